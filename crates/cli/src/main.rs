@@ -1,0 +1,2 @@
+//! The one binary, `duetime`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Fixed-point logarithm, exponential and powers, bit-identical on every machine.

@@ -1,0 +1,149 @@
+//! Sizes and rates, and the exact time that a packet takes on a wire.
+
+use crate::Span;
+use core::fmt;
+use core::ops::{Add, AddAssign, Sub};
+
+/// A number of bytes. KB and MB are 1000 and 10⁶; KiB and MiB are 1024 and 2²⁰.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+/// A rate in bits per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate(u64);
+
+/// The transmission time of a packet at one fixed rate: `ceil(bytes × num / den)` picoseconds, with the fraction
+/// reduced once, so that the usual rates (1, 10, 40, 100 Gbps) need no division per packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransmitCost {
+    num: u64,
+    den: u64,
+}
+
+const PS_BITS_PER_BYTE: u64 = 8_000_000_000_000;
+
+impl Rate {
+    /// `bps` bits per second.
+    pub const fn from_bps(bps: u64) -> Self {
+        Self(bps)
+    }
+
+    /// `mbps` megabits (10⁶) per second.
+    pub const fn from_mbps(mbps: u64) -> Self {
+        Self(mbps * 1_000_000)
+    }
+
+    /// `gbps` gigabits (10⁹) per second.
+    pub const fn from_gbps(gbps: u64) -> Self {
+        Self(gbps * 1_000_000_000)
+    }
+
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// The cost of sending at this rate.
+    ///
+    /// # Panics
+    /// If the rate is zero; scenarios are checked before this is reached.
+    pub const fn transmit_cost(self) -> TransmitCost {
+        let (mut a, mut b) = (PS_BITS_PER_BYTE, self.0);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        TransmitCost { num: PS_BITS_PER_BYTE / a, den: self.0 / a }
+    }
+
+    /// The time that `bytes` take at this rate, rounded up to a picosecond.
+    pub const fn transmit(self, bytes: u64) -> Span {
+        self.transmit_cost().of_large(bytes)
+    }
+
+    /// The whole bytes that fit into `span` at this rate, rounded down.
+    pub const fn bytes_in(self, span: Span) -> u64 {
+        (self.0 as u128 * span.as_ps() as u128 / PS_BITS_PER_BYTE as u128) as u64
+    }
+}
+
+impl TransmitCost {
+    /// The transmission time of one packet of `bytes` (below 2¹⁶), rounded up to a picosecond.
+    #[inline]
+    pub const fn of(self, bytes: u32) -> Span {
+        let product = bytes as u64 * self.num;
+        if self.den == 1 { Span::from_ps(product) } else { Span::from_ps(product.div_ceil(self.den)) }
+    }
+
+    const fn of_large(self, bytes: u64) -> Span {
+        Span::from_ps((bytes as u128 * self.num as u128).div_ceil(self.den as u128) as u64)
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")], "B")
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        scaled(f, self.0, &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "Kbps")], "bps")
+    }
+}
+
+fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)], base: &str) -> fmt::Result {
+    for &(unit, name) in units {
+        if value >= unit {
+            let thousandths = value % unit * 1_000 / unit;
+            if thousandths == 0 {
+                return write!(f, "{} {name}", value / unit);
+            }
+            let digits = alloc::format!("{thousandths:03}");
+            return write!(f, "{}.{} {name}", value / unit, digits.trim_end_matches('0'));
+        }
+    }
+    write!(f, "{value} {base}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn transmission_rounds_up_to_a_picosecond() {
+        assert_eq!(Rate::from_gbps(1).transmit_cost().of(1500), Span::from_us(12));
+        assert_eq!(Rate::from_gbps(40).transmit_cost().of(40), Span::from_ns(8));
+        // 1500 B at 3 Gbps: 4 µs exactly; 1 B: 2666.67 ps, so 2667.
+        assert_eq!(Rate::from_gbps(3).transmit_cost().of(1500), Span::from_us(4));
+        assert_eq!(Rate::from_gbps(3).transmit_cost().of(1), Span::from_ps(2667));
+        assert_eq!(Rate::from_bps(7).transmit(u64::from(u32::MAX)).as_ps(), (u128::from(u32::MAX) * 8_000_000_000_000).div_ceil(7) as u64);
+    }
+
+    #[test]
+    fn quantities_print_as_they_are_written() {
+        assert_eq!(Bytes(4_000_000).to_string(), "4 MB");
+        assert_eq!(Bytes(1_500).to_string(), "1.5 KB");
+        assert_eq!(Rate::from_mbps(250).to_string(), "250 Mbps");
+    }
+}

@@ -1,0 +1,1 @@
+//! Switch ports without I/O.

@@ -1,0 +1,53 @@
+//! TCP as a pair of state machines: a [`Sender`] and a [`Receiver`] of one direction of a connection.
+
+use crate::window::Law;
+use duetime_core::Span;
+
+/// Options of one TCP stack, shared by all its connections.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Config {
+    /// Largest payload of a segment, in bytes (1460: a packet of 1500 B with its 40 B of headers).
+    pub mss: u32,
+    /// Initial window, in segments.
+    pub initial_window: u32,
+    /// Floor of the window after a cut by marks, in segments (RFC 8257 §3.3: 2).
+    pub min_window: u32,
+    /// Initial slow-start threshold, in segments; `None`: infinite.
+    pub initial_ssthresh: Option<u32>,
+    /// Smallest retransmission timeout.
+    pub rto_min: Span,
+    /// Timeout before the first round-trip sample; at least `rto_min`.
+    pub rto_initial: Span,
+    /// Largest retransmission timeout after backoff.
+    pub rto_max: Span,
+    /// Segments acknowledged together; 1 acknowledges each.
+    pub delayed_ack: u32,
+    /// Longest delay of an acknowledgement.
+    pub delayed_ack_timeout: Span,
+    /// Fall back to the initial window after an idle time above the RTO (RFC 5681 §4.1).
+    pub slow_start_restart: bool,
+    /// The receiver's window, in bytes.
+    pub receive_window: u64,
+    /// How the window answers marks.
+    pub law: Law,
+}
+
+impl Default for Config {
+    /// NewReno as the D3 experiments ran it, with an RTOmin of 10 ms.
+    fn default() -> Self {
+        Self {
+            mss: 1460,
+            initial_window: 2,
+            min_window: 2,
+            initial_ssthresh: None,
+            rto_min: Span::from_ms(10),
+            rto_initial: Span::from_ms(10),
+            rto_max: Span::from_secs(60),
+            delayed_ack: 2,
+            delayed_ack_timeout: Span::from_ms(1),
+            slow_start_restart: true,
+            receive_window: 1 << 30,
+            law: Law::NewReno,
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! The scenario as the rest of Duetime sees it: resolved, with units in the types and no default left open.
+
+use duetime_core::{Bytes, Rate, Span};
+use duetime_proto::{d3, tcp};
+
+/// One experiment: a network, a transport or several to compare, and what the hosts do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Name, used for the run folder.
+    pub name: String,
+    /// The transports to compare, in the order of the file.
+    pub transports: Vec<Transport>,
+    /// Number of runs per transport, each with its own seed.
+    pub seeds: u32,
+    /// Root of all random streams.
+    pub seed: u64,
+    /// Flows that start before this are not counted.
+    pub warm_up: Span,
+    /// Flows that start at or after this are not counted; sources stop here.
+    pub duration: Span,
+    /// The run is cut this long after `duration` even if counted flows are unfinished.
+    pub drain: Span,
+    /// Nodes and links.
+    pub topology: Topology,
+    /// The ports of all switches, unless a link says otherwise.
+    pub switch: Switch,
+    /// The hosts.
+    pub host: Host,
+    /// What the hosts do.
+    pub workloads: Vec<Workload>,
+    /// What is recorded beside flows and queries.
+    pub record: Record,
+}
+
+/// One transport with all its options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transport {
+    /// Its name in tables and folders: `tcp`, `dctcp`, `d2tcp`, `rcpdc`, `d3`, `tcp-prio`, `rcpdc-prio`, or one
+    /// given by the file.
+    pub name: String,
+    /// Which protocol, with its options.
+    pub protocol: Protocol,
+    /// Strict-priority classes at every port, 1 (none) to 4.
+    pub priorities: u8,
+}
+
+/// The two families.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Protocol {
+    /// A window protocol: TCP NewReno, DCTCP or D2TCP, by its law.
+    Tcp(tcp::Config),
+    /// D3, or RCPdc where deadlines are ignored.
+    D3(d3::Config),
+}
+
+/// The network's shape.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Topology {
+    /// `hosts` hosts on one switch.
+    Star { hosts: u32, link: Link },
+    /// `left` and `right` hosts on two switches joined by one link.
+    Dumbbell { left: u32, right: u32, link: Link, bottleneck: Link },
+    /// The D3 testbed (D3 §6): 4 racks of 3 hosts under one root, and 2 traffic generators at the root.
+    D3Testbed { link: Link },
+    /// Racks of hosts, each rack's switch joined to every spine.
+    LeafSpine { racks: u32, hosts_per_rack: u32, spines: u32, host_link: Link, uplink: Link },
+    /// A k-ary fat-tree: k³/4 hosts.
+    FatTree { k: u32, link: Link },
+    /// Any graph, by names.
+    Graph { nodes: Vec<Node>, edges: Vec<Edge> },
+}
+
+/// A full-duplex link, the same in both directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Link {
+    /// Capacity.
+    pub rate: Rate,
+    /// One-way propagation delay.
+    pub latency: Span,
+    /// Probability that a packet is lost on it, each way, in [0, 1).
+    pub loss: f64,
+}
+
+/// A node of [`Topology::Graph`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// A host, or a switch.
+    pub host: bool,
+}
+
+/// An edge of [`Topology::Graph`], by indices into its nodes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// One end.
+    pub a: usize,
+    /// The other end.
+    pub b: usize,
+    /// The link.
+    pub link: Link,
+}
+
+/// Every switch port.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Switch {
+    /// Memory for packets.
+    pub buffer: Buffer,
+    /// Packets are marked when at least this much is queued, the packet in service included. Used by transports
+    /// with ECN; a list of (link rate, threshold) pairs takes the threshold of the nearest rate at or below.
+    pub ecn_threshold: Vec<(Rate, Amount)>,
+}
+
+/// How a switch's memory is given out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Buffer {
+    /// No limit.
+    Unlimited,
+    /// Each port has its own.
+    Static(Amount),
+    /// One pool per switch; a port may hold up to `alpha × free` (Choudhury and Hahne, 1998).
+    Dynamic { pool: Bytes, alpha: f64 },
+}
+
+/// An amount of queue, in the unit in which it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Packets of any size.
+    Packets(u32),
+    /// Bytes.
+    Bytes(u64),
+}
+
+/// Every host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// How the network card takes packets from the flows.
+    pub nic: Nic,
+    /// Bytes added to each packet's IP length on the wire: 0, or 38 for Ethernet with preamble and gap.
+    pub frame_overhead: u32,
+    /// Senders start with a jitter of U[0, one packet time] when true.
+    pub start_jitter: bool,
+}
+
+/// How the network card takes packets from the flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nic {
+    /// It pulls: acknowledgements first, then ready flows in turn.
+    Pull,
+    /// A plain unlimited queue.
+    Fifo,
+}
+
+/// One workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Its name in tables; `kind`, or `kind-2` … where not given.
+    pub name: String,
+    /// What it does.
+    pub kind: WorkloadKind,
+    /// Index into `Scenario::transports` that these flows use whatever the compared transport is; `None`: the
+    /// compared one. Its entry is then not itself compared.
+    pub transport: Option<Transport>,
+    /// Whether flows between the same two hosts share one long-lived connection.
+    pub connection: Connection,
+}
+
+/// Whether a flow opens its own connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// One per flow, with handshake and FIN.
+    PerFlow,
+    /// One per (workload, sender, receiver), opened on first use.
+    Persistent,
+}
+
+/// What a workload does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkloadKind {
+    /// Partition-aggregate trees.
+    Oldi(Oldi),
+    /// `senders` flows to one receiver, all at `at`, repeated `repeat` times every `every`.
+    Burst { senders: u32, receiver: Option<u32>, size: Size, deadline: Deadline, at: Span, repeat: u32, every: Span },
+    /// Poisson arrivals between uniformly random hosts, at `load` of all host links (or `rate` flows per second).
+    Poisson { size: Size, deadline: Deadline, intensity: Intensity, destination: Destination },
+    /// `count` sources, each starting flows one after another: the gap runs from start to start (`every`).
+    Background { count: u32, size: Size, deadline: Deadline, every: Gap },
+    /// Each host sends one flow to another, so that every host sends and receives exactly one.
+    Permutation { size: Size, deadline: Deadline, at: Span },
+    /// Flows that never end, between given hosts.
+    Long { pairs: Vec<(u32, u32)>, at: Span },
+    /// Given flows.
+    Trace { flows: Vec<TraceFlow> },
+}
+
+/// Partition-aggregate trees ("online data-intensive": D2TCP §2, D3 §2.1).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Oldi {
+    /// Number of applications; application i takes entry i (modulo the length) of every list below.
+    pub applications: u32,
+    /// Trees per application.
+    pub trees: u32,
+    /// Children per node, one entry per layer, the root's first.
+    pub fan_in: Vec<u32>,
+    /// Size of a query packet's message.
+    pub query: Bytes,
+    /// Size of each answer, one entry per application.
+    pub response: Vec<Size>,
+    /// Deadline of each answer, one entry per application; deeper layers take `layer_share` of it.
+    pub deadline: Vec<Deadline>,
+    /// Deadline of layer i's answers as a share of the query's whole budget; 1 for the first layer.
+    pub layer_share: Vec<f64>,
+    /// When the deadline's clock starts.
+    pub deadline_from: DeadlineFrom,
+    /// Whether queries carry the deadline as flows of their own.
+    pub query_deadline: Deadline,
+    /// Arrivals of queries at each tree.
+    pub arrival: QueryArrival,
+    /// Computation time of a leaf before it answers.
+    pub compute: Gap,
+    /// Extra random delay of a leaf's answer (jitter).
+    pub jitter: Gap,
+    /// An answer is complete when this share of the children has answered, in (0, 1].
+    pub complete_at: f64,
+    /// Hosts may play several roles at once; otherwise each host has at most one.
+    pub share_hosts: bool,
+}
+
+/// When the deadline's clock starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadlineFrom {
+    /// When the parent gets the query: computing eats into it.
+    Query,
+    /// When the leaf hands over its answer.
+    Response,
+}
+
+/// Arrivals of queries at one tree.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum QueryArrival {
+    /// At this share of the parent's access link (offered answer bytes on the wire / its rate).
+    Load { load: f64, poisson: bool },
+    /// A fixed or random gap.
+    Every(Gap),
+    /// As soon as the previous answer is complete.
+    BackToBack,
+}
+
+/// A random or fixed span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// Always this.
+    Fixed(Span),
+    /// Uniform between the two.
+    Uniform(Span, Span),
+    /// Exponential with this mean.
+    Exponential(Span),
+}
+
+/// How many flows a Poisson workload offers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Intensity {
+    /// Mean share of each sender's access link, in wire bytes.
+    Load(f64),
+    /// Flows per second in total.
+    FlowsPerSecond(f64),
+}
+
+/// Whom a Poisson workload sends to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// Any other host.
+    Uniform,
+    /// Always this host, from all others.
+    Host(u32),
+}
+
+/// Flow sizes, in bytes of application data.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Size {
+    /// Always this.
+    Fixed(Bytes),
+    /// Uniform between the two, both included.
+    Uniform(Bytes, Bytes),
+    /// A piecewise-linear CDF: (bytes, probability), rising to 1.
+    Cdf { name: String, points: Vec<(f64, f64)> },
+}
+
+/// Deadlines, relative to their clock's start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Deadline {
+    /// None.
+    None,
+    /// `base + U[0, added × base]`; fixed when `added` is 0.
+    Added { base: Span, added: f64 },
+    /// `base × (1 + U[-v, v])`.
+    Around { base: Span, variation: f64 },
+    /// `max(floor, Exp(mean))`.
+    Exponential { mean: Span, floor: Span },
+    /// `base + Exp(mean)`.
+    AddedExponential { base: Span, mean: Span },
+}
+
+/// One flow of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceFlow {
+    /// When the application hands it over.
+    pub start: Span,
+    /// Sending host.
+    pub source: u32,
+    /// Receiving host.
+    pub destination: u32,
+    /// Application bytes.
+    pub size: Bytes,
+    /// Relative to `start`.
+    pub deadline: Option<Span>,
+}
+
+/// What is recorded beside flows and queries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Sampling period of queue lengths and throughput; `None`: no series.
+    pub every: Option<Span>,
+    /// The directed links sampled, as `from->to` node names; empty: every link into a host that ends a tree or burst.
+    pub links: Vec<String>,
+    /// The directed links captured to pcapng, as `from->to` node names.
+    pub pcap: Vec<String>,
+    /// Bytes kept of each captured packet.
+    pub snap_length: u32,
+}
