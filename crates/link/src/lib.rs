@@ -1,1 +1,27 @@
-//! Switch ports without I/O.
+//! Switch ports and links without I/O or clock: the same port marks, drops and delays packets in the simulator, in
+//! the software switch and in tests.
+//!
+//! A [`Port`] feeds one link. A FIFO port with a fixed rate needs no dequeue event: on arrival of a packet its
+//! departure, the occupancy and so the mark or the drop are known at once. Strict priority decides late, and pays
+//! for that alone. A [`SharedBuffer`] divides one memory among the ports of a switch.
+
+mod classes;
+mod port;
+mod ring;
+mod shared;
+
+pub use port::{Counters, Limit, Offer, Port};
+pub use ring::Ring;
+pub use shared::SharedBuffer;
+
+/// What a port must know of a packet.
+pub trait Frame: Copy {
+    /// Its length on the wire, in bytes; below 2¹⁶.
+    fn wire_bytes(&self) -> u32;
+    /// Whether a queue may mark it instead of dropping it (ECT, RFC 3168).
+    fn is_ecn_capable(&self) -> bool;
+    /// Sets CE.
+    fn mark(&mut self);
+    /// Its strict-priority class, 0 first.
+    fn class(&self) -> usize;
+}

@@ -1,1 +1,3 @@
 //! The packet-level simulator.
+
+pub mod queue;

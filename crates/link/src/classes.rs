@@ -1,0 +1,35 @@
+//! Strict priority: one queue per class, served first class first; the memory is the port's, shared by all classes.
+
+use crate::Frame;
+use std::collections::VecDeque;
+
+/// The waiting packets of a strict-priority port.
+#[derive(Clone, Debug)]
+pub(crate) struct Classes<F> {
+    queues: Vec<VecDeque<F>>,
+    /// A departure event is due at `busy_until`.
+    pub(crate) wake_pending: bool,
+}
+
+impl<F: Frame> Classes<F> {
+    pub(crate) fn new(classes: usize) -> Self {
+        Self { queues: (0..classes).map(|_| VecDeque::new()).collect(), wake_pending: false }
+    }
+
+    pub(crate) fn push(&mut self, frame: F) {
+        let class = frame.class().min(self.queues.len() - 1);
+        self.queues[class].push_back(frame);
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<F> {
+        self.queues.iter_mut().find_map(VecDeque::pop_front)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queues.iter().all(VecDeque::is_empty)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = F> + '_ {
+        self.queues.iter().flatten().copied()
+    }
+}

@@ -1,0 +1,399 @@
+//! D3 endpoints in their hosts, and the routers' allocators at the ports: what surrounds `proto::d3`.
+
+use super::applications::flow_hash;
+use super::{Partition, TICK};
+use crate::host::{Owner, Sender};
+use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
+use crate::workload::Message;
+use duetime_core::random::Purpose;
+use duetime_core::{Span, Time};
+use duetime_proto::d3;
+use duetime_results::{Class, FlowEventKind};
+use slab::Slab;
+use std::collections::VecDeque;
+
+/// All D3 endpoints of a partition.
+#[derive(Default)]
+pub struct Endpoints {
+    senders: Slab<Sending>,
+    receivers: Slab<Receiving>,
+}
+
+/// The sending end of a flow.
+struct Sending {
+    machine: d3::Sender,
+    peer: u32,
+    hash: u32,
+    slot: u32,
+    armed: Time,
+    transport: u8,
+    class: u8,
+    ready: bool,
+    quenched: bool,
+    record: u32,
+    message: Message,
+}
+
+/// The receiving end of a flow.
+struct Receiving {
+    machine: d3::Receiver,
+    reply: u32,
+    hash: u32,
+    slot: u32,
+    armed: Time,
+    transport: u8,
+    class: u8,
+    forget_at: Time,
+    finished: bool,
+    message: Message,
+}
+
+/// The router at one port (D3 §4.3), with what the simulator measures about it.
+pub struct Seat {
+    allocator: d3::Allocator,
+    ticking: bool,
+    /// The next tick only sets `sent_before`.
+    fresh: bool,
+    /// Bytes that had left the port at the last tick.
+    sent_before: u64,
+    /// Recent grants above the base rate: when, and the flow's deadline. For priority inversions only.
+    grants: VecDeque<(Time, Time)>,
+}
+
+impl Partition {
+    pub(super) fn send_by_d3(&mut self, message: Message, record: u32, transport: u8, class: u8) {
+        let uplink = self.setup.network.uplink[message.source as usize];
+        let rate = self.setup.network.links[uplink as usize].rate;
+        let index = self.d3.senders.vacant_key() as u32;
+        let slot = self.hosts[message.source as usize].take_slot(Owner::D3Sender(index));
+        let bytes = message.bytes.min(u64::MAX / 2);
+        let machine = d3::Sender::new(self.setup.d3(transport), self.now, rate, bytes, message.deadline);
+        self.d3.senders.insert(Sending {
+            machine,
+            peer: NONE,
+            hash: flow_hash(message.flow),
+            slot,
+            armed: Time::MAX,
+            transport,
+            class,
+            ready: false,
+            quenched: false,
+            record,
+            message,
+        });
+        self.after_d3_sender(index);
+    }
+
+    /// The network card takes a packet; says whether more is ready.
+    pub(super) fn pull_d3(&mut self, index: u32) -> (Option<Packet>, bool) {
+        let Some(sending) = self.d3.senders.get_mut(index as usize) else { return (None, false) };
+        let config = self.setup.d3(sending.transport);
+        let inner = sending.machine.poll_transmit(config, self.now);
+        let more = sending.machine.can_transmit();
+        sending.ready = more;
+        let host = sending.message.source;
+        let packet = inner.map(|inner| {
+            let opens = inner.flags.contains(d3::Flags::SYN);
+            let packet = Packet {
+                endpoint: sending.peer,
+                flow: sending.hash,
+                seq: inner.seq as u32,
+                extra: NONE,
+                destination: sending.message.destination,
+                wire_bytes: inner.wire_bytes() as u16 + self.setup.frame_overhead,
+                flags: D3 | Packet::class_bits(sending.class),
+            };
+            let extra = Extra::D3 {
+                packet: inner,
+                reply: index,
+                message: opens.then(|| Box::new(sending.message.clone())),
+                flow: sending.message.flow,
+                deadline: sending.message.deadline,
+            };
+            (packet, extra)
+        });
+        let (due, armed, slot) = (sending.machine.next_timeout(), sending.armed, sending.slot);
+        if due < armed {
+            let armed = self.arm(host, slot, due, armed);
+            self.d3.senders[index as usize].armed = armed;
+        }
+        let Some((mut packet, extra)) = packet else { return (None, more) };
+        if self.observed.is_some() {
+            self.observe_d3_sent(packet.flow, &extra);
+        }
+        packet.extra = self.extras.insert(extra) as u32;
+        (Some(packet), more)
+    }
+
+    /// A packet of a flow reaches its receiver.
+    pub(super) fn d3_data(&mut self, host: u32, packet: Packet) {
+        let Some(Extra::D3 { packet: inner, reply, message, .. }) = self.take_extra(packet) else { return };
+        let mut index = packet.endpoint as usize;
+        if let Some(message) = message {
+            index = self.accept_d3(host, packet, reply, *message) as usize;
+        }
+        let now = self.now;
+        let Some(receiving) = self.d3.receivers.get_mut(index) else { return };
+        if receiving.hash != packet.flow {
+            return;
+        }
+        let config = self.setup.d3(receiving.transport);
+        let delivery = receiving.machine.input(config, now, &inner);
+        if receiving.machine.is_closed() {
+            receiving.forget_at = now + linger(config);
+        }
+        let finished = delivery.finished && !std::mem::replace(&mut receiving.finished, delivery.finished);
+        let message = finished.then(|| receiving.message.clone());
+        self.after_d3_receiver(index as u32);
+        if let Some(message) = message {
+            self.deliver(&message, 0);
+        }
+    }
+
+    fn accept_d3(&mut self, host: u32, packet: Packet, reply: u32, message: Message) -> u32 {
+        if let Some(&known) = self.receivers.get(&message.flow) {
+            return known;
+        }
+        let transport = self.setup.workload_transport[usize::from(message.workload)];
+        let index = self.d3.receivers.vacant_key() as u32;
+        let slot = self.hosts[host as usize].take_slot(Owner::D3Receiver(index));
+        self.receivers.insert(message.flow, index);
+        self.d3.receivers.insert(Receiving {
+            machine: d3::Receiver::new(self.setup.d3(transport)),
+            reply,
+            hash: packet.flow,
+            slot,
+            armed: Time::MAX,
+            transport,
+            class: duetime_link::Frame::class(&packet) as u8,
+            forget_at: Time::MAX,
+            finished: false,
+            message,
+        });
+        index
+    }
+
+    fn after_d3_receiver(&mut self, index: u32) {
+        loop {
+            let receiving = &mut self.d3.receivers[index as usize];
+            let config = self.setup.d3(receiving.transport);
+            let Some(inner) = receiving.machine.poll_transmit(config, self.now) else { break };
+            let (host, flow) = (receiving.message.destination, receiving.message.flow);
+            let extra =
+                self.extras.insert(Extra::D3 { packet: inner, reply: index, message: None, flow, deadline: None });
+            let receiving = &self.d3.receivers[index as usize];
+            let packet = Packet {
+                endpoint: receiving.reply,
+                flow: receiving.hash,
+                seq: inner.seq as u32,
+                extra: extra as u32,
+                destination: receiving.message.source,
+                wire_bytes: inner.wire_bytes() as u16 + self.setup.frame_overhead,
+                flags: D3 | REVERSE | Packet::class_bits(receiving.class),
+            };
+            self.send_control(host, packet);
+        }
+        let receiving = &mut self.d3.receivers[index as usize];
+        let due = receiving.machine.next_timeout().min(receiving.forget_at);
+        if due < receiving.armed {
+            let (host, slot, armed) = (receiving.message.destination, receiving.slot, receiving.armed);
+            let armed = self.arm(host, slot, due, armed);
+            self.d3.receivers[index as usize].armed = armed;
+        }
+    }
+
+    /// A packet of the receiver reaches the sender.
+    pub(super) fn d3_acknowledgement(&mut self, _host: u32, packet: Packet) {
+        let Some(Extra::D3 { packet: inner, reply, .. }) = self.take_extra(packet) else { return };
+        let now = self.now;
+        let Some(sending) = self.d3.senders.get_mut(packet.endpoint as usize) else { return };
+        if sending.hash != packet.flow {
+            return;
+        }
+        sending.peer = reply;
+        let config = self.setup.d3(sending.transport);
+        sending.machine.input(config, now, &inner);
+        if self.observed.is_some() {
+            let allocation_bps = self.d3.senders[packet.endpoint as usize].machine.rate(config).as_bps();
+            self.observe(packet.flow, FlowEventKind::Acked { seq: inner.seq });
+            if inner.flags.contains(d3::Flags::FEEDBACK) {
+                self.observe(packet.flow, FlowEventKind::Granted { allocation_bps });
+                if allocation_bps == 0 {
+                    self.observe(packet.flow, FlowEventKind::Paused);
+                }
+            }
+        }
+        self.after_d3_sender(packet.endpoint);
+    }
+
+    fn after_d3_sender(&mut self, index: u32) {
+        let sending = &mut self.d3.senders[index as usize];
+        if sending.machine.is_quenched() && !sending.quenched {
+            sending.quenched = true;
+            self.records.flows[sending.record as usize].quenched = true;
+            if sending.message.counted && sending.message.class != Class::Long {
+                self.open -= 1;
+            }
+        }
+        if sending.machine.is_closed() {
+            return self.remove_d3_sender(index);
+        }
+        let due = sending.machine.next_timeout();
+        let (host, class) = (sending.message.source, sending.class);
+        let wakes = !sending.ready && sending.machine.can_transmit();
+        sending.ready |= wakes;
+        if due < sending.armed {
+            let (slot, armed) = (sending.slot, sending.armed);
+            let armed = self.arm(host, slot, due, armed);
+            self.d3.senders[index as usize].armed = armed;
+        }
+        if wakes {
+            self.make_ready(host, class, Sender::D3(index));
+        }
+    }
+
+    fn remove_d3_sender(&mut self, index: u32) {
+        let sending = self.d3.senders.remove(index as usize);
+        self.hosts[sending.message.source as usize].free_slot(sending.slot);
+        self.records.add_d3(sending.record, &sending.machine);
+    }
+
+    pub(super) fn d3_sender_timer(&mut self, index: u32) {
+        let now = self.now;
+        let Some(sending) = self.d3.senders.get_mut(index as usize) else { return };
+        if sending.armed != now {
+            return;
+        }
+        sending.armed = Time::MAX;
+        if sending.machine.next_timeout() <= now {
+            let before = sending.machine.counters().timeouts;
+            sending.machine.timeout(self.setup.d3(sending.transport), now);
+            if sending.machine.counters().timeouts > before {
+                let hash = sending.hash;
+                self.observe(hash, FlowEventKind::Timeout);
+            }
+        }
+        self.after_d3_sender(index);
+    }
+
+    pub(super) fn d3_receiver_timer(&mut self, index: u32) {
+        let now = self.now;
+        let Some(receiving) = self.d3.receivers.get_mut(index as usize) else { return };
+        if receiving.armed != now {
+            return;
+        }
+        receiving.armed = Time::MAX;
+        if receiving.forget_at <= now {
+            let receiving = self.d3.receivers.remove(index as usize);
+            self.hosts[receiving.message.destination as usize].free_slot(receiving.slot);
+            self.receivers.remove(&receiving.message.flow);
+            return;
+        }
+        if receiving.machine.next_timeout() <= now {
+            receiving.machine.timeout(self.setup.d3(receiving.transport), now);
+        }
+        self.after_d3_receiver(index);
+    }
+
+    pub(super) fn account_open_d3(&mut self) {
+        for (_, sending) in &self.d3.senders {
+            self.records.add_d3(sending.record, &sending.machine);
+        }
+    }
+
+    /// The router at the port of `link` answers a packet's rate request, if it has one.
+    pub(super) fn allocate(&mut self, link: u32, packet: Packet) {
+        let Some(Extra::D3 { packet: inner, flow, deadline, .. }) = self.extras.get_mut(packet.extra as usize) else {
+            return;
+        };
+        let Some(request) = &mut inner.request else { return };
+        let config = self.setup.d3.as_ref().expect("a D3 packet needs a D3 transport");
+        let seat = self.allocators[link as usize].get_or_insert_with(|| {
+            Box::new(Seat {
+                allocator: d3::Allocator::new(config, self.setup.network.links[link as usize].rate),
+                ticking: false,
+                fresh: true,
+                sent_before: 0,
+                grants: VecDeque::new(),
+            })
+        });
+        let outcome = seat.allocator.process(config, self.now, inner.flags, request);
+        let (flow, deadline) = (*flow, *deadline);
+        let starts = !std::mem::replace(&mut seat.ticking, true);
+        if let Some(deadline) = deadline {
+            let window = self.setup.base_round_trip;
+            while seat.grants.front().is_some_and(|(at, _)| *at + window < self.now) {
+                seat.grants.pop_front();
+            }
+            if outcome.denied {
+                let inverted = seat.grants.iter().any(|(_, other)| *other > deadline);
+                let counts = self.records.denials.entry(flow).or_default();
+                counts.0 += 1;
+                counts.1 += u32::from(inverted);
+                self.observe(packet.flow, FlowEventKind::Denied { link });
+            } else if outcome.above_base {
+                seat.grants.push_back((self.now, deadline));
+            }
+        }
+        if starts {
+            self.schedule_update(link);
+        }
+    }
+
+    fn schedule_update(&mut self, link: u32) {
+        let interval = self.setup.d3.as_ref().expect("D3").update_interval.as_ps();
+        let phase = self.setup.streams.key(u64::from(link), Purpose::Phase) % interval;
+        let past = (self.now.as_ps() + interval - phase) % interval;
+        let at = self.now + Span::from_ps(interval - past);
+        self.schedule(at, TICK, self.links[link as usize].rank, link);
+    }
+
+    /// Capacity adaptation at the port of `link` (D3 §4.4).
+    pub(super) fn update_allocator(&mut self, link: u32) {
+        let config = *self.setup.d3.as_ref().expect("D3");
+        self.ports[link as usize].drain(self.now);
+        let from = self.setup.network.links[link as usize].from;
+        let pulled = self.setup.network.nodes[from as usize].host.filter(|_| self.setup.nic_pulls);
+        let port = &self.ports[link as usize];
+        let queue = match pulled {
+            // At hop 0, q is what was granted and not yet sent.
+            Some(host) => self.granted_unsent(host),
+            None if config.queue_in_service => port.queue_bytes(),
+            None => port.queue_bytes_waiting(),
+        };
+        let sent = port.departed_bytes();
+        let Some(seat) = &mut self.allocators[link as usize] else { return };
+        if !std::mem::take(&mut seat.fresh) {
+            seat.allocator.tick(&config, self.now, sent - seat.sent_before, queue);
+        }
+        seat.sent_before = sent;
+        if seat.allocator.is_idle() {
+            seat.ticking = false;
+            seat.fresh = true;
+            return;
+        }
+        self.schedule_update(link);
+    }
+
+    /// Bytes that D3 senders of `host` may send now, beyond the packet in service.
+    fn granted_unsent(&self, host: u32) -> u64 {
+        let ready = self.hosts[host as usize].ready.iter().flatten();
+        ready
+            .filter_map(|sender| match sender {
+                Sender::D3(index) => self.d3.senders.get(*index as usize),
+                Sender::Tcp(_) => None,
+            })
+            .map(|sending| sending.machine.granted_unsent())
+            .sum()
+    }
+
+    /// What an allocator holds, for tests and reports: flows, demand, allocated and capacity (see [`d3::Allocator`]).
+    pub fn allocator(&self, link: u32) -> Option<&d3::Allocator> {
+        self.allocators[link as usize].as_ref().map(|seat| &seat.allocator)
+    }
+}
+
+/// How long a receiver remembers a closed flow, so that a repeated FIN is answered.
+fn linger(config: &d3::Config) -> Span {
+    config.rto_min * 16
+}

@@ -1,0 +1,264 @@
+//! One partition of a run: the event loop over the hosts, switches and links that it owns. A run on one thread is one
+//! partition.
+//!
+//! One event per packet-hop: a link's packets in flight lie in its port's ring, and the queue holds each busy link's
+//! next arrival only. The order of simultaneous events is (time, kind, seeded rank, number), which never depends on
+//! when an event was put in nor on how many partitions there are.
+
+mod applications;
+mod d3;
+mod nic;
+mod record;
+mod series;
+mod tcp;
+mod timers;
+mod wire;
+
+pub use record::{Finish, Observed, PartRecords};
+
+use crate::host::Host;
+use crate::packet::{Extra, NONE, Packet};
+use crate::queue::{Event, EventQueue};
+use crate::setup::Setup;
+use crate::workload::{Actions, Workloads};
+use duetime_core::Time;
+use duetime_core::random::{Purpose, Stream};
+use duetime_link::{Port, SharedBuffer};
+use duetime_results::Totals;
+use duetime_scenario::Scenario;
+use rustc_hash::FxHashMap;
+use slab::Slab;
+use std::sync::Arc;
+
+/// Kinds of event, in their order among simultaneous ones.
+const DEPARTURE: u64 = 0;
+const TICK: u64 = 1;
+const ARRIVAL: u64 = 2;
+const TIMER: u64 = 3;
+
+/// In the number of a tick: it samples the link instead of updating its D3 allocator.
+const SAMPLE: u32 = 1 << 31;
+/// In [`Link::target`]: the target is a host.
+const TO_HOST: u32 = 1 << 31;
+
+/// What the packet path needs to know of a link.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// The node at its far end: a host's number with [`TO_HOST`], or a switch's node.
+    target: u32,
+    /// Its order among simultaneous events.
+    rank: u32,
+    /// The shared memory of its port, or [`NONE`].
+    pool: u32,
+    /// Some of [`Link::CROSSING`], [`Link::LOSSY`], [`Link::ALLOCATED`].
+    special: u32,
+}
+
+impl Link {
+    /// Its far end belongs to another partition.
+    const CROSSING: u32 = 1;
+    /// It loses packets at random.
+    const LOSSY: u32 = 2;
+    /// Its port has a D3 allocator.
+    const ALLOCATED: u32 = 4;
+}
+
+/// A packet on its way to another partition, with its extra.
+#[derive(Debug)]
+pub struct Crossing {
+    link: u32,
+    arrival: Time,
+    packet: Packet,
+    extra: Option<Extra>,
+}
+
+/// The part of the network that one thread simulates.
+pub struct Partition {
+    setup: Arc<Setup>,
+    now: Time,
+    queue: EventQueue,
+    links: Vec<Link>,
+    ports: Vec<Port<Packet>>,
+    pools: Vec<SharedBuffer>,
+    hosts: Vec<Host>,
+    tcp_senders: Slab<tcp::Sending>,
+    tcp_receivers: Slab<tcp::Receiving>,
+    d3: d3::Endpoints,
+    allocators: Vec<Option<Box<d3::Seat>>>,
+    extras: Slab<Extra>,
+    /// Receivers by the flow that opened their connection: for repeated SYNs.
+    receivers: FxHashMap<u64, u32>,
+    /// Long-lived connections: sender by (workload, source, destination).
+    connections: FxHashMap<(u16, u32, u32), u32>,
+    /// Packets from other partitions, by link, in order of arrival.
+    inbound: FxHashMap<u32, duetime_link::Ring<Packet>>,
+    /// Packets for other partitions, by partition.
+    outbound: Vec<Vec<Crossing>>,
+    partition_of: Arc<Vec<u16>>,
+    loss: FxHashMap<u32, (f64, Stream)>,
+    losses: FxHashMap<u32, (u64, u64)>,
+    workloads: Workloads,
+    actions: Actions,
+    series: series::Sampler,
+    records: PartRecords,
+    observed: Option<Box<Observed>>,
+    /// Counted, finite flows handed over here minus those delivered here; the sum over partitions is what is open.
+    open: i64,
+    /// Workload wake-ups that are due.
+    wakes: u64,
+    totals: Totals,
+}
+
+impl Partition {
+    /// Partition `index` of `partition_of`, which maps each node to its partition.
+    pub fn new(
+        scenario: &Scenario,
+        setup: &Arc<Setup>,
+        mut workloads: Workloads,
+        index: u16,
+        partition_of: &Arc<Vec<u16>>,
+        observed: Option<Box<Observed>>,
+    ) -> Self {
+        let network = &setup.network;
+        let ports = setup.ports(scenario);
+        let (pools, pool_of) = setup.pools(scenario);
+        let mut loss = FxHashMap::default();
+        let links: Vec<Link> = network
+            .links
+            .iter()
+            .enumerate()
+            .map(|(number, link)| {
+                let host = network.nodes[link.to as usize].host;
+                let mut special = 0;
+                if partition_of[link.from as usize] != partition_of[link.to as usize] {
+                    special |= Link::CROSSING;
+                }
+                if link.loss > 0.0 {
+                    special |= Link::LOSSY;
+                    let stream = setup.streams.stream(number as u64, Purpose::Loss);
+                    loss.insert(number as u32, (link.loss, stream));
+                }
+                if setup.d3.is_some() {
+                    special |= Link::ALLOCATED;
+                }
+                Link {
+                    target: host.map_or(link.to, |host| host | TO_HOST),
+                    rank: setup.link_rank[number],
+                    pool: pool_of[number],
+                    special,
+                }
+            })
+            .collect();
+        let slowest = network.links.iter().map(|link| (link.rate.transmit(1538) + link.latency).as_ps()).max();
+        let mut actions = Actions::default();
+        let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
+        workloads.start(&owned, &mut actions);
+        let parts = partition_of.iter().copied().max().unwrap_or(0) as usize + 1;
+        let mut partition = Self {
+            setup: Arc::clone(setup),
+            now: Time::ZERO,
+            queue: EventQueue::new(2 * slowest.unwrap_or(0)),
+            ports,
+            pools,
+            hosts: network.uplink.iter().map(|&uplink| Host::new(uplink)).collect(),
+            tcp_senders: Slab::new(),
+            tcp_receivers: Slab::new(),
+            d3: d3::Endpoints::default(),
+            allocators: links.iter().map(|_| None).collect(),
+            links,
+            extras: Slab::new(),
+            receivers: FxHashMap::default(),
+            connections: FxHashMap::default(),
+            inbound: FxHashMap::default(),
+            outbound: (0..parts).map(|_| Vec::new()).collect(),
+            partition_of: Arc::clone(partition_of),
+            loss,
+            losses: FxHashMap::default(),
+            workloads,
+            actions: Actions::default(),
+            series: series::Sampler::new(scenario, setup, index, partition_of),
+            records: PartRecords::default(),
+            observed,
+            open: 0,
+            wakes: 0,
+            totals: Totals::default(),
+        };
+        partition.start_sampling();
+        partition.perform(&mut actions);
+        partition
+    }
+
+    /// Processes every event before `end`.
+    pub fn run_before(&mut self, end: Time) {
+        while let Some(event) = self.queue.pop_before(end.as_ps()) {
+            self.now = Time::from_ps(event.time);
+            self.totals.events += 1;
+            let number = event.order as u32;
+            match event.order >> 62 {
+                ARRIVAL => self.arrival(number),
+                DEPARTURE => self.departure(number),
+                TIMER => self.timer(event.order >> 32 & (u64::from(u32::MAX) >> 2), number),
+                _ => self.tick(number),
+            }
+        }
+    }
+
+    /// When the next event is due, or [`Time::MAX`].
+    pub fn next_event(&mut self) -> Time {
+        Time::from_ps(self.queue.next_time())
+    }
+
+    /// Counted, finite flows handed over here minus those delivered here.
+    pub fn open(&self) -> i64 {
+        self.open
+    }
+
+    /// Whether workloads here will still do something by themselves.
+    pub fn has_wakes(&self) -> bool {
+        self.wakes > 0
+    }
+
+    /// Packets that have crossed a link so far.
+    pub fn packet_hops(&self) -> u64 {
+        self.totals.packet_hops
+    }
+
+    /// Takes the packets bound for partition `to`.
+    pub fn take_outbound(&mut self, to: usize) -> Vec<Crossing> {
+        std::mem::take(&mut self.outbound[to])
+    }
+
+    /// Takes in packets from another partition.
+    pub fn absorb(&mut self, crossings: Vec<Crossing>) {
+        for Crossing { link, arrival, mut packet, extra } in crossings {
+            packet.extra = extra.map_or(NONE, |extra| self.extras.insert(extra) as u32);
+            let ring = self.inbound.entry(link).or_default();
+            let first = ring.is_empty();
+            ring.push(arrival, packet);
+            if first {
+                self.schedule(arrival, ARRIVAL, self.links[link as usize].rank, link);
+            }
+        }
+    }
+
+    #[inline]
+    fn schedule(&mut self, at: Time, kind: u64, rank: u32, number: u32) {
+        let order = kind << 62 | u64::from(rank) << 32 | u64::from(number);
+        self.queue.push(Event { time: at.as_ps(), order });
+    }
+
+    fn departure(&mut self, link: u32) {
+        let from = self.setup.network.links[link as usize].from;
+        match self.setup.network.nodes[from as usize].host {
+            Some(host) if self.setup.nic_pulls => {
+                self.hosts[host as usize].nic_wake_pending = false;
+                self.serve_nic(host);
+            }
+            _ => self.port_departure(link),
+        }
+    }
+
+    fn tick(&mut self, number: u32) {
+        if number & SAMPLE != 0 { self.sample(number & !SAMPLE) } else { self.update_allocator(number) }
+    }
+}

@@ -1,0 +1,86 @@
+//! The host's network card. Where it pulls, acknowledgements go first, then ready senders in turn, so that windows
+//! do not pile up as packets; where it is a plain queue, everything is offered at once.
+
+use super::{DEPARTURE, Partition};
+use crate::host::Sender;
+use crate::packet::Packet;
+
+impl Partition {
+    /// A small packet (acknowledgement, SYN-ACK) leaves the host.
+    #[inline]
+    pub(super) fn send_control(&mut self, host: u32, packet: Packet) {
+        let uplink = self.hosts[host as usize].uplink;
+        if !self.setup.nic_pulls {
+            return self.inject(uplink, packet);
+        }
+        let state = &mut self.hosts[host as usize];
+        if state.nic_wake_pending || !self.ports[uplink as usize].is_idle(self.now) {
+            state.control.push_back(packet);
+            return self.wake_nic(host);
+        }
+        self.inject(uplink, packet);
+    }
+
+    /// A sender has become ready.
+    #[inline]
+    pub(super) fn make_ready(&mut self, host: u32, class: u8, sender: Sender) {
+        self.hosts[host as usize].ready[usize::from(class)].push_back(sender);
+        if !self.setup.nic_pulls {
+            while let Some(packet) = self.pull(host) {
+                self.inject(self.hosts[host as usize].uplink, packet);
+            }
+        } else if !self.hosts[host as usize].nic_wake_pending {
+            self.serve_nic(host);
+        }
+    }
+
+    /// The card sends one packet if its link is free, and asks to be woken if more wait.
+    pub(super) fn serve_nic(&mut self, host: u32) {
+        let uplink = self.hosts[host as usize].uplink;
+        if self.ports[uplink as usize].is_idle(self.now) {
+            let Some(packet) = self.pull(host) else { return };
+            self.inject(uplink, packet);
+        }
+        if self.hosts[host as usize].has_work() {
+            self.wake_nic(host);
+        }
+    }
+
+    fn wake_nic(&mut self, host: u32) {
+        let state = &mut self.hosts[host as usize];
+        if !state.nic_wake_pending {
+            state.nic_wake_pending = true;
+            let uplink = state.uplink;
+            let at = self.ports[uplink as usize].busy_until();
+            self.schedule(at, DEPARTURE, self.links[uplink as usize].rank, uplink);
+        }
+    }
+
+    /// The next packet of the host: acknowledgements first, then ready senders in turn.
+    #[inline]
+    fn pull(&mut self, host: u32) -> Option<Packet> {
+        let state = &mut self.hosts[host as usize];
+        if let Some(packet) = state.control.pop_front() {
+            return Some(packet);
+        }
+        while let Some((class, sender)) = self.hosts[host as usize].next_ready() {
+            let (packet, more) = match sender {
+                Sender::Tcp(index) => self.pull_tcp(index),
+                Sender::D3(index) => self.pull_d3(index),
+            };
+            if more {
+                self.hosts[host as usize].ready[class].push_back(sender);
+            }
+            if packet.is_some() {
+                return packet;
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn inject(&mut self, uplink: u32, packet: Packet) {
+        self.totals.injected_bytes += u64::from(packet.wire_bytes);
+        self.send(uplink, packet);
+    }
+}

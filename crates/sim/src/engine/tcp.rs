@@ -1,0 +1,417 @@
+//! TCP endpoints in their hosts: what surrounds the state machines of `proto::tcp`.
+
+use super::Partition;
+use super::applications::flow_hash;
+use crate::host::{Owner, Sender};
+use crate::packet::{Extra, NONE, Packet, REVERSE};
+use crate::workload::Message;
+use duetime_core::{Span, Time};
+use duetime_proto::tcp::{self, Segment};
+use duetime_results::FlowEventKind;
+use duetime_scenario::model::Connection;
+use std::collections::VecDeque;
+
+/// TCP and IP headers without options, in bytes.
+pub const HEADER_BYTES: u32 = 40;
+
+/// The sending end of a connection.
+pub struct Sending {
+    machine: tcp::Sender,
+    /// The receiver's handle in its partition, once known.
+    peer: u32,
+    /// Hash of the connection.
+    hash: u32,
+    host: u32,
+    destination: u32,
+    slot: u32,
+    /// When the pending timer event is due.
+    armed: Time,
+    transport: u8,
+    class: u8,
+    /// In the host's ready queue.
+    ready: bool,
+    /// Key of a long-lived connection.
+    key: Option<(u16, u32, u32)>,
+    /// The flow that opened it.
+    opener: u64,
+    /// Stream position after the last message.
+    end: u64,
+    /// Messages not wholly acknowledged.
+    messages: VecDeque<Outgoing>,
+    /// Counters when the first of `messages` became the first.
+    counted: tcp::Counters,
+}
+
+struct Outgoing {
+    /// Stream position after its last byte.
+    end: u64,
+    /// Its index in the flow records.
+    record: u32,
+    message: Message,
+}
+
+/// The receiving end of a connection.
+pub struct Receiving {
+    machine: tcp::Receiver,
+    /// The sender's handle in its partition.
+    reply: u32,
+    hash: u32,
+    host: u32,
+    source: u32,
+    slot: u32,
+    armed: Time,
+    transport: u8,
+    class: u8,
+    /// Data segments with CE since the last message was complete.
+    marks: u32,
+    /// Where the state is forgotten, after the FIN.
+    forget_at: Time,
+    opener: u64,
+    /// Messages whose last segment has been seen, by stream position after it.
+    expected: Vec<(u64, Message)>,
+}
+
+impl Partition {
+    pub(super) fn send_by_tcp(&mut self, message: Message, record: u32, transport: u8, class: u8) {
+        let workload = usize::from(message.workload);
+        let persistent = self.setup.connections[workload] == Connection::Persistent;
+        let key = persistent.then_some((message.workload, message.source, message.destination));
+        let known = key.and_then(|key| self.connections.get(&key).copied());
+        let index = known.unwrap_or_else(|| self.open_tcp(&message, transport, class, key));
+        let setup = std::sync::Arc::clone(&self.setup);
+        let config = setup.tcp(transport);
+        let sending = &mut self.tcp_senders[index as usize];
+        let bytes = message.bytes.min(u64::MAX / 2);
+        sending.end = sending.end.saturating_add(bytes);
+        sending.machine.send(config, self.now, tcp::Message { bytes, deadline: message.deadline });
+        if key.is_none() {
+            sending.machine.close();
+        }
+        sending.messages.push_back(Outgoing { end: sending.end, record, message });
+        self.after_tcp_sender(index);
+    }
+
+    fn open_tcp(&mut self, message: &Message, transport: u8, class: u8, key: Option<(u16, u32, u32)>) -> u32 {
+        let index = self.tcp_senders.vacant_key() as u32;
+        let slot = self.hosts[message.source as usize].take_slot(Owner::TcpSender(index));
+        self.tcp_senders.insert(Sending {
+            machine: tcp::Sender::new(self.setup.tcp(transport), self.now),
+            peer: NONE,
+            hash: flow_hash(message.flow),
+            host: message.source,
+            destination: message.destination,
+            slot,
+            armed: Time::MAX,
+            transport,
+            class,
+            ready: false,
+            key,
+            opener: message.flow,
+            end: 1,
+            messages: VecDeque::with_capacity(1),
+            counted: tcp::Counters::default(),
+        });
+        if let Some(key) = key {
+            self.connections.insert(key, index);
+        }
+        index
+    }
+
+    /// The network card takes a segment; says whether more is ready.
+    #[inline]
+    pub(super) fn pull_tcp(&mut self, index: u32) -> (Option<Packet>, bool) {
+        let Some(sending) = self.tcp_senders.get_mut(index as usize) else { return (None, false) };
+        let config = self.setup.tcp(sending.transport);
+        let segment = sending.machine.poll_transmit(config, self.now);
+        let more = sending.machine.can_transmit(config);
+        sending.ready = more;
+        let Some(segment) = segment else { return (None, more) };
+        let special = segment.flags & (tcp::Flags::SYN | tcp::Flags::PUSH);
+        let extra = if special == tcp::Flags::default() {
+            NONE
+        } else {
+            self.extras.insert(sending.extra(index, segment)) as u32
+        };
+        let sending = &mut self.tcp_senders[index as usize];
+        let packet = Packet {
+            endpoint: sending.peer,
+            flow: sending.hash,
+            seq: segment.seq as u32,
+            extra,
+            destination: sending.destination,
+            wire_bytes: (HEADER_BYTES + segment.len) as u16 + self.setup.frame_overhead,
+            flags: segment.flags.0 | Packet::class_bits(sending.class),
+        };
+        let due = sending.machine.next_timeout();
+        if due < sending.armed {
+            let (host, slot, armed) = (sending.host, sending.slot, sending.armed);
+            let armed = self.arm(host, slot, due, armed);
+            self.tcp_senders[index as usize].armed = armed;
+        }
+        if self.observed.is_some() {
+            let retransmit = segment.flags.contains(tcp::Flags::RETRANSMIT);
+            self.observe(packet.flow, FlowEventKind::Sent { seq: segment.seq, len: segment.len, retransmit });
+        }
+        (Some(packet), more)
+    }
+
+    /// Data, or a SYN or FIN, reaches its receiver.
+    #[inline]
+    pub(super) fn tcp_data(&mut self, host: u32, packet: Packet) {
+        let mut index = packet.endpoint as usize;
+        let mut last = None;
+        if packet.extra != NONE {
+            match self.extras.remove(packet.extra as usize) {
+                Extra::Syn { reply, message } => index = self.accept_tcp(host, packet, reply, &message) as usize,
+                Extra::Last { message } => last = Some(message),
+                _ => return,
+            }
+        }
+        let now = self.now;
+        let Some(receiving) = self.tcp_receivers.get_mut(index) else { return };
+        if receiving.hash != packet.flow {
+            return;
+        }
+        let config = self.setup.tcp(receiving.transport);
+        let len = u32::from(packet.wire_bytes - self.setup.frame_overhead) - HEADER_BYTES;
+        let seq = tcp::expand(packet.seq, receiving.machine.next_expected());
+        let flags = packet.tcp_flags();
+        receiving.marks += u32::from(flags.contains(tcp::Flags::CE));
+        if let Some(message) = last {
+            let end = seq + u64::from(len);
+            if end >= receiving.machine.next_expected() && !receiving.expected.iter().any(|(known, _)| *known == end) {
+                receiving.expected.push((end, message));
+            }
+        }
+        let delivery = receiving.machine.input(config, now, Segment { seq, len, flags });
+        if receiving.machine.is_closed() {
+            receiving.forget_at = now + linger(config);
+        }
+        if delivery.messages == 0 {
+            return self.after_tcp_receiver(index as u32);
+        }
+        self.after_tcp_receiver(index as u32);
+        for _ in 0..delivery.messages {
+            let receiving = &mut self.tcp_receivers[index];
+            let marks = std::mem::take(&mut receiving.marks);
+            let first = (0..receiving.expected.len()).min_by_key(|&i| receiving.expected[i].0);
+            let Some(first) = first else { break };
+            let (_, message) = receiving.expected.swap_remove(first);
+            self.deliver(&message, marks);
+        }
+    }
+
+    /// A SYN: finds the receiver of a repeated one, or makes one.
+    #[cold]
+    fn accept_tcp(&mut self, host: u32, packet: Packet, reply: u32, message: &Message) -> u32 {
+        if let Some(&known) = self.receivers.get(&message.flow) {
+            return known;
+        }
+        let transport = self.setup.workload_transport[usize::from(message.workload)];
+        let index = self.tcp_receivers.vacant_key() as u32;
+        let slot = self.hosts[host as usize].take_slot(Owner::TcpReceiver(index));
+        self.tcp_receivers.insert(Receiving {
+            machine: tcp::Receiver::new(self.setup.tcp(transport)),
+            reply,
+            hash: packet.flow,
+            host,
+            source: message.source,
+            slot,
+            armed: Time::MAX,
+            transport,
+            class: duetime_link::Frame::class(&packet) as u8,
+            marks: 0,
+            forget_at: Time::MAX,
+            opener: message.flow,
+            expected: Vec::new(),
+        });
+        self.receivers.insert(message.flow, index);
+        index
+    }
+
+    /// Sends what the receiver wants to send and arms its timer.
+    #[inline]
+    fn after_tcp_receiver(&mut self, index: u32) {
+        loop {
+            let receiving = &mut self.tcp_receivers[index as usize];
+            let config = self.setup.tcp(receiving.transport);
+            let Some(segment) = receiving.machine.poll_transmit(config, self.now) else { break };
+            let extra = if segment.flags.contains(tcp::Flags::SYN) {
+                self.extras.insert(Extra::SynAck { reply: index }) as u32
+            } else {
+                NONE
+            };
+            let packet = Packet {
+                endpoint: receiving.reply,
+                flow: receiving.hash,
+                seq: segment.seq as u32,
+                extra,
+                destination: receiving.source,
+                wire_bytes: HEADER_BYTES as u16 + self.setup.frame_overhead,
+                flags: segment.flags.0 | REVERSE | Packet::class_bits(receiving.class),
+            };
+            let host = receiving.host;
+            self.send_control(host, packet);
+        }
+        let receiving = &mut self.tcp_receivers[index as usize];
+        let due = receiving.machine.next_timeout().min(receiving.forget_at);
+        if due < receiving.armed {
+            let (host, slot, armed) = (receiving.host, receiving.slot, receiving.armed);
+            let armed = self.arm(host, slot, due, armed);
+            self.tcp_receivers[index as usize].armed = armed;
+        }
+    }
+
+    /// An acknowledgement reaches its sender.
+    #[inline]
+    pub(super) fn tcp_acknowledgement(&mut self, _host: u32, packet: Packet) {
+        let extra = self.take_extra(packet);
+        let now = self.now;
+        let Some(sending) = self.tcp_senders.get_mut(packet.endpoint as usize) else { return };
+        if sending.hash != packet.flow {
+            return;
+        }
+        if let Some(Extra::SynAck { reply }) = extra {
+            sending.peer = reply;
+        }
+        let config = self.setup.tcp(sending.transport);
+        let seq = tcp::expand(packet.seq, sending.machine.acked());
+        sending.machine.input(config, now, Segment { seq, len: 0, flags: packet.tcp_flags() });
+        if self.observed.is_some() {
+            self.observe(packet.flow, FlowEventKind::Acked { seq });
+        }
+        self.after_tcp_sender(packet.endpoint);
+    }
+
+    /// Completes messages, arms the timer and tells the network card.
+    #[inline]
+    fn after_tcp_sender(&mut self, index: u32) {
+        let sending = &mut self.tcp_senders[index as usize];
+        let acked = sending.machine.acked();
+        while sending.messages.front().is_some_and(|first| first.end <= acked) {
+            let (record, counters) = sending.complete();
+            self.records.add_tcp(record, counters);
+        }
+        let sending = &mut self.tcp_senders[index as usize];
+        if sending.machine.is_closed() {
+            return self.remove_tcp_sender(index);
+        }
+        let due = sending.machine.next_timeout();
+        let (host, class) = (sending.host, sending.class);
+        let config = self.setup.tcp(sending.transport);
+        let wakes = !sending.ready && sending.machine.can_transmit(config);
+        sending.ready |= wakes;
+        if due < sending.armed {
+            let (slot, armed) = (sending.slot, sending.armed);
+            let armed = self.arm(host, slot, due, armed);
+            self.tcp_senders[index as usize].armed = armed;
+        }
+        if wakes {
+            self.make_ready(host, class, Sender::Tcp(index));
+        }
+    }
+
+    fn remove_tcp_sender(&mut self, index: u32) {
+        let mut sending = self.tcp_senders.remove(index as usize);
+        self.hosts[sending.host as usize].free_slot(sending.slot);
+        if let Some(key) = sending.key {
+            self.connections.remove(&key);
+        }
+        while !sending.messages.is_empty() {
+            let acked = sending.machine.acked();
+            let delivered = sending.delivered(acked);
+            let (record, counters) = sending.complete();
+            self.records.add_tcp(record, counters);
+            self.records.flows[record as usize].delivered_bytes = delivered;
+        }
+    }
+
+    pub(super) fn tcp_sender_timer(&mut self, index: u32) {
+        let now = self.now;
+        let Some(sending) = self.tcp_senders.get_mut(index as usize) else { return };
+        if sending.armed != now {
+            return;
+        }
+        sending.armed = Time::MAX;
+        if sending.machine.next_timeout() <= now {
+            let config = self.setup.tcp(sending.transport);
+            sending.machine.timeout(config, now);
+            let hash = sending.hash;
+            self.observe(hash, FlowEventKind::Timeout);
+        }
+        self.after_tcp_sender(index);
+    }
+
+    pub(super) fn tcp_receiver_timer(&mut self, index: u32) {
+        let now = self.now;
+        let Some(receiving) = self.tcp_receivers.get_mut(index as usize) else { return };
+        if receiving.armed != now {
+            return;
+        }
+        receiving.armed = Time::MAX;
+        if receiving.forget_at <= now {
+            let receiving = self.tcp_receivers.remove(index as usize);
+            self.hosts[receiving.host as usize].free_slot(receiving.slot);
+            self.receivers.remove(&receiving.opener);
+            return;
+        }
+        if receiving.machine.next_timeout() <= now {
+            let config = self.setup.tcp(receiving.transport);
+            receiving.machine.timeout(config, now);
+        }
+        self.after_tcp_receiver(index);
+    }
+
+    /// Writes what unfinished flows have delivered into their records, at the end of a run.
+    pub(super) fn account_open_tcp(&mut self) {
+        for (_, sending) in &mut self.tcp_senders {
+            let acked = sending.machine.acked();
+            while !sending.messages.is_empty() {
+                let delivered = sending.delivered(acked);
+                let (record, counters) = sending.complete();
+                self.records.add_tcp(record, counters);
+                self.records.flows[record as usize].delivered_bytes = delivered;
+            }
+        }
+    }
+}
+
+impl Sending {
+    /// What accompanies a SYN or the last segment of a message.
+    fn extra(&self, index: u32, segment: Segment) -> Extra {
+        let end = segment.seq + u64::from(segment.len);
+        let named = if segment.flags.contains(tcp::Flags::SYN) {
+            self.messages.front()
+        } else {
+            self.messages.iter().find(|outgoing| outgoing.end == end)
+        };
+        let message = named.expect("a segment belongs to a message").message.clone();
+        if segment.flags.contains(tcp::Flags::SYN) {
+            Extra::Syn { reply: index, message: Message { flow: self.opener, ..message } }
+        } else {
+            Extra::Last { message }
+        }
+    }
+
+    /// Takes the first message; returns its record and what it cost.
+    fn complete(&mut self) -> (u32, tcp::Counters) {
+        let first = self.messages.pop_front().expect("a message");
+        let total = self.machine.counters();
+        let cost = total.since(self.counted);
+        self.counted = total;
+        (first.record, cost)
+    }
+
+    /// Bytes of the first message below stream position `acked`.
+    fn delivered(&self, acked: u64) -> u64 {
+        self.messages.front().map_or(0, |first| {
+            let bytes = first.message.bytes.min(u64::MAX / 2);
+            acked.saturating_sub(first.end - bytes).min(bytes)
+        })
+    }
+}
+
+/// How long a receiver remembers a closed connection, so that a repeated FIN is answered.
+fn linger(config: &tcp::Config) -> Span {
+    config.rto_initial.max(config.rto_min) * 16
+}

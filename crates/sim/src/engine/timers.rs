@@ -1,0 +1,35 @@
+//! Timers. Re-armed lazily: an endpoint remembers when its pending event is due and puts in another only if it needs
+//! one earlier; a late event looks at the endpoint and finds nothing to do.
+
+use super::{Partition, TIMER};
+use crate::host::Owner;
+use duetime_core::Time;
+
+impl Partition {
+    /// Makes sure that the timer `slot` of `host` fires at `at` or earlier, where `armed` says when it is now due.
+    #[inline]
+    pub(super) fn arm(&mut self, host: u32, slot: u32, at: Time, armed: Time) -> Time {
+        if at >= armed {
+            return armed;
+        }
+        self.schedule(at, TIMER, self.setup.host_rank[host as usize], slot);
+        at
+    }
+
+    pub(super) fn timer(&mut self, rank: u64, slot: u32) {
+        let host = self.setup.host_of_rank[rank as usize];
+        match self.hosts[host as usize].owner(slot) {
+            Owner::Nobody => {}
+            Owner::TcpSender(index) => self.tcp_sender_timer(index),
+            Owner::TcpReceiver(index) => self.tcp_receiver_timer(index),
+            Owner::D3Sender(index) => self.d3_sender_timer(index),
+            Owner::D3Receiver(index) => self.d3_receiver_timer(index),
+            Owner::Wake { workload, token, at } => {
+                if at == self.now {
+                    self.hosts[host as usize].free_slot(slot);
+                    self.wake(host, workload, token);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A host: its network card, its timers, and which endpoints are ready to send.
+
+use crate::packet::{NONE, Packet};
+use duetime_core::Time;
+use std::collections::VecDeque;
+
+/// Strict-priority classes at most.
+pub const CLASSES: usize = 4;
+
+/// One host.
+#[derive(Debug)]
+pub struct Host {
+    /// Its link into the network.
+    pub uplink: u32,
+    /// A departure event is due when the network card is free.
+    pub nic_wake_pending: bool,
+    /// Acknowledgements and other small packets that wait for the card: they go first.
+    pub control: VecDeque<Packet>,
+    /// Senders with something to send, by class, in turn.
+    pub ready: [VecDeque<Sender>; CLASSES],
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+/// A sender's handle in its partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// Index into the TCP senders.
+    Tcp(u32),
+    /// Index into the D3 senders.
+    D3(u32),
+}
+
+/// Whose timer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Nobody's: a late event of a former owner is ignored.
+    Nobody,
+    /// A TCP sender's.
+    TcpSender(u32),
+    /// A TCP receiver's.
+    TcpReceiver(u32),
+    /// A D3 sender's.
+    D3Sender(u32),
+    /// A D3 receiver's.
+    D3Receiver(u32),
+    /// A workload's wake-up.
+    Wake { workload: u16, token: u64, at: Time },
+}
+
+/// A timer slot. Slots are numbered per host, so that simultaneous timers have one order for any number of threads.
+type Slot = Owner;
+
+impl Host {
+    /// A host with this link into the network.
+    pub fn new(uplink: u32) -> Self {
+        Self {
+            uplink,
+            nic_wake_pending: false,
+            control: VecDeque::new(),
+            ready: Default::default(),
+            slots: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Takes a timer slot.
+    pub fn take_slot(&mut self, owner: Owner) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = owner;
+            return slot;
+        }
+        self.slots.push(owner);
+        self.slots.len() as u32 - 1
+    }
+
+    /// Gives a timer slot back.
+    pub fn free_slot(&mut self, slot: u32) {
+        debug_assert_ne!(slot, NONE);
+        self.slots[slot as usize] = Owner::Nobody;
+        self.free.push(slot);
+    }
+
+    /// Whose timer a slot is.
+    pub fn owner(&self, slot: u32) -> Owner {
+        self.slots[slot as usize]
+    }
+
+    /// Whether anything waits for the network card.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        !self.control.is_empty() || self.ready.iter().any(|ready| !ready.is_empty())
+    }
+
+    /// The next ready sender of the first class that has one.
+    #[inline]
+    pub fn next_ready(&mut self) -> Option<(usize, Sender)> {
+        self.ready.iter_mut().enumerate().find_map(|(class, ready)| ready.pop_front().map(|sender| (class, sender)))
+    }
+}

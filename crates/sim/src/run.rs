@@ -1,0 +1,132 @@
+//! One run: on one thread, or split by rack over several with the latency of the links between them as lookahead.
+
+use crate::engine::{Observed, PartRecords, Partition, merge};
+use crate::setup::Setup;
+use crate::workload::Workloads;
+use crate::{SetupError, partition};
+use duetime_core::{Span, Time};
+use duetime_results::{CapturedPacket, FlowEvent, RunRecords};
+use duetime_scenario::Scenario;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it.
+    pub threads: usize,
+    /// Where to say how far the run is, and where to be told to stop.
+    pub progress: Option<Arc<Progress>>,
+    /// The flow whose events are wanted, by `FlowRecord::flow`.
+    pub trace_flow: Option<u64>,
+}
+
+/// How far a run is; shared between the run and whoever shows it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Simulated picoseconds.
+    pub simulated_ps: AtomicU64,
+    /// Packets that have crossed a link.
+    pub packet_hops: AtomicU64,
+    /// Set from outside to end the run early.
+    pub cancel: AtomicBool,
+}
+
+/// What a run gives.
+#[derive(Clone, Debug, Default)]
+pub struct RunOutput {
+    /// Flows, queries, ports, series and totals.
+    pub records: RunRecords,
+    /// Events of the traced flow.
+    pub trace: Vec<FlowEvent>,
+    /// Captured packets, by time.
+    pub captures: Vec<CapturedPacket>,
+    /// Names of the captured links, by `CapturedPacket::link`.
+    pub capture_links: Vec<(u32, String)>,
+    /// False if the run was cancelled.
+    pub complete: bool,
+}
+
+/// Between two looks at whether the run is over and what it may report.
+const STRIDE: Span = Span::from_ms(1);
+
+/// Runs the scenario under its transport number `transport`; `run` numbers the repetition and so its random streams.
+pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -> Result<RunOutput, SetupError> {
+    let setup = Arc::new(Setup::new(scenario, transport, run)?);
+    let workloads = Workloads::new(scenario, &setup.network, &setup.streams)?;
+    let cut = partition::cut(&setup.network, options.threads);
+    let taps = setup.tapped_links(scenario)?;
+    let observed = || {
+        let hash = options.trace_flow.map(crate::engine::flow_hash);
+        (hash.is_some() || !taps.is_empty())
+            .then(|| Box::new(Observed::new(hash, taps.clone(), scenario.record.snap_length)))
+    };
+    let partition_of = Arc::new(cut.partition_of);
+    let parts: Vec<Partition> = (0..cut.parts as u16)
+        .map(|index| Partition::new(scenario, &setup, workloads.clone(), index, &partition_of, observed()))
+        .collect();
+    drop(workloads);
+    let clock = Clock { setup: &setup, progress: options.progress.as_deref() };
+    let (parts, end, complete) = if parts.len() == 1 {
+        clock.run_alone(parts)
+    } else {
+        crate::parallel::run(&clock, parts, cut.lookahead)
+    };
+    let records: Vec<PartRecords> = parts.into_iter().map(|part| part.finish(end)).collect();
+    let names = setup.sampled_links.iter().map(|&link| setup.network.link_name(link)).collect();
+    let (records, trace, captures) = merge(records, names);
+    let capture_links = taps.iter().map(|&link| (link, setup.network.link_name(link))).collect();
+    Ok(RunOutput { records, trace, captures, capture_links, complete })
+}
+
+/// When a run is over, and who is told how far it is.
+pub(crate) struct Clock<'a> {
+    setup: &'a Setup,
+    progress: Option<&'a Progress>,
+}
+
+impl Clock<'_> {
+    /// The first stride boundary after `time`, at most the cut.
+    pub(crate) fn boundary_after(&self, time: Time) -> Time {
+        let next = (time.as_ps() / STRIDE.as_ps() + 1).saturating_mul(STRIDE.as_ps());
+        Time::from_ps(next).min(self.cut())
+    }
+
+    fn cut(&self) -> Time {
+        Time::ZERO + self.setup.cut
+    }
+
+    /// Whether the run ends at `boundary`: every counted flow is done and no source will start another.
+    pub(crate) fn is_over(&self, boundary: Time, open: i64, wakes: bool, events: bool) -> bool {
+        let sources_stopped = boundary >= Time::ZERO + self.setup.duration || !wakes;
+        boundary >= self.cut() || !events || (open == 0 && sources_stopped && self.ends_when_done(boundary))
+    }
+
+    /// Long flows alone keep a run going until its duration.
+    fn ends_when_done(&self, boundary: Time) -> bool {
+        !self.setup.has_long_flows || boundary >= Time::ZERO + self.setup.duration
+    }
+
+    /// Tells how far the run is; false if it shall stop.
+    pub(crate) fn report(&self, boundary: Time, packet_hops: u64) -> bool {
+        let Some(progress) = self.progress else { return true };
+        progress.simulated_ps.store(boundary.as_ps(), Ordering::Relaxed);
+        progress.packet_hops.store(packet_hops, Ordering::Relaxed);
+        !progress.cancel.load(Ordering::Relaxed)
+    }
+
+    fn run_alone(&self, mut parts: Vec<Partition>) -> (Vec<Partition>, Time, bool) {
+        let part = &mut parts[0];
+        let mut boundary = Time::ZERO;
+        loop {
+            // Empty strides are skipped, but never the boundary at which the run ends.
+            boundary = self.boundary_after(part.next_event().min(self.cut() - Span::from_ps(1)).max(boundary));
+            part.run_before(boundary);
+            let going = self.report(boundary, part.packet_hops());
+            let events = part.next_event() != Time::MAX;
+            if !going || self.is_over(boundary, part.open(), part.has_wakes(), events) {
+                return (parts, boundary, going);
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What every partition of a run shares: the network, the routes, the transports' options, the seeded orders.
+
+use crate::routing::Routing;
+use crate::topology::Network;
+use crate::{Packet, SetupError};
+use duetime_core::random::{Purpose, Streams};
+use duetime_core::{Rate, Span};
+use duetime_link::{Limit, Port, SharedBuffer};
+use duetime_proto::{d3, tcp};
+use duetime_scenario::model::{Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport};
+
+/// The read-only part of a run.
+pub struct Setup {
+    /// Nodes and links.
+    pub network: Network,
+    /// Who sends where.
+    pub routing: Routing,
+    /// Options of each transport in use; entry 0 is the one compared.
+    pub transports: Vec<Transport>,
+    /// Per workload: index into `transports`.
+    pub workload_transport: Vec<u8>,
+    /// Per workload: whether its flows share connections.
+    pub connections: Vec<Connection>,
+    /// Strict-priority classes at every port.
+    pub classes: u8,
+    /// The random streams of this run.
+    pub streams: Streams,
+    /// Seeded order of links among simultaneous events.
+    pub link_rank: Vec<u32>,
+    /// Seeded order of hosts among simultaneous timers.
+    pub host_rank: Vec<u32>,
+    /// The inverse of `host_rank`.
+    pub host_of_rank: Vec<u32>,
+    /// Bytes added to each packet on the wire.
+    pub frame_overhead: u16,
+    /// Network cards pull from the flows.
+    pub nic_pulls: bool,
+    /// Flows that start from here on are not counted, and sources stop.
+    pub duration: Span,
+    /// The run is cut here.
+    pub cut: Span,
+    /// The longest base round trip: propagation both ways over the longest path.
+    pub base_round_trip: Span,
+    /// D3's options with the scale chosen, if any transport is D3.
+    pub d3: Option<d3::Config>,
+}
+
+impl Setup {
+    /// Prepares run `run` of the scenario under its transport number `transport`.
+    pub fn new(scenario: &Scenario, transport: usize, run: u64) -> Result<Self, SetupError> {
+        let mut network = Network::build(&scenario.topology)?;
+        network.links.iter_mut().for_each(|link| link.loss = link.loss.clamp(0.0, 1.0));
+        let routing = Routing::build(&network)?;
+        let streams = Streams::new(scenario.seed, run);
+        let mut transports = vec![scenario.transports[transport].clone()];
+        let workload_transport = scenario
+            .workloads
+            .iter()
+            .map(|workload| match &workload.transport {
+                None => 0,
+                Some(own) => {
+                    transports.push(own.clone());
+                    transports.len() as u8 - 1
+                }
+            })
+            .collect();
+        let slowest = network.links.iter().map(|link| link.rate).min().unwrap_or(Rate::from_gbps(1));
+        let mut d3 = None;
+        for transport in &mut transports {
+            if let Protocol::D3(config) = &mut transport.protocol {
+                config.scale.get_or_insert(d3::Config::scale_for(slowest));
+                d3.get_or_insert(*config);
+            }
+        }
+        let latency = network.links.iter().map(|link| link.latency).max().unwrap_or(Span::ZERO);
+        let base_round_trip = latency * u64::from(2 * network.longest_path());
+        let mut order = streams.stream(0, Purpose::Order);
+        let link_rank = order.permutation(network.links.len());
+        let host_of_rank = order.permutation(network.hosts.len());
+        let mut host_rank = vec![0; host_of_rank.len()];
+        for (rank, &host) in host_of_rank.iter().enumerate() {
+            host_rank[host as usize] = rank as u32;
+        }
+        Ok(Self {
+            classes: transports.iter().map(|transport| transport.priorities).max().unwrap_or(1).max(1),
+            network,
+            routing,
+            transports,
+            workload_transport,
+            connections: scenario.workloads.iter().map(|workload| workload.connection).collect(),
+            streams,
+            link_rank,
+            host_rank,
+            host_of_rank,
+            frame_overhead: scenario.host.frame_overhead as u16,
+            nic_pulls: scenario.host.nic == Nic::Pull,
+            duration: scenario.duration,
+            cut: scenario.duration + scenario.drain,
+            base_round_trip,
+            d3,
+        })
+    }
+
+    /// Options of a window transport.
+    #[inline]
+    pub fn tcp(&self, transport: u8) -> &tcp::Config {
+        match &self.transports[transport as usize].protocol {
+            Protocol::Tcp(config) => config,
+            Protocol::D3(_) => unreachable!("the endpoint was made for a window transport"),
+        }
+    }
+
+    /// Options of a D3 transport.
+    #[inline]
+    pub fn d3(&self, transport: u8) -> &d3::Config {
+        match &self.transports[transport as usize].protocol {
+            Protocol::D3(config) => config,
+            Protocol::Tcp(_) => unreachable!("the endpoint was made for D3"),
+        }
+    }
+
+    /// The ports of all links, by link.
+    pub fn ports(&self, scenario: &Scenario) -> Vec<Port<Packet>> {
+        let limit = match scenario.switch.buffer {
+            Buffer::Static(amount) => limit_of(amount),
+            Buffer::Unlimited | Buffer::Dynamic { .. } => Limit::Unlimited,
+        };
+        self.network
+            .links
+            .iter()
+            .map(|link| {
+                let port = Port::new(link.rate, link.latency);
+                let from_host = self.network.nodes[link.from as usize].host.is_some();
+                if from_host && self.nic_pulls {
+                    return port;
+                }
+                let port = port.with_classes(usize::from(self.classes));
+                if from_host {
+                    return port;
+                }
+                port.with_limit(limit).with_mark_at(mark_at(&scenario.switch.ecn_threshold, link.rate))
+            })
+            .collect()
+    }
+
+    /// The shared memories, one per switch, and per link the index of its memory (or `u32::MAX`).
+    pub fn pools(&self, scenario: &Scenario) -> (Vec<SharedBuffer>, Vec<u32>) {
+        let mut pool_of = vec![u32::MAX; self.network.links.len()];
+        let mut pools = Vec::new();
+        if let Buffer::Dynamic { pool, alpha } = scenario.switch.buffer {
+            let mut members = vec![Vec::new(); self.network.nodes.len()];
+            for (index, link) in self.network.links.iter().enumerate() {
+                members[link.from as usize].push(index as u32);
+            }
+            for (node, members) in members.into_iter().enumerate() {
+                if self.network.nodes[node].host.is_none() {
+                    members.iter().for_each(|&link| pool_of[link as usize] = pools.len() as u32);
+                    pools.push(SharedBuffer::new(pool.0, alpha, members));
+                }
+            }
+        }
+        (pools, pool_of)
+    }
+}
+
+fn limit_of(amount: Amount) -> Limit {
+    match amount {
+        Amount::Packets(packets) => Limit::Packets(packets),
+        Amount::Bytes(bytes) => Limit::Bytes(bytes),
+    }
+}
+
+/// The threshold of the fastest listed rate that is not above the link's, or of the slowest listed.
+fn mark_at(thresholds: &[(Rate, Amount)], rate: Rate) -> Limit {
+    let below = thresholds.iter().filter(|(listed, _)| *listed <= rate).max_by_key(|(listed, _)| *listed);
+    let slowest = thresholds.iter().min_by_key(|(listed, _)| *listed);
+    below.or(slowest).map_or(Limit::Unlimited, |(_, amount)| limit_of(*amount))
+}
