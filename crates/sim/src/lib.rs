@@ -1,3 +1,23 @@
-//! The packet-level simulator.
+//! The packet-level simulator: deterministic, one event per packet-hop, on one thread or several.
+//!
+//! [`run()`] takes a scenario, the number of one of its transports and a run number, and gives the records of that
+//! run: the same bytes for any number of threads, on any machine.
 
+mod capture;
+mod engine;
+mod error;
+mod host;
+mod packet;
+#[cfg(feature = "threads")]
+mod parallel;
+mod partition;
 pub mod queue;
+pub mod routing;
+mod run;
+mod setup;
+pub mod topology;
+pub mod workload;
+
+pub use error::SetupError;
+pub use packet::Packet;
+pub use run::{Options, Progress, RunOutput, run};

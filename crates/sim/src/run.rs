@@ -67,11 +67,7 @@ pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -
         .collect();
     drop(workloads);
     let clock = Clock { setup: &setup, progress: options.progress.as_deref() };
-    let (parts, end, complete) = if parts.len() == 1 {
-        clock.run_alone(parts)
-    } else {
-        crate::parallel::run(&clock, parts, cut.lookahead)
-    };
+    let (parts, end, complete) = clock.run(parts, cut.lookahead);
     let records: Vec<PartRecords> = parts.into_iter().map(|part| part.finish(end)).collect();
     let names = setup.sampled_links.iter().map(|&link| setup.network.link_name(link)).collect();
     let (records, trace, captures) = merge(records, names);
@@ -86,10 +82,11 @@ pub(crate) struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// The first stride boundary after `time`, at most the cut.
-    pub(crate) fn boundary_after(&self, time: Time) -> Time {
-        let next = (time.as_ps() / STRIDE.as_ps() + 1).saturating_mul(STRIDE.as_ps());
-        Time::from_ps(next).min(self.cut())
+    /// The first stride boundary after `reached` that has an event before it, at most the cut.
+    pub(crate) fn next_boundary(&self, next_event: Time, reached: Time) -> Time {
+        let time = next_event.max(reached);
+        let strides = time.as_ps() / STRIDE.as_ps() + 1;
+        Time::from_ps(strides.saturating_mul(STRIDE.as_ps())).min(self.cut())
     }
 
     fn cut(&self) -> Time {
@@ -115,12 +112,20 @@ impl Clock<'_> {
         !progress.cancel.load(Ordering::Relaxed)
     }
 
+    fn run(&self, parts: Vec<Partition>, lookahead: Span) -> (Vec<Partition>, Time, bool) {
+        #[cfg(feature = "threads")]
+        if parts.len() > 1 {
+            return crate::parallel::run(self, parts, lookahead);
+        }
+        let _ = lookahead;
+        self.run_alone(parts)
+    }
+
     fn run_alone(&self, mut parts: Vec<Partition>) -> (Vec<Partition>, Time, bool) {
         let part = &mut parts[0];
         let mut boundary = Time::ZERO;
         loop {
-            // Empty strides are skipped, but never the boundary at which the run ends.
-            boundary = self.boundary_after(part.next_event().min(self.cut() - Span::from_ps(1)).max(boundary));
+            boundary = self.next_boundary(part.next_event(), boundary);
             part.run_before(boundary);
             let going = self.report(boundary, part.packet_hops());
             let events = part.next_event() != Time::MAX;

@@ -7,7 +7,7 @@ use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_proto::{d3, tcp};
-use duetime_scenario::model::{Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport};
+use duetime_scenario::model::{Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, WorkloadKind};
 
 /// The read-only part of a run.
 pub struct Setup {
@@ -41,6 +41,10 @@ pub struct Setup {
     pub cut: Span,
     /// The longest base round trip: propagation both ways over the longest path.
     pub base_round_trip: Span,
+    /// The links whose queue and throughput are sampled.
+    pub sampled_links: Vec<u32>,
+    /// Some flow never ends.
+    pub has_long_flows: bool,
     /// D3's options with the scale chosen, if any transport is D3.
     pub d3: Option<d3::Config>,
 }
@@ -81,7 +85,11 @@ impl Setup {
         for (rank, &host) in host_of_rank.iter().enumerate() {
             host_rank[host as usize] = rank as u32;
         }
+        let sampled_links = links_by_name(&network, &scenario.record.links, "record.links")?;
+        let has_long_flows = scenario.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
         Ok(Self {
+            sampled_links,
+            has_long_flows,
             classes: transports.iter().map(|transport| transport.priorities).max().unwrap_or(1).max(1),
             network,
             routing,
@@ -99,6 +107,11 @@ impl Setup {
             base_round_trip,
             d3,
         })
+    }
+
+    /// The links captured to pcapng.
+    pub fn tapped_links(&self, scenario: &Scenario) -> Result<Vec<u32>, SetupError> {
+        links_by_name(&self.network, &scenario.record.pcap, "record.pcap")
     }
 
     /// Options of a window transport.
@@ -161,6 +174,13 @@ impl Setup {
         }
         (pools, pool_of)
     }
+}
+
+fn links_by_name(network: &Network, names: &[String], key: &'static str) -> Result<Vec<u32>, SetupError> {
+    let find = |name: &String| {
+        network.find_link(name).ok_or_else(|| SetupError::NoSuchLink { key, name: name.clone(), example: network.link_name(0) })
+    };
+    names.iter().map(find).collect()
 }
 
 fn limit_of(amount: Amount) -> Limit {

@@ -83,6 +83,6 @@ impl Partition {
 }
 
 /// The hash of a connection that its packets carry.
-pub(super) fn flow_hash(flow: u64) -> u32 {
+pub fn flow_hash(flow: u64) -> u32 {
     (mix(flow, 0x0f10) >> 32) as u32
 }

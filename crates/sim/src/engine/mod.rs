@@ -14,7 +14,8 @@ mod tcp;
 mod timers;
 mod wire;
 
-pub use record::{Finish, Observed, PartRecords};
+pub use applications::flow_hash;
+pub use record::{Finish, Observed, PartRecords, merge};
 
 use crate::host::Host;
 use crate::packet::{Extra, NONE, Packet};

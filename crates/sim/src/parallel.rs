@@ -1,0 +1,137 @@
+//! One run on several threads: conservative windows. All parts process the events before a common horizon, the
+//! earliest pending event plus the shortest latency between parts; then they exchange the packets that crossed.
+
+use crate::engine::{Crossing, Partition};
+use crate::run::Clock;
+use duetime_core::{Span, Time};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+
+/// What a part tells the others between windows.
+#[derive(Default)]
+struct Status {
+    next_event_ps: AtomicU64,
+    open: AtomicI64,
+    wakes: AtomicBool,
+    packet_hops: AtomicU64,
+}
+
+struct Shared {
+    status: Vec<Status>,
+    /// By receiver, then sender.
+    mail: Vec<Vec<Mutex<Vec<Crossing>>>>,
+    barrier: Barrier,
+    stop: AtomicBool,
+    cancelled: AtomicBool,
+}
+
+/// Runs the parts to the end of the run; the same results as one part on one thread.
+pub(crate) fn run(clock: &Clock<'_>, parts: Vec<Partition>, lookahead: Span) -> (Vec<Partition>, Time, bool) {
+    let count = parts.len();
+    let shared = Shared {
+        status: (0..count).map(|_| Status::default()).collect(),
+        mail: (0..count).map(|_| (0..count).map(|_| Mutex::default()).collect()).collect(),
+        barrier: Barrier::new(count),
+        stop: AtomicBool::new(false),
+        cancelled: AtomicBool::new(false),
+    };
+    let ended: Vec<(Partition, Time)> = std::thread::scope(|scope| {
+        let shared = &shared;
+        let handles: Vec<_> = parts
+            .into_iter()
+            .enumerate()
+            .map(|(index, part)| scope.spawn(move || worker(clock, shared, part, index, lookahead)))
+            .collect();
+        handles.into_iter().map(|handle| handle.join().expect("a part of the run panicked")).collect()
+    });
+    let end = ended[0].1;
+    let parts = ended.into_iter().map(|(part, _)| part).collect();
+    (parts, end, !shared.cancelled.load(Ordering::Acquire))
+}
+
+fn worker(clock: &Clock<'_>, shared: &Shared, mut part: Partition, index: usize, lookahead: Span) -> (Partition, Time) {
+    let mut boundary = None;
+    loop {
+        let next = shared.earliest_event(&mut part, index);
+        match boundary {
+            Some(reached) if next >= reached => {
+                if index == 0 {
+                    shared.decide(clock, reached, next);
+                }
+                shared.barrier.wait();
+                if shared.stop.load(Ordering::Acquire) {
+                    return (part, reached);
+                }
+                boundary = Some(clock.next_boundary(next, reached));
+            }
+            Some(_) => {}
+            None => boundary = Some(clock.next_boundary(next, Time::ZERO)),
+        }
+        let end = (next + lookahead).min(boundary.expect("set above"));
+        part.run_before(end);
+        for to in (0..shared.status.len()).filter(|&to| to != index) {
+            let crossings = part.take_outbound(to);
+            if !crossings.is_empty() {
+                shared.mail[to][index].lock().expect("no part panics").extend(crossings);
+            }
+        }
+        shared.barrier.wait();
+        for from in &shared.mail[index] {
+            let crossings = std::mem::take(&mut *from.lock().expect("no part panics"));
+            part.absorb(crossings);
+        }
+    }
+}
+
+impl Shared {
+    /// Tells the others how this part stands; returns the earliest event of all.
+    fn earliest_event(&self, part: &mut Partition, index: usize) -> Time {
+        let own = &self.status[index];
+        own.next_event_ps.store(part.next_event().as_ps(), Ordering::Release);
+        own.open.store(part.open(), Ordering::Release);
+        own.wakes.store(part.has_wakes(), Ordering::Release);
+        own.packet_hops.store(part.packet_hops(), Ordering::Release);
+        self.barrier.wait();
+        let next = self.status.iter().map(|status| status.next_event_ps.load(Ordering::Acquire)).min();
+        Time::from_ps(next.unwrap_or(u64::MAX))
+    }
+
+    fn decide(&self, clock: &Clock<'_>, boundary: Time, next: Time) {
+        let open = self.status.iter().map(|status| status.open.load(Ordering::Acquire)).sum();
+        let wakes = self.status.iter().any(|status| status.wakes.load(Ordering::Acquire));
+        let hops = self.status.iter().map(|status| status.packet_hops.load(Ordering::Acquire)).sum();
+        let going = clock.report(boundary, hops);
+        self.cancelled.fetch_or(!going, Ordering::AcqRel);
+        self.stop.store(!going || clock.is_over(boundary, open, wakes, next != Time::MAX), Ordering::Release);
+    }
+}
+
+/// A barrier that spins: windows are a fraction of a millisecond long.
+struct Barrier {
+    count: usize,
+    arrived: AtomicUsize,
+    round: AtomicUsize,
+}
+
+impl Barrier {
+    /// Spins before the processor is offered to others: enough for an even split, short enough for a busy machine.
+    const SPINS: u32 = 20_000;
+
+    fn new(count: usize) -> Self {
+        Self { count, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0) }
+    }
+
+    fn wait(&self) {
+        let round = self.round.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.count {
+            self.arrived.store(0, Ordering::Release);
+            self.round.store(round.wrapping_add(1), Ordering::Release);
+            return;
+        }
+        let mut spins = 0;
+        while self.round.load(Ordering::Acquire) == round {
+            spins += 1;
+            if spins < Self::SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Shortest paths by number of links, with equal-cost paths chosen per flow.
+//!
+//! The table has a row per switch and a column per switch that has hosts. Most entries name the one link to take;
+//! the others name a list of equally good links, shared by all columns that need the same one.
+
+use crate::SetupError;
+use crate::topology::Network;
+use rustc_hash::FxHashMap;
+
+/// Where every switch sends what is for any host.
+#[derive(Clone, Debug)]
+pub struct Routing {
+    hosts: u32,
+    columns: u32,
+    uplink: Vec<u32>,
+    attachment: Vec<Attachment>,
+    table: Vec<u32>,
+    choices: Vec<u32>,
+}
+
+/// A host's place.
+#[derive(Clone, Copy, Debug)]
+struct Attachment {
+    column: u32,
+    downlink: u32,
+}
+
+// An entry is a link, or `MULTI` with a list's offset and length, or `LOCAL`.
+const MULTI: u32 = 1 << 31;
+const COUNT_BITS: u32 = 10;
+const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
+const MAX_OFFSET: u32 = (1 << (31 - COUNT_BITS)) - 1;
+/// The host is on this very switch. No list has this entry: it would be at the last offset and of full length.
+const LOCAL: u32 = u32::MAX;
+
+impl Routing {
+    /// Computes all shortest paths: one breadth-first search over the switches per switch with hosts.
+    pub fn build(network: &Network) -> Result<Self, SetupError> {
+        let graph = SwitchGraph::of(network);
+        let attachments = graph.attachments(network);
+        let columns = attachments.len();
+        let mut column_of = vec![u32::MAX; graph.switches()];
+        for (column, &switch) in attachments.iter().enumerate() {
+            column_of[switch as usize] = column as u32;
+        }
+        let hosts = network.hosts();
+        let attachment = (0..hosts).map(|host| Attachment {
+            column: column_of[(network.switch_of(host) - hosts) as usize],
+            downlink: network.downlink[host as usize],
+        });
+        let mut lists = Lists::default();
+        let mut table = vec![LOCAL; graph.switches() * columns];
+        let (mut distance, mut next) = (Vec::new(), Vec::new());
+        for (column, &destination) in attachments.iter().enumerate() {
+            graph.distances(destination, &mut distance);
+            if let Some(&cut_off) = attachments
+                .iter()
+                .find(|&&switch| distance[switch as usize] == u32::MAX)
+            {
+                return Err(SetupError::Disconnected {
+                    from: first_host_on(network, cut_off + hosts),
+                    to: first_host_on(network, destination + hosts),
+                });
+            }
+            for switch in 0..graph.switches() {
+                let here = distance[switch];
+                // A switch cut off from all hosts is never asked.
+                if here == 0 || here == u32::MAX {
+                    continue;
+                }
+                next.clear();
+                let nearer = graph
+                    .neighbours(switch)
+                    .iter()
+                    .filter(|(to, _)| distance[*to as usize] == here - 1);
+                next.extend(nearer.map(|&(_, link)| link));
+                table[switch * columns + column] = if let [link] = next[..] {
+                    link
+                } else {
+                    lists.entry(&next)?
+                };
+            }
+        }
+        Ok(Self {
+            hosts,
+            columns: columns as u32,
+            uplink: network.uplink.clone(),
+            attachment: attachment.collect(),
+            table,
+            choices: lists.links,
+        })
+    }
+
+    /// The link that `node` takes towards a host. `flow_hash` must be well mixed and the same for all packets of a
+    /// flow in one direction; each switch salts it, so that the choices along a path do not go together.
+    #[inline]
+    pub fn next(&self, node: u32, dst_host: u32, flow_hash: u32) -> u32 {
+        let Some(switch) = node.checked_sub(self.hosts) else {
+            return self.uplink[node as usize];
+        };
+        let Attachment { column, downlink } = self.attachment[dst_host as usize];
+        let entry = self.table[switch as usize * self.columns as usize + column as usize];
+        if entry < MULTI {
+            entry
+        } else if entry == LOCAL {
+            downlink
+        } else {
+            let (offset, count) = ((entry & !MULTI) >> COUNT_BITS, entry & MAX_COUNT);
+            self.choices[(offset + pick(flow_hash, switch, count)) as usize]
+        }
+    }
+
+    /// Bytes that the tables take.
+    pub fn table_bytes(&self) -> usize {
+        4 * (self.uplink.len() + self.table.len() + self.choices.len()) + 8 * self.attachment.len()
+    }
+}
+
+/// One of `count`, by the flow and the switch: two rounds of multiply and fold, then the high half of a product.
+#[inline]
+fn pick(flow_hash: u32, switch: u32, count: u32) -> u32 {
+    let mut x =
+        (u64::from(flow_hash) << 32 | u64::from(switch)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (((x >> 32) * u64::from(count)) >> 32) as u32
+}
+
+fn first_host_on(network: &Network, switch: u32) -> String {
+    let host = (0..network.hosts())
+        .find(|&host| network.switch_of(host) == switch)
+        .unwrap_or(0);
+    network.nodes[host as usize].name.clone()
+}
+
+/// The lists of equally good links, each stored once.
+#[derive(Default)]
+struct Lists {
+    links: Vec<u32>,
+    known: FxHashMap<Vec<u32>, u32>,
+}
+
+impl Lists {
+    fn entry(&mut self, list: &[u32]) -> Result<u32, SetupError> {
+        if let Some(&entry) = self.known.get(list) {
+            return Ok(entry);
+        }
+        let (offset, count) = (self.links.len() as u32, list.len() as u32);
+        let too_large = |what, value: u32, allowed: u32| SetupError::TooLarge {
+            what,
+            value: u64::from(value),
+            allowed: u64::from(allowed),
+        };
+        if count >= MAX_COUNT {
+            return Err(too_large(
+                "number of equally short paths at one switch",
+                count,
+                MAX_COUNT - 1,
+            ));
+        }
+        if offset > MAX_OFFSET {
+            return Err(too_large(
+                "total of lists of equally short paths",
+                offset,
+                MAX_OFFSET,
+            ));
+        }
+        let entry = MULTI | offset << COUNT_BITS | count;
+        self.links.extend_from_slice(list);
+        self.known.insert(list.to_vec(), entry);
+        Ok(entry)
+    }
+}
+
+/// The switches and the links between them; switches are numbered from 0 here.
+pub(crate) struct SwitchGraph {
+    first: Vec<u32>,
+    edges: Vec<(u32, u32)>,
+}
+
+impl SwitchGraph {
+    pub(crate) fn of(network: &Network) -> Self {
+        let hosts = network.hosts();
+        let switches = network.switches() as usize;
+        let between = || {
+            let links = network.links.iter().enumerate();
+            links.filter(|(_, link)| link.from >= hosts && link.to >= hosts)
+        };
+        let mut first = vec![0; switches + 1];
+        for (_, link) in between() {
+            first[(link.from - hosts) as usize + 1] += 1;
+        }
+        for switch in 0..switches {
+            first[switch + 1] += first[switch];
+        }
+        let mut fill = first.clone();
+        let mut edges = vec![(0, 0); first[switches] as usize];
+        for (index, link) in between() {
+            let slot = &mut fill[(link.from - hosts) as usize];
+            edges[*slot as usize] = (link.to - hosts, index as u32);
+            *slot += 1;
+        }
+        Self { first, edges }
+    }
+
+    fn switches(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// (switch, link to it).
+    fn neighbours(&self, switch: usize) -> &[(u32, u32)] {
+        &self.edges[self.first[switch] as usize..self.first[switch + 1] as usize]
+    }
+
+    /// The switches that have hosts, in order.
+    pub(crate) fn attachments(&self, network: &Network) -> Vec<u32> {
+        let mut has_hosts = vec![false; self.switches()];
+        for host in 0..network.hosts() {
+            has_hosts[(network.switch_of(host) - network.hosts()) as usize] = true;
+        }
+        (0..self.switches() as u32)
+            .filter(|&switch| has_hosts[switch as usize])
+            .collect()
+    }
+
+    /// Links to every switch from `from`; `u32::MAX` where there is no path.
+    pub(crate) fn distances(&self, from: u32, distance: &mut Vec<u32>) {
+        distance.clear();
+        distance.resize(self.switches(), u32::MAX);
+        distance[from as usize] = 0;
+        let mut queue = Vec::with_capacity(self.switches());
+        queue.push(from);
+        let mut done = 0;
+        while let Some(&switch) = queue.get(done) {
+            done += 1;
+            for &(to, _) in self.neighbours(switch as usize) {
+                if distance[to as usize] == u32::MAX {
+                    distance[to as usize] = distance[switch as usize] + 1;
+                    queue.push(to);
+                }
+            }
+        }
+    }
+}

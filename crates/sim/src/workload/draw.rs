@@ -1,0 +1,171 @@
+//! Draws of sizes, deadlines and gaps by inverse CDF, and what is known of their distributions beforehand.
+
+use duetime_core::Span;
+use duetime_core::random::Stream;
+use duetime_scenario::model::{Deadline, Gap, Size};
+
+/// Bytes of IP and TCP headers on every segment.
+pub(crate) const TCP_IP_HEADER: u32 = 40;
+/// Payload bytes of a full segment.
+pub(crate) const SEGMENT: u64 = 1460;
+
+/// A flow's size in bytes, at least 1.
+pub(super) fn size(size: &Size, stream: &mut Stream) -> u64 {
+    let bytes = match size {
+        Size::Fixed(bytes) => bytes.0,
+        Size::Uniform(low, high) => stream.between(low.0, high.0),
+        Size::Cdf { points, .. } => {
+            let u = stream.unit();
+            let above = points.partition_point(|point| point.1 <= u);
+            match (points.get(above.wrapping_sub(1)), points.get(above)) {
+                (Some(&(low, p)), Some(&(high, q))) => {
+                    let share = (u - p) / (q - p);
+                    libm::round(low + (high - low) * share) as u64
+                }
+                // The first point holds all the probability below it; past the last there is none.
+                (None, Some(&(only, _))) | (Some(&(only, _)), None) => libm::round(only) as u64,
+                (None, None) => 1,
+            }
+        }
+    };
+    bytes.max(1)
+}
+
+/// A deadline relative to its clock's start.
+pub(super) fn deadline(deadline: &Deadline, stream: &mut Stream) -> Option<Span> {
+    Some(match *deadline {
+        Deadline::None => return None,
+        Deadline::Added { base, added } => base + scale(base, added * stream.unit()),
+        Deadline::Around { base, variation } => {
+            scale(base, 1.0 + variation * (2.0 * stream.unit() - 1.0))
+        }
+        Deadline::Exponential { mean, floor } => stream.exponential(mean).max(floor),
+        Deadline::AddedExponential { base, mean } => base + stream.exponential(mean),
+    })
+}
+
+/// A gap or delay.
+pub(super) fn gap(gap: Gap, stream: &mut Stream) -> Span {
+    match gap {
+        Gap::Fixed(span) => span,
+        Gap::Uniform(low, high) => Span::from_ps(stream.between(low.as_ps(), high.as_ps())),
+        Gap::Exponential(mean) => stream.exponential(mean),
+    }
+}
+
+/// From the start of a source to its first event: a full draw where the gaps have no memory, otherwise a uniform
+/// part of one, so that sources are not in step with each other.
+pub(super) fn first_gap(each: Gap, stream: &mut Stream) -> Span {
+    let full = gap(each, stream);
+    if matches!(each, Gap::Exponential(_)) {
+        full
+    } else {
+        scale(full, stream.unit())
+    }
+}
+
+/// `span × factor`, rounded to a picosecond; zero for negative factors.
+pub(super) fn scale(span: Span, factor: f64) -> Span {
+    Span::from_ps(libm::round(span.as_ps() as f64 * factor) as u64)
+}
+
+/// The mean of a gap.
+pub(crate) fn mean_gap(gap: Gap) -> Span {
+    match gap {
+        Gap::Fixed(span) | Gap::Exponential(span) => span,
+        Gap::Uniform(low, high) => Span::from_ps(low.as_ps().midpoint(high.as_ps())),
+    }
+}
+
+/// The mean size in bytes.
+pub(crate) fn mean_size(size: &Size) -> f64 {
+    match size {
+        Size::Fixed(bytes) => bytes.0.max(1) as f64,
+        Size::Uniform(low, high) => f64::midpoint(low.0 as f64, high.0 as f64).max(1.0),
+        Size::Cdf { points, .. } => {
+            let first = points.first().map_or(0.0, |&(bytes, p)| bytes * p);
+            let rest = points
+                .windows(2)
+                .map(|pair| f64::midpoint(pair[0].0, pair[1].0) * (pair[1].1 - pair[0].1));
+            (first + rest.sum::<f64>()).max(1.0)
+        }
+    }
+}
+
+/// The mean bytes on the wire: payload, and `header` bytes for each segment.
+pub(crate) fn mean_wire(size: &Size, header: u32) -> f64 {
+    mean_size(size) + f64::from(header) * mean_segments(size)
+}
+
+fn mean_segments(size: &Size) -> f64 {
+    /// Beyond this the rounding up to whole segments is half a segment in the mean.
+    const COUNTED: u64 = 1 << 20;
+    let largest = match size {
+        Size::Fixed(bytes) | Size::Uniform(_, bytes) => bytes.0 as f64,
+        Size::Cdf { points, .. } => points.last().map_or(1.0, |point| point.0),
+    };
+    if let Size::Fixed(bytes) = size {
+        return bytes.0.max(1).div_ceil(SEGMENT) as f64;
+    }
+    let segments = libm::ceil(largest / SEGMENT as f64).max(1.0);
+    if segments > COUNTED as f64 {
+        return mean_size(size) / SEGMENT as f64 + 0.5;
+    }
+    // The mean of a whole number is the sum of the chances to exceed 0, 1, 2, …
+    (1..segments as u64)
+        .map(|n| exceeds(size, (n * SEGMENT) as f64))
+        .sum::<f64>()
+        + 1.0
+}
+
+/// The probability of more than `bytes`.
+fn exceeds(size: &Size, bytes: f64) -> f64 {
+    match size {
+        Size::Fixed(it) => f64::from(it.0 as f64 > bytes),
+        Size::Uniform(low, high) => {
+            let all = (high.0 - low.0 + 1) as f64;
+            ((high.0 as f64 - bytes) / all).clamp(0.0, 1.0)
+        }
+        Size::Cdf { points, .. } => {
+            let above = points.partition_point(|point| point.0 <= bytes);
+            match (points.get(above.wrapping_sub(1)), points.get(above)) {
+                (Some(&(low, p)), Some(&(high, q))) => {
+                    1.0 - (p + (q - p) * (bytes - low) / (high - low))
+                }
+                (None, Some(_)) => 1.0,
+                _ => 0.0,
+            }
+        }
+    }
+}
+
+/// The probability that a deadline is at most `span`; zero for `Deadline::None`.
+pub(crate) fn deadline_at_most(deadline: &Deadline, span: Span) -> f64 {
+    let t = span.as_ps() as f64;
+    let between = |low: f64, high: f64| {
+        if t >= high {
+            1.0
+        } else {
+            ((t - low) / (high - low)).max(0.0)
+        }
+    };
+    let exponential = |mean: Span, t: f64| {
+        if t < 0.0 {
+            0.0
+        } else {
+            -libm::expm1(-t / mean.as_ps() as f64)
+        }
+    };
+    match *deadline {
+        Deadline::Added { base, added } => {
+            between(base.as_ps() as f64, scale(base, 1.0 + added).as_ps() as f64)
+        }
+        Deadline::Around { base, variation } => between(
+            scale(base, 1.0 - variation).as_ps() as f64,
+            scale(base, 1.0 + variation).as_ps() as f64,
+        ),
+        Deadline::Exponential { mean, floor } if span >= floor => exponential(mean, t),
+        Deadline::None | Deadline::Exponential { .. } => 0.0,
+        Deadline::AddedExponential { base, mean } => exponential(mean, t - base.as_ps() as f64),
+    }
+}

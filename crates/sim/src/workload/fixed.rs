@@ -1,0 +1,260 @@
+//! Flows whose starts are given: synchronised bursts, permutations, and flows without an end.
+
+use super::context::{Context, Draft, Flows, Key};
+use super::{Actions, Place, Wake};
+use crate::SetupError;
+use duetime_core::random::Purpose;
+use duetime_core::{Span, Time};
+use duetime_results::record::Class;
+use duetime_scenario::model::WorkloadKind;
+use std::sync::Arc;
+
+/// Many to one, all at once, again and again.
+#[derive(Clone, Debug)]
+pub(super) struct Burst {
+    flows: Flows,
+    receiver: u32,
+    senders: Arc<[u32]>,
+    at: Span,
+    repeat: u32,
+    every: Span,
+}
+
+impl Burst {
+    /// Takes the receiver of the file, or a random one, and random senders among the others; when there are more
+    /// senders than other hosts, several share a host.
+    pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
+        let WorkloadKind::Burst {
+            senders,
+            receiver,
+            size,
+            deadline,
+            at,
+            repeat,
+            every,
+        } = kind
+        else {
+            unreachable!("called for bursts only");
+        };
+        let hosts = place.network.hosts();
+        let mut stream = place
+            .context
+            .stream(Key::new(place.workload, 0, 0), Purpose::Placement);
+        let receiver = match receiver {
+            Some(host) => place.host(*host, || "`receiver`".into())?,
+            None => stream.below(u64::from(hosts)) as u32,
+        };
+        let mut others = stream.permutation(hosts as usize);
+        others.retain(|&host| host != receiver);
+        Ok(Self {
+            flows: Flows {
+                workload: place.workload,
+                size: size.clone(),
+                deadline: *deadline,
+            },
+            receiver,
+            senders: others
+                .iter()
+                .copied()
+                .cycle()
+                .take(*senders as usize)
+                .collect(),
+            at: *at,
+            repeat: (*repeat).max(1),
+            every: *every,
+        })
+    }
+
+    pub(super) fn start(
+        &self,
+        context: &Context,
+        owned: &dyn Fn(u32) -> bool,
+        actions: &mut Actions,
+    ) {
+        for (sender, &host) in self.senders.iter().enumerate() {
+            if owned(host) {
+                self.schedule(context, sender as u32, 0, actions);
+            }
+        }
+    }
+
+    pub(super) fn wake(&self, context: &mut Context, now: Time, token: u64, actions: &mut Actions) {
+        let (sender, round) = ((token >> 32) as u32, token as u32);
+        let ends = (self.senders[sender as usize], self.receiver);
+        let key = self.key(sender, round);
+        context.send_flow(actions, now, &self.flows, ends, key);
+        if round + 1 < self.repeat {
+            self.schedule(context, sender, round + 1, actions);
+        }
+    }
+
+    fn schedule(&self, context: &Context, sender: u32, round: u32, actions: &mut Actions) {
+        let host = self.senders[sender as usize];
+        let base = Time::ZERO + self.at + self.every * u64::from(round);
+        let token = u64::from(sender) << 32 | u64::from(round);
+        let jitter = context.jitter(host, self.key(sender, round));
+        context.start_at(
+            actions,
+            base,
+            jitter,
+            Wake {
+                host,
+                at: base,
+                workload: self.flows.workload,
+                token,
+            },
+        );
+    }
+
+    fn key(&self, sender: u32, round: u32) -> Key {
+        Key::new(self.flows.workload, u64::from(sender), u64::from(round))
+    }
+}
+
+/// Every host sends one flow and receives one.
+#[derive(Clone, Debug)]
+pub(super) struct Permutation {
+    flows: Flows,
+    /// Per host: to whom.
+    to: Arc<[u32]>,
+    at: Span,
+}
+
+impl Permutation {
+    /// Draws a uniformly random permutation in which no host sends to itself.
+    pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Self {
+        let WorkloadKind::Permutation { size, deadline, at } = kind else {
+            unreachable!("called for permutations only");
+        };
+        let mut stream = place
+            .context
+            .stream(Key::new(place.workload, 0, 0), Purpose::Placement);
+        // About one in e permutations has no fixed point; a network has at least two hosts.
+        let to = loop {
+            let to = stream.permutation(place.network.hosts() as usize);
+            if to
+                .iter()
+                .enumerate()
+                .all(|(host, &other)| host as u32 != other)
+            {
+                break to;
+            }
+        };
+        let flows = Flows {
+            workload: place.workload,
+            size: size.clone(),
+            deadline: *deadline,
+        };
+        Self {
+            flows,
+            to: to.into(),
+            at: *at,
+        }
+    }
+
+    pub(super) fn start(
+        &self,
+        context: &Context,
+        owned: &dyn Fn(u32) -> bool,
+        actions: &mut Actions,
+    ) {
+        let base = Time::ZERO + self.at;
+        for host in (0..self.to.len() as u32).filter(|&host| owned(host)) {
+            let jitter = context.jitter(host, self.key(host));
+            context.start_at(
+                actions,
+                base,
+                jitter,
+                Wake {
+                    host,
+                    at: base,
+                    workload: self.flows.workload,
+                    token: 0,
+                },
+            );
+        }
+    }
+
+    pub(super) fn wake(&self, context: &mut Context, now: Time, host: u32, actions: &mut Actions) {
+        context.send_flow(
+            actions,
+            now,
+            &self.flows,
+            (host, self.to[host as usize]),
+            self.key(host),
+        );
+    }
+
+    fn key(&self, host: u32) -> Key {
+        Key::new(self.flows.workload, u64::from(host), 1)
+    }
+}
+
+/// Flows without an end.
+#[derive(Clone, Debug)]
+pub(super) struct Long {
+    workload: u16,
+    pairs: Arc<[(u32, u32)]>,
+    at: Span,
+}
+
+impl Long {
+    pub(super) fn new(
+        pairs: &[(u32, u32)],
+        at: Span,
+        place: &Place<'_>,
+    ) -> Result<Self, SetupError> {
+        for (index, &(source, destination)) in pairs.iter().enumerate() {
+            place.ends(source, destination, || format!("`pairs[{index}]`"))?;
+        }
+        Ok(Self {
+            workload: place.workload,
+            pairs: pairs.into(),
+            at,
+        })
+    }
+
+    pub(super) fn start(
+        &self,
+        context: &Context,
+        owned: &dyn Fn(u32) -> bool,
+        actions: &mut Actions,
+    ) {
+        let base = Time::ZERO + self.at;
+        for (index, &(host, _)) in self
+            .pairs
+            .iter()
+            .enumerate()
+            .filter(|(_, pair)| owned(pair.0))
+        {
+            let token = index as u64;
+            let jitter = context.jitter(host, Key::new(self.workload, token, 0));
+            context.start_at(
+                actions,
+                base,
+                jitter,
+                Wake {
+                    host,
+                    at: base,
+                    workload: self.workload,
+                    token,
+                },
+            );
+        }
+    }
+
+    pub(super) fn wake(&self, context: &mut Context, now: Time, token: u64, actions: &mut Actions) {
+        let (source, destination) = self.pairs[token as usize];
+        let draft = Draft {
+            workload: self.workload,
+            class: Class::Long,
+            query: None,
+            source,
+            destination,
+            bytes: u64::MAX,
+            deadline: None,
+            tag: 0,
+        };
+        context.send(actions, now, &draft);
+    }
+}

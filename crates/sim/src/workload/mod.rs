@@ -1,0 +1,269 @@
+//! What the hosts' applications do: who sends how much to whom, when, and by when it must be there.
+//!
+//! Whatever a call reads or writes belongs to the host of the call, and every draw comes from a stream named by
+//! (workload, sender or role, number of the flow or query). So any split of the hosts over threads, each with its
+//! own copy of [`Workloads`], gives the same messages.
+
+mod arrivals;
+mod context;
+pub(crate) mod draw;
+mod fixed;
+pub(crate) mod oldi;
+mod priority;
+mod trace;
+
+use crate::SetupError;
+use crate::topology::Network;
+use context::Context;
+use duetime_core::Time;
+use duetime_core::random::Streams;
+use duetime_results::record::{Class, QueryRecord};
+use duetime_scenario::model::{Scenario, WorkloadKind};
+use priority::Priorities;
+
+/// One message from an application to another: a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Source host × 2³² + the number of the message at that host.
+    pub flow: u64,
+    /// Index of the workload in the scenario.
+    pub workload: u16,
+    /// What it is for.
+    pub class: Class,
+    /// The query that it belongs to, as in [`QueryRecord::query`].
+    pub query: Option<u64>,
+    /// Sending host.
+    pub source: u32,
+    /// Receiving host.
+    pub destination: u32,
+    /// Application bytes, at least 1; `u64::MAX` for a flow without an end.
+    pub bytes: u64,
+    /// When the application handed it over.
+    pub handed_over: Time,
+    /// Absolute deadline.
+    pub deadline: Option<Time>,
+    /// Private to the workload.
+    pub tag: u32,
+    /// Whether it counts: handed over within [warm-up, duration).
+    pub counted: bool,
+}
+
+/// A call that a workload asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// The host at which it happens.
+    pub host: u32,
+    /// When; never before the call that asks.
+    pub at: Time,
+    /// Index of the workload.
+    pub workload: u16,
+    /// Private to the workload.
+    pub token: u64,
+}
+
+/// What a call asks the engine to do, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions {
+    /// Messages to send now, each from the host of the call.
+    pub sends: Vec<Message>,
+    /// Calls to make later, each at the host of the call.
+    pub wakes: Vec<Wake>,
+}
+
+/// All workloads of a scenario.
+#[derive(Clone, Debug)]
+pub struct Workloads {
+    context: Context,
+    sources: Vec<Source>,
+    priorities: Vec<Priorities>,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Oldi(oldi::Oldi),
+    Burst(fixed::Burst),
+    Permutation(fixed::Permutation),
+    Long(fixed::Long),
+    Poisson(arrivals::Poisson),
+    Background(arrivals::Background),
+    Trace(trace::Trace),
+}
+
+impl Workloads {
+    /// Places every workload on the hosts of `network`.
+    pub fn new(
+        scenario: &Scenario,
+        network: &Network,
+        streams: &Streams,
+    ) -> Result<Self, SetupError> {
+        if scenario.workloads.len() > usize::from(u16::MAX) {
+            let value = scenario.workloads.len() as u64;
+            return Err(SetupError::TooLarge {
+                what: "number of workloads",
+                value,
+                allowed: u64::from(u16::MAX),
+            });
+        }
+        let context = Context::new(scenario, network, *streams);
+        let mut sources = Vec::with_capacity(scenario.workloads.len());
+        let mut trees_before = 0;
+        for (index, workload) in scenario.workloads.iter().enumerate() {
+            let place = Place {
+                workload: index as u16,
+                name: &workload.name,
+                network,
+                context: &context,
+                trees_before,
+            };
+            let source = Source::new(&workload.kind, &place)?;
+            if let Source::Oldi(oldi) = &source {
+                trees_before += oldi.trees();
+            }
+            sources.push(source);
+        }
+        let priorities = scenario
+            .workloads
+            .iter()
+            .map(|workload| Priorities::new(&workload.kind))
+            .collect();
+        Ok(Self {
+            context,
+            sources,
+            priorities,
+        })
+    }
+
+    /// The first wakes of the hosts for which `owned` is true. Called once, at time zero.
+    pub fn start(&mut self, owned: &dyn Fn(u32) -> bool, actions: &mut Actions) {
+        let context = &self.context;
+        for source in &self.sources {
+            match source {
+                Source::Oldi(it) => it.start(context, owned, actions),
+                Source::Burst(it) => it.start(context, owned, actions),
+                Source::Permutation(it) => it.start(context, owned, actions),
+                Source::Long(it) => it.start(context, owned, actions),
+                Source::Poisson(it) => it.start(context, owned, actions),
+                Source::Background(it) => it.start(context, owned, actions),
+                Source::Trace(it) => it.start(context, owned, actions),
+            }
+        }
+    }
+
+    /// A wake that was asked for is due.
+    pub fn wake(&mut self, now: Time, host: u32, workload: u16, token: u64, actions: &mut Actions) {
+        let context = &mut self.context;
+        match &mut self.sources[usize::from(workload)] {
+            Source::Oldi(it) => it.wake(context, now, token, actions),
+            Source::Burst(it) => it.wake(context, now, token, actions),
+            Source::Permutation(it) => it.wake(context, now, host, actions),
+            Source::Long(it) => it.wake(context, now, token, actions),
+            Source::Poisson(it) => it.wake(context, now, host, token, actions),
+            Source::Background(it) => it.wake(context, now, token, actions),
+            Source::Trace(it) => it.wake(context, now, host, token, actions),
+        }
+    }
+
+    /// The last byte of a message has been delivered in order at its destination.
+    pub fn delivered(&mut self, now: Time, message: &Message, actions: &mut Actions) {
+        if let Source::Oldi(it) = &mut self.sources[usize::from(message.workload)] {
+            it.delivered(&mut self.context, now, message, actions);
+        }
+    }
+
+    /// The strict-priority class of a message, 0 the highest, of `classes` (1 to 4).
+    pub fn priority(&self, message: &Message, classes: u8) -> u8 {
+        let workload = usize::from(message.workload);
+        // The draw itself, where the message tells it only together with when its query came.
+        let relative = match &self.sources[workload] {
+            Source::Oldi(it) if message.class == Class::Response => {
+                it.drawn_deadline(&self.context, message)
+            }
+            _ => message
+                .deadline
+                .map(|deadline| deadline.since(message.handed_over)),
+        };
+        self.priorities[workload].class(message.class, relative, classes)
+    }
+
+    /// Takes the records of all queries rooted at the hosts that were started here, by query. Called once, after the
+    /// last other call.
+    pub fn take_queries(&mut self) -> Vec<QueryRecord> {
+        let mut records = Vec::new();
+        for source in &mut self.sources {
+            if let Source::Oldi(oldi) = source {
+                oldi.take_queries(&mut records);
+            }
+        }
+        records
+    }
+}
+
+/// What a source needs to know to settle in.
+struct Place<'a> {
+    workload: u16,
+    name: &'a str,
+    network: &'a Network,
+    context: &'a Context,
+    /// OLDI trees of the workloads before this one: trees are numbered through.
+    trees_before: u32,
+}
+
+impl Place<'_> {
+    fn invalid(&self, what: impl Into<String>) -> SetupError {
+        SetupError::Workload {
+            workload: self.name.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    /// Checks that `host`, named by `what`, exists.
+    fn host(&self, host: u32, what: impl FnOnce() -> String) -> Result<u32, SetupError> {
+        if host < self.network.hosts() {
+            return Ok(host);
+        }
+        let last = self.network.hosts() - 1;
+        Err(SetupError::NoSuchHost {
+            workload: self.name.to_owned(),
+            what: what(),
+            host,
+            last,
+        })
+    }
+
+    /// Checks the two ends of a flow, named by `what`.
+    fn ends(
+        &self,
+        source: u32,
+        destination: u32,
+        what: impl Fn() -> String,
+    ) -> Result<(), SetupError> {
+        self.host(source, || format!("the source of {}", what()))?;
+        self.host(destination, || format!("the destination of {}", what()))?;
+        if source == destination {
+            return Err(SetupError::ToItself {
+                workload: self.name.to_owned(),
+                what: what(),
+                host: source,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
+        Ok(match kind {
+            WorkloadKind::Oldi(oldi) => Self::Oldi(oldi::Oldi::new(oldi, place)?),
+            WorkloadKind::Burst { .. } => Self::Burst(fixed::Burst::new(kind, place)?),
+            WorkloadKind::Permutation { .. } => {
+                Self::Permutation(fixed::Permutation::new(kind, place))
+            }
+            WorkloadKind::Long { pairs, at } => Self::Long(fixed::Long::new(pairs, *at, place)?),
+            WorkloadKind::Poisson { .. } => Self::Poisson(arrivals::Poisson::new(kind, place)?),
+            WorkloadKind::Background { .. } => {
+                Self::Background(arrivals::Background::new(kind, place)?)
+            }
+            WorkloadKind::Trace { flows } => Self::Trace(trace::Trace::new(flows, place)?),
+        })
+    }
+}

@@ -1,0 +1,117 @@
+//! Which strict-priority class a message takes: shorter deadlines first, by quantiles of the deadlines that its
+//! workload draws (D3's `TCPpr`, §6.1).
+
+use super::draw::deadline_at_most;
+use duetime_core::Span;
+use duetime_results::record::Class;
+use duetime_scenario::model::{Deadline, WorkloadKind};
+
+/// The quartiles of a workload's deadlines.
+#[derive(Clone, Debug)]
+pub(super) struct Priorities {
+    /// `None` without deadlines.
+    quartiles: Option<[Span; 3]>,
+}
+
+impl Priorities {
+    pub(super) fn new(kind: &WorkloadKind) -> Self {
+        let parts = mixture(kind);
+        let quartiles = match kind {
+            WorkloadKind::Trace { flows } => {
+                let mut deadlines: Vec<Span> =
+                    flows.iter().filter_map(|flow| flow.deadline).collect();
+                deadlines.sort_unstable();
+                let rank = |quarter: usize| (deadlines.len() * quarter).div_ceil(4).max(1) - 1;
+                (!deadlines.is_empty()).then(|| [1, 2, 3].map(|quarter| deadlines[rank(quarter)]))
+            }
+            _ => {
+                (!parts.is_empty()).then(|| [0.25, 0.5, 0.75].map(|share| quantile(&parts, share)))
+            }
+        };
+        Self { quartiles }
+    }
+
+    /// The class of a message with this drawn deadline. One class fewer than there are serves the deadlines where
+    /// there are three: the lowest is then for flows without deadline alone.
+    pub(super) fn class(&self, class: Class, deadline: Option<Span>, classes: u8) -> u8 {
+        let Some(deadline) = deadline else {
+            // A query without its own deadline opens answers that have one; it is no background flow.
+            let urgent = class == Class::Query && self.quartiles.is_some();
+            return if urgent { 0 } else { classes.max(1) - 1 };
+        };
+        let above = |quartile: usize| {
+            u8::from(
+                self.quartiles
+                    .is_some_and(|quartiles| deadline > quartiles[quartile]),
+            )
+        };
+        match classes {
+            0 | 1 => 0,
+            2 | 3 => above(1),
+            _ => above(0) + above(1) + above(2),
+        }
+    }
+}
+
+/// A distribution of deadlines, as a weighted mixture: (weight, deadline, share of it that counts).
+pub(crate) type Mixture = Vec<(f64, Deadline, f64)>;
+
+/// The distributions from which a workload draws the deadlines of its flows, queries apart; weights sum to 1.
+pub(crate) fn mixture(kind: &WorkloadKind) -> Mixture {
+    let mut parts: Mixture = match kind {
+        WorkloadKind::Oldi(oldi) => {
+            let mut parts = Vec::new();
+            for application in 0..oldi.applications as usize {
+                let mut answers = 1.0;
+                for (layer, &fan_in) in oldi.fan_in.iter().enumerate() {
+                    answers *= f64::from(fan_in);
+                    let share = oldi.layer_share.get(layer).copied().unwrap_or(1.0);
+                    parts.push((
+                        answers,
+                        oldi.deadline[application % oldi.deadline.len()],
+                        share,
+                    ));
+                }
+            }
+            parts
+        }
+        WorkloadKind::Burst { deadline, .. }
+        | WorkloadKind::Poisson { deadline, .. }
+        | WorkloadKind::Background { deadline, .. }
+        | WorkloadKind::Permutation { deadline, .. } => vec![(1.0, *deadline, 1.0)],
+        WorkloadKind::Long { .. } | WorkloadKind::Trace { .. } => Vec::new(),
+    };
+    parts.retain(|(weight, deadline, share)| {
+        *deadline != Deadline::None && *weight > 0.0 && *share > 0.0
+    });
+    let total: f64 = parts.iter().map(|part| part.0).sum();
+    for part in &mut parts {
+        part.0 /= total;
+    }
+    parts
+}
+
+/// The smallest deadline that at least `share` of the draws do not exceed, found by bisection to a picosecond.
+pub(crate) fn quantile(parts: &Mixture, share: f64) -> Span {
+    let at_most = |ps: u64| -> f64 {
+        let part = |(weight, deadline, scale): &(f64, Deadline, f64)| {
+            weight * deadline_at_most(deadline, Span::from_ps((ps as f64 / scale) as u64))
+        };
+        parts.iter().map(part).sum()
+    };
+    let (mut low, mut high) = (0, 1);
+    // Rounding may keep the sum of the weights a hair below 1.
+    let share = share.min(1.0 - 1e-9);
+    while at_most(high) < share && high < u64::MAX / 2 {
+        (low, high) = (high, high * 2);
+    }
+    while high - low > 1 {
+        let middle = low.midpoint(high);
+        if at_most(middle) < share {
+            low = middle
+        } else {
+            high = middle
+        }
+    }
+    Span::from_ps(high)
+}
