@@ -1,6 +1,28 @@
 //! D3: deadline-driven delivery by explicit rates, and RCPdc, which is D3 without deadlines.
+//!
+//! A [`Sender`] asks every router on its path, once per round trip, for the rate that its deadline needs; an
+//! [`Allocator`] at each outgoing interface answers without keeping state of flows; the [`Receiver`] brings the
+//! answers back. `repair` tells how the routers' counters survive loss and dead hosts.
 
-use duetime_core::Span;
+mod desired;
+mod header;
+mod packet;
+mod rate;
+mod receiver;
+mod repair;
+mod router;
+mod sender;
+pub mod wire;
+
+pub use header::{HeaderError, MAX_HOPS, Request};
+pub use packet::{Flags, Packet, Tag};
+pub use rate::EncodedRate;
+pub use receiver::{Delivery, Receiver};
+pub use repair::EPOCH_INTERVALS;
+pub use router::{Allocator, Outcome};
+pub use sender::{Counters, Sender};
+
+use duetime_core::{Rate, Span};
 
 /// Options of D3, hosts and routers together: one network, one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +59,9 @@ pub struct Config {
     pub reverse_request: bool,
     /// Heal the counters under load (see `repair`).
     pub repair: bool,
+    /// Update intervals without any request and with an empty queue after which a port forgets everything
+    /// (D3 §4.4, "low load"); raise it where round trips exceed `update_interval`.
+    pub reset_intervals: u32,
     /// Largest packet, all headers included, in bytes.
     pub mtu: u32,
     /// Smallest retransmission timeout.
@@ -105,8 +130,48 @@ impl Default for Config {
             pause_new: true,
             reverse_request: true,
             repair: true,
+            reset_intervals: 4,
             mtu: 1500,
             rto_min: Span::from_ms(10),
+        }
+    }
+}
+
+impl Config {
+    /// The exponent with which `slowest` encodes to 64..=127 (1 Gbps: 0, 10 Gbps: 4, 100 Mbps: -3), within -16..=15.
+    pub const fn scale_for(slowest: Rate) -> i8 {
+        // 64 units of 2^-16 B/us, in bits per second, times 2^16 to stay whole.
+        let unit = 64 * 8_000_000_u128;
+        let rate = (slowest.as_bps() as u128) << 16;
+        let mut scale = -16_i8;
+        while scale < 15 && unit << (scale + 17) <= rate {
+            scale += 1;
+        }
+        scale
+    }
+
+    /// The exponent in use: `scale`, or 0 (made for 1 Gbps) while nobody has chosen one.
+    pub const fn exponent(&self) -> i8 {
+        match self.scale {
+            Some(scale) => scale,
+            None => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_link_encodes_to_the_upper_half_of_seven_bits() {
+        assert_eq!(Config::scale_for(Rate::from_gbps(1)), 0);
+        assert_eq!(Config::scale_for(Rate::from_gbps(10)), 4);
+        assert_eq!(Config::scale_for(Rate::from_mbps(100)), -3);
+        for mbps in [1, 2, 9, 40, 333, 2_500, 25_000, 40_000, 100_000, 400_000] {
+            let rate = Rate::from_mbps(mbps);
+            let units = rate::fixed_from_rate(rate, Config::scale_for(rate)) >> rate::FRACTION_BITS;
+            assert!((64..128).contains(&units), "{rate}: {units}");
         }
     }
 }

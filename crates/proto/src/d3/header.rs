@@ -1,0 +1,217 @@
+//! The congestion header: 22 bytes that a request and the feedback travel in (D3 §5, Fig 6).
+//!
+//! | offset | bytes | field |
+//! |---|---|---|
+//! | 0 | 1 | desired rate r(t+1) |
+//! | 1 | 1 | bits 0..=2: index of the next free slot; bits 3..=7: stamps of hops 0..=4 |
+//! | 2 | 1 | signed scale; its sign fills bits 4..=7, and bit 5 is inverted by the stamp of hop 5 |
+//! | 3 | 6 | current allocations a(t+1) |
+//! | 9 | 1 | previous desired rate r(t) |
+//! | 10 | 6 | previous allocations a(t) |
+//! | 16 | 6 | feedback: allocations of the opposite direction |
+//!
+//! The stamps belong to the repair of the counters (see `repair`); without it they are zero, and the layout is the
+//! paper's with a two's-complement scale.
+
+use super::EncodedRate;
+use core::fmt;
+
+/// Routers on a path at most, the sender's own interface included (D3 §5).
+pub const MAX_HOPS: usize = 6;
+
+/// A rate request with the feedback that rides along.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// Desired rate for the next round trip.
+    pub desired: EncodedRate,
+    /// Next free slot of `allocations`, 0..=6.
+    pub index: u8,
+    /// Exponent of every rate, -16..=15.
+    pub scale: i8,
+    /// What the routers passed so far grant for the next round trip.
+    pub allocations: [EncodedRate; MAX_HOPS],
+    /// Desired rate that the routers hold for this flow.
+    pub previous_desired: EncodedRate,
+    /// Allocations that the routers hold for this flow.
+    pub previous_allocations: [EncodedRate; MAX_HOPS],
+    /// Allocations of the opposite direction's last request.
+    pub feedback: [EncodedRate; MAX_HOPS],
+    /// One bit per hop: the epoch in which the hop counted this flow last (see `repair`).
+    pub stamps: u8,
+}
+
+/// Why bytes are not a header, or a header has no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderError {
+    /// Fewer bytes than the header needs.
+    TooShort,
+    /// The index is above six.
+    BadIndex,
+    /// The scale is outside -16..=15.
+    BadScale,
+    /// A rate with a fraction: `Rounding::Exact` exists in memory only.
+    Fraction,
+    /// Not a datagram of this protocol and version.
+    BadMagic,
+    /// A length field disagrees with the datagram.
+    BadLength,
+    /// A flag or reserved bit that has no meaning.
+    BadFlags,
+}
+
+impl Request {
+    /// Length of the header on the wire.
+    pub const WIRE_BYTES: usize = 22;
+
+    /// Writes the header. Fails for values that have no encoding, and then leaves `out` in any state.
+    pub fn encode(&self, out: &mut [u8; Self::WIRE_BYTES]) -> Result<(), HeaderError> {
+        if usize::from(self.index) > MAX_HOPS {
+            return Err(HeaderError::BadIndex);
+        }
+        if !(-16..16).contains(&self.scale) {
+            return Err(HeaderError::BadScale);
+        }
+        if self.stamps >> MAX_HOPS != 0 {
+            return Err(HeaderError::BadFlags);
+        }
+        out[0] = byte(self.desired)?;
+        out[1] = self.index | self.stamps << 3;
+        out[2] = self.scale as u8 ^ (self.stamps & 0x20);
+        encode_vector(&self.allocations, &mut out[3..9])?;
+        out[9] = byte(self.previous_desired)?;
+        encode_vector(&self.previous_allocations, &mut out[10..16])?;
+        encode_vector(&self.feedback, &mut out[16..22])
+    }
+
+    /// Reads a header from the first 22 bytes; refuses everything that `encode` cannot write.
+    pub fn decode(bytes: &[u8]) -> Result<Self, HeaderError> {
+        let bytes: &[u8; Self::WIRE_BYTES] = bytes.first_chunk().ok_or(HeaderError::TooShort)?;
+        let index = bytes[1] & 7;
+        if usize::from(index) > MAX_HOPS {
+            return Err(HeaderError::BadIndex);
+        }
+        // Five bits of two's complement, extended to eight: what differs from the byte is the stamp of hop 5.
+        let scale = (bytes[2] << 3) as i8 >> 3;
+        let difference = bytes[2] ^ scale as u8;
+        if difference & !0x20 != 0 {
+            return Err(HeaderError::BadScale);
+        }
+        Ok(Self {
+            desired: EncodedRate::from_byte(bytes[0]),
+            index,
+            scale,
+            allocations: decode_vector(&bytes[3..9]),
+            previous_desired: EncodedRate::from_byte(bytes[9]),
+            previous_allocations: decode_vector(&bytes[10..16]),
+            feedback: decode_vector(&bytes[16..22]),
+            stamps: bytes[1] >> 3 | difference,
+        })
+    }
+}
+
+fn byte(rate: EncodedRate) -> Result<u8, HeaderError> {
+    rate.byte().ok_or(HeaderError::Fraction)
+}
+
+fn encode_vector(rates: &[EncodedRate; MAX_HOPS], out: &mut [u8]) -> Result<(), HeaderError> {
+    for (out, rate) in out.iter_mut().zip(rates) {
+        *out = byte(*rate)?;
+    }
+    Ok(())
+}
+
+fn decode_vector(bytes: &[u8]) -> [EncodedRate; MAX_HOPS] {
+    core::array::from_fn(|i| EncodedRate::from_byte(bytes[i]))
+}
+
+impl fmt::Display for HeaderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooShort => "shorter than its header",
+            Self::BadIndex => "index above six",
+            Self::BadScale => "scale outside -16..=15",
+            Self::Fraction => "a rate with a fraction has no encoding",
+            Self::BadMagic => "not a D3 datagram",
+            Self::BadLength => "length disagrees with the datagram",
+            Self::BadFlags => "unknown flag or reserved bit",
+        })
+    }
+}
+
+impl core::error::Error for HeaderError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_stamps_the_layout_is_the_papers() {
+        let rates = |first: u8| core::array::from_fn(|i| EncodedRate::from_byte(first + i as u8));
+        let request = Request {
+            desired: EncodedRate::from_byte(9),
+            index: 2,
+            scale: -3,
+            allocations: rates(10),
+            previous_desired: EncodedRate::from_byte(7),
+            previous_allocations: rates(20),
+            feedback: rates(30),
+            stamps: 0,
+        };
+        let mut bytes = [0; 22];
+        request.encode(&mut bytes).unwrap();
+        assert_eq!(
+            bytes,
+            [
+                9, 2, 0xfd, 10, 11, 12, 13, 14, 15, 7, 20, 21, 22, 23, 24, 25, 30, 31, 32, 33, 34,
+                35
+            ]
+        );
+        assert_eq!(Request::decode(&bytes), Ok(request));
+    }
+
+    #[test]
+    fn stamps_and_scale_share_their_bytes() {
+        for scale in -16..16 {
+            for stamps in 0..64 {
+                let request = Request {
+                    scale,
+                    stamps,
+                    index: 6,
+                    ..Request::default()
+                };
+                let mut bytes = [0; 22];
+                request.encode(&mut bytes).unwrap();
+                assert_eq!(Request::decode(&bytes), Ok(request));
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_encoding_is_refused() {
+        let mut bytes = [0; 22];
+        let fraction = Request {
+            desired: EncodedRate(0x0180),
+            ..Request::default()
+        };
+        assert_eq!(fraction.encode(&mut bytes), Err(HeaderError::Fraction));
+        assert_eq!(
+            Request {
+                index: 7,
+                ..Request::default()
+            }
+            .encode(&mut bytes),
+            Err(HeaderError::BadIndex)
+        );
+        assert_eq!(
+            Request {
+                scale: 16,
+                ..Request::default()
+            }
+            .encode(&mut bytes),
+            Err(HeaderError::BadScale)
+        );
+        assert_eq!(Request::decode(&[0; 21]), Err(HeaderError::TooShort));
+        bytes[1] = 7;
+        assert_eq!(Request::decode(&bytes), Err(HeaderError::BadIndex));
+    }
+}

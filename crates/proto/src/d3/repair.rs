@@ -1,0 +1,181 @@
+//! The epoch census: how a port's counters heal while it is busy.
+//!
+//! N, D and A are sums of what requests added and took back (D3 §4.3). A lost SYN or FIN, a lost request or a dead
+//! host leaves a remainder in them for ever; the paper resets the counters "during periods of low load", which a busy
+//! port never sees, and capacity adaptation hides at most a factor of two.
+//!
+//! A port therefore counts its live flows afresh in every *epoch* of [`EPOCH_INTERVALS`] update intervals, exactly
+//! once each and without remembering any of them. What it has to know about a flow is one bit, "counted in this
+//! epoch", and that bit travels with the flow, like its allocation does: when a port counts a request it writes the
+//! parity of its epoch, the *stamp*, into its hop's bit of the header; the receiver returns the stamps with the
+//! allocations, and the sender shows them in its next request. A request whose stamp has the other parity comes from
+//! a flow not yet counted in this epoch: its flow, desired rate and new allocation enter the census. One with the
+//! current parity only changes its share. The six bits use the spare bits of the index and scale bytes (see
+//! `header`); requests write over the stamp they showed, and feedback carries them in the transport's own header,
+//! because only hosts read it.
+//!
+//! When an epoch ends, counters minus census is the *disagreement*. If nothing was lost and every live flow asked at
+//! least once, it is exactly zero, so a healthy port is never touched. What two consecutive epochs agree on (same
+//! sign; the smaller of both) is taken out of the counters. So:
+//! - the rest of a lost SYN, FIN or request, or of a dead host, is gone after at most three epochs (77 ms by default);
+//! - a flow that is counted twice because the feedback with its stamp was lost weighs in one epoch only, and one
+//!   epoch convinces nobody;
+//! - a port that starts again with all counters at zero under live flows is right after three epochs.
+//!
+//! It assumes that a live flow asks once per epoch: round trips, recovery of lost requests included, stay below
+//! 32 update intervals. T must exceed the round trip anyway (D3 §4.4). The bits are as trustworthy as the hosts: one
+//! that shows wrong stamps is counted too often, exactly as one that sends a SYN twice.
+
+/// Length of an epoch, in update intervals.
+pub const EPOCH_INTERVALS: u32 = 32;
+
+/// N, D and A: of a port, of a census, or a difference of both. Rates are internal fixed point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// N: flows.
+    pub flows: i64,
+    /// D: sum of desired rates.
+    pub demand: i64,
+    /// A: sum of allocations.
+    pub allocated: i64,
+}
+
+impl Tally {
+    #[inline]
+    pub fn add(&mut self, other: Self) {
+        self.flows += other.flows;
+        self.demand += other.demand;
+        self.allocated += other.allocated;
+    }
+
+    pub fn minus(self, other: Self) -> Self {
+        Self {
+            flows: self.flows - other.flows,
+            demand: self.demand - other.demand,
+            allocated: self.allocated - other.allocated,
+        }
+    }
+
+    /// Soft state never goes below zero.
+    #[inline]
+    pub fn clamp(&mut self) {
+        self.flows = self.flows.max(0);
+        self.demand = self.demand.max(0);
+        self.allocated = self.allocated.max(0);
+    }
+
+    /// What both agree on.
+    fn common(self, other: Self) -> Self {
+        fn common(a: i64, b: i64) -> i64 {
+            if a.signum() != b.signum() {
+                0
+            } else if a.abs() < b.abs() {
+                a
+            } else {
+                b
+            }
+        }
+        Self {
+            flows: common(self.flows, other.flows),
+            demand: common(self.demand, other.demand),
+            allocated: common(self.allocated, other.allocated),
+        }
+    }
+}
+
+/// The census of the current epoch and the disagreement that the last one left.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Census {
+    counted: Tally,
+    disagreement: Tally,
+    intervals: u32,
+    parity: bool,
+}
+
+impl Census {
+    /// The stamp of the current epoch.
+    #[inline]
+    pub fn parity(&self) -> bool {
+        self.parity
+    }
+
+    /// A live flow's request: `whole` is what it holds now, `change` what is new since its last one.
+    #[inline]
+    pub fn count(&mut self, known: bool, whole: Tally, change: Tally) {
+        self.counted.add(if known { change } else { whole });
+    }
+
+    /// A flow ended; `change` is what it takes back.
+    #[inline]
+    pub fn end(&mut self, known: bool, change: Tally) {
+        if known {
+            self.counted.add(change);
+        }
+    }
+
+    /// One update interval has passed; at an epoch's end, corrects `counters`.
+    pub fn tick(&mut self, counters: &mut Tally) {
+        self.intervals += 1;
+        if self.intervals < EPOCH_INTERVALS {
+            return;
+        }
+        self.intervals = 0;
+        let disagreement = counters.minus(self.counted);
+        let agreed = disagreement.common(self.disagreement);
+        *counters = counters.minus(agreed);
+        self.disagreement = disagreement.minus(agreed);
+        self.counted = Tally::default();
+        self.parity = !self.parity;
+    }
+
+    /// Forgets the counts, not the parity that live flows were stamped with.
+    pub fn reset(&mut self) {
+        *self = Self {
+            parity: self.parity,
+            ..Self::default()
+        };
+    }
+
+    /// Nothing counted and no doubt left.
+    pub fn is_clear(&self) -> bool {
+        self.counted == Tally::default() && self.disagreement == Tally::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flows(n: i64) -> Tally {
+        Tally {
+            flows: n,
+            demand: 3 * n,
+            allocated: -n,
+        }
+    }
+
+    fn epoch(census: &mut Census, counters: &mut Tally, counted: Tally) {
+        census.count(false, counted, Tally::default());
+        for _ in 0..EPOCH_INTERVALS {
+            census.tick(counters);
+        }
+    }
+
+    #[test]
+    fn only_what_two_epochs_agree_on_is_corrected() {
+        let (mut census, mut counters) = (Census::default(), flows(10));
+        epoch(&mut census, &mut counters, flows(7));
+        assert_eq!(counters, flows(10), "one epoch convinces nobody");
+        epoch(&mut census, &mut counters, flows(8));
+        assert_eq!(counters, flows(8), "2 and 3 too many: 2 are certain");
+        epoch(&mut census, &mut counters, flows(8));
+        assert_eq!(counters, flows(8));
+        epoch(&mut census, &mut counters, flows(9));
+        epoch(&mut census, &mut counters, flows(7));
+        assert_eq!(
+            counters,
+            flows(8),
+            "one too few, then one too many: no agreement"
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! The D3 router: one [`Allocator`] per outgoing interface (D3 §4.3, §4.4).
+
+use super::rate::{FRACTION_BITS, LARGEST, UNIT, fixed_from_bytes, fixed_from_rate};
+use super::repair::{Census, Tally};
+use super::{AlphaReference, BaseRate, Config, EncodedRate, Flags, MAX_HOPS, Request, Rounding};
+use duetime_core::{Rate, Time};
+
+/// The largest remainder that a port carries to later grants, in units. Above one, because of flows whose previous
+/// hop rounds the same share down at other times.
+const CARRY_LIMIT: i64 = 4 * UNIT;
+
+/// Divides an interface's capacity among the flows that pass it, with three counters and no state of flows. All
+/// arithmetic is on integers of 2^-16 encoded units.
+#[derive(Clone, Debug)]
+pub struct Allocator {
+    /// N, D and A.
+    counters: Tally,
+    /// C, adapted.
+    capacity: i64,
+    /// What the roundings so far have taken from (or given to) flows.
+    carry: i64,
+    /// State of the rounding threshold's generator (xorshift32).
+    noise: u32,
+    /// Intervals since the last request.
+    quiet: u32,
+    physical: i64,
+    /// The base rate of paused flows.
+    base: i64,
+    census: Census,
+}
+
+/// What a port did with a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The desired rate, as encoded.
+    pub desired: EncodedRate,
+    /// The allocation written.
+    pub granted: EncodedRate,
+    /// A desired rate was not met.
+    pub denied: bool,
+}
+
+impl Allocator {
+    /// The allocator of an interface of the given rate.
+    pub fn new(config: &Config, rate: Rate) -> Self {
+        let physical = fixed_from_rate(rate, config.exponent()).max(1);
+        Self {
+            counters: Tally::default(),
+            capacity: physical,
+            carry: 0,
+            noise: 0x9e37_79b9,
+            quiet: 0,
+            physical,
+            base: base_rate(config),
+            census: Census::default(),
+        }
+    }
+
+    /// Answers the request of a packet that leaves through this interface (D3 §4.3, Snippet 1). A request that has no
+    /// free slot or another scale changes nothing here.
+    #[inline]
+    pub fn process(
+        &mut self,
+        config: &Config,
+        _now: Time,
+        flags: Flags,
+        request: &mut Request,
+    ) -> Outcome {
+        let slot = usize::from(request.index);
+        if slot >= MAX_HOPS {
+            return Outcome::default();
+        }
+        request.index += 1;
+        if request.scale != config.exponent() {
+            request.allocations[slot] = EncodedRate::ZERO;
+            return Outcome::default();
+        }
+        self.quiet = 0;
+        let new = flags.contains(Flags::SYN);
+        let known = (request.stamps >> slot & 1 != 0) == self.census.parity();
+        if config.repair {
+            request.stamps = request.stamps & !(1 << slot) | u8::from(self.census.parity()) << slot;
+        }
+
+        // A new flow has nothing to return, whatever it says.
+        let returned = if new {
+            Tally::default()
+        } else {
+            Tally {
+                flows: 0,
+                demand: request.previous_desired.fixed(),
+                allocated: request.previous_allocations[slot].fixed(),
+            }
+        };
+        if flags.contains(Flags::FIN) {
+            let change = Tally {
+                flows: -1,
+                demand: -returned.demand,
+                allocated: -returned.allocated,
+            };
+            self.counters.add(change);
+            self.counters.clamp();
+            if config.repair {
+                self.census.end(known, change);
+            }
+            request.allocations[slot] = EncodedRate::ZERO;
+            return Outcome::default();
+        }
+
+        let desired = request.desired.fixed();
+        let change = Tally {
+            flows: i64::from(new),
+            demand: desired - returned.demand,
+            allocated: -returned.allocated,
+        };
+        self.counters.add(change); // Snippet 1, lines 2 to 4
+        self.counters.clamp();
+        let left = self.capacity - self.counters.allocated; // line 5
+        let base = self.base;
+        let share = if new && config.pause_new {
+            base // D3 §4.5: new flows pause
+        } else {
+            ((self.capacity - self.counters.demand) / self.counters.flows.max(1)).max(0) // line 6
+        };
+        let mut want = if left > desired {
+            desired + share
+        } else {
+            left
+        }; // lines 7 to 13
+        if config.cap_to_left {
+            want = want.min(left);
+        }
+        let want = want.max(base);
+        // D3 §4.4: never more than the previous router's.
+        let limit = if slot > 0 {
+            request.allocations[slot - 1].fixed()
+        } else {
+            LARGEST
+        };
+        let granted = self.round(config, want, limit);
+        request.allocations[slot] = granted;
+
+        let granted_fixed = granted.fixed();
+        self.counters.allocated += granted_fixed; // line 15
+        if config.repair {
+            let whole = Tally {
+                flows: 1,
+                demand: desired,
+                allocated: granted_fixed,
+            };
+            let change = Tally {
+                allocated: change.allocated + granted_fixed,
+                ..change
+            };
+            self.census.count(known && !new, whole, change);
+        }
+        Outcome {
+            desired: request.desired,
+            granted,
+            denied: granted < request.desired,
+        }
+    }
+
+    /// Rounds a grant to what can be encoded, and keeps it below `limit`, which is encodable.
+    #[inline]
+    fn round(&mut self, config: &Config, want: i64, limit: i64) -> EncodedRate {
+        match config.rounding {
+            Rounding::Exact => EncodedRate::floor(want.min(limit), true),
+            Rounding::CeilFloor | Rounding::FloorFloor => {
+                EncodedRate::floor(want.min(limit), false)
+            }
+            Rounding::Carry => {
+                let owed = want + self.carry;
+                // Error diffusion with a moving threshold: a fixed one would favour the same flows in every round
+                // when requests come in a fixed order. Whole grants stay exact.
+                let threshold = if owed & (UNIT - 1) == 0 {
+                    0
+                } else {
+                    self.draw()
+                };
+                let rounded = ((owed + threshold) >> FRACTION_BITS << FRACTION_BITS)
+                    .max(self.base >> FRACTION_BITS << FRACTION_BITS)
+                    .clamp(0, limit.max(0));
+                // Where the previous hop holds a flow back by a unit or more, nothing was lost to rounding.
+                if want < limit + UNIT {
+                    self.carry = (owed - rounded).clamp(-UNIT, CARRY_LIMIT);
+                }
+                EncodedRate::floor(rounded, false)
+            }
+        }
+    }
+
+    /// Uniform in half a unit around zero, both ways.
+    #[inline]
+    fn draw(&mut self) -> i64 {
+        self.noise ^= self.noise << 13;
+        self.noise ^= self.noise >> 17;
+        self.noise ^= self.noise << 5;
+        i64::from(self.noise >> 16) - UNIT / 2
+    }
+
+    /// One update interval T has passed, in which `sent_bytes` left; `queue_bytes` wait now (with the packet in
+    /// service if `config.queue_in_service`).
+    pub fn tick(&mut self, config: &Config, _now: Time, sent_bytes: u64, queue_bytes: u64) {
+        // D3 §4.4, low load: the counters start again.
+        self.quiet = if queue_bytes == 0 {
+            self.quiet.saturating_add(1)
+        } else {
+            0
+        };
+        if self.quiet > config.reset_intervals {
+            self.counters = Tally::default();
+            self.capacity = self.physical;
+            self.carry = 0;
+            self.census.reset();
+            return;
+        }
+        let scale = config.exponent();
+        let used = fixed_from_bytes(sent_bytes, config.update_interval, scale);
+        let queued = fixed_from_bytes(queue_bytes, config.update_interval, scale);
+        let reference = match config.alpha_reference {
+            AlphaReference::Physical => self.physical,
+            AlphaReference::Literal => self.capacity,
+        };
+        // D3 §4.4: C += α (C − u/T) − β q/T
+        let change =
+            i64::from(config.alpha_256) * (reference - used) - i64::from(config.beta_256) * queued;
+        self.capacity = (self.capacity + change / 256).clamp(self.physical / 10, self.physical * 2);
+        if config.repair {
+            self.census.tick(&mut self.counters);
+            self.counters.clamp();
+        }
+    }
+
+    /// N: flows that this port believes alive.
+    pub fn flows(&self) -> u64 {
+        self.counters.flows as u64
+    }
+
+    /// D: sum of desired rates, in 1/256 of an encoded unit.
+    pub fn demand(&self) -> u64 {
+        (self.counters.demand >> (FRACTION_BITS - 8)) as u64
+    }
+
+    /// A: sum of allocations, in 1/256 of an encoded unit.
+    pub fn allocated(&self) -> u64 {
+        (self.counters.allocated >> (FRACTION_BITS - 8)) as u64
+    }
+
+    /// C: adapted capacity, in 1/256 of an encoded unit.
+    pub fn capacity(&self) -> u64 {
+        (self.capacity >> (FRACTION_BITS - 8)) as u64
+    }
+
+    /// Nothing is registered, C is the link's and no request came since the last reset: ticks would change nothing.
+    pub fn is_idle(&self) -> bool {
+        self.counters == Tally::default()
+            && self.capacity == self.physical
+            && self.census.is_clear()
+    }
+}
+
+fn base_rate(config: &Config) -> i64 {
+    match config.base_rate {
+        BaseRate::HeaderOnly => 0,
+        BaseRate::Segment(span) => {
+            if span.as_ps() == 0 {
+                0
+            } else {
+                fixed_from_bytes(u64::from(config.mtu), span, config.exponent()).min(LARGEST)
+            }
+        }
+    }
+}
