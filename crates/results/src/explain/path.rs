@@ -1,0 +1,410 @@
+//! The walk along the critical path, backwards.
+
+use super::{Cause, Stage, Step};
+use crate::{FlowEvent, FlowEventKind};
+use duetime_core::{Span, Time};
+use std::collections::BTreeMap;
+
+/// One packet's passage through one port.
+#[derive(Clone, Copy)]
+struct Hop {
+    at: Time,
+    link: u32,
+    packet: Packet,
+    waited: Span,
+    sending: Span,
+}
+
+/// A packet by its sequence number (low 32 bits) and length.
+type Packet = (u32, u32);
+
+/// The links that one direction's packets cross, in order, each with its propagation.
+#[derive(Default)]
+struct Route {
+    links: Vec<(u32, Span)>,
+}
+
+/// The backward walk. `cursor` is how far back it has come; what lies after it is explained.
+pub(super) struct Walk {
+    start: Time,
+    cursor: Time,
+    stage: Stage,
+    steps: Vec<Step>,
+    /// Everything but departures, by time.
+    events: Vec<FlowEvent>,
+    hops: Vec<Hop>,
+    forward: Route,
+    backward: Route,
+    established: Option<Time>,
+    round_trips: u32,
+}
+
+impl Walk {
+    pub(super) fn new(start: Time, end: Time, events: &[FlowEvent]) -> Self {
+        let mut others = Vec::new();
+        let mut hops = Vec::new();
+        for &event in events {
+            match event.what {
+                FlowEventKind::Departed {
+                    link,
+                    seq,
+                    len,
+                    waited,
+                    sending,
+                } => hops.push(Hop {
+                    at: event.at,
+                    link,
+                    packet: (seq as u32, len),
+                    waited,
+                    sending,
+                }),
+                _ => others.push(event),
+            }
+        }
+        others.sort_by_key(|event| event.at);
+        hops.sort_by_key(|hop| hop.at);
+        let arrivals = |wanted: fn(FlowEventKind) -> Option<u64>| {
+            let mut first = BTreeMap::new();
+            for event in &others {
+                if let Some(seq) = wanted(event.what) {
+                    first.entry(seq as u32).or_insert(event.at);
+                }
+            }
+            first
+        };
+        let delivered = arrivals(|what| match what {
+            FlowEventKind::Delivered { seq, .. } => Some(seq),
+            _ => None,
+        });
+        let acknowledged = arrivals(|what| match what {
+            FlowEventKind::Acked { seq } => Some(seq),
+            _ => None,
+        });
+        let data: Vec<Hop> = hops
+            .iter()
+            .filter(|hop| hop.packet.1 > 0)
+            .copied()
+            .collect();
+        let forward = Route::of(&data, &delivered);
+        let rest: Vec<Hop> = hops
+            .iter()
+            .filter(|hop| !forward.has(hop.link))
+            .copied()
+            .collect();
+        let backward = Route::of(&rest, &acknowledged);
+        let established = others
+            .iter()
+            .find(|event| event.what == FlowEventKind::Established)
+            .map(|event| event.at);
+        Self {
+            start,
+            cursor: end,
+            stage: Stage::Delivery,
+            steps: Vec::new(),
+            events: others,
+            hops,
+            forward,
+            backward,
+            established,
+            round_trips: 0,
+        }
+    }
+
+    pub(super) fn run(mut self, finished: bool) -> (Vec<Step>, u32) {
+        if !finished {
+            let last = self.latest(self.cursor, |what| {
+                at_sender(what) || matches!(what, FlowEventKind::Delivered { .. })
+            });
+            self.take(last.map_or(self.start, |event| event.at), Cause::Unfinished);
+            if last.is_some_and(|event| at_sender(event.what)) {
+                self.enabler_back();
+            }
+        }
+        while self.cursor > self.start {
+            let before = self.cursor;
+            self.packet_back();
+            self.enabler_back();
+            if self.cursor == before {
+                // Nothing in the trace leads further back.
+                self.take(self.start, Cause::Host);
+            }
+        }
+        self.steps.reverse();
+        (self.steps, self.round_trips)
+    }
+
+    /// Follows the packet that has arrived at the receiver at `cursor`, back to the sender.
+    fn packet_back(&mut self) {
+        if let Some(&(last, latency)) = self.forward.links.last() {
+            let cursor = self.cursor;
+            let arrived = |hop: &&Hop| hop.link == last && hop.at + latency <= cursor;
+            if let Some(&hop) = self.hops.iter().rfind(arrived) {
+                self.take(hop.at + latency, Cause::Receiver);
+                self.hops_back(hop.packet, true);
+            }
+            return;
+        }
+        // The hops were not traced.
+        let delivered = self.latest(self.cursor, |what| {
+            matches!(what, FlowEventKind::Delivered { .. })
+        });
+        if let Some(FlowEventKind::Delivered { seq: first, .. }) = delivered.map(|event| event.what)
+        {
+            let sent = self.latest_before(self.cursor, |what| {
+                matches!(what, FlowEventKind::Sent { seq, .. } if seq as u32 == first as u32)
+            });
+            self.take(sent.map_or(self.start, |event| event.at), Cause::Untraced);
+        }
+    }
+
+    /// Follows what allowed the packet that left the sender at `cursor`, back to an arrival at the receiver.
+    fn enabler_back(&mut self) {
+        while self.cursor > self.start {
+            if let Some(previous) = self.card_was_busy_until(self.cursor) {
+                self.hop_back(&previous);
+                continue;
+            }
+            let Some(enabler) = self.latest(self.cursor, is_enabler) else {
+                return;
+            };
+            self.take(enabler.at, Cause::Host);
+            self.stage = self.stage_before(self.cursor);
+            // Of several at one instant, the timer is what broke the silence; then the ones with a number to follow.
+            let now = self.cursor;
+            let happened = |what: fn(FlowEventKind) -> bool| {
+                self.latest(now, what).filter(|event| event.at == now)
+            };
+            if happened(|what| what == FlowEventKind::Timeout).is_some() {
+                let earlier = self.latest_before(now, at_sender);
+                self.take(earlier.map_or(self.start, |event| event.at), Cause::RtoIdle);
+                continue;
+            }
+            let acknowledged = happened(|what| matches!(what, FlowEventKind::Acked { .. }));
+            if acknowledged.is_none() && enabler.what == FlowEventKind::HandedOver {
+                self.take(self.start, Cause::Host);
+                return;
+            }
+            self.return_back(acknowledged);
+            return;
+        }
+    }
+
+    /// Follows an acknowledgement or grant that reached the sender at `cursor`, back to the receiver.
+    fn return_back(&mut self, acknowledged: Option<FlowEvent>) {
+        self.round_trips += 1;
+        let before = self.cursor;
+        let number = acknowledged.and_then(|event| match event.what {
+            FlowEventKind::Acked { seq } => Some(seq as u32),
+            _ => None,
+        });
+        if let Some(&(last, latency)) = self.backward.links.last() {
+            let arrived = |hop: &&Hop| {
+                hop.link == last
+                    && hop.at + latency <= before
+                    && number.is_none_or(|number| hop.packet.0 == number)
+            };
+            if let Some(&hop) = self.hops.iter().rfind(arrived) {
+                self.hops_back(hop.packet, false);
+                return;
+            }
+        }
+        // The way back was not traced: find the delivery that the acknowledgement speaks of.
+        let delivery = self.events.iter().rfind(|event| {
+            let FlowEventKind::Delivered { seq, len } = event.what else {
+                return false;
+            };
+            event.at < before
+                && number.is_none_or(|number| (seq as u32).wrapping_add(len) == number)
+        });
+        let to = delivery
+            .copied()
+            .or_else(|| {
+                self.latest_before(before, |what| matches!(what, FlowEventKind::Sent { .. }))
+            })
+            .map_or(self.start, |event| event.at);
+        self.take(to, Cause::Untraced);
+    }
+
+    /// Follows `packet` back over the hops of one direction, to the first port of its route.
+    fn hops_back(&mut self, packet: Packet, forward: bool) {
+        let route = if forward {
+            &self.forward
+        } else {
+            &self.backward
+        };
+        for (link, latency) in route.links.clone().into_iter().rev() {
+            let cursor = self.cursor;
+            let passed =
+                |hop: &&Hop| hop.link == link && hop.packet == packet && hop.at + latency <= cursor;
+            if let Some(&hop) = self.hops.iter().rfind(passed) {
+                self.take(hop.at, Cause::Propagation);
+                self.hop_back(&hop);
+            }
+        }
+    }
+
+    /// Follows a packet back through one port, from its departure to its arrival there.
+    fn hop_back(&mut self, hop: &Hop) {
+        for (span, cause) in [
+            (hop.sending, Cause::Transmission(hop.link)),
+            (hop.waited, Cause::Queue(hop.link)),
+        ] {
+            self.take(
+                Time::from_ps(self.cursor.as_ps().saturating_sub(span.as_ps())),
+                cause,
+            );
+        }
+    }
+
+    /// The flow's own packet whose departure from the sender's card was at `at`, so that the next one could begin.
+    fn card_was_busy_until(&self, at: Time) -> Option<Hop> {
+        let &(first, _) = self.forward.links.first()?;
+        self.hops
+            .iter()
+            .rfind(|hop| hop.link == first && hop.at == at && hop.sending > Span::ZERO)
+            .copied()
+    }
+
+    /// What the sender waited for in the round trip that ended at `at`.
+    fn stage_before(&self, at: Time) -> Stage {
+        if self
+            .established
+            .is_some_and(|established| at <= established)
+        {
+            return Stage::Handshake;
+        }
+        let is_grant = |what| matches!(what, FlowEventKind::Granted { .. });
+        let Some(grant) = self.latest_before(at, is_grant) else {
+            return match self.latest(at, is_grant) {
+                Some(_) => Stage::Rate,
+                None => Stage::Window,
+            };
+        };
+        let paused = self.latest_before(at, |what| what == FlowEventKind::Paused);
+        if let Some(pause) = paused {
+            let sent_data = self.events.iter().any(|event| {
+                let FlowEventKind::Sent { len, .. } = event.what else {
+                    return false;
+                };
+                len > 0 && event.at >= pause.at && event.at < at
+            });
+            if !sent_data {
+                return Stage::Pause;
+            }
+        }
+        let earlier = self
+            .latest_before(grant.at, is_grant)
+            .map_or(self.start, |event| event.at);
+        let denied = self.events.iter().any(|event| {
+            matches!(event.what, FlowEventKind::Denied { .. })
+                && event.at > earlier
+                && event.at <= grant.at
+        });
+        if denied { Stage::Denied } else { Stage::Rate }
+    }
+
+    fn latest(&self, until: Time, wanted: impl Fn(FlowEventKind) -> bool) -> Option<FlowEvent> {
+        self.events
+            .iter()
+            .rfind(|event| event.at <= until && wanted(event.what))
+            .copied()
+    }
+
+    fn latest_before(
+        &self,
+        until: Time,
+        wanted: impl Fn(FlowEventKind) -> bool,
+    ) -> Option<FlowEvent> {
+        self.events
+            .iter()
+            .rfind(|event| event.at < until && wanted(event.what))
+            .copied()
+    }
+
+    /// Explains the time from `to` up to the cursor, and moves the cursor there.
+    fn take(&mut self, to: Time, cause: Cause) {
+        let to = to.max(self.start).min(self.cursor);
+        if let Some(established) = self.established
+            && to < established
+            && established < self.cursor
+        {
+            self.take(established, cause);
+        }
+        let handshake = self
+            .established
+            .is_some_and(|established| self.cursor <= established);
+        if to < self.cursor {
+            self.steps.push(Step {
+                from: to,
+                to: self.cursor,
+                stage: if handshake {
+                    Stage::Handshake
+                } else {
+                    self.stage
+                },
+                cause,
+            });
+            self.cursor = to;
+        }
+    }
+}
+
+impl Route {
+    /// The links of the packet that crossed most of them: one flow keeps to one path, so that is the route of all.
+    /// A link's propagation is the least time from the first departure of any packet to its first arrival at the next
+    /// port, or, after the last link, at the host, where it shows in `arrivals`.
+    fn of(hops: &[Hop], arrivals: &BTreeMap<u32, Time>) -> Self {
+        let mut packets: BTreeMap<Packet, Vec<Hop>> = BTreeMap::new();
+        for &hop in hops {
+            let passed = packets.entry(hop.packet).or_default();
+            if passed.iter().all(|earlier| earlier.link != hop.link) {
+                passed.push(hop);
+            }
+        }
+        let longest = packets.values().max_by_key(|passed| passed.len());
+        let links: Vec<u32> = longest.into_iter().flatten().map(|hop| hop.link).collect();
+        let latency = |i: usize| {
+            let across = packets.iter().filter_map(|(packet, passed)| {
+                let at = |link: u32| passed.iter().find(|hop| hop.link == link);
+                let left = at(links[i])?.at;
+                let arrived = match links.get(i + 1) {
+                    Some(&next) => at(next).map(Hop::arrival)?,
+                    None => *arrivals.get(&packet.0)?,
+                };
+                (arrived >= left).then(|| arrived.since(left))
+            });
+            across.min().unwrap_or_default()
+        };
+        Self {
+            links: (0..links.len()).map(|i| (links[i], latency(i))).collect(),
+        }
+    }
+
+    fn has(&self, link: u32) -> bool {
+        self.links.iter().any(|&(own, _)| own == link)
+    }
+}
+
+impl Hop {
+    fn arrival(&self) -> Time {
+        let spent = self.sending + self.waited;
+        Time::from_ps(self.at.as_ps().saturating_sub(spent.as_ps()))
+    }
+}
+
+/// What can allow a sender to send.
+fn is_enabler(what: FlowEventKind) -> bool {
+    matches!(
+        what,
+        FlowEventKind::HandedOver
+            | FlowEventKind::Acked { .. }
+            | FlowEventKind::Granted { .. }
+            | FlowEventKind::Established
+            | FlowEventKind::Timeout
+    )
+}
+
+/// What happens at a sender.
+fn at_sender(what: FlowEventKind) -> bool {
+    is_enabler(what) || matches!(what, FlowEventKind::Sent { .. })
+}

@@ -1,0 +1,382 @@
+use super::*;
+use crate::Class;
+use duetime_core::Rate;
+use proptest::prelude::*;
+
+/// Two hops each way: links 0, 2 forward and 3, 1 back; 1 Gbps, 20 µs each.
+struct Wire {
+    events: Vec<FlowEvent>,
+    free: [Time; 4],
+}
+
+const LATENCY: Span = Span::from_us(20);
+
+impl Wire {
+    fn new() -> Self {
+        Self {
+            events: Vec::new(),
+            free: [Time::ZERO; 4],
+        }
+    }
+
+    fn note(&mut self, at: Time, what: FlowEventKind) {
+        self.events.push(FlowEvent { at, what });
+    }
+
+    /// Sends a packet of `bytes` on the wire over `links`, and gives its arrival.
+    fn carry(&mut self, at: Time, links: [u32; 2], (seq, len): (u64, u32), bytes: u64) -> Time {
+        let mut now = at;
+        for link in links {
+            let begin = now.max(self.free[link as usize]);
+            let sending = Rate::from_gbps(1).transmit(bytes);
+            let left = begin + sending;
+            self.free[link as usize] = left;
+            let waited = begin.since(now);
+            self.note(
+                left,
+                FlowEventKind::Departed {
+                    link,
+                    seq,
+                    len,
+                    waited,
+                    sending,
+                },
+            );
+            now = left + LATENCY;
+        }
+        now
+    }
+
+    fn data(&mut self, at: Time, seq: u64, len: u32, retransmit: bool) -> Time {
+        self.note(
+            at,
+            FlowEventKind::Sent {
+                seq,
+                len,
+                retransmit,
+            },
+        );
+        self.carry(at, [0, 2], (seq, len), u64::from(len) + 40)
+    }
+
+    fn reply(&mut self, at: Time, seq: u64) -> Time {
+        self.carry(at, [3, 1], (seq, 0), 40)
+    }
+
+    /// A handshake; the connection is established at the time given back.
+    fn open(&mut self, at: Time) -> Time {
+        self.note(at, FlowEventKind::HandedOver);
+        let arrived = self.data(at, 0, 0, false);
+        let established = self.reply(arrived, 1);
+        self.note(established, FlowEventKind::Established);
+        self.note(established, FlowEventKind::Acked { seq: 1 });
+        established
+    }
+}
+
+fn flow(start: Time, finish: Option<Time>) -> FlowRecord {
+    FlowRecord {
+        flow: 1,
+        workload: 0,
+        class: Class::Flow,
+        query: None,
+        source: 0,
+        destination: 1,
+        size_bytes: 1,
+        delivered_bytes: 1,
+        start,
+        finish,
+        deadline: None,
+        quenched: false,
+        counted: true,
+        timeouts: 0,
+        retransmits: 0,
+        marks: 0,
+        denials: 0,
+        inversions: 0,
+        requests: 0,
+    }
+}
+
+fn check_tiling(explained: &Explanation, start: Time) {
+    let mut at = start;
+    for step in &explained.steps {
+        assert_eq!(step.from, at, "a gap in {:#?}", explained.steps);
+        assert!(step.to > step.from);
+        at = step.to;
+    }
+    assert_eq!(at.since(start), explained.total);
+    let total = |sums: Vec<Span>| sums.into_iter().fold(Span::ZERO, |a, b| a + b);
+    assert_eq!(
+        total(explained.by_cause().into_values().collect()),
+        explained.total
+    );
+    assert_eq!(
+        total(explained.by_stage().into_values().collect()),
+        explained.total
+    );
+}
+
+#[test]
+fn a_lone_packet_is_a_handshake_and_one_journey() {
+    let mut wire = Wire::new();
+    let start = Time::from_ps(7_000_000);
+    let established = wire.open(start);
+    let finish = wire.data(established, 1, 1460, false);
+    wire.note(finish, FlowEventKind::Delivered { seq: 1, len: 1460 });
+    let explained = explain(&flow(start, Some(finish)), &wire.events);
+    check_tiling(&explained, start);
+    // SYN and SYN-ACK: 4 hops of 0.32 µs + 20 µs; data: 2 hops of 12 µs + 20 µs.
+    assert_eq!(
+        explained.by_stage()[&Stage::Handshake],
+        Span::from_ns(81_280)
+    );
+    assert_eq!(explained.by_stage()[&Stage::Delivery], Span::from_us(64));
+    assert_eq!(
+        explained.by_cause()[&Cause::Propagation],
+        Span::from_us(120)
+    );
+    assert_eq!(
+        explained.by_cause()[&Cause::Transmission(2)],
+        Span::from_ns(12_320)
+    );
+    assert_eq!(explained.round_trips, 1);
+}
+
+#[test]
+fn packets_behind_ones_own_are_transmission_at_the_card() {
+    let mut wire = Wire::new();
+    let established = wire.open(Time::ZERO);
+    let mut finish = Time::ZERO;
+    for i in 0..3 {
+        finish = wire.data(
+            established + Span::from_us(12 * i),
+            1 + 1460 * i,
+            1460,
+            false,
+        );
+        wire.note(
+            finish,
+            FlowEventKind::Delivered {
+                seq: 1 + 1460 * i,
+                len: 1460,
+            },
+        );
+    }
+    let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
+    check_tiling(&explained, Time::ZERO);
+    let parts = explained.parts();
+    assert_eq!(
+        parts[&(Stage::Delivery, Cause::Transmission(0))],
+        Span::from_us(36)
+    );
+    assert!(!parts.keys().any(|(stage, _)| *stage == Stage::Window));
+}
+
+#[test]
+fn a_window_of_one_shows_what_its_round_trips_were_made_of() {
+    let mut wire = Wire::new();
+    let mut now = wire.open(Time::ZERO);
+    // Somebody else's packets keep link 2 busy during the second round trip.
+    let mut finish = Time::ZERO;
+    for i in 0..3 {
+        if i == 1 {
+            wire.free[2] = now + Span::from_us(100);
+        }
+        let seq = 1 + 1460 * i;
+        finish = wire.data(now, seq, 1460, false);
+        wire.note(finish, FlowEventKind::Delivered { seq, len: 1460 });
+        // The receiver delays its acknowledgement by 5 µs.
+        now = wire.reply(finish + Span::from_us(5), seq + 1460);
+        wire.note(now, FlowEventKind::Acked { seq: seq + 1460 });
+    }
+    let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
+    check_tiling(&explained, Time::ZERO);
+    let parts = explained.parts();
+    assert_eq!(parts[&(Stage::Window, Cause::Queue(2))], Span::from_us(68));
+    assert_eq!(parts[&(Stage::Window, Cause::Receiver)], Span::from_us(10));
+    assert_eq!(explained.by_stage()[&Stage::Delivery], Span::from_us(64));
+    assert_eq!(explained.round_trips, 3);
+}
+
+#[test]
+fn a_timeout_is_idle_time_and_its_backoff_too() {
+    let mut wire = Wire::new();
+    let established = wire.open(Time::ZERO);
+    // The only packet is lost on link 2, twice.
+    let first = established;
+    wire.note(
+        first,
+        FlowEventKind::Sent {
+            seq: 1,
+            len: 100,
+            retransmit: false,
+        },
+    );
+    wire.note(
+        first + Span::from_us(50),
+        FlowEventKind::Dropped { link: 2 },
+    );
+    let second = first + Span::from_ms(20);
+    wire.note(second, FlowEventKind::Timeout);
+    wire.note(
+        second,
+        FlowEventKind::Sent {
+            seq: 1,
+            len: 100,
+            retransmit: true,
+        },
+    );
+    wire.note(
+        second + Span::from_us(50),
+        FlowEventKind::Dropped { link: 2 },
+    );
+    let third = second + Span::from_ms(40);
+    wire.note(third, FlowEventKind::Timeout);
+    let finish = wire.data(third, 1, 100, true);
+    wire.note(finish, FlowEventKind::Delivered { seq: 1, len: 100 });
+    let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
+    check_tiling(&explained, Time::ZERO);
+    assert_eq!(explained.by_cause()[&Cause::RtoIdle], Span::from_ms(60));
+    assert_eq!(explained.losses[&2], 2);
+    assert_eq!(
+        explained.by_stage()[&Stage::Handshake],
+        established.since(Time::ZERO)
+    );
+}
+
+#[test]
+fn d3_pauses_and_denials_are_told_apart() {
+    let mut wire = Wire::new();
+    let mut now = wire.open(Time::ZERO);
+    let mut finish = Time::ZERO;
+    let mut spans = Vec::new();
+    // Round 0 paused, round 1 at a denied rate, round 2 at the rate asked for.
+    wire.note(now, FlowEventKind::Granted { allocation_bps: 0 });
+    wire.note(now, FlowEventKind::Paused);
+    let mut seq = 1;
+    for round in 0..4 {
+        let before = now;
+        wire.note(
+            now,
+            FlowEventKind::RequestSent {
+                desired_bps: 8_000_000,
+            },
+        );
+        let len = if round == 0 { 0 } else { 1460 };
+        finish = wire.data(now, seq, len, false);
+        if round == 0 {
+            wire.note(now + Span::from_us(10), FlowEventKind::Denied { link: 2 });
+        } else {
+            wire.note(finish, FlowEventKind::Delivered { seq, len });
+            seq += 1460;
+        }
+        now = wire.reply(finish, seq);
+        wire.note(now, FlowEventKind::Acked { seq });
+        wire.note(
+            now,
+            FlowEventKind::Granted {
+                allocation_bps: 8_000_000,
+            },
+        );
+        spans.push(now.since(before));
+    }
+    let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
+    check_tiling(&explained, Time::ZERO);
+    let stages = explained.by_stage();
+    assert_eq!(stages[&Stage::Pause], spans[0]);
+    assert_eq!(stages[&Stage::Denied], spans[1]);
+    assert_eq!(stages[&Stage::Rate], spans[2]);
+    assert_eq!(explained.denials[&2], 1);
+}
+
+#[test]
+fn without_hops_or_replies_the_pieces_are_coarser_but_still_tile() {
+    let mut wire = Wire::new();
+    let mut now = wire.open(Time::ZERO);
+    let mut finish = now;
+    for i in 0..3 {
+        let seq = 1 + 1460 * i;
+        finish = wire.data(now, seq, 1460, false);
+        wire.note(finish, FlowEventKind::Delivered { seq, len: 1460 });
+        now = wire.reply(finish, seq + 1460);
+        wire.note(now, FlowEventKind::Acked { seq: seq + 1460 });
+    }
+    wire.events
+        .retain(|event| !matches!(event.what, FlowEventKind::Departed { .. }));
+    let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
+    check_tiling(&explained, Time::ZERO);
+    assert_eq!(explained.by_stage()[&Stage::Delivery], Span::from_us(64));
+    assert_eq!(
+        explained.by_stage()[&Stage::Handshake],
+        Span::from_ns(81_280)
+    );
+}
+
+#[test]
+fn an_unfinished_flow_is_explained_up_to_its_last_event() {
+    let mut wire = Wire::new();
+    let established = wire.open(Time::ZERO);
+    wire.note(
+        established,
+        FlowEventKind::Sent {
+            seq: 1,
+            len: 100,
+            retransmit: false,
+        },
+    );
+    wire.note(established + Span::from_ms(20), FlowEventKind::Timeout);
+    let explained = explain(&flow(Time::ZERO, None), &wire.events);
+    check_tiling(&explained, Time::ZERO);
+    assert!(!explained.finished);
+    assert_eq!(explained.by_cause()[&Cause::RtoIdle], Span::from_ms(20));
+}
+
+fn any_event() -> impl Strategy<Value = FlowEvent> {
+    let seq = 0u64..4;
+    let link = 0u32..5;
+    let what = prop_oneof![
+        Just(FlowEventKind::HandedOver),
+        (seq.clone(), 0u32..3, any::<bool>()).prop_map(|(seq, len, retransmit)| {
+            FlowEventKind::Sent {
+                seq,
+                len,
+                retransmit,
+            }
+        }),
+        (link.clone(), seq.clone(), 0u32..3, 0u64..40, 0u64..40).prop_map(
+            |(link, seq, len, waited, sending)| FlowEventKind::Departed {
+                link,
+                seq,
+                len,
+                waited: Span::from_ps(waited),
+                sending: Span::from_ps(sending),
+            }
+        ),
+        link.prop_map(|link| FlowEventKind::Denied { link }),
+        (seq.clone(), 0u32..3).prop_map(|(seq, len)| FlowEventKind::Delivered { seq, len }),
+        seq.prop_map(|seq| FlowEventKind::Acked { seq }),
+        Just(FlowEventKind::Timeout),
+        Just(FlowEventKind::Granted { allocation_bps: 1 }),
+        Just(FlowEventKind::Paused),
+        Just(FlowEventKind::Established),
+    ];
+    (0u64..1_000, what).prop_map(|(at, what)| FlowEvent {
+        at: Time::from_ps(at),
+        what,
+    })
+}
+
+proptest! {
+    /// Whatever nonsense the trace holds, the pieces tile the flow's time.
+    #[test]
+    fn pieces_always_tile(
+        events in proptest::collection::vec(any_event(), 0..60),
+        start in 0u64..500,
+        length in proptest::option::of(0u64..500),
+    ) {
+        let start = Time::from_ps(start);
+        let finish = length.map(|length| start + Span::from_ps(length));
+        check_tiling(&explain(&flow(start, finish), &events), start);
+    }
+}
