@@ -170,6 +170,11 @@ impl<F: Frame> Port<F> {
         &self.counters
     }
 
+    /// The packet that was sent last, if it has not been taken.
+    pub fn last_sent(&self) -> Option<F> {
+        (!self.wire.is_empty()).then(|| self.wire.at(self.wire.end().wrapping_sub(1)).frame)
+    }
+
     /// Packets in the port or on the link.
     pub fn frames(&self) -> impl Iterator<Item = F> + '_ {
         self.wire.iter().chain(self.classes.iter().flat_map(|classes| classes.iter()))

@@ -253,6 +253,11 @@ impl Allocator {
     }
 
     /// Nothing is registered, C is the link's and no request came since the last reset: ticks would change nothing.
+    pub fn base(&self) -> EncodedRate {
+        EncodedRate((self.base >> (FRACTION_BITS - 8)) as u16)
+    }
+
+    /// Whether nothing is registered and C is the link's rate, so that no tick is needed.
     pub fn is_idle(&self) -> bool {
         self.counters == Tally::default()
             && self.capacity == self.physical

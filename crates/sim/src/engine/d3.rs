@@ -89,7 +89,7 @@ impl Partition {
         let Some(sending) = self.d3.senders.get_mut(index as usize) else { return (None, false) };
         let config = self.setup.d3(sending.transport);
         let inner = sending.machine.poll_transmit(config, self.now);
-        let more = sending.machine.can_transmit();
+        let more = sending.machine.can_transmit(config);
         sending.ready = more;
         let host = sending.message.source;
         let packet = inner.map(|inner| {
@@ -214,7 +214,8 @@ impl Partition {
         let config = self.setup.d3(sending.transport);
         sending.machine.input(config, now, &inner);
         if self.observed.is_some() {
-            let allocation_bps = self.d3.senders[packet.endpoint as usize].machine.rate(config).as_bps();
+            let rate = self.d3.senders[packet.endpoint as usize].machine.rate();
+            let allocation_bps = rate.to_rate(config.exponent()).as_bps();
             self.observe(packet.flow, FlowEventKind::Acked { seq: inner.seq });
             if inner.flags.contains(d3::Flags::FEEDBACK) {
                 self.observe(packet.flow, FlowEventKind::Granted { allocation_bps });
@@ -240,7 +241,7 @@ impl Partition {
         }
         let due = sending.machine.next_timeout();
         let (host, class) = (sending.message.source, sending.class);
-        let wakes = !sending.ready && sending.machine.can_transmit();
+        let wakes = !sending.ready && sending.machine.can_transmit(self.setup.d3(sending.transport));
         sending.ready |= wakes;
         if due < sending.armed {
             let (slot, armed) = (sending.slot, sending.armed);
@@ -295,6 +296,11 @@ impl Partition {
         self.after_d3_receiver(index);
     }
 
+    /// The host at the other end of a sender, for captures.
+    pub(super) fn d3_destination(&self, sender: u32) -> u32 {
+        self.d3.senders.get(sender as usize).map_or(u32::MAX - 1, |sending| sending.message.destination)
+    }
+
     pub(super) fn account_open_d3(&mut self) {
         for (_, sending) in &self.d3.senders {
             self.records.add_d3(sending.record, &sending.machine);
@@ -331,7 +337,7 @@ impl Partition {
                 counts.0 += 1;
                 counts.1 += u32::from(inverted);
                 self.observe(packet.flow, FlowEventKind::Denied { link });
-            } else if outcome.above_base {
+            } else if outcome.granted > seat.allocator.base() {
                 seat.grants.push_back((self.now, deadline));
             }
         }

@@ -117,9 +117,11 @@ impl Partition {
     pub(super) fn observe_arrival(&mut self, link: u32, packet: Packet) {
         let wire = &self.setup.network.links[link as usize];
         let departed = self.now - wire.latency;
+        let source = self.source_of(&packet);
         let Some(observed) = &mut self.observed else { return };
         if observed.taps.contains(&link) {
-            let bytes = crate::capture::ip_packet(&packet, self.extras.get(packet.extra as usize), observed.snap_length);
+            let extra = self.extras.get(packet.extra as usize);
+            let bytes = crate::capture::ip_packet(&packet, extra, source, observed.snap_length);
             let original_bytes = packet.wire_bytes();
             self.records.captures.push(CapturedPacket { link, at: departed, original_bytes, bytes });
         }
@@ -133,6 +135,17 @@ impl Partition {
         let (seq, len) = position(&packet, self.extras.get(packet.extra as usize), self.setup.frame_overhead);
         let what = FlowEventKind::Departed { link, seq, len, waited, sending };
         self.records.events.push(FlowEvent { at: departed, what });
+    }
+
+    /// The host that sent a packet, as far as its destination's endpoint knows.
+    fn source_of(&self, packet: &Packet) -> u32 {
+        match (self.extras.get(packet.extra as usize), packet.flags & (D3 | REVERSE)) {
+            (Some(Extra::D3 { flow, .. }), D3) => (flow >> 32) as u32,
+            (Some(Extra::Syn { message, .. } | Extra::Last { message }), _) => message.source,
+            (_, 0) => self.tcp_source(packet.endpoint),
+            (_, REVERSE) => self.tcp_destination(packet.endpoint),
+            _ => self.d3_destination(packet.endpoint),
+        }
     }
 
     pub(super) fn observe_d3_sent(&mut self, hash: u32, extra: &Extra) {

@@ -126,11 +126,10 @@ impl Partition {
         let more = sending.machine.can_transmit(config);
         sending.ready = more;
         let Some(segment) = segment else { return (None, more) };
-        let special = segment.flags & (tcp::Flags::SYN | tcp::Flags::PUSH);
-        let extra = if special == tcp::Flags::default() {
-            NONE
-        } else {
+        let extra = if segment.flags.intersects(tcp::Flags::SYN | tcp::Flags::PUSH) {
             self.extras.insert(sending.extra(index, segment)) as u32
+        } else {
+            NONE
         };
         let sending = &mut self.tcp_senders[index as usize];
         let packet = Packet {
@@ -174,12 +173,12 @@ impl Partition {
         }
         let config = self.setup.tcp(receiving.transport);
         let len = u32::from(packet.wire_bytes - self.setup.frame_overhead) - HEADER_BYTES;
-        let seq = tcp::expand(packet.seq, receiving.machine.next_expected());
+        let seq = tcp::expand(packet.seq, receiving.machine.delivered() + 1);
         let flags = packet.tcp_flags();
         receiving.marks += u32::from(flags.contains(tcp::Flags::CE));
         if let Some(message) = last {
             let end = seq + u64::from(len);
-            if end >= receiving.machine.next_expected() && !receiving.expected.iter().any(|(known, _)| *known == end) {
+            if end > receiving.machine.delivered() + 1 && !receiving.expected.iter().any(|(known, _)| *known == end) {
                 receiving.expected.push((end, message));
             }
         }
@@ -362,6 +361,16 @@ impl Partition {
         self.after_tcp_receiver(index);
     }
 
+    /// The host at the other end of a receiver, for captures.
+    pub(super) fn tcp_source(&self, receiver: u32) -> u32 {
+        self.tcp_receivers.get(receiver as usize).map_or(u32::MAX - 1, |receiving| receiving.source)
+    }
+
+    /// The host at the other end of a sender, for captures.
+    pub(super) fn tcp_destination(&self, sender: u32) -> u32 {
+        self.tcp_senders.get(sender as usize).map_or(u32::MAX - 1, |sending| sending.destination)
+    }
+
     /// Writes what unfinished flows have delivered into their records, at the end of a run.
     pub(super) fn account_open_tcp(&mut self) {
         for (_, sending) in &mut self.tcp_senders {
@@ -397,7 +406,11 @@ impl Sending {
     fn complete(&mut self) -> (u32, tcp::Counters) {
         let first = self.messages.pop_front().expect("a message");
         let total = self.machine.counters();
-        let cost = total.since(self.counted);
+        let cost = tcp::Counters {
+            timeouts: total.timeouts - self.counted.timeouts,
+            retransmits: total.retransmits - self.counted.retransmits,
+            fast_retransmits: total.fast_retransmits - self.counted.fast_retransmits,
+        };
         self.counted = total;
         (first.record, cost)
     }
