@@ -25,6 +25,10 @@ impl<F: Frame> Classes<F> {
         self.queues.iter_mut().find_map(VecDeque::pop_front)
     }
 
+    pub(crate) fn len(&self) -> u32 {
+        self.queues.iter().map(|queue| queue.len() as u32).sum()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.queues.iter().all(VecDeque::is_empty)
     }

@@ -10,7 +10,7 @@ mod port;
 mod ring;
 mod shared;
 
-pub use port::{Counters, Limit, Offer, Port};
+pub use port::{Counters, Limit, Offer, Port, Sent};
 pub use ring::Ring;
 pub use shared::SharedBuffer;
 

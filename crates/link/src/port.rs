@@ -20,19 +20,22 @@ pub enum Limit {
 pub enum Offer {
     /// There was no room.
     Dropped,
-    /// It will arrive at the far end at this instant. `first`: nothing else is on the way, so the driver must ask to
-    /// be woken then.
-    Sent {
-        /// When its last bit arrives at the far end.
-        arrival: Time,
-        /// Nothing was on the way before it.
-        first: bool,
-    },
+    /// It will arrive at the far end.
+    Sent(Sent),
     /// Strict priority: it waits. The driver calls [`Port::departure`] at `wake`, if given.
     Queued {
         /// When the link is free; `None` when the driver already knows.
         wake: Option<Time>,
     },
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// When its last bit arrives at the far end.
+    pub arrival: Time,
+    /// Nothing was on the way before it, so the driver must ask to be woken then.
+    pub first: bool,
 }
 
 /// What a port has done since the start.
@@ -63,18 +66,24 @@ pub struct Port<F> {
     busy_until: Time,
     cost: TransmitCost,
     latency: Span,
+    /// Packets in service or on the link; of a FIFO port also those that wait.
     wire: Ring<F>,
     /// Position in `wire` of the first packet whose last bit has not left, as of the last drain.
-    departed: u32,
-    /// Packets in the port as of the last drain: waiting classes and `wire` from `departed` on.
-    queue_packets: u32,
-    queue_bytes: u64,
+    departed: u64,
+    /// Bytes accepted, and of those what had left at the last drain.
+    accepted_bytes: u64,
+    departed_bytes: u64,
+    limit_bytes: u64,
+    mark_bytes: u64,
+    limit_packets: u32,
+    mark_packets: u32,
+    queue_max_bytes: u64,
+    queue_integral: u64,
+    marks: u64,
+    drops: u64,
+    drop_bytes: u64,
     /// What a shared memory believes this port to hold.
     charged_bytes: u64,
-    limit: Limit,
-    mark_packets: u32,
-    mark_bytes: u64,
-    counters: Counters,
     classes: Option<Box<Classes<F>>>,
 }
 
@@ -87,13 +96,18 @@ impl<F: Frame> Port<F> {
             latency,
             wire: Ring::default(),
             departed: 0,
-            queue_packets: 0,
-            queue_bytes: 0,
-            charged_bytes: 0,
-            limit: Limit::Unlimited,
-            mark_packets: u32::MAX,
+            accepted_bytes: 0,
+            departed_bytes: 0,
+            limit_bytes: u64::MAX,
             mark_bytes: u64::MAX,
-            counters: Counters::default(),
+            limit_packets: u32::MAX,
+            mark_packets: u32::MAX,
+            queue_max_bytes: 0,
+            queue_integral: 0,
+            marks: 0,
+            drops: 0,
+            drop_bytes: 0,
+            charged_bytes: 0,
             classes: None,
         }
     }
@@ -101,18 +115,14 @@ impl<F: Frame> Port<F> {
     /// With a limit on its occupancy.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
-        self.limit = limit;
+        (self.limit_packets, self.limit_bytes) = limit.parts();
         self
     }
 
     /// Marks packets that find at least this much in the port, the packet in service included (D2TCP §3, K).
     #[must_use]
     pub fn with_mark_at(mut self, threshold: Limit) -> Self {
-        (self.mark_packets, self.mark_bytes) = match threshold {
-            Limit::Unlimited => (u32::MAX, u64::MAX),
-            Limit::Packets(packets) => (packets, u64::MAX),
-            Limit::Bytes(bytes) => (u32::MAX, bytes),
-        };
+        (self.mark_packets, self.mark_bytes) = threshold.parts();
         self
     }
 
@@ -135,49 +145,200 @@ impl<F: Frame> Port<F> {
         self.busy_until
     }
 
-    /// Propagation delay of the link.
-    pub fn latency(&self) -> Span {
-        self.latency
+    /// Whether packets are served by class.
+    pub fn has_classes(&self) -> bool {
+        self.classes.is_some()
     }
 
     /// Bytes in the port as of the last drain, the packet in service included.
-    #[inline]
+    #[inline(always)]
     pub fn queue_bytes(&self) -> u64 {
-        self.queue_bytes
+        self.accepted_bytes - self.departed_bytes
     }
 
     /// Packets in the port as of the last drain, the packet in service included.
     #[inline]
     pub fn queue_packets(&self) -> u32 {
-        self.queue_packets
+        let waiting = self.classes.as_ref().map_or(0, |classes| classes.len());
+        (self.wire.end() - self.departed) as u32 + waiting
     }
 
     /// Bytes in the port as of the last drain without the packet in service (D3's q).
     pub fn queue_bytes_waiting(&self) -> u64 {
         if self.departed == self.wire.end() {
-            return self.queue_bytes;
+            return self.queue_bytes();
         }
-        self.queue_bytes - u64::from(self.wire.at(self.departed).frame.wire_bytes())
+        self.queue_bytes() - u64::from(self.wire.at(self.departed).frame.wire_bytes())
     }
 
     /// Bytes whose packets had left whole by the last drain, since the start (D3's u is a difference of two).
     pub fn departed_bytes(&self) -> u64 {
-        self.counters.bytes - self.queue_bytes
+        self.departed_bytes
     }
 
     /// What the port has done.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub fn counters(&self) -> Counters {
+        let waiting = self.classes.as_ref().map_or(0, |classes| u64::from(classes.len()));
+        Counters {
+            packets: self.wire.end() + waiting,
+            bytes: self.accepted_bytes,
+            drops: self.drops,
+            drop_bytes: self.drop_bytes,
+            marks: self.marks,
+            queue_max_bytes: self.queue_max_bytes,
+            queue_integral: self.queue_integral,
+        }
     }
 
     /// The packet that was sent last, if it has not been taken.
     pub fn last_sent(&self) -> Option<F> {
-        (!self.wire.is_empty()).then(|| self.wire.at(self.wire.end().wrapping_sub(1)).frame)
+        (!self.wire.is_empty()).then(|| self.wire.at(self.wire.end() - 1).frame)
     }
 
     /// Packets in the port or on the link.
     pub fn frames(&self) -> impl Iterator<Item = F> + '_ {
         self.wire.iter().chain(self.classes.iter().flat_map(|classes| classes.iter()))
+    }
+
+    /// Lets every packet whose last bit has left by `now` go.
+    #[inline(always)]
+    pub fn drain(&mut self, now: Time) {
+        let horizon = now.as_ps() + self.latency.as_ps();
+        while self.departed != self.wire.end() {
+            let slot = self.wire.at(self.departed);
+            if slot.arrival.as_ps() > horizon {
+                break;
+            }
+            self.departed_bytes += u64::from(slot.frame.wire_bytes());
+            self.departed += 1;
+        }
+    }
+
+    /// Offers a packet at `now`.
+    pub fn offer(&mut self, now: Time, frame: F) -> Offer {
+        self.drain(now);
+        if self.has_room(frame.wire_bytes()) { self.accept(now, frame) } else { self.refuse(frame) }
+    }
+
+    /// Offers a packet at `now` to a port without classes; `None`: dropped.
+    #[inline(always)]
+    pub fn offer_fifo(&mut self, now: Time, frame: F) -> Option<Sent> {
+        debug_assert!(self.classes.is_none());
+        self.drain(now);
+        let (packets, bytes) = (self.wire.end() - self.departed, self.queue_bytes());
+        let wire_bytes = u64::from(frame.wire_bytes());
+        if packets >= u64::from(self.limit_packets) || bytes + wire_bytes > self.limit_bytes {
+            self.refuse(frame);
+            return None;
+        }
+        Some(self.accept_fifo(now, frame, packets, bytes))
+    }
+
+    /// Whether the port's own limit admits `bytes` more, as of the last drain.
+    #[inline]
+    pub fn has_room(&self, bytes: u32) -> bool {
+        self.queue_packets() < self.limit_packets && self.queue_bytes() + u64::from(bytes) <= self.limit_bytes
+    }
+
+    /// Counts a packet as dropped.
+    #[cold]
+    pub fn refuse(&mut self, frame: F) -> Offer {
+        self.drops += 1;
+        self.drop_bytes += u64::from(frame.wire_bytes());
+        Offer::Dropped
+    }
+
+    /// Accepts a packet that was found to fit, after a drain at `now`.
+    #[inline]
+    pub fn accept(&mut self, now: Time, frame: F) -> Offer {
+        let (packets, bytes) = (self.queue_packets(), self.queue_bytes());
+        if self.classes.is_none() {
+            return Offer::Sent(self.accept_fifo(now, frame, u64::from(packets), bytes));
+        }
+        let frame = self.admit(frame, u64::from(packets), bytes);
+        // A class's queueing time is known only when it ends: charge the entry now and the exit on transmission.
+        self.queue_integral = self.queue_integral.wrapping_sub(byte_time(frame, now));
+        let classes = self.classes.as_mut().expect("checked above");
+        if self.busy_until > now || !classes.is_empty() {
+            classes.push(frame);
+            let wake = (!classes.wake_pending).then_some(self.busy_until);
+            classes.wake_pending = true;
+            return Offer::Queued { wake };
+        }
+        Offer::Sent(self.transmit(now, frame))
+    }
+
+    #[inline(always)]
+    fn accept_fifo(&mut self, now: Time, frame: F, packets: u64, bytes: u64) -> Sent {
+        let frame = self.admit(frame, packets, bytes);
+        let departure = self.busy_until.max(now).as_ps() + self.cost.of(frame.wire_bytes()).as_ps();
+        self.busy_until = Time::from_ps(departure);
+        self.queue_integral += u64::from(frame.wire_bytes()) * ((departure - now.as_ps()) >> 10);
+        self.put_on_wire(departure, frame)
+    }
+
+    /// Marks and counts a packet that finds `packets` and `bytes` in the port.
+    #[inline(always)]
+    fn admit(&mut self, mut frame: F, packets: u64, bytes: u64) -> F {
+        // D2TCP §3: instantaneous occupancy before the packet is added, against K.
+        if (packets >= u64::from(self.mark_packets) || bytes >= self.mark_bytes) && frame.is_ecn_capable() {
+            frame.mark();
+            self.marks += 1;
+        }
+        let wire_bytes = u64::from(frame.wire_bytes());
+        self.accepted_bytes += wire_bytes;
+        self.queue_max_bytes = self.queue_max_bytes.max(bytes + wire_bytes);
+        frame
+    }
+
+    /// Strict priority: the link is free at `now`; sends the next packet of the first class that has one. Returns
+    /// it and when to call again, if packets still wait.
+    pub fn departure(&mut self, now: Time) -> Option<(Sent, Option<Time>)> {
+        let classes = self.classes.as_mut()?;
+        classes.wake_pending = false;
+        let frame = classes.pop()?;
+        let more = !classes.is_empty();
+        classes.wake_pending = more;
+        let sent = self.transmit(now, frame);
+        Some((sent, more.then_some(self.busy_until)))
+    }
+
+    fn transmit(&mut self, now: Time, frame: F) -> Sent {
+        self.busy_until = now + self.cost.of(frame.wire_bytes());
+        self.queue_integral = self.queue_integral.wrapping_add(byte_time(frame, self.busy_until));
+        self.put_on_wire(self.busy_until.as_ps(), frame)
+    }
+
+    #[inline(always)]
+    fn put_on_wire(&mut self, departure_ps: u64, frame: F) -> Sent {
+        let arrival = Time::from_ps(departure_ps + self.latency.as_ps());
+        let first = self.wire.is_empty();
+        self.wire.push(arrival, frame);
+        Sent { arrival, first }
+    }
+
+    /// Takes the packet that arrives at the far end now, with the arrival of the one behind it or [`Time::MAX`].
+    ///
+    /// # Panics
+    /// If nothing is on the way.
+    #[inline(always)]
+    pub fn arrive(&mut self) -> (F, Time) {
+        let start = self.wire.start();
+        let frame = self.wire.pop();
+        if self.departed == start {
+            self.departed += 1;
+            self.departed_bytes += u64::from(frame.wire_bytes());
+        }
+        let next = if self.wire.is_empty() { Time::MAX } else { self.wire.at(start + 1).arrival };
+        (frame, next)
+    }
+
+    /// For a link whose far end lies elsewhere: forgets packets that have left. Their arrivals are the driver's.
+    pub fn forget_departed(&mut self, now: Time) {
+        self.drain(now);
+        while self.wire.start() != self.departed {
+            self.wire.pop();
+        }
     }
 
     /// Adds to what a shared memory believes this port to hold.
@@ -189,134 +350,23 @@ impl<F: Frame> Port<F> {
     /// Sets what a shared memory believes to what the port held at the last drain; returns the difference.
     #[inline]
     pub(crate) fn settle(&mut self) -> u64 {
-        let released = self.charged_bytes - self.queue_bytes;
-        self.charged_bytes = self.queue_bytes;
+        let released = self.charged_bytes - self.queue_bytes();
+        self.charged_bytes = self.queue_bytes();
         released
     }
+}
 
-    /// Lets every packet whose last bit has left by `now` go.
-    #[inline]
-    pub fn drain(&mut self, now: Time) {
-        let horizon = now + self.latency;
-        while self.departed != self.wire.end() {
-            let slot = self.wire.at(self.departed);
-            if slot.arrival > horizon {
-                break;
-            }
-            self.queue_bytes -= u64::from(slot.frame.wire_bytes());
-            self.queue_packets -= 1;
-            self.departed = self.departed.wrapping_add(1);
+impl Limit {
+    fn parts(self) -> (u32, u64) {
+        match self {
+            Self::Unlimited => (u32::MAX, u64::MAX),
+            Self::Packets(packets) => (packets, u64::MAX),
+            Self::Bytes(bytes) => (u32::MAX, bytes),
         }
     }
+}
 
-    /// Offers a packet at `now`.
-    #[inline]
-    pub fn offer(&mut self, now: Time, frame: F) -> Offer {
-        self.drain(now);
-        if self.has_room(frame.wire_bytes()) { self.accept(now, frame) } else { self.refuse(frame) }
-    }
-
-    /// Whether the port's own limit admits `bytes` more, as of the last drain.
-    #[inline]
-    pub fn has_room(&self, bytes: u32) -> bool {
-        match self.limit {
-            Limit::Unlimited => true,
-            Limit::Packets(packets) => self.queue_packets < packets,
-            Limit::Bytes(limit) => self.queue_bytes + u64::from(bytes) <= limit,
-        }
-    }
-
-    /// Counts a packet as dropped.
-    #[cold]
-    pub fn refuse(&mut self, frame: F) -> Offer {
-        self.counters.drops += 1;
-        self.counters.drop_bytes += u64::from(frame.wire_bytes());
-        Offer::Dropped
-    }
-
-    /// Accepts a packet that was found to fit, after a drain at `now`.
-    #[inline]
-    pub fn accept(&mut self, now: Time, mut frame: F) -> Offer {
-        // D2TCP §3: instantaneous occupancy before the packet is added, against K.
-        if (self.queue_packets >= self.mark_packets || self.queue_bytes >= self.mark_bytes) && frame.is_ecn_capable() {
-            frame.mark();
-            self.counters.marks += 1;
-        }
-        let bytes = u64::from(frame.wire_bytes());
-        self.queue_packets += 1;
-        self.queue_bytes += bytes;
-        self.counters.packets += 1;
-        self.counters.bytes += bytes;
-        self.counters.queue_max_bytes = self.counters.queue_max_bytes.max(self.queue_bytes);
-        if self.classes.is_some() {
-            return self.accept_by_class(now, frame);
-        }
-        let departure = self.busy_until.max(now) + self.cost.of(frame.wire_bytes());
-        self.busy_until = departure;
-        self.counters.queue_integral += bytes * (departure.since(now).as_ps() >> 10);
-        let arrival = departure + self.latency;
-        let first = self.wire.is_empty();
-        self.wire.push(arrival, frame);
-        Offer::Sent { arrival, first }
-    }
-
-    fn accept_by_class(&mut self, now: Time, frame: F) -> Offer {
-        // A class's queueing time is known only when it ends: charge the entry now and the exit on transmission.
-        self.counters.queue_integral = self
-            .counters
-            .queue_integral
-            .wrapping_sub(u64::from(frame.wire_bytes()).wrapping_mul(now.as_ps() >> 10));
-        let busy = self.busy_until > now;
-        let classes = self.classes.as_mut().expect("strict priority");
-        if busy || !classes.is_empty() {
-            classes.push(frame);
-            let wake = (!classes.wake_pending).then_some(self.busy_until);
-            classes.wake_pending = true;
-            return Offer::Queued { wake };
-        }
-        self.transmit(now, frame)
-    }
-
-    /// Strict priority: the link is free at `now`; sends the next packet of the first class that has one. Returns
-    /// what became of it and when to call again, if packets still wait.
-    pub fn departure(&mut self, now: Time) -> Option<(Offer, Option<Time>)> {
-        let classes = self.classes.as_mut()?;
-        classes.wake_pending = false;
-        let frame = classes.pop()?;
-        let more = !classes.is_empty();
-        classes.wake_pending = more;
-        let offer = self.transmit(now, frame);
-        Some((offer, more.then_some(self.busy_until)))
-    }
-
-    fn transmit(&mut self, now: Time, frame: F) -> Offer {
-        let departure = now + self.cost.of(frame.wire_bytes());
-        self.busy_until = departure;
-        self.counters.queue_integral = self
-            .counters
-            .queue_integral
-            .wrapping_add(u64::from(frame.wire_bytes()).wrapping_mul(departure.as_ps() >> 10));
-        let arrival = departure + self.latency;
-        let first = self.wire.is_empty();
-        self.wire.push(arrival, frame);
-        Offer::Sent { arrival, first }
-    }
-
-    /// Takes the packet that arrives at the far end now, with the arrival of the one behind it.
-    #[inline]
-    pub fn arrive(&mut self, now: Time) -> Option<(F, Option<Time>)> {
-        if self.departed == self.wire.end().wrapping_sub(self.wire.len()) {
-            self.drain(now);
-        }
-        let frame = self.wire.pop()?;
-        Some((frame, self.wire.next_arrival()))
-    }
-
-    /// For a link whose far end lies elsewhere: forgets packets that have left. Their arrivals are the driver's.
-    pub fn forget_departed(&mut self, now: Time) {
-        self.drain(now);
-        while self.wire.end().wrapping_sub(self.wire.len()) != self.departed {
-            self.wire.pop();
-        }
-    }
+/// Bytes × time in units of 1024 ps, wrapping: differences of two are exact.
+fn byte_time<F: Frame>(frame: F, at: Time) -> u64 {
+    u64::from(frame.wire_bytes()).wrapping_mul(at.as_ps() >> 10)
 }

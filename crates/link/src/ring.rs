@@ -7,8 +7,9 @@ use duetime_core::Time;
 #[derive(Clone, Debug)]
 pub struct Ring<F> {
     slots: Vec<Slot<F>>,
-    head: u32,
-    tail: u32,
+    /// Positions grow by one per packet and never repeat.
+    head: u64,
+    tail: u64,
 }
 
 /// A packet and its arrival at the far end.
@@ -28,7 +29,7 @@ impl<F: Frame> Ring<F> {
     /// Packets held.
     #[inline]
     pub fn len(&self) -> u32 {
-        self.tail.wrapping_sub(self.head)
+        (self.tail - self.head) as u32
     }
 
     /// Whether no packet is held.
@@ -44,51 +45,56 @@ impl<F: Frame> Ring<F> {
     }
 
     /// Takes the first packet.
-    #[inline]
-    pub fn pop(&mut self) -> Option<F> {
-        if self.is_empty() {
-            return None;
-        }
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub fn pop(&mut self) -> F {
+        debug_assert!(!self.is_empty(), "nothing is on the way");
         let frame = self.at(self.head).frame;
-        self.head = self.head.wrapping_add(1);
-        Some(frame)
+        self.head += 1;
+        frame
     }
 
     /// Appends a packet that arrives no earlier than those held.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, arrival: Time, frame: F) {
-        if self.len() as usize == self.slots.len() {
+        if (self.tail - self.head) as usize == self.slots.len() {
             self.grow(Slot { arrival, frame });
         }
         let mask = self.slots.len() - 1;
         self.slots[self.tail as usize & mask] = Slot { arrival, frame };
-        self.tail = self.tail.wrapping_add(1);
+        self.tail += 1;
     }
 
-    /// The position after the last packet; positions grow by one per packet and wrap.
-    #[inline]
-    pub(crate) fn end(&self) -> u32 {
+    /// The position of the first packet.
+    #[inline(always)]
+    pub(crate) fn start(&self) -> u64 {
+        self.head
+    }
+
+    /// The position after the last packet: how many have ever been held.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> u64 {
         self.tail
     }
 
     /// The slot at a position between head and tail.
-    #[inline]
-    pub(crate) fn at(&self, position: u32) -> &Slot<F> {
+    #[inline(always)]
+    pub(crate) fn at(&self, position: u64) -> &Slot<F> {
         &self.slots[position as usize & (self.slots.len() - 1)]
     }
 
     /// Packets held, first to last.
     pub fn iter(&self) -> impl Iterator<Item = F> + '_ {
-        (0..self.len()).map(|i| self.at(self.head.wrapping_add(i)).frame)
+        (self.head..self.tail).map(|position| self.at(position).frame)
     }
 
     #[cold]
     fn grow(&mut self, filler: Slot<F>) {
-        let (old, new) = (self.slots.len(), (self.slots.len() * 2).max(4));
-        let mut slots = Vec::with_capacity(new);
-        slots.resize(new, filler);
-        for i in 0..old as u32 {
-            let position = self.head.wrapping_add(i);
+        let new = (self.slots.len() * 2).max(4);
+        let mut slots = vec![filler; new];
+        for position in self.head..self.tail {
             slots[position as usize & (new - 1)] = *self.at(position);
         }
         self.slots = slots;

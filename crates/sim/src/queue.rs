@@ -1,8 +1,9 @@
 //! The event queue: a calendar of fixed-width buckets with an overflow heap.
 //!
 //! Events are ordered by (time, order); the order word is unique among simultaneous events, so the result never
-//! depends on when an event was put in. Each link has at most one event here (the next arrival), so the queue holds
-//! thousands of entries, not one per packet.
+//! depends on when an event was put in. What recurs (a link's next arrival, a port's next departure) has a fixed number
+//! and at most one event at a time, so the calendar holds thousands of entries, not one per packet, and putting one in
+//! takes no memory.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,177 +12,237 @@ const BUCKETS: usize = 4096;
 const WORDS: usize = BUCKETS / 64;
 const NONE: u32 = u32::MAX;
 
-/// An event: when, and a word that orders simultaneous events and says what it is.
+/// An event that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     /// Picoseconds since the start.
     pub time: u64,
-    /// Unique among events of one time.
+    /// Orders simultaneous events; unique among them.
     pub order: u64,
+    /// Below the number of fixed events: which of them. Otherwise the number of a single event.
+    pub id: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    event: Event,
+    time: u64,
+    /// The next in the bucket, or the next free number.
     next: u32,
 }
 
 /// A monotone priority queue: nothing may be pushed before the last event popped.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
+    /// Absolute number of the bucket being served; its events that are still due are all in `current`.
+    cursor: u64,
     /// Bucket width is 2^shift ps.
     shift: u32,
-    /// Absolute number of the bucket being served; its events are all in `current`.
-    cursor: u64,
+    /// First free number of single events.
+    free: u32,
+    /// One bit per non-zero word of `occupied`.
+    summary: u64,
+    /// Number of the bucket of the first event in `overflow`.
+    overflow_number: u64,
     /// Latest first, so that the next event is the last.
     current: Vec<Event>,
-    heads: Vec<u32>,
-    /// One bit per non-empty bucket, and one bit per non-zero word of those.
-    occupied: [u64; WORDS],
-    summary: u64,
+    /// By event number.
     nodes: Vec<Node>,
-    free: u32,
+    /// By event number.
+    orders: Vec<u64>,
+    heads: Box<[u32; BUCKETS]>,
+    /// One bit per non-empty bucket.
+    occupied: Box<[u64; WORDS]>,
     overflow: BinaryHeap<Reverse<Event>>,
 }
 
 impl EventQueue {
-    /// A queue whose calendar reaches at least `horizon_ps` ahead; later events go to the heap.
-    pub fn new(horizon_ps: u64) -> Self {
-        let width = (horizon_ps / BUCKETS as u64).max(1).next_power_of_two();
+    /// A queue whose calendar reaches at least `horizon_ps` ahead; later events go to the heap. Fixed events have the
+    /// numbers and orders of `fixed_orders`.
+    pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>) -> Self {
+        let width = (horizon_ps / (BUCKETS as u64 - 1)).max(1).next_power_of_two();
         Self {
-            shift: width.trailing_zeros(),
             cursor: 0,
-            current: Vec::with_capacity(64),
-            heads: vec![NONE; BUCKETS],
-            occupied: [0; WORDS],
-            summary: 0,
-            nodes: Vec::new(),
+            shift: width.trailing_zeros(),
             free: NONE,
+            summary: 0,
+            overflow_number: u64::MAX,
+            current: Vec::with_capacity(64),
+            nodes: vec![Node { time: 0, next: NONE }; fixed_orders.len()],
+            orders: fixed_orders,
+            heads: Box::new([NONE; BUCKETS]),
+            occupied: Box::new([0; WORDS]),
             overflow: BinaryHeap::new(),
         }
     }
 
-    /// Puts an event in.
-    #[inline]
-    pub fn push(&mut self, event: Event) {
-        let number = event.time >> self.shift;
-        let ahead = number.wrapping_sub(self.cursor);
-        if ahead.wrapping_sub(1) < BUCKETS as u64 - 1 {
-            let bucket = number as usize % BUCKETS;
-            let node = Node { event, next: self.heads[bucket] };
-            self.heads[bucket] = self.allocate(node);
-            self.occupied[bucket / 64] |= 1 << (bucket % 64);
-            self.summary |= 1 << (bucket / 64);
-        } else if number <= self.cursor {
+    /// Puts a fixed event in, which must not be in.
+    #[inline(always)]
+    pub fn push(&mut self, time: u64, id: u32) {
+        let number = time >> self.shift;
+        let ahead = number.wrapping_sub(self.cursor).wrapping_sub(1);
+        if ahead >= BUCKETS as u64 - 1 {
+            return self.push_outside(time, id);
+        }
+        let bucket = number as usize % BUCKETS;
+        self.nodes[id as usize] = Node { time, next: self.heads[bucket] };
+        self.heads[bucket] = id;
+        self.occupied[bucket / 64] |= 1 << (bucket % 64);
+        self.summary |= 1 << (bucket / 64);
+    }
+
+    /// Puts a single event in; [`EventQueue::retire`] it when it is due.
+    pub fn push_single(&mut self, time: u64, order: u64) {
+        let id = self.free;
+        if id == NONE {
+            self.nodes.push(Node { time, next: NONE });
+            self.orders.push(order);
+            return self.push(time, self.nodes.len() as u32 - 1);
+        }
+        self.free = self.nodes[id as usize].next;
+        self.orders[id as usize] = order;
+        self.push(time, id);
+    }
+
+    /// Frees the number of a single event that was popped; returns its order.
+    pub fn retire(&mut self, id: u32) -> u64 {
+        self.nodes[id as usize].next = self.free;
+        self.free = id;
+        self.orders[id as usize]
+    }
+
+    /// Takes the next event, as its time and number, if it comes before `end_ps`.
+    #[inline(always)]
+    pub fn pop_before(&mut self, end_ps: u64) -> Option<(u64, u32)> {
+        if !self.current.is_empty() {
+            return self.pop_current(end_ps);
+        }
+        let number = self.next_bucket();
+        if number >= self.overflow_number {
+            return self.pop_from_overflow(number, end_ps);
+        }
+        let bucket = number as usize % BUCKETS;
+        let first = self.heads[bucket];
+        // The usual bucket has one event, which never sees `current`.
+        let node = *self.nodes.get(first as usize)?;
+        if node.next != NONE {
+            self.load(number);
+            return self.pop_current(end_ps);
+        }
+        if node.time >= end_ps {
+            return None;
+        }
+        self.heads[bucket] = NONE;
+        self.cursor = number;
+        self.clear(bucket);
+        Some((node.time, first))
+    }
+
+    /// The time of the next event, or `u64::MAX`.
+    pub fn next_time(&mut self) -> u64 {
+        if let Some(event) = self.current.last() {
+            return event.time;
+        }
+        let overflow = self.overflow.peek().map_or(u64::MAX, |Reverse(event)| event.time);
+        self.earliest_in(self.next_bucket()).min(overflow)
+    }
+
+    /// The earliest time in a bucket, or `u64::MAX`.
+    fn earliest_in(&self, number: u64) -> u64 {
+        if number == u64::MAX {
+            return u64::MAX;
+        }
+        let mut earliest = u64::MAX;
+        let mut id = self.heads[number as usize % BUCKETS];
+        while let Some(node) = self.nodes.get(id as usize) {
+            earliest = earliest.min(node.time);
+            id = node.next;
+        }
+        earliest
+    }
+
+    #[cold]
+    fn push_outside(&mut self, time: u64, id: u32) {
+        let event = Event { time, order: self.orders[id as usize], id };
+        let number = time >> self.shift;
+        if number <= self.cursor {
             let at = self.current.partition_point(|other| *other > event);
             self.current.insert(at, event);
         } else {
             self.overflow.push(Reverse(event));
+            self.overflow_number = self.overflow_number.min(number);
         }
     }
 
-    /// Takes the next event if it comes before `end_ps`.
-    #[inline]
-    pub fn pop_before(&mut self, end_ps: u64) -> Option<Event> {
-        if self.current.is_empty() && !self.advance() {
+    #[cold]
+    fn pop_from_overflow(&mut self, number: u64, end_ps: u64) -> Option<(u64, u32)> {
+        let Reverse(first) = self.overflow.peek()?;
+        let late = first.time >> self.shift;
+        if first.time >= end_ps && self.earliest_in(number) >= end_ps {
             return None;
         }
+        self.cursor = late;
+        if late == number {
+            self.load(number);
+        }
+        while let Some(&Reverse(event)) = self.overflow.peek()
+            && event.time >> self.shift == late
+        {
+            self.overflow.pop();
+            let at = self.current.partition_point(|other| *other > event);
+            self.current.insert(at, event);
+        }
+        self.overflow_number = self.overflow.peek().map_or(u64::MAX, |Reverse(event)| event.time >> self.shift);
+        self.pop_current(end_ps)
+    }
+
+    #[inline]
+    fn pop_current(&mut self, end_ps: u64) -> Option<(u64, u32)> {
         let event = *self.current.last()?;
         if event.time >= end_ps {
             return None;
         }
         self.current.pop();
-        Some(event)
+        Some((event.time, event.id))
     }
 
-    /// The time of the next event, or `u64::MAX`.
-    pub fn next_time(&mut self) -> u64 {
-        if self.current.is_empty() && !self.advance() {
+    /// The number of the first non-empty bucket after the cursor, or `u64::MAX`.
+    #[inline(always)]
+    fn next_bucket(&self) -> u64 {
+        let start = (self.cursor as usize + 1) % BUCKETS;
+        let word = start / 64;
+        let here = self.occupied[word] >> (start % 64);
+        if here != 0 {
+            return self.cursor + 1 + u64::from(here.trailing_zeros());
+        }
+        if self.summary == 0 {
             return u64::MAX;
         }
-        self.current.last().map_or(u64::MAX, |event| event.time)
+        // Later words first, then round to the front; this word's low bits come last.
+        let turned = self.summary.rotate_right(word as u32 + 1);
+        let word = (word + 1 + turned.trailing_zeros() as usize) % WORDS;
+        let bucket = word * 64 + self.occupied[word].trailing_zeros() as usize;
+        self.cursor + 1 + (bucket.wrapping_sub(start) % BUCKETS) as u64
     }
 
-    #[inline]
-    fn allocate(&mut self, node: Node) -> u32 {
-        if self.free == NONE {
-            self.nodes.push(node);
-            return self.nodes.len() as u32 - 1;
-        }
-        let index = self.free;
-        let slot = &mut self.nodes[index as usize];
-        self.free = slot.next;
-        *slot = node;
-        index
-    }
-
-    /// Moves the cursor to the next bucket with events and loads it into `current`, which is empty.
-    #[inline]
-    fn advance(&mut self) -> bool {
-        let wheel = self.next_bucket();
-        if !self.overflow.is_empty() {
-            return self.advance_with_overflow(wheel);
-        }
-        let Some(number) = wheel else { return false };
-        self.cursor = number;
-        self.load(number);
-        true
-    }
-
-    fn advance_with_overflow(&mut self, wheel: Option<u64>) -> bool {
-        let Some(Reverse(first)) = self.overflow.peek() else { return false };
-        let late = first.time >> self.shift;
-        let number = wheel.map_or(late, |number| number.min(late));
-        self.cursor = number;
-        if wheel == Some(number) {
-            self.load(number);
-        }
-        while let Some(Reverse(event)) = self.overflow.peek()
-            && event.time >> self.shift == number
-        {
-            let event = *event;
-            self.overflow.pop();
-            let at = self.current.partition_point(|other| *other > event);
-            self.current.insert(at, event);
-        }
-        true
-    }
-
-    /// The number of the first non-empty bucket after the cursor.
-    #[inline]
-    fn next_bucket(&self) -> Option<u64> {
-        if self.summary == 0 {
-            return None;
-        }
-        let start = (self.cursor as usize + 1) % BUCKETS;
-        let (word, bit) = (start / 64, start % 64);
-        let here = self.occupied[word] >> bit;
-        let bucket = if here != 0 {
-            start + here.trailing_zeros() as usize
-        } else {
-            // Words after this one first, then round to the front; this word's low bits come last.
-            let later = self.summary & (!0u64).checked_shl(word as u32 + 1).unwrap_or(0);
-            let word = if later != 0 { later.trailing_zeros() } else { self.summary.trailing_zeros() } as usize;
-            word * 64 + self.occupied[word].trailing_zeros() as usize
-        };
-        let ahead = (bucket + BUCKETS - start) % BUCKETS;
-        Some(self.cursor + 1 + ahead as u64)
-    }
-
-    #[inline]
-    fn load(&mut self, number: u64) {
-        let bucket = number as usize % BUCKETS;
-        let mut index = std::mem::replace(&mut self.heads[bucket], NONE);
-        self.occupied[bucket / 64] &= !(1 << (bucket % 64));
-        if self.occupied[bucket / 64] == 0 {
+    #[inline(always)]
+    fn clear(&mut self, bucket: usize) {
+        let word = &mut self.occupied[bucket / 64];
+        *word &= !(1 << (bucket % 64));
+        if *word == 0 {
             self.summary &= !(1 << (bucket / 64));
         }
-        while index != NONE {
-            let node = &mut self.nodes[index as usize];
-            self.current.push(node.event);
-            let next = std::mem::replace(&mut node.next, self.free);
-            self.free = index;
-            index = next;
+    }
+
+    /// Moves the cursor to a bucket and its events into `current`, which is empty.
+    fn load(&mut self, number: u64) {
+        let bucket = number as usize % BUCKETS;
+        let mut id = std::mem::replace(&mut self.heads[bucket], NONE);
+        self.cursor = number;
+        self.clear(bucket);
+        while id != NONE {
+            let Node { time, next } = self.nodes[id as usize];
+            self.current.push(Event { time, order: self.orders[id as usize], id });
+            id = next;
         }
         sort_latest_first(&mut self.current);
     }
@@ -217,27 +278,37 @@ mod tests {
             horizon in 1u64..5_000_000_000,
             steps in prop::collection::vec((0u64..4, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
         ) {
-            let (mut queue, mut heap) = (EventQueue::new(horizon), BinaryHeap::new());
-            let (mut now, mut order) = (0u64, 0u64);
+            let (mut queue, mut heap) = (EventQueue::new(horizon, vec![u64::MAX]), BinaryHeap::new());
+            let (mut now, mut count, mut fixed) = (0u64, 0u64, false);
+            let mut pop = |queue: &mut EventQueue, fixed: &mut bool| {
+                queue.pop_before(u64::MAX).map(|(time, id)| {
+                    *fixed &= id != 0;
+                    (time, if id == 0 { u64::MAX } else { queue.retire(id) })
+                })
+            };
             for (kind, delay, scale, pops) in steps {
-                if kind > 0 {
-                    order += 1;
-                    let time = now + if kind == 1 { 0 } else { delay << scale >> 6 };
-                    let event = Event { time, order: duetime_core::random::mix(order, 1) };
-                    queue.push(event);
-                    heap.push(Reverse(event));
+                let time = now + if kind == 1 { 0 } else { delay << scale >> 6 };
+                if kind > 0 && delay % 5 == 0 && !fixed {
+                    fixed = true;
+                    queue.push(time, 0);
+                    heap.push(Reverse((time, u64::MAX)));
+                } else if kind > 0 {
+                    count += 1;
+                    let order = duetime_core::random::mix(count, 1) >> 1;
+                    queue.push_single(time, order);
+                    heap.push(Reverse((time, order)));
                 } else {
                     for _ in 0..pops {
                         let expected = heap.pop().map(|Reverse(event)| event);
-                        prop_assert_eq!(queue.pop_before(u64::MAX), expected);
-                        now = expected.map_or(now, |event| event.time);
+                        prop_assert_eq!(pop(&mut queue, &mut fixed), expected);
+                        now = expected.map_or(now, |(time, _)| time);
                     }
                 }
             }
             while let Some(Reverse(expected)) = heap.pop() {
-                prop_assert_eq!(queue.next_time(), expected.time);
-                prop_assert_eq!(queue.pop_before(expected.time), None);
-                prop_assert_eq!(queue.pop_before(u64::MAX), Some(expected));
+                prop_assert_eq!(queue.next_time(), expected.0);
+                prop_assert_eq!(queue.pop_before(expected.0), None);
+                prop_assert_eq!(pop(&mut queue, &mut fixed), Some(expected));
             }
             prop_assert_eq!(queue.pop_before(u64::MAX), None);
         }

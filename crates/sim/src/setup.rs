@@ -8,6 +8,7 @@ use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_proto::{d3, tcp};
 use duetime_scenario::model::{Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, WorkloadKind};
+use std::sync::Arc;
 
 /// The read-only part of a run.
 pub struct Setup {
@@ -17,6 +18,8 @@ pub struct Setup {
     pub routing: Routing,
     /// Options of each transport in use; entry 0 is the one compared.
     pub transports: Vec<Transport>,
+    /// The window transports' options, by index into `transports`.
+    tcp: Vec<Option<Arc<tcp::Config>>>,
     /// Per workload: index into `transports`.
     pub workload_transport: Vec<u8>,
     /// Per workload: whether its flows share connections.
@@ -87,7 +90,15 @@ impl Setup {
         }
         let sampled_links = links_by_name(&network, &scenario.record.links, "record.links")?;
         let has_long_flows = scenario.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
+        let tcp = transports
+            .iter()
+            .map(|transport| match &transport.protocol {
+                Protocol::Tcp(config) => Some(Arc::new(*config)),
+                Protocol::D3(_) => None,
+            })
+            .collect();
         Ok(Self {
+            tcp,
             sampled_links,
             has_long_flows,
             classes: transports.iter().map(|transport| transport.priorities).max().unwrap_or(1).max(1),
@@ -115,12 +126,8 @@ impl Setup {
     }
 
     /// Options of a window transport.
-    #[inline]
-    pub fn tcp(&self, transport: u8) -> &tcp::Config {
-        match &self.transports[transport as usize].protocol {
-            Protocol::Tcp(config) => config,
-            Protocol::D3(_) => unreachable!("the endpoint was made for a window transport"),
-        }
+    pub fn tcp(&self, transport: u8) -> Arc<tcp::Config> {
+        Arc::clone(self.tcp[usize::from(transport)].as_ref().expect("the flow uses a window transport"))
     }
 
     /// Options of a D3 transport.

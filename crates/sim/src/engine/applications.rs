@@ -1,6 +1,6 @@
 //! Between the workloads and the transports: messages are handed over, delivered, and answered.
 
-use super::{Partition, TIMER};
+use super::Partition;
 use crate::host::Owner;
 use crate::workload::{Actions, Message};
 use duetime_core::random::mix;
@@ -36,7 +36,7 @@ impl Partition {
             let at = wake.at.max(self.now);
             let owner = Owner::Wake { workload: wake.workload, token: wake.token, at };
             let slot = self.hosts[wake.host as usize].take_slot(owner);
-            self.schedule(at, TIMER, self.setup.host_rank[wake.host as usize], slot);
+            self.schedule_timer(at, wake.host, slot);
             self.wakes += 1;
         }
         for message in actions.sends.drain(..) {

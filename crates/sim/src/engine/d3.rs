@@ -1,7 +1,7 @@
 //! D3 endpoints in their hosts, and the routers' allocators at the ports: what surrounds `proto::d3`.
 
 use super::applications::flow_hash;
-use super::{Partition, TICK};
+use super::Partition;
 use crate::host::{Owner, Sender};
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
 use crate::workload::Message;
@@ -203,7 +203,7 @@ impl Partition {
     }
 
     /// A packet of the receiver reaches the sender.
-    pub(super) fn d3_acknowledgement(&mut self, _host: u32, packet: Packet) {
+    pub(super) fn d3_acknowledgement(&mut self, packet: Packet) {
         let Some(Extra::D3 { packet: inner, reply, .. }) = self.take_extra(packet) else { return };
         let now = self.now;
         let Some(sending) = self.d3.senders.get_mut(packet.endpoint as usize) else { return };
@@ -351,7 +351,7 @@ impl Partition {
         let phase = self.setup.streams.key(u64::from(link), Purpose::Phase) % interval;
         let past = (self.now.as_ps() + interval - phase) % interval;
         let at = self.now + Span::from_ps(interval - past);
-        self.schedule(at, TICK, self.links[link as usize].rank, link);
+        self.schedule_tick(at, link, link);
     }
 
     /// Capacity adaptation at the port of `link` (D3 §4.4).

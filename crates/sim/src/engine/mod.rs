@@ -19,7 +19,7 @@ pub use record::{Finish, Observed, PartRecords, merge};
 
 use crate::host::Host;
 use crate::packet::{Extra, NONE, Packet};
-use crate::queue::{Event, EventQueue};
+use crate::queue::EventQueue;
 use crate::setup::Setup;
 use crate::workload::{Actions, Workloads};
 use duetime_core::Time;
@@ -51,7 +51,7 @@ struct Link {
     rank: u32,
     /// The shared memory of its port, or [`NONE`].
     pool: u32,
-    /// Some of [`Link::CROSSING`], [`Link::LOSSY`], [`Link::ALLOCATED`].
+    /// What takes its packets off the fast path: some of the constants below.
     special: u32,
 }
 
@@ -62,6 +62,15 @@ impl Link {
     const LOSSY: u32 = 2;
     /// Its port has a D3 allocator.
     const ALLOCATED: u32 = 4;
+    /// Its port shares memory with others.
+    const POOLED: u32 = 8;
+    /// Its port serves by class.
+    const CLASSED: u32 = 16;
+    /// Its packets are watched.
+    const OBSERVED: u32 = 32;
+
+    /// Arrivals need the slow path.
+    const SLOW_ARRIVAL: u32 = Self::CROSSING | Self::LOSSY | Self::OBSERVED;
 }
 
 /// A packet on its way to another partition, with its extra.
@@ -139,9 +148,11 @@ impl Partition {
                     let stream = setup.streams.stream(number as u64, Purpose::Loss);
                     loss.insert(number as u32, (link.loss, stream));
                 }
-                if setup.d3.is_some() {
-                    special |= Link::ALLOCATED;
-                }
+                let mut set = |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
+                set(setup.d3.is_some(), Link::ALLOCATED);
+                set(pool_of[number] != NONE, Link::POOLED);
+                set(ports[number].has_classes(), Link::CLASSED);
+                set(observed.is_some(), Link::OBSERVED);
                 Link {
                     target: host.map_or(link.to, |host| host | TO_HOST),
                     rank: setup.link_rank[number],
@@ -150,6 +161,8 @@ impl Partition {
                 }
             })
             .collect();
+        let fixed = |kind: u64| links.iter().zip(0..).map(move |(link, number)| order(kind, link.rank, number));
+        let fixed_orders: Vec<u64> = fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect();
         let slowest = network.links.iter().map(|link| (link.rate.transmit(1538) + link.latency).as_ps()).max();
         let mut actions = Actions::default();
         let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
@@ -158,7 +171,7 @@ impl Partition {
         let mut partition = Self {
             setup: Arc::clone(setup),
             now: Time::ZERO,
-            queue: EventQueue::new(2 * slowest.unwrap_or(0)),
+            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
             ports,
             pools,
             hosts: network.uplink.iter().map(|&uplink| Host::new(uplink)).collect(),
@@ -191,15 +204,18 @@ impl Partition {
 
     /// Processes every event before `end`.
     pub fn run_before(&mut self, end: Time) {
-        while let Some(event) = self.queue.pop_before(end.as_ps()) {
-            self.now = Time::from_ps(event.time);
+        let links = self.links.len() as u32;
+        while let Some((time, id)) = self.queue.pop_before(end.as_ps()) {
+            self.now = Time::from_ps(time);
             self.totals.events += 1;
-            let number = event.order as u32;
-            match event.order >> 62 {
-                ARRIVAL => self.arrival(number),
-                DEPARTURE => self.departure(number),
-                TIMER => self.timer(event.order >> 32 & (u64::from(u32::MAX) >> 2), number),
-                _ => self.tick(number),
+            if id < links {
+                self.arrival(id);
+            } else if id < 2 * links {
+                self.departure(id - links);
+            } else {
+                let order = self.queue.retire(id);
+                let (rank, number) = ((order >> 32) as u32 & (u32::MAX >> 2), order as u32);
+                if order >> 62 == TIMER { self.timer(rank, number) } else { self.tick(number) }
             }
         }
     }
@@ -237,15 +253,29 @@ impl Partition {
             let first = ring.is_empty();
             ring.push(arrival, packet);
             if first {
-                self.schedule(arrival, ARRIVAL, self.links[link as usize].rank, link);
+                self.schedule_arrival(arrival, link);
             }
         }
     }
 
+    /// The next arrival at the far end of `link`.
+    #[inline(always)]
+    fn schedule_arrival(&mut self, at: Time, link: u32) {
+        self.queue.push(at.as_ps(), link);
+    }
+
+    /// The next departure from the port of `link`.
     #[inline]
-    fn schedule(&mut self, at: Time, kind: u64, rank: u32, number: u32) {
-        let order = kind << 62 | u64::from(rank) << 32 | u64::from(number);
-        self.queue.push(Event { time: at.as_ps(), order });
+    fn schedule_departure(&mut self, at: Time, link: u32) {
+        self.queue.push(at.as_ps(), self.links.len() as u32 + link);
+    }
+
+    fn schedule_tick(&mut self, at: Time, link: u32, number: u32) {
+        self.queue.push_single(at.as_ps(), order(TICK, self.links[link as usize].rank, number));
+    }
+
+    fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {
+        self.queue.push_single(at.as_ps(), order(TIMER, self.setup.host_rank[host as usize], slot));
     }
 
     fn departure(&mut self, link: u32) {
@@ -262,4 +292,9 @@ impl Partition {
     fn tick(&mut self, number: u32) {
         if number & SAMPLE != 0 { self.sample(number & !SAMPLE) } else { self.update_allocator(number) }
     }
+}
+
+/// The order of an event among those at the same time.
+const fn order(kind: u64, rank: u32, number: u32) -> u64 {
+    kind << 62 | (rank as u64) << 32 | number as u64
 }

@@ -1,7 +1,7 @@
 //! The host's network card. Where it pulls, acknowledgements go first, then ready senders in turn, so that windows
 //! do not pile up as packets; where it is a plain queue, everything is offered at once.
 
-use super::{DEPARTURE, Partition};
+use super::Partition;
 use crate::host::Sender;
 use crate::packet::Packet;
 
@@ -24,13 +24,29 @@ impl Partition {
     /// A sender has become ready.
     #[inline]
     pub(super) fn make_ready(&mut self, host: u32, class: u8, sender: Sender) {
-        self.hosts[host as usize].ready[usize::from(class)].push_back(sender);
-        if !self.setup.nic_pulls {
-            while let Some(packet) = self.pull(host) {
-                self.inject(self.hosts[host as usize].uplink, packet);
+        let state = &mut self.hosts[host as usize];
+        if state.nic_wake_pending {
+            // The usual case of a busy card.
+            return state.ready[usize::from(class)].push_back(sender);
+        }
+        let uplink = state.uplink;
+        if self.setup.nic_pulls && !self.ports[uplink as usize].is_idle(self.now) {
+            state.ready[usize::from(class)].push_back(sender);
+            return self.wake_nic(host);
+        }
+        // An idle card has an empty queue: the sender is next.
+        loop {
+            let (packet, more) = self.pull_from(sender);
+            if let Some(packet) = packet {
+                self.inject(uplink, packet);
             }
-        } else if !self.hosts[host as usize].nic_wake_pending {
-            self.serve_nic(host);
+            if !more {
+                return;
+            }
+            if self.setup.nic_pulls {
+                self.hosts[host as usize].ready[usize::from(class)].push_back(sender);
+                return self.wake_nic(host);
+            }
         }
     }
 
@@ -52,7 +68,7 @@ impl Partition {
             state.nic_wake_pending = true;
             let uplink = state.uplink;
             let at = self.ports[uplink as usize].busy_until();
-            self.schedule(at, DEPARTURE, self.links[uplink as usize].rank, uplink);
+            self.schedule_departure(at, uplink);
         }
     }
 
@@ -64,10 +80,7 @@ impl Partition {
             return Some(packet);
         }
         while let Some((class, sender)) = self.hosts[host as usize].next_ready() {
-            let (packet, more) = match sender {
-                Sender::Tcp(index) => self.pull_tcp(index),
-                Sender::D3(index) => self.pull_d3(index),
-            };
+            let (packet, more) = self.pull_from(sender);
             if more {
                 self.hosts[host as usize].ready[class].push_back(sender);
             }
@@ -76,6 +89,14 @@ impl Partition {
             }
         }
         None
+    }
+
+    #[inline]
+    fn pull_from(&mut self, sender: Sender) -> (Option<Packet>, bool) {
+        match sender {
+            Sender::Tcp(index) => self.pull_tcp(index),
+            Sender::D3(index) => self.pull_d3(index),
+        }
     }
 
     #[inline]

@@ -92,11 +92,6 @@ impl Partition {
     }
 
     #[cold]
-    pub(super) fn before_offer(&mut self, link: u32) -> u64 {
-        self.ports[link as usize].counters().marks
-    }
-
-    #[cold]
     pub(super) fn observe_offer(&mut self, link: u32, packet: Packet, offer: Offer, marks_before: u64) {
         let marked = self.ports[link as usize].counters().marks > marks_before;
         if marked {

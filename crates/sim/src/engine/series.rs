@@ -1,6 +1,6 @@
 //! Sampled series of queue lengths and throughput.
 
-use super::{Partition, SAMPLE, TICK};
+use super::{Partition, SAMPLE};
 use crate::setup::Setup;
 use duetime_core::{Span, Time};
 use duetime_results::SeriesSample;
@@ -46,7 +46,7 @@ impl Partition {
         let at = self.now + self.series.every;
         if at <= self.series.until {
             let link = self.series.links[position].0;
-            self.schedule(at, TICK, self.links[link as usize].rank, position as u32 | SAMPLE);
+            self.schedule_tick(at, link, position as u32 | SAMPLE);
         }
     }
 

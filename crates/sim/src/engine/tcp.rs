@@ -10,6 +10,7 @@ use duetime_proto::tcp::{self, Segment};
 use duetime_results::FlowEventKind;
 use duetime_scenario::model::Connection;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// TCP and IP headers without options, in bytes.
 pub const HEADER_BYTES: u32 = 40;
@@ -17,6 +18,7 @@ pub const HEADER_BYTES: u32 = 40;
 /// The sending end of a connection.
 pub struct Sending {
     machine: tcp::Sender,
+    config: Arc<tcp::Config>,
     /// The receiver's handle in its partition, once known.
     peer: u32,
     /// Hash of the connection.
@@ -26,7 +28,6 @@ pub struct Sending {
     slot: u32,
     /// When the pending timer event is due.
     armed: Time,
-    transport: u8,
     class: u8,
     /// In the host's ready queue.
     ready: bool,
@@ -36,6 +37,8 @@ pub struct Sending {
     opener: u64,
     /// Stream position after the last message.
     end: u64,
+    /// Stream position after the first of `messages`, or `u64::MAX`.
+    first_end: u64,
     /// Messages not wholly acknowledged.
     messages: VecDeque<Outgoing>,
     /// Counters when the first of `messages` became the first.
@@ -53,6 +56,7 @@ struct Outgoing {
 /// The receiving end of a connection.
 pub struct Receiving {
     machine: tcp::Receiver,
+    config: Arc<tcp::Config>,
     /// The sender's handle in its partition.
     reply: u32,
     hash: u32,
@@ -60,7 +64,6 @@ pub struct Receiving {
     source: u32,
     slot: u32,
     armed: Time,
-    transport: u8,
     class: u8,
     /// Data segments with CE since the last message was complete.
     marks: u32,
@@ -78,36 +81,37 @@ impl Partition {
         let key = persistent.then_some((message.workload, message.source, message.destination));
         let known = key.and_then(|key| self.connections.get(&key).copied());
         let index = known.unwrap_or_else(|| self.open_tcp(&message, transport, class, key));
-        let setup = std::sync::Arc::clone(&self.setup);
-        let config = setup.tcp(transport);
         let sending = &mut self.tcp_senders[index as usize];
         let bytes = message.bytes.min(u64::MAX / 2);
         sending.end = sending.end.saturating_add(bytes);
-        sending.machine.send(config, self.now, tcp::Message { bytes, deadline: message.deadline });
+        sending.machine.send(&sending.config, self.now, tcp::Message { bytes, deadline: message.deadline });
         if key.is_none() {
             sending.machine.close();
         }
         sending.messages.push_back(Outgoing { end: sending.end, record, message });
+        sending.first_end = sending.messages[0].end;
         self.after_tcp_sender(index);
     }
 
     fn open_tcp(&mut self, message: &Message, transport: u8, class: u8, key: Option<(u16, u32, u32)>) -> u32 {
+        let config = self.setup.tcp(transport);
         let index = self.tcp_senders.vacant_key() as u32;
         let slot = self.hosts[message.source as usize].take_slot(Owner::TcpSender(index));
         self.tcp_senders.insert(Sending {
-            machine: tcp::Sender::new(self.setup.tcp(transport), self.now),
+            machine: tcp::Sender::new(&config, self.now),
+            config,
             peer: NONE,
             hash: flow_hash(message.flow),
             host: message.source,
             destination: message.destination,
             slot,
             armed: Time::MAX,
-            transport,
             class,
             ready: false,
             key,
             opener: message.flow,
             end: 1,
+            first_end: u64::MAX,
             messages: VecDeque::with_capacity(1),
             counted: tcp::Counters::default(),
         });
@@ -121,7 +125,7 @@ impl Partition {
     #[inline]
     pub(super) fn pull_tcp(&mut self, index: u32) -> (Option<Packet>, bool) {
         let Some(sending) = self.tcp_senders.get_mut(index as usize) else { return (None, false) };
-        let config = self.setup.tcp(sending.transport);
+        let config = &*sending.config;
         let segment = sending.machine.poll_transmit(config, self.now);
         let more = sending.machine.can_transmit(config);
         sending.ready = more;
@@ -143,9 +147,9 @@ impl Partition {
         };
         let due = sending.machine.next_timeout();
         if due < sending.armed {
-            let (host, slot, armed) = (sending.host, sending.slot, sending.armed);
-            let armed = self.arm(host, slot, due, armed);
-            self.tcp_senders[index as usize].armed = armed;
+            sending.armed = due;
+            let (host, slot) = (sending.host, sending.slot);
+            self.schedule_timer(due, host, slot);
         }
         if self.observed.is_some() {
             let retransmit = segment.flags.contains(tcp::Flags::RETRANSMIT);
@@ -171,7 +175,7 @@ impl Partition {
         if receiving.hash != packet.flow {
             return;
         }
-        let config = self.setup.tcp(receiving.transport);
+        let config = &*receiving.config;
         let len = u32::from(packet.wire_bytes - self.setup.frame_overhead) - HEADER_BYTES;
         let seq = tcp::expand(packet.seq, receiving.machine.delivered() + 1);
         let flags = packet.tcp_flags();
@@ -207,17 +211,18 @@ impl Partition {
             return known;
         }
         let transport = self.setup.workload_transport[usize::from(message.workload)];
+        let config = self.setup.tcp(transport);
         let index = self.tcp_receivers.vacant_key() as u32;
         let slot = self.hosts[host as usize].take_slot(Owner::TcpReceiver(index));
         self.tcp_receivers.insert(Receiving {
-            machine: tcp::Receiver::new(self.setup.tcp(transport)),
+            machine: tcp::Receiver::new(&config),
+            config,
             reply,
             hash: packet.flow,
             host,
             source: message.source,
             slot,
             armed: Time::MAX,
-            transport,
             class: duetime_link::Frame::class(&packet) as u8,
             marks: 0,
             forget_at: Time::MAX,
@@ -229,41 +234,43 @@ impl Partition {
     }
 
     /// Sends what the receiver wants to send and arms its timer.
-    #[inline]
+    #[inline(always)]
     fn after_tcp_receiver(&mut self, index: u32) {
         loop {
             let receiving = &mut self.tcp_receivers[index as usize];
-            let config = self.setup.tcp(receiving.transport);
-            let Some(segment) = receiving.machine.poll_transmit(config, self.now) else { break };
-            let extra = if segment.flags.contains(tcp::Flags::SYN) {
-                self.extras.insert(Extra::SynAck { reply: index }) as u32
-            } else {
-                NONE
-            };
-            let packet = Packet {
+            let segment = receiving.machine.poll_transmit(&receiving.config, self.now);
+            let more = receiving.machine.can_transmit();
+            let due = receiving.machine.next_timeout().min(receiving.forget_at);
+            let host = receiving.host;
+            let packet = segment.map(|segment| Packet {
                 endpoint: receiving.reply,
                 flow: receiving.hash,
                 seq: segment.seq as u32,
-                extra,
+                extra: NONE,
                 destination: receiving.source,
                 wire_bytes: HEADER_BYTES as u16 + self.setup.frame_overhead,
                 flags: segment.flags.0 | REVERSE | Packet::class_bits(receiving.class),
-            };
-            let host = receiving.host;
-            self.send_control(host, packet);
-        }
-        let receiving = &mut self.tcp_receivers[index as usize];
-        let due = receiving.machine.next_timeout().min(receiving.forget_at);
-        if due < receiving.armed {
-            let (host, slot, armed) = (receiving.host, receiving.slot, receiving.armed);
-            let armed = self.arm(host, slot, due, armed);
-            self.tcp_receivers[index as usize].armed = armed;
+            });
+            if due < receiving.armed {
+                receiving.armed = due;
+                let slot = receiving.slot;
+                self.schedule_timer(due, host, slot);
+            }
+            if let Some(mut packet) = packet {
+                if packet.tcp_flags().contains(tcp::Flags::SYN) {
+                    packet.extra = self.extras.insert(Extra::SynAck { reply: index }) as u32;
+                }
+                self.send_control(host, packet);
+            }
+            if !more {
+                return;
+            }
         }
     }
 
     /// An acknowledgement reaches its sender.
     #[inline]
-    pub(super) fn tcp_acknowledgement(&mut self, _host: u32, packet: Packet) {
+    pub(super) fn tcp_acknowledgement(&mut self, packet: Packet) {
         let extra = self.take_extra(packet);
         let now = self.now;
         let Some(sending) = self.tcp_senders.get_mut(packet.endpoint as usize) else { return };
@@ -273,7 +280,7 @@ impl Partition {
         if let Some(Extra::SynAck { reply }) = extra {
             sending.peer = reply;
         }
-        let config = self.setup.tcp(sending.transport);
+        let config = &*sending.config;
         let seq = tcp::expand(packet.seq, sending.machine.acked());
         sending.machine.input(config, now, Segment { seq, len: 0, flags: packet.tcp_flags() });
         if self.observed.is_some() {
@@ -283,13 +290,11 @@ impl Partition {
     }
 
     /// Completes messages, arms the timer and tells the network card.
-    #[inline]
+    #[inline(always)]
     fn after_tcp_sender(&mut self, index: u32) {
         let sending = &mut self.tcp_senders[index as usize];
-        let acked = sending.machine.acked();
-        while sending.messages.front().is_some_and(|first| first.end <= acked) {
-            let (record, counters) = sending.complete();
-            self.records.add_tcp(record, counters);
+        if sending.first_end <= sending.machine.acked() + 1 {
+            self.complete_acknowledged(index);
         }
         let sending = &mut self.tcp_senders[index as usize];
         if sending.machine.is_closed() {
@@ -297,16 +302,26 @@ impl Partition {
         }
         let due = sending.machine.next_timeout();
         let (host, class) = (sending.host, sending.class);
-        let config = self.setup.tcp(sending.transport);
-        let wakes = !sending.ready && sending.machine.can_transmit(config);
+        let wakes = !sending.ready && sending.machine.can_transmit(&sending.config);
         sending.ready |= wakes;
         if due < sending.armed {
-            let (slot, armed) = (sending.slot, sending.armed);
-            let armed = self.arm(host, slot, due, armed);
-            self.tcp_senders[index as usize].armed = armed;
+            sending.armed = due;
+            let slot = sending.slot;
+            self.schedule_timer(due, host, slot);
         }
         if wakes {
             self.make_ready(host, class, Sender::Tcp(index));
+        }
+    }
+
+    /// Completes the messages that are acknowledged whole.
+    #[cold]
+    fn complete_acknowledged(&mut self, index: u32) {
+        let sending = &mut self.tcp_senders[index as usize];
+        let acknowledged = sending.machine.acked() + 1;
+        while sending.first_end <= acknowledged {
+            let (record, counters) = sending.complete();
+            self.records.add_tcp(record, counters);
         }
     }
 
@@ -317,7 +332,7 @@ impl Partition {
             self.connections.remove(&key);
         }
         while !sending.messages.is_empty() {
-            let acked = sending.machine.acked();
+            let acked = sending.machine.acked() + 1;
             let delivered = sending.delivered(acked);
             let (record, counters) = sending.complete();
             self.records.add_tcp(record, counters);
@@ -333,7 +348,7 @@ impl Partition {
         }
         sending.armed = Time::MAX;
         if sending.machine.next_timeout() <= now {
-            let config = self.setup.tcp(sending.transport);
+            let config = &*sending.config;
             sending.machine.timeout(config, now);
             let hash = sending.hash;
             self.observe(hash, FlowEventKind::Timeout);
@@ -355,7 +370,7 @@ impl Partition {
             return;
         }
         if receiving.machine.next_timeout() <= now {
-            let config = self.setup.tcp(receiving.transport);
+            let config = &*receiving.config;
             receiving.machine.timeout(config, now);
         }
         self.after_tcp_receiver(index);
@@ -374,7 +389,7 @@ impl Partition {
     /// Writes what unfinished flows have delivered into their records, at the end of a run.
     pub(super) fn account_open_tcp(&mut self) {
         for (_, sending) in &mut self.tcp_senders {
-            let acked = sending.machine.acked();
+            let acked = sending.machine.acked() + 1;
             while !sending.messages.is_empty() {
                 let delivered = sending.delivered(acked);
                 let (record, counters) = sending.complete();
@@ -405,6 +420,7 @@ impl Sending {
     /// Takes the first message; returns its record and what it cost.
     fn complete(&mut self) -> (u32, tcp::Counters) {
         let first = self.messages.pop_front().expect("a message");
+        self.first_end = self.messages.front().map_or(u64::MAX, |next| next.end);
         let total = self.machine.counters();
         let cost = tcp::Counters {
             timeouts: total.timeouts - self.counted.timeouts,

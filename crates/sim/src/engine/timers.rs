@@ -1,7 +1,7 @@
 //! Timers. Re-armed lazily: an endpoint remembers when its pending event is due and puts in another only if it needs
 //! one earlier; a late event looks at the endpoint and finds nothing to do.
 
-use super::{Partition, TIMER};
+use super::Partition;
 use crate::host::Owner;
 use duetime_core::Time;
 
@@ -12,11 +12,11 @@ impl Partition {
         if at >= armed {
             return armed;
         }
-        self.schedule(at, TIMER, self.setup.host_rank[host as usize], slot);
+        self.schedule_timer(at, host, slot);
         at
     }
 
-    pub(super) fn timer(&mut self, rank: u64, slot: u32) {
+    pub(super) fn timer(&mut self, rank: u32, slot: u32) {
         let host = self.setup.host_of_rank[rank as usize];
         match self.hosts[host as usize].owner(slot) {
             Owner::Nobody => {}

@@ -1,57 +1,63 @@
 //! The packet path: through a port, over its link, into a switch or a host.
 
-use super::{ARRIVAL, Crossing, DEPARTURE, Link, Partition, TO_HOST};
+use super::{Crossing, Link, Partition, TO_HOST};
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
 use duetime_core::Time;
-use duetime_link::{Frame, Offer};
+use duetime_link::{Frame, Offer, Sent};
 use duetime_results::FlowEventKind;
 
 impl Partition {
     /// Offers a packet to the port of `link`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, link: u32, packet: Packet) {
-        let info = self.links[link as usize];
-        if info.special & Link::ALLOCATED != 0 && packet.flags & D3 != 0 {
+        let special = self.links[link as usize].special & !Link::LOSSY;
+        if special != 0 {
+            return self.send_specially(link, packet, special);
+        }
+        match self.ports[link as usize].offer_fifo(self.now, packet) {
+            Some(Sent { arrival, first: true }) => self.schedule_arrival(arrival, link),
+            Some(_) => {}
+            None => self.discard(packet),
+        }
+    }
+
+    /// The same with everything that a link may need.
+    fn send_specially(&mut self, link: u32, packet: Packet, special: u32) {
+        if special & Link::ALLOCATED != 0 && packet.flags & D3 != 0 {
             self.allocate(link, packet);
         }
-        let observed = self.observed.is_some().then(|| self.before_offer(link));
-        let offer = if info.pool == NONE {
-            self.ports[link as usize].offer(self.now, packet)
+        let marks_before = self.ports[link as usize].counters().marks;
+        let offer = if special & Link::POOLED != 0 {
+            let pool = self.links[link as usize].pool;
+            self.pools[pool as usize].offer(&mut self.ports, link, self.now, packet)
         } else {
-            self.pools[info.pool as usize].offer(&mut self.ports, link, self.now, packet)
+            self.ports[link as usize].offer(self.now, packet)
         };
-        if let Some(before) = observed {
-            self.observe_offer(link, packet, offer, before);
+        if special & Link::OBSERVED != 0 {
+            self.observe_offer(link, packet, offer, marks_before);
         }
         match offer {
-            Offer::Sent { arrival, first } if info.special & Link::CROSSING == 0 => {
-                if first {
-                    self.schedule(arrival, ARRIVAL, info.rank, link);
-                }
-            }
-            Offer::Sent { arrival, .. } => self.cross(link, arrival),
-            Offer::Queued { wake } => {
-                if let Some(wake) = wake {
-                    self.schedule(wake, DEPARTURE, info.rank, link);
-                }
-            }
+            Offer::Sent(sent) => self.sent(link, sent),
+            Offer::Queued { wake: Some(wake) } => self.schedule_departure(wake, link),
+            Offer::Queued { wake: None } => {}
             Offer::Dropped => self.discard(packet),
         }
     }
 
     /// Strict priority: the link is free.
     pub(super) fn port_departure(&mut self, link: u32) {
-        let info = self.links[link as usize];
-        let Some((offer, wake)) = self.ports[link as usize].departure(self.now) else { return };
+        let Some((sent, wake)) = self.ports[link as usize].departure(self.now) else { return };
         if let Some(wake) = wake {
-            self.schedule(wake, DEPARTURE, info.rank, link);
+            self.schedule_departure(wake, link);
         }
-        if let Offer::Sent { arrival, first } = offer {
-            if info.special & Link::CROSSING != 0 {
-                self.cross(link, arrival);
-            } else if first {
-                self.schedule(arrival, ARRIVAL, info.rank, link);
-            }
+        self.sent(link, sent);
+    }
+
+    fn sent(&mut self, link: u32, sent: Sent) {
+        if self.links[link as usize].special & Link::CROSSING != 0 {
+            self.cross(link, sent.arrival);
+        } else if sent.first {
+            self.schedule_arrival(sent.arrival, link);
         }
     }
 
@@ -66,40 +72,53 @@ impl Partition {
     }
 
     /// A packet's last bit arrives at the far end of `link`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrival(&mut self, link: u32) {
-        let info = self.links[link as usize];
-        let (packet, next) = if info.special & Link::CROSSING == 0 {
-            self.ports[link as usize].arrive(self.now).expect("an arrival was scheduled")
+        let Link { target, special, .. } = self.links[link as usize];
+        let (packet, next) = if special & Link::CROSSING == 0 {
+            self.ports[link as usize].arrive()
         } else {
-            let ring = self.inbound.get_mut(&link).expect("an arrival was scheduled");
-            (ring.pop().expect("an arrival was scheduled"), ring.next_arrival())
+            self.arrive_from_outside(link)
         };
-        if let Some(next) = next {
-            self.schedule(next, ARRIVAL, info.rank, link);
+        if next != Time::MAX {
+            self.schedule_arrival(next, link);
         }
         self.totals.packet_hops += 1;
-        if info.special & Link::LOSSY != 0 && self.is_lost(link, packet) {
-            return self.discard(packet);
+        if special & Link::SLOW_ARRIVAL != 0 && !self.survives(link, packet, special) {
+            return;
         }
-        if self.observed.is_some() {
-            self.observe_arrival(link, packet);
-        }
-        if info.target & TO_HOST == 0 {
-            let out = self.setup.routing.next(info.target, packet.destination, packet.flow);
+        if target & TO_HOST == 0 {
+            let out = self.setup.routing.next(target, packet.destination, packet.flow);
             return self.send(out, packet);
         }
         self.totals.arrived_bytes += u64::from(packet.wire_bytes);
-        let host = info.target & !TO_HOST;
         match packet.flags & (D3 | REVERSE) {
-            0 => self.tcp_data(host, packet),
-            REVERSE => self.tcp_acknowledgement(host, packet),
-            D3 => self.d3_data(host, packet),
-            _ => self.d3_acknowledgement(host, packet),
+            0 => self.tcp_data(target & !TO_HOST, packet),
+            REVERSE => self.tcp_acknowledgement(packet),
+            D3 => self.d3_data(target & !TO_HOST, packet),
+            _ => self.d3_acknowledgement(packet),
         }
     }
 
+    fn arrive_from_outside(&mut self, link: u32) -> (Packet, Time) {
+        let ring = self.inbound.get_mut(&link).expect("an arrival was scheduled");
+        let packet = ring.pop();
+        (packet, ring.next_arrival().unwrap_or(Time::MAX))
+    }
+
+    /// Loss and observation at the far end; false if the packet is lost.
     #[cold]
+    fn survives(&mut self, link: u32, packet: Packet, special: u32) -> bool {
+        if special & Link::LOSSY != 0 && self.is_lost(link, packet) {
+            self.discard(packet);
+            return false;
+        }
+        if special & Link::OBSERVED != 0 {
+            self.observe_arrival(link, packet);
+        }
+        true
+    }
+
     fn is_lost(&mut self, link: u32, packet: Packet) -> bool {
         let (probability, stream) = self.loss.get_mut(&link).expect("a lossy link");
         if !stream.chance(*probability) {
