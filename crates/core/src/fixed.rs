@@ -58,6 +58,7 @@ impl Fraction {
     ///
     /// `part ≤ whole < 2⁴⁴`, `whole` is not zero, `gain_shift ≤ 20`.
     #[inline]
+    #[must_use]
     pub const fn averaged(self, gain_shift: u32, part: u64, whole: u64) -> Self {
         let decay = match self.0 >> gain_shift {
             0 => self.0, // too small to decay by its share: let it reach zero
@@ -71,6 +72,7 @@ impl Fraction {
     ///
     /// The power of one is one, of zero zero, and to the power one every fraction is itself, exactly. A larger
     /// exponent never gives a larger power.
+    #[must_use]
     pub const fn power(self, exponent: Factor) -> Self {
         if self.0 == 0 || exponent.0 == Factor::ONE.0 {
             return self;
@@ -157,7 +159,7 @@ const EXP2: [u64; 6] = [
 
 /// -log2 of a fraction that is not zero, in [0, 20], with [`INNER`] bits after the point.
 const fn minus_log2(fraction: Fraction) -> u64 {
-    let top = 31 - fraction.0.leading_zeros();
+    let top = fraction.0.ilog2();
     let x = ((fraction.0 as u64) << (INNER - top)) - (1 << INNER);
     let mut sum = LOG2[7];
     let mut term = 7;
@@ -202,7 +204,8 @@ mod tests {
         for exponent in (Factor::ONE.0 / 4..=4 * Factor::ONE.0).step_by(1021) {
             let exponent = Factor(exponent);
             for alpha in (0..=Fraction::ONE.0).step_by(509).chain(0..64) {
-                let error = Fraction(alpha).power(exponent).to_f64() - real(Fraction(alpha), exponent);
+                let error =
+                    Fraction(alpha).power(exponent).to_f64() - real(Fraction(alpha), exponent);
                 worst = worst.max(error.abs());
             }
         }

@@ -1,5 +1,18 @@
 //! TCP as a pair of state machines: a [`Sender`] and a [`Receiver`] of one direction of a connection.
 
+mod outgoing;
+mod reassembly;
+mod receiver;
+mod recovery;
+mod rtt;
+mod segment;
+mod sender;
+
+pub use outgoing::Message;
+pub use receiver::{Delivery, Receiver};
+pub use segment::{Flags, Segment, expand};
+pub use sender::{Counters, Sender};
+
 use crate::window::Law;
 use duetime_core::Span;
 
@@ -33,7 +46,7 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// NewReno as the D3 experiments ran it, with an RTOmin of 10 ms.
+    /// NewReno as the D3 experiments ran it, with a smallest RTO of 10 ms.
     fn default() -> Self {
         Self {
             mss: 1460,

@@ -1,5 +1,14 @@
 //! The window laws: how a sender answers marks. Everything else of TCP is the same for all of them.
 
+mod imminence;
+mod marks;
+
+pub use imminence::{completion_rtts, imminence};
+pub use marks::Marks;
+
+use duetime_core::fixed::{Factor, Fraction};
+use duetime_core::{Span, Time};
+
 /// Which law, with its knobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
@@ -40,4 +49,156 @@ pub enum Completion {
     Approximate,
     /// Summing the sawtooth, with its first period apart.
     Precise,
+}
+
+/// What a flow knows of itself when it must answer marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// When the current message is due, if it has a deadline.
+    pub deadline: Option<Time>,
+    /// B: bytes of the current message not yet cumulatively acknowledged.
+    pub remaining: u64,
+    /// W: the window before the cut, in bytes.
+    pub window: u64,
+    /// The length of a full segment, in bytes.
+    pub mss: u32,
+    /// The smoothed round-trip time; zero if none was measured yet.
+    pub srtt: Span,
+}
+
+impl Law {
+    /// Whether packets are sent ECN-capable and marks are answered.
+    #[inline]
+    pub const fn uses_marks(&self) -> bool {
+        !matches!(self, Self::NewReno)
+    }
+
+    /// Knobs of the estimator, if the law has one.
+    #[inline]
+    pub const fn estimator(&self) -> Option<&Dctcp> {
+        match self {
+            Self::NewReno => None,
+            Self::Dctcp(dctcp) | Self::D2tcp(dctcp, _) => Some(dctcp),
+        }
+    }
+
+    /// p: the window is multiplied by 1 - p/2 in answer to marks (D2TCP §3.1). DCTCP answers with α itself,
+    /// D2TCP with α^d; so does a flow without deadline, whose d is one.
+    pub fn penalty(&self, now: Time, alpha: Fraction, progress: &Progress) -> Fraction {
+        match self {
+            Self::NewReno => Fraction::ONE,
+            Self::Dctcp(_) => alpha,
+            Self::D2tcp(_, knobs) => alpha.power(knobs.imminence_of(now, progress)),
+        }
+    }
+}
+
+impl D2tcp {
+    /// d of the flow at this moment, clamped (D2TCP §3.2).
+    fn imminence_of(&self, now: Time, progress: &Progress) -> Factor {
+        let Some(deadline) = progress.deadline else {
+            return Factor::ONE;
+        };
+        let (least, most) = (Factor::from_f64(self.d_min), Factor::from_f64(self.d_max));
+        let d = if progress.srtt == Span::ZERO || progress.remaining == 0 {
+            Factor::ONE
+        } else if deadline <= now {
+            // The paper does not say; a missed flow is of no use under a hard deadline, so it yields.
+            Factor::from_f64(self.d_expired)
+        } else {
+            let rtts = completion_rtts(
+                self.completion,
+                progress.remaining,
+                progress.window,
+                progress.mss,
+            );
+            imminence(rtts, progress.srtt.as_ps(), deadline.since(now).as_ps())
+        };
+        // The clamp holds for an expired flow too, so that [1, 1] is DCTCP.
+        d.max(least).min(most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ESTIMATOR: Dctcp = Dctcp {
+        gain_shift: 4,
+        initial_alpha: 0.0,
+    };
+
+    fn law(d_min: f64, d_max: f64) -> Law {
+        let knobs = D2tcp {
+            d_min,
+            d_max,
+            d_expired: 0.5,
+            completion: Completion::Approximate,
+        };
+        Law::D2tcp(ESTIMATOR, knobs)
+    }
+
+    /// A flow that needs 8⅓ round trips of 1 ms, with this much time left.
+    fn progress(left: Option<Span>) -> Progress {
+        Progress {
+            deadline: left.map(|left| NOW + left),
+            remaining: 100_000,
+            window: 16_000,
+            mss: 1_000,
+            srtt: Span::from_ms(1),
+        }
+    }
+
+    const NOW: Time = Time::from_ps(5_000_000_000_000);
+
+    fn penalty(law: Law, left: Option<Span>) -> f64 {
+        law.penalty(NOW, Fraction::from_f64(0.25), &progress(left))
+            .to_f64()
+    }
+
+    #[test]
+    fn imminence_is_clamped_and_multiplied_by_the_round_trip_time() {
+        let far = penalty(law(0.5, 2.0), Some(Span::from_ms(100)));
+        let near = penalty(law(0.5, 2.0), Some(Span::from_ms(1)));
+        let exact = penalty(law(0.5, 2.0), Some(Span::from_us(8_333)));
+        assert!((far - 0.5).abs() < 1e-5, "{far}");
+        assert!((near - 0.0625).abs() < 1e-5, "{near}");
+        assert!((exact - 0.25).abs() < 1e-4, "{exact}");
+    }
+
+    #[test]
+    fn an_expired_flow_yields_and_a_flow_without_deadline_is_dctcp() {
+        assert!((penalty(law(0.5, 2.0), Some(Span::ZERO)) - 0.5).abs() < 1e-5);
+        assert_eq!(penalty(law(0.5, 2.0), None).to_bits(), 0.25_f64.to_bits());
+    }
+
+    #[test]
+    fn d_in_one_to_one_is_dctcp() {
+        for left in [
+            None,
+            Some(Span::ZERO),
+            Some(Span::from_us(1)),
+            Some(Span::from_secs(1)),
+        ] {
+            let alpha = Fraction::from_bits(123_457);
+            let p = law(1.0, 1.0).penalty(NOW, alpha, &progress(left));
+            assert_eq!(
+                p,
+                Law::Dctcp(ESTIMATOR).penalty(NOW, alpha, &progress(left))
+            );
+        }
+    }
+
+    #[test]
+    fn a_fully_marked_flow_halves_whatever_its_deadline() {
+        for left in [
+            None,
+            Some(Span::ZERO),
+            Some(Span::from_us(1)),
+            Some(Span::from_secs(1)),
+        ] {
+            let p = law(0.5, 2.0).penalty(NOW, Fraction::ONE, &progress(left));
+            assert_eq!(p, Fraction::ONE);
+        }
+    }
 }

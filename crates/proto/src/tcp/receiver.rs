@@ -1,0 +1,292 @@
+//! The receiver: cumulative and delayed acknowledgements, and DCTCP's exact echo of marks.
+
+use super::reassembly::Reassembly;
+use super::{Config, Flags, Segment};
+use duetime_core::Time;
+
+/// Acknowledgements that wait for a driver that does not take them; further ones replace the last.
+const MOST_WAITING: usize = 256;
+
+/// The receiving end of one direction of a connection.
+///
+/// After [`input`](Self::input) and [`timeout`](Self::timeout) the driver calls
+/// [`poll_transmit`](Self::poll_transmit) until it gives `None`. An acknowledgement is made at the moment of the input
+/// that causes it, so a driver that takes it later sends the same one.
+#[derive(Clone, Debug)]
+#[repr(C)] // what every packet touches comes first
+pub struct Receiver {
+    /// The next position expected (RCV.NXT); zero until the SYN.
+    expected: u64,
+    timer: Time,
+    /// Segments that arrived since the last acknowledgement.
+    unacknowledged: u32,
+    /// Acknowledgements to be taken: `ready`, and those that wait behind it.
+    due: u32,
+    ready: Segment,
+    /// The last data packet was marked (RFC 8257 §3.2, DCTCP.CE).
+    ce: bool,
+    /// Opened, not closed, and nothing kept beyond `expected`.
+    in_order: bool,
+    closed: bool,
+    ect: Flags,
+    kept: Option<Box<Reassembly>>,
+}
+
+/// What an input has delivered to the application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// Bytes newly in order.
+    pub bytes: u64,
+    /// Messages newly complete.
+    pub messages: u32,
+}
+
+impl Receiver {
+    /// A receiver that waits for a SYN.
+    pub fn new(config: &Config) -> Self {
+        Self {
+            expected: 0,
+            timer: Time::MAX,
+            unacknowledged: 0,
+            due: 0,
+            ready: Segment {
+                seq: 0,
+                len: 0,
+                flags: Flags::NONE,
+            },
+            ce: false,
+            in_order: false,
+            closed: false,
+            ect: if config.law.uses_marks() {
+                Flags::ECT
+            } else {
+                Flags::NONE
+            },
+            kept: None,
+        }
+    }
+
+    /// Takes a segment from the sender.
+    #[inline]
+    pub fn input(&mut self, config: &Config, now: Time, segment: Segment) -> Delivery {
+        const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACK.0);
+        let flags = segment.flags;
+        if segment.seq != self.expected
+            || !self.in_order
+            || flags.intersects(UNUSUAL)
+            || flags.contains(Flags::CE) != self.ce
+            || segment.len == 0
+        {
+            return self.input_unusual(config, now, segment);
+        }
+        self.expected += u64::from(segment.len);
+        self.acknowledge_later(config, now);
+        Delivery {
+            bytes: u64::from(segment.len),
+            messages: u32::from(flags.contains(Flags::PUSH)),
+        }
+    }
+
+    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
+    #[inline]
+    pub fn timeout(&mut self, _config: &Config, now: Time) {
+        if now >= self.timer {
+            self.acknowledge();
+        }
+    }
+
+    /// The next acknowledgement to be sent, if any.
+    #[inline]
+    pub fn poll_transmit(&mut self, _config: &Config, _now: Time) -> Option<Segment> {
+        if self.due == 0 {
+            return None;
+        }
+        let segment = self.ready;
+        self.due -= 1;
+        if self.due > 0 {
+            self.ready_next();
+        }
+        Some(segment)
+    }
+
+    /// Whether [`poll_transmit`](Self::poll_transmit) would give an acknowledgement.
+    #[inline]
+    pub const fn can_transmit(&self) -> bool {
+        self.due > 0
+    }
+
+    /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
+    #[inline]
+    pub const fn next_timeout(&self) -> Time {
+        self.timer
+    }
+
+    /// Bytes delivered in order so far.
+    pub const fn delivered(&self) -> u64 {
+        self.expected.saturating_sub(1 + self.closed as u64)
+    }
+
+    /// Whether the FIN was received in order.
+    #[inline]
+    pub const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Anything but data in order with the mark of the packet before it.
+    #[cold]
+    fn input_unusual(&mut self, config: &Config, now: Time, segment: Segment) -> Delivery {
+        let flags = segment.flags;
+        if flags.contains(Flags::ACK) {
+            return Delivery::default();
+        }
+        if flags.contains(Flags::SYN) {
+            self.answer_syn();
+            return Delivery::default();
+        }
+        if self.expected == 0 {
+            return Delivery::default(); // nothing is open
+        }
+        let mut at_once = !self.in_order;
+        let ce = flags.contains(Flags::CE);
+        if ce != self.ce {
+            // RFC 8257 §3.2: what came before this packet is acknowledged with its own mark.
+            if self.unacknowledged > 0 {
+                self.acknowledge();
+            }
+            self.ce = ce;
+            at_once = true;
+        }
+        let end = segment.seq.saturating_add(u64::from(segment.len));
+        let before = self.expected;
+        let mut messages = 0;
+        if segment.seq > before {
+            self.keep(config, segment, end);
+            at_once = true;
+        } else if self.closed || (end <= before && !flags.contains(Flags::FIN)) || end < before {
+            at_once = true; // again what is here already
+        } else {
+            at_once |= segment.seq < before || flags.contains(Flags::FIN);
+            messages = self.advance(end, flags);
+        }
+        let bytes = self.expected - before - u64::from(self.closed && self.expected > before);
+        if at_once {
+            self.acknowledge();
+        } else {
+            self.acknowledge_later(config, now);
+        }
+        Delivery { bytes, messages }
+    }
+
+    fn answer_syn(&mut self) {
+        if self.expected == 0 {
+            self.expected = 1;
+            self.in_order = true;
+        }
+        let kind = if self.expected == 1 {
+            Flags::SYN | Flags::ACK
+        } else {
+            Flags::ACK
+        };
+        self.make_due(Segment {
+            seq: self.expected,
+            len: 0,
+            flags: kind | self.ect,
+        });
+    }
+
+    /// Keeps data that came too early, if the window allows.
+    fn keep(&mut self, config: &Config, segment: Segment, end: u64) {
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.len == 0 && !fin {
+            return;
+        }
+        if self.closed || end - self.expected > config.receive_window {
+            return;
+        }
+        let kept = self.kept.get_or_insert_default();
+        if segment.len > 0 {
+            kept.insert(segment.seq, end);
+        }
+        if segment.flags.contains(Flags::PUSH) {
+            kept.insert_message_end(end);
+        }
+        if fin {
+            kept.fin = Some(end);
+        }
+        self.in_order = !kept.has_gaps();
+    }
+
+    /// Everything up to `end` is here: gives the messages newly complete.
+    fn advance(&mut self, end: u64, flags: Flags) -> u32 {
+        let push = flags.contains(Flags::PUSH) && end > self.expected;
+        let mut fin = flags.contains(Flags::FIN).then_some(end);
+        self.expected = end;
+        let mut messages = u32::from(push);
+        if let Some(kept) = &mut self.kept {
+            if push {
+                kept.insert_message_end(end); // it may be known already
+            }
+            self.expected = kept.advance(end);
+            messages = kept.take_message_ends(self.expected);
+            fin = fin.or(kept.fin);
+            self.in_order = !kept.has_gaps();
+        }
+        if fin == Some(self.expected) {
+            self.expected += 1;
+            self.closed = true;
+            self.in_order = false;
+        }
+        messages
+    }
+
+    /// Every `delayed_ack`-th segment is acknowledged at once, the others after a delay (RFC 5681 §4.2).
+    #[inline]
+    fn acknowledge_later(&mut self, config: &Config, now: Time) {
+        self.unacknowledged += 1;
+        if self.unacknowledged >= config.delayed_ack {
+            self.acknowledge();
+        } else if self.timer == Time::MAX {
+            self.timer = now + config.delayed_ack_timeout;
+        }
+    }
+
+    /// Makes an acknowledgement of everything so far due.
+    #[inline]
+    fn acknowledge(&mut self) {
+        self.unacknowledged = 0;
+        self.timer = Time::MAX;
+        let echo = if self.ce { Flags::ECE } else { Flags::NONE };
+        self.make_due(Segment {
+            seq: self.expected,
+            len: 0,
+            flags: Flags::ACK | self.ect | echo,
+        });
+    }
+
+    #[inline]
+    fn make_due(&mut self, segment: Segment) {
+        if self.due > 0 {
+            return self.make_wait(segment);
+        }
+        self.due = 1;
+        self.ready = segment;
+    }
+
+    #[cold]
+    fn make_wait(&mut self, segment: Segment) {
+        let waiting = &mut self.kept.get_or_insert_default().waiting;
+        if waiting.len() < MOST_WAITING {
+            waiting.push_back(segment);
+            self.due += 1;
+        } else if let Some(last) = waiting.back_mut() {
+            *last = segment;
+        }
+    }
+
+    #[cold]
+    fn ready_next(&mut self) {
+        if let Some(next) = self.kept.as_mut().and_then(|kept| kept.waiting.pop_front()) {
+            self.ready = next;
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a sender does about loss: duplicate acknowledgements, fast recovery, timeouts (RFC 5681, RFC 6582, RFC 6298).
+
+use super::sender::{Pending, Phase, Sender};
+use super::{Config, Flags, Segment};
+use duetime_core::Time;
+
+/// Duplicate acknowledgements that make a loss.
+const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// A FIN that is unanswered this many times is given up.
+const MOST_FIN_ATTEMPTS: u8 = 8;
+
+impl Sender {
+    /// An answer to the SYN, a duplicate acknowledgement, or something to be ignored.
+    #[cold]
+    pub(super) fn input_without_progress(&mut self, config: &Config, now: Time, segment: Segment) {
+        if self.closed || !segment.flags.contains(Flags::ACK) || segment.seq != self.una.max(1) {
+            return; // old, or never sent
+        }
+        if segment.flags.contains(Flags::SYN) {
+            if self.una == 0 && self.highest == 1 {
+                self.establish(config, now);
+            }
+        } else if self.una > 0 && self.highest > self.una {
+            self.duplicate(config, now, segment.flags.contains(Flags::ECE));
+        }
+    }
+
+    /// The receiver has answered the SYN.
+    fn establish(&mut self, config: &Config, now: Time) {
+        self.una = 1;
+        self.rtt.acknowledged(config, now, 1);
+        self.timer = Time::MAX;
+        self.pending = Pending::Nothing;
+        if self.counters.timeouts > 0 {
+            // RFC 5681 §3.1: one segment after a lost SYN.
+            self.cwnd = u64::from(config.mss);
+        }
+        self.attempts = 0;
+        self.update_limit(config);
+    }
+
+    /// A duplicate acknowledgement while something is in flight.
+    fn duplicate(&mut self, config: &Config, now: Time, marked: bool) {
+        match self.phase {
+            // RFC 5681 §3.2 step 4: another segment has left the network.
+            Phase::Recovery | Phase::PartialRecovery => self.cwnd += u64::from(config.mss),
+            Phase::Loss => return,
+            Phase::Open => {
+                self.duplicates += 1;
+                // RFC 6582 §3.2 step 2: not for segments that a timeout has sent twice. `recover` is exclusive here
+                // and starts below the first byte, so that the initial window can be repaired, too.
+                if self.duplicates == DUPLICATE_THRESHOLD && self.una > self.recover {
+                    self.enter_recovery(config);
+                } else if marked && self.uses_marks() && self.una > self.cut_end {
+                    self.cut_by_marks(config, now);
+                }
+            }
+        }
+        self.update_limit(config);
+    }
+
+    /// Fast retransmit (RFC 5681 §3.2 steps 2 and 3). Loss halves the window whatever the deadline.
+    fn enter_recovery(&mut self, config: &Config) {
+        let mss = u64::from(config.mss);
+        self.counters.fast_retransmits += 1;
+        self.ssthresh = ((self.highest - self.una) / 2).max(2 * mss);
+        self.cwnd = self.ssthresh + u64::from(DUPLICATE_THRESHOLD) * mss;
+        self.growth = 0;
+        self.recover = self.highest;
+        self.cut_end = self.highest; // marks of the same window are answered by this cut
+        self.phase = Phase::Recovery;
+        self.pending = Pending::Head;
+        self.rtt.forget_sample();
+    }
+
+    /// `bytes` were acknowledged during a repair.
+    #[cold]
+    pub(super) fn repair(&mut self, config: &Config, now: Time, bytes: u64) {
+        let mss = u64::from(config.mss);
+        let done = self.una >= self.recover;
+        if self.phase == Phase::Loss {
+            self.grow(config, bytes);
+            if done {
+                self.phase = Phase::Open;
+            }
+            return;
+        }
+        if done {
+            // RFC 6582 §3.2 step 3, full acknowledgement, option 1: no burst.
+            let flight = self.highest - self.una;
+            self.cwnd = self.ssthresh.min(flight.max(mss) + mss);
+            self.phase = Phase::Open;
+            self.duplicates = 0;
+            self.pending = Pending::Nothing;
+            self.timer = if flight == 0 {
+                Time::MAX
+            } else {
+                now + self.rtt.timeout()
+            };
+            return;
+        }
+        // Partial: the next hole is at `una` (RFC 6582 §3.2 step 3). The timer was restarted for the first one only.
+        self.pending = Pending::Head;
+        self.cwnd = self.cwnd.saturating_sub(bytes).max(mss);
+        if bytes >= mss {
+            self.cwnd += mss;
+        }
+        self.phase = Phase::PartialRecovery;
+    }
+
+    /// The retransmission timer has expired: back to one segment, sending again from `una`.
+    #[cold]
+    pub(super) fn retransmission_timeout(&mut self, config: &Config) {
+        self.timer = Time::MAX; // starts with the next transmission
+        self.counters.timeouts += 1;
+        self.rtt.back_off(config);
+        self.rtt.forget_sample();
+        if self.una == 0 {
+            self.attempts = self.attempts.saturating_add(1);
+            self.pending = Pending::Syn;
+            return;
+        }
+        let mss = u64::from(config.mss);
+        if self.attempts == 0 {
+            // RFC 5681 §3.1 eq. 4; held for further timeouts of the same segment.
+            self.ssthresh = (self.in_flight() / 2).max(2 * mss);
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        if self.una >= self.outgoing.end() && self.attempts >= MOST_FIN_ATTEMPTS {
+            self.closed = true;
+            self.end = self.next; // nothing more to send
+            self.pending = Pending::Nothing;
+            return;
+        }
+        self.cwnd = mss;
+        self.growth = 0;
+        self.duplicates = 0;
+        self.cut_end = 0;
+        self.recover = self.highest;
+        self.phase = Phase::Loss;
+        self.pending = Pending::Nothing;
+        self.next = self.una;
+        self.message_end = self.outgoing.rewind();
+        self.update_limit(config);
+    }
+}

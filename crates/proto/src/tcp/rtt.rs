@@ -1,0 +1,137 @@
+//! The round-trip time and the retransmission timeout (RFC 6298).
+
+use super::Config;
+use duetime_core::{Span, Time};
+
+/// Times one segment per window and keeps SRTT, its variation, and the timeout.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Rtt {
+    /// The sample ends when this position is acknowledged; `u64::MAX`: nothing is timed.
+    timed_end: u64,
+    timed_at: Time,
+    timeout: Span,
+    smoothed: Span,
+    variation: Span,
+}
+
+impl Rtt {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            timed_end: u64::MAX,
+            timed_at: Time::ZERO,
+            timeout: config.rto_initial.max(config.rto_min),
+            smoothed: Span::ZERO,
+            variation: Span::ZERO,
+        }
+    }
+
+    /// New data up to `end` leaves now.
+    #[inline]
+    pub(super) fn sent(&mut self, now: Time, end: u64) {
+        if self.timed_end == u64::MAX {
+            (self.timed_end, self.timed_at) = (end, now);
+        }
+    }
+
+    /// Everything before `ack` has arrived.
+    #[inline]
+    pub(super) fn acknowledged(&mut self, config: &Config, now: Time, ack: u64) {
+        if ack >= self.timed_end {
+            self.timed_end = u64::MAX;
+            self.sample(config, now.since(self.timed_at));
+        }
+    }
+
+    /// Something is sent again: its acknowledgement would be ambiguous (Karn's algorithm, RFC 6298 §3).
+    pub(super) fn forget_sample(&mut self) {
+        self.timed_end = u64::MAX;
+    }
+
+    /// The timer expired (RFC 6298 §5.5). The longer timeout stays until the next sample.
+    pub(super) fn back_off(&mut self, config: &Config) {
+        let longest = config.rto_max.max(config.rto_min);
+        self.timeout = (self.timeout + self.timeout).min(longest);
+    }
+
+    /// RFC 6298 §2.2 and §2.3, with a clock fine enough to leave G out.
+    fn sample(&mut self, config: &Config, rtt: Span) {
+        if self.smoothed == Span::ZERO {
+            self.smoothed = rtt;
+            self.variation = rtt / 2;
+        } else {
+            let error = self
+                .smoothed
+                .saturating_sub(rtt)
+                .max(rtt.saturating_sub(self.smoothed));
+            self.variation = self.variation - self.variation / 4 + error / 4;
+            self.smoothed = self.smoothed - self.smoothed / 8 + rtt / 8;
+        }
+        let longest = config.rto_max.max(config.rto_min);
+        self.timeout = (self.smoothed + self.variation * 4)
+            .max(config.rto_min)
+            .min(longest);
+    }
+
+    /// The current retransmission timeout, backoff included.
+    #[inline]
+    pub(super) fn timeout(&self) -> Span {
+        self.timeout
+    }
+
+    /// SRTT; zero before the first sample.
+    #[inline]
+    pub(super) fn smoothed(&self) -> Span {
+        self.smoothed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    #[test]
+    fn samples_follow_rfc_6298() {
+        let config = Config {
+            rto_min: Span::from_us(1),
+            ..Config::default()
+        };
+        let mut rtt = Rtt::new(&config);
+        assert_eq!(rtt.timeout(), Span::from_ms(10));
+        rtt.sent(us(0), 10);
+        rtt.sent(us(50), 20); // one segment is timed at a time
+        rtt.acknowledged(&config, us(90), 9);
+        rtt.acknowledged(&config, us(100), 20);
+        assert_eq!(rtt.smoothed(), Span::from_us(100));
+        assert_eq!(rtt.timeout(), Span::from_us(300)); // 100 + 4 * 50
+        rtt.sent(us(200), 30);
+        rtt.acknowledged(&config, us(380), 30);
+        assert_eq!(rtt.smoothed(), Span::from_us(110)); // 100 + (180 - 100) / 8
+        assert_eq!(rtt.timeout(), Span::from_ns(110_000 + 4 * 57_500)); // 50 + (80 - 50) / 4
+    }
+
+    #[test]
+    fn backoff_doubles_up_to_its_limit_and_ends_with_a_sample() {
+        let config = Config {
+            rto_max: Span::from_ms(35),
+            ..Config::default()
+        };
+        let mut rtt = Rtt::new(&config);
+        rtt.back_off(&config);
+        assert_eq!(rtt.timeout(), Span::from_ms(20));
+        rtt.back_off(&config);
+        rtt.back_off(&config);
+        assert_eq!(rtt.timeout(), Span::from_ms(35));
+        rtt.sent(us(0), 2);
+        rtt.forget_sample();
+        rtt.acknowledged(&config, us(9), 2);
+        assert_eq!(rtt.timeout(), Span::from_ms(35));
+        rtt.sent(us(10), 3);
+        rtt.acknowledged(&config, us(20), 3);
+        assert_eq!(rtt.timeout(), config.rto_min);
+    }
+}

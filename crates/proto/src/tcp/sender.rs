@@ -1,0 +1,484 @@
+//! The sender: sequence numbers, the window, and the four calls. Loss is answered in `recovery`.
+
+use super::outgoing::{Message, Outgoing};
+use super::rtt::Rtt;
+use super::{Config, Flags, Segment};
+use crate::window::{Marks, Progress};
+use duetime_core::fixed::Fraction;
+use duetime_core::{Span, Time};
+
+/// The sending end of one direction of a connection.
+///
+/// After [`input`](Self::input), [`timeout`](Self::timeout), [`send`](Self::send) or [`close`](Self::close) the driver
+/// calls [`poll_transmit`](Self::poll_transmit) until it gives `None`, and [`timeout`](Self::timeout) at
+/// [`next_timeout`](Self::next_timeout).
+#[derive(Clone, Debug)]
+#[repr(C)] // what every packet touches comes first
+pub struct Sender {
+    /// Everything before is acknowledged (SND.UNA).
+    pub(super) una: u64,
+    /// What is sent next (SND.NXT); falls back to `una` at a timeout.
+    pub(super) next: u64,
+    /// The window's right edge; zero until established.
+    pub(super) limit: u64,
+    /// The end of the message at `next`.
+    pub(super) message_end: u64,
+    /// The end of everything handed over, FIN included.
+    pub(super) end: u64,
+    /// The end of everything sent so far.
+    pub(super) highest: u64,
+    pub(super) timer: Time,
+    /// The congestion window, in bytes.
+    pub(super) cwnd: u64,
+    pub(super) ssthresh: u64,
+    /// Bytes acknowledged towards the next segment of growth.
+    pub(super) growth: u64,
+    /// No cut by marks and no growth until more than this is acknowledged.
+    pub(super) cut_end: u64,
+    /// ECT if the law uses it, and CWR after a cut.
+    data_flags: Flags,
+    /// What goes out before anything else.
+    pub(super) pending: Pending,
+    pub(super) phase: Phase,
+    /// Timeouts since `una` last moved.
+    pub(super) attempts: u8,
+    closing: bool,
+    pub(super) closed: bool,
+    pub(super) duplicates: u32,
+    pub(super) rtt: Rtt,
+    marks: Marks,
+    pub(super) last_sent: Time,
+    pub(super) outgoing: Outgoing,
+    /// Fast recovery, and the repair after a timeout, last until this is acknowledged (RFC 6582).
+    pub(super) recover: u64,
+    pub(super) counters: Counters,
+}
+
+/// How losses were repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Times that fast recovery was entered.
+    pub fast_retransmits: u32,
+}
+
+/// What goes out whatever the window says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pending {
+    Nothing,
+    Syn,
+    /// The first unacknowledged segment, again.
+    Head,
+}
+
+/// What the sender is repairing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Open,
+    /// Fast recovery, before its first partial acknowledgement.
+    Recovery,
+    /// Fast recovery, after it.
+    PartialRecovery,
+    /// After a timeout, until all that was in flight is acknowledged.
+    Loss,
+}
+
+impl Sender {
+    /// A sender that is silent until the first [`send`](Self::send).
+    pub fn new(config: &Config, now: Time) -> Self {
+        let mss = u64::from(config.mss);
+        let marks = match config.law.estimator() {
+            Some(dctcp) => Marks::new(Fraction::from_f64(dctcp.initial_alpha), dctcp.gain_shift),
+            None => Marks::new(Fraction::ZERO, 0),
+        };
+        Self {
+            una: 0,
+            next: 0,
+            limit: 0,
+            message_end: 1,
+            end: 1,
+            highest: 0,
+            timer: Time::MAX,
+            cwnd: initial_window(config),
+            ssthresh: config
+                .initial_ssthresh
+                .map_or(u64::MAX, |segments| u64::from(segments) * mss),
+            growth: 0,
+            cut_end: 0,
+            data_flags: if config.law.uses_marks() {
+                Flags::ECT
+            } else {
+                Flags::NONE
+            },
+            pending: Pending::Nothing,
+            phase: Phase::Open,
+            attempts: 0,
+            closing: false,
+            closed: false,
+            duplicates: 0,
+            rtt: Rtt::new(config),
+            marks,
+            last_sent: now,
+            outgoing: Outgoing::new(),
+            recover: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Appends a message to the stream; the first one opens the connection. Ignored after [`close`](Self::close).
+    pub fn send(&mut self, config: &Config, now: Time, message: Message) {
+        if self.closing {
+            return;
+        }
+        if self.end == 1 {
+            self.pending = Pending::Syn;
+        } else if config.slow_start_restart
+            && self.una == self.highest
+            && self.is_established()
+            && now.since(self.last_sent) > self.rtt.timeout()
+        {
+            // RFC 5681 §4.1: after an idle time the old window says nothing.
+            self.cwnd = self.cwnd.min(initial_window(config));
+            self.growth = 0;
+            self.update_limit(config);
+        }
+        self.message_end = self.outgoing.push(message, self.una, self.next);
+        self.end = self.outgoing.end();
+    }
+
+    /// No more messages: FIN rides on the last data segment, or goes alone if that was sent already.
+    pub fn close(&mut self) {
+        if self.closing {
+            return;
+        }
+        self.closing = true;
+        if self.end == 1 {
+            self.closed = true; // nothing was ever opened
+        } else {
+            self.end += 1;
+        }
+    }
+
+    /// Takes an acknowledgement from the receiver.
+    #[inline]
+    pub fn input(&mut self, config: &Config, now: Time, segment: Segment) {
+        let ack = segment.seq;
+        if ack <= self.una
+            || ack > self.highest
+            || self.una == 0
+            || !segment.flags.contains(Flags::ACK)
+        {
+            return self.input_without_progress(config, now, segment);
+        }
+        let bytes = ack - self.una;
+        self.una = ack;
+        self.attempts = 0;
+        if self.next < ack {
+            self.next = ack; // data sent before a timeout has arrived after all
+        }
+        let marked = self.uses_marks() && segment.flags.contains(Flags::ECE);
+        if self.uses_marks() {
+            self.marks.count(bytes, marked, ack, self.highest);
+        }
+        self.rtt.acknowledged(config, now, ack);
+        if ack >= self.outgoing.first_end() {
+            self.finish_messages();
+        }
+        if self.phase != Phase::PartialRecovery {
+            self.restart_timer(now);
+        }
+        if self.phase == Phase::Open {
+            self.duplicates = 0;
+            if ack > self.cut_end {
+                if marked {
+                    self.cut_by_marks(config, now);
+                } else {
+                    self.grow(config, bytes);
+                }
+            }
+        } else {
+            self.repair(config, now, bytes);
+        }
+        self.update_limit(config);
+    }
+
+    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
+    #[inline]
+    pub fn timeout(&mut self, config: &Config, now: Time) {
+        if now >= self.timer && !self.closed {
+            self.retransmission_timeout(config);
+        }
+    }
+
+    /// The next segment to be sent, or `None` if the window is full or there is nothing to send.
+    #[inline]
+    pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
+        if self.pending != Pending::Nothing {
+            return Some(self.transmit_pending(config, now));
+        }
+        let seq = self.next;
+        let end = self.segment_end(config);
+        if end > self.limit || seq >= self.end {
+            return None;
+        }
+        Some(self.transmit(now, seq, end))
+    }
+
+    /// Whether [`poll_transmit`](Self::poll_transmit) would give a segment.
+    #[inline]
+    pub fn can_transmit(&self, config: &Config) -> bool {
+        self.pending != Pending::Nothing
+            || (self.segment_end(config) <= self.limit && self.next < self.end)
+    }
+
+    /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
+    #[inline]
+    pub const fn next_timeout(&self) -> Time {
+        self.timer
+    }
+
+    /// Whether the receiver has answered the SYN.
+    #[inline]
+    pub const fn is_established(&self) -> bool {
+        self.una > 0
+    }
+
+    /// Whether the FIN is acknowledged or given up, or the sender was closed before any message.
+    #[inline]
+    pub const fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether everything handed over is acknowledged.
+    #[inline]
+    pub const fn is_idle(&self) -> bool {
+        self.unacknowledged() == 0
+    }
+
+    /// How losses were repaired so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The congestion window, in bytes.
+    pub const fn window_bytes(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// The slow-start threshold, in bytes; `u64::MAX`: infinite.
+    pub const fn ssthresh_bytes(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// α, the average marked fraction (RFC 8257); zero for NewReno.
+    pub const fn alpha(&self) -> Fraction {
+        self.marks.alpha()
+    }
+
+    /// Bytes that were acknowledged with an echo of a mark.
+    pub const fn marked_bytes(&self) -> u64 {
+        self.marks.marked_bytes()
+    }
+
+    /// Bytes of all messages that are not acknowledged, sent or not.
+    pub const fn unacknowledged(&self) -> u64 {
+        self.outgoing.end() - 1 - self.acked()
+    }
+
+    /// Bytes of all messages that are acknowledged.
+    pub const fn acked(&self) -> u64 {
+        let end = self.outgoing.end();
+        let una = if self.una < end { self.una } else { end };
+        una.saturating_sub(1)
+    }
+
+    /// Bytes sent and not acknowledged.
+    pub const fn in_flight(&self) -> u64 {
+        self.next.saturating_sub(self.una)
+    }
+
+    /// The smoothed round-trip time, after the first sample.
+    pub fn srtt(&self) -> Option<Span> {
+        let srtt = self.rtt.smoothed();
+        (srtt != Span::ZERO).then_some(srtt)
+    }
+
+    /// Slow start and congestion avoidance (RFC 5681 §3.1).
+    #[inline]
+    pub(super) fn grow(&mut self, config: &Config, bytes: u64) {
+        let mss = u64::from(config.mss);
+        if self.cwnd >= config.receive_window {
+            return; // more would never be used
+        }
+        if self.cwnd < self.ssthresh {
+            self.cwnd += bytes.min(mss);
+            return;
+        }
+        // One segment per window of acknowledged bytes.
+        self.growth += bytes;
+        if self.growth >= self.cwnd {
+            self.growth -= self.cwnd;
+            self.cwnd += mss;
+        }
+    }
+
+    /// Answers marks, once per window: W becomes W (1 - p/2) (D2TCP §3.1), and slow start ends.
+    pub(super) fn cut_by_marks(&mut self, config: &Config, now: Time) {
+        let progress = Progress {
+            deadline: self.outgoing.deadline(),
+            remaining: self.outgoing.first_end().saturating_sub(self.una),
+            window: self.cwnd,
+            mss: config.mss,
+            srtt: self.rtt.smoothed(),
+        };
+        let p = config.law.penalty(now, self.marks.alpha(), &progress);
+        let floor = u64::from(config.min_window.max(1)) * u64::from(config.mss);
+        self.ssthresh = (self.cwnd - p.of(self.cwnd) / 2).max(floor);
+        self.cwnd = self.cwnd.min(self.ssthresh);
+        self.growth = 0;
+        self.cut_end = self.highest;
+        self.data_flags.insert(Flags::CWR);
+    }
+
+    /// Whether the law uses marks.
+    #[inline]
+    pub(super) const fn uses_marks(&self) -> bool {
+        self.data_flags.contains(Flags::ECT)
+    }
+
+    #[inline]
+    pub(super) fn update_limit(&mut self, config: &Config) {
+        self.limit = self.una
+            + self
+                .cwnd
+                .min(config.receive_window.max(u64::from(config.mss)));
+    }
+
+    /// RFC 6298 §5.2 and §5.3.
+    #[inline]
+    fn restart_timer(&mut self, now: Time) {
+        self.timer = if self.una == self.highest {
+            Time::MAX
+        } else {
+            now + self.rtt.timeout()
+        };
+    }
+
+    /// The end of the segment at `next`: full, or the last of its message.
+    #[inline]
+    fn segment_end(&self, config: &Config) -> u64 {
+        (self.next + u64::from(config.mss)).min(self.message_end)
+    }
+
+    /// Sends `seq..end` from `next`.
+    #[inline]
+    fn transmit(&mut self, now: Time, seq: u64, end: u64) -> Segment {
+        let mut flags = self.data_flags;
+        self.data_flags.0 &= !Flags::CWR.0;
+        self.next = end;
+        if end == self.message_end {
+            flags.insert(self.end_message(seq, end));
+        }
+        if seq < self.highest {
+            flags.insert(Flags::RETRANSMIT);
+            self.counters.retransmits += 1;
+        } else {
+            self.rtt.sent(now, self.next);
+        }
+        self.highest = self.highest.max(self.next);
+        if self.timer == Time::MAX {
+            self.timer = now + self.rtt.timeout();
+        }
+        self.last_sent = now;
+        Segment {
+            seq,
+            len: (end - seq) as u32,
+            flags,
+        }
+    }
+
+    /// The segment ends a message: gives its flags and moves on to the next message.
+    fn end_message(&mut self, seq: u64, end: u64) -> Flags {
+        let mut flags = if end > seq { Flags::PUSH } else { Flags::NONE };
+        if end == self.outgoing.end() {
+            if self.closing {
+                flags.insert(Flags::FIN);
+                self.next = end + 1;
+            }
+        } else {
+            self.message_end = self.outgoing.sent_one();
+        }
+        flags
+    }
+
+    /// SYN, or the first unacknowledged segment again.
+    #[cold]
+    fn transmit_pending(&mut self, config: &Config, now: Time) -> Segment {
+        let pending = core::mem::replace(&mut self.pending, Pending::Nothing);
+        if pending == Pending::Head {
+            return self.transmit_head(config, now);
+        }
+        let mut flags = Flags::SYN | Flags(self.data_flags.0 & Flags::ECT.0);
+        if self.highest == 0 {
+            self.rtt.sent(now, 1);
+        } else {
+            flags.insert(Flags::RETRANSMIT);
+            self.counters.retransmits += 1;
+        }
+        (self.next, self.highest) = (1, 1);
+        self.timer = now + self.rtt.timeout();
+        self.last_sent = now;
+        Segment {
+            seq: 0,
+            len: 0,
+            flags,
+        }
+    }
+
+    /// The first unacknowledged segment again, whatever `next` is.
+    fn transmit_head(&mut self, config: &Config, now: Time) -> Segment {
+        let seq = self.una;
+        let message_end = self.outgoing.first_end();
+        let end = (seq + u64::from(config.mss)).min(message_end).max(seq);
+        let mut flags = Flags(self.data_flags.0 & Flags::ECT.0) | Flags::RETRANSMIT;
+        if end == message_end && end > seq {
+            flags.insert(Flags::PUSH);
+        }
+        let mut past = end;
+        if end >= self.outgoing.end() && self.closing {
+            flags.insert(Flags::FIN);
+            past += 1;
+        }
+        self.next = self.next.max(past);
+        self.highest = self.highest.max(past);
+        self.counters.retransmits += 1;
+        if self.timer == Time::MAX {
+            self.timer = now + self.rtt.timeout();
+        }
+        self.last_sent = now;
+        Segment {
+            seq,
+            len: (end - seq) as u32,
+            flags,
+        }
+    }
+
+    /// Whole messages are acknowledged, or the FIN.
+    fn finish_messages(&mut self) {
+        self.outgoing.acknowledged(self.una);
+        if self.next == self.una {
+            self.message_end = self.outgoing.rewind();
+        }
+        if self.closing && self.una == self.end {
+            self.closed = true;
+        }
+    }
+}
+
+/// The initial window, in bytes.
+fn initial_window(config: &Config) -> u64 {
+    u64::from(config.initial_window.max(1)) * u64::from(config.mss)
+}
