@@ -4,7 +4,7 @@ mod common;
 
 use common::{Fate, Pair, plain, us};
 use duetime_core::{Span, Time};
-use duetime_proto::tcp::{Config, Flags};
+use duetime_proto::tcp::{Config, Flags, Message, Segment, Sender};
 
 /// Segments `first..=last`, new, all at `at`.
 fn burst(at: u64, first: u64, last: u64) -> Vec<(u64, u64, bool)> {
@@ -467,4 +467,135 @@ fn early_and_repeated_data_is_acknowledged_at_once() {
     // SYN's answer; 1 waits, 3 to 8 are early, each repeats 1001; 2 fills the hole.
     let acks: Vec<u64> = pair.acks.iter().map(|sent| sent.segment.seq).collect();
     assert_eq!(acks, [1, 1_001, 1_001, 1_001, 1_001, 1_001, 1_001, 8_001]);
+}
+
+#[test]
+fn duplicates_of_a_needless_timeout_are_no_loss() {
+    // The first window arrives 20 us after the timeout; what was sent again meanwhile comes back as duplicates.
+    let mut pair = Pair::new(Config {
+        initial_window: 12,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if (1..=12).contains(&packet) {
+            Fate::Late(Span::from_us(9_970))
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(60_000);
+    pair.run();
+    let counters = pair.sender.counters();
+    assert_eq!((counters.timeouts, counters.fast_retransmits), (1, 0));
+    assert!(counters.retransmits >= 4, "{counters:?}");
+    assert_eq!(pair.bytes, 60_000);
+}
+
+#[test]
+fn ssthresh_is_held_when_the_same_segment_times_out_again() {
+    let mut pair = Pair::new(Config {
+        initial_window: 8,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if (1..=9).contains(&packet) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(8_000);
+    pair.run_until(us(30_100));
+    assert_eq!(pair.sender.counters().timeouts, 2);
+    assert_eq!(
+        (pair.sender.ssthresh_bytes(), pair.sender.window_bytes()),
+        (4_000, 1_000)
+    );
+}
+
+#[test]
+fn growth_carries_what_a_window_leaves_over() {
+    let config = Config {
+        initial_window: 4,
+        initial_ssthresh: Some(4),
+        ..plain()
+    };
+    let mut sender = Sender::new(&config, us(0));
+    sender.send(
+        &config,
+        us(0),
+        Message {
+            bytes: 100_000,
+            deadline: None,
+        },
+    );
+    let ack = |seq, flags| Segment {
+        seq,
+        len: 0,
+        flags: Flags::ACK | flags,
+    };
+    while sender.poll_transmit(&config, us(0)).is_some() {}
+    sender.input(&config, us(100), ack(1, Flags::SYN));
+    // Three segments at a time: 3 < 4; 6 = 4 + 2; 2 + 3 = 5.
+    for (acked, window) in [
+        (3_001, 4_000),
+        (6_001, 5_000),
+        (9_001, 6_000),
+        (12_001, 6_000),
+        (15_001, 7_000),
+    ] {
+        while sender.poll_transmit(&config, us(100)).is_some() {}
+        sender.input(&config, us(200), ack(acked, Flags::NONE));
+        assert_eq!(sender.window_bytes(), window, "{acked}");
+    }
+}
+
+#[test]
+fn only_the_first_partial_acknowledgement_restarts_the_timer() {
+    // RFC 6582, the impatient variant: three losses, repaired at 200, 300 and 400 us.
+    let mut pair = Pair::new(Config {
+        initial_window: 12,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if [2, 5, 8].contains(&packet) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(12_000);
+    let timers: Vec<Time> = [us(250), us(350), us(450)]
+        .into_iter()
+        .map(|at| {
+            pair.run_until(at);
+            pair.sender.next_timeout()
+        })
+        .collect();
+    assert_eq!(timers, [us(10_200), us(10_300), us(10_300)]);
+    pair.run();
+    assert_eq!(
+        (pair.bytes, pair.sender.counters().retransmits),
+        (12_000, 3)
+    );
+}
+
+#[test]
+fn a_segment_sent_twice_gives_no_sample() {
+    // The timed segment is lost; its second copy is acknowledged 200 us after the first was sent.
+    let mut pair = Pair::new(Config {
+        initial_window: 10,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if packet == 1 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(30_000);
+    pair.run();
+    assert_eq!(pair.sender.counters().fast_retransmits, 1);
+    assert_eq!(pair.sender.srtt(), Some(Span::from_us(100)));
 }
