@@ -7,6 +7,7 @@ mod recovery;
 mod rtt;
 mod segment;
 mod sender;
+mod transmit;
 
 pub use outgoing::Message;
 pub use receiver::{Delivery, Receiver};

@@ -22,6 +22,7 @@ pub struct Receiver {
     unacknowledged: u32,
     /// Acknowledgements to be taken: `ready`, and those that wait behind it.
     due: u32,
+    /// Its length is always zero.
     ready: Segment,
     /// The last data packet was marked (RFC 8257 §3.2, DCTCP.CE).
     ce: bool,
@@ -187,11 +188,7 @@ impl Receiver {
         } else {
             Flags::ACK
         };
-        self.make_due(Segment {
-            seq: self.expected,
-            len: 0,
-            flags: kind | self.ect,
-        });
+        self.make_due(self.expected, kind | self.ect);
     }
 
     /// Keeps data that came too early, if the window allows.
@@ -256,20 +253,17 @@ impl Receiver {
         self.unacknowledged = 0;
         self.timer = Time::MAX;
         let echo = if self.ce { Flags::ECE } else { Flags::NONE };
-        self.make_due(Segment {
-            seq: self.expected,
-            len: 0,
-            flags: Flags::ACK | self.ect | echo,
-        });
+        self.make_due(self.expected, Flags::ACK | self.ect | echo);
     }
 
     #[inline]
-    fn make_due(&mut self, segment: Segment) {
+    fn make_due(&mut self, seq: u64, flags: Flags) {
         if self.due > 0 {
-            return self.make_wait(segment);
+            return self.make_wait(Segment { seq, len: 0, flags });
         }
         self.due = 1;
-        self.ready = segment;
+        self.ready.seq = seq;
+        self.ready.flags = flags;
     }
 
     #[cold]

@@ -5,7 +5,7 @@ use super::{Config, Flags, Segment};
 use duetime_core::Time;
 
 /// Duplicate acknowledgements that make a loss.
-const DUPLICATE_THRESHOLD: u32 = 3;
+const DUPLICATE_THRESHOLD: u8 = 3;
 
 /// A FIN that is unanswered this many times is given up.
 const MOST_FIN_ATTEMPTS: u8 = 8;
@@ -47,7 +47,7 @@ impl Sender {
             Phase::Recovery | Phase::PartialRecovery => self.cwnd += u64::from(config.mss),
             Phase::Loss => return,
             Phase::Open => {
-                self.duplicates += 1;
+                self.duplicates = self.duplicates.saturating_add(1);
                 // RFC 6582 §3.2 step 2: not for segments that a timeout has sent twice. `recover` is exclusive here
                 // and starts below the first byte, so that the initial window can be repaired, too.
                 if self.duplicates == DUPLICATE_THRESHOLD && self.una > self.recover {

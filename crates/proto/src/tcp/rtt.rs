@@ -9,8 +9,8 @@ use duetime_core::{Span, Time};
 pub(super) struct Rtt {
     /// The sample ends when this position is acknowledged; `u64::MAX`: nothing is timed.
     timed_end: u64,
-    timed_at: Time,
     timeout: Span,
+    timed_at: Time,
     smoothed: Span,
     variation: Span,
 }
@@ -55,6 +55,7 @@ impl Rtt {
     }
 
     /// RFC 6298 §2.2 and §2.3, with a clock fine enough to leave G out.
+    #[cold]
     fn sample(&mut self, config: &Config, rtt: Span) {
         if self.smoothed == Span::ZERO {
             self.smoothed = rtt;
@@ -95,6 +96,7 @@ mod tests {
     }
 
     #[test]
+    #[cold]
     fn samples_follow_rfc_6298() {
         let config = Config {
             rto_min: Span::from_us(1),

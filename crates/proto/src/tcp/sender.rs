@@ -1,4 +1,5 @@
-//! The sender: sequence numbers, the window, and the four calls. Loss is answered in `recovery`.
+//! The sender: sequence numbers, the window, and the four calls. `transmit` makes the segments, `recovery`
+//! answers loss.
 
 use super::outgoing::{Message, Outgoing};
 use super::rtt::Rtt;
@@ -13,7 +14,7 @@ use duetime_core::{Span, Time};
 /// calls [`poll_transmit`](Self::poll_transmit) until it gives `None`, and [`timeout`](Self::timeout) at
 /// [`next_timeout`](Self::next_timeout).
 #[derive(Clone, Debug)]
-#[repr(C)] // what every packet touches comes first
+#[repr(C)] // what every packet touches comes first, within three cache lines
 pub struct Sender {
     /// Everything before is acknowledged (SND.UNA).
     pub(super) una: u64,
@@ -36,18 +37,19 @@ pub struct Sender {
     /// No cut by marks and no growth until more than this is acknowledged.
     pub(super) cut_end: u64,
     /// ECT if the law uses it, and CWR after a cut.
-    data_flags: Flags,
+    pub(super) data_flags: Flags,
     /// What goes out before anything else.
     pub(super) pending: Pending,
     pub(super) phase: Phase,
     /// Timeouts since `una` last moved.
     pub(super) attempts: u8,
-    closing: bool,
+    pub(super) closing: bool,
     pub(super) closed: bool,
-    pub(super) duplicates: u32,
+    /// Duplicate acknowledgements in a row.
+    pub(super) duplicates: u8,
+    pub(super) last_sent: Time,
     pub(super) rtt: Rtt,
     marks: Marks,
-    pub(super) last_sent: Time,
     pub(super) outgoing: Outgoing,
     /// Fast recovery, and the repair after a timeout, last until this is acknowledged (RFC 6582).
     pub(super) recover: u64,
@@ -119,9 +121,9 @@ impl Sender {
             closing: false,
             closed: false,
             duplicates: 0,
+            last_sent: now,
             rtt: Rtt::new(config),
             marks,
-            last_sent: now,
             outgoing: Outgoing::new(),
             recover: 0,
             counters: Counters::default(),
@@ -326,6 +328,7 @@ impl Sender {
     }
 
     /// Answers marks, once per window: W becomes W (1 - p/2) (D2TCP §3.1), and slow start ends.
+    #[cold]
     pub(super) fn cut_by_marks(&mut self, config: &Config, now: Time) {
         let progress = Progress {
             deadline: self.outgoing.deadline(),
@@ -367,106 +370,8 @@ impl Sender {
         };
     }
 
-    /// The end of the segment at `next`: full, or the last of its message.
-    #[inline]
-    fn segment_end(&self, config: &Config) -> u64 {
-        (self.next + u64::from(config.mss)).min(self.message_end)
-    }
-
-    /// Sends `seq..end` from `next`.
-    #[inline]
-    fn transmit(&mut self, now: Time, seq: u64, end: u64) -> Segment {
-        let mut flags = self.data_flags;
-        self.data_flags.0 &= !Flags::CWR.0;
-        self.next = end;
-        if end == self.message_end {
-            flags.insert(self.end_message(seq, end));
-        }
-        if seq < self.highest {
-            flags.insert(Flags::RETRANSMIT);
-            self.counters.retransmits += 1;
-        } else {
-            self.rtt.sent(now, self.next);
-        }
-        self.highest = self.highest.max(self.next);
-        if self.timer == Time::MAX {
-            self.timer = now + self.rtt.timeout();
-        }
-        self.last_sent = now;
-        Segment {
-            seq,
-            len: (end - seq) as u32,
-            flags,
-        }
-    }
-
-    /// The segment ends a message: gives its flags and moves on to the next message.
-    fn end_message(&mut self, seq: u64, end: u64) -> Flags {
-        let mut flags = if end > seq { Flags::PUSH } else { Flags::NONE };
-        if end == self.outgoing.end() {
-            if self.closing {
-                flags.insert(Flags::FIN);
-                self.next = end + 1;
-            }
-        } else {
-            self.message_end = self.outgoing.sent_one();
-        }
-        flags
-    }
-
-    /// SYN, or the first unacknowledged segment again.
-    #[cold]
-    fn transmit_pending(&mut self, config: &Config, now: Time) -> Segment {
-        let pending = core::mem::replace(&mut self.pending, Pending::Nothing);
-        if pending == Pending::Head {
-            return self.transmit_head(config, now);
-        }
-        let mut flags = Flags::SYN | Flags(self.data_flags.0 & Flags::ECT.0);
-        if self.highest == 0 {
-            self.rtt.sent(now, 1);
-        } else {
-            flags.insert(Flags::RETRANSMIT);
-            self.counters.retransmits += 1;
-        }
-        (self.next, self.highest) = (1, 1);
-        self.timer = now + self.rtt.timeout();
-        self.last_sent = now;
-        Segment {
-            seq: 0,
-            len: 0,
-            flags,
-        }
-    }
-
-    /// The first unacknowledged segment again, whatever `next` is.
-    fn transmit_head(&mut self, config: &Config, now: Time) -> Segment {
-        let seq = self.una;
-        let message_end = self.outgoing.first_end();
-        let end = (seq + u64::from(config.mss)).min(message_end).max(seq);
-        let mut flags = Flags(self.data_flags.0 & Flags::ECT.0) | Flags::RETRANSMIT;
-        if end == message_end && end > seq {
-            flags.insert(Flags::PUSH);
-        }
-        let mut past = end;
-        if end >= self.outgoing.end() && self.closing {
-            flags.insert(Flags::FIN);
-            past += 1;
-        }
-        self.next = self.next.max(past);
-        self.highest = self.highest.max(past);
-        self.counters.retransmits += 1;
-        if self.timer == Time::MAX {
-            self.timer = now + self.rtt.timeout();
-        }
-        self.last_sent = now;
-        Segment {
-            seq,
-            len: (end - seq) as u32,
-            flags,
-        }
-    }
-
     /// Whole messages are acknowledged, or the FIN.
+    #[cold]
     fn finish_messages(&mut self) {
         self.outgoing.acknowledged(self.una);
         if self.next == self.una {
@@ -481,4 +386,19 @@ impl Sender {
 /// The initial window, in bytes.
 fn initial_window(config: &Config) -> u64 {
     u64::from(config.initial_window.max(1)) * u64::from(config.mss)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_every_packet_touches_is_within_three_cache_lines() {
+        assert_eq!(
+            core::mem::offset_of!(Sender, outgoing) + size_of::<u64>(),
+            3 * 64
+        );
+        assert!(size_of::<Sender>() <= 256);
+        assert!(size_of::<super::super::Receiver>() <= 64);
+    }
 }

@@ -17,7 +17,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Nothing counted; α starts at `initial`, the gain is 2^-`gain_shift`.
+    /// Nothing counted; α starts at `initial`, the gain is 2^-`gain_shift`, at least 2⁻²⁰.
     pub const fn new(initial: Fraction, gain_shift: u8) -> Self {
         Self {
             end: 0,
@@ -25,7 +25,7 @@ impl Marks {
             marked: 0,
             marked_before: 0,
             alpha: initial,
-            gain_shift,
+            gain_shift: if gain_shift > 20 { 20 } else { gain_shift },
         }
     }
 
@@ -40,6 +40,7 @@ impl Marks {
     }
 
     /// α takes in the window's marked fraction: once per window of data.
+    #[cold]
     fn end_window(&mut self, next: u64) {
         if self.acked > 0 {
             self.alpha = self

@@ -167,6 +167,25 @@ mod tests {
     }
 
     #[test]
+    fn the_paper_table_of_penalties() {
+        // D2TCP §3.1: p for d of 0.5, 1, 1.5 and 2.
+        let table = [
+            (0.0625, [0.25, 0.0625, 0.0156, 0.0039]),
+            (0.25, [0.5, 0.25, 0.125, 0.0625]),
+            (0.5, [core::f64::consts::FRAC_1_SQRT_2, 0.5, 0.3536, 0.25]),
+            (1.0, [1.0, 1.0, 1.0, 1.0]),
+        ];
+        for (alpha, penalties) in table {
+            for (d, p) in [0.5, 1.0, 1.5, 2.0].into_iter().zip(penalties) {
+                let got = Fraction::from_f64(alpha)
+                    .power(Factor::from_f64(d))
+                    .to_f64();
+                assert!((got - p).abs() < 6e-5, "{alpha}^{d}: {got}, not {p}");
+            }
+        }
+    }
+
+    #[test]
     fn an_expired_flow_yields_and_a_flow_without_deadline_is_dctcp() {
         assert!((penalty(law(0.5, 2.0), Some(Span::ZERO)) - 0.5).abs() < 1e-5);
         assert_eq!(penalty(law(0.5, 2.0), None).to_bits(), 0.25_f64.to_bits());

@@ -1,0 +1,240 @@
+//! Two TCP endpoints joined by a network that a test scripts: a virtual clock, a delay, losses and marks.
+#![allow(dead_code, reason = "each test file uses its part of the harness")]
+
+use duetime_core::{Span, Time};
+use duetime_proto::tcp::{Config, Flags, Message, Receiver, Segment, Sender};
+use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use std::collections::BTreeMap;
+
+/// What the network does to a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Deliver,
+    Drop,
+    Mark,
+    /// Delivered later by this much.
+    Late(Span),
+    /// Delivered twice.
+    Twice,
+}
+
+/// A packet as it left an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub at: Time,
+    pub segment: Segment,
+    pub fate: Fate,
+}
+
+type DataFate = Box<dyn FnMut(usize, &Segment, usize) -> Fate>;
+type AckFate = Box<dyn FnMut(usize, &Segment) -> Fate>;
+
+/// A sender and a receiver, and what passed between them.
+pub struct Pair {
+    pub config: Config,
+    pub now: Time,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    pub data: Vec<Sent>,
+    pub acks: Vec<Sent>,
+    pub bytes: u64,
+    pub messages: u32,
+    one_way: Span,
+    data_fate: DataFate,
+    ack_fate: AckFate,
+    flying: BTreeMap<(Time, u64), (bool, Segment)>,
+    flying_data: usize,
+    counter: u64,
+}
+
+impl Pair {
+    /// A pair with a round trip of 100 us and no loss.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            now: Time::ZERO,
+            sender: Sender::new(&config, Time::ZERO),
+            receiver: Receiver::new(&config),
+            data: Vec::new(),
+            acks: Vec::new(),
+            bytes: 0,
+            messages: 0,
+            one_way: Span::from_us(50),
+            data_fate: Box::new(|_, _, _| Fate::Deliver),
+            ack_fate: Box::new(|_, _| Fate::Deliver),
+            flying: BTreeMap::new(),
+            flying_data: 0,
+            counter: 0,
+        }
+    }
+
+    /// The fate of each packet from the sender, by its number, itself, and how many are on their way.
+    pub fn data_fate(mut self, fate: impl FnMut(usize, &Segment, usize) -> Fate + 'static) -> Self {
+        self.data_fate = Box::new(fate);
+        self
+    }
+
+    /// The fate of each packet from the receiver.
+    pub fn ack_fate(mut self, fate: impl FnMut(usize, &Segment) -> Fate + 'static) -> Self {
+        self.ack_fate = Box::new(fate);
+        self
+    }
+
+    pub fn send(&mut self, bytes: u64) {
+        self.send_by(bytes, None);
+    }
+
+    pub fn send_by(&mut self, bytes: u64, deadline: Option<Time>) {
+        self.sender
+            .send(&self.config, self.now, Message { bytes, deadline });
+    }
+
+    /// Runs until nothing is left to happen, or `end`.
+    pub fn run_until(&mut self, end: Time) {
+        loop {
+            self.exchange();
+            let arrival = self.flying.keys().next().map_or(Time::MAX, |key| key.0);
+            let timer = self.sender.next_timeout().min(self.receiver.next_timeout());
+            let next = arrival.min(timer);
+            if next == Time::MAX || next > end {
+                if end != Time::MAX {
+                    self.now = end;
+                }
+                return;
+            }
+            self.now = next;
+            if arrival <= timer {
+                self.arrive();
+            } else {
+                self.sender.timeout(&self.config, next);
+                self.receiver.timeout(&self.config, next);
+            }
+        }
+    }
+
+    pub fn run(&mut self) {
+        self.run_until(Time::MAX);
+    }
+
+    /// Takes what both endpoints have to send.
+    fn exchange(&mut self) {
+        loop {
+            let ready = self.sender.can_transmit(&self.config);
+            let segment = self.sender.poll_transmit(&self.config, self.now);
+            assert_eq!(
+                ready,
+                segment.is_some(),
+                "can_transmit and poll_transmit agree"
+            );
+            let Some(segment) = segment else { break };
+            let fate = (self.data_fate)(self.data.len(), &segment, self.flying_data);
+            self.data.push(Sent {
+                at: self.now,
+                segment,
+                fate,
+            });
+            self.fly(true, segment, fate);
+        }
+        while let Some(segment) = self.receiver.poll_transmit(&self.config, self.now) {
+            let fate = (self.ack_fate)(self.acks.len(), &segment);
+            self.acks.push(Sent {
+                at: self.now,
+                segment,
+                fate,
+            });
+            self.fly(false, segment, fate);
+        }
+    }
+
+    fn fly(&mut self, data: bool, mut segment: Segment, fate: Fate) {
+        let mut at = self.now + self.one_way;
+        let mut copies = 1;
+        match fate {
+            Fate::Drop => copies = 0,
+            Fate::Mark if segment.flags.contains(Flags::ECT) => segment.flags |= Flags::CE,
+            Fate::Mark | Fate::Deliver => {}
+            Fate::Late(by) => at += by,
+            Fate::Twice => copies = 2,
+        }
+        for _ in 0..copies {
+            self.flying.insert((at, self.counter), (data, segment));
+            self.counter += 1;
+            self.flying_data += usize::from(data);
+        }
+    }
+
+    fn arrive(&mut self) {
+        let Some((_, (data, segment))) = self.flying.pop_first() else {
+            return;
+        };
+        if data {
+            self.flying_data -= 1;
+            let delivery = self.receiver.input(&self.config, self.now, segment);
+            self.bytes += delivery.bytes;
+            self.messages += delivery.messages;
+        } else {
+            self.sender.input(&self.config, self.now, segment);
+        }
+    }
+
+    /// Data segments sent, as (microsecond, number of the segment from one, sent before), SYN left out.
+    pub fn transmissions(&self) -> Vec<(u64, u64, bool)> {
+        let mss = u64::from(self.config.mss);
+        self.data
+            .iter()
+            .filter(|sent| !sent.segment.flags.contains(Flags::SYN))
+            .map(|sent| {
+                let segment = sent.segment;
+                let again = segment.flags.contains(Flags::RETRANSMIT);
+                (sent.at.as_ns() / 1_000, (segment.seq - 1) / mss + 1, again)
+            })
+            .collect()
+    }
+
+    /// Data segments sent per instant, as (microsecond, how many), SYN left out.
+    pub fn rounds(&self) -> Vec<(u64, u64)> {
+        let mut rounds = BTreeMap::new();
+        for (at, _, _) in self.transmissions() {
+            *rounds.entry(at).or_insert(0) += 1;
+        }
+        rounds.into_iter().collect()
+    }
+}
+
+/// Segments of 1000 B, acknowledged one by one, and a timeout of 10 ms: easy to work by hand.
+pub fn plain() -> Config {
+    Config {
+        mss: 1_000,
+        delayed_ack: 1,
+        ..Config::default()
+    }
+}
+
+/// The estimator with g = 1/16.
+pub fn dctcp(initial_alpha: f64) -> Law {
+    Law::Dctcp(Dctcp {
+        gain_shift: 4,
+        initial_alpha,
+    })
+}
+
+/// D2TCP with d in [`d_min`, `d_max`].
+pub fn d2tcp(initial_alpha: f64, d_min: f64, d_max: f64) -> Law {
+    let knobs = D2tcp {
+        d_min,
+        d_max,
+        d_expired: 0.5,
+        completion: Completion::Approximate,
+    };
+    Law::D2tcp(
+        Dctcp {
+            gain_shift: 4,
+            initial_alpha,
+        },
+        knobs,
+    )
+}
+
+pub fn us(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}

@@ -1,0 +1,312 @@
+//! DCTCP's echo and estimator, and how the laws answer: by hand, and as properties over random marks.
+
+mod common;
+
+use common::{Fate, Pair, d2tcp, dctcp, plain, us};
+use duetime_core::fixed::Fraction;
+use duetime_core::{Span, Time};
+use duetime_proto::tcp::{Config, Flags, Receiver, Segment};
+use duetime_proto::window::Law;
+use proptest::prelude::*;
+
+/// Marks the data packets whose numbers are in the range (the SYN is 0).
+fn marking(config: Config, packets: std::ops::RangeInclusive<usize>) -> Pair {
+    Pair::new(config).data_fate(move |packet, _, _| {
+        if packets.contains(&packet) {
+            Fate::Mark
+        } else {
+            Fate::Deliver
+        }
+    })
+}
+
+/// Slow start 2, 4, 8, … under this law; the window of eight, packets 7 to 14, is marked.
+fn eight_marked(law: Law) -> Pair {
+    let mut pair = marking(Config { law, ..plain() }, 7..=14);
+    pair.send(u64::MAX / 2);
+    pair
+}
+
+#[test]
+fn every_packet_is_ecn_capable_unless_the_law_is_newreno() {
+    for (law, capable) in [
+        (Law::NewReno, false),
+        (dctcp(0.0), true),
+        (d2tcp(0.0, 0.5, 2.0), true),
+    ] {
+        let mut pair = Pair::new(Config { law, ..plain() }).data_fate(|packet, _, _| {
+            if packet == 3 {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        });
+        pair.send(9_000);
+        pair.sender.close();
+        pair.run();
+        assert!(pair.sender.counters().retransmits > 0);
+        for sent in pair.data.iter().chain(&pair.acks) {
+            assert_eq!(sent.segment.flags.contains(Flags::ECT), capable, "{sent:?}");
+        }
+    }
+}
+
+#[test]
+fn newreno_ignores_marks() {
+    let mut pair = eight_marked(Law::NewReno);
+    pair.run_until(us(450));
+    assert_eq!(pair.rounds(), [(100, 2), (200, 4), (300, 8), (400, 16)]);
+}
+
+#[test]
+fn the_first_echo_ends_slow_start_and_cuts_by_alpha() {
+    // α(0) = 0: the marks come back at 400 us, when the window is 8 and α still 0. The estimator's window is 5..=8
+    // (each ends when what had been sent at the end of the last is acknowledged), half of it marked: α = 1/32.
+    let mut pair = eight_marked(dctcp(0.0));
+    pair.run_until(us(399));
+    assert_eq!(pair.sender.window_bytes(), 8_000);
+    pair.run_until(us(400));
+    assert_eq!(
+        (pair.sender.window_bytes(), pair.sender.ssthresh_bytes()),
+        (8_000, 8_000)
+    );
+    assert_eq!(pair.sender.alpha(), Fraction::from_f64(1.0 / 32.0));
+    // The rest of the eight, acknowledged after the cut, add nothing; the eight sent after it add one.
+    pair.run_until(us(500));
+    assert_eq!(pair.sender.window_bytes(), 9_000);
+    // α(0) = 1, less three windows without marks: (15/16)³ is left at the cut.
+    let mut pair = eight_marked(dctcp(1.0));
+    pair.run_until(us(400));
+    let alpha = libm::pow(15.0 / 16.0, 3.0);
+    let expected = (8_000.0 * (1.0 - alpha / 2.0)) as u64;
+    assert!(
+        pair.sender.window_bytes().abs_diff(expected) <= 1,
+        "{} {expected}",
+        pair.sender.window_bytes()
+    );
+}
+
+#[test]
+fn one_cut_per_window() {
+    // Everything is marked and α stays 1, so the window halves once a round trip, down to two segments.
+    let config = Config {
+        law: dctcp(1.0),
+        initial_window: 32,
+        ..plain()
+    };
+    let mut pair = marking(config, 1..=usize::MAX);
+    pair.send(u64::MAX / 2);
+    let windows: Vec<u64> = (2..=6)
+        .map(|round| {
+            pair.run_until(us(100 * round));
+            pair.sender.window_bytes()
+        })
+        .collect();
+    assert_eq!(windows, [16_000, 8_000, 4_000, 2_000, 2_000]);
+}
+
+#[test]
+fn the_floor_is_the_smallest_window() {
+    for (min_window, floor) in [(0, 1_000), (1, 1_000), (2, 2_000), (5, 5_000)] {
+        let config = Config {
+            law: dctcp(1.0),
+            min_window,
+            initial_window: 8,
+            ..plain()
+        };
+        let mut pair = marking(config, 1..=usize::MAX);
+        pair.send(u64::MAX / 2);
+        pair.run_until(us(2_000));
+        assert_eq!(pair.sender.window_bytes(), floor);
+    }
+}
+
+#[test]
+fn loss_halves_whatever_alpha_and_deadline_say() {
+    for law in [Law::NewReno, dctcp(0.0), dctcp(0.01), d2tcp(0.01, 0.5, 2.0)] {
+        let mut pair = Pair::new(Config {
+            law,
+            initial_window: 16,
+            ..plain()
+        })
+        .data_fate(|packet, _, _| {
+            if packet == 2 {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        });
+        pair.send_by(100_000, Some(us(500)));
+        pair.run_until(us(300));
+        // 17 in flight.
+        assert_eq!(
+            (
+                pair.sender.ssthresh_bytes(),
+                pair.sender.counters().fast_retransmits
+            ),
+            (8_500, 1)
+        );
+    }
+}
+
+#[test]
+fn the_nearer_the_deadline_the_smaller_the_cut() {
+    let window = |law, deadline: Option<Span>| {
+        let mut pair = marking(
+            Config {
+                law,
+                initial_window: 16,
+                ..plain()
+            },
+            7..=22,
+        );
+        pair.send_by(1_000_000, deadline.map(|deadline| Time::ZERO + deadline));
+        pair.run_until(us(200));
+        pair.sender.window_bytes()
+    };
+    let law = d2tcp(0.25, 0.5, 2.0);
+    // α = 15/64 (the first acknowledgement ended a window without marks), W = 22: W (1 - α^d / 2).
+    let expect = |d: f64| (22_000.0 * (1.0 - libm::pow(15.0 / 64.0, d) / 2.0)) as u64;
+    let near = window(law, Some(Span::from_ms(1)));
+    let far = window(law, Some(Span::from_ms(100)));
+    let none = window(law, None);
+    let late = window(law, Some(Span::from_us(1)));
+    assert!(
+        near.abs_diff(expect(2.0)) <= 1 && far.abs_diff(expect(0.5)) <= 1,
+        "{near} {far}"
+    );
+    assert!(none.abs_diff(expect(1.0)) <= 1);
+    assert_eq!(late, far, "an expired flow yields most");
+    assert_eq!(none, window(dctcp(0.25), Some(Span::from_ms(1))));
+    // The sender has 994 KB left, a round trip of 100 us and a window of 22 KB: Tc = 6.024 ms.
+    let mid = window(law, Some(Span::from_us(200) + Span::from_us(4_820)));
+    assert!(mid.abs_diff(expect(6.024 / 4.820)) <= 2, "{mid}");
+}
+
+#[test]
+fn imminence_follows_the_current_message() {
+    // A message without deadline is followed by one that is nearly due; when the second is marked, it holds its window.
+    let window = |deadline| {
+        let config = Config {
+            law: d2tcp(0.25, 0.5, 2.0),
+            initial_window: 16,
+            ..plain()
+        };
+        let mut pair = marking(config, 20..=26);
+        pair.send_by(16_000, None);
+        pair.send_by(500_000, deadline);
+        pair.run_until(us(300));
+        pair.sender.window_bytes()
+    };
+    assert!(window(Some(us(600))) > window(None));
+}
+
+#[test]
+fn the_echo_changes_with_the_marks_by_hand() {
+    // m = 2, marks 0 0 0 1 1 0: the third waits and is acknowledged without echo when the mark changes, the fourth at
+    // once with it; the fifth waits, is acknowledged with echo at the next change, the sixth at once without.
+    let config = Config {
+        law: dctcp(0.0),
+        delayed_ack: 2,
+        ..plain()
+    };
+    let mut receiver = Receiver::new(&config);
+    receiver.input(
+        &config,
+        us(0),
+        Segment {
+            seq: 0,
+            len: 0,
+            flags: Flags::SYN,
+        },
+    );
+    for (number, marked) in [
+        (0, false),
+        (1, false),
+        (2, false),
+        (3, true),
+        (4, true),
+        (5, false),
+    ] {
+        let flags = Flags::ECT | if marked { Flags::CE } else { Flags::NONE };
+        receiver.input(
+            &config,
+            us(number),
+            Segment {
+                seq: 1 + 1_000 * number,
+                len: 1_000,
+                flags,
+            },
+        );
+    }
+    let mut acks = Vec::new();
+    while let Some(ack) = receiver.poll_transmit(&config, us(9)) {
+        acks.push((ack.seq, ack.flags.contains(Flags::ECE)));
+    }
+    assert_eq!(
+        acks,
+        [
+            (1, false),
+            (2_001, false),
+            (3_001, false),
+            (4_001, true),
+            (5_001, true),
+            (6_001, false)
+        ]
+    );
+    assert_eq!(receiver.next_timeout(), Time::MAX);
+}
+
+proptest! {
+    /// The sender's count of marked bytes is that of the network, to the byte, however acknowledgements are delayed.
+    #[test]
+    fn marked_bytes_are_counted_exactly(
+        delayed_ack in 1_u32..=4,
+        marks in prop::collection::vec(any::<bool>(), 1..300),
+        sizes in prop::collection::vec(1_u64..20_000, 1..12),
+        mss in 100_u32..2_000,
+        deadline in prop::option::of(1_u64..50_000),
+    ) {
+        let law = if deadline.is_some() { d2tcp(0.0, 0.5, 2.0) } else { dctcp(0.0) };
+        let mut pair = Pair::new(Config { law, delayed_ack, mss, ..plain() })
+            .data_fate(move |packet, _, _| if marks[packet % marks.len()] { Fate::Mark } else { Fate::Deliver });
+        for bytes in &sizes {
+            pair.send_by(*bytes, deadline.map(us));
+        }
+        pair.run();
+        let sent: u64 = pair.data.iter().filter(|sent| sent.fate == Fate::Mark).map(|sent| u64::from(sent.segment.len)).sum();
+        prop_assert_eq!(pair.sender.marked_bytes(), sent);
+        prop_assert_eq!(pair.bytes, sizes.iter().sum::<u64>());
+        prop_assert_eq!(pair.sender.counters().retransmits, 0);
+    }
+
+    /// D2TCP with d in [1, 1], and D2TCP without deadlines, send what DCTCP sends when DCTCP sends it.
+    #[test]
+    fn d2tcp_with_d_of_one_is_dctcp(
+        fates in prop::collection::vec(0_u8..10, 1..200),
+        sizes in prop::collection::vec(1_u64..60_000, 1..8),
+        alpha in 0.0_f64..=1.0,
+        deadline in 1_u64..20_000,
+        delayed_ack in 1_u32..=3,
+    ) {
+        let trace = |law, deadline: Option<Time>| {
+            let fates = fates.clone();
+            let mut pair = Pair::new(Config { law, delayed_ack, ..plain() }).data_fate(move |packet, _, _| {
+                match fates[packet % fates.len()] {
+                    0 if packet < 500 => Fate::Drop,
+                    1..=4 => Fate::Mark,
+                    _ => Fate::Deliver,
+                }
+            });
+            for bytes in &sizes {
+                pair.send_by(*bytes, deadline);
+            }
+            pair.sender.close();
+            pair.run();
+            (pair.data, pair.acks, pair.sender.alpha(), pair.sender.window_bytes())
+        };
+        let plain = trace(dctcp(alpha), Some(us(deadline)));
+        prop_assert!(plain == trace(d2tcp(alpha, 1.0, 1.0), Some(us(deadline))));
+        prop_assert!(plain == trace(d2tcp(alpha, 0.5, 2.0), None));
+    }
+}
