@@ -19,6 +19,8 @@ pub struct World {
     pub hosts: Vec<Host>,
     /// Loss per packet and port.
     pub loss: f64,
+    /// Only packets with a request are lost.
+    pub only_requests: bool,
     /// Compare every port with the ledger after every request.
     pub audit: bool,
     pub ledger: Ledger,
@@ -114,6 +116,7 @@ impl World {
             flows: Vec::new(),
             hosts: Vec::new(),
             loss: 0.0,
+            only_requests: false,
             audit: false,
             ledger: Ledger::default(),
             dropped: 0,
@@ -213,9 +216,10 @@ impl World {
         self.now = until;
     }
 
-    /// The host falls silent for ever, in the middle of whatever it does.
+    /// Both ends fall silent for ever, in the middle of whatever they do.
     pub fn kill(&mut self, flow: usize) {
         self.flows[flow].dead = true;
+        self.ledger.forget(flow);
     }
 
     pub fn utilisation(&self, port: usize, sent_before: u64, span: Span) -> f64 {
@@ -324,6 +328,9 @@ impl World {
     /// A packet leaves through the port of its hop.
     fn transmit(&mut self, mut flight: Flight) {
         let flow = &self.flows[flight.flow];
+        if flow.dead {
+            return;
+        }
         let id = if flight.forward {
             &flow.forward
         } else {
@@ -409,6 +416,12 @@ impl World {
     }
 
     fn tick(&mut self) {
+        for host in &mut self.hosts {
+            host.senders.retain(|&flow| {
+                let flow = &self.flows[flow];
+                !flow.dead && flow.sender.as_ref().is_none_or(|sender| !sender.is_closed())
+            });
+        }
         for id in 0..self.ports.len() {
             let port = &mut self.ports[id];
             port.drain(self.now);
@@ -418,7 +431,6 @@ impl World {
                 Some(host) => self.hosts[host]
                     .senders
                     .iter()
-                    .filter(|&&flow| !self.flows[flow].dead)
                     .filter_map(|&flow| self.flows[flow].sender.as_ref())
                     .map(Sender::overdue)
                     .sum(),
@@ -434,7 +446,8 @@ impl World {
         self.at(self.now + self.config.update_interval, Event::Tick);
     }
 
-    fn audit(&self, id: usize) {
+    /// Compares a port's counters with what they should be.
+    pub fn audit(&self, id: usize) {
         let allocator = &self.ports[id].allocator;
         let actual = (allocator.flows(), allocator.demand(), allocator.allocated());
         assert_eq!(
@@ -450,6 +463,11 @@ impl Port {
     /// Bytes waiting, without the packet in service.
     pub fn waiting(&self) -> u64 {
         self.waiting_bytes
+    }
+
+    /// Forgets what the allocator knows, as a router that starts again does.
+    pub fn restart(&mut self, config: &Config) {
+        self.allocator = Allocator::new(config, self.rate);
     }
 
     fn drain(&mut self, now: Time) {
