@@ -51,6 +51,8 @@ pub struct Config {
     pub alpha_reference: AlphaReference,
     /// Whether q includes the packet in service.
     pub queue_in_service: bool,
+    /// Which queue capacity adaptation sees.
+    pub queue_sample: QueueSample,
     /// Never grant more than what is left.
     pub cap_to_left: bool,
     /// Grant new flows only the base rate as fair share (D3 §4.5).
@@ -110,6 +112,17 @@ pub enum AlphaReference {
     Literal,
 }
 
+/// Which queue capacity adaptation sees at the end of an update interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueSample {
+    /// The smallest since the last update: the queue that stands. Hosts send each round trip's allocation as one burst,
+    /// so queues come and go within a round trip although capacity is not exceeded; XCP, whose controller this is,
+    /// takes the queue that does not drain within a round trip.
+    Smallest,
+    /// The queue at that instant, as printed (D3 §4.4): bursts that overlap cost up to half of the capacity.
+    Instant,
+}
+
 impl Default for Config {
     /// The paper's profile with the resolutions of the documentation.
     fn default() -> Self {
@@ -126,6 +139,7 @@ impl Default for Config {
             beta_256: 256,
             alpha_reference: AlphaReference::Physical,
             queue_in_service: false,
+            queue_sample: QueueSample::Smallest,
             cap_to_left: false,
             pause_new: true,
             reverse_request: true,

@@ -199,8 +199,9 @@ impl Allocator {
         i64::from(self.noise >> 16) - UNIT / 2
     }
 
-    /// One update interval T has passed, in which `sent_bytes` left; `queue_bytes` wait now (with the packet in
-    /// service if `config.queue_in_service`).
+    /// One update interval T has passed, in which `sent_bytes` left. `queue_bytes` is what waits, with the packet in
+    /// service if `config.queue_in_service`: now, or the least since the last tick, as `config.queue_sample` says. At a
+    /// host's interface it is the sum of [`Sender::overdue`](super::Sender::overdue).
     pub fn tick(&mut self, config: &Config, _now: Time, sent_bytes: u64, queue_bytes: u64) {
         // D3 §4.4, low load: the counters start again.
         self.quiet = if queue_bytes == 0 {

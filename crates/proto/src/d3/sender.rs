@@ -65,6 +65,8 @@ pub struct Sender {
     carry: i32,
     /// Bytes of one slot, s·rtt.
     slot: u64,
+    /// What earlier slots left of the budget, if it is a packet or more.
+    overdue: u64,
     /// Repair by gaps ends when everything below is acknowledged.
     recover: u64,
     srtt: Span,
@@ -171,6 +173,7 @@ impl Sender {
             reverse_hops: 0,
             carry: 0,
             slot: 0,
+            overdue: 0,
             recover: 0,
             srtt: Span::ZERO,
             rttvar: Span::ZERO,
@@ -260,13 +263,20 @@ impl Sender {
         self.counters.pauses += u32::from(self.rate == EncodedRate::ZERO);
         self.state = State::Open;
         self.slot = self.rate.bytes_in(self.srtt, config.exponent());
-        // D3 §5: unused allocation is carried; a paused flow cannot hoard.
-        self.budget = self.budget.min(self.slot.max(u64::from(config.mtu))) + self.slot;
+        self.grant_slot(config);
         self.request_due = true;
         if self.desire(config, now) == Desire::Quench {
             self.quenched = true;
             self.fin_due = true;
         }
+    }
+
+    /// One more slot may be sent. D3 §5: unused allocation is carried; but a paused flow cannot hoard.
+    fn grant_slot(&mut self, config: &Config) {
+        let mtu = u64::from(config.mtu);
+        let carried = self.budget.min(self.slot.max(mtu));
+        self.overdue = if carried >= mtu { carried } else { 0 };
+        self.budget = carried + self.slot;
     }
 
     fn sample(&mut self, rtt: Span) {
@@ -352,7 +362,7 @@ impl Sender {
             if !self.extended {
                 // The old rate for one more round trip, then silence.
                 self.extended = true;
-                self.budget = self.budget.min(self.slot.max(u64::from(config.mtu))) + self.slot;
+                self.grant_slot(config);
             }
         }
         self.no_answer(MAX_SILENCE);
@@ -451,7 +461,9 @@ impl Sender {
                 } else if request {
                     self.attach_request(config, now, &mut packet);
                 }
-                self.budget = self.budget.saturating_sub(u64::from(packet.wire_bytes()));
+                let sent = u64::from(packet.wire_bytes());
+                self.budget = self.budget.saturating_sub(sent);
+                self.overdue = self.overdue.saturating_sub(sent);
             }
         }
         Some(packet)
@@ -627,6 +639,14 @@ impl Sender {
     /// Bytes that the receiver has acknowledged.
     pub fn acked(&self) -> u64 {
         self.acked
+    }
+
+    /// Bytes granted for an earlier slot and still not sent, although they could leave: the queue that this flow is at
+    /// its own interface, hop 0. What the current slot allows is no queue: it has a round trip to leave.
+    #[inline]
+    pub fn overdue(&self) -> u64 {
+        let left = self.size - self.next + self.resend_end.saturating_sub(self.resend);
+        self.overdue.min(left)
     }
 
     /// s: the current sending rate, the smallest allocation on the path.

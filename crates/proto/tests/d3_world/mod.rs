@@ -1,0 +1,535 @@
+//! A small network for the tests of D3: hosts that pull, FIFO ports with an allocator each, a virtual clock, and a
+//! ledger that knows what every router should hold.
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+use duetime_core::random::{Purpose, Stream, Streams};
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::d3::{
+    Allocator, Config, EncodedRate, Flags, Packet, QueueSample, Receiver, Sender,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+pub struct World {
+    pub config: Config,
+    pub now: Time,
+    pub ports: Vec<Port>,
+    pub flows: Vec<Flow>,
+    pub hosts: Vec<Host>,
+    /// Loss per packet and port.
+    pub loss: f64,
+    /// Only packets with a request are lost.
+    pub only_requests: bool,
+    /// Compare every port with the ledger after every request.
+    pub audit: bool,
+    pub ledger: Ledger,
+    pub dropped: u64,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    order: u64,
+    stream: Stream,
+}
+
+pub struct Port {
+    pub rate: Rate,
+    pub latency: Span,
+    pub limit: u64,
+    pub allocator: Allocator,
+    pub sent: u64,
+    pub sent_total: u64,
+    pub worst_queue: u64,
+    /// The host whose NIC this is.
+    nic: Option<usize>,
+    free: Time,
+    waiting: VecDeque<(Time, u64)>,
+    waiting_bytes: u64,
+    /// The smallest queue since the last tick.
+    smallest: u64,
+}
+
+#[derive(Default)]
+pub struct Host {
+    pub nic: usize,
+    /// (flow, is sender): acknowledgements go first.
+    acknowledging: VecDeque<usize>,
+    sending: VecDeque<usize>,
+    senders: Vec<usize>,
+    busy: bool,
+}
+
+pub struct Flow {
+    pub source: usize,
+    pub destination: usize,
+    pub forward: Vec<usize>,
+    pub backward: Vec<usize>,
+    pub sender: Option<Sender>,
+    pub receiver: Receiver,
+    pub bytes: u64,
+    pub start: Time,
+    pub deadline: Option<Time>,
+    pub finished: Option<Time>,
+    /// Its host has died: it neither sends nor hears.
+    pub dead: bool,
+    timer: Time,
+    queued: [bool; 2],
+}
+
+/// What every router should hold: (port, flow, direction) → (desired, granted).
+#[derive(Default)]
+pub struct Ledger {
+    held: BTreeMap<(usize, usize, bool), (u64, u64)>,
+    sums: BTreeMap<usize, (u64, u64, u64)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Tick,
+    NicFree(usize),
+    Arrive(usize),
+    Start(usize),
+    Timer(usize),
+}
+
+#[derive(Clone, Copy)]
+struct Flight {
+    flow: usize,
+    forward: bool,
+    hop: usize,
+    packet: Packet,
+}
+
+/// Packets in flight, by index.
+#[derive(Default)]
+struct Slab(Vec<Flight>, Vec<usize>);
+
+thread_local! {
+    static SLAB: std::cell::RefCell<Slab> = std::cell::RefCell::default();
+}
+
+impl World {
+    pub fn new(config: Config, seed: u64) -> Self {
+        SLAB.with_borrow_mut(|slab| *slab = Slab::default());
+        let mut world = Self {
+            config,
+            now: Time::ZERO,
+            ports: Vec::new(),
+            flows: Vec::new(),
+            hosts: Vec::new(),
+            loss: 0.0,
+            only_requests: false,
+            audit: false,
+            ledger: Ledger::default(),
+            dropped: 0,
+            events: BinaryHeap::new(),
+            order: 0,
+            stream: Streams::new(seed, 0).stream(0, Purpose::Fault),
+        };
+        world.at(Time::ZERO + config.update_interval, Event::Tick);
+        world
+    }
+
+    pub fn port(&mut self, rate: Rate, latency: Span) -> usize {
+        self.ports.push(Port {
+            rate,
+            latency,
+            limit: u64::MAX,
+            allocator: Allocator::new(&self.config, rate),
+            sent: 0,
+            sent_total: 0,
+            worst_queue: 0,
+            nic: None,
+            free: Time::ZERO,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            smallest: 0,
+        });
+        self.ports.len() - 1
+    }
+
+    pub fn host(&mut self, rate: Rate, latency: Span) -> usize {
+        let nic = self.port(rate, latency);
+        self.ports[nic].nic = Some(self.hosts.len());
+        self.hosts.push(Host {
+            nic,
+            ..Host::default()
+        });
+        self.hosts.len() - 1
+    }
+
+    /// A flow over `forward` ports behind the source's NIC, acknowledged over `backward` behind the destination's.
+    pub fn flow(
+        &mut self,
+        (source, destination): (usize, usize),
+        forward: &[usize],
+        backward: &[usize],
+        bytes: u64,
+        start: Time,
+        deadline: Option<Time>,
+    ) -> usize {
+        let path =
+            |nic: usize, rest: &[usize]| std::iter::once(nic).chain(rest.iter().copied()).collect();
+        let id = self.flows.len();
+        self.flows.push(Flow {
+            source,
+            destination,
+            forward: path(self.hosts[source].nic, forward),
+            backward: path(self.hosts[destination].nic, backward),
+            sender: None,
+            receiver: Receiver::new(&self.config),
+            bytes,
+            start,
+            deadline,
+            finished: None,
+            dead: false,
+            timer: Time::MAX,
+            queued: [false; 2],
+        });
+        self.hosts[source].senders.push(id);
+        self.at(start, Event::Start(id));
+        id
+    }
+
+    pub fn run(&mut self, until: Time) {
+        while let Some(Reverse((time, _, event))) = self.events.peek().copied() {
+            if time > until {
+                break;
+            }
+            self.events.pop();
+            self.now = time;
+            match event {
+                Event::Start(flow) => self.start(flow),
+                Event::Timer(flow) => self.timer(flow),
+                Event::NicFree(host) => {
+                    self.hosts[host].busy = false;
+                    self.pull(host);
+                }
+                Event::Arrive(index) => {
+                    let flight = SLAB.with_borrow_mut(|slab| {
+                        slab.1.push(index);
+                        slab.0[index]
+                    });
+                    self.arrive(flight);
+                }
+                Event::Tick => self.tick(),
+            }
+        }
+        self.now = until;
+    }
+
+    /// Both ends fall silent for ever, in the middle of whatever they do.
+    pub fn kill(&mut self, flow: usize) {
+        self.flows[flow].dead = true;
+        self.ledger.forget(flow);
+    }
+
+    pub fn utilisation(&self, port: usize, sent_before: u64, span: Span) -> f64 {
+        (self.ports[port].sent_total - sent_before) as f64
+            / self.ports[port].rate.bytes_in(span) as f64
+    }
+
+    fn at(&mut self, time: Time, event: Event) {
+        self.order += 1;
+        self.events.push(Reverse((time, self.order, event)));
+    }
+
+    fn start(&mut self, id: usize) {
+        let flow = &mut self.flows[id];
+        let uplink = self.ports[flow.forward[0]].rate;
+        flow.sender = Some(Sender::new(
+            &self.config,
+            self.now,
+            uplink,
+            flow.bytes,
+            flow.deadline,
+        ));
+        self.stir(id, true);
+    }
+
+    fn timer(&mut self, id: usize) {
+        let flow = &mut self.flows[id];
+        flow.timer = Time::MAX;
+        if flow.dead {
+            return;
+        }
+        if let Some(sender) = &mut flow.sender {
+            sender.timeout(&self.config, self.now);
+        }
+        self.stir(id, true);
+    }
+
+    /// After anything happened to an endpoint: timers, and a place in its host's queue.
+    fn stir(&mut self, id: usize, sending: bool) {
+        let flow = &mut self.flows[id];
+        let Some(sender) = &flow.sender else { return };
+        let ready = if sending {
+            sender.can_transmit(&self.config)
+        } else {
+            flow.receiver.can_transmit()
+        };
+        let timeout = sender.next_timeout();
+        if timeout < flow.timer {
+            flow.timer = timeout;
+            self.at(timeout.max(self.now), Event::Timer(id));
+        }
+        let flow = &mut self.flows[id];
+        let host = if sending {
+            flow.source
+        } else {
+            flow.destination
+        };
+        if ready && !flow.dead && !flow.queued[usize::from(sending)] {
+            flow.queued[usize::from(sending)] = true;
+            let host = &mut self.hosts[host];
+            if sending {
+                host.sending.push_back(id)
+            } else {
+                host.acknowledging.push_back(id)
+            }
+        }
+        self.pull(host);
+    }
+
+    fn pull(&mut self, host: usize) {
+        while !self.hosts[host].busy {
+            let (id, sending) = if let Some(id) = self.hosts[host].acknowledging.pop_front() {
+                (id, false)
+            } else if let Some(id) = self.hosts[host].sending.pop_front() {
+                (id, true)
+            } else {
+                return;
+            };
+            let flow = &mut self.flows[id];
+            flow.queued[usize::from(sending)] = false;
+            if flow.dead {
+                continue;
+            }
+            let packet = if sending {
+                flow.sender
+                    .as_mut()
+                    .and_then(|sender| sender.poll_transmit(&self.config, self.now))
+            } else {
+                flow.receiver.poll_transmit(&self.config, self.now)
+            };
+            if let Some(packet) = packet {
+                self.hosts[host].busy = true;
+                self.transmit(Flight {
+                    flow: id,
+                    forward: sending,
+                    hop: 0,
+                    packet,
+                });
+                let nic = self.hosts[host].nic;
+                self.at(self.ports[nic].free, Event::NicFree(host));
+            }
+            self.stir(id, sending);
+        }
+    }
+
+    /// A packet leaves through the port of its hop.
+    fn transmit(&mut self, mut flight: Flight) {
+        let flow = &self.flows[flight.flow];
+        if flow.dead {
+            return;
+        }
+        let id = if flight.forward {
+            &flow.forward
+        } else {
+            &flow.backward
+        }[flight.hop];
+        let bytes = u64::from(flight.packet.wire_bytes());
+        if let Some(request) = &mut flight.packet.request {
+            let before = *request;
+            let outcome = self.ports[id].allocator.process(
+                &self.config,
+                self.now,
+                flight.packet.flags,
+                request,
+            );
+            if usize::from(before.index) < 6 {
+                let slot = usize::from(before.index);
+                assert!(slot == 0 || request.allocations[slot] <= request.allocations[slot - 1]);
+                let key = (id, flight.flow, flight.forward);
+                self.ledger
+                    .note(key, flight.packet.flags, outcome.desired, outcome.granted);
+                if self.audit {
+                    self.audit(id);
+                }
+            }
+        }
+        let port = &mut self.ports[id];
+        port.drain(self.now);
+        port.smallest = port.smallest.min(port.waiting_bytes);
+        if port.waiting_bytes + bytes > port.limit
+            || self.loss > 0.0 && self.stream.chance(self.loss)
+        {
+            self.dropped += 1;
+            return;
+        }
+        let start = port.free.max(self.now);
+        port.free = start + port.rate.transmit(bytes);
+        port.waiting.push_back((start, bytes));
+        port.waiting_bytes += bytes;
+        port.drain(self.now);
+        port.worst_queue = port.worst_queue.max(port.waiting_bytes);
+        let arrival = port.free + port.latency;
+        flight.hop += 1;
+        let index = SLAB.with_borrow_mut(|slab| {
+            if let Some(index) = slab.1.pop() {
+                slab.0[index] = flight;
+                index
+            } else {
+                slab.0.push(flight);
+                slab.0.len() - 1
+            }
+        });
+        self.at(arrival, Event::Arrive(index));
+    }
+
+    fn arrive(&mut self, flight: Flight) {
+        let flow = &mut self.flows[flight.flow];
+        let path = if flight.forward {
+            &flow.forward
+        } else {
+            &flow.backward
+        };
+        if flight.hop < path.len() {
+            self.transmit(flight);
+            return;
+        }
+        if flow.dead {
+            return;
+        }
+        if flight.forward {
+            let delivery = flow.receiver.input(&self.config, self.now, &flight.packet);
+            if delivery.finished {
+                assert_eq!(
+                    flow.receiver.delivered(),
+                    flow.bytes,
+                    "a flow ends with its last byte"
+                );
+                flow.finished = Some(self.now);
+            }
+        } else if let Some(sender) = &mut flow.sender {
+            sender.input(&self.config, self.now, &flight.packet);
+        }
+        self.stir(flight.flow, !flight.forward);
+    }
+
+    fn tick(&mut self) {
+        for host in &mut self.hosts {
+            host.senders.retain(|&flow| {
+                let flow = &self.flows[flow];
+                !flow.dead && flow.sender.as_ref().is_none_or(|sender| !sender.is_closed())
+            });
+        }
+        for id in 0..self.ports.len() {
+            let port = &mut self.ports[id];
+            port.drain(self.now);
+            let queue = match port.nic {
+                None if self.config.queue_sample == QueueSample::Instant => port.waiting_bytes,
+                None => port.smallest.min(port.waiting_bytes),
+                Some(host) => self.hosts[host]
+                    .senders
+                    .iter()
+                    .filter_map(|&flow| self.flows[flow].sender.as_ref())
+                    .map(Sender::overdue)
+                    .sum(),
+            };
+            let port = &mut self.ports[id];
+            let sent = std::mem::take(&mut port.sent);
+            port.smallest = port.waiting_bytes;
+            port.allocator.tick(&self.config, self.now, sent, queue);
+            if self.audit {
+                self.audit(id);
+            }
+        }
+        self.at(self.now + self.config.update_interval, Event::Tick);
+    }
+
+    /// Compares a port's counters with what they should be.
+    pub fn audit(&self, id: usize) {
+        let allocator = &self.ports[id].allocator;
+        let actual = (allocator.flows(), allocator.demand(), allocator.allocated());
+        assert_eq!(
+            actual,
+            self.ledger.sum(id),
+            "(N, D, A) of port {id} at {}",
+            self.now
+        );
+    }
+}
+
+impl Port {
+    /// Bytes waiting, without the packet in service.
+    pub fn waiting(&self) -> u64 {
+        self.waiting_bytes
+    }
+
+    /// Forgets what the allocator knows, as a router that starts again does.
+    pub fn restart(&mut self, config: &Config) {
+        self.allocator = Allocator::new(config, self.rate);
+    }
+
+    fn drain(&mut self, now: Time) {
+        while let Some(&(start, bytes)) = self.waiting.front() {
+            if start > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.waiting_bytes -= bytes;
+            self.sent += bytes;
+            self.sent_total += bytes;
+        }
+    }
+}
+
+impl Ledger {
+    fn note(
+        &mut self,
+        key: (usize, usize, bool),
+        flags: Flags,
+        desired: EncodedRate,
+        granted: EncodedRate,
+    ) {
+        let now =
+            (!flags.contains(Flags::FIN)).then_some((u64::from(desired.0), u64::from(granted.0)));
+        let before = match now {
+            Some(held) => self.held.insert(key, held),
+            None => self.held.remove(&key),
+        };
+        let sum = self.sums.entry(key.0).or_default();
+        if let Some((desired, granted)) = before {
+            *sum = (sum.0 - 1, sum.1 - desired, sum.2 - granted);
+        }
+        if let Some((desired, granted)) = now {
+            *sum = (sum.0 + 1, sum.1 + desired, sum.2 + granted);
+        }
+    }
+
+    /// The flow's host died: nobody holds anything any more.
+    pub fn forget(&mut self, flow: usize) {
+        let gone: Vec<_> = self
+            .held
+            .keys()
+            .filter(|key| key.1 == flow)
+            .copied()
+            .collect();
+        for key in gone {
+            self.note(key, Flags::FIN, EncodedRate::ZERO, EncodedRate::ZERO);
+        }
+    }
+
+    pub fn sum(&self, port: usize) -> (u64, u64, u64) {
+        self.sums.get(&port).copied().unwrap_or_default()
+    }
+}
+
+/// `n` hosts on one switch, with 1 host rate and latency; returns the world and each host's port at the switch.
+pub fn star(config: Config, seed: u64, n: usize, rate: Rate, latency: Span) -> (World, Vec<usize>) {
+    let mut world = World::new(config, seed);
+    for _ in 0..n {
+        world.host(rate, latency);
+    }
+    let down = (0..n).map(|_| world.port(rate, latency)).collect();
+    (world, down)
+}
