@@ -1,11 +1,18 @@
 //! What a run leaves behind, as types: records, series, and the statistics drawn from them.
 
 pub mod capture;
+pub mod digest;
 pub mod explain;
 pub mod record;
+pub mod schema;
+pub mod stats;
+pub mod summary;
 pub mod trace;
 
 pub use capture::CapturedPacket;
+pub use digest::{Digest, digest};
 pub use explain::{Explanation, explain};
 pub use record::{Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, Totals};
+pub use stats::{Estimate, Interval};
+pub use summary::{RunSummary, Summary};
 pub use trace::{FlowEvent, FlowEventKind};

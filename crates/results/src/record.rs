@@ -1,9 +1,11 @@
 //! One row per flow, per query, per port and per sample. Times are absolute; relative ones are derived.
 
 use duetime_core::{Span, Time};
+use serde::{Deserialize, Serialize};
 
 /// What a flow is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Class {
     /// A query on its way down a tree.
     Query,
@@ -13,6 +15,18 @@ pub enum Class {
     Flow,
     /// A flow without an end.
     Long,
+}
+
+impl Class {
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Query => "query",
+            Self::Response => "response",
+            Self::Flow => "flow",
+            Self::Long => "long",
+        }
+    }
 }
 
 /// One flow. "Clock of a flow": from hand-over by the application to in-order delivery of its last byte.
@@ -59,6 +73,16 @@ pub struct FlowRecord {
 }
 
 impl FlowRecord {
+    /// Whether it has an end: all but long flows.
+    pub fn is_finite(&self) -> bool {
+        self.class != Class::Long && self.size_bytes != u64::MAX
+    }
+
+    /// Deadline minus finish in picoseconds, negative when late; `None` without either.
+    pub fn slack_ps(&self) -> Option<i64> {
+        Some(self.deadline?.as_ps().wrapping_sub(self.finish?.as_ps()) as i64)
+    }
+
     /// Completion time.
     pub fn completion(&self) -> Option<Span> {
         self.finish.map(|finish| finish.since(self.start))
@@ -66,7 +90,8 @@ impl FlowRecord {
 
     /// Delivered by its deadline; `None` without one.
     pub fn met(&self) -> Option<bool> {
-        self.deadline.map(|deadline| self.finish.is_some_and(|finish| finish <= deadline))
+        self.deadline
+            .map(|deadline| self.finish.is_some_and(|finish| finish <= deadline))
     }
 }
 
@@ -93,6 +118,16 @@ pub struct QueryRecord {
     pub in_time: u32,
     /// Whether it counts: arrived within [warm-up, duration).
     pub counted: bool,
+}
+
+impl QueryRecord {
+    /// The share of the answers that arrived by their deadlines, in [0, 1]. A query without children is complete.
+    pub fn completeness(&self) -> f64 {
+        match self.children {
+            0 => 1.0,
+            children => f64::from(self.in_time) / f64::from(children),
+        }
+    }
 }
 
 /// One directed link over the run, with the port that feeds it.
@@ -172,3 +207,6 @@ pub struct Totals {
     /// Bytes still queued or on a wire at the end.
     pub in_flight_bytes: u64,
 }
+
+#[cfg(test)]
+pub(crate) mod sample;

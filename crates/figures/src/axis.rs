@@ -1,0 +1,329 @@
+//! From values to positions, and which values are written at an axis.
+
+use crate::{Axis, Scale};
+
+/// An axis with its ends known.
+pub(crate) struct Span {
+    from: f64,
+    to: f64,
+    log: bool,
+    /// Value and label.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// What is to fit on an axis: finite values, positive ones only if it is logarithmic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    low: f64,
+    high: f64,
+}
+
+impl Extent {
+    pub(crate) fn of(values: impl Iterator<Item = f64>, scale: &Scale) -> Option<Self> {
+        let fits = |value: &f64| value.is_finite() && (*scale != Scale::Log || *value > 0.0);
+        values
+            .filter(fits)
+            .fold(None, |extent, value| match extent {
+                None => Some(Self {
+                    low: value,
+                    high: value,
+                }),
+                Some(Self { low, high }) => Some(Self {
+                    low: low.min(value),
+                    high: high.max(value),
+                }),
+            })
+    }
+}
+
+impl Span {
+    /// An axis for `extent`. `snug` axes end with their data, others at a tick. `zero`: it must show zero.
+    pub(crate) fn new(axis: &Axis, extent: Option<Extent>, snug: bool, zero: bool) -> Self {
+        match &axis.scale {
+            Scale::Names(names) => Self {
+                from: -0.5,
+                to: names.len().max(1) as f64 - 0.5,
+                log: false,
+                ticks: names
+                    .iter()
+                    .enumerate()
+                    .map(|(i, name)| (i as f64, name.clone()))
+                    .collect(),
+            },
+            Scale::Linear => Self::linear(axis, extent, snug, zero),
+            Scale::Log => Self::log(axis, extent),
+        }
+    }
+
+    /// The position of a value, 0 at the beginning and 1 at the end; `None` if it has none.
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
+        let place = if self.log {
+            if value <= 0.0 {
+                return None;
+            }
+            libm::log(value / self.from) / libm::log(self.to / self.from)
+        } else {
+            (value - self.from) / (self.to - self.from)
+        };
+        place.is_finite().then_some(place)
+    }
+
+    /// Where bars stand: zero, or the end of the axis nearest to it.
+    pub(crate) fn ground(&self) -> f64 {
+        if self.log {
+            self.from
+        } else {
+            0.0_f64.clamp(self.from, self.to)
+        }
+    }
+
+    fn linear(axis: &Axis, extent: Option<Extent>, snug: bool, zero: bool) -> Self {
+        let Extent { mut low, mut high } = extent.unwrap_or(Extent {
+            low: 0.0,
+            high: 1.0,
+        });
+        // Zero belongs to a quantity that comes near it.
+        if zero || (!snug && low > 0.0 && low < high / 2.0) {
+            (low, high) = (low.min(0.0), high.max(0.0));
+        }
+        (low, high) = (
+            finite(axis.from).unwrap_or(low),
+            finite(axis.to).unwrap_or(high),
+        );
+        if high - low <= f64::EPSILON * low.abs().max(high.abs()) {
+            let by = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
+            (low, high) = (if low == 0.0 { 0.0 } else { low - by }, low + by);
+        }
+        let step = nice_step((high - low) / 5.0);
+        let size = step.size();
+        if !snug {
+            low = finite(axis.from)
+                .unwrap_or((low / size + 1e-9).floor() * size)
+                .min(low);
+            high = finite(axis.to)
+                .unwrap_or((high / size - 1e-9).ceil() * size)
+                .max(high);
+        }
+        let slack = (high - low) * 1e-9;
+        let first = ((low - slack) / step.size()).ceil() as i64;
+        let last = ((high + slack) / step.size()).floor() as i64;
+        let ticks = (first..=last).take(20).map(|i| (step.at(i), step.label(i)));
+        Self {
+            from: low,
+            to: high,
+            log: false,
+            ticks: ticks.collect(),
+        }
+    }
+
+    fn log(axis: &Axis, extent: Option<Extent>) -> Self {
+        let positive = |value: Option<f64>| finite(value).filter(|value| *value > 0.0);
+        let Extent { low, high } = extent.unwrap_or(Extent {
+            low: 1.0,
+            high: 10.0,
+        });
+        let (low, high) = (
+            positive(axis.from).unwrap_or(low),
+            positive(axis.to).unwrap_or(high),
+        );
+        let high = high.max(low);
+        let decade = |value: f64| libm::floor(libm::log10(value)) as i32;
+        // 1, 2 and 5 of every decade around the data.
+        let (first, last) = (decade(low).max(-300), decade(high).min(300));
+        let all: Vec<Step> = (first..=last + 1)
+            .flat_map(|exponent| [1, 2, 5].map(|digit| Step { digit, exponent }))
+            .collect();
+        let from = positive(axis.from).unwrap_or_else(|| {
+            all.iter()
+                .map(Step::size)
+                .take_while(|&size| size <= low * 1.000_001)
+                .last()
+                .unwrap_or(low)
+        });
+        let reaches = |size: &f64| *size >= high * 0.999_999 && *size > from * 1.5;
+        let to = positive(axis.to)
+            .filter(|&to| to > from)
+            .unwrap_or_else(|| {
+                all.iter()
+                    .map(Step::size)
+                    .find(reaches)
+                    .unwrap_or(high * 10.0)
+            });
+        let decades = libm::log10(to / from);
+        let every = (decades / 8.0).ceil().max(1.0) as i32;
+        let shown = |step: &&Step| match step.digit {
+            1 => decades <= 8.0 || step.exponent % every == 0,
+            _ => decades <= 2.1,
+        };
+        let inside = |step: &&Step| (from * 0.999_999..=to * 1.000_001).contains(&step.size());
+        let ticks = all
+            .iter()
+            .filter(inside)
+            .filter(shown)
+            .map(|step| (step.size(), step.label(1)));
+        Self {
+            from,
+            to,
+            log: true,
+            ticks: ticks.collect(),
+        }
+    }
+}
+
+fn finite(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite())
+}
+
+/// A digit times a power of ten, kept apart so that labels are exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    digit: i64,
+    exponent: i32,
+}
+
+/// The 1, 2 or 5 times a power of ten at or just above `rough`.
+fn nice_step(rough: f64) -> Step {
+    let exponent = libm::floor(libm::log10(rough.max(1e-300))) as i32;
+    let digits = [1, 2, 5].map(|digit| Step { digit, exponent });
+    digits
+        .into_iter()
+        .find(|step| step.size() >= rough * 0.999_999)
+        .unwrap_or(Step {
+            digit: 1,
+            exponent: exponent + 1,
+        })
+}
+
+impl Step {
+    fn size(&self) -> f64 {
+        self.at(1)
+    }
+
+    fn at(&self, i: i64) -> f64 {
+        let count = (i * self.digit) as f64;
+        match self.exponent {
+            0.. => count * libm::pow(10.0, f64::from(self.exponent)),
+            _ => count / libm::pow(10.0, f64::from(-self.exponent)),
+        }
+    }
+
+    fn label(&self, i: i64) -> String {
+        let count = i * self.digit;
+        if count == 0 {
+            return "0".to_owned();
+        }
+        match self.exponent {
+            ..-6 | 15.. => format!("{count}e{}", self.exponent),
+            -6..0 => {
+                let text = format!("{:.*}", self.exponent.unsigned_abs() as usize, self.at(i));
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
+            _ => thousands(count * 10_i64.pow(self.exponent as u32)),
+        }
+    }
+}
+
+/// 12000 as 12k, but 9000 as it is.
+fn thousands(value: i64) -> String {
+    for (unit, name) in [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")] {
+        if value.abs() >= 10_000.max(unit) && value % (unit / 10) == 0 {
+            let (whole, part) = (value / unit, (value % unit).abs() / (unit / 10));
+            return if part == 0 {
+                format!("{whole}{name}")
+            } else {
+                format!("{whole}.{part}{name}")
+            };
+        }
+    }
+    value.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn labels(axis: &Axis, low: f64, high: f64, snug: bool) -> Vec<String> {
+        let extent = Extent::of([low, high].into_iter(), &axis.scale);
+        Span::new(axis, extent, snug, false)
+            .ticks
+            .into_iter()
+            .map(|tick| tick.1)
+            .collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round() {
+        let axis = Axis::default();
+        assert_eq!(
+            labels(&axis, 0.0, 1.0, false),
+            ["0", "0.2", "0.4", "0.6", "0.8", "1"]
+        );
+        assert_eq!(
+            labels(&axis, 3.0, 97.0, false),
+            ["0", "20", "40", "60", "80", "100"]
+        );
+        assert_eq!(labels(&axis, 5.0, 40.0, true), ["10", "20", "30", "40"]);
+        assert_eq!(labels(&axis, 97.1, 99.9, false), ["97", "98", "99", "100"]);
+        assert_eq!(
+            labels(&axis, 0.0, 45_000.0, false),
+            ["0", "10k", "20k", "30k", "40k", "50k"]
+        );
+        assert_eq!(
+            labels(&axis, -0.02, 0.013, false),
+            ["-0.02", "-0.01", "0", "0.01", "0.02"]
+        );
+        assert_eq!(
+            labels(&axis, 0.0, 0.0, false).first().map(String::as_str),
+            Some("0")
+        );
+    }
+
+    #[test]
+    fn log_ticks_are_decades_or_1_2_5() {
+        let axis = Axis::log("", "");
+        assert_eq!(
+            labels(&axis, 0.5, 20_000.0, false),
+            ["1", "10", "100", "1000", "10k"]
+        );
+        assert_eq!(
+            labels(&axis, 3.0, 45.0, false),
+            ["2", "5", "10", "20", "50"]
+        );
+        assert_eq!(labels(&axis, 10.0, 10.0, false), ["10", "20"]);
+    }
+
+    #[test]
+    fn names_have_their_places() {
+        let axis = Axis::names("", ["a", "b"]);
+        let span = Span::new(&axis, None, true, false);
+        assert_eq!(span.place(0.0), Some(0.25));
+        assert_eq!(span.place(1.0), Some(0.75));
+    }
+
+    proptest! {
+        #[test]
+        fn every_axis_has_ticks_within_its_ends(
+            a in -1e12f64..1e12,
+            size in 1e-9f64..1e12,
+            log in any::<bool>(),
+            snug in any::<bool>(),
+            zero in any::<bool>(),
+        ) {
+            let axis = if log { Axis::log("", "") } else { Axis::default() };
+            let low = if log { a.abs() + 1e-9 } else { a };
+            let high = low + size;
+            let span = Span::new(&axis, Extent::of([low, high].into_iter(), &axis.scale), snug, zero);
+            prop_assert!((1..=24).contains(&span.ticks.len()), "{:?}", span.ticks);
+            for (value, _) in &span.ticks {
+                let place = span.place(*value).unwrap();
+                prop_assert!((-1e-6..=1.000_001).contains(&place), "{value} at {place}");
+            }
+            prop_assert!(span.ticks.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            for value in [low, high] {
+                let place = span.place(value).unwrap();
+                prop_assert!((-1e-4..=1.0001).contains(&place), "{value} at {place}");
+            }
+        }
+    }
+}

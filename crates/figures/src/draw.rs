@@ -1,0 +1,97 @@
+//! A whole figure: title, legend, panels.
+
+use crate::Figure;
+use crate::frame::Frame;
+use crate::layout::{TEXT, TITLE, WIDTH, wrapped};
+use crate::legend::Legend;
+use crate::palette::looks;
+use crate::svg::{Svg, number};
+
+pub(crate) fn figure(figure: &Figure) -> String {
+    let id = identity(figure);
+    let names = names(figure);
+    let looks = looks(&names);
+    let title = wrapped(&figure.title, TITLE, WIDTH);
+    let legend = Legend::new(figure, &names, &looks);
+    let head = title.len() as f64 * 19.0 + 4.0;
+    let frames: Vec<Frame> = {
+        let mut top = head + legend.height();
+        let place = |panel| {
+            let frame = Frame::new(panel, top);
+            top = frame.end;
+            frame
+        };
+        figure.panels.iter().map(place).collect()
+    };
+    let height = frames
+        .last()
+        .map_or(head + legend.height(), |frame| frame.end);
+
+    let mut svg = Svg::new();
+    let (title_id, description_id) = (format!("{id}t"), format!("{id}d"));
+    svg.open(
+        "svg",
+        &[
+            ("xmlns", "http://www.w3.org/2000/svg"),
+            (
+                "viewBox",
+                &format!("0 0 {} {}", number(WIDTH), number(height)),
+            ),
+            ("role", "img"),
+            ("aria-labelledby", &format!("{title_id} {description_id}")),
+            (
+                "font-family",
+                "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif",
+            ),
+            ("font-size", &number(TEXT)),
+            ("fill", "currentColor"),
+            ("style", "width:100%;max-width:640px;height:auto"),
+        ],
+    );
+    svg.leaf("title", &[("id", &title_id)], &figure.title);
+    svg.leaf("desc", &[("id", &description_id)], &figure.description);
+    for (i, line) in title.iter().enumerate() {
+        let y = number(15.0 + 19.0 * i as f64);
+        svg.leaf(
+            "text",
+            &[
+                ("x", "0"),
+                ("y", &y),
+                ("font-size", &number(TITLE)),
+                ("font-weight", "600"),
+            ],
+            line,
+        );
+    }
+    legend.draw(&mut svg, head);
+    for (i, (panel, frame)) in figure.panels.iter().zip(&frames).enumerate() {
+        let look = |name: &str| {
+            names
+                .iter()
+                .position(|known| *known == name)
+                .map_or(looks[0], |i| looks[i])
+        };
+        frame.draw(&mut svg, panel, &look, &format!("{id}p{i}"));
+    }
+    svg.finish()
+}
+
+/// A word that differs between figures, so that several may stand in one page.
+fn identity(figure: &Figure) -> String {
+    let text = format!("{figure:?}");
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("f{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff))
+}
+
+/// All series' names, each once, in order of appearance.
+fn names(figure: &Figure) -> Vec<&str> {
+    let mut names = Vec::new();
+    for series in figure.panels.iter().flat_map(|panel| &panel.series) {
+        if !names.contains(&series.name.as_str()) {
+            names.push(&series.name);
+        }
+    }
+    names
+}

@@ -1,0 +1,328 @@
+//! One panel: where it is, its axes, and the text around it.
+
+use crate::axis::{Extent, Span};
+use crate::layout::{PLOT_HEIGHT, RIGHT, TEXT, WIDTH, width, wrapped};
+use crate::palette::Look;
+use crate::svg::{Svg, number};
+use crate::{Axis, Panel, Scale, Series, Style};
+use std::fmt::Write;
+
+/// Slanted labels are cut to this width.
+const LONGEST_SLANTED: f64 = 110.0;
+
+/// Where one panel is, with its axes.
+pub(crate) struct Frame {
+    pub(crate) x: Span,
+    pub(crate) y: Span,
+    pub(crate) top: f64,
+    pub(crate) left: f64,
+    /// The labels of the x axis, each in lines.
+    labels: Vec<Vec<String>>,
+    slanted: bool,
+    /// Where the next panel may begin.
+    pub(crate) end: f64,
+    heading: Vec<String>,
+    caption: Vec<String>,
+    start: f64,
+}
+
+impl Frame {
+    pub(crate) fn new(panel: &Panel, start: f64) -> Self {
+        let bars = panel
+            .series
+            .iter()
+            .any(|series| series.style == Style::Bars);
+        let points = || panel.series.iter().flat_map(|series| &series.points);
+        let at = |vertical: bool| {
+            panel
+                .guides
+                .iter()
+                .filter(move |guide| guide.vertical == vertical)
+                .map(|guide| guide.at)
+        };
+        let across = points().map(|point| point.x).chain(at(true));
+        let up = points()
+            .flat_map(|point| [point.y, point.low, point.high])
+            .chain(at(false));
+        let x = Span::new(&panel.x, Extent::of(across, &panel.x.scale), true, false);
+        let y = Span::new(&panel.y, Extent::of(up, &panel.y.scale), false, bars);
+        let label_width = |span: &Span| {
+            span.ticks
+                .iter()
+                .map(|(_, label)| width(label, TEXT))
+                .fold(0.0, f64::max)
+        };
+        let mut left = (label_width(&y) + 10.0).clamp(24.0, WIDTH / 3.0);
+        let heading = wrapped(&panel.title, TEXT, WIDTH);
+        let caption = wrapped(&caption(&panel.y), TEXT, WIDTH);
+        let top = start + (heading.len() + caption.len()) as f64 * 16.0 + 12.0;
+        let slot = (WIDTH - left - RIGHT) / x.ticks.len().max(1) as f64;
+        let (labels, slanted) = labels(&x, matches!(panel.x.scale, Scale::Names(_)), slot);
+        if slanted {
+            // The first label leans out to the left.
+            let first = labels
+                .first()
+                .into_iter()
+                .flatten()
+                .map(|line| width(line, TEXT));
+            left = left.max(first.fold(0.0, f64::max) * 0.87 - slot / 2.0);
+        }
+        let under = if slanted {
+            let longest = labels
+                .iter()
+                .flatten()
+                .map(|line| width(line, TEXT))
+                .fold(0.0, f64::max);
+            longest * 0.5 + 16.0
+        } else {
+            18.0 * labels.iter().map(Vec::len).max().unwrap_or(1).max(1) as f64
+        };
+        let x_caption = if caption_is_empty(&panel.x) {
+            0.0
+        } else {
+            18.0
+        };
+        Self {
+            x,
+            y,
+            top,
+            left,
+            labels,
+            slanted,
+            end: top + PLOT_HEIGHT + under + x_caption + 12.0,
+            heading,
+            caption,
+            start,
+        }
+    }
+
+    pub(crate) fn right() -> f64 {
+        WIDTH - RIGHT
+    }
+
+    pub(crate) fn bottom(&self) -> f64 {
+        self.top + PLOT_HEIGHT
+    }
+
+    pub(crate) fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        Some((self.across(x)?, self.up(y)?))
+    }
+
+    pub(crate) fn across(&self, x: f64) -> Option<f64> {
+        // Far outside is as good as just outside, and keeps numbers short.
+        Some(self.left + (Self::right() - self.left) * self.x.place(x)?.clamp(-9.0, 10.0))
+    }
+
+    pub(crate) fn up(&self, y: f64) -> Option<f64> {
+        Some(self.bottom() - PLOT_HEIGHT * self.y.place(y)?.clamp(-9.0, 10.0))
+    }
+
+    pub(crate) fn draw(&self, svg: &mut Svg, panel: &Panel, look: &dyn Fn(&str) -> Look, id: &str) {
+        svg.open("g", &[]);
+        self.text_above(svg);
+        self.axes(svg, panel);
+        svg.open("clipPath", &[("id", id)]);
+        svg.empty(
+            "rect",
+            &[
+                ("x", &number(self.left - 4.0)),
+                ("y", &number(self.top - 4.0)),
+                ("width", &number(Self::right() - self.left + 8.0)),
+                ("height", &number(PLOT_HEIGHT + 8.0)),
+            ],
+        );
+        svg.close();
+        svg.open("g", &[("clip-path", &format!("url(#{id})"))]);
+        let bars: Vec<&Series> = panel
+            .series
+            .iter()
+            .filter(|series| series.style == Style::Bars)
+            .collect();
+        for (i, series) in bars.iter().enumerate() {
+            self.bars(svg, series, look(&series.name), (i, bars.len()), panel);
+        }
+        for series in panel
+            .series
+            .iter()
+            .filter(|series| series.style != Style::Bars)
+        {
+            self.series(svg, series, look(&series.name), panel);
+        }
+        svg.close();
+        for guide in &panel.guides {
+            self.guide(svg, guide);
+        }
+        svg.close();
+    }
+
+    fn text_above(&self, svg: &mut Svg) {
+        let mut y = self.start + 13.0;
+        for line in &self.heading {
+            svg.leaf(
+                "text",
+                &[("x", "0"), ("y", &number(y)), ("font-weight", "600")],
+                line,
+            );
+            y += 16.0;
+        }
+        for line in &self.caption {
+            svg.leaf(
+                "text",
+                &[("x", "0"), ("y", &number(y)), ("opacity", "0.8")],
+                line,
+            );
+            y += 16.0;
+        }
+    }
+
+    fn axes(&self, svg: &mut Svg, panel: &Panel) {
+        let mut grid = String::new();
+        for (value, label) in &self.y.ticks {
+            let Some(y) = self.up(*value) else { continue };
+            let _ = write!(
+                grid,
+                "M{} {}H{}",
+                number(self.left),
+                number(y),
+                number(Self::right())
+            );
+            let x = number(self.left - 6.0);
+            svg.leaf(
+                "text",
+                &[("x", &x), ("y", &number(y + 4.0)), ("text-anchor", "end")],
+                label,
+            );
+        }
+        stroke(svg, &grid, "0.15");
+        let mut base = format!(
+            "M{} {}H{}",
+            number(self.left),
+            number(self.bottom()),
+            number(Self::right())
+        );
+        let named = matches!(panel.x.scale, Scale::Names(_));
+        let mut free = f64::NEG_INFINITY;
+        for ((value, _), lines) in self.x.ticks.iter().zip(&self.labels) {
+            let Some(x) = self.across(*value) else {
+                continue;
+            };
+            if !named {
+                let _ = write!(base, "M{} {}v4", number(x), number(self.bottom()));
+            }
+            let half = lines
+                .iter()
+                .map(|line| width(line, TEXT))
+                .fold(0.0, f64::max)
+                / 2.0;
+            if self.slanted {
+                self.slanted_label(svg, x, lines);
+            } else if x - half >= free {
+                // A label near an end is moved inwards rather than cut.
+                let x = x.clamp(half.min(WIDTH / 2.0), (WIDTH - half).max(WIDTH / 2.0));
+                for (i, line) in lines.iter().enumerate() {
+                    let y = number(self.bottom() + 17.0 + 15.0 * i as f64);
+                    svg.leaf(
+                        "text",
+                        &[("x", &number(x)), ("y", &y), ("text-anchor", "middle")],
+                        line,
+                    );
+                }
+                free = x + half + 6.0;
+            }
+        }
+        stroke(svg, &base, "0.7");
+        if !caption_is_empty(&panel.x) {
+            let x = number(f64::midpoint(self.left, Self::right()));
+            let y = number(self.end - 16.0);
+            svg.leaf(
+                "text",
+                &[
+                    ("x", &x),
+                    ("y", &y),
+                    ("text-anchor", "middle"),
+                    ("opacity", "0.8"),
+                ],
+                &caption(&panel.x),
+            );
+        }
+    }
+
+    fn slanted_label(&self, svg: &mut Svg, x: f64, lines: &[String]) {
+        let (x, y) = (number(x + 4.0), number(self.bottom() + 12.0));
+        let turn = format!("rotate(-30 {x} {y})");
+        for line in lines {
+            svg.leaf(
+                "text",
+                &[
+                    ("x", &x),
+                    ("y", &y),
+                    ("text-anchor", "end"),
+                    ("transform", &turn),
+                ],
+                line,
+            );
+        }
+    }
+}
+
+/// The labels of an x axis, and whether they must be slanted: names are wrapped to their slots, and if even a word is
+/// wider than that, they are slanted, and the longest cut.
+fn labels(x: &Span, named: bool, slot: f64) -> (Vec<Vec<String>>, bool) {
+    let plain = || {
+        x.ticks
+            .iter()
+            .map(|(_, label)| vec![label.clone()])
+            .collect::<Vec<_>>()
+    };
+    if !named {
+        return (plain(), false);
+    }
+    let wrap = |(_, label): &(f64, String)| wrapped(label, TEXT, slot - 6.0);
+    let lines: Vec<Vec<String>> = x.ticks.iter().map(wrap).collect();
+    let fits = lines
+        .iter()
+        .flatten()
+        .all(|line| width(line, TEXT) <= slot - 2.0);
+    if fits && lines.iter().all(|lines| lines.len() <= 3) {
+        return (lines, false);
+    }
+    let cut = |lines: &mut Vec<String>| {
+        for line in lines {
+            if width(line, TEXT) > LONGEST_SLANTED {
+                while !line.is_empty() && width(line, TEXT) > LONGEST_SLANTED - TEXT {
+                    line.pop();
+                }
+                line.push('…');
+            }
+        }
+    };
+    let mut slanted = plain();
+    slanted.iter_mut().for_each(cut);
+    (slanted, true)
+}
+
+fn caption(axis: &Axis) -> String {
+    if axis.unit.is_empty() {
+        axis.label.clone()
+    } else {
+        format!("{} ({})", axis.label, axis.unit)
+    }
+}
+
+fn caption_is_empty(axis: &Axis) -> bool {
+    axis.label.is_empty() && axis.unit.is_empty()
+}
+
+fn stroke(svg: &mut Svg, path: &str, opacity: &str) {
+    if !path.is_empty() {
+        svg.empty(
+            "path",
+            &[
+                ("d", path),
+                ("stroke", "currentColor"),
+                ("stroke-opacity", opacity),
+                ("fill", "none"),
+            ],
+        );
+    }
+}

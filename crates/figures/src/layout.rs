@@ -1,0 +1,87 @@
+//! Where things go. Widths of text are estimated, on the wide side, for no font is at hand.
+
+/// Width of every figure in its own units; small, so that text stays readable on a phone.
+pub(crate) const WIDTH: f64 = 440.0;
+/// Height of the area between a panel's axes.
+pub(crate) const PLOT_HEIGHT: f64 = 190.0;
+/// Right margin.
+pub(crate) const RIGHT: f64 = 14.0;
+/// Size of all text but titles.
+pub(crate) const TEXT: f64 = 12.0;
+/// Size of titles.
+pub(crate) const TITLE: f64 = 14.0;
+
+/// The estimated width of `text`.
+pub(crate) fn width(text: &str, size: f64) -> f64 {
+    let em: f64 = text
+        .chars()
+        .map(|letter| match letter {
+            'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '\'' | '|' | '(' | ')'
+            | ' ' => 0.36,
+            'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.9,
+            'A'..='Z' => 0.7,
+            '\u{2e80}'.. => 1.0,
+            _ => 0.59,
+        })
+        .sum();
+    em * size
+}
+
+/// `text` in lines of at most `most`, broken at spaces.
+pub(crate) fn wrapped(text: &str, size: f64, most: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if width(line, size) + width(" ", size) + width(word, size) <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Places for items of the given widths in rows of [`WIDTH`]: (x, row).
+pub(crate) fn rows(widths: &[f64], gap: f64) -> Vec<(f64, usize)> {
+    let (mut x, mut row) = (0.0, 0);
+    let place = |&width: &f64| {
+        if x > 0.0 && x + width > WIDTH - RIGHT {
+            (x, row) = (0.0, row + 1);
+        }
+        let at = (x, row);
+        x += width + gap;
+        at
+    };
+    widths.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_titles_are_broken_between_words() {
+        let lines = wrapped(
+            "Missed deadlines by the number of senders in a burst of answers",
+            TITLE,
+            200.0,
+        );
+        assert!(lines.len() > 1);
+        assert!(lines.iter().all(|line| width(line, TITLE) <= 200.0));
+        assert_eq!(
+            lines.join(" "),
+            "Missed deadlines by the number of senders in a burst of answers"
+        );
+    }
+
+    #[test]
+    fn a_legend_takes_as_many_rows_as_it_needs() {
+        assert_eq!(rows(&[100.0, 100.0], 10.0), [(0.0, 0), (110.0, 0)]);
+        assert_eq!(
+            rows(&[300.0, 200.0, 20.0], 10.0),
+            [(0.0, 0), (0.0, 1), (210.0, 1)]
+        );
+        assert_eq!(rows(&[900.0], 10.0), [(0.0, 0)]);
+    }
+}

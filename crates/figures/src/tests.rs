@@ -1,0 +1,258 @@
+use super::*;
+use proptest::prelude::*;
+
+fn check(figure: &Figure) -> String {
+    let svg = figure.to_svg();
+    let document = roxmltree::Document::parse(&svg).expect("well-formed");
+    assert_eq!(document.root_element().tag_name().name(), "svg");
+    for node in document.descendants() {
+        for attribute in node.attributes() {
+            let bare = !["id", "aria-labelledby", "style"].contains(&attribute.name());
+            let wrong = ["NaN", "inf"]
+                .iter()
+                .any(|word| attribute.value().contains(word));
+            assert!(
+                !(bare && wrong),
+                "{} = {}",
+                attribute.name(),
+                attribute.value()
+            );
+        }
+    }
+    svg
+}
+
+fn estimate(x: f64, y: f64, by: f64) -> Point {
+    Point {
+        x,
+        y,
+        low: y - by,
+        high: y + by,
+    }
+}
+
+fn small() -> Figure {
+    let points = vec![
+        estimate(10.0, 0.5, 0.2),
+        estimate(20.0, 1.5, 0.5),
+        estimate(30.0, 8.0, 1.0),
+    ];
+    let mut panel = Panel::new(
+        Axis::linear("Senders", ""),
+        Axis::linear("Missed deadlines", "%"),
+        vec![Series::new("d3", Style::Line, points)],
+    );
+    panel.guides.push(Guide {
+        vertical: false,
+        at: 1.0,
+        label: "99 % met".into(),
+    });
+    Figure::single("Missed deadlines <by senders>", "D3 & nobody else.", panel)
+}
+
+#[test]
+fn a_small_figure_is_drawn_as_it_was() {
+    let svg = check(&small());
+    if std::env::var_os("BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/snapshots/small.svg");
+        std::fs::write(path, &svg).expect("the snapshot can be written");
+        return;
+    }
+    assert_eq!(
+        svg,
+        include_str!("snapshots/small.svg"),
+        "if this is wanted, run the test once with BLESS=1"
+    );
+}
+
+#[test]
+fn what_readers_of_screens_need_is_there() {
+    let svg = check(&small());
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let text = |name: &str| {
+        document
+            .descendants()
+            .find(|node| node.has_tag_name(name))
+            .and_then(|node| node.text())
+    };
+    let root = document.root_element();
+    assert_eq!(root.attribute("role"), Some("img"));
+    assert_eq!(
+        root.first_element_child().unwrap().text(),
+        Some("Missed deadlines <by senders>")
+    );
+    assert!(svg.contains("D3 &amp; nobody else."));
+    assert!(text("desc").is_some());
+    let ids: Vec<&str> = root
+        .attribute("aria-labelledby")
+        .unwrap()
+        .split(' ')
+        .collect();
+    for id in ids {
+        assert!(
+            document
+                .descendants()
+                .any(|node| node.attribute("id") == Some(id))
+        );
+    }
+}
+
+#[test]
+fn figures_of_one_page_do_not_share_ids() {
+    let mut other = small();
+    other.panels[0].series[0].points[0].y += 0.1;
+    let id = |figure: &Figure| {
+        let svg = figure.to_svg();
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        document
+            .root_element()
+            .attribute("aria-labelledby")
+            .unwrap()
+            .to_owned()
+    };
+    assert_ne!(id(&small()), id(&other));
+}
+
+#[test]
+fn bars_stand_on_zero() {
+    let bars = |name: &str, y: f64| {
+        Series::new(
+            name,
+            Style::Bars,
+            vec![estimate(0.0, y, 1.0), estimate(1.0, y / 2.0, 1.0)],
+        )
+    };
+    let panel = Panel::new(
+        Axis::names("", ["incast", "search"]),
+        Axis::linear("Goodput", "MB/s"),
+        vec![bars("tcp", 90.0), bars("dctcp", 100.0)],
+    );
+    let svg = check(&Figure::single("Goodput", "", panel));
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let number =
+        |node: &roxmltree::Node, name: &str| node.attribute(name).unwrap().parse::<f64>().unwrap();
+    let tipped = document
+        .descendants()
+        .filter(|node| node.has_tag_name("rect") && node.has_children());
+    let bottoms: Vec<f64> = tipped
+        .map(|node| number(&node, "y") + number(&node, "height"))
+        .collect();
+    assert_eq!(bottoms.len(), 4);
+    assert!(
+        bottoms
+            .iter()
+            .all(|bottom| (bottom - bottoms[0]).abs() < 0.15),
+        "{bottoms:?}"
+    );
+    assert!(svg.contains("<title>dctcp, search: 50 MB/s (49 to 51)</title>"));
+}
+
+#[test]
+fn a_cdf_ends_at_one() {
+    let series = Series::cdf("tcp", &[3.0, f64::NAN, 1.0, 2.0, 2.0]);
+    let last = series.points.last().unwrap();
+    assert_eq!((last.x, last.y), (3.0, 1.0));
+    assert_eq!(series.points[0], Point::new(1.0, 0.0));
+    assert_eq!(series.points.len(), 5);
+    check(&Figure::single(
+        "CDF",
+        "",
+        Panel::new(Axis::log("Time", "ms"), Axis::default(), vec![series]),
+    ));
+}
+
+#[test]
+fn a_long_series_keeps_its_extremes() {
+    let mut points: Vec<Point> = (0..100_000)
+        .map(|i| Point::new(f64::from(i), 10.0))
+        .collect();
+    points[54_321].y = 99.0;
+    let panel = Panel::new(
+        Axis::linear("Time", "us"),
+        Axis::default(),
+        vec![Series::new("", Style::Step, points)],
+    );
+    let svg = check(&Figure::single("Queue", "", panel));
+    assert!(svg.len() < 40_000, "{}", svg.len());
+    let plain = |y: f64| svg.matches(&format!("V{}", svg::number(y))).count();
+    let heights: Vec<f64> = (0..4_000)
+        .map(|y| f64::from(y) / 10.0)
+        .filter(|&y| plain(y) == 1)
+        .collect();
+    assert!(!heights.is_empty(), "the one high point is drawn");
+}
+
+#[test]
+fn nothing_to_draw_is_still_a_figure() {
+    check(&Figure::default());
+    check(&Figure::single("Empty", "", Panel::default()));
+    let unseen = Series::new(
+        "d3",
+        Style::Line,
+        vec![Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY)],
+    );
+    check(&Figure::single(
+        "Unseen",
+        "",
+        Panel::new(Axis::default(), Axis::log("", ""), vec![unseen]),
+    ));
+}
+
+fn any_value() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        5 => -1e3f64..1e3,
+        1 => proptest::num::f64::ANY,
+        1 => Just(0.0),
+    ]
+}
+
+fn any_series() -> impl Strategy<Value = Series> {
+    let points = (any_value(), any_value(), any_value(), any_value())
+        .prop_map(|(x, y, low, high)| Point { x, y, low, high });
+    let style = prop_oneof![
+        Just(Style::Line),
+        Just(Style::Step),
+        Just(Style::Bars),
+        Just(Style::Points)
+    ];
+    (
+        any::<String>(),
+        style,
+        proptest::collection::vec(points, 0..12),
+    )
+        .prop_map(|(name, style, points)| Series::new(&name, style, points))
+}
+
+fn any_axis() -> impl Strategy<Value = Axis> {
+    let scale = prop_oneof![
+        Just(Scale::Linear),
+        Just(Scale::Log),
+        proptest::collection::vec(any::<String>(), 0..4).prop_map(Scale::Names),
+    ];
+    let end = || proptest::option::weighted(0.2, any_value());
+    (any::<String>(), any::<String>(), scale, end(), end()).prop_map(
+        |(label, unit, scale, from, to)| Axis {
+            label,
+            unit,
+            scale,
+            from,
+            to,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn whatever_goes_in_a_well_formed_figure_comes_out(
+        title in any::<String>(),
+        x in any_axis(),
+        y in any_axis(),
+        series in proptest::collection::vec(any_series(), 0..4),
+        at in any_value(),
+        vertical in any::<bool>(),
+    ) {
+        let mut panel = Panel::new(x, y, series);
+        panel.guides.push(Guide { vertical, at, label: title.clone() });
+        check(&Figure::single(&title, &title, panel));
+    }
+}

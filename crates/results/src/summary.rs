@@ -1,0 +1,418 @@
+//! What one run, and many runs of one transport, amount to.
+//!
+//! - Only counted flows and queries enter: those that start within [warm-up, duration).
+//! - *Application throughput*: deadline flows met / all counted deadline flows, pooled over runs. *Missed* is the rest:
+//!   late, quenched, reset and unfinished flows alike.
+//! - *Completion* percentiles are over all counted flows that have an end; unfinished ones are later than all others,
+//!   so a percentile that falls among them is absent. Its mean is over the finished ones.
+//! - *Slack* is deadline minus finish. Its p99 is what 99 % of the deadline flows had at least; negative is late,
+//!   absent is unfinished.
+//! - *Goodput* is bytes delivered in order per second while the flow is active, per flow; never flows / run time. Its
+//!   p99 is what 99 % of the flows had at least. Quenched flows are left out: when they ended is not theirs to say.
+//! - Percentiles and means of several runs are the means of the runs' own; shares are pooled. Intervals are those of
+//!   [`crate::stats`].
+
+mod run;
+
+pub use run::{GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue};
+
+use crate::{Class, Estimate};
+use serde::{Deserialize, Serialize};
+
+/// A mean and percentiles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles<T> {
+    /// Arithmetic mean.
+    pub mean: T,
+    /// Median.
+    pub p50: T,
+    /// 90 %.
+    pub p90: T,
+    /// 95 %.
+    pub p95: T,
+    /// 99 %.
+    pub p99: T,
+    /// 99.9 %.
+    pub p999: T,
+}
+
+/// One transport over all its runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Name of the transport.
+    pub transport: String,
+    /// Number of runs.
+    pub runs: u64,
+    /// All deadline flows of all workloads together; `None` without any.
+    pub deadlines: Option<DeadlineEstimate>,
+    /// By workload and class.
+    pub groups: Vec<GroupEstimate>,
+    /// By workload.
+    pub queries: Vec<QueryEstimate>,
+    /// The network.
+    pub network: NetworkEstimate,
+}
+
+/// How many deadlines were met.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DeadlineEstimate {
+    /// Counted flows with a deadline, over all runs.
+    pub flows: u64,
+    /// Of them, those that met it.
+    pub met: u64,
+    /// Share that met it, in [0, 1].
+    pub application_throughput: Estimate,
+    /// Share that missed it, in [0, 1].
+    pub missed: Estimate,
+}
+
+/// One workload's flows of one class, over all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupEstimate {
+    /// Index of the workload in the scenario.
+    pub workload: u16,
+    /// Class of the flows.
+    pub class: Class,
+    /// Counted flows, over all runs.
+    pub flows: u64,
+    /// Of them, those that finished.
+    pub finished: u64,
+    /// Of them, those that were quenched.
+    pub quenched: u64,
+    /// Those with a deadline; `None` without any.
+    pub deadlines: Option<DeadlineEstimate>,
+    /// Completion time in seconds.
+    pub completion_s: Percentiles<Option<Estimate>>,
+    /// Slack in seconds.
+    pub slack_s: Percentiles<Option<Estimate>>,
+    /// Goodput in bytes per second, per flow.
+    pub goodput_bytes_per_s: Percentiles<Option<Estimate>>,
+    /// Jain's index of the goodputs of long flows.
+    pub fairness: Option<Estimate>,
+    /// Retransmission timeouts per flow.
+    pub timeouts_per_flow: Option<Estimate>,
+    /// Segments sent again per flow.
+    pub retransmits_per_flow: Option<Estimate>,
+    /// Marked data segments per flow.
+    pub marks_per_flow: Option<Estimate>,
+    /// D3: share of rate requests that were denied.
+    pub denied_requests: Option<Estimate>,
+    /// D3: share of denials that were priority inversions.
+    pub inverted_denials: Option<Estimate>,
+}
+
+/// One workload's queries, over all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueryEstimate {
+    /// Index of the workload in the scenario.
+    pub workload: u16,
+    /// Counted queries, over all runs.
+    pub queries: u64,
+    /// Mean share of a query's answers that were in time.
+    pub in_time: Option<Estimate>,
+    /// Share of queries without a single answer in time.
+    pub no_answer: Option<Estimate>,
+    /// Share of queries with less than 95 % of the answers in time.
+    pub below_95: Option<Estimate>,
+    /// Seconds from arrival until enough answers were in.
+    pub completion_s: Percentiles<Option<Estimate>>,
+}
+
+/// The network, over all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkEstimate {
+    /// Packets dropped for want of buffer, per run.
+    pub drops: Option<Estimate>,
+    /// Packets lost by seeded loss, per run.
+    pub losses: Option<Estimate>,
+    /// Packets marked, per run.
+    pub marks: Option<Estimate>,
+    /// Largest queue of any port, per run, in bytes.
+    pub queue_max_bytes: Option<Estimate>,
+    /// Mean queue of the port where it was largest, per run, in bytes.
+    pub queue_mean_bytes: Option<Estimate>,
+    /// Utilisation of the busiest link, in [0, 1].
+    pub utilisation: Option<Estimate>,
+}
+
+/// What one transport does differently from another that shared its seeds: ours minus the baseline's.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Name of the transport.
+    pub transport: String,
+    /// Name of the other.
+    pub baseline: String,
+    /// Share of all deadlines missed.
+    pub missed: Option<Estimate>,
+    /// By workload and class.
+    pub groups: Vec<GroupComparison>,
+}
+
+/// One row of a [`Comparison`].
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupComparison {
+    /// Index of the workload in the scenario.
+    pub workload: u16,
+    /// Class of the flows.
+    pub class: Class,
+    /// Share of deadlines missed.
+    pub missed: Option<Estimate>,
+    /// Completion time in seconds.
+    pub completion_s: Percentiles<Option<Estimate>>,
+    /// Goodput in bytes per second, per flow.
+    pub goodput_bytes_per_s: Percentiles<Option<Estimate>>,
+}
+
+type Key = (u16, Class);
+
+impl Summary {
+    /// Sums up the runs of one transport.
+    pub fn of(transport: &str, runs: &[RunSummary]) -> Self {
+        let mut workloads: Vec<u16> = runs
+            .iter()
+            .flat_map(|run| &run.queries)
+            .map(|query| query.workload)
+            .collect();
+        workloads.sort_unstable();
+        workloads.dedup();
+        Self {
+            transport: transport.to_owned(),
+            runs: runs.len() as u64,
+            deadlines: DeadlineEstimate::of(runs, |run| (run.met(), run.deadline_flows())),
+            groups: keys(runs)
+                .into_iter()
+                .map(|key| GroupEstimate::of(key, runs))
+                .collect(),
+            queries: workloads
+                .into_iter()
+                .map(|workload| QueryEstimate::of(workload, runs))
+                .collect(),
+            network: NetworkEstimate::of(runs),
+        }
+    }
+
+    /// The row of one workload and class.
+    pub fn group(&self, workload: u16, class: Class) -> Option<&GroupEstimate> {
+        self.groups
+            .iter()
+            .find(|group| group.workload == workload && group.class == class)
+    }
+}
+
+impl Comparison {
+    /// Compares the runs of two transports, paired by run number; runs that only one of them has are left out.
+    pub fn of(ours: (&str, &[RunSummary]), baseline: (&str, &[RunSummary])) -> Self {
+        let pairs: Vec<(&RunSummary, &RunSummary)> = ours
+            .1
+            .iter()
+            .filter_map(|run| Some((run, baseline.1.iter().find(|other| other.run == run.run)?)))
+            .collect();
+        let left: Vec<RunSummary> = pairs.iter().map(|pair| pair.0.clone()).collect();
+        let right: Vec<RunSummary> = pairs.iter().map(|pair| pair.1.clone()).collect();
+        let difference = |statistic: &dyn Fn(&[&RunSummary]) -> Option<f64>| {
+            Estimate::of_difference(&left, &right, statistic)
+        };
+        let groups = keys(&left).into_iter().map(|key| {
+            let percentiles = |pick: fn(&GroupSummary) -> Percentiles<Option<f64>>| {
+                Percentiles::from_fn(|of| {
+                    let value = |run: &RunSummary| of(&pick(run.group(key)?));
+                    // As in a summary, an absent percentile on either side leaves no difference.
+                    let complete = left
+                        .iter()
+                        .chain(&right)
+                        .all(|run| run.group(key).is_none() || value(run).is_some());
+                    complete.then(|| difference(&|drawn| mean_of(drawn, value)))?
+                })
+            };
+            GroupComparison {
+                workload: key.0,
+                class: key.1,
+                missed: difference(&|drawn| missed_of(drawn, key)),
+                completion_s: percentiles(|group| group.completion_s),
+                goodput_bytes_per_s: percentiles(|group| group.goodput_bytes_per_s),
+            }
+        });
+        Self {
+            transport: ours.0.to_owned(),
+            baseline: baseline.0.to_owned(),
+            missed: difference(&|drawn| {
+                ratio(drawn, |run| {
+                    (run.deadline_flows() - run.met(), run.deadline_flows())
+                })
+            }),
+            groups: groups.collect(),
+        }
+    }
+}
+
+impl DeadlineEstimate {
+    fn of(runs: &[RunSummary], count: impl Fn(&RunSummary) -> (u64, u64)) -> Option<Self> {
+        let total = |pick: fn((u64, u64)) -> u64| runs.iter().map(|run| pick(count(run))).sum();
+        Some(Self {
+            flows: total(|(_, all)| all),
+            met: total(|(met, _)| met),
+            application_throughput: Estimate::of(runs, |drawn| ratio(drawn, &count))?,
+            missed: Estimate::of(runs, |drawn| {
+                ratio(drawn, |run| {
+                    let (met, all) = count(run);
+                    (all - met, all)
+                })
+            })?,
+        })
+    }
+}
+
+impl GroupEstimate {
+    fn of(key: Key, runs: &[RunSummary]) -> Self {
+        let total = |pick: fn(&GroupSummary) -> u64| {
+            runs.iter()
+                .filter_map(|run| run.group(key))
+                .map(pick)
+                .sum::<u64>()
+        };
+        let share = |part: fn(&GroupSummary) -> u64, whole: fn(&GroupSummary) -> u64| {
+            Estimate::of(runs, |drawn| {
+                ratio(drawn, |run| {
+                    run.group(key)
+                        .map_or((0, 0), |group| (part(group), whole(group)))
+                })
+            })
+        };
+        let percentiles = |pick: fn(&GroupSummary) -> Percentiles<Option<f64>>| {
+            let present: Vec<&GroupSummary> =
+                runs.iter().filter_map(|run| run.group(key)).collect();
+            Percentiles::from_fn(|of| {
+                // A run whose percentile falls among unfinished flows leaves the mean without a value.
+                let complete = present.iter().all(|group| of(&pick(group)).is_some());
+                complete.then(|| {
+                    Estimate::of(runs, |drawn| {
+                        mean_of(drawn, |run| of(&pick(run.group(key)?)))
+                    })
+                })?
+            })
+        };
+        Self {
+            workload: key.0,
+            class: key.1,
+            flows: total(|group| group.flows),
+            finished: total(|group| group.finished),
+            quenched: total(|group| group.quenched),
+            deadlines: DeadlineEstimate::of(runs, |run| {
+                run.group(key)
+                    .map_or((0, 0), |group| (group.met, group.deadline_flows))
+            }),
+            completion_s: percentiles(|group| group.completion_s),
+            slack_s: percentiles(|group| group.slack_s),
+            goodput_bytes_per_s: percentiles(|group| group.goodput_bytes_per_s),
+            fairness: Estimate::of(runs, |drawn| mean_of(drawn, |run| run.group(key)?.fairness)),
+            timeouts_per_flow: share(|group| group.timeouts, |group| group.flows),
+            retransmits_per_flow: share(|group| group.retransmits, |group| group.flows),
+            marks_per_flow: share(|group| group.marks, |group| group.flows),
+            denied_requests: share(|group| group.denials, |group| group.requests),
+            inverted_denials: share(|group| group.inversions, |group| group.denials),
+        }
+    }
+}
+
+impl QueryEstimate {
+    fn of(workload: u16, runs: &[RunSummary]) -> Self {
+        let row = |run: &RunSummary| {
+            run.queries
+                .iter()
+                .find(|query| query.workload == workload)
+                .copied()
+        };
+        let share = |part: fn(&QuerySummary) -> f64| {
+            Estimate::of(runs, |drawn| {
+                let rows = drawn.iter().filter_map(|run| row(run));
+                let (part, whole) = rows.fold((0.0, 0), |(sum, whole), query| {
+                    (sum + part(&query), whole + query.queries)
+                });
+                (whole > 0).then(|| part / whole as f64)
+            })
+        };
+        let present: Vec<QuerySummary> = runs.iter().filter_map(row).collect();
+        Self {
+            workload,
+            queries: present.iter().map(|query| query.queries).sum(),
+            in_time: share(|query| query.in_time),
+            no_answer: share(|query| query.no_answer as f64),
+            below_95: share(|query| query.below_95 as f64),
+            completion_s: Percentiles::from_fn(|of| {
+                let complete = present
+                    .iter()
+                    .all(|query| of(&query.completion_s).is_some());
+                complete.then(|| {
+                    Estimate::of(runs, |drawn| {
+                        mean_of(drawn, |run| of(&row(run)?.completion_s))
+                    })
+                })?
+            }),
+        }
+    }
+}
+
+impl NetworkEstimate {
+    fn of(runs: &[RunSummary]) -> Self {
+        let mean = |pick: fn(&NetworkSummary) -> f64| {
+            Estimate::of(runs, |drawn| mean_of(drawn, |run| Some(pick(&run.network))))
+        };
+        Self {
+            drops: mean(|network| network.drops as f64),
+            losses: mean(|network| network.losses as f64),
+            marks: mean(|network| network.marks as f64),
+            queue_max_bytes: mean(|network| network.queue_max_bytes as f64),
+            queue_mean_bytes: mean(|network| network.queue_mean_bytes),
+            utilisation: mean(|network| network.utilisation),
+        }
+    }
+}
+
+impl<T> Percentiles<T> {
+    /// Each field from a function that picks that field out of another set.
+    pub fn from_fn<U: Copy>(each: impl Fn(fn(&Percentiles<U>) -> U) -> T) -> Self {
+        Self {
+            mean: each(|of| of.mean),
+            p50: each(|of| of.p50),
+            p90: each(|of| of.p90),
+            p95: each(|of| of.p95),
+            p99: each(|of| of.p99),
+            p999: each(|of| of.p999),
+        }
+    }
+}
+
+/// All pairs of workload and class that some run has, in order.
+fn keys(runs: &[RunSummary]) -> Vec<Key> {
+    let groups = runs.iter().flat_map(|run| &run.groups);
+    let mut keys: Vec<Key> = groups.map(|group| (group.workload, group.class)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+fn missed_of(runs: &[&RunSummary], key: Key) -> Option<f64> {
+    ratio(runs, |run| {
+        run.group(key).map_or((0, 0), |group| {
+            (group.deadline_flows - group.met, group.deadline_flows)
+        })
+    })
+}
+
+/// Parts over wholes, both summed over the runs.
+fn ratio(runs: &[&RunSummary], count: impl Fn(&RunSummary) -> (u64, u64)) -> Option<f64> {
+    let (part, whole) = runs
+        .iter()
+        .map(|run| count(run))
+        .fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// The mean over the runs that have the value.
+fn mean_of(runs: &[&RunSummary], value: impl Fn(&RunSummary) -> Option<f64>) -> Option<f64> {
+    let values: Vec<f64> = runs.iter().filter_map(|run| value(run)).collect();
+    crate::stats::mean(&values)
+}
+
+#[cfg(test)]
+mod tests;

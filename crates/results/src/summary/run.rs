@@ -1,0 +1,314 @@
+//! What one run amounts to: small enough to keep for every run of a sweep.
+
+use super::{Key, Percentiles};
+use crate::stats::{jain, mean, nearest_rank};
+use crate::{Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, Totals};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One run of one transport.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Number of the run: the position of its seed.
+    pub run: u64,
+    /// By workload and class, in order; only those with counted flows.
+    pub groups: Vec<GroupSummary>,
+    /// By workload, in order; only those with counted queries.
+    pub queries: Vec<QuerySummary>,
+    /// The network.
+    pub network: NetworkSummary,
+    /// By sampled link.
+    pub sampled: Vec<SampledQueue>,
+}
+
+/// One workload's counted flows of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GroupSummary {
+    /// Index of the workload in the scenario.
+    pub workload: u16,
+    /// Class of the flows.
+    pub class: Class,
+    /// Flows.
+    pub flows: u64,
+    /// Of them, those that finished.
+    pub finished: u64,
+    /// Of them, those that were quenched.
+    pub quenched: u64,
+    /// Of them, those with a deadline.
+    pub deadline_flows: u64,
+    /// Of those, the ones that met it.
+    pub met: u64,
+    /// Bytes delivered in order.
+    pub delivered_bytes: u64,
+    /// Completion time in seconds.
+    pub completion_s: Percentiles<Option<f64>>,
+    /// Slack in seconds.
+    pub slack_s: Percentiles<Option<f64>>,
+    /// Goodput in bytes per second, per flow.
+    pub goodput_bytes_per_s: Percentiles<Option<f64>>,
+    /// Jain's index of the goodputs, of long flows only.
+    pub fairness: Option<f64>,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Segments sent again.
+    pub retransmits: u64,
+    /// Marked data segments.
+    pub marks: u64,
+    /// D3: rate requests sent.
+    pub requests: u64,
+    /// D3: of them, those denied.
+    pub denials: u64,
+    /// D3: of those, priority inversions.
+    pub inversions: u64,
+}
+
+/// One workload's counted queries.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuerySummary {
+    /// Index of the workload in the scenario.
+    pub workload: u16,
+    /// Queries.
+    pub queries: u64,
+    /// Sum over queries of the share of answers in time.
+    pub in_time: f64,
+    /// Queries without a single answer in time.
+    pub no_answer: u64,
+    /// Queries with less than 95 % of the answers in time.
+    pub below_95: u64,
+    /// Seconds from arrival until enough answers were in.
+    pub completion_s: Percentiles<Option<f64>>,
+}
+
+/// The network over one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetworkSummary {
+    /// Simulated seconds.
+    pub end_s: f64,
+    /// Packets that crossed a link.
+    pub packet_hops: u64,
+    /// Packets dropped for want of buffer.
+    pub drops: u64,
+    /// Packets lost by seeded loss.
+    pub losses: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Largest queue of any port, in bytes.
+    pub queue_max_bytes: u64,
+    /// The port that had it, by its link.
+    pub queue_max_link: String,
+    /// That port's mean queue, in bytes.
+    pub queue_mean_bytes: f64,
+    /// Utilisation of the busiest link, in [0, 1].
+    pub utilisation: f64,
+    /// The busiest link.
+    pub busiest_link: String,
+}
+
+/// The samples of one link's queue, in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampledQueue {
+    /// The link.
+    pub link: String,
+    /// Queue in bytes over the samples.
+    pub queue_bytes: Percentiles<Option<f64>>,
+    /// Largest sample.
+    pub max_bytes: u64,
+}
+
+impl RunSummary {
+    /// Sums up one run.
+    pub fn of(run: u64, records: &RunRecords) -> Self {
+        let mut groups: BTreeMap<Key, Vec<&FlowRecord>> = BTreeMap::new();
+        for flow in records.flows.iter().filter(|flow| flow.counted) {
+            groups
+                .entry((flow.workload, flow.class))
+                .or_default()
+                .push(flow);
+        }
+        let mut queries: BTreeMap<u16, Vec<&QueryRecord>> = BTreeMap::new();
+        for query in records.queries.iter().filter(|query| query.counted) {
+            queries.entry(query.workload).or_default().push(query);
+        }
+        let links = records.sampled_links.iter().enumerate();
+        Self {
+            run,
+            groups: groups
+                .into_iter()
+                .map(|(key, flows)| GroupSummary::of(key, &flows, &records.totals))
+                .collect(),
+            queries: queries
+                .into_iter()
+                .map(|(workload, rows)| QuerySummary::of(workload, &rows))
+                .collect(),
+            network: NetworkSummary::of(&records.ports, &records.totals),
+            sampled: links
+                .map(|(i, name)| SampledQueue::of(name, i as u32, &records.series))
+                .collect(),
+        }
+    }
+
+    /// The row of one workload and class.
+    pub fn group(&self, (workload, class): (u16, Class)) -> Option<&GroupSummary> {
+        self.groups
+            .iter()
+            .find(|group| group.workload == workload && group.class == class)
+    }
+
+    /// Counted flows with a deadline, of all workloads.
+    pub fn deadline_flows(&self) -> u64 {
+        self.groups.iter().map(|group| group.deadline_flows).sum()
+    }
+
+    /// Of them, those that met it.
+    pub fn met(&self) -> u64 {
+        self.groups.iter().map(|group| group.met).sum()
+    }
+}
+
+impl GroupSummary {
+    fn of((workload, class): Key, flows: &[&FlowRecord], totals: &Totals) -> Self {
+        let count = |wanted: &dyn Fn(&FlowRecord) -> bool| {
+            flows.iter().filter(|flow| wanted(flow)).count() as u64
+        };
+        let sum =
+            |pick: fn(&FlowRecord) -> u32| flows.iter().map(|flow| u64::from(pick(flow))).sum();
+        let completions = flows.iter().filter_map(|flow| flow.completion());
+        let completions: Vec<f64> = completions.map(duetime_core::Span::as_secs_f64).collect();
+        let slacks: Vec<f64> = flows
+            .iter()
+            .filter_map(|flow| flow.slack_ps())
+            .map(|ps| -(ps as f64) / 1e12)
+            .collect();
+        let goodputs: Vec<f64> = flows
+            .iter()
+            .filter_map(|flow| goodput(flow, totals))
+            .collect();
+        let finite = count(&FlowRecord::is_finite);
+        let deadline_flows = count(&|flow| flow.deadline.is_some());
+        Self {
+            workload,
+            class,
+            flows: flows.len() as u64,
+            finished: count(&|flow| flow.finish.is_some()),
+            quenched: count(&|flow| flow.quenched),
+            deadline_flows,
+            met: count(&|flow| flow.met() == Some(true)),
+            delivered_bytes: flows.iter().map(|flow| flow.delivered_bytes).sum(),
+            completion_s: Percentiles::worst_last(&completions, finite),
+            slack_s: Percentiles::worst_last(&slacks, deadline_flows).negated(),
+            goodput_bytes_per_s: {
+                let negative: Vec<f64> = goodputs.iter().map(|goodput| -goodput).collect();
+                Percentiles::worst_last(&negative, goodputs.len() as u64).negated()
+            },
+            fairness: if class == Class::Long {
+                jain(&goodputs)
+            } else {
+                None
+            },
+            timeouts: sum(|flow| flow.timeouts),
+            retransmits: sum(|flow| flow.retransmits),
+            marks: sum(|flow| flow.marks),
+            requests: sum(|flow| flow.requests),
+            denials: sum(|flow| flow.denials),
+            inversions: sum(|flow| flow.inversions),
+        }
+    }
+}
+
+/// Bytes per second while the flow was active; `None` for quenched flows and those active for no time.
+fn goodput(flow: &FlowRecord, totals: &Totals) -> Option<f64> {
+    if flow.quenched {
+        return None;
+    }
+    let active = flow
+        .finish
+        .unwrap_or(totals.end)
+        .since(flow.start)
+        .as_secs_f64();
+    (active > 0.0).then(|| flow.delivered_bytes as f64 / active)
+}
+
+impl QuerySummary {
+    fn of(workload: u16, queries: &[&QueryRecord]) -> Self {
+        let completions = queries
+            .iter()
+            .filter_map(|query| Some(query.complete?.since(query.start).as_secs_f64()));
+        let completions: Vec<f64> = completions.collect();
+        let count = |wanted: fn(&QueryRecord) -> bool| {
+            queries.iter().filter(|query| wanted(query)).count() as u64
+        };
+        Self {
+            workload,
+            queries: queries.len() as u64,
+            in_time: queries.iter().map(|query| query.completeness()).sum(),
+            no_answer: count(|query| query.in_time == 0 && query.children > 0),
+            below_95: count(|query| {
+                u64::from(query.in_time) * 100 < u64::from(query.children) * 95
+            }),
+            completion_s: Percentiles::worst_last(&completions, queries.len() as u64),
+        }
+    }
+}
+
+impl NetworkSummary {
+    fn of(ports: &[PortRecord], totals: &Totals) -> Self {
+        let sum = |pick: fn(&PortRecord) -> u64| ports.iter().map(pick).sum();
+        // The first of equals, so that the name does not depend on an accident of iteration.
+        let first_max = |better: fn(&PortRecord, &PortRecord) -> bool| {
+            ports
+                .iter()
+                .reduce(|best, port| if better(port, best) { port } else { best })
+        };
+        let longest = first_max(|port, best| port.queue_max_bytes > best.queue_max_bytes);
+        let busiest = first_max(|port, best| port.utilisation > best.utilisation);
+        let name =
+            |port: Option<&PortRecord>| port.map_or_else(String::new, |port| port.link.clone());
+        Self {
+            end_s: totals.end.as_secs_f64(),
+            packet_hops: totals.packet_hops,
+            drops: sum(|port| port.drops),
+            losses: sum(|port| port.losses),
+            marks: sum(|port| port.marks),
+            queue_max_bytes: longest.map_or(0, |port| port.queue_max_bytes),
+            queue_max_link: name(longest),
+            queue_mean_bytes: longest.map_or(0.0, |port| port.queue_mean_bytes),
+            utilisation: busiest.map_or(0.0, |port| port.utilisation),
+            busiest_link: name(busiest),
+        }
+    }
+}
+
+impl SampledQueue {
+    fn of(name: &str, link: u32, series: &[SeriesSample]) -> Self {
+        let samples = series.iter().filter(|sample| sample.link == link);
+        let bytes: Vec<f64> = samples.map(|sample| sample.queue_bytes as f64).collect();
+        Self {
+            link: name.to_owned(),
+            queue_bytes: Percentiles::worst_last(&bytes, bytes.len() as u64),
+            max_bytes: bytes.iter().fold(0.0, |max: f64, &value| max.max(value)) as u64,
+        }
+    }
+}
+
+impl Percentiles<Option<f64>> {
+    /// Nearest-rank percentiles of `all` values, of which those not given are worse, so larger, than every given one.
+    fn worst_last(values: &[f64], all: u64) -> Self {
+        let mut sorted: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
+        sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        sorted.resize((all as usize).max(values.len()), None);
+        let at = |per_mille| nearest_rank(&sorted, per_mille).copied().flatten();
+        Self {
+            mean: mean(values),
+            p50: at(500),
+            p90: at(900),
+            p95: at(950),
+            p99: at(990),
+            p999: at(999),
+        }
+    }
+
+    fn negated(self) -> Self {
+        // `0 - x` and not `-x`, so that there is no negative zero.
+        Self::from_fn(|of: fn(&Self) -> Option<f64>| of(&self).map(|value| 0.0 - value))
+    }
+}

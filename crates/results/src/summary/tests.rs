@@ -1,0 +1,160 @@
+use super::*;
+use crate::record::sample;
+
+fn close(value: Option<f64>, wanted: f64) {
+    let value = value.expect("a value");
+    assert!(
+        (value - wanted).abs() < 1e-12 * wanted.abs().max(1.0),
+        "{value} is not {wanted}"
+    );
+}
+
+fn at(estimate: Option<Estimate>) -> Option<f64> {
+    estimate.map(|estimate| estimate.value)
+}
+
+#[test]
+fn one_run_by_hand() {
+    let summary = RunSummary::of(0, &sample::records());
+    let group = summary.group((0, Class::Response)).unwrap();
+    // Four are counted: met, met, 5 ms late, unfinished.
+    assert_eq!(
+        (group.flows, group.finished, group.deadline_flows, group.met),
+        (4, 3, 4, 2)
+    );
+    close(group.completion_s.p50, 0.020);
+    close(group.completion_s.mean, 0.065 / 3.0);
+    assert_eq!(group.completion_s.p90, None, "the fourth never finished");
+    close(group.slack_s.p50, 0.010);
+    assert_eq!(group.slack_s.p99, None);
+    // While active: 10 KB in 10, 20 and 35 ms, and 4 KB in the 50 ms until the end.
+    close(group.goodput_bytes_per_s.p99, 80_000.0);
+    close(group.goodput_bytes_per_s.p50, 500_000.0);
+    assert_eq!(
+        (group.timeouts, group.denials, group.inversions),
+        (4, 16, 4)
+    );
+    assert_eq!(group.fairness, None);
+    let long = summary.group((1, Class::Long)).unwrap();
+    close(long.goodput_bytes_per_s.mean, 100e6);
+    close(long.fairness, 1.0);
+    assert_eq!((long.finished, long.completion_s.p50), (0, None));
+}
+
+#[test]
+fn completeness_of_queries_by_hand() {
+    let summary = RunSummary::of(0, &sample::records());
+    let queries = summary.queries[0];
+    assert_eq!(
+        (queries.queries, queries.no_answer, queries.below_95),
+        (2, 1, 1)
+    );
+    close(Some(queries.in_time), 1.0);
+    close(queries.completion_s.p50, 0.020);
+    assert_eq!(queries.completion_s.p99, None);
+    assert_eq!(summary.sampled[0].max_bytes, 4_500);
+    close(summary.sampled[0].queue_bytes.p50, 1_500.0);
+    assert_eq!(summary.network.queue_max_link, "s->h9");
+}
+
+#[test]
+fn just_under_95_percent_is_below_and_exactly_95_is_not() {
+    let mut records = sample::records();
+    for (query, in_time) in records.queries.iter_mut().zip([37, 38]) {
+        (query.children, query.in_time) = (40, in_time);
+    }
+    assert_eq!(RunSummary::of(0, &records).queries[0].below_95, 1);
+}
+
+/// Runs in which `met[i]` of ten deadline flows make it.
+fn runs(met: &[u64]) -> Vec<RunSummary> {
+    let run = |(i, &met): (usize, &u64)| {
+        let mut records = sample::records();
+        let finish = |flow: u64| if flow < met { 20 } else { 40 };
+        records.flows = (0..10)
+            .map(|flow| sample::flow(flow, 0, Some(finish(flow)), Some(30)))
+            .collect();
+        RunSummary::of(i as u64, &records)
+    };
+    met.iter().enumerate().map(run).collect()
+}
+
+#[test]
+fn shares_are_pooled_and_their_interval_spans_the_runs() {
+    let summary = Summary::of("tcp", &runs(&[10, 8, 9, 7, 10]));
+    let deadlines = summary.deadlines.unwrap();
+    assert_eq!((deadlines.flows, deadlines.met), (50, 44));
+    close(Some(deadlines.application_throughput.value), 0.88);
+    close(Some(deadlines.missed.value), 0.12);
+    let interval = deadlines.missed.interval.unwrap();
+    assert!(
+        0.0 < interval.low && interval.low < 0.12 && 0.12 < interval.high && interval.high < 0.3
+    );
+    let group = summary.group(0, Class::Response).unwrap();
+    close(at(group.completion_s.p50), 0.020);
+    close(at(group.timeouts_per_flow), 1.0);
+    close(at(group.denied_requests), 0.8);
+    close(at(group.inverted_denials), 0.25);
+    close(at(summary.queries[0].no_answer), 0.5);
+    close(at(summary.network.drops), 2.0);
+    assert_eq!(at(summary.queries[0].completion_s.p99), None);
+}
+
+#[test]
+fn differences_are_paired_by_run() {
+    let ours = runs(&[9, 7, 8, 6, 9]);
+    let mut baseline = runs(&[10, 8, 9, 7, 10]);
+    baseline.reverse();
+    baseline.pop();
+    let compared = Comparison::of(("tcp", &ours), ("d3", &baseline));
+    let missed = compared.missed.unwrap();
+    close(Some(missed.value), 0.1);
+    let interval = missed.interval.unwrap();
+    assert!(
+        interval.high - interval.low < 1e-9,
+        "what the seeds share cancels"
+    );
+    assert_eq!(compared.groups.len(), 1);
+}
+
+#[test]
+fn a_group_that_some_runs_lack_is_taken_where_it_is() {
+    let mut runs = runs(&[10, 8, 9]);
+    runs[1].groups.clear();
+    let summary = Summary::of("tcp", &runs);
+    assert_eq!(summary.groups[0].flows, 20);
+    close(
+        Some(
+            summary.groups[0]
+                .deadlines
+                .unwrap()
+                .application_throughput
+                .value,
+        ),
+        0.95,
+    );
+}
+
+#[test]
+fn nothing_at_all_is_summed_up_without_numbers() {
+    let summary = Summary::of("tcp", &[]);
+    assert_eq!(
+        (summary.runs, summary.deadlines, summary.groups.len()),
+        (0, None, 0)
+    );
+    let run = RunSummary::of(0, &crate::RunRecords::default());
+    assert_eq!(Summary::of("tcp", &[run]).deadlines, None);
+}
+
+#[test]
+fn a_run_survives_json() {
+    let run = RunSummary::of(3, &sample::records());
+    let text = serde_json::to_string(&run).unwrap();
+    assert!(text.contains("\"class\":\"response\""));
+    assert_eq!(serde_json::from_str::<RunSummary>(&text).unwrap(), run);
+    assert!(
+        serde_json::to_string(&Summary::of("tcp", &[run]))
+            .unwrap()
+            .contains("application_throughput")
+    );
+}
