@@ -1,5 +1,6 @@
 //! The packet-level simulator.
 
+pub mod describe;
 mod error;
 pub mod routing;
 pub mod topology;
