@@ -370,3 +370,18 @@ fn place_roles(
     }
     Ok(placed)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::needed;
+
+    #[test]
+    fn a_share_of_the_children_is_rounded_up_but_not_for_its_last_bit() {
+        // As floats, 0.07 × 100 is a little more than 7.
+        assert_eq!(
+            [needed(100, 0.07), needed(40, 0.95), needed(3, 0.5)],
+            [7, 38, 2]
+        );
+        assert_eq!([needed(10, 1e-12), needed(10, 1.0)], [1, 10]);
+    }
+}
