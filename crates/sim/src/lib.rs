@@ -3,8 +3,7 @@
 //! [`run()`] takes a scenario, the number of one of its transports and a run number, and gives the records of that
 //! run: the same bytes for any number of threads, on any machine.
 
-mod capture;
-mod engine;
+pub mod describe;
 mod error;
 mod host;
 mod packet;

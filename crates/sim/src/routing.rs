@@ -110,6 +110,23 @@ impl Routing {
         }
     }
 
+    /// The links from one host to another, in order.
+    pub fn path(
+        &self,
+        network: &Network,
+        source: u32,
+        destination: u32,
+        flow_hash: u32,
+    ) -> Vec<u32> {
+        let (mut node, mut links) = (source, Vec::new());
+        while node != destination {
+            let link = self.next(node, destination, flow_hash);
+            node = network.links[link as usize].to;
+            links.push(link);
+        }
+        links
+    }
+
     /// Bytes that the tables take.
     pub fn table_bytes(&self) -> usize {
         4 * (self.uplink.len() + self.table.len() + self.choices.len()) + 8 * self.attachment.len()

@@ -144,7 +144,7 @@ impl Plan {
         let hosts = self.nodes.iter().filter(|node| node.1).count();
         if hosts < 2 {
             return Err(SetupError::Shape(format!(
-                "{hosts} hosts; at least 2 are needed"
+                "{hosts} host(s); at least 2 are needed"
             )));
         }
         let (mut next_host, mut next_switch) = (0, hosts);

@@ -86,9 +86,14 @@ impl Context {
         self.warm_up <= at && at < self.end
     }
 
+    /// Whether sources still start anything.
+    pub(super) fn running(&self, at: Time) -> bool {
+        at < self.end
+    }
+
     /// Asks for a wake, unless the source would start something at `base` and that is past the end.
     pub(super) fn start_at(&self, actions: &mut Actions, base: Time, jitter: Span, mut wake: Wake) {
-        if base < self.end {
+        if self.running(base) {
             wake.at = base + jitter;
             actions.wakes.push(wake);
         }

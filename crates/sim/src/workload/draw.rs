@@ -169,3 +169,85 @@ pub(crate) fn deadline_at_most(deadline: &Deadline, span: Span) -> f64 {
         Deadline::AddedExponential { base, mean } => exponential(mean, t - base.as_ps() as f64),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duetime_core::Bytes;
+    use duetime_core::random::{Purpose, Streams};
+
+    fn sizes() -> [Size; 4] {
+        let cdf = |points: &[(f64, f64)]| Size::Cdf {
+            name: String::new(),
+            points: points.into(),
+        };
+        [
+            Size::Fixed(Bytes(14_601)),
+            Size::Uniform(Bytes(0), Bytes(50_000)),
+            // The first point holds all the probability below it.
+            cdf(&[
+                (1.0, 0.5),
+                (2_000.0, 0.6),
+                (10_000.0, 0.9),
+                (400_000.0, 1.0),
+            ]),
+            cdf(&[
+                (0.0, 0.0),
+                (10_000.0, 0.15),
+                (10_000.0, 0.4),
+                (3_000_000.0, 1.0),
+            ]),
+        ]
+    }
+
+    #[test]
+    fn means_are_those_of_the_draws() {
+        const DRAWS: u32 = 400_000;
+        for of in sizes() {
+            let mut stream = Streams::new(5, 0).stream(0, Purpose::Size);
+            let (mut bytes, mut wire) = (0.0, 0.0);
+            for _ in 0..DRAWS {
+                let drawn = size(&of, &mut stream);
+                assert!(drawn >= 1);
+                bytes += drawn as f64;
+                wire += (drawn + 40 * drawn.div_ceil(SEGMENT)) as f64;
+            }
+            let near = |found: f64, expected: f64| {
+                (found / f64::from(DRAWS) / expected - 1.0).abs() < 0.01
+            };
+            assert!(
+                near(bytes, mean_size(&of)),
+                "{of:?}: {bytes} {}",
+                mean_size(&of)
+            );
+            assert!(near(wire, mean_wire(&of, TCP_IP_HEADER)), "{of:?}: {wire}");
+        }
+    }
+
+    #[test]
+    fn draws_follow_the_distribution() {
+        for of in &sizes()[1..] {
+            let mut stream = Streams::new(6, 0).stream(0, Purpose::Size);
+            let drawn: Vec<u64> = (0..100_000).map(|_| size(of, &mut stream)).collect();
+            for bytes in [1, 1_500, 9_999, 10_000, 49_000, 200_000, 2_999_999] {
+                let found = drawn.iter().filter(|&&size| size > bytes).count() as f64 / 1e5;
+                // Draws are rounded to whole bytes.
+                let (low, high) = (
+                    exceeds(of, bytes as f64 + 0.5),
+                    exceeds(of, bytes as f64 - 0.5),
+                );
+                assert!(
+                    found > low.min(high) - 0.006 && found < low.max(high) + 0.006,
+                    "{of:?} {bytes} {found}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_of_many_segments_is_not_counted_segment_by_segment() {
+        let huge = Size::Uniform(Bytes(1), Bytes(1 << 50));
+        let expected = mean_size(&huge) / 1460.0;
+        assert!((mean_segments(&huge) / expected - 1.0).abs() < 1e-6);
+    }
+}

@@ -9,7 +9,7 @@ mod context;
 pub(crate) mod draw;
 mod fixed;
 pub(crate) mod oldi;
-mod priority;
+pub(crate) mod priority;
 mod trace;
 
 use crate::SetupError;
@@ -19,6 +19,7 @@ use duetime_core::Time;
 use duetime_core::random::Streams;
 use duetime_results::record::{Class, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
+use oldi::Call;
 use priority::Priorities;
 
 /// One message from an application to another: a flow.
@@ -153,7 +154,14 @@ impl Workloads {
     pub fn wake(&mut self, now: Time, host: u32, workload: u16, token: u64, actions: &mut Actions) {
         let context = &mut self.context;
         match &mut self.sources[usize::from(workload)] {
-            Source::Oldi(it) => it.wake(context, now, token, actions),
+            Source::Oldi(it) => it.wake(
+                &mut Call {
+                    context,
+                    now,
+                    actions,
+                },
+                token,
+            ),
             Source::Burst(it) => it.wake(context, now, token, actions),
             Source::Permutation(it) => it.wake(context, now, host, actions),
             Source::Long(it) => it.wake(context, now, token, actions),
@@ -166,7 +174,14 @@ impl Workloads {
     /// The last byte of a message has been delivered in order at its destination.
     pub fn delivered(&mut self, now: Time, message: &Message, actions: &mut Actions) {
         if let Source::Oldi(it) = &mut self.sources[usize::from(message.workload)] {
-            it.delivered(&mut self.context, now, message, actions);
+            it.delivered(
+                &mut Call {
+                    context: &mut self.context,
+                    now,
+                    actions,
+                },
+                message,
+            );
         }
     }
 
@@ -195,6 +210,21 @@ impl Workloads {
             }
         }
         records
+    }
+}
+
+impl Workloads {
+    /// The trees of a workload, if it has any.
+    pub(crate) fn oldi(&self, workload: usize) -> Option<&oldi::Oldi> {
+        match &self.sources[workload] {
+            Source::Oldi(oldi) => Some(oldi),
+            _ => None,
+        }
+    }
+
+    /// Bytes of headers, and framing where it counts, on every segment.
+    pub(crate) fn header(&self) -> u32 {
+        self.context.header
     }
 }
 

@@ -108,9 +108,9 @@ pub(crate) fn quantile(parts: &Mixture, share: f64) -> Span {
     while high - low > 1 {
         let middle = low.midpoint(high);
         if at_most(middle) < share {
-            low = middle
+            low = middle;
         } else {
-            high = middle
+            high = middle;
         }
     }
     Span::from_ps(high)

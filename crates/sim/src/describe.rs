@@ -1,0 +1,176 @@
+//! What a scenario contains, told before it runs.
+
+mod halves;
+mod workloads;
+
+pub use workloads::{DeadlineQuantiles, WorkloadDescription};
+
+use crate::SetupError;
+use crate::routing::Routing;
+use crate::topology::{DirectedLink, Network};
+use crate::workload::Workloads;
+use duetime_core::random::Streams;
+use duetime_core::{Rate, Span};
+use duetime_scenario::model::Scenario;
+use serde::Serialize;
+use std::cmp::Reverse;
+
+/// A scenario's network and workloads.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Description {
+    /// The network.
+    pub topology: TopologyDescription,
+    /// In the order of the file.
+    pub workloads: Vec<WorkloadDescription>,
+}
+
+/// A network in numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TopologyDescription {
+    /// Hosts.
+    pub hosts: u32,
+    /// Switches.
+    pub switches: u32,
+    /// Full-duplex cables, those of the hosts included.
+    pub cables: u32,
+    /// The different rates and how many cables have each, slowest first.
+    pub rates: Vec<RateCount>,
+    /// Links on the longest of the shortest paths between two hosts.
+    pub longest_path_links: u32,
+    /// The longest round trip on an idle network: a 1500 B packet one way, a 40 B acknowledgement back.
+    pub base_rtt_ns: u64,
+    /// The slowest rate on that path × the round trip.
+    pub bandwidth_delay_product_bytes: u64,
+    /// Most that the first half of the hosts, in their numbering, can send to the second half at once.
+    pub between_halves_bps: u64,
+    /// That, as a share of what the links of the smaller half could take.
+    pub between_halves_share: f64,
+    /// Size of the routing tables.
+    pub routing_table_bytes: u64,
+}
+
+/// How many cables have one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RateCount {
+    /// The rate.
+    pub rate_bps: u64,
+    /// Cables to hosts with it.
+    pub host_cables: u32,
+    /// Cables between switches with it.
+    pub switch_cables: u32,
+}
+
+/// Describes a scenario as its first run would find it.
+pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
+    let network = Network::build(&scenario.topology)?;
+    let routing = Routing::build(&network)?;
+    let workloads = Workloads::new(scenario, &network, &Streams::new(scenario.seed, 0))?;
+    Ok(Description {
+        topology: TopologyDescription::new(&network, &routing, scenario.host.frame_overhead),
+        workloads: workloads::describe(scenario, &network, &workloads),
+    })
+}
+
+impl TopologyDescription {
+    /// Describes a network whose links carry `frame_overhead` bytes beside each packet.
+    pub fn new(network: &Network, routing: &Routing, frame_overhead: u32) -> Self {
+        let (rtt, rate_bps) = longest_round_trip(network, routing, frame_overhead);
+        let between_halves = halves::capacity(network);
+        let half = network.hosts() / 2;
+        let side = |hosts: std::ops::Range<u32>| -> u64 {
+            hosts
+                .map(|host| {
+                    network.links[network.uplink[host as usize] as usize]
+                        .rate
+                        .as_bps()
+                })
+                .sum()
+        };
+        let smaller_side = side(0..half).min(side(half..network.hosts()));
+        Self {
+            hosts: network.hosts(),
+            switches: network.switches(),
+            cables: network.links.len() as u32 / 2,
+            rates: rates(network),
+            longest_path_links: network.longest_path(),
+            base_rtt_ns: rtt.as_ns(),
+            bandwidth_delay_product_bytes: Rate::from_bps(rate_bps).bytes_in(rtt),
+            between_halves_bps: between_halves,
+            between_halves_share: between_halves as f64 / smaller_side as f64,
+            routing_table_bytes: routing.table_bytes() as u64,
+        }
+    }
+}
+
+fn rates(network: &Network) -> Vec<RateCount> {
+    let mut rates: Vec<RateCount> = Vec::new();
+    for link in network.links.iter().step_by(2) {
+        let rate_bps = link.rate.as_bps();
+        let at = rates
+            .iter()
+            .position(|count| count.rate_bps == rate_bps)
+            .unwrap_or_else(|| {
+                rates.push(RateCount {
+                    rate_bps,
+                    host_cables: 0,
+                    switch_cables: 0,
+                });
+                rates.len() - 1
+            });
+        let to_host = link.from < network.hosts() || link.to < network.hosts();
+        *(if to_host {
+            &mut rates[at].host_cables
+        } else {
+            &mut rates[at].switch_cables
+        }) += 1;
+    }
+    rates.sort_by_key(|count| count.rate_bps);
+    rates
+}
+
+/// The longest idle round trip, and the slowest rate on its path.
+fn longest_round_trip(network: &Network, routing: &Routing, frame_overhead: u32) -> (Span, u64) {
+    const DATA: u32 = 1500;
+    const ACKNOWLEDGEMENT: u32 = 40;
+    // Both directions of a cable are alike.
+    let both_ways = |link: &DirectedLink| {
+        let cost = link.rate.transmit_cost();
+        link.latency * 2
+            + cost.of(DATA + frame_overhead)
+            + cost.of(ACKNOWLEDGEMENT + frame_overhead)
+    };
+    let spans: Vec<Span> = network.links.iter().map(both_ways).collect();
+    let round_trip = |source: u32, destination: u32| {
+        let path = routing.path(network, source, destination, 0);
+        let rtt = path
+            .iter()
+            .fold(Span::ZERO, |sum, &link| sum + spans[link as usize]);
+        let slowest = path
+            .iter()
+            .map(|&link| network.links[link as usize].rate.as_bps())
+            .min();
+        (rtt, slowest.unwrap_or(0))
+    };
+    // On each switch only the two hosts that are farthest from it can matter.
+    let mut hosts: Vec<u32> = (0..network.hosts()).collect();
+    let distance = |host: u32| spans[network.uplink[host as usize] as usize];
+    hosts.sort_by_key(|&host| (network.switch_of(host), Reverse(distance(host)), host));
+    let by_switch: Vec<&[u32]> = hosts
+        .chunk_by(|&a, &b| network.switch_of(a) == network.switch_of(b))
+        .collect();
+    let within = by_switch
+        .iter()
+        .filter(|hosts| hosts.len() > 1)
+        .map(|hosts| (hosts[0], hosts[1]));
+    let apart = by_switch.iter().enumerate();
+    let apart = apart.flat_map(|(at, one)| {
+        by_switch[at + 1..]
+            .iter()
+            .map(move |other| (one[0], other[0]))
+    });
+    within
+        .chain(apart)
+        .map(|(a, b)| round_trip(a, b))
+        .max_by_key(|trip| trip.0)
+        .unwrap_or((Span::ZERO, 0))
+}

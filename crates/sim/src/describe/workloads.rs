@@ -1,0 +1,338 @@
+//! What each workload will offer, as far as it can be known beforehand.
+
+use crate::topology::Network;
+use crate::workload::priority::{Mixture, mixture, quantile};
+use crate::workload::{Workloads, draw, oldi};
+use duetime_core::{Rate, Span};
+use duetime_scenario::model::{
+    Destination, Intensity, Oldi, QueryArrival, Scenario, Size, TraceFlow, WorkloadKind,
+};
+use serde::Serialize;
+
+/// One workload in numbers. Bytes "on the wire" count 40 B of headers, and the frame overhead if any, per segment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WorkloadDescription {
+    /// Its name.
+    pub name: String,
+    /// Its kind, as in the file.
+    pub kind: &'static str,
+    /// Hosts that send.
+    pub senders: u32,
+    /// Flows expected to start within the duration, queries included; `None` where it depends on the network.
+    pub expected_flows: Option<f64>,
+    /// Mean application bytes of a flow (of an answer, for trees); `None` without an end.
+    pub mean_size_bytes: Option<f64>,
+    /// Its mean bytes on the wire.
+    pub mean_wire_bytes: Option<f64>,
+    /// Mean bits per second on the wire, over the duration and the whole network.
+    pub offered_bps: Option<f64>,
+    /// Offered share of the access links named by `load_of`.
+    pub offered_load: Option<f64>,
+    /// Which links `offered_load` is a share of.
+    pub load_of: Option<&'static str>,
+    /// The drawn deadlines of flows (of answers, for trees), from their clock's start.
+    pub deadline: Option<DeadlineQuantiles>,
+    /// Bytes on the wire that are sent to one host at once, in the mean: of one burst, or of one query's answers at
+    /// the root.
+    pub burst_bytes: Option<f64>,
+    /// The time that this takes on the receiver's link.
+    pub burst_drain_ns: Option<u64>,
+    /// Trees of all applications.
+    pub trees: Option<u32>,
+    /// Hosts of the trees' roots.
+    pub roots: Vec<u32>,
+    /// Children per node, by layer.
+    pub fan_in: Vec<u32>,
+    /// Answers that complete a query.
+    pub answers_needed: Option<u32>,
+    /// Queries expected within the duration; `None` back to back.
+    pub expected_queries: Option<f64>,
+}
+
+/// Quantiles of a distribution of deadlines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DeadlineQuantiles {
+    /// 1 % are at most this.
+    pub p1_ns: u64,
+    /// A quarter.
+    pub p25_ns: u64,
+    /// Half.
+    pub p50_ns: u64,
+    /// Three quarters.
+    pub p75_ns: u64,
+    /// 99 %.
+    pub p99_ns: u64,
+}
+
+pub(super) fn describe(
+    scenario: &Scenario,
+    network: &Network,
+    workloads: &Workloads,
+) -> Vec<WorkloadDescription> {
+    let site = Site {
+        network,
+        duration: scenario.duration,
+        header: workloads.header(),
+    };
+    let describe = |(index, workload): (usize, &duetime_scenario::model::Workload)| {
+        let kind = &workload.kind;
+        let parts = mixture(kind);
+        let shared = WorkloadDescription {
+            name: workload.name.clone(),
+            deadline: (!parts.is_empty()).then(|| DeadlineQuantiles::of(&parts)),
+            ..WorkloadDescription::default()
+        };
+        match (kind, workloads.oldi(index)) {
+            (WorkloadKind::Oldi(config), Some(placed)) => site.oldi(config, placed, shared),
+            _ => site.plain(kind, shared),
+        }
+    };
+    scenario
+        .workloads
+        .iter()
+        .enumerate()
+        .map(describe)
+        .collect()
+}
+
+struct Site<'a> {
+    network: &'a Network,
+    duration: Span,
+    header: u32,
+}
+
+impl Site<'_> {
+    fn oldi(
+        &self,
+        config: &Oldi,
+        placed: &oldi::Oldi,
+        shared: WorkloadDescription,
+    ) -> WorkloadDescription {
+        let of = |application: usize| &config.response[application % config.response.len()];
+        let applications = f64::from(config.applications);
+        let mean = |value: &dyn Fn(&Size) -> f64| {
+            (0..config.applications as usize)
+                .map(|application| value(of(application)))
+                .sum::<f64>()
+                / applications
+        };
+        let roots = placed.roots();
+        let (fan_in, below) = (
+            f64::from(config.fan_in[0]),
+            f64::from(oldi::Shape::new(&config.fan_in).nodes() - 1),
+        );
+        let query_wire = draw::mean_wire(&Size::Fixed(config.query), self.header);
+        let (mut queries, mut bits, mut load) = (0.0, 0.0, 0.0);
+        let back_to_back = config.arrival == QueryArrival::BackToBack;
+        for ((application, gap), &root) in placed.mean_gaps().zip(&roots) {
+            let Some(gap) = gap else { continue };
+            let answer = draw::mean_wire(of(application), self.header);
+            queries += self.duration.as_secs_f64() / gap.as_secs_f64();
+            bits += 8.0 * below * (answer + query_wire) / gap.as_secs_f64();
+            load += 8.0 * fan_in * answer / gap.as_secs_f64() / self.access(root).as_bps() as f64;
+        }
+        let burst = fan_in * mean(&|size| draw::mean_wire(size, self.header));
+        let known = |value: f64| (!back_to_back).then_some(value);
+        WorkloadDescription {
+            kind: "oldi",
+            senders: placed.hosts_in_use(),
+            expected_flows: known(queries * 2.0 * below),
+            mean_size_bytes: Some(mean(&draw::mean_size)),
+            mean_wire_bytes: Some(burst / fan_in),
+            offered_bps: known(bits),
+            offered_load: known(load / roots.len() as f64),
+            load_of: Some("each root's link, by the answers to it"),
+            burst_bytes: Some(burst),
+            burst_drain_ns: Some(self.drain_ns(roots[0], burst)),
+            trees: Some(placed.trees()),
+            fan_in: config.fan_in.clone(),
+            answers_needed: Some(oldi::needed(config.fan_in[0], config.complete_at)),
+            expected_queries: known(queries),
+            roots,
+            ..shared
+        }
+    }
+
+    fn plain(&self, kind: &WorkloadKind, shared: WorkloadDescription) -> WorkloadDescription {
+        let hosts = self.network.hosts();
+        match kind {
+            WorkloadKind::Oldi(_) => shared,
+            WorkloadKind::Burst {
+                senders,
+                receiver,
+                size,
+                at,
+                repeat,
+                every,
+                ..
+            } => {
+                let rounds = self.rounds(*at, *repeat, *every);
+                let burst = f64::from(*senders) * draw::mean_wire(size, self.header);
+                WorkloadDescription {
+                    kind: "burst",
+                    burst_bytes: Some(burst),
+                    burst_drain_ns: Some(self.drain_ns(receiver.unwrap_or(0), burst)),
+                    ..self.flows(
+                        f64::from(*senders) * rounds,
+                        size,
+                        (*senders).min(hosts - 1),
+                        shared,
+                    )
+                }
+            }
+            WorkloadKind::Poisson {
+                size,
+                intensity,
+                destination,
+                ..
+            } => {
+                let all = *destination == Destination::Uniform;
+                let senders =
+                    (0..hosts).filter(|&host| all || *destination != Destination::Host(host));
+                let wire_bits = 8.0 * draw::mean_wire(size, self.header);
+                let links: f64 = senders.map(|host| self.access(host).as_bps() as f64).sum();
+                let per_second = match *intensity {
+                    Intensity::Load(load) => load * links / wire_bits,
+                    Intensity::FlowsPerSecond(rate) => rate,
+                };
+                WorkloadDescription {
+                    kind: "poisson",
+                    offered_load: Some(per_second * wire_bits / links),
+                    load_of: Some("the senders' links"),
+                    ..self.flows(
+                        per_second * self.duration.as_secs_f64(),
+                        size,
+                        hosts - u32::from(!all),
+                        shared,
+                    )
+                }
+            }
+            WorkloadKind::Background {
+                count, size, every, ..
+            } => {
+                let each = self.duration.as_secs_f64() / draw::mean_gap(*every).as_secs_f64();
+                let described =
+                    self.flows(f64::from(*count) * each, size, (*count).min(hosts), shared);
+                let links: f64 = (0..hosts)
+                    .map(|host| self.access(host).as_bps() as f64)
+                    .sum();
+                WorkloadDescription {
+                    kind: "background",
+                    offered_load: described.offered_bps.map(|bps| bps / links),
+                    load_of: Some("all hosts' links"),
+                    ..described
+                }
+            }
+            WorkloadKind::Permutation { size, at, .. } => {
+                let rounds = self.rounds(*at, 1, Span::ZERO);
+                WorkloadDescription {
+                    kind: "permutation",
+                    ..self.flows(f64::from(hosts) * rounds, size, hosts, shared)
+                }
+            }
+            WorkloadKind::Long { pairs, at } => WorkloadDescription {
+                kind: "long",
+                senders: distinct(pairs.iter().map(|pair| pair.0)),
+                expected_flows: Some(pairs.len() as f64 * self.rounds(*at, 1, Span::ZERO)),
+                ..shared
+            },
+            WorkloadKind::Trace { flows } => self.trace(flows, shared),
+        }
+    }
+
+    fn trace(&self, flows: &[TraceFlow], shared: WorkloadDescription) -> WorkloadDescription {
+        let started: Vec<&TraceFlow> = flows
+            .iter()
+            .filter(|flow| flow.start < self.duration)
+            .collect();
+        let count = started.len().max(1) as f64;
+        let total = |bytes: &dyn Fn(&Size) -> f64| -> f64 {
+            started
+                .iter()
+                .map(|flow| bytes(&Size::Fixed(flow.size)))
+                .sum()
+        };
+        let wire = total(&|size| draw::mean_wire(size, self.header));
+        let mut deadlines: Vec<Span> = started.iter().filter_map(|flow| flow.deadline).collect();
+        deadlines.sort_unstable();
+        WorkloadDescription {
+            kind: "trace",
+            senders: distinct(started.iter().map(|flow| flow.source)),
+            expected_flows: Some(started.len() as f64),
+            mean_size_bytes: Some(total(&draw::mean_size) / count),
+            mean_wire_bytes: Some(wire / count),
+            offered_bps: Some(8.0 * wire / self.duration.as_secs_f64()),
+            deadline: DeadlineQuantiles::of_sorted(&deadlines),
+            ..shared
+        }
+    }
+
+    /// What all kinds with drawn sizes have.
+    fn flows(
+        &self,
+        count: f64,
+        size: &Size,
+        senders: u32,
+        shared: WorkloadDescription,
+    ) -> WorkloadDescription {
+        let wire = draw::mean_wire(size, self.header);
+        WorkloadDescription {
+            senders,
+            expected_flows: Some(count),
+            mean_size_bytes: Some(draw::mean_size(size)),
+            mean_wire_bytes: Some(wire),
+            offered_bps: Some(8.0 * count * wire / self.duration.as_secs_f64()),
+            ..shared
+        }
+    }
+
+    /// How many of `repeat` rounds start within the duration.
+    fn rounds(&self, at: Span, repeat: u32, every: Span) -> f64 {
+        if at >= self.duration {
+            return 0.0;
+        }
+        let after_first = (self.duration - at).as_ps() - 1;
+        let in_time = after_first
+            .checked_div(every.as_ps())
+            .map_or(u64::MAX, |further| further.saturating_add(1));
+        in_time.min(u64::from(repeat.max(1))) as f64
+    }
+
+    fn drain_ns(&self, receiver: u32, bytes: f64) -> u64 {
+        self.access(receiver)
+            .transmit(libm::round(bytes) as u64)
+            .as_ns()
+    }
+
+    fn access(&self, host: u32) -> Rate {
+        self.network.links[self.network.uplink[host as usize] as usize].rate
+    }
+}
+
+impl DeadlineQuantiles {
+    fn of(parts: &Mixture) -> Self {
+        Self::by(|share| quantile(parts, share))
+    }
+
+    fn of_sorted(deadlines: &[Span]) -> Option<Self> {
+        let rank = |share: f64| libm::ceil(share * deadlines.len() as f64).max(1.0) as usize - 1;
+        (!deadlines.is_empty()).then(|| Self::by(|share| deadlines[rank(share)]))
+    }
+
+    fn by(quantile: impl Fn(f64) -> Span) -> Self {
+        Self {
+            p1_ns: quantile(0.01).as_ns(),
+            p25_ns: quantile(0.25).as_ns(),
+            p50_ns: quantile(0.5).as_ns(),
+            p75_ns: quantile(0.75).as_ns(),
+            p99_ns: quantile(0.99).as_ns(),
+        }
+    }
+}
+
+fn distinct(hosts: impl Iterator<Item = u32>) -> u32 {
+    let mut hosts: Vec<u32> = hosts.collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts.len() as u32
+}

@@ -1,0 +1,387 @@
+//! What never changes about the trees of a workload: where they are, and every draw, named by (role, query).
+
+use super::super::context::{Context, Draft, Key};
+use super::super::{Place, Wake, draw};
+use super::Call;
+use super::shape::Shape;
+use crate::SetupError;
+use duetime_core::random::{Purpose, Stream};
+use duetime_core::{Span, Time};
+use duetime_results::record::Class;
+use duetime_scenario::model::{self, Deadline, DeadlineFrom, Gap, QueryArrival};
+
+/// What never changes.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) workload: u16,
+    pub(super) config: model::Oldi,
+    pub(super) shape: Shape,
+    /// Number of the first tree among the trees of all workloads.
+    first_tree: u32,
+    /// Per role: its host.
+    pub(super) hosts: Vec<u32>,
+    /// Per tree: between its queries; `None`: back to back.
+    pub(super) gaps: Vec<Option<Gap>>,
+}
+
+/// What a wake is for. Its token is the kind (4 bits), the role (28 bits) and the query's number (32 bits).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// The tree of this root gets a query.
+    Arrival = 0,
+    /// The parent of this role hands its query over.
+    Ask = 1,
+    /// This role hands its answer over.
+    Answer = 2,
+    /// This role waits no longer.
+    GiveUp = 3,
+}
+
+/// One more than the largest role.
+pub(super) const MAX_ROLES: u64 = 1 << 28;
+
+impl Due {
+    /// What a token says: kind, role, number of the query.
+    pub(super) fn of(token: u64) -> (Self, u32, u32) {
+        let due = match token >> 60 {
+            0 => Self::Arrival,
+            1 => Self::Ask,
+            2 => Self::Answer,
+            _ => Self::GiveUp,
+        };
+        (
+            due,
+            (token >> 32) as u32 & (MAX_ROLES - 1) as u32,
+            token as u32,
+        )
+    }
+}
+
+impl Plan {
+    pub(super) fn new(config: &model::Oldi, place: &Place<'_>) -> Result<Self, SetupError> {
+        check(config, place)?;
+        let shape = Shape::new(&config.fan_in);
+        let trees = u64::from(config.applications) * u64::from(config.trees);
+        let roles = trees * u64::from(shape.nodes());
+        if roles >= MAX_ROLES {
+            let what = "number of nodes of all trees";
+            return Err(SetupError::TooLarge {
+                what,
+                value: roles,
+                allowed: MAX_ROLES - 1,
+            });
+        }
+        let mut stream = place
+            .context
+            .stream(Key::new(place.workload, 0, 0), Purpose::Placement);
+        let hosts = place_roles(config, &shape, trees as u32, place, &mut stream)?;
+        let first_tree = place.trees_before;
+        let mut plan = Self {
+            workload: place.workload,
+            config: config.clone(),
+            shape,
+            first_tree,
+            hosts,
+            gaps: Vec::new(),
+        };
+        plan.gaps = (0..trees as u32)
+            .map(|tree| plan.gap(tree, place))
+            .collect::<Result<_, _>>()?;
+        Ok(plan)
+    }
+
+    pub(super) fn root(&self, tree: u32) -> u32 {
+        tree * self.shape.nodes()
+    }
+
+    pub(super) fn tree(&self, role: u32) -> u32 {
+        role / self.shape.nodes()
+    }
+
+    pub(super) fn application(&self, tree: u32) -> usize {
+        (tree / self.config.trees) as usize
+    }
+
+    pub(super) fn response(&self, application: usize) -> &model::Size {
+        &self.config.response[application % self.config.response.len()]
+    }
+
+    pub(super) fn host(&self, role: u32) -> u32 {
+        self.hosts[role as usize]
+    }
+
+    pub(super) fn depth(&self, role: u32) -> usize {
+        self.shape.depth(role % self.shape.nodes())
+    }
+
+    pub(super) fn parent(&self, role: u32) -> u32 {
+        let node = role % self.shape.nodes();
+        role - node + self.shape.parent(node)
+    }
+
+    pub(super) fn children(&self, role: u32) -> std::ops::Range<u32> {
+        let node = role % self.shape.nodes();
+        let children = self.shape.children(node);
+        role - node + children.start..role - node + children.end
+    }
+
+    /// `QueryRecord::query`: the tree among all trees of the scenario, and the number of the query there.
+    pub(super) fn query(&self, tree: u32, number: u32) -> u64 {
+        u64::from(self.first_tree + tree) << 32 | u64::from(number)
+    }
+
+    pub(super) fn wake(&self, due: Due, role: u32, number: u32, at: Time) -> Wake {
+        let token = (due as u64) << 60 | u64::from(role) << 32 | u64::from(number);
+        Wake {
+            host: self.wake_host(due, role),
+            at,
+            workload: self.workload,
+            token,
+        }
+    }
+
+    fn wake_host(&self, due: Due, role: u32) -> u32 {
+        self.host(if due == Due::Ask {
+            self.parent(role)
+        } else {
+            role
+        })
+    }
+
+    pub(super) fn key(&self, role: u32, number: u32) -> Key {
+        Key::new(self.workload, u64::from(role), u64::from(number))
+    }
+
+    pub(super) fn arrival_key(&self, tree: u32, number: u32) -> Key {
+        self.key(self.root(tree), number)
+    }
+
+    /// Answers that a node at this depth needs before its own is complete.
+    pub(super) fn needed(&self, depth: usize) -> u32 {
+        needed(self.shape.fan_in(depth), self.config.complete_at)
+    }
+
+    /// Between the queries of a tree; `None`: back to back.
+    fn gap(&self, tree: u32, place: &Place<'_>) -> Result<Option<Gap>, SetupError> {
+        let gap = match self.config.arrival {
+            QueryArrival::BackToBack => return Ok(None),
+            QueryArrival::Every(gap) => gap,
+            QueryArrival::Load { load, poisson } => {
+                let root = self.host(self.root(tree)) as usize;
+                let rate = place.network.links[place.network.downlink[root] as usize].rate;
+                let answer =
+                    draw::mean_wire(self.response(self.application(tree)), place.context.header);
+                let bits = 8.0 * answer * f64::from(self.shape.fan_in(0));
+                let mean = draw::scale(Span::from_secs(1), bits / (load * rate.as_bps() as f64));
+                if poisson {
+                    Gap::Exponential(mean)
+                } else {
+                    Gap::Fixed(mean)
+                }
+            }
+        };
+        if draw::mean_gap(gap) == Span::ZERO {
+            return Err(place
+                .invalid("the mean gap between the queries of a tree is zero; it must be longer"));
+        }
+        Ok(Some(gap))
+    }
+
+    /// Hands a node's query to all its children, each after its start jitter.
+    pub(super) fn ask(&self, call: &mut Call<'_>, role: u32, number: u32) {
+        for child in self.children(role) {
+            let jitter = self.ask_jitter(call.context, child, number);
+            if jitter == Span::ZERO {
+                self.send_query(call, child, number);
+            } else {
+                call.actions
+                    .wakes
+                    .push(self.wake(Due::Ask, child, number, call.now + jitter));
+            }
+        }
+    }
+
+    /// Between the arrival of a query at the parent of `child` and its hand-over to that child.
+    pub(super) fn ask_jitter(&self, context: &Context, child: u32, number: u32) -> Span {
+        context.jitter(self.host(self.parent(child)), self.key(child, number))
+    }
+
+    pub(super) fn send_query(&self, call: &mut Call<'_>, child: u32, number: u32) {
+        let mut stream = call
+            .context
+            .stream(self.key(child, number).other(), Purpose::Deadline);
+        let deadline = draw::deadline(&self.config.query_deadline, &mut stream);
+        let draft = Draft {
+            workload: self.workload,
+            class: Class::Query,
+            query: Some(self.query(self.tree(child), number)),
+            source: self.host(self.parent(child)),
+            destination: self.host(child),
+            bytes: self.config.query.0.max(1),
+            deadline: deadline.map(|span| call.now + span),
+            tag: child,
+        };
+        call.context.send(call.actions, call.now, &draft);
+    }
+
+    /// Asks for the wake at which a node that has just got a query stops waiting for answers.
+    pub(super) fn limit_patience(&self, call: &mut Call<'_>, role: u32, number: u32) {
+        if let Some(patience) = self.patience(call.context, role, number) {
+            call.actions
+                .wakes
+                .push(self.wake(Due::GiveUp, role, number, call.now + patience));
+        }
+    }
+
+    /// The deadline of a role's answer, relative to its clock's start.
+    pub(super) fn relative_deadline(
+        &self,
+        context: &Context,
+        role: u32,
+        number: u32,
+    ) -> Option<Span> {
+        let deadlines = &self.config.deadline;
+        let deadline = &deadlines[self.application(self.tree(role)) % deadlines.len()];
+        let budget = draw::deadline(
+            deadline,
+            &mut context.stream(self.key(role, number), Purpose::Deadline),
+        )?;
+        Some(draw::scale(budget, self.share(self.depth(role))))
+    }
+
+    /// The share of the budget that answers of nodes at this depth have.
+    fn share(&self, depth: usize) -> f64 {
+        self.config
+            .layer_share
+            .get(depth - 1)
+            .copied()
+            .unwrap_or(1.0)
+    }
+
+    /// A leaf's computation and its jitter.
+    pub(super) fn leaf_delay(&self, context: &Context, role: u32, number: u32) -> Span {
+        let mut stream = context.stream(self.key(role, number), Purpose::Compute);
+        draw::gap(self.config.compute, &mut stream) + draw::gap(self.config.jitter, &mut stream)
+    }
+
+    /// How long after it got a query a node waits for answers: until the last of its children's deadlines. Where
+    /// these start at the hand-over of the answers, it reckons with that as if messages took no time.
+    fn patience(&self, context: &Context, role: u32, number: u32) -> Option<Span> {
+        let deadline = |child| {
+            let own = self.relative_deadline(context, child, number)?;
+            Some(match self.config.deadline_from {
+                DeadlineFrom::Query => own,
+                DeadlineFrom::Response if self.children(child).is_empty() => {
+                    own + self.leaf_delay(context, child, number)
+                }
+                DeadlineFrom::Response => own + self.patience(context, child, number)?,
+            })
+        };
+        // A child without a deadline is waited for without end.
+        self.children(role)
+            .map(deadline)
+            .try_fold(Span::ZERO, |longest, span| Some(longest.max(span?)))
+    }
+}
+
+/// Answers needed of `fan_in` children.
+pub(crate) fn needed(fan_in: u32, complete_at: f64) -> u32 {
+    // A share such as 0.95 is not exact; its product with a whole number must not round up past that.
+    (libm::ceil(complete_at * f64::from(fan_in) - 1e-9) as u32).clamp(1, fan_in.max(1))
+}
+
+fn check(config: &model::Oldi, place: &Place<'_>) -> Result<(), SetupError> {
+    if config.applications == 0 || config.trees == 0 {
+        let found = format!(
+            "{} applications of {} trees",
+            config.applications, config.trees
+        );
+        return Err(place.invalid(format!("{found}; at least one of each is needed")));
+    }
+    if config.fan_in.is_empty() || config.fan_in.contains(&0) {
+        return Err(place.invalid(format!(
+            "`fan_in` is {:?}; every layer needs at least 1",
+            config.fan_in
+        )));
+    }
+    if config.response.is_empty() || config.deadline.is_empty() {
+        return Err(place.invalid("`response` and `deadline` need at least one entry each"));
+    }
+    if !(config.complete_at > 0.0 && config.complete_at <= 1.0) {
+        return Err(place.invalid(format!(
+            "`complete_at` is {}; allowed is above 0 to 1",
+            config.complete_at
+        )));
+    }
+    if let QueryArrival::Load { load, .. } = config.arrival
+        && !(load > 0.0 && load.is_finite())
+    {
+        return Err(place.invalid(format!("`load` is {load}; it must be above 0")));
+    }
+    if config.query_deadline != Deadline::None && config.query.0 == 0 {
+        return Err(
+            place.invalid("`query` is 0 B, but queries have a deadline; at least 1 B is needed")
+        );
+    }
+    Ok(())
+}
+
+/// Puts every role on a host. Without sharing, all roles take different random hosts. With it, each tree takes the
+/// hosts in a random order of its own, again from the start when they are used up; never a child with its parent.
+fn place_roles(
+    config: &model::Oldi,
+    shape: &Shape,
+    trees: u32,
+    place: &Place<'_>,
+    stream: &mut Stream,
+) -> Result<Vec<u32>, SetupError> {
+    let hosts = place.network.hosts();
+    let nodes = shape.nodes();
+    let roles = u64::from(trees) * u64::from(nodes);
+    if !config.share_hosts {
+        if roles > u64::from(hosts) {
+            return Err(SetupError::TooFewHosts {
+                workload: place.name.to_owned(),
+                what: format!("{trees} trees of {nodes} nodes"),
+                needed: roles,
+                hosts,
+                hint: "; use fewer trees, a smaller fan-in, or `share_hosts = true`",
+            });
+        }
+        let mut order = stream.permutation(hosts as usize);
+        order.truncate(roles as usize);
+        return Ok(order);
+    }
+    let mut placed: Vec<u32> = Vec::with_capacity(roles as usize);
+    for _ in 0..trees {
+        let order = stream.permutation(hosts as usize);
+        let root = placed.len();
+        placed.push(order[0]);
+        let mut others = order[1..].iter().copied().cycle();
+        for node in 1..nodes {
+            let parent = placed[root + shape.parent(node) as usize];
+            // Two in a row differ where there are three hosts; with two, the layers take turns.
+            let mut host = others.next().unwrap_or(order[0]);
+            if host == parent {
+                host = others.next().unwrap_or(order[0]);
+            }
+            placed.push(if host == parent { order[0] } else { host });
+        }
+    }
+    Ok(placed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::needed;
+
+    #[test]
+    fn a_share_of_the_children_is_rounded_up_but_not_for_its_last_bit() {
+        // As floats, 0.07 × 100 is a little more than 7.
+        assert_eq!(
+            [needed(100, 0.07), needed(40, 0.95), needed(3, 0.5)],
+            [7, 38, 2]
+        );
+        assert_eq!([needed(10, 1e-12), needed(10, 1.0)], [1, 10]);
+    }
+}

@@ -1,0 +1,61 @@
+//! How the nodes of a tree are numbered.
+
+use super::plan::MAX_ROLES;
+
+/// Every node of a tree, breadth first: the root is 0, each layer follows the one above it.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    fan_in: Vec<u32>,
+    /// Per depth: its first node; one more at the end.
+    first: Vec<u32>,
+}
+
+impl Shape {
+    pub(crate) fn new(fan_in: &[u32]) -> Self {
+        let mut first = vec![0, 1];
+        let mut width = 1u64;
+        for &children in fan_in {
+            width = (width * u64::from(children)).min(MAX_ROLES);
+            let end = u64::from(first[first.len() - 1]) + width;
+            first.push(end.min(MAX_ROLES) as u32);
+        }
+        Self {
+            fan_in: fan_in.to_vec(),
+            first,
+        }
+    }
+
+    pub(crate) fn nodes(&self) -> u32 {
+        self.first[self.first.len() - 1]
+    }
+
+    pub(super) fn depth(&self, node: u32) -> usize {
+        self.first
+            .iter()
+            .rposition(|&first| first <= node)
+            .unwrap_or(0)
+    }
+
+    pub(super) fn is_leaf(&self, depth: usize) -> bool {
+        depth == self.fan_in.len()
+    }
+
+    /// Children of a node at this depth.
+    pub(super) fn fan_in(&self, depth: usize) -> u32 {
+        self.fan_in.get(depth).copied().unwrap_or(0)
+    }
+
+    pub(super) fn parent(&self, node: u32) -> u32 {
+        let depth = self.depth(node).max(1);
+        self.first[depth - 1] + (node - self.first[depth]) / self.fan_in[depth - 1]
+    }
+
+    pub(super) fn children(&self, node: u32) -> std::ops::Range<u32> {
+        let depth = self.depth(node);
+        let Some(&fan_in) = self.fan_in.get(depth) else {
+            return 0..0;
+        };
+        let start = self.first[depth + 1] + (node - self.first[depth]) * fan_in;
+        start..start + fan_in
+    }
+}

@@ -1,0 +1,139 @@
+//! A network in which every message takes the same time, to run workloads alone. Hosts may be split over several
+//! copies of the workloads, as threads do.
+
+use duetime_core::random::Streams;
+use duetime_core::{Span, Time};
+use duetime_results::record::QueryRecord;
+use duetime_scenario::Scenario;
+use duetime_sim::topology::Network;
+use duetime_sim::workload::{Actions, Message, Workloads};
+use std::collections::BTreeMap;
+
+/// What came of a run.
+#[derive(Debug, PartialEq)]
+pub struct Outcome {
+    /// By flow.
+    pub messages: Vec<Message>,
+    pub queries: Vec<QueryRecord>,
+}
+
+pub struct Fake<'a> {
+    pub scenario: &'a Scenario,
+    /// How long a message takes.
+    pub delay: Span,
+    /// How many copies the hosts are split over.
+    pub parts: u32,
+    /// Messages that never arrive.
+    pub lost: &'a dyn Fn(&Message) -> bool,
+}
+
+enum Event {
+    Wake(u16, u64),
+    Delivery(Message),
+}
+
+/// Time, host, deliveries before wakes, then what is the same for any split.
+type Order = (Time, u32, u8, u64);
+
+impl<'a> Fake<'a> {
+    pub fn new(scenario: &'a Scenario) -> Self {
+        Self {
+            scenario,
+            delay: Span::from_us(100),
+            parts: 1,
+            lost: &|_| false,
+        }
+    }
+
+    pub fn run(&self) -> Outcome {
+        let network = Network::build(&self.scenario.topology).unwrap();
+        let workloads = Workloads::new(
+            self.scenario,
+            &network,
+            &Streams::new(self.scenario.seed, 0),
+        )
+        .unwrap();
+        let mut copies = vec![workloads; self.parts as usize];
+        let mut events = BTreeMap::new();
+        let mut asked = vec![0; network.hosts() as usize];
+        let mut messages = Vec::new();
+        let mut actions = Actions::default();
+        for (part, copy) in copies.iter_mut().enumerate() {
+            copy.start(&|host| host % self.parts == part as u32, &mut actions);
+            assert!(
+                actions
+                    .wakes
+                    .iter()
+                    .all(|wake| wake.host % self.parts == part as u32)
+            );
+            self.carry_out(
+                Time::ZERO,
+                None,
+                &mut actions,
+                &mut events,
+                &mut asked,
+                &mut messages,
+            );
+        }
+        let end = Time::ZERO + self.scenario.duration + self.scenario.drain;
+        while let Some(((now, host, ..), event)) = events.pop_first() {
+            if now > end {
+                break;
+            }
+            let copy = &mut copies[(host % self.parts) as usize];
+            match event {
+                Event::Wake(workload, token) => copy.wake(now, host, workload, token, &mut actions),
+                Event::Delivery(message) => copy.delivered(now, &message, &mut actions),
+            }
+            self.carry_out(
+                now,
+                Some(host),
+                &mut actions,
+                &mut events,
+                &mut asked,
+                &mut messages,
+            );
+        }
+        messages.sort_by_key(|message| message.flow);
+        let mut queries: Vec<QueryRecord> = copies
+            .iter_mut()
+            .flat_map(Workloads::take_queries)
+            .collect();
+        queries.sort_by_key(|query| query.query);
+        Outcome { messages, queries }
+    }
+
+    fn carry_out(
+        &self,
+        now: Time,
+        host: Option<u32>,
+        actions: &mut Actions,
+        events: &mut BTreeMap<Order, Event>,
+        asked: &mut [u64],
+        messages: &mut Vec<Message>,
+    ) {
+        for wake in actions.wakes.drain(..) {
+            assert!(
+                wake.at >= now && host.is_none_or(|host| host == wake.host),
+                "{wake:?} asked for at {now}"
+            );
+            asked[wake.host as usize] += 1;
+            let order = (wake.at, wake.host, 1, asked[wake.host as usize]);
+            events.insert(order, Event::Wake(wake.workload, wake.token));
+        }
+        for message in actions.sends.drain(..) {
+            assert_eq!((Some(message.source), now), (host, message.handed_over));
+            assert!(message.destination != message.source && message.bytes > 0);
+            assert_eq!((message.flow >> 32) as u32, message.source);
+            messages.push(message.clone());
+            if !(self.lost)(&message) {
+                let order = (now + self.delay, message.destination, 0, message.flow);
+                events.insert(order, Event::Delivery(message));
+            }
+        }
+    }
+}
+
+pub fn run(scenario: &Scenario) -> Outcome {
+    Fake::new(scenario).run()
+}

@@ -1,0 +1,437 @@
+//! Every kind but trees.
+
+use crate::fake::{Fake, run};
+use crate::setup::{burst, fixed_deadline, kilobytes, oldi, scenario};
+use duetime_core::random::Streams;
+use duetime_core::{Bytes, Span, Time};
+use duetime_results::record::Class;
+use duetime_scenario::model::*;
+use duetime_sim::describe::describe;
+use duetime_sim::topology::Network;
+use duetime_sim::workload::{Actions, Message, Workloads};
+use proptest::prelude::*;
+
+fn poisson(intensity: Intensity, destination: Destination) -> WorkloadKind {
+    WorkloadKind::Poisson {
+        size: web_search(),
+        deadline: Deadline::None,
+        intensity,
+        destination,
+    }
+}
+
+/// The web-search distribution in bytes.
+fn web_search() -> Size {
+    let points = [
+        (0.0, 0.0),
+        (10e3, 0.15),
+        (20e3, 0.2),
+        (30e3, 0.3),
+        (50e3, 0.4),
+        (80e3, 0.53),
+        (200e3, 0.6),
+        (1e6, 0.7),
+        (2e6, 0.8),
+        (5e6, 0.9),
+        (10e6, 0.97),
+        (30e6, 1.0),
+    ];
+    Size::Cdf {
+        name: "web-search".into(),
+        points: points.into(),
+    }
+}
+
+fn background(count: u32, every: Gap) -> WorkloadKind {
+    WorkloadKind::Background {
+        count,
+        size: kilobytes(1_000),
+        deadline: fixed_deadline(5),
+        every,
+    }
+}
+
+fn permutation() -> WorkloadKind {
+    WorkloadKind::Permutation {
+        size: kilobytes(5),
+        deadline: Deadline::None,
+        at: Span::from_ms(2),
+    }
+}
+
+fn near(found: f64, expected: f64, share: f64) {
+    assert!(
+        (found / expected - 1.0).abs() <= share,
+        "{found} should be {expected} within {share}"
+    );
+}
+
+#[test]
+fn a_burst_starts_all_its_senders_at_once_every_time() {
+    let mut kind = burst(5, Some(2));
+    if let WorkloadKind::Burst { repeat, every, .. } = &mut kind {
+        (*repeat, *every) = (4, Span::from_ms(300));
+    }
+    let messages = run(&scenario(8, vec![kind])).messages;
+    // 1, 301, 601 and 901 ms.
+    for round in 0..4 {
+        let at = Time::ZERO + Span::from_ms(1 + 300 * round);
+        let sources: Vec<u32> = messages
+            .iter()
+            .filter(|it| it.handed_over == at)
+            .map(|it| it.source)
+            .collect();
+        assert_eq!(sources.len(), 5);
+        assert!(sources.windows(2).all(|pair| pair[0] < pair[1]) && !sources.contains(&2));
+    }
+    assert!(
+        messages
+            .iter()
+            .all(|it| it.destination == 2 && it.bytes == 10_000 && it.class == Class::Flow)
+    );
+    assert_eq!(messages.len(), 20);
+}
+
+#[test]
+fn a_burst_of_more_senders_than_hosts_shares_hosts_evenly() {
+    let messages = run(&scenario(4, vec![burst(40, None)])).messages;
+    let receiver = messages[0].destination;
+    for host in (0..4).filter(|&host| host != receiver) {
+        let count = messages.iter().filter(|it| it.source == host).count();
+        assert!(count == 13 || count == 14, "{count}");
+    }
+    assert_eq!(messages.len(), 40);
+}
+
+#[test]
+fn sources_stop_at_the_end_and_only_flows_after_the_warm_up_count() {
+    let mut kind = burst(3, None);
+    if let WorkloadKind::Burst { repeat, every, .. } = &mut kind {
+        (*repeat, *every) = (1_000, Span::from_ms(100));
+    }
+    let mut scenario = scenario(4, vec![kind, background(2, Gap::Fixed(Span::from_ms(7)))]);
+    scenario.warm_up = Span::from_ms(200);
+    let messages = run(&scenario).messages;
+    assert_eq!(messages.iter().filter(|it| it.workload == 0).count(), 30);
+    let (from, to) = (
+        Time::ZERO + scenario.warm_up,
+        Time::ZERO + scenario.duration,
+    );
+    for message in messages {
+        assert!(message.handed_over < to);
+        assert_eq!(message.counted, message.handed_over >= from);
+    }
+}
+
+#[test]
+fn start_jitter_stays_within_one_packet_time() {
+    let mut scenario = scenario(40, vec![burst(39, Some(0)), permutation()]);
+    scenario.host.start_jitter = true;
+    let messages = run(&scenario).messages;
+    let after: Vec<u64> = messages
+        .iter()
+        .map(|it| {
+            it.handed_over
+                .since(Time::ZERO + Span::from_ms(1 + u64::from(it.workload)))
+                .as_ns()
+        })
+        .collect();
+    // 1500 B at 1 Gbps.
+    assert!(after.iter().all(|&ns| ns <= 12_000));
+    assert!(after.iter().any(|&ns| ns < 3_000) && after.iter().any(|&ns| ns > 9_000));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_permutation_has_no_fixed_point(hosts in 2_u32..60, seed: u64) {
+        let mut scenario = scenario(hosts, vec![permutation()]);
+        scenario.seed = seed;
+        let messages = run(&scenario).messages;
+        let sources: Vec<u32> = messages.iter().map(|it| it.source).collect();
+        prop_assert_eq!(sources, (0..hosts).collect::<Vec<_>>());
+        let mut destinations: Vec<u32> = messages.iter().map(|it| it.destination).collect();
+        destinations.sort_unstable();
+        prop_assert_eq!(destinations, (0..hosts).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn any_split_of_the_hosts_gives_the_same_run(parts in 2_u32..7, seed: u64, start_jitter: bool) {
+        let kinds = vec![
+            WorkloadKind::Oldi(Oldi { share_hosts: true, fan_in: vec![3, 2], layer_share: vec![1.0, 0.5], ..oldi() }),
+            WorkloadKind::Oldi(Oldi { arrival: QueryArrival::BackToBack, ..oldi() }),
+            burst(20, None),
+            poisson(Intensity::FlowsPerSecond(300.0), Destination::Uniform),
+            background(5, Gap::Exponential(Span::from_ms(20))),
+            permutation(),
+        ];
+        let mut scenario = scenario(12, kinds);
+        scenario.duration = Span::from_ms(100);
+        scenario.seed = seed;
+        scenario.host.start_jitter = start_jitter;
+        let whole = run(&scenario);
+        prop_assert!(whole.messages.len() > 400);
+        let split = Fake { parts, ..Fake::new(&scenario) }.run();
+        prop_assert_eq!(whole, split);
+    }
+}
+
+#[test]
+fn poisson_arrivals_offer_the_load_asked_for() {
+    let mut scenario = scenario(
+        20,
+        vec![poisson(Intensity::Load(0.4), Destination::Uniform)],
+    );
+    scenario.duration = Span::from_secs(60);
+    let expected = describe(&scenario).unwrap().workloads[0].clone();
+    let messages = run(&scenario).messages;
+    // 20 × 0.4 Gbps over flows of 1.711 MB in the mean: about 580 a second.
+    near(expected.mean_size_bytes.unwrap(), 1.711e6, 0.001);
+    near(
+        messages.len() as f64,
+        expected.expected_flows.unwrap(),
+        0.02,
+    );
+    let wire: f64 = messages
+        .iter()
+        .map(|it| (it.bytes + 40 * it.bytes.div_ceil(1460)) as f64)
+        .sum();
+    near(wire * 8.0 / 60.0, 20.0 * 0.4e9, 0.03);
+    near(expected.offered_load.unwrap(), 0.4, 1e-9);
+    // Destinations are uniform over the others.
+    let mut counts = [0_u32; 20];
+    for message in &messages {
+        counts[message.destination as usize] += 1;
+    }
+    assert!(
+        counts.iter().all(|&count| (1_500..2_000).contains(&count)),
+        "{counts:?}"
+    );
+    // Exponential gaps at one host: the standard deviation is the mean.
+    let starts: Vec<f64> = messages
+        .iter()
+        .filter(|it| it.source == 3)
+        .map(|it| it.handed_over.as_secs_f64())
+        .collect();
+    let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+    near(variance.sqrt(), mean, 0.07);
+}
+
+#[test]
+fn poisson_arrivals_at_one_host_come_from_all_others_at_the_total_rate() {
+    let mut scenario = scenario(
+        5,
+        vec![poisson(
+            Intensity::FlowsPerSecond(2_000.0),
+            Destination::Host(1),
+        )],
+    );
+    scenario.duration = Span::from_secs(10);
+    let messages = run(&scenario).messages;
+    near(messages.len() as f64, 20_000.0, 0.025);
+    assert!(messages.iter().all(|it| it.destination == 1));
+    for host in [0, 2, 3, 4] {
+        near(
+            messages.iter().filter(|it| it.source == host).count() as f64,
+            5_000.0,
+            0.05,
+        );
+    }
+}
+
+#[test]
+fn background_sources_run_from_start_to_start() {
+    let every = Gap::Fixed(Span::from_ms(80));
+    let messages = run(&scenario(16, vec![background(2, every)])).messages;
+    let mut sources: Vec<u32> = messages.iter().map(|it| it.source).collect();
+    sources.dedup();
+    assert_eq!(sources.len(), 2);
+    for source in sources {
+        let starts: Vec<Time> = messages
+            .iter()
+            .filter(|it| it.source == source)
+            .map(|it| it.handed_over)
+            .collect();
+        assert!(starts[0] < Time::ZERO + Span::from_ms(80));
+        assert!(
+            starts
+                .windows(2)
+                .all(|pair| pair[1].since(pair[0]) == Span::from_ms(80))
+        );
+        assert!(starts.len() == 12 || starts.len() == 13);
+    }
+    let mut scenario = scenario(
+        16,
+        vec![background(40, Gap::Exponential(Span::from_ms(300)))],
+    );
+    scenario.duration = Span::from_secs(100);
+    let expected = describe(&scenario).unwrap().workloads[0]
+        .expected_flows
+        .unwrap();
+    near(run(&scenario).messages.len() as f64, expected, 0.02);
+}
+
+#[test]
+fn long_flows_have_no_end() {
+    let kind = WorkloadKind::Long {
+        pairs: vec![(0, 1), (0, 2), (3, 1)],
+        at: Span::from_ms(5),
+    };
+    let messages = run(&scenario(4, vec![kind])).messages;
+    let ends: Vec<(u32, u32)> = messages
+        .iter()
+        .map(|it| (it.source, it.destination))
+        .collect();
+    assert_eq!(ends, [(0, 1), (0, 2), (3, 1)]);
+    let is_long =
+        |it: &Message| it.bytes == u64::MAX && it.class == Class::Long && it.deadline.is_none();
+    assert!(messages.iter().all(is_long));
+}
+
+#[test]
+fn a_trace_starts_every_flow_exactly_when_it_says() {
+    let flow = |us, source, destination, size, deadline: Option<u64>| TraceFlow {
+        start: Span::from_us(us),
+        source,
+        destination,
+        size: Bytes(size),
+        deadline: deadline.map(Span::from_us),
+    };
+    // Not in order of the sources; two at once at host 1; one at the very end, which is too late.
+    let flows = vec![
+        flow(10, 1, 0, 5, None),
+        flow(10, 0, 1, 7, Some(300)),
+        flow(10, 1, 2, 6, Some(90)),
+        flow(5, 1, 3, 0, None),
+        flow(20, 1, 0, 8, None),
+        flow(1_000_000, 2, 0, 9, None),
+    ];
+    let mut scenario = scenario(4, vec![WorkloadKind::Trace { flows }]);
+    scenario.host.start_jitter = true;
+    let messages = run(&scenario).messages;
+    let brief: Vec<_> = messages
+        .iter()
+        .map(|it| {
+            (
+                it.source,
+                it.handed_over.as_ns() / 1_000,
+                it.destination,
+                it.bytes,
+                it.deadline.map(Time::as_ns),
+            )
+        })
+        .collect();
+    assert_eq!(
+        brief,
+        [
+            (0, 10, 1, 7, Some(310_000)),
+            (1, 5, 3, 1, None),
+            (1, 10, 0, 5, None),
+            (1, 10, 2, 6, Some(100_000)),
+            (1, 20, 0, 8, None),
+        ]
+    );
+}
+
+#[test]
+fn a_long_trace_asks_for_one_wake_at_a_time() {
+    let flow = |number: u64| TraceFlow {
+        start: Span::from_us(number * 7 % 900_000),
+        source: (number % 3) as u32,
+        destination: 3,
+        size: Bytes(1),
+        deadline: None,
+    };
+    let scenario = scenario(
+        4,
+        vec![WorkloadKind::Trace {
+            flows: (0..300_000).map(flow).collect(),
+        }],
+    );
+    let network = Network::build(&scenario.topology).unwrap();
+    let mut workloads = Workloads::new(&scenario, &network, &Streams::new(1, 0)).unwrap();
+    let mut actions = Actions::default();
+    workloads.start(&|_| true, &mut actions);
+    assert_eq!(actions.wakes.len(), 3);
+    let mut sent = 0;
+    while let Some(wake) = actions.wakes.pop() {
+        let waiting = actions.wakes.len();
+        workloads.wake(wake.at, wake.host, wake.workload, wake.token, &mut actions);
+        assert!(actions.wakes.len() <= waiting + 1);
+        sent += actions.sends.len();
+        actions.sends.clear();
+    }
+    assert_eq!(sent, 300_000);
+}
+
+#[test]
+fn deadlines_stay_in_their_ranges_and_fill_them() {
+    let ms = Span::from_ms;
+    let cases = [
+        (
+            Deadline::Added {
+                base: ms(20),
+                added: 0.5,
+            },
+            20.0,
+            30.0,
+            25.0,
+        ),
+        (
+            Deadline::Around {
+                base: ms(20),
+                variation: 0.25,
+            },
+            15.0,
+            25.0,
+            20.0,
+        ),
+        (
+            Deadline::AddedExponential {
+                base: ms(3),
+                mean: ms(30),
+            },
+            3.0,
+            f64::INFINITY,
+            33.0,
+        ),
+        // E[max(5, X)] = 5 + 30 e^(−1/6)
+        (
+            Deadline::Exponential {
+                mean: ms(30),
+                floor: ms(5),
+            },
+            5.0,
+            f64::INFINITY,
+            30.394,
+        ),
+    ];
+    for (deadline, low, high, mean) in cases {
+        let mut kind = burst(2_000, None);
+        if let WorkloadKind::Burst {
+            deadline: it,
+            repeat,
+            every,
+            ..
+        } = &mut kind
+        {
+            (*it, *repeat, *every) = (deadline, 10, ms(10));
+        }
+        let messages = run(&scenario(4, vec![kind])).messages;
+        let drawn: Vec<f64> = messages
+            .iter()
+            .map(|it| it.deadline.unwrap().since(it.handed_over).as_secs_f64() * 1e3)
+            .collect();
+        let smallest = drawn.iter().copied().fold(f64::MAX, f64::min);
+        let largest = drawn.iter().copied().fold(0.0, f64::max);
+        assert!(
+            smallest >= low && smallest < low * 1.01 && largest <= high,
+            "{smallest} {largest}"
+        );
+        assert!(high.is_infinite() || largest > high * 0.99);
+        near(drawn.iter().sum::<f64>() / drawn.len() as f64, mean, 0.02);
+    }
+}

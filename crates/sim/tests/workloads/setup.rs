@@ -1,0 +1,179 @@
+//! Scenarios to test with, and what setting them up refuses.
+
+use duetime_core::{Bytes, Rate, Span};
+use duetime_scenario::model::*;
+use duetime_sim::describe::describe;
+
+pub fn star(hosts: u32) -> Topology {
+    Topology::Star {
+        hosts,
+        link: link(),
+    }
+}
+
+pub fn link() -> Link {
+    Link {
+        rate: Rate::from_gbps(1),
+        latency: Span::from_us(20),
+        loss: 0.0,
+    }
+}
+
+/// One second on a star of 1 Gbps links, without start jitter.
+pub fn scenario(hosts: u32, kinds: Vec<WorkloadKind>) -> Scenario {
+    let workload = |kind| Workload {
+        name: "it".into(),
+        kind,
+        transport: None,
+        connection: Connection::PerFlow,
+    };
+    Scenario {
+        name: "test".into(),
+        transports: Vec::new(),
+        seeds: 1,
+        seed: 1,
+        warm_up: Span::ZERO,
+        duration: Span::from_secs(1),
+        drain: Span::from_secs(1),
+        topology: star(hosts),
+        switch: Switch {
+            buffer: Buffer::Unlimited,
+            ecn_threshold: Vec::new(),
+        },
+        host: Host {
+            nic: Nic::Pull,
+            frame_overhead: 0,
+            start_jitter: false,
+        },
+        workloads: kinds.into_iter().map(workload).collect(),
+        record: Record {
+            every: None,
+            links: Vec::new(),
+            pcap: Vec::new(),
+            snap_length: 0,
+        },
+    }
+}
+
+/// Two applications of one tree each, fan-in 4, a query every 10 ms, 10 KB within 30 ms.
+pub fn oldi() -> Oldi {
+    Oldi {
+        applications: 2,
+        trees: 1,
+        fan_in: vec![4],
+        query: Bytes(100),
+        response: vec![kilobytes(10)],
+        deadline: vec![fixed_deadline(30)],
+        layer_share: vec![1.0],
+        deadline_from: DeadlineFrom::Query,
+        query_deadline: Deadline::None,
+        arrival: QueryArrival::Every(Gap::Fixed(Span::from_ms(10))),
+        compute: Gap::Fixed(Span::ZERO),
+        jitter: Gap::Fixed(Span::ZERO),
+        complete_at: 1.0,
+        share_hosts: false,
+    }
+}
+
+pub fn kilobytes(kb: u64) -> Size {
+    Size::Fixed(Bytes(1_000 * kb))
+}
+
+pub fn fixed_deadline(ms: u64) -> Deadline {
+    Deadline::Added {
+        base: Span::from_ms(ms),
+        added: 0.0,
+    }
+}
+
+pub fn burst(senders: u32, receiver: Option<u32>) -> WorkloadKind {
+    WorkloadKind::Burst {
+        senders,
+        receiver,
+        size: kilobytes(10),
+        deadline: Deadline::None,
+        at: Span::from_ms(1),
+        repeat: 1,
+        every: Span::ZERO,
+    }
+}
+
+#[test]
+fn impossible_workloads_say_what_is_wrong() {
+    let flow = |source, destination| TraceFlow {
+        start: Span::ZERO,
+        source,
+        destination,
+        size: Bytes(1),
+        deadline: None,
+    };
+    let with = |change: &dyn Fn(&mut Oldi)| {
+        let mut oldi = oldi();
+        change(&mut oldi);
+        WorkloadKind::Oldi(oldi)
+    };
+    let at = Span::ZERO;
+    let poisson = |destination| WorkloadKind::Poisson {
+        size: kilobytes(1),
+        deadline: Deadline::None,
+        intensity: Intensity::Load(0.1),
+        destination,
+    };
+    let background = WorkloadKind::Background {
+        count: 1,
+        size: kilobytes(1),
+        deadline: Deadline::None,
+        every: Gap::Fixed(Span::ZERO),
+    };
+    let cases = [
+        (
+            with(&|oldi| oldi.fan_in = vec![9]),
+            "2 trees of 10 nodes needs 20 hosts, but the topology has 10",
+        ),
+        (with(&|oldi| oldi.fan_in = vec![4, 0]), "`fan_in` is [4, 0]"),
+        (with(&|oldi| oldi.trees = 0), "2 applications of 0 trees"),
+        (
+            with(&|oldi| oldi.complete_at = 0.0),
+            "`complete_at` is 0; allowed is above 0 to 1",
+        ),
+        (
+            with(&|oldi| {
+                oldi.arrival = QueryArrival::Load {
+                    load: 0.0,
+                    poisson: true,
+                }
+            }),
+            "`load` is 0",
+        ),
+        (
+            with(&|oldi| oldi.arrival = QueryArrival::Every(Gap::Exponential(Span::ZERO))),
+            "must be longer",
+        ),
+        (
+            burst(3, Some(10)),
+            "`receiver` is host 10; allowed are 0 to 9",
+        ),
+        (
+            WorkloadKind::Long {
+                pairs: vec![(0, 1), (3, 3)],
+                at,
+            },
+            "`pairs[1]` goes from host 3 to itself",
+        ),
+        (
+            WorkloadKind::Trace {
+                flows: vec![flow(0, 1), flow(0, 12)],
+            },
+            "destination of flow 2 of the trace is host 12",
+        ),
+        (poisson(Destination::Host(77)), "`destination` is host 77"),
+        (background, "`every` is zero"),
+    ];
+    for (kind, expected) in cases {
+        let found = describe(&scenario(10, vec![kind])).unwrap_err().to_string();
+        assert!(
+            found.contains(expected) && found.contains("workload `it`"),
+            "{found:?} should contain {expected:?}"
+        );
+    }
+}
