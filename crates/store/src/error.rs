@@ -79,18 +79,18 @@ impl StoreError {
     }
 
     /// `path` is not what was written, because of `reason`.
-    pub(crate) fn damaged(path: &Path, reason: impl ToString) -> Self {
+    pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_path_buf(),
-            reason: reason.to_string(),
+            reason: reason.into(),
         }
     }
 
     /// `path`, given by the user, is wrong because of `reason`.
-    pub(crate) fn input(path: &Path, reason: impl ToString) -> Self {
+    pub(crate) fn input(path: &Path, reason: impl Into<String>) -> Self {
         Self::Input {
             path: path.to_path_buf(),
-            reason: reason.to_string(),
+            reason: reason.into(),
         }
     }
 }

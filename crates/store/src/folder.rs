@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use duetime_results::RunRecords;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::run::{self, Captures, RunInfo, RunKey, RunNotes, StoredRun};
 use crate::{Manifest, StoreError, file};
@@ -79,7 +80,9 @@ impl RunFolder {
             folder.make_room(if_exists, manifest)?;
         }
         folder.write_manifest(manifest)?;
-        made.map(Made::keep);
+        if let Some(made) = made {
+            made.keep();
+        }
         Ok(folder)
     }
 
@@ -146,7 +149,7 @@ impl RunFolder {
     pub fn manifest(&self) -> Result<Manifest, StoreError> {
         let path = self.path.join(MANIFEST);
         let manifest: Manifest = serde_json::from_slice(&file::read(&path)?)
-            .map_err(|error| StoreError::damaged(&path, error))?;
+            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
         if manifest.format == crate::FORMAT {
             Ok(manifest)
         } else {
@@ -248,10 +251,20 @@ impl RunFolder {
     }
 }
 
-/// Whether results are there; an error where something else is.
+/// Whether results are there; an error where something else is, whatever its name.
 fn holds(path: &Path) -> Result<bool, StoreError> {
-    if path.join(MANIFEST).exists() {
-        return Ok(true);
+    let manifest = path.join(MANIFEST);
+    if manifest.exists() {
+        let value: Option<Value> = serde_json::from_slice(&file::read(&manifest)?).ok();
+        let ours = value.is_some_and(|value| value.get("duetime").is_some());
+        return if ours {
+            Ok(true)
+        } else {
+            Err(StoreError::damaged(
+                &manifest,
+                "it was not written by duetime",
+            ))
+        };
     }
     let mut entries = fs::read_dir(path).map_err(StoreError::io("read", path))?;
     if entries.next().is_some() {

@@ -18,6 +18,8 @@ pub struct Manifest {
     pub scenario: Value,
     /// The scenario as its author wrote it, TOML.
     pub scenario_text: String,
+    /// The file it was read from, as the caller named it; its trace and CDF files are relative to it.
+    pub scenario_file: String,
     /// What the command line changed in it: key and value.
     pub overrides: Vec<(String, String)>,
     /// Root of all random streams.
@@ -118,6 +120,7 @@ impl Manifest {
             name: name.to_owned(),
             scenario,
             scenario_text: scenario_text.to_owned(),
+            scenario_file: String::new(),
             overrides: Vec::new(),
             seed: 0,
             seeds: 0,

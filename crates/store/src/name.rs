@@ -1,5 +1,7 @@
 //! Readable names of folders that no value can break out of.
 
+use std::fmt::Write as _;
+
 /// Longest name given to a folder, in bytes; file systems take 255.
 const LONGEST: usize = 180;
 
@@ -23,14 +25,14 @@ pub fn folder_name(text: &str) -> String {
 fn escape(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     for byte in text.bytes() {
-        match byte {
-            b' ' => name.push('+'),
-            // A leading dot would hide the folder, and `..` leave it.
-            b'.' if name.is_empty() => name.push_str("%2E"),
-            b'.' | b'_' | b'-' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
-                name.push(char::from(byte))
-            }
-            other => name.push_str(&format!("%{other:02X}")),
+        let stays = byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        // A leading dot would hide the folder, and `..` leave it.
+        if stays || (byte == b'.' && !name.is_empty()) {
+            name.push(char::from(byte));
+        } else if byte == b' ' {
+            name.push('+');
+        } else {
+            write!(name, "%{byte:02X}").expect("a string can always grow");
         }
     }
     if name.is_empty() {

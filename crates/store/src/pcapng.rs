@@ -3,7 +3,7 @@
 
 use duetime_core::Time;
 
-/// Packets start with their IP header (LINKTYPE_RAW).
+/// Packets start with their IP header (`LINKTYPE_RAW`).
 const LINKTYPE_RAW: u16 = 101;
 /// `if_tsresol`: timestamps count 10⁻⁹ s; finer ones are not read by every tool.
 const NANOSECONDS: u8 = 9;

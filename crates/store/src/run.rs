@@ -171,7 +171,9 @@ struct Partial {
 impl Partial {
     fn new(place: &Path) -> Result<Self, StoreError> {
         let path = hidden(place, "partial");
+        // What a killed process may have left.
         let _ = fs::remove_dir_all(&path);
+        let _ = fs::remove_dir_all(hidden(place, "old"));
         fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
         Ok(Self {
             path,
@@ -202,7 +204,6 @@ impl Partial {
     fn keep(self, place: &Path) -> Result<(), StoreError> {
         if place.exists() {
             let old = hidden(place, "old");
-            let _ = fs::remove_dir_all(&old);
             fs::rename(place, &old).map_err(StoreError::io("replace", place))?;
             fs::rename(&self.path, place).map_err(StoreError::io("create", place))?;
             let _ = fs::remove_dir_all(&old);
@@ -278,8 +279,8 @@ pub fn exists(place: &Path) -> bool {
 /// What `run.json` says.
 pub fn info(place: &Path) -> Result<RunInfo, StoreError> {
     let path = place.join(INFO);
-    let info: RunInfo =
-        serde_json::from_slice(&file::read(&path)?).map_err(|e| StoreError::damaged(&path, e))?;
+    let info: RunInfo = serde_json::from_slice(&file::read(&path)?)
+        .map_err(|e| StoreError::damaged(&path, e.to_string()))?;
     if info.format != crate::FORMAT {
         let reason = format!(
             "it has format {}, this version reads {}",

@@ -1,11 +1,12 @@
 //! Parquet to columns and cells: our own tables, and flat files of any other writer.
 
 use bytes::Bytes;
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
 
 /// A Parquet file, opened: columns are read on demand.
 pub struct StoredTable {
@@ -108,17 +109,26 @@ impl StoredTable {
                 "column `{name}` is nested; a plain column is needed"
             ));
         }
-        let unsigned = match description.logical_type_ref() {
-            None if description.converted_type() == ConvertedType::NONE => false,
-            Some(LogicalType::String | LogicalType::Enum) => false,
-            Some(LogicalType::Integer(int)) => !int.is_signed,
-            // Integers also carry decimals and dates, where they mean something else.
-            _ => {
+        // Integers also carry decimals and dates, where they mean something else.
+        let unsigned = is_unsigned(&description).ok_or_else(|| {
+            format!("column `{name}` holds dates, decimals or the like; a plain number is needed")
+        })?;
+        let codecs = self
+            .file
+            .metadata()
+            .row_groups()
+            .iter()
+            .map(|group| group.column(index).compression());
+        for codec in codecs {
+            if !matches!(
+                codec,
+                Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_)
+            ) {
                 return Err(format!(
-                    "column `{name}` holds dates, decimals or the like; a plain number is needed"
+                    "column `{name}` is compressed by {codec}; SNAPPY, ZSTD and none are read"
                 ));
             }
-        };
+        }
         let rows = self.rows();
         let mut column = Filler {
             levels: Vec::new(),
@@ -197,6 +207,28 @@ impl StoredTable {
                 column.len()
             ))
         }
+    }
+}
+
+/// Whether the integers of a plain column are unsigned; `None`: the column is not plain.
+fn is_unsigned(column: &ColumnDescriptor) -> Option<bool> {
+    use ConvertedType as Old;
+    match column.logical_type_ref() {
+        Some(LogicalType::Integer(int)) => Some(!int.is_signed),
+        Some(LogicalType::String | LogicalType::Enum) => Some(false),
+        Some(_) => None,
+        // Older writers know only this kind.
+        None => match column.converted_type() {
+            Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64 => Some(true),
+            Old::INT_8
+            | Old::INT_16
+            | Old::INT_32
+            | Old::INT_64
+            | Old::NONE
+            | Old::UTF8
+            | Old::ENUM => Some(false),
+            _ => None,
+        },
     }
 }
 

@@ -25,9 +25,9 @@ pub fn to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>> {
             .build()?,
     );
     let about = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
-    let columns = R::COLUMNS
+    let columns: Vec<String> = R::COLUMNS
         .iter()
-        .map(|c| format!("{}: {}\n", c.name, c.about))
+        .map(|c| format!("{}: {}", c.name, c.about))
         .collect();
     let properties = WriterProperties::builder()
         .set_created_by(format!("duetime {}", crate::VERSION))
@@ -36,7 +36,7 @@ pub fn to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>> {
             about("duetime.version", crate::VERSION.to_owned()),
             about("duetime.format", crate::FORMAT.to_string()),
             about("duetime.table", format!("{}: {}", R::NAME, R::ABOUT)),
-            about("duetime.columns", columns),
+            about("duetime.columns", columns.join("\n")),
         ]))
         .build();
     let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
