@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A run is written to a hidden folder beside its place and renamed when complete: a killed process leaves no run
-//! that looks finished. [`schema_markdown`] documents every column.
+//! that looks finished. The columns are those of [`duetime_results::schema`].
 
 mod csv;
 mod error;
@@ -21,10 +21,9 @@ mod lines;
 mod manifest;
 mod name;
 pub mod pcapng;
+mod records;
 mod run;
-mod schema;
 mod table;
-mod tables;
 mod trace;
 
 pub use csv::export_csv;
@@ -34,7 +33,6 @@ pub use lines::JsonLines;
 pub use manifest::{Machine, Manifest, Point, RunState, State};
 pub use name::point_id;
 pub use run::{Captures, FileInfo, RunInfo, RunKey, RunNotes, StoredRun};
-pub use schema::schema_markdown;
 pub use trace::read_trace_parquet;
 
 /// Version of the folder's layout and columns; a folder of another version is not read.

@@ -6,13 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use duetime_core::Time;
-use duetime_results::{FlowRecord, PortRecord, QueryRecord, RunRecords, Totals};
+use duetime_results::schema::{Context, FLOWS, PORTS, QUERIES, QUEUES, THROUGHPUT, Table};
+use duetime_results::{RunRecords, Totals};
 use serde::{Deserialize, Serialize};
 
 use crate::name::folder_name;
-use crate::table::{Row, StoredTable, to_parquet};
-use crate::tables::{self, QueueRow, ThroughputRow};
-use crate::{StoreError, file, pcapng};
+use crate::table::{StoredTable, to_parquet};
+use crate::{StoreError, file, pcapng, records};
 
 const INFO: &str = "run.json";
 const CAPTURE: &str = "capture.pcapng";
@@ -192,9 +192,14 @@ impl Partial {
         Ok(())
     }
 
-    fn add_table<R: Row>(&mut self, rows: &[R]) -> Result<(), StoreError> {
-        let name = table_file::<R>();
-        let bytes = to_parquet(rows).map_err(|error| {
+    fn add_table<R>(
+        &mut self,
+        table: &Table<R>,
+        context: &Context<'_>,
+        rows: &[R],
+    ) -> Result<(), StoreError> {
+        let name = file_of(table);
+        let bytes = to_parquet(table, context, rows).map_err(|error| {
             StoreError::io("write", &self.path.join(&name))(std::io::Error::other(error))
         })?;
         self.add(&name, Some(rows.len() as u64), &bytes)
@@ -226,8 +231,8 @@ fn hidden(place: &Path, what: &str) -> PathBuf {
     place.with_file_name(format!(".{name}.{what}"))
 }
 
-fn table_file<R: Row>() -> String {
-    format!("{}.parquet", R::NAME)
+fn file_of<R>(table: &Table<R>) -> String {
+    format!("{}.parquet", table.name)
 }
 
 /// Writes a run to `place`.
@@ -239,11 +244,21 @@ pub fn write(
     captures: Option<Captures<'_>>,
 ) -> Result<RunInfo, StoreError> {
     let mut partial = Partial::new(place)?;
-    partial.add_table(&records.flows)?;
-    partial.add_table(&records.queries)?;
-    partial.add_table(&records.ports)?;
-    partial.add_table(&tables::queue_rows(records))?;
-    partial.add_table(&tables::throughput_rows(records))?;
+    let context = Context {
+        transport: &key.transport,
+        run: key.run,
+        sampled_links: &records.sampled_links,
+    };
+    partial.add_table(&FLOWS, &context, &records.flows)?;
+    partial.add_table(&QUERIES, &context, &records.queries)?;
+    partial.add_table(&PORTS, &context, &records.ports)?;
+    let sampled = |link: u32| (link as usize) < records.sampled_links.len();
+    assert!(
+        records.series.iter().all(|sample| sampled(sample.link)),
+        "a sample of a link that is not sampled"
+    );
+    partial.add_table(&QUEUES, &context, &records.series)?;
+    partial.add_table(&THROUGHPUT, &context, &records.series)?;
     if let Some(captures) = captures {
         partial.add(
             CAPTURE,
@@ -304,14 +319,14 @@ pub fn check(place: &Path) -> Result<RunInfo, StoreError> {
 /// Reads a run back.
 pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
     let info = info(place)?;
-    let queues = table::<QueueRow>(place, &info)?;
-    let throughput = table::<ThroughputRow>(place, &info)?;
-    let series = tables::read_series(&info.sampled_links, &queues, &throughput)
-        .map_err(|reason| StoreError::damaged(&place.join(table_file::<QueueRow>()), reason))?;
+    let queues = open(place, &info, &QUEUES)?;
+    let throughput = open(place, &info, &THROUGHPUT)?;
+    let series = records::read_series(&info.sampled_links, &queues, &throughput)
+        .map_err(|reason| StoreError::damaged(&place.join(file_of(&QUEUES)), reason))?;
     let records = RunRecords {
-        flows: rows::<FlowRecord, _>(place, &info, tables::read_flows)?,
-        queries: rows::<QueryRecord, _>(place, &info, tables::read_queries)?,
-        ports: rows::<PortRecord, _>(place, &info, tables::read_ports)?,
+        flows: rows(place, &info, &FLOWS, records::read_flows)?,
+        queries: rows(place, &info, &QUERIES, records::read_queries)?,
+        ports: rows(place, &info, &PORTS, records::read_ports)?,
         sampled_links: info.sampled_links.clone(),
         series,
         totals: info.totals,
@@ -319,25 +334,26 @@ pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
     Ok(StoredRun { info, records })
 }
 
-fn rows<R: Row, T>(
+fn rows<R>(
     place: &Path,
     info: &RunInfo,
-    read: fn(&StoredTable) -> Result<T, String>,
-) -> Result<T, StoreError> {
-    let table = table::<R>(place, info)?;
-    read(&table).map_err(|reason| StoreError::damaged(&place.join(table_file::<R>()), reason))
+    table: &Table<R>,
+    read: fn(&StoredTable) -> Result<Vec<R>, String>,
+) -> Result<Vec<R>, StoreError> {
+    let stored = open(place, info, table)?;
+    read(&stored).map_err(|reason| StoreError::damaged(&place.join(file_of(table)), reason))
 }
 
-fn table<R: Row>(place: &Path, info: &RunInfo) -> Result<StoredTable, StoreError> {
-    let name = table_file::<R>();
+fn open<R>(place: &Path, info: &RunInfo, table: &Table<R>) -> Result<StoredTable, StoreError> {
+    let name = file_of(table);
     let bytes = checked(place, info, &name)?;
     let damaged = |reason: String| StoreError::damaged(&place.join(&name), reason);
-    let table = StoredTable::open(bytes.into()).map_err(damaged)?;
+    let stored = StoredTable::open(bytes.into()).map_err(damaged)?;
     match info.files[&name].rows {
-        Some(rows) if rows == table.rows() as u64 => Ok(table),
+        Some(rows) if rows == stored.rows() as u64 => Ok(stored),
         rows => Err(damaged(format!(
             "it has {} rows, run.json says {rows:?}",
-            table.rows()
+            stored.rows()
         ))),
     }
 }

@@ -74,11 +74,13 @@ fn an_empty_run_reads_back() {
 #[test]
 fn equal_runs_are_equal_bytes() {
     let scratch = Scratch::new("equal");
-    let folder = new_folder(&scratch.join("out"));
-    let (a, b) = (RunKey::new("tcp", 0), RunKey::new("tcp", 1));
-    let a = folder.write_run(&a, &records(), &notes(), None).unwrap();
-    let b = folder.write_run(&b, &records(), &notes(), None).unwrap();
-    assert_eq!(a.files, b.files);
+    let key = RunKey::new("tcp", 0);
+    let write = |name| {
+        new_folder(&scratch.join(name))
+            .write_run(&key, &records(), &notes(), None)
+            .unwrap()
+    };
+    assert_eq!(write("a").files, write("b").files);
 }
 
 #[test]

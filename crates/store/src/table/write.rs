@@ -1,33 +1,36 @@
-//! Rows to Parquet, through memory: a file is small once compressed, and is then written in one step.
+//! Records to Parquet, through memory: a file is small once compressed, and is then written in one step.
 
 use std::sync::Arc;
 
+use duetime_results::schema::{Column, Context, Kind, Table, Value};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical, ZstdLevel};
-use parquet::column::writer::ColumnWriterImpl;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::{Column, Get, Row};
-
 /// Rows per row group: bounds what is buffered at once.
 const GROUP: usize = 1 << 20;
 
-/// The rows as a Parquet file. The same rows give the same bytes.
-pub fn to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>> {
-    let fields = R::COLUMNS.iter().map(field).collect::<Result<Vec<_>>>()?;
+/// The records as a Parquet file. The same records give the same bytes.
+pub fn to_parquet<R>(table: &Table<R>, context: &Context<'_>, records: &[R]) -> Result<Vec<u8>> {
+    let fields = table
+        .columns
+        .iter()
+        .map(field)
+        .collect::<Result<Vec<_>>>()?;
     let schema = Arc::new(
-        Type::group_type_builder(R::NAME)
+        Type::group_type_builder(table.name)
             .with_fields(fields)
             .build()?,
     );
     let about = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
-    let columns: Vec<String> = R::COLUMNS
+    let columns: Vec<String> = table
+        .columns
         .iter()
-        .map(|c| format!("{}: {}", c.name, c.about))
+        .map(|c| format!("{}: {}", c.name, c.meaning))
         .collect();
     let properties = WriterProperties::builder()
         .set_created_by(format!("duetime {}", crate::VERSION))
@@ -35,18 +38,26 @@ pub fn to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>> {
         .set_key_value_metadata(Some(vec![
             about("duetime.version", crate::VERSION.to_owned()),
             about("duetime.format", crate::FORMAT.to_string()),
-            about("duetime.table", format!("{}: {}", R::NAME, R::ABOUT)),
+            about("duetime.table", format!("{}: {}", table.name, table.row)),
             about("duetime.columns", columns.join("\n")),
         ]))
         .build();
     let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
-    for rows in rows.chunks(GROUP) {
+    for records in records.chunks(GROUP) {
         let mut group = file.next_row_group()?;
-        for column in R::COLUMNS {
+        for column in table.columns {
             let mut writer = group
                 .next_column()?
                 .expect("the schema has one field per column");
-            write_column(&mut writer, &column.get, rows)?;
+            let values = records.iter().map(|record| (column.value)(context, record));
+            match column.kind {
+                Kind::Unsigned | Kind::Signed => {
+                    write::<Int64Type>(&mut writer, column, values, int)
+                }
+                Kind::Real => write::<DoubleType>(&mut writer, column, values, real),
+                Kind::Boolean => write::<BoolType>(&mut writer, column, values, boolean),
+                Kind::Text => write::<ByteArrayType>(&mut writer, column, values, text),
+            }?;
             writer.close()?;
         }
         group.close()?;
@@ -55,13 +66,13 @@ pub fn to_parquet<R: Row>(rows: &[R]) -> Result<Vec<u8>> {
 }
 
 fn field<R>(column: &Column<R>) -> Result<Arc<Type>> {
-    let (physical, logical) = match column.get {
-        Get::Int(_) | Get::OptionalInt(_) => (Physical::INT64, None),
-        Get::Real(_) | Get::OptionalReal(_) => (Physical::DOUBLE, None),
-        Get::Bool(_) | Get::OptionalBool(_) => (Physical::BOOLEAN, None),
-        Get::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+    let (physical, logical) = match column.kind {
+        Kind::Unsigned | Kind::Signed => (Physical::INT64, None),
+        Kind::Real => (Physical::DOUBLE, None),
+        Kind::Boolean => (Physical::BOOLEAN, None),
+        Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     };
-    let repetition = if column.get.optional() {
+    let repetition = if column.nullable {
         Repetition::OPTIONAL
     } else {
         Repetition::REQUIRED
@@ -73,41 +84,63 @@ fn field<R>(column: &Column<R>) -> Result<Arc<Type>> {
     Ok(Arc::new(field))
 }
 
-fn write_column<R>(
+/// Writes one column; `unwrap` gives `None` for a value of another type than the column's.
+fn write<'a, T: DataType>(
     writer: &mut SerializedColumnWriter<'_>,
-    get: &Get<R>,
-    rows: &[R],
+    column: &Column<impl Sized>,
+    cells: impl Iterator<Item = Value<'a>>,
+    unwrap: fn(Value<'a>) -> Option<T::T>,
 ) -> Result<()> {
-    match get {
-        Get::Int(get) => required(writer.typed::<Int64Type>(), rows.iter().map(get)),
-        Get::OptionalInt(get) => optional(writer.typed::<Int64Type>(), rows.iter().map(get)),
-        Get::Real(get) => required(writer.typed::<DoubleType>(), rows.iter().map(get)),
-        Get::OptionalReal(get) => optional(writer.typed::<DoubleType>(), rows.iter().map(get)),
-        Get::Bool(get) => required(writer.typed::<BoolType>(), rows.iter().map(get)),
-        Get::OptionalBool(get) => optional(writer.typed::<BoolType>(), rows.iter().map(get)),
-        Get::Text(get) => required(
-            writer.typed::<ByteArrayType>(),
-            rows.iter().map(|row| ByteArray::from(get(row))),
-        ),
+    let mut values = Vec::with_capacity(cells.size_hint().0);
+    let mut levels = Vec::new();
+    for cell in cells {
+        if column.nullable {
+            levels.push(i16::from(cell != Value::Null));
+            if cell == Value::Null {
+                continue;
+            }
+        }
+        let value = unwrap(cell).ok_or_else(|| {
+            ParquetError::General(format!(
+                "column `{}` is {:?} and was given {cell:?}",
+                column.name, column.kind
+            ))
+        })?;
+        values.push(value);
+    }
+    let levels = column.nullable.then_some(levels.as_slice());
+    writer
+        .typed::<T>()
+        .write_batch(&values, levels, None)
+        .map(drop)
+}
+
+fn int(value: Value<'_>) -> Option<i64> {
+    match value {
+        // Keeps all 64 bits: the way back is the same cast.
+        Value::Unsigned(value) => Some(value as i64),
+        Value::Signed(value) => Some(value),
+        _ => None,
     }
 }
 
-fn required<T: DataType>(
-    writer: &mut ColumnWriterImpl<'_, T>,
-    values: impl Iterator<Item = T::T>,
-) -> Result<()> {
-    let values: Vec<T::T> = values.collect();
-    writer.write_batch(&values, None, None).map(drop)
+fn real(value: Value<'_>) -> Option<f64> {
+    match value {
+        Value::Real(value) => Some(value),
+        _ => None,
+    }
 }
 
-fn optional<T: DataType>(
-    writer: &mut ColumnWriterImpl<'_, T>,
-    values: impl Iterator<Item = Option<T::T>>,
-) -> Result<()> {
-    let mut levels = Vec::with_capacity(values.size_hint().0);
-    let values: Vec<T::T> = values
-        .inspect(|value| levels.push(i16::from(value.is_some())))
-        .flatten()
-        .collect();
-    writer.write_batch(&values, Some(&levels), None).map(drop)
+fn boolean(value: Value<'_>) -> Option<bool> {
+    match value {
+        Value::Boolean(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn text(value: Value<'_>) -> Option<ByteArray> {
+    match value {
+        Value::Text(value) => Some(ByteArray::from(value)),
+        _ => None,
+    }
 }
