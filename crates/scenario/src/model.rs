@@ -53,17 +53,46 @@ pub enum Protocol {
     D3(d3::Config),
 }
 
+impl Topology {
+    /// Number of hosts.
+    pub fn hosts(&self) -> u32 {
+        match self {
+            Self::Star { hosts, .. } => *hosts,
+            Self::Dumbbell { left, right, .. } => left + right,
+            Self::D3Testbed { .. } => 14,
+            Self::LeafSpine {
+                racks,
+                hosts_per_rack,
+                ..
+            } => racks * hosts_per_rack,
+            Self::FatTree { k, .. } => k * k * k / 4,
+            Self::Graph { nodes, .. } => nodes.iter().filter(|node| node.host).count() as u32,
+        }
+    }
+}
+
 /// The network's shape.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
     /// `hosts` hosts on one switch.
     Star { hosts: u32, link: Link },
     /// `left` and `right` hosts on two switches joined by one link.
-    Dumbbell { left: u32, right: u32, link: Link, bottleneck: Link },
+    Dumbbell {
+        left: u32,
+        right: u32,
+        link: Link,
+        bottleneck: Link,
+    },
     /// The D3 testbed (D3 §6): 4 racks of 3 hosts under one root, and 2 traffic generators at the root.
     D3Testbed { link: Link },
     /// Racks of hosts, each rack's switch joined to every spine.
-    LeafSpine { racks: u32, hosts_per_rack: u32, spines: u32, host_link: Link, uplink: Link },
+    LeafSpine {
+        racks: u32,
+        hosts_per_rack: u32,
+        spines: u32,
+        host_link: Link,
+        uplink: Link,
+    },
     /// A k-ary fat-tree: k³/4 hosts.
     FatTree { k: u32, link: Link },
     /// Any graph, by names.
@@ -107,7 +136,7 @@ pub struct Switch {
     /// Memory for packets.
     pub buffer: Buffer,
     /// Packets are marked when at least this much is queued, the packet in service included. Used by transports
-    /// with ECN; a list of (link rate, threshold) pairs takes the threshold of the nearest rate at or below.
+    /// with ECN: (link rate, threshold) pairs, sorted, the first at rate 0; a port takes the last at or below its own.
     pub ecn_threshold: Vec<(Rate, Amount)>,
 }
 
@@ -158,8 +187,7 @@ pub struct Workload {
     pub name: String,
     /// What it does.
     pub kind: WorkloadKind,
-    /// Index into `Scenario::transports` that these flows use whatever the compared transport is; `None`: the
-    /// compared one. Its entry is then not itself compared.
+    /// The transport that these flows use whatever the compared one is, with its options; `None`: the compared one.
     pub transport: Option<Transport>,
     /// Whether flows between the same two hosts share one long-lived connection.
     pub connection: Connection,
@@ -180,13 +208,35 @@ pub enum WorkloadKind {
     /// Partition-aggregate trees.
     Oldi(Oldi),
     /// `senders` flows to one receiver, all at `at`, repeated `repeat` times every `every`.
-    Burst { senders: u32, receiver: Option<u32>, size: Size, deadline: Deadline, at: Span, repeat: u32, every: Span },
+    Burst {
+        senders: u32,
+        receiver: Option<u32>,
+        size: Size,
+        deadline: Deadline,
+        at: Span,
+        repeat: u32,
+        every: Span,
+    },
     /// Poisson arrivals between uniformly random hosts, at `load` of all host links (or `rate` flows per second).
-    Poisson { size: Size, deadline: Deadline, intensity: Intensity, destination: Destination },
+    Poisson {
+        size: Size,
+        deadline: Deadline,
+        intensity: Intensity,
+        destination: Destination,
+    },
     /// `count` sources, each starting flows one after another: the gap runs from start to start (`every`).
-    Background { count: u32, size: Size, deadline: Deadline, every: Gap },
+    Background {
+        count: u32,
+        size: Size,
+        deadline: Deadline,
+        every: Gap,
+    },
     /// Each host sends one flow to another, so that every host sends and receives exactly one.
-    Permutation { size: Size, deadline: Deadline, at: Span },
+    Permutation {
+        size: Size,
+        deadline: Deadline,
+        at: Span,
+    },
     /// Flows that never end, between given hosts.
     Long { pairs: Vec<(u32, u32)>, at: Span },
     /// Given flows.
@@ -282,8 +332,12 @@ pub enum Size {
     Fixed(Bytes),
     /// Uniform between the two, both included.
     Uniform(Bytes, Bytes),
-    /// A piecewise-linear CDF: (bytes, probability), rising to 1.
-    Cdf { name: String, points: Vec<(f64, f64)> },
+    /// A piecewise-linear CDF: (bytes, probability), neither falling, from probability 0 to 1; two points of equal
+    /// size are a jump.
+    Cdf {
+        name: String,
+        points: Vec<(f64, f64)>,
+    },
 }
 
 /// Deadlines, relative to their clock's start.
