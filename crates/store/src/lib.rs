@@ -33,7 +33,7 @@ pub use lines::JsonLines;
 pub use manifest::{Machine, Manifest, Point, RunState, State};
 pub use name::point_id;
 pub use run::{Captures, FileInfo, RunInfo, RunKey, RunNotes, StoredRun};
-pub use trace::read_trace_parquet;
+pub use trace::{Files, read_trace_parquet};
 
 /// Version of the folder's layout and columns; a folder of another version is not read.
 pub const FORMAT: u32 = 1;

@@ -1,30 +1,59 @@
-//! Traces of flows from Parquet.
+//! The files that a scenario names, from disk; among them traces of flows in Parquet.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use duetime_core::{Bytes, Span};
-use duetime_scenario::model::TraceFlow;
+use duetime_scenario::{Sources, TraceRow};
 
 use crate::table::{Cell, StoredColumn, StoredTable};
 use crate::{StoreError, file};
 
-/// The flows of a Parquet file, in its order. Columns: `start_ns`, `source`, `destination`, `size_bytes` and, if some
-/// flows have one, `deadline_ns` after the start; INT32, INT64 or DOUBLE. A fraction of a nanosecond is kept to the
-/// picosecond. Other columns are ignored, so that a `flows.parquet` is a trace.
-pub fn read_trace_parquet(path: &Path) -> Result<Vec<TraceFlow>, StoreError> {
+/// The files that a scenario names, relative to the folder that holds the scenario.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    /// Beside the scenario file at `scenario`.
+    pub fn beside(scenario: &Path) -> Self {
+        Self {
+            folder: scenario
+                .parent()
+                .map_or_else(PathBuf::new, Path::to_path_buf),
+        }
+    }
+}
+
+impl Sources for Files {
+    fn read_text(&self, path: &str) -> Result<String, String> {
+        let path = self.folder.join(path);
+        std::fs::read_to_string(&path).map_err(|error| format!("`{}`: {error}", path.display()))
+    }
+
+    fn read_trace(&self, path: &str) -> Result<Vec<TraceRow>, String> {
+        read_trace_parquet(&self.folder.join(path)).map_err(|error| error.to_string())
+    }
+}
+
+/// The rows of a Parquet file. Columns: `start_ns`, `source`, `destination`, `size_bytes` and, if some flows have one,
+/// `deadline_ns` after the start; INT32, INT64 or DOUBLE. A fraction of a nanosecond is kept to the picosecond. Other
+/// columns are ignored, so that a `flows.parquet` sorted by its start is a trace.
+pub fn read_trace_parquet(path: &Path) -> Result<Vec<TraceRow>, StoreError> {
     let bytes = file::read(path)?;
     read(bytes).map_err(|reason| StoreError::input(path, reason))
 }
 
-fn read(bytes: Vec<u8>) -> Result<Vec<TraceFlow>, String> {
+fn read(bytes: Vec<u8>) -> Result<Vec<TraceRow>, String> {
     let table = StoredTable::open(bytes.into())?;
     let mut start = table.column("start_ns")?;
     let mut source = table.column("source")?;
     let mut destination = table.column("destination")?;
     let mut size = table.column("size_bytes")?;
     let mut deadline = table.optional_column("deadline_ns")?;
-    let flow = |_| {
-        Ok(TraceFlow {
+    let row = |index| {
+        Ok(TraceRow {
+            row: index + 1,
             start: required(&mut start, span)?,
             source: required(&mut source, host)?,
             destination: required(&mut destination, host)?,
@@ -35,7 +64,7 @@ fn read(bytes: Vec<u8>) -> Result<Vec<TraceFlow>, String> {
             },
         })
     };
-    (0..table.rows()).map(flow).collect()
+    (0..table.rows()).map(row).collect()
 }
 
 /// A number of either kind.

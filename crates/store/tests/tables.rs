@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use duetime_core::{Bytes, Span, Time};
 use duetime_results::{Class, FlowRecord, RunRecords};
-use duetime_scenario::model::TraceFlow;
-use duetime_store::{RunKey, export_csv, read_trace_parquet};
+use duetime_scenario::{Sources, TraceRow};
+use duetime_store::{Files, RunKey, export_csv, read_trace_parquet};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -86,7 +86,8 @@ fn traces_are_read_from_any_number_type() {
     let scratch = Scratch::new("trace");
     let path = scratch.join("trace.parquet");
     write_foreign(&path, TRACE, &trace(|_| ()));
-    let flow = |start, source, destination, size, deadline| TraceFlow {
+    let flow = |row, start, source, destination, size, deadline| TraceRow {
+        row,
         start: Span::from_ps(start),
         source,
         destination,
@@ -94,10 +95,16 @@ fn traces_are_read_from_any_number_type() {
         deadline,
     };
     let expected = [
-        flow(0, 0, 1, 10_000, None),
-        flow(1_500_250, 1, 0, 1, Some(Span::from_ms(2))),
+        flow(1, 0, 0, 1, 10_000, None),
+        flow(2, 1_500_250, 1, 0, 1, Some(Span::from_ms(2))),
     ];
     assert_eq!(read_trace_parquet(&path).unwrap(), expected);
+    let files = Files::beside(&scratch.join("scenario.toml"));
+    assert_eq!(files.read_trace("trace.parquet").unwrap(), expected);
+    std::fs::write(scratch.join("sizes.csv"), "1,1\n").unwrap();
+    assert_eq!(files.read_text("sizes.csv").unwrap(), "1,1\n");
+    let message = files.read_text("nowhere.csv").unwrap_err();
+    assert!(message.contains("nowhere.csv`: No such file"), "{message}");
 }
 
 #[test]
