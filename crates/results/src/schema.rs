@@ -1,7 +1,8 @@
 //! Every column of every table of a run folder: its name with its unit, its type, its meaning, and where it comes from.
 //! Files are written from these tables, and `docs/results.md` is generated from them.
 //!
-//! Times are whole nanoseconds, rounded down from picoseconds. What can be absent is null, never a magic number.
+//! Times are whole nanoseconds, rounded down from picoseconds; the `*_ps` columns at the end of a table are the same
+//! instants exactly, so that a table holds all of its records. What can be absent is null, never a magic number.
 
 use crate::{FlowRecord, PortRecord, QueryRecord, SeriesSample};
 use duetime_core::{Span, Time};
@@ -38,7 +39,8 @@ pub enum Value<'a> {
 /// A column's type, of the files as of [`Value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// 64-bit unsigned integer.
+    /// 64-bit integer that is never negative. Files hold it as a signed one: differences of unsigned columns would wrap
+    /// around in the hands of many a reader.
     Unsigned,
     /// 64-bit signed integer.
     Signed,
@@ -216,6 +218,21 @@ pub const FLOWS: Table<FlowRecord> = Table {
             "D3: denials while a later deadline held more than the base rate.",
             |_, r| { count(r.inversions) }
         ),
+        column!("start_ps", Unsigned, "Hand-over, exact.", |_, r| exact(
+            r.start
+        )),
+        column!(
+            "finish_ps",
+            Unsigned?,
+            "Delivery of the last byte since the start of the run, exact; null as `fct_ns`.",
+            |_, r| option(r.finish.map(Time::as_ps))
+        ),
+        column!(
+            "due_ps",
+            Unsigned?,
+            "The deadline as an instant since the start of the run, exact; null without one.",
+            |_, r| option(r.deadline.map(Time::as_ps))
+        ),
     ],
 };
 
@@ -287,6 +304,18 @@ pub const QUERIES: Table<QueryRecord> = Table {
             Boolean,
             "Arrived within [warm-up, duration), so it counts.",
             |_, r| { Value::Boolean(r.counted) }
+        ),
+        column!(
+            "start_ps",
+            Unsigned,
+            "Arrival at the root, exact.",
+            |_, r| exact(r.start)
+        ),
+        column!(
+            "complete_ps",
+            Unsigned?,
+            "When enough answers were in, since the start of the run, exact; null as `qct_ns`.",
+            |_, r| option(r.complete.map(Time::as_ps))
         ),
     ],
 };
@@ -397,6 +426,7 @@ pub const QUEUES: Table<SeriesSample> = Table {
             "Packets queued, the packet in service included.",
             |_, r| { count(r.queue_packets) }
         ),
+        column!("at_ps", Unsigned, "When, exact.", |_, r| exact(r.at)),
     ],
 };
 
@@ -432,6 +462,7 @@ pub const THROUGHPUT: Table<SeriesSample> = Table {
             "Bytes that left since the link's last sample, on the wire.",
             |_, r| { Value::Unsigned(r.sent_bytes) }
         ),
+        column!("at_ps", Unsigned, "When, exact.", |_, r| exact(r.at)),
     ],
 };
 
@@ -452,8 +483,7 @@ fn describe<R>(table: &Table<R>) -> String {
     text.push_str("| column | type | meaning |\n|---|---|---|\n");
     for column in table.columns {
         let kind = match column.kind {
-            Kind::Unsigned => "u64",
-            Kind::Signed => "i64",
+            Kind::Unsigned | Kind::Signed => "i64",
             Kind::Real => "f64",
             Kind::Boolean => "bool",
             Kind::Text => "text",
@@ -488,6 +518,10 @@ fn option<'a>(value: Option<u64>) -> Value<'a> {
 
 fn instant<'a>(at: Time) -> Value<'a> {
     Value::Unsigned(at.as_ns())
+}
+
+fn exact<'a>(at: Time) -> Value<'a> {
+    Value::Unsigned(at.as_ps())
 }
 
 fn link_name<'a>(context: &'a Context<'a>, sample: &SeriesSample) -> Value<'a> {
@@ -571,7 +605,7 @@ mod tests {
     #[test]
     fn the_documentation_names_every_column() {
         let text = markdown();
-        assert!(text.contains("| `fct_ns` | u64, nullable | Completion time;"));
+        assert!(text.contains("| `fct_ns` | i64, nullable | Completion time;"));
         assert!(text.contains("### `throughput`"));
     }
 }

@@ -2,7 +2,49 @@
 //!
 //! [`model`] is what the file means, typed and with every default filled in; the rest of the crate reads the file
 //! and says precisely what is wrong with it.
+//!
+//! ```text
+//! text ──> Document ──(set: sweep, command line)──> Document ──resolve──> Scenario
+//! ```
 
+pub mod cdf;
+mod check;
+mod diagnostic;
+mod distribution;
+mod document;
+pub mod keys;
 pub mod model;
+mod quantity;
+mod resolve;
+mod sources;
+pub mod sweep;
+mod table;
+mod trace;
 
+pub use diagnostic::{Details, Diagnostic};
+pub use document::Document;
 pub use model::Scenario;
+pub use sources::{NoFiles, Sources, TraceRow};
+pub use sweep::Axis;
+
+/// Reads a scenario: `text` is the file's content, `file_name` what errors call it, `overrides` are (key path, value)
+/// pairs that are set over it in turn (see [`Document::set`]), and `sources` reads the files that it names.
+pub fn load(
+    text: &str,
+    file_name: &str,
+    overrides: &[(String, String)],
+    sources: &dyn Sources,
+) -> Result<Scenario, Diagnostic> {
+    let mut document = Document::parse(text, file_name)?;
+    for (key, value) in overrides {
+        document.set(key, value)?;
+    }
+    document.resolve(sources)
+}
+
+impl Document {
+    /// Resolves every default and checks that the scenario makes sense.
+    pub fn resolve(&self, sources: &dyn Sources) -> Result<Scenario, Diagnostic> {
+        resolve::scenario(self, sources)
+    }
+}

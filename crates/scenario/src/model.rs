@@ -53,21 +53,77 @@ pub enum Protocol {
     D3(d3::Config),
 }
 
+impl Topology {
+    /// Number of hosts.
+    pub fn hosts(&self) -> u32 {
+        match self {
+            Self::Star { hosts, .. } => *hosts,
+            Self::Dumbbell { left, right, .. } => left + right,
+            Self::D3Testbed { .. } => 14,
+            Self::LeafSpine {
+                racks,
+                hosts_per_rack,
+                ..
+            } => racks * hosts_per_rack,
+            Self::FatTree { k, .. } => k * k * k / 4,
+            Self::Graph { nodes, .. } => nodes.iter().filter(|node| node.host).count() as u32,
+        }
+    }
+}
+
 /// The network's shape.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
     /// `hosts` hosts on one switch.
-    Star { hosts: u32, link: Link },
+    Star {
+        /// Number of hosts.
+        hosts: u32,
+        /// Each host's link.
+        link: Link,
+    },
     /// `left` and `right` hosts on two switches joined by one link.
-    Dumbbell { left: u32, right: u32, link: Link, bottleneck: Link },
+    Dumbbell {
+        /// Hosts on the left; they come first.
+        left: u32,
+        /// Hosts on the right.
+        right: u32,
+        /// Each host's link.
+        link: Link,
+        /// The link between the switches.
+        bottleneck: Link,
+    },
     /// The D3 testbed (D3 §6): 4 racks of 3 hosts under one root, and 2 traffic generators at the root.
-    D3Testbed { link: Link },
+    D3Testbed {
+        /// Every link.
+        link: Link,
+    },
     /// Racks of hosts, each rack's switch joined to every spine.
-    LeafSpine { racks: u32, hosts_per_rack: u32, spines: u32, host_link: Link, uplink: Link },
+    LeafSpine {
+        /// Number of racks.
+        racks: u32,
+        /// Hosts in each rack.
+        hosts_per_rack: u32,
+        /// Spine switches.
+        spines: u32,
+        /// From a host to its rack's switch.
+        host_link: Link,
+        /// From a rack's switch to each spine.
+        uplink: Link,
+    },
     /// A k-ary fat-tree: k³/4 hosts.
-    FatTree { k: u32, link: Link },
+    FatTree {
+        /// Ports per switch, even.
+        k: u32,
+        /// Every link.
+        link: Link,
+    },
     /// Any graph, by names.
-    Graph { nodes: Vec<Node>, edges: Vec<Edge> },
+    Graph {
+        /// Hosts, then switches; hosts are numbered in this order.
+        nodes: Vec<Node>,
+        /// The links.
+        edges: Vec<Edge>,
+    },
 }
 
 /// A full-duplex link, the same in both directions.
@@ -107,7 +163,7 @@ pub struct Switch {
     /// Memory for packets.
     pub buffer: Buffer,
     /// Packets are marked when at least this much is queued, the packet in service included. Used by transports
-    /// with ECN; a list of (link rate, threshold) pairs takes the threshold of the nearest rate at or below.
+    /// with ECN: (link rate, threshold) pairs, sorted, the first at rate 0; a port takes the last at or below its own.
     pub ecn_threshold: Vec<(Rate, Amount)>,
 }
 
@@ -119,7 +175,12 @@ pub enum Buffer {
     /// Each port has its own.
     Static(Amount),
     /// One pool per switch; a port may hold up to `alpha × free` (Choudhury and Hahne, 1998).
-    Dynamic { pool: Bytes, alpha: f64 },
+    Dynamic {
+        /// Memory of the switch.
+        pool: Bytes,
+        /// Share of the free memory that one port may hold.
+        alpha: f64,
+    },
 }
 
 /// An amount of queue, in the unit in which it was given.
@@ -158,8 +219,7 @@ pub struct Workload {
     pub name: String,
     /// What it does.
     pub kind: WorkloadKind,
-    /// Index into `Scenario::transports` that these flows use whatever the compared transport is; `None`: the
-    /// compared one. Its entry is then not itself compared.
+    /// The transport that these flows use whatever the compared one is, with its options; `None`: the compared one.
     pub transport: Option<Transport>,
     /// Whether flows between the same two hosts share one long-lived connection.
     pub connection: Connection,
@@ -180,17 +240,65 @@ pub enum WorkloadKind {
     /// Partition-aggregate trees.
     Oldi(Oldi),
     /// `senders` flows to one receiver, all at `at`, repeated `repeat` times every `every`.
-    Burst { senders: u32, receiver: Option<u32>, size: Size, deadline: Deadline, at: Span, repeat: u32, every: Span },
+    Burst {
+        /// Flows at once, each from a host of its own.
+        senders: u32,
+        /// The receiving host; `None`: drawn.
+        receiver: Option<u32>,
+        /// Bytes of each flow.
+        size: Size,
+        /// Deadline of each flow.
+        deadline: Deadline,
+        /// The first burst.
+        at: Span,
+        /// How often, at least 1.
+        repeat: u32,
+        /// From burst to burst.
+        every: Span,
+    },
     /// Poisson arrivals between uniformly random hosts, at `load` of all host links (or `rate` flows per second).
-    Poisson { size: Size, deadline: Deadline, intensity: Intensity, destination: Destination },
+    Poisson {
+        /// Bytes of each flow.
+        size: Size,
+        /// Deadline of each flow.
+        deadline: Deadline,
+        /// How many flows.
+        intensity: Intensity,
+        /// To whom.
+        destination: Destination,
+    },
     /// `count` sources, each starting flows one after another: the gap runs from start to start (`every`).
-    Background { count: u32, size: Size, deadline: Deadline, every: Gap },
+    Background {
+        /// Sources, each between two random hosts.
+        count: u32,
+        /// Bytes of each flow.
+        size: Size,
+        /// Deadline of each flow.
+        deadline: Deadline,
+        /// From start to start at one source.
+        every: Gap,
+    },
     /// Each host sends one flow to another, so that every host sends and receives exactly one.
-    Permutation { size: Size, deadline: Deadline, at: Span },
+    Permutation {
+        /// Bytes of each flow.
+        size: Size,
+        /// Deadline of each flow.
+        deadline: Deadline,
+        /// When all start.
+        at: Span,
+    },
     /// Flows that never end, between given hosts.
-    Long { pairs: Vec<(u32, u32)>, at: Span },
+    Long {
+        /// (from, to) hosts.
+        pairs: Vec<(u32, u32)>,
+        /// When all start.
+        at: Span,
+    },
     /// Given flows.
-    Trace { flows: Vec<TraceFlow> },
+    Trace {
+        /// Sorted by start.
+        flows: Vec<TraceFlow>,
+    },
 }
 
 /// Partition-aggregate trees ("online data-intensive": D2TCP §2, D3 §2.1).
@@ -239,7 +347,12 @@ pub enum DeadlineFrom {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QueryArrival {
     /// At this share of the parent's access link (offered answer bytes on the wire / its rate).
-    Load { load: f64, poisson: bool },
+    Load {
+        /// Mean share, in (0, 1).
+        load: f64,
+        /// Poisson arrivals; otherwise periodic.
+        poisson: bool,
+    },
     /// A fixed or random gap.
     Every(Gap),
     /// As soon as the previous answer is complete.
@@ -282,8 +395,14 @@ pub enum Size {
     Fixed(Bytes),
     /// Uniform between the two, both included.
     Uniform(Bytes, Bytes),
-    /// A piecewise-linear CDF: (bytes, probability), rising to 1.
-    Cdf { name: String, points: Vec<(f64, f64)> },
+    /// A piecewise-linear CDF: (bytes, probability), neither falling, from probability 0 to 1; two points of equal
+    /// size are a jump.
+    Cdf {
+        /// The published name, or the file.
+        name: String,
+        /// (bytes, probability).
+        points: Vec<(f64, f64)>,
+    },
 }
 
 /// Deadlines, relative to their clock's start.
@@ -292,13 +411,33 @@ pub enum Deadline {
     /// None.
     None,
     /// `base + U[0, added × base]`; fixed when `added` is 0.
-    Added { base: Span, added: f64 },
+    Added {
+        /// The shortest.
+        base: Span,
+        /// Share of `base` that is added at most.
+        added: f64,
+    },
     /// `base × (1 + U[-v, v])`.
-    Around { base: Span, variation: f64 },
+    Around {
+        /// The mean.
+        base: Span,
+        /// v, below 1.
+        variation: f64,
+    },
     /// `max(floor, Exp(mean))`.
-    Exponential { mean: Span, floor: Span },
+    Exponential {
+        /// Mean before the floor.
+        mean: Span,
+        /// The shortest.
+        floor: Span,
+    },
     /// `base + Exp(mean)`.
-    AddedExponential { base: Span, mean: Span },
+    AddedExponential {
+        /// The shortest.
+        base: Span,
+        /// Mean of what is added.
+        mean: Span,
+    },
 }
 
 /// One flow of a trace.

@@ -1,0 +1,214 @@
+//! What is wrong with a scenario, at which file, line and value, and what would be right.
+
+use std::fmt;
+use std::ops::{Deref, Range};
+
+/// One mistake in a scenario or in a file that it names. Its `Display` is plain text:
+///
+/// ```text
+/// search.toml:12:10: workload.fan_in = 1200: larger than the 999 other hosts
+///    12 | fan_in = 1200
+///       |          ^^^^
+///    allowed: 1..=999
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic(Box<Details>);
+
+/// The parts of a [`Diagnostic`], for callers that decorate it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// The file, or `--set` for a value given on the command line.
+    pub file: String,
+    /// Line, from 1; 0 when the mistake is in no line (a file that cannot be read).
+    pub line: usize,
+    /// Column, from 1, in characters.
+    pub column: usize,
+    /// Characters to underline.
+    pub width: usize,
+    /// That line's text.
+    pub source_line: String,
+    /// The key's path, such as `workload.fan_in`; empty for errors of syntax.
+    pub key: String,
+    /// The value as written; `None` where a key is missing or unknown.
+    pub value: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What is allowed.
+    pub allowed: Option<String>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A mistake at the bytes `span` of `text`, which is the content of `file`.
+    pub(crate) fn at(
+        file: &str,
+        text: &str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
+        let start = floor_char(text, span.start);
+        let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
+        let source_line = text[line_start..line_end].trim_end_matches('\r');
+        let end = floor_char(text, span.end).clamp(
+            start,
+            line_start + source_line.len().max(start - line_start),
+        );
+        Self(Box::new(Details {
+            file: file.to_owned(),
+            line: text[..line_start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            width: text[start..end].chars().count().max(1),
+            source_line: source_line.to_owned(),
+            message: message.into(),
+            ..Details::default()
+        }))
+    }
+
+    /// A mistake that is in no line of `file`.
+    pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
+        Self(Box::new(Details {
+            file: file.to_owned(),
+            message: message.into(),
+            ..Details::default()
+        }))
+    }
+
+    pub(crate) fn key(mut self, key: impl Into<String>) -> Self {
+        self.0.key = key.into();
+        self
+    }
+
+    pub(crate) fn value(mut self, value: impl Into<String>) -> Self {
+        self.0.value = Some(value.into());
+        self
+    }
+
+    pub(crate) fn allowed(mut self, allowed: impl Into<String>) -> Self {
+        self.0.allowed = Some(allowed.into());
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+}
+
+impl Deref for Diagnostic {
+    type Target = Details;
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}:{}", self.line, self.column)?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+            if let Some(value) = &self.value {
+                write!(f, " = {value}")?;
+            }
+        }
+        write!(f, ": {}", self.message)?;
+        if self.line > 0 {
+            let number = self.line.to_string();
+            let gutter = " ".repeat(number.len());
+            let line = self.source_line.replace('\t', " ");
+            write!(f, "\n   {number} | {line}\n   {gutter} | ")?;
+            write!(
+                f,
+                "{}{}",
+                " ".repeat(self.column - 1),
+                "^".repeat(self.width)
+            )?;
+        }
+        if let Some(allowed) = &self.allowed {
+            write!(f, "\n   allowed: {allowed}")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n   help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+fn floor_char(text: &str, at: usize) -> usize {
+    text.floor_char_boundary(at.min(text.len()))
+}
+
+/// The candidate nearest to `word` by edit distance, if one is near enough to be meant.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|&(distance, candidate)| distance * 5 <= 2 * candidate.len().max(word.len()))
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edit distance where swapping two neighbours counts once (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 0..a.len() {
+        let mut row = vec![i + 1];
+        for j in 0..b.len() {
+            let mut cost = (last[j] + usize::from(a[i] != b[j]))
+                .min(last[j + 1] + 1)
+                .min(row[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                cost = cost.min(before[j - 1] + 1);
+            }
+            row.push(cost);
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_points_at_its_characters() {
+        let text = "a = 1\nmü = \"20 sx\"\n";
+        let start = text.find('"').unwrap();
+        let shown = Diagnostic::at("f.toml", text, start..start + 7, "no such unit")
+            .key("mü")
+            .value("\"20 sx\"")
+            .to_string();
+        assert_eq!(
+            shown,
+            "f.toml:2:6: mü = \"20 sx\": no such unit\n   2 | mü = \"20 sx\"\n     |      ^^^^^^^"
+        );
+    }
+
+    #[test]
+    fn a_span_at_the_very_end_or_over_lines_is_cut_to_its_line() {
+        assert_eq!(Diagnostic::at("f", "a =", 3..3, "m").column, 4);
+        assert_eq!(Diagnostic::at("f", "", 0..0, "m").line, 1);
+        assert_eq!(Diagnostic::at("f", "a = [\n1]", 4..8, "m").width, 1);
+    }
+
+    #[test]
+    fn the_nearest_word_is_found_and_a_far_one_is_not() {
+        let words = ["fan_in", "trees", "load"];
+        assert_eq!(nearest("fan_ni", words), Some("fan_in"));
+        assert_eq!(nearest("fanin", words), Some("fan_in"));
+        assert_eq!(nearest("tree", words), Some("trees"));
+        assert_eq!(nearest("colour", words), None);
+    }
+}

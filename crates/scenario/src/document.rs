@@ -1,0 +1,193 @@
+//! The scenario file as a tree of values that remember where they were written, in the file or on the command line.
+
+use crate::Diagnostic;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A parsed scenario file with the values that were set over it.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub(crate) texts: Vec<Text>,
+    pub(crate) root: Node,
+}
+
+/// A text that values were read from.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub name: String,
+    pub content: String,
+}
+
+/// One value and its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// Index into [`Document::texts`].
+    pub text: usize,
+    pub span: Range<usize>,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    String(String),
+    Integer(i64),
+    /// An integer beyond 64 bits.
+    HugeInteger,
+    Float(f64),
+    Boolean(bool),
+    Datetime,
+    Array(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+/// One key of a table with its value, in the order of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub key: String,
+    pub key_span: Range<usize>,
+    pub node: Node,
+}
+
+impl Document {
+    /// Parses the file's text; `name` is what errors call it.
+    pub fn parse(text: &str, name: &str) -> Result<Self, Diagnostic> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let table = DeTable::parse(text).map_err(|error| {
+            let end = text.trim_end().len();
+            let span = error.span().unwrap_or(end..end);
+            Diagnostic::at(name, text, span, error.message().replace('\n', "; "))
+        })?;
+        let root = Node {
+            text: 0,
+            span: table.span(),
+            value: Value::Table(entries(table.get_ref(), 0)),
+        };
+        let texts = vec![Text {
+            name: name.to_owned(),
+            content: text.to_owned(),
+        }];
+        Ok(Self { texts, root })
+    }
+
+    /// A mistake in the value `node`, whose path is `key`.
+    pub(crate) fn wrong(&self, node: &Node, key: &str, message: impl Into<String>) -> Diagnostic {
+        let text = &self.texts[node.text];
+        let written = &text.content[node.span.clone()];
+        let diagnostic =
+            Diagnostic::at(&text.name, &text.content, node.span.clone(), message).key(key);
+        match node.value {
+            Value::Table(_) => diagnostic,
+            _ if written.contains('\n') || written.chars().count() > 80 => diagnostic,
+            _ => diagnostic.value(written),
+        }
+    }
+
+    /// A mistake in the key of `entry` rather than in its value.
+    pub(crate) fn wrong_key(
+        &self,
+        entry: &Entry,
+        key: &str,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        let text = &self.texts[entry.node.text];
+        Diagnostic::at(&text.name, &text.content, entry.key_span.clone(), message).key(key)
+    }
+}
+
+impl Node {
+    pub fn table(&self) -> Option<&[Entry]> {
+        match &self.value {
+            Value::Table(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.table()?
+            .iter()
+            .find(|entry| entry.key == key)
+            .map(|entry| &entry.node)
+    }
+
+    pub fn str(&self) -> Option<&str> {
+        match &self.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What kind of value this is, in words.
+    pub fn describe(&self) -> &'static str {
+        match self.value {
+            Value::String(_) => "a string",
+            Value::Integer(_) | Value::HugeInteger => "an integer",
+            Value::Float(_) => "a number",
+            Value::Boolean(_) => "a boolean",
+            Value::Datetime => "a date",
+            Value::Array(_) => "a list",
+            Value::Table(_) => "a table",
+        }
+    }
+}
+
+/// Parses one TOML value written alone, as `--set` gives it; a text that is no TOML value is a string.
+pub(crate) fn parse_value(written: &str, text: usize, offset: usize) -> Node {
+    let mut node = match DeValue::parse(written) {
+        Ok(value) => node(&value, text),
+        Err(_) => Node {
+            text,
+            span: 0..written.len(),
+            value: Value::String(written.to_owned()),
+        },
+    };
+    shift(&mut node, offset);
+    node
+}
+
+fn shift(node: &mut Node, offset: usize) {
+    node.span = node.span.start + offset..node.span.end + offset;
+    match &mut node.value {
+        Value::Array(items) => items.iter_mut().for_each(|item| shift(item, offset)),
+        Value::Table(entries) => {
+            for entry in entries {
+                entry.key_span = entry.key_span.start + offset..entry.key_span.end + offset;
+                shift(&mut entry.node, offset);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn entries(table: &DeTable<'_>, text: usize) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = table
+        .iter()
+        .map(|(key, value)| Entry {
+            key: key.get_ref().to_string(),
+            key_span: key.span(),
+            node: node(value, text),
+        })
+        .collect();
+    entries.sort_by_key(|entry| entry.key_span.start);
+    entries
+}
+
+fn node(spanned: &Spanned<DeValue<'_>>, text: usize) -> Node {
+    let value = match spanned.get_ref() {
+        DeValue::String(string) => Value::String(string.to_string()),
+        DeValue::Integer(integer) => {
+            let parsed = i64::from_str_radix(integer.as_str(), integer.radix());
+            parsed.map_or(Value::HugeInteger, Value::Integer)
+        }
+        DeValue::Float(float) => Value::Float(float.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(boolean) => Value::Boolean(*boolean),
+        DeValue::Datetime(_) => Value::Datetime,
+        DeValue::Array(items) => Value::Array(items.iter().map(|item| node(item, text)).collect()),
+        DeValue::Table(table) => Value::Table(entries(table, text)),
+    };
+    Node {
+        text,
+        span: spanned.span(),
+        value,
+    }
+}

@@ -1,0 +1,201 @@
+//! Quantities as they are written: a number, a space, a unit. The same words are used for ranges in messages.
+
+use duetime_core::{Bytes, Rate, Span};
+use std::fmt::Write as _;
+
+/// A kind of quantity: its units with their size in the smallest one.
+pub(crate) struct Units {
+    /// What it is called in messages.
+    pub what: &'static str,
+    /// (name, how many of the base unit).
+    pub units: &'static [(&'static str, u64)],
+    /// An example of a right value.
+    pub example: &'static str,
+    /// Shows an amount of the base unit as it would be written.
+    pub show: fn(u64) -> String,
+}
+
+/// Lengths of time, in picoseconds.
+pub(crate) const TIME: Units = Units {
+    what: "time",
+    units: &[
+        ("ps", 1),
+        ("ns", 1_000),
+        ("us", 1_000_000),
+        ("µs", 1_000_000),
+        ("ms", 1_000_000_000),
+        ("s", 1_000_000_000_000),
+        ("min", 60_000_000_000_000),
+        ("h", 3_600_000_000_000_000),
+    ],
+    example: "20 us",
+    show: |ps| {
+        if ps == 0 {
+            "0 us".to_owned()
+        } else {
+            Span::from_ps(ps).to_string()
+        }
+    },
+};
+
+/// Rates, in bits per second.
+pub(crate) const RATE: Units = Units {
+    what: "rate",
+    units: &[
+        ("bps", 1),
+        ("Kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+    ],
+    example: "1 Gbps",
+    show: |bps| Rate::from_bps(bps).to_string(),
+};
+
+/// Sizes, in bytes. KB and MB are 1000 and 10⁶; KiB and MiB are 1024 and 2²⁰.
+pub(crate) const SIZE: Units = Units {
+    what: "size",
+    units: &[
+        ("B", 1),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ],
+    example: "10 KB",
+    show: |bytes| Bytes(bytes).to_string(),
+};
+
+/// Packets of any size.
+pub(crate) const PACKETS: Units = Units {
+    what: "number of packets",
+    units: &[("packets", 1), ("packet", 1)],
+    example: "20 packets",
+    show: |packets| format!("{packets} packets"),
+};
+
+/// Flows per second, in thousandths.
+pub(crate) const FREQUENCY: Units = Units {
+    what: "frequency",
+    units: &[("/s", 1_000), ("per second", 1_000)],
+    example: "2000 /s",
+    show: |thousandths| format!("{} /s", thousandths as f64 / 1e3),
+};
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotQuantity {
+    pub message: String,
+    pub allowed: String,
+}
+
+impl Units {
+    /// Parses `text` exactly, into the base unit, rounded to the nearest.
+    pub fn parse(&self, text: &str) -> Result<u64, NotQuantity> {
+        let text = text.trim();
+        let end = text
+            .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_')))
+            .unwrap_or(text.len());
+        let (number, unit) = (text[..end].replace('_', ""), text[end..].trim());
+        let lower = text.to_ascii_lowercase();
+        if lower.contains("nan") || lower.contains("inf") {
+            return Err(self.error("not a finite number"));
+        }
+        if number.is_empty() {
+            return Err(self.error(format!("a {} starts with a number", self.what)));
+        }
+        if unit.is_empty() {
+            return Err(self.error(format!("the unit of this {} is missing", self.what)));
+        }
+        let Some(&(_, scale)) = self.units.iter().find(|(name, _)| *name == unit) else {
+            let mut error = self.error(format!("`{unit}` is not a unit of a {}", self.what));
+            let same = |name: &str| name.eq_ignore_ascii_case(unit);
+            if let Some((name, _)) = self.units.iter().find(|(name, _)| same(name)) {
+                let _ = write!(error.message, "; did you mean `{name}`?");
+            }
+            return Err(error);
+        };
+        if number.starts_with('-') {
+            return Err(self.error(format!("a {} cannot be negative", self.what)));
+        }
+        decimal(&number, scale).map_err(|message| self.error(message))
+    }
+
+    fn error(&self, message: impl Into<String>) -> NotQuantity {
+        let mut names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
+        names.retain(|name| !matches!(*name, "µs" | "packet"));
+        let allowed = format!(
+            "a number with a unit ({}), such as \"{}\"",
+            names.join(", "),
+            self.example
+        );
+        NotQuantity {
+            message: message.into(),
+            allowed,
+        }
+    }
+}
+
+/// `number × scale`, exactly in decimal, rounded to the nearest integer.
+fn decimal(number: &str, scale: u64) -> Result<u64, String> {
+    let number = number.strip_prefix('+').unwrap_or(number);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+        return Err(format!("`{number}` is not a number"));
+    }
+    let fraction = &fraction[..fraction.len().min(15)];
+    let power = 10u128.pow(fraction.len() as u32);
+    let too_large = || "larger than anything that can be simulated".to_owned();
+    let mantissa: u128 = format!("0{whole}{fraction}")
+        .parse()
+        .map_err(|_| too_large())?;
+    let scaled = mantissa
+        .checked_mul(u128::from(scale))
+        .ok_or_else(too_large)?;
+    u64::try_from((scaled + power / 2) / power).map_err(|_| too_large())
+}
+
+/// A percentage or a share: "50%", 0.5.
+pub(crate) fn percent(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
+    Some(number / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_exact() {
+        assert_eq!(TIME.parse("20 us"), Ok(20_000_000));
+        assert_eq!(TIME.parse("0.3ms"), Ok(300_000_000));
+        assert_eq!(TIME.parse(" 1.5 s "), Ok(1_500_000_000_000));
+        assert_eq!(SIZE.parse("4 MiB"), Ok(4 << 20));
+        assert_eq!(SIZE.parse("2.9 KB"), Ok(2_900));
+        assert_eq!(RATE.parse("2.5 Gbps"), Ok(2_500_000_000));
+        assert_eq!(PACKETS.parse("1 packet"), Ok(1));
+        assert_eq!(FREQUENCY.parse("0.5 /s"), Ok(500));
+        assert_eq!(SIZE.parse("1_000 B"), Ok(1_000));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let message = |units: &Units, text| units.parse(text).unwrap_err().message;
+        assert_eq!(message(&TIME, "20"), "the unit of this time is missing");
+        assert_eq!(message(&TIME, "20 sec"), "`sec` is not a unit of a time");
+        assert_eq!(
+            message(&SIZE, "10 kb"),
+            "`kb` is not a unit of a size; did you mean `KB`?"
+        );
+        assert_eq!(message(&SIZE, "-1 KB"), "a size cannot be negative");
+        assert_eq!(message(&TIME, "NaN ms"), "not a finite number");
+        assert_eq!(message(&TIME, "inf s"), "not a finite number");
+        assert_eq!(message(&RATE, "1..2 Gbps"), "`1..2` is not a number");
+        assert_eq!(message(&TIME, "soon"), "a time starts with a number");
+        assert!(message(&TIME, "99999999999999999999999 s").contains("larger"));
+    }
+}

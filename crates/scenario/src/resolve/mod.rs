@@ -1,0 +1,144 @@
+//! From the file's tables to the resolved [`Scenario`].
+
+mod network;
+mod transport;
+mod workload;
+
+use crate::diagnostic::Diagnostic;
+use crate::document::{Document, Entry};
+use crate::keys::SCENARIO;
+use crate::model::{Scenario, WorkloadKind};
+use crate::sources::Sources;
+use crate::table::{Place, Reader};
+use duetime_core::Span;
+
+pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// Resolves and checks the document.
+pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Scenario> {
+    let root = Place {
+        document,
+        node: &document.root,
+        path: String::new(),
+    };
+    let reader = Reader::open(root, &SCENARIO)?;
+    let name = name(document, &reader)?;
+    let transports = transport::all(&reader)?;
+    let topology = network::topology(&reader.need("topology")?)?;
+    let hosts = topology.hosts();
+    let workloads = workload::all(&reader, hosts, &transports, sources)?;
+    let duration = reader.time("duration")?;
+    let finite = || {
+        workloads
+            .iter()
+            .map(|w| last_start(&w.kind))
+            .collect::<Option<Vec<_>>>()
+    };
+    let (duration, drain) = match (duration, finite()) {
+        (Some(duration), _) => (duration, Span::from_secs(10)),
+        (None, Some(starts)) => {
+            let last = starts.into_iter().max().unwrap_or(Span::ZERO);
+            (last + Span::from_ms(1), Span::from_secs(100))
+        }
+        (None, None) => return Err(reader.missing("duration")),
+    };
+    let scenario = Scenario {
+        name,
+        transports: transport::compared(&reader, &transports)?,
+        seeds: reader.integer("seeds")?.unwrap_or(1) as u32,
+        seed: reader.integer("seed")?.unwrap_or(1) as u64,
+        warm_up: reader.time("warm_up")?.unwrap_or(Span::ZERO),
+        duration,
+        drain: reader.time("drain")?.unwrap_or(drain),
+        topology,
+        switch: network::switch(&reader)?,
+        host: network::host(&reader)?,
+        workloads,
+        record: network::record(&reader)?,
+    };
+    crate::sweep::axes(document)?;
+    crate::check::check(&scenario, document)?;
+    Ok(scenario)
+}
+
+/// The scenario's name: given, or the file's.
+fn name(document: &Document, reader: &Reader<'_>) -> Result<String> {
+    let Some(name) = reader.text("name")? else {
+        let file = document.texts[0]
+            .name
+            .rsplit(['/', '\\'])
+            .next()
+            .unwrap_or_default();
+        let stem = file.strip_suffix(".toml").unwrap_or(file);
+        return Ok(if is_name(stem) {
+            stem.to_owned()
+        } else {
+            "scenario".to_owned()
+        });
+    };
+    if is_name(name) {
+        return Ok(name.to_owned());
+    }
+    let place = reader.need("name")?;
+    Err(place.wrong("not a name").allowed(NAMES))
+}
+
+const NAMES: &str = "1 to 64 letters, digits, `-`, `_` and `.`, starting with a letter or digit";
+
+/// Names become parts of file names and of key paths.
+pub(crate) fn is_name(text: &str) -> bool {
+    text.len() <= 64
+        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// When a workload starts its last flow, if it stops by itself.
+fn last_start(kind: &WorkloadKind) -> Option<Span> {
+    match kind {
+        WorkloadKind::Burst {
+            at, repeat, every, ..
+        } => {
+            let gaps = every.as_ps().saturating_mul(u64::from(repeat - 1));
+            Some(*at + Span::from_ps(gaps))
+        }
+        WorkloadKind::Permutation { at, .. } => Some(*at),
+        WorkloadKind::Trace { flows } => flows.last().map(|flow| flow.start),
+        WorkloadKind::Oldi(_)
+        | WorkloadKind::Poisson { .. }
+        | WorkloadKind::Background { .. }
+        | WorkloadKind::Long { .. } => None,
+    }
+}
+
+/// The entries of an array of tables under `key`; one table alone counts as an array of one.
+pub(crate) fn tables<'a>(reader: &Reader<'a>, key: &'static str) -> Result<Vec<Place<'a>>> {
+    let Some(place) = reader.get(key) else {
+        return Ok(Vec::new());
+    };
+    if place.node.table().is_some() {
+        return Err(place
+            .wrong(format!("`[{key}]` is one table"))
+            .help(format!("write `[[{key}]]`")));
+    }
+    let items = place.array()?;
+    let many = items.len() > 1;
+    let named = |entry: &Entry| entry.key == "name";
+    Ok(items
+        .into_iter()
+        .enumerate()
+        .map(|(index, mut item)| {
+            let entries = item.node.table().unwrap_or_default();
+            let name = entries
+                .iter()
+                .find(|entry| named(entry))
+                .and_then(|entry| entry.node.str());
+            if many {
+                item.path =
+                    name.map_or_else(|| format!("{key}[{index}]"), |name| format!("{key}.{name}"));
+            }
+            item
+        })
+        .collect())
+}

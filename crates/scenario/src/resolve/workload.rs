@@ -1,0 +1,293 @@
+//! What the hosts do.
+
+use super::transport::find;
+use super::{Result, is_name, tables};
+use crate::distribution::{deadline, deadlines, gap, size};
+use crate::document::Value;
+use crate::keys::{SOME_TIME, WORKLOADS};
+use crate::model::{
+    Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Oldi, QueryArrival, Size,
+    Transport, Workload, WorkloadKind,
+};
+use crate::sources::Sources;
+use crate::table::{Place, Reader};
+use duetime_core::{Bytes, Span};
+
+/// All workloads.
+pub(super) fn all(
+    reader: &Reader<'_>,
+    hosts: u32,
+    transports: &[Transport],
+    sources: &dyn Sources,
+) -> Result<Vec<Workload>> {
+    let places = tables(reader, "workload")?;
+    if places.is_empty() {
+        return Err(reader.missing("workload"));
+    }
+    let mut workloads: Vec<Workload> = Vec::new();
+    for place in places {
+        let (kind, reader) = Reader::open_tagged(place, "kind", WORKLOADS)?;
+        let name = name(&reader, kind, &workloads)?;
+        let transport = match reader.text("transport")? {
+            Some(name) => Some(find(name, &reader.need("transport")?, transports)?),
+            None => None,
+        };
+        let connection = match reader.choice("connection")? {
+            Some("persistent") => Connection::Persistent,
+            _ => Connection::PerFlow,
+        };
+        let kind = workload(kind, &reader, hosts, sources)?;
+        workloads.push(Workload {
+            name,
+            kind,
+            transport,
+            connection,
+        });
+    }
+    Ok(workloads)
+}
+
+fn name(reader: &Reader<'_>, kind: &str, before: &[Workload]) -> Result<String> {
+    let taken = |name: &str| before.iter().any(|other| other.name == name);
+    let Some(name) = reader.text("name")? else {
+        let numbered = (2..).map(|number| format!("{kind}-{number}"));
+        let mut names = std::iter::once(kind.to_owned()).chain(numbered);
+        return Ok(names.find(|name| !taken(name)).unwrap_or_default());
+    };
+    let place = reader.need("name")?;
+    if !is_name(name) {
+        return Err(place.wrong("not a name").allowed(super::NAMES));
+    }
+    if taken(name) {
+        return Err(place
+            .wrong("there is a workload of that name")
+            .allowed("another name"));
+    }
+    Ok(name.to_owned())
+}
+
+fn workload(
+    kind: &str,
+    reader: &Reader<'_>,
+    hosts: u32,
+    sources: &dyn Sources,
+) -> Result<WorkloadKind> {
+    let sizes = || size(&reader.need("size")?, sources);
+    let one_deadline = |key| {
+        reader
+            .get(key)
+            .map_or(Ok(Deadline::None), |place| deadline(&place))
+    };
+    let at = || Ok(reader.time("at")?.unwrap_or(Span::ZERO));
+    Ok(match kind {
+        "oldi" => WorkloadKind::Oldi(oldi(reader, sources)?),
+        "burst" => {
+            reader.need("senders")?;
+            let repeat = reader.integer("repeat")?.unwrap_or(1) as u32;
+            if repeat > 1 {
+                reader.need("every")?;
+            }
+            WorkloadKind::Burst {
+                senders: reader.integer("senders")?.unwrap_or(1) as u32,
+                receiver: reader
+                    .get("receiver")
+                    .map(|place| host(&place, hosts))
+                    .transpose()?,
+                size: sizes()?,
+                deadline: one_deadline("deadline")?,
+                at: at()?,
+                repeat,
+                every: reader.time("every")?.unwrap_or(Span::ZERO),
+            }
+        }
+        "poisson" => {
+            let intensity = match (reader.number("load")?, reader.get("rate")) {
+                (Some(load), None) => Intensity::Load(load),
+                (None, Some(rate)) => Intensity::FlowsPerSecond(rate.frequency()?),
+                (None, None) => return Err(reader.missing("load")),
+                (Some(_), Some(rate)) => {
+                    return Err(rate.wrong("both `load` and `rate`").allowed("one of them"));
+                }
+            };
+            let destination = match reader.get("destination") {
+                None => Destination::Uniform,
+                Some(place) if place.node.str().is_some() => {
+                    place.choice(&["uniform"])?;
+                    Destination::Uniform
+                }
+                Some(place) => Destination::Host(host(&place, hosts)?),
+            };
+            WorkloadKind::Poisson {
+                size: sizes()?,
+                deadline: one_deadline("deadline")?,
+                intensity,
+                destination,
+            }
+        }
+        "background" => WorkloadKind::Background {
+            count: reader.integer("count")?.unwrap_or(1) as u32,
+            size: sizes()?,
+            deadline: one_deadline("deadline")?,
+            every: gap(&reader.need("every")?, false)?,
+        },
+        "permutation" => WorkloadKind::Permutation {
+            size: sizes()?,
+            deadline: one_deadline("deadline")?,
+            at: at()?,
+        },
+        "long" => WorkloadKind::Long {
+            pairs: pairs(&reader.need("pairs")?, hosts)?,
+            at: at()?,
+        },
+        _ => {
+            let place = reader.need("file")?;
+            let file = place.str(
+                "the name of a file",
+                "a CSV or Parquet file, seen from the scenario",
+            )?;
+            WorkloadKind::Trace {
+                flows: crate::trace::read(&place, file, hosts, sources)?,
+            }
+        }
+    })
+}
+
+fn host(place: &Place<'_>, hosts: u32) -> Result<u32> {
+    let allowed = format!("0..={}", hosts - 1);
+    let host = place
+        .integer(0, i64::MAX)
+        .map_err(|error| error.allowed(&allowed))?;
+    if host >= i64::from(hosts) {
+        return Err(place
+            .wrong(format!("the topology has {hosts} hosts"))
+            .allowed(allowed));
+    }
+    Ok(host as u32)
+}
+
+fn pairs(place: &Place<'_>, hosts: u32) -> Result<Vec<(u32, u32)>> {
+    let mut pairs = Vec::new();
+    for pair in place.array()? {
+        let ends = pair.array()?;
+        let [from, to] = &ends[..] else {
+            return Err(pair.wrong("not a pair").allowed("[from, to]"));
+        };
+        let (from, to) = (host(from, hosts)?, host(to, hosts)?);
+        if from == to {
+            return Err(pair
+                .wrong("a flow from a host to itself")
+                .allowed("two different hosts"));
+        }
+        pairs.push((from, to));
+    }
+    if pairs.is_empty() {
+        return Err(place.wrong("an empty list").allowed("at least one pair"));
+    }
+    Ok(pairs)
+}
+
+fn oldi(reader: &Reader<'_>, sources: &dyn Sources) -> Result<Oldi> {
+    let fan_in_place = reader.need("fan_in")?;
+    let fan_in = fan_in_place
+        .items()
+        .iter()
+        .map(|item| Ok(item.integer(1, 100_000)? as u32))
+        .collect::<Result<Vec<_>>>()?;
+    if fan_in.is_empty() {
+        return Err(fan_in_place
+            .wrong("an empty list")
+            .allowed("one entry per layer"));
+    }
+    let optional_gap = |key| {
+        reader
+            .get(key)
+            .map_or(Ok(Gap::Fixed(Span::ZERO)), |place| gap(&place, true))
+    };
+    Ok(Oldi {
+        applications: reader.integer("applications")?.unwrap_or(1) as u32,
+        trees: reader.integer("trees")?.unwrap_or(1) as u32,
+        layer_share: layer_share(reader, fan_in.len())?,
+        fan_in,
+        query: reader.size("query")?.unwrap_or(Bytes(1_000)),
+        response: responses(&reader.need("response")?, sources)?,
+        deadline: reader
+            .get("deadline")
+            .map_or(Ok(vec![Deadline::None]), |place| deadlines(&place))?,
+        deadline_from: match reader.choice("deadline_from")? {
+            Some("query") => DeadlineFrom::Query,
+            _ => DeadlineFrom::Response,
+        },
+        query_deadline: reader
+            .get("query_deadline")
+            .map_or(Ok(Deadline::None), |place| deadline(&place))?,
+        arrival: arrival(reader)?,
+        compute: optional_gap("compute")?,
+        jitter: optional_gap("jitter")?,
+        complete_at: reader.number("complete_at")?.unwrap_or(1.0),
+        share_hosts: reader.boolean("share_hosts")?.unwrap_or(false),
+    })
+}
+
+fn responses(place: &Place<'_>, sources: &dyn Sources) -> Result<Vec<Size>> {
+    let items = place.items();
+    if items.is_empty() {
+        return Err(place
+            .wrong("an empty list")
+            .allowed("one size per application"));
+    }
+    items.iter().map(|item| size(item, sources)).collect()
+}
+
+fn layer_share(reader: &Reader<'_>, layers: usize) -> Result<Vec<f64>> {
+    let Some(place) = reader.get("layer_share") else {
+        return Ok((0..layers)
+            .map(|layer| (layers - layer) as f64 / layers as f64)
+            .collect());
+    };
+    let shares = place
+        .array()?
+        .iter()
+        .map(|item| item.share(0.001, 1.0))
+        .collect::<Result<Vec<_>>>()?;
+    let first_is_one = shares
+        .first()
+        .is_some_and(|share| share.to_bits() == 1f64.to_bits());
+    if shares.len() != layers || !first_is_one || shares.windows(2).any(|pair| pair[1] > pair[0]) {
+        let allowed = format!("{layers} shares, one per entry of `fan_in`, falling from 1");
+        return Err(place.wrong("not the shares of the layers").allowed(allowed));
+    }
+    Ok(shares)
+}
+
+fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
+    let arrival = reader.choice("arrival")?;
+    let every = reader.get("every");
+    let load = reader.number("load")?;
+    let allowed = "one of `load` (with `arrival` \"poisson\" or \"periodic\"), `every`, `arrival = \"back-to-back\"`";
+    match (load, every, arrival) {
+        (None, None, Some("back-to-back")) => Ok(QueryArrival::BackToBack),
+        (Some(load), None, None | Some("poisson")) => Ok(QueryArrival::Load {
+            load,
+            poisson: true,
+        }),
+        (Some(load), None, Some("periodic")) => Ok(QueryArrival::Load {
+            load,
+            poisson: false,
+        }),
+        (None, Some(every), None) => Ok(QueryArrival::Every(gap(&every, false)?)),
+        (None, Some(every), Some("periodic")) => match every.node.value {
+            Value::String(_) => Ok(QueryArrival::Every(Gap::Fixed(
+                every.time(SOME_TIME.0, SOME_TIME.1)?,
+            ))),
+            _ => Err(every.expected("a time", "\"300 ms\"")),
+        },
+        (None, Some(every), Some("poisson")) => Ok(QueryArrival::Every(Gap::Exponential(
+            every.time(SOME_TIME.0, SOME_TIME.1)?,
+        ))),
+        (None, None, _) => Err(reader.missing("load")),
+        _ => Err(reader
+            .place
+            .wrong("more than one way for queries to arrive")
+            .allowed(allowed)),
+    }
+}

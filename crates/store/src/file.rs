@@ -1,0 +1,69 @@
+//! Whole files: written at once or not at all, and their checksum.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::StoreError;
+
+/// Writes a new file. For folders that are themselves renamed when complete.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    fs::write(path, bytes).map_err(StoreError::io("write", path))
+}
+
+/// Replaces a file in one step: readers see the old or the new one, and a failure leaves the old one.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    let written = write(&partial, bytes)
+        .and_then(|()| fs::rename(&partial, path).map_err(StoreError::io("write", path)));
+    if written.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    written
+}
+
+/// The bytes of a file.
+pub fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
+    fs::read(path).map_err(StoreError::io("read", path))
+}
+
+/// `value` as indented JSON that ends in a newline.
+pub fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = serde_json::to_vec_pretty(value)
+        .map_err(|error| StoreError::io("write", path)(error.into()))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// FNV-1a over the bytes, in 64 bits: finds damage, not malice.
+pub fn checksum(bytes: &[u8]) -> String {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksum_is_fnv_1a() {
+        assert_eq!(checksum(b""), "cbf29ce484222325");
+        assert_eq!(checksum(b"foobar"), "85944171f73967e8");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn full_disk_names_path_and_reason() {
+        let message = write(Path::new("/dev/full"), b"x").unwrap_err().to_string();
+        assert!(
+            message.starts_with("cannot write `/dev/full`: No space left on device"),
+            "{message}"
+        );
+    }
+}

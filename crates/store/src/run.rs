@@ -1,0 +1,391 @@
+//! One run's folder: written beside its place, renamed when complete, checked when read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use duetime_core::Time;
+use duetime_results::schema::{Context, FLOWS, PORTS, QUERIES, QUEUES, THROUGHPUT, Table};
+use duetime_results::{RunRecords, Totals};
+use serde::{Deserialize, Serialize};
+
+use crate::name::folder_name;
+use crate::table::{StoredTable, to_parquet};
+use crate::{StoreError, file, pcapng, records};
+
+const INFO: &str = "run.json";
+const CAPTURE: &str = "capture.pcapng";
+
+/// Which run: its point of the sweep, its transport and its number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RunKey {
+    /// The point's id ([`crate::point_id`]); `None`: not a sweep.
+    pub point: Option<String>,
+    /// The transport's name.
+    pub transport: String,
+    /// The run's number, from 0: with the root seed it decides all random draws.
+    pub run: u64,
+}
+
+impl fmt::Display for RunKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(point) = &self.point {
+            write!(f, "{point}, ")?;
+        }
+        write!(f, "{}, run {}", self.transport, self.run)
+    }
+}
+
+impl RunKey {
+    /// Run `run` of `transport`, not of a sweep.
+    pub fn new(transport: &str, run: u64) -> Self {
+        Self {
+            point: None,
+            transport: transport.to_owned(),
+            run,
+        }
+    }
+
+    /// The run's folder within the run folder.
+    pub(crate) fn path(&self) -> PathBuf {
+        let base = self
+            .point
+            .as_ref()
+            .map_or_else(PathBuf::new, |point| Path::new("points").join(point));
+        base.join("runs")
+            .join(folder_name(&self.transport))
+            .join(self.run.to_string())
+    }
+}
+
+/// What the caller knows about a run beside its records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunNotes {
+    /// Digest of the records: equal for equal runs on any machine.
+    pub digest: String,
+    /// Whether every counted flow ended before the run was cut.
+    pub complete: bool,
+    /// How long it took, in seconds of the wall clock.
+    pub wall_seconds: f64,
+    /// On how many threads.
+    pub threads: usize,
+}
+
+/// Captured packets of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Captures<'a> {
+    /// Names of the captured links, also of those without packets.
+    pub links: &'a [String],
+    /// By time; `link` is an index into `links`.
+    pub packets: &'a [pcapng::Packet<'a>],
+}
+
+/// `run.json`: written last, so that it vouches for the files beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Layout of the folder: [`crate::FORMAT`].
+    pub format: u32,
+    /// Version of Duetime that wrote it.
+    pub duetime: String,
+    /// The sweep's point.
+    pub point: Option<String>,
+    /// The transport's name.
+    pub transport: String,
+    /// The run's number.
+    pub run: u64,
+    /// Digest of the records: equal for equal runs on any machine.
+    pub digest: String,
+    /// Whether every counted flow ended before the run was cut.
+    pub complete: bool,
+    /// How long it took, in seconds of the wall clock.
+    pub wall_seconds: f64,
+    /// On how many threads.
+    pub threads: usize,
+    /// Names of the sampled links, in the order of their samples.
+    pub sampled_links: Vec<String>,
+    /// Counts of the whole run.
+    #[serde(with = "StoredTotals")]
+    pub totals: Totals,
+    /// The files beside this one.
+    pub files: BTreeMap<String, FileInfo>,
+}
+
+/// What a file must be to be whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// Rows of a table.
+    pub rows: Option<u64>,
+    /// Length of the file.
+    pub bytes: u64,
+    /// FNV-1a of its bytes, 64 bits, hexadecimal.
+    pub fnv1a: String,
+}
+
+/// A run as read back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredRun {
+    /// What `run.json` says.
+    pub info: RunInfo,
+    /// Exactly what was written.
+    pub records: RunRecords,
+}
+
+/// How [`Totals`] look in `run.json`.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Totals")]
+struct StoredTotals {
+    #[serde(rename = "end_ps", with = "picoseconds")]
+    end: Time,
+    packet_hops: u64,
+    events: u64,
+    injected_bytes: u64,
+    arrived_bytes: u64,
+    dropped_bytes: u64,
+    in_flight_bytes: u64,
+}
+
+mod picoseconds {
+    use super::Time;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde calls it with a reference"
+    )]
+    pub fn serialize<S: Serializer>(time: &Time, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(time.as_ps())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Time, D::Error> {
+        u64::deserialize(from).map(Time::from_ps)
+    }
+}
+
+/// A folder that disappears unless it is put in its place.
+struct Partial {
+    path: PathBuf,
+    files: BTreeMap<String, FileInfo>,
+}
+
+impl Partial {
+    fn new(place: &Path) -> Result<Self, StoreError> {
+        let path = hidden(place, "partial");
+        // What a killed process may have left.
+        let _ = fs::remove_dir_all(&path);
+        let _ = fs::remove_dir_all(hidden(place, "old"));
+        fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
+        Ok(Self {
+            path,
+            files: BTreeMap::new(),
+        })
+    }
+
+    fn add(&mut self, name: &str, rows: Option<u64>, bytes: &[u8]) -> Result<(), StoreError> {
+        file::write(&self.path.join(name), bytes)?;
+        let info = FileInfo {
+            rows,
+            bytes: bytes.len() as u64,
+            fnv1a: file::checksum(bytes),
+        };
+        self.files.insert(name.to_owned(), info);
+        Ok(())
+    }
+
+    fn add_table<R>(
+        &mut self,
+        table: &Table<R>,
+        context: &Context<'_>,
+        rows: &[R],
+    ) -> Result<(), StoreError> {
+        let name = file_of(table);
+        let bytes = to_parquet(table, context, rows).map_err(|error| {
+            StoreError::io("write", &self.path.join(&name))(std::io::Error::other(error))
+        })?;
+        self.add(&name, Some(rows.len() as u64), &bytes)
+    }
+
+    /// Puts the folder in its place in one step; an earlier (damaged) one there goes.
+    fn keep(self, place: &Path) -> Result<(), StoreError> {
+        if place.exists() {
+            let old = hidden(place, "old");
+            fs::rename(place, &old).map_err(StoreError::io("replace", place))?;
+            fs::rename(&self.path, place).map_err(StoreError::io("create", place))?;
+            let _ = fs::remove_dir_all(&old);
+        } else {
+            fs::rename(&self.path, place).map_err(StoreError::io("create", place))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Partial {
+    /// After [`Partial::keep`] there is nothing left at this path.
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+fn hidden(place: &Path, what: &str) -> PathBuf {
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    place.with_file_name(format!(".{name}.{what}"))
+}
+
+fn file_of<R>(table: &Table<R>) -> String {
+    format!("{}.parquet", table.name)
+}
+
+/// Writes a run to `place`.
+pub fn write(
+    place: &Path,
+    key: &RunKey,
+    records: &RunRecords,
+    notes: &RunNotes,
+    captures: Option<Captures<'_>>,
+) -> Result<RunInfo, StoreError> {
+    let mut partial = Partial::new(place)?;
+    let context = Context {
+        transport: &key.transport,
+        run: key.run,
+        sampled_links: &records.sampled_links,
+    };
+    partial.add_table(&FLOWS, &context, &records.flows)?;
+    partial.add_table(&QUERIES, &context, &records.queries)?;
+    partial.add_table(&PORTS, &context, &records.ports)?;
+    let sampled = |link: u32| (link as usize) < records.sampled_links.len();
+    assert!(
+        records.series.iter().all(|sample| sampled(sample.link)),
+        "a sample of a link that is not sampled"
+    );
+    partial.add_table(&QUEUES, &context, &records.series)?;
+    partial.add_table(&THROUGHPUT, &context, &records.series)?;
+    if let Some(captures) = captures {
+        partial.add(
+            CAPTURE,
+            None,
+            &pcapng::to_pcapng(captures.links, captures.packets.iter().copied()),
+        )?;
+    }
+    let info = RunInfo {
+        format: crate::FORMAT,
+        duetime: crate::VERSION.to_owned(),
+        point: key.point.clone(),
+        transport: key.transport.clone(),
+        run: key.run,
+        digest: notes.digest.clone(),
+        complete: notes.complete,
+        wall_seconds: notes.wall_seconds,
+        threads: notes.threads,
+        sampled_links: records.sampled_links.clone(),
+        totals: records.totals,
+        files: partial.files.clone(),
+    };
+    let path = partial.path.join(INFO);
+    file::write(&path, &file::json(&path, &info)?)?;
+    partial.keep(place)?;
+    Ok(info)
+}
+
+/// Whether a finished run is at `place`, by its `run.json` alone.
+pub fn exists(place: &Path) -> bool {
+    place.join(INFO).is_file()
+}
+
+/// What `run.json` says.
+pub fn info(place: &Path) -> Result<RunInfo, StoreError> {
+    let path = place.join(INFO);
+    let info: RunInfo = serde_json::from_slice(&file::read(&path)?)
+        .map_err(|e| StoreError::damaged(&path, e.to_string()))?;
+    if info.format != crate::FORMAT {
+        let reason = format!(
+            "it has format {}, this version reads {}",
+            info.format,
+            crate::FORMAT
+        );
+        return Err(StoreError::damaged(&path, reason));
+    }
+    Ok(info)
+}
+
+/// Whether every file of the run is as it was written.
+pub fn check(place: &Path) -> Result<RunInfo, StoreError> {
+    let info = info(place)?;
+    for name in info.files.keys() {
+        checked(place, &info, name)?;
+    }
+    Ok(info)
+}
+
+/// Reads a run back.
+pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
+    let info = info(place)?;
+    let queues = open(place, &info, &QUEUES)?;
+    let throughput = open(place, &info, &THROUGHPUT)?;
+    let series = records::read_series(&info.sampled_links, &queues, &throughput)
+        .map_err(|reason| StoreError::damaged(&place.join(file_of(&QUEUES)), reason))?;
+    let records = RunRecords {
+        flows: rows(place, &info, &FLOWS, records::read_flows)?,
+        queries: rows(place, &info, &QUERIES, records::read_queries)?,
+        ports: rows(place, &info, &PORTS, records::read_ports)?,
+        sampled_links: info.sampled_links.clone(),
+        series,
+        totals: info.totals,
+    };
+    Ok(StoredRun { info, records })
+}
+
+fn rows<R>(
+    place: &Path,
+    info: &RunInfo,
+    table: &Table<R>,
+    read: fn(&StoredTable) -> Result<Vec<R>, String>,
+) -> Result<Vec<R>, StoreError> {
+    let stored = open(place, info, table)?;
+    read(&stored).map_err(|reason| StoreError::damaged(&place.join(file_of(table)), reason))
+}
+
+fn open<R>(place: &Path, info: &RunInfo, table: &Table<R>) -> Result<StoredTable, StoreError> {
+    let name = file_of(table);
+    let bytes = checked(place, info, &name)?;
+    let damaged = |reason: String| StoreError::damaged(&place.join(&name), reason);
+    let stored = StoredTable::open(bytes.into()).map_err(damaged)?;
+    match info.files[&name].rows {
+        Some(rows) if rows == stored.rows() as u64 => Ok(stored),
+        rows => Err(damaged(format!(
+            "it has {} rows, run.json says {rows:?}",
+            stored.rows()
+        ))),
+    }
+}
+
+/// The bytes of a file that `run.json` vouches for.
+fn checked(place: &Path, info: &RunInfo, name: &str) -> Result<Vec<u8>, StoreError> {
+    let path = place.join(name);
+    let Some(expected) = info.files.get(name) else {
+        return Err(StoreError::damaged(
+            &place.join(INFO),
+            format!("it does not list {name}"),
+        ));
+    };
+    let bytes = match fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(StoreError::damaged(&path, "the file is missing"));
+        }
+        read => read.map_err(StoreError::io("read", &path))?,
+    };
+    if bytes.len() as u64 != expected.bytes {
+        let reason = format!(
+            "it has {} bytes, {} were written",
+            bytes.len(),
+            expected.bytes
+        );
+        return Err(StoreError::damaged(&path, reason));
+    }
+    if file::checksum(&bytes) != expected.fnv1a {
+        return Err(StoreError::damaged(
+            &path,
+            "its bytes are not those that were written",
+        ));
+    }
+    Ok(bytes)
+}

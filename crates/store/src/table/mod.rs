@@ -1,0 +1,7 @@
+//! Parquet without Arrow: tables as `duetime_results::schema` describes them, and flat files of any other writer.
+
+mod read;
+mod write;
+
+pub use read::{Cell, StoredColumn, StoredTable};
+pub use write::to_parquet;

@@ -1,0 +1,341 @@
+//! Parquet to columns and cells: our own tables, and flat files of any other writer.
+
+use bytes::Bytes;
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
+
+/// A Parquet file, opened: columns are read on demand.
+pub struct StoredTable {
+    file: SerializedFileReader<Bytes>,
+}
+
+/// One column in memory, walked row by row. A value of another type than asked for is an error that names column and row.
+pub struct StoredColumn {
+    name: String,
+    values: Values,
+    /// Per row whether there is a value; `None`: everywhere.
+    defined: Option<Vec<bool>>,
+    /// Rows taken.
+    row: usize,
+    /// Values taken: rows less nulls.
+    value: usize,
+}
+
+enum Values {
+    Int(Vec<i64>),
+    Real(Vec<f64>),
+    Bool(Vec<bool>),
+    Text(Vec<ByteArray>),
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// Missing.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A double.
+    Real(f64),
+    /// A boolean.
+    Bool(bool),
+    /// A string.
+    Text(&'a str),
+}
+
+impl StoredTable {
+    /// Reads the file's schema.
+    pub fn open(bytes: Bytes) -> Result<Self, String> {
+        let file = SerializedFileReader::new(bytes)
+            .map_err(|error| format!("not a Parquet file: {error}"))?;
+        Ok(Self { file })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.file.metadata().file_metadata().num_rows() as usize
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.file
+            .metadata()
+            .file_metadata()
+            .schema_descr()
+            .num_columns()
+    }
+
+    /// Names of the columns, in the order of the file.
+    pub fn names(&self) -> Vec<String> {
+        let schema = self.file.metadata().file_metadata().schema_descr();
+        schema
+            .columns()
+            .iter()
+            .map(|column| column.path().string())
+            .collect()
+    }
+
+    /// One column by name, or `None` where the file has none of that name.
+    pub fn optional_column(&self, name: &str) -> Result<Option<StoredColumn>, String> {
+        let index = self.names().iter().position(|other| other == name);
+        index.map(|index| self.column_at(index)).transpose()
+    }
+
+    /// One column by name.
+    pub fn column(&self, name: &str) -> Result<StoredColumn, String> {
+        self.optional_column(name)?.ok_or_else(|| {
+            format!(
+                "column `{name}` is missing; the file has: {}",
+                self.names().join(", ")
+            )
+        })
+    }
+
+    /// One column by its place.
+    pub fn column_at(&self, index: usize) -> Result<StoredColumn, String> {
+        let description = self
+            .file
+            .metadata()
+            .file_metadata()
+            .schema_descr()
+            .column(index);
+        let name = description.path().string();
+        if description.max_rep_level() > 0 || description.path().parts().len() > 1 {
+            return Err(format!(
+                "column `{name}` is nested; a plain column is needed"
+            ));
+        }
+        // Integers also carry decimals and dates, where they mean something else.
+        let unsigned = is_unsigned(&description).ok_or_else(|| {
+            format!("column `{name}` holds dates, decimals or the like; a plain number is needed")
+        })?;
+        let codecs = self
+            .file
+            .metadata()
+            .row_groups()
+            .iter()
+            .map(|group| group.column(index).compression());
+        for codec in codecs {
+            if !matches!(
+                codec,
+                Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_)
+            ) {
+                return Err(format!(
+                    "column `{name}` is compressed by {codec}; SNAPPY, ZSTD and none are read"
+                ));
+            }
+        }
+        let rows = self.rows();
+        let mut column = Filler {
+            levels: Vec::new(),
+            max_level: description.max_def_level(),
+            rows,
+        };
+        let readers = (0..self.file.num_row_groups())
+            .map(|group| self.file.get_row_group(group)?.get_column_reader(index));
+        let values = match description.physical_type() {
+            Physical::INT32 => column
+                .fill(readers, |reader| match reader {
+                    ColumnReader::Int32ColumnReader(reader) => Some(reader),
+                    _ => None,
+                })
+                .map(|values| {
+                    let widen = |value: i32| {
+                        if unsigned {
+                            i64::from(value as u32)
+                        } else {
+                            i64::from(value)
+                        }
+                    };
+                    Values::Int(values.into_iter().map(widen).collect())
+                }),
+            Physical::INT64 => column
+                .fill(readers, |reader| match reader {
+                    ColumnReader::Int64ColumnReader(reader) => Some(reader),
+                    _ => None,
+                })
+                .map(Values::Int),
+            Physical::DOUBLE => column
+                .fill(readers, |reader| match reader {
+                    ColumnReader::DoubleColumnReader(reader) => Some(reader),
+                    _ => None,
+                })
+                .map(Values::Real),
+            Physical::BOOLEAN => column
+                .fill(readers, |reader| match reader {
+                    ColumnReader::BoolColumnReader(reader) => Some(reader),
+                    _ => None,
+                })
+                .map(Values::Bool),
+            Physical::BYTE_ARRAY => column
+                .fill(readers, |reader| match reader {
+                    ColumnReader::ByteArrayColumnReader(reader) => Some(reader),
+                    _ => None,
+                })
+                .map(Values::Text),
+            other => {
+                return Err(format!(
+                    "column `{name}` has type {other}; INT32, INT64 or DOUBLE is needed"
+                ));
+            }
+        };
+        let values = values.map_err(|error| format!("column `{name}`: {error}"))?;
+        let defined = (column.max_level > 0).then(|| {
+            column
+                .levels
+                .iter()
+                .map(|level| *level == column.max_level)
+                .collect()
+        });
+        let column = StoredColumn {
+            name,
+            values,
+            defined,
+            row: 0,
+            value: 0,
+        };
+        if column.len() == rows {
+            Ok(column)
+        } else {
+            Err(format!(
+                "column `{}` has {} rows of {rows}",
+                column.name,
+                column.len()
+            ))
+        }
+    }
+}
+
+/// Whether the integers of a plain column are unsigned; `None`: the column is not plain.
+fn is_unsigned(column: &ColumnDescriptor) -> Option<bool> {
+    use ConvertedType as Old;
+    match column.logical_type_ref() {
+        Some(LogicalType::Integer(int)) => Some(!int.is_signed),
+        Some(LogicalType::String | LogicalType::Enum) => Some(false),
+        Some(_) => None,
+        // Older writers know only this kind.
+        None => match column.converted_type() {
+            Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64 => Some(true),
+            Old::INT_8
+            | Old::INT_16
+            | Old::INT_32
+            | Old::INT_64
+            | Old::NONE
+            | Old::UTF8
+            | Old::ENUM => Some(false),
+            _ => None,
+        },
+    }
+}
+
+/// Collects one column over all row groups.
+struct Filler {
+    levels: Vec<i16>,
+    max_level: i16,
+    rows: usize,
+}
+
+impl Filler {
+    fn fill<T: DataType>(
+        &mut self,
+        readers: impl Iterator<Item = ParquetResult<ColumnReader>>,
+        typed: fn(ColumnReader) -> Option<ColumnReaderImpl<T>>,
+    ) -> ParquetResult<Vec<T::T>> {
+        let mut values = Vec::new();
+        for reader in readers {
+            let mut reader = typed(reader?)
+                .ok_or_else(|| ParquetError::General("row groups of different types".to_owned()))?;
+            let levels = (self.max_level > 0).then_some(&mut self.levels);
+            reader.read_records(self.rows, levels, None, &mut values)?;
+        }
+        Ok(values)
+    }
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Self::Int(values) => values.len(),
+            Self::Real(values) => values.len(),
+            Self::Bool(values) => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+}
+
+impl StoredColumn {
+    fn len(&self) -> usize {
+        self.defined
+            .as_ref()
+            .map_or_else(|| self.values.len(), Vec::len)
+    }
+
+    /// The next cell.
+    pub fn cell(&mut self) -> Result<Cell<'_>, String> {
+        let row = self.row;
+        self.row += 1;
+        if self.defined.as_ref().is_some_and(|defined| !defined[row]) {
+            return Ok(Cell::Null);
+        }
+        let value = self.value;
+        self.value += 1;
+        Ok(match &self.values {
+            Values::Int(values) => Cell::Int(values[value]),
+            Values::Real(values) => Cell::Real(values[value]),
+            Values::Bool(values) => Cell::Bool(values[value]),
+            Values::Text(values) => Cell::Text(
+                values[value]
+                    .as_utf8()
+                    .map_err(|_| self.error("not UTF-8"))?,
+            ),
+        })
+    }
+
+    /// An integer.
+    pub fn int(&mut self) -> Result<i64, String> {
+        self.optional_int()?
+            .ok_or_else(|| self.error("a value is missing"))
+    }
+
+    /// An integer or null.
+    pub fn optional_int(&mut self) -> Result<Option<i64>, String> {
+        match self.cell()? {
+            Cell::Null => Ok(None),
+            Cell::Int(value) => Ok(Some(value)),
+            _ => Err(self.error("an integer is needed")),
+        }
+    }
+
+    /// A double.
+    pub fn real(&mut self) -> Result<f64, String> {
+        match self.cell()? {
+            Cell::Real(value) => Ok(value),
+            _ => Err(self.error("a double is needed")),
+        }
+    }
+
+    /// A boolean.
+    pub fn bool(&mut self) -> Result<bool, String> {
+        match self.cell()? {
+            Cell::Bool(value) => Ok(value),
+            _ => Err(self.error("a boolean is needed")),
+        }
+    }
+
+    /// A string.
+    pub fn text(&mut self) -> Result<String, String> {
+        match self.cell()? {
+            Cell::Text(value) => Ok(value.to_owned()),
+            _ => Err(self.error("a string is needed")),
+        }
+    }
+
+    /// A complaint about the cell just read; rows are counted from 1.
+    pub fn error(&self, what: &str) -> String {
+        format!("column `{}`, row {}: {what}", self.name, self.row)
+    }
+}
