@@ -67,6 +67,11 @@ impl Rate {
 }
 
 impl TransmitCost {
+    /// Picoseconds per byte, where that is a whole number.
+    pub const fn ps_per_byte(self) -> Option<u64> {
+        if self.den == 1 { Some(self.num) } else { None }
+    }
+
     /// The transmission time of one packet of `bytes` (below 2¹⁶), rounded up to a picosecond.
     #[inline]
     pub const fn of(self, bytes: u32) -> Span {

@@ -59,56 +59,64 @@ pub struct Counters {
 
 /// One output port and its link: queue, marking, transmission and propagation.
 ///
-/// Time only moves forward between calls. A departure at t comes before an arrival at t.
+/// Time only moves forward between calls. A departure at t comes before an arrival at t. What the packet path touches
+/// fits into two cache lines; the rest lies apart.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 pub struct Port<F> {
     /// When the last accepted packet (FIFO) or the packet in service (strict priority) has left.
     busy_until: Time,
-    cost: TransmitCost,
+    /// Picoseconds per byte, or 0 where that is not a whole number.
+    ps_per_byte: u64,
     latency: Span,
     /// Packets in service or on the link; of a FIFO port also those that wait.
     wire: Ring<F>,
-    /// Position in `wire` of the first packet whose last bit has not left, as of the last drain.
-    departed: u64,
-    /// Bytes accepted, and of those what had left at the last drain.
-    accepted_bytes: u64,
-    departed_bytes: u64,
+    /// How many packets at the end of `wire` had not left at the last drain.
+    staying: u32,
+    mark_packets: u32,
+    limit_packets: u32,
+    marks: u32,
     limit_bytes: u64,
     mark_bytes: u64,
-    limit_packets: u32,
-    mark_packets: u32,
+    /// Bytes accepted, and of those what was still here at the last drain.
+    accepted_bytes: u64,
+    queue_bytes: u64,
     queue_max_bytes: u64,
     queue_integral: u64,
-    marks: u64,
+    rare: Box<Rare<F>>,
+}
+
+/// What a port rarely needs.
+#[derive(Clone, Debug)]
+struct Rare<F> {
+    cost: TransmitCost,
     drops: u64,
     drop_bytes: u64,
     /// What a shared memory believes this port to hold.
     charged_bytes: u64,
-    classes: Option<Box<Classes<F>>>,
+    classes: Option<Classes<F>>,
 }
 
 impl<F: Frame> Port<F> {
     /// A FIFO port of this rate, in front of a link with this propagation delay.
     pub fn new(rate: Rate, latency: Span) -> Self {
+        let cost = rate.transmit_cost();
         Self {
             busy_until: Time::ZERO,
-            cost: rate.transmit_cost(),
+            ps_per_byte: cost.ps_per_byte().unwrap_or(0),
             latency,
             wire: Ring::default(),
-            departed: 0,
-            accepted_bytes: 0,
-            departed_bytes: 0,
+            staying: 0,
+            mark_packets: u32::MAX,
+            limit_packets: u32::MAX,
+            marks: 0,
             limit_bytes: u64::MAX,
             mark_bytes: u64::MAX,
-            limit_packets: u32::MAX,
-            mark_packets: u32::MAX,
+            accepted_bytes: 0,
+            queue_bytes: 0,
             queue_max_bytes: 0,
             queue_integral: 0,
-            marks: 0,
-            drops: 0,
-            drop_bytes: 0,
-            charged_bytes: 0,
-            classes: None,
+            rare: Box::new(Rare { cost, drops: 0, drop_bytes: 0, charged_bytes: 0, classes: None }),
         }
     }
 
@@ -129,7 +137,7 @@ impl<F: Frame> Port<F> {
     /// With this many strict-priority classes instead of FIFO.
     #[must_use]
     pub fn with_classes(mut self, classes: usize) -> Self {
-        self.classes = (classes > 1).then(|| Box::new(Classes::new(classes)));
+        self.rare.classes = (classes > 1).then(|| Classes::new(classes));
         self
     }
 
@@ -147,44 +155,42 @@ impl<F: Frame> Port<F> {
 
     /// Whether packets are served by class.
     pub fn has_classes(&self) -> bool {
-        self.classes.is_some()
+        self.rare.classes.is_some()
     }
 
     /// Bytes in the port as of the last drain, the packet in service included.
     #[inline(always)]
     pub fn queue_bytes(&self) -> u64 {
-        self.accepted_bytes - self.departed_bytes
+        self.queue_bytes
     }
 
     /// Packets in the port as of the last drain, the packet in service included.
     #[inline]
     pub fn queue_packets(&self) -> u32 {
-        let waiting = self.classes.as_ref().map_or(0, |classes| classes.len());
-        (self.wire.end() - self.departed) as u32 + waiting
+        self.staying + self.rare.classes.as_ref().map_or(0, Classes::len)
     }
 
     /// Bytes in the port as of the last drain without the packet in service (D3's q).
     pub fn queue_bytes_waiting(&self) -> u64 {
-        if self.departed == self.wire.end() {
-            return self.queue_bytes();
+        if self.staying == 0 {
+            return self.queue_bytes;
         }
-        self.queue_bytes() - u64::from(self.wire.at(self.departed).frame.wire_bytes())
+        self.queue_bytes - u64::from(self.wire.from_end(self.staying).frame.wire_bytes())
     }
 
     /// Bytes whose packets had left whole by the last drain, since the start (D3's u is a difference of two).
     pub fn departed_bytes(&self) -> u64 {
-        self.departed_bytes
+        self.accepted_bytes - self.queue_bytes
     }
 
     /// What the port has done.
     pub fn counters(&self) -> Counters {
-        let waiting = self.classes.as_ref().map_or(0, |classes| u64::from(classes.len()));
         Counters {
-            packets: self.wire.end() + waiting,
+            packets: self.wire.pushed() + u64::from(self.rare.classes.as_ref().map_or(0, Classes::len)),
             bytes: self.accepted_bytes,
-            drops: self.drops,
-            drop_bytes: self.drop_bytes,
-            marks: self.marks,
+            drops: self.rare.drops,
+            drop_bytes: self.rare.drop_bytes,
+            marks: u64::from(self.marks),
             queue_max_bytes: self.queue_max_bytes,
             queue_integral: self.queue_integral,
         }
@@ -192,25 +198,25 @@ impl<F: Frame> Port<F> {
 
     /// The packet that was sent last, if it has not been taken.
     pub fn last_sent(&self) -> Option<F> {
-        (!self.wire.is_empty()).then(|| self.wire.at(self.wire.end() - 1).frame)
+        (!self.wire.is_empty()).then(|| self.wire.from_end(1).frame)
     }
 
     /// Packets in the port or on the link.
     pub fn frames(&self) -> impl Iterator<Item = F> + '_ {
-        self.wire.iter().chain(self.classes.iter().flat_map(|classes| classes.iter()))
+        self.wire.iter().chain(self.rare.classes.iter().flat_map(|classes| classes.iter()))
     }
 
     /// Lets every packet whose last bit has left by `now` go.
     #[inline(always)]
     pub fn drain(&mut self, now: Time) {
         let horizon = now.as_ps() + self.latency.as_ps();
-        while self.departed != self.wire.end() {
-            let slot = self.wire.at(self.departed);
+        while self.staying != 0 {
+            let slot = self.wire.from_end(self.staying);
             if slot.arrival.as_ps() > horizon {
                 break;
             }
-            self.departed_bytes += u64::from(slot.frame.wire_bytes());
-            self.departed += 1;
+            self.queue_bytes -= u64::from(slot.frame.wire_bytes());
+            self.staying -= 1;
         }
     }
 
@@ -223,42 +229,40 @@ impl<F: Frame> Port<F> {
     /// Offers a packet at `now` to a port without classes; `None`: dropped.
     #[inline(always)]
     pub fn offer_fifo(&mut self, now: Time, frame: F) -> Option<Sent> {
-        debug_assert!(self.classes.is_none());
+        debug_assert!(!self.has_classes());
         self.drain(now);
-        let (packets, bytes) = (self.wire.end() - self.departed, self.queue_bytes());
         let wire_bytes = u64::from(frame.wire_bytes());
-        if packets >= u64::from(self.limit_packets) || bytes + wire_bytes > self.limit_bytes {
+        if self.staying >= self.limit_packets || self.queue_bytes + wire_bytes > self.limit_bytes {
             self.refuse(frame);
             return None;
         }
-        Some(self.accept_fifo(now, frame, packets, bytes))
+        Some(self.accept_fifo(now, frame))
     }
 
     /// Whether the port's own limit admits `bytes` more, as of the last drain.
     #[inline]
     pub fn has_room(&self, bytes: u32) -> bool {
-        self.queue_packets() < self.limit_packets && self.queue_bytes() + u64::from(bytes) <= self.limit_bytes
+        self.queue_packets() < self.limit_packets && self.queue_bytes + u64::from(bytes) <= self.limit_bytes
     }
 
     /// Counts a packet as dropped.
     #[cold]
     pub fn refuse(&mut self, frame: F) -> Offer {
-        self.drops += 1;
-        self.drop_bytes += u64::from(frame.wire_bytes());
+        self.rare.drops += 1;
+        self.rare.drop_bytes += u64::from(frame.wire_bytes());
         Offer::Dropped
     }
 
     /// Accepts a packet that was found to fit, after a drain at `now`.
     #[inline]
     pub fn accept(&mut self, now: Time, frame: F) -> Offer {
-        let (packets, bytes) = (self.queue_packets(), self.queue_bytes());
-        if self.classes.is_none() {
-            return Offer::Sent(self.accept_fifo(now, frame, u64::from(packets), bytes));
+        if !self.has_classes() {
+            return Offer::Sent(self.accept_fifo(now, frame));
         }
-        let frame = self.admit(frame, u64::from(packets), bytes);
+        let frame = self.admit(frame, self.queue_packets());
         // A class's queueing time is known only when it ends: charge the entry now and the exit on transmission.
         self.queue_integral = self.queue_integral.wrapping_sub(byte_time(frame, now));
-        let classes = self.classes.as_mut().expect("checked above");
+        let classes = self.rare.classes.as_mut().expect("checked above");
         if self.busy_until > now || !classes.is_empty() {
             classes.push(frame);
             let wake = (!classes.wake_pending).then_some(self.busy_until);
@@ -269,32 +273,41 @@ impl<F: Frame> Port<F> {
     }
 
     #[inline(always)]
-    fn accept_fifo(&mut self, now: Time, frame: F, packets: u64, bytes: u64) -> Sent {
-        let frame = self.admit(frame, packets, bytes);
-        let departure = self.busy_until.max(now).as_ps() + self.cost.of(frame.wire_bytes()).as_ps();
+    fn accept_fifo(&mut self, now: Time, frame: F) -> Sent {
+        let frame = self.admit(frame, self.staying);
+        let departure = self.busy_until.max(now).as_ps() + self.transmission_ps(frame);
         self.busy_until = Time::from_ps(departure);
         self.queue_integral += u64::from(frame.wire_bytes()) * ((departure - now.as_ps()) >> 10);
         self.put_on_wire(departure, frame)
     }
 
-    /// Marks and counts a packet that finds `packets` and `bytes` in the port.
     #[inline(always)]
-    fn admit(&mut self, mut frame: F, packets: u64, bytes: u64) -> F {
+    fn transmission_ps(&self, frame: F) -> u64 {
+        if self.ps_per_byte != 0 {
+            return u64::from(frame.wire_bytes()) * self.ps_per_byte;
+        }
+        self.rare.cost.of(frame.wire_bytes()).as_ps()
+    }
+
+    /// Marks and counts a packet that finds `packets` in the port.
+    #[inline(always)]
+    fn admit(&mut self, mut frame: F, packets: u32) -> F {
         // D2TCP §3: instantaneous occupancy before the packet is added, against K.
-        if (packets >= u64::from(self.mark_packets) || bytes >= self.mark_bytes) && frame.is_ecn_capable() {
+        if (packets >= self.mark_packets || self.queue_bytes >= self.mark_bytes) && frame.is_ecn_capable() {
             frame.mark();
             self.marks += 1;
         }
         let wire_bytes = u64::from(frame.wire_bytes());
         self.accepted_bytes += wire_bytes;
-        self.queue_max_bytes = self.queue_max_bytes.max(bytes + wire_bytes);
+        self.queue_bytes += wire_bytes;
+        self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
         frame
     }
 
     /// Strict priority: the link is free at `now`; sends the next packet of the first class that has one. Returns
     /// it and when to call again, if packets still wait.
     pub fn departure(&mut self, now: Time) -> Option<(Sent, Option<Time>)> {
-        let classes = self.classes.as_mut()?;
+        let classes = self.rare.classes.as_mut()?;
         classes.wake_pending = false;
         let frame = classes.pop()?;
         let more = !classes.is_empty();
@@ -304,7 +317,7 @@ impl<F: Frame> Port<F> {
     }
 
     fn transmit(&mut self, now: Time, frame: F) -> Sent {
-        self.busy_until = now + self.cost.of(frame.wire_bytes());
+        self.busy_until = now + Span::from_ps(self.transmission_ps(frame));
         self.queue_integral = self.queue_integral.wrapping_add(byte_time(frame, self.busy_until));
         self.put_on_wire(self.busy_until.as_ps(), frame)
     }
@@ -314,6 +327,7 @@ impl<F: Frame> Port<F> {
         let arrival = Time::from_ps(departure_ps + self.latency.as_ps());
         let first = self.wire.is_empty();
         self.wire.push(arrival, frame);
+        self.staying += 1;
         Sent { arrival, first }
     }
 
@@ -323,20 +337,19 @@ impl<F: Frame> Port<F> {
     /// If nothing is on the way.
     #[inline(always)]
     pub fn arrive(&mut self) -> (F, Time) {
-        let start = self.wire.start();
         let frame = self.wire.pop();
-        if self.departed == start {
-            self.departed += 1;
-            self.departed_bytes += u64::from(frame.wire_bytes());
+        let left = self.wire.len();
+        if self.staying > left {
+            self.staying = left;
+            self.queue_bytes -= u64::from(frame.wire_bytes());
         }
-        let next = if self.wire.is_empty() { Time::MAX } else { self.wire.at(start + 1).arrival };
-        (frame, next)
+        (frame, self.wire.next_arrival().unwrap_or(Time::MAX))
     }
 
     /// For a link whose far end lies elsewhere: forgets packets that have left. Their arrivals are the driver's.
     pub fn forget_departed(&mut self, now: Time) {
         self.drain(now);
-        while self.wire.start() != self.departed {
+        while self.wire.len() > self.staying {
             self.wire.pop();
         }
     }
@@ -344,14 +357,14 @@ impl<F: Frame> Port<F> {
     /// Adds to what a shared memory believes this port to hold.
     #[inline]
     pub(crate) fn charge(&mut self, bytes: u32) {
-        self.charged_bytes += u64::from(bytes);
+        self.rare.charged_bytes += u64::from(bytes);
     }
 
     /// Sets what a shared memory believes to what the port held at the last drain; returns the difference.
     #[inline]
     pub(crate) fn settle(&mut self) -> u64 {
-        let released = self.charged_bytes - self.queue_bytes();
-        self.charged_bytes = self.queue_bytes();
+        let released = self.rare.charged_bytes - self.queue_bytes;
+        self.rare.charged_bytes = self.queue_bytes;
         released
     }
 }

@@ -6,10 +6,11 @@ use duetime_core::Time;
 /// Packets of one link in order of arrival at its far end: first those on the wire, then (FIFO ports) those queued.
 #[derive(Clone, Debug)]
 pub struct Ring<F> {
-    slots: Vec<Slot<F>>,
-    /// Positions grow by one per packet and never repeat.
-    head: u64,
-    tail: u64,
+    /// A power of two of slots, or none.
+    slots: Box<[Slot<F>]>,
+    /// How many packets have ever been pushed: the last one's position plus one.
+    pushed: u64,
+    len: u32,
 }
 
 /// A packet and its arrival at the far end.
@@ -21,27 +22,32 @@ pub(crate) struct Slot<F> {
 
 impl<F: Frame> Default for Ring<F> {
     fn default() -> Self {
-        Self { slots: Vec::new(), head: 0, tail: 0 }
+        Self { slots: Box::default(), pushed: 0, len: 0 }
     }
 }
 
 impl<F: Frame> Ring<F> {
     /// Packets held.
-    #[inline]
+    #[inline(always)]
     pub fn len(&self) -> u32 {
-        (self.tail - self.head) as u32
+        self.len
     }
 
     /// Whether no packet is held.
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.tail == self.head
+        self.len == 0
+    }
+
+    /// How many packets have ever been pushed.
+    pub fn pushed(&self) -> u64 {
+        self.pushed
     }
 
     /// When the first packet arrives.
-    #[inline]
+    #[inline(always)]
     pub fn next_arrival(&self) -> Option<Time> {
-        (!self.is_empty()).then(|| self.at(self.head).arrival)
+        if self.len == 0 { None } else { Some(self.from_end(self.len).arrival) }
     }
 
     /// Takes the first packet.
@@ -51,51 +57,40 @@ impl<F: Frame> Ring<F> {
     #[inline(always)]
     pub fn pop(&mut self) -> F {
         debug_assert!(!self.is_empty(), "nothing is on the way");
-        let frame = self.at(self.head).frame;
-        self.head += 1;
+        let frame = self.from_end(self.len).frame;
+        self.len -= 1;
         frame
     }
 
     /// Appends a packet that arrives no earlier than those held.
     #[inline(always)]
     pub fn push(&mut self, arrival: Time, frame: F) {
-        if (self.tail - self.head) as usize == self.slots.len() {
+        if self.len as usize == self.slots.len() {
             self.grow(Slot { arrival, frame });
         }
         let mask = self.slots.len() - 1;
-        self.slots[self.tail as usize & mask] = Slot { arrival, frame };
-        self.tail += 1;
+        self.slots[self.pushed as usize & mask] = Slot { arrival, frame };
+        self.pushed += 1;
+        self.len += 1;
     }
 
-    /// The position of the first packet.
+    /// The slot that is `count`-th from the end: 1 is the last packet.
     #[inline(always)]
-    pub(crate) fn start(&self) -> u64 {
-        self.head
-    }
-
-    /// The position after the last packet: how many have ever been held.
-    #[inline(always)]
-    pub(crate) fn end(&self) -> u64 {
-        self.tail
-    }
-
-    /// The slot at a position between head and tail.
-    #[inline(always)]
-    pub(crate) fn at(&self, position: u64) -> &Slot<F> {
-        &self.slots[position as usize & (self.slots.len() - 1)]
+    pub(crate) fn from_end(&self, count: u32) -> &Slot<F> {
+        &self.slots[(self.pushed - u64::from(count)) as usize & (self.slots.len() - 1)]
     }
 
     /// Packets held, first to last.
     pub fn iter(&self) -> impl Iterator<Item = F> + '_ {
-        (self.head..self.tail).map(|position| self.at(position).frame)
+        (1..=self.len).rev().map(|count| self.from_end(count).frame)
     }
 
     #[cold]
     fn grow(&mut self, filler: Slot<F>) {
         let new = (self.slots.len() * 2).max(4);
-        let mut slots = vec![filler; new];
-        for position in self.head..self.tail {
-            slots[position as usize & (new - 1)] = *self.at(position);
+        let mut slots = vec![filler; new].into_boxed_slice();
+        for count in 1..=self.len {
+            slots[(self.pushed - u64::from(count)) as usize & (new - 1)] = *self.from_end(count);
         }
         self.slots = slots;
     }

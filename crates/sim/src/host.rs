@@ -4,9 +4,6 @@ use crate::packet::{NONE, Packet};
 use duetime_core::Time;
 use std::collections::VecDeque;
 
-/// Strict-priority classes at most.
-pub const CLASSES: usize = 4;
-
 /// One host.
 #[derive(Debug)]
 pub struct Host {
@@ -16,8 +13,8 @@ pub struct Host {
     pub nic_wake_pending: bool,
     /// Acknowledgements and other small packets that wait for the card: they go first.
     pub control: VecDeque<Packet>,
-    /// Senders with something to send, by class, in turn.
-    pub ready: [VecDeque<Sender>; CLASSES],
+    /// Senders with something to send, with their classes, in turn.
+    pub ready: VecDeque<(u8, Sender)>,
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
@@ -58,7 +55,7 @@ impl Host {
             uplink,
             nic_wake_pending: false,
             control: VecDeque::new(),
-            ready: Default::default(),
+            ready: VecDeque::new(),
             slots: Vec::new(),
             free: Vec::new(),
         }
@@ -89,12 +86,16 @@ impl Host {
     /// Whether anything waits for the network card.
     #[inline]
     pub fn has_work(&self) -> bool {
-        !self.control.is_empty() || self.ready.iter().any(|ready| !ready.is_empty())
+        !self.control.is_empty() || !self.ready.is_empty()
     }
 
-    /// The next ready sender of the first class that has one.
+    /// The next ready sender of the first class that has one; `classed` if there is more than one class.
     #[inline]
-    pub fn next_ready(&mut self) -> Option<(usize, Sender)> {
-        self.ready.iter_mut().enumerate().find_map(|(class, ready)| ready.pop_front().map(|sender| (class, sender)))
+    pub fn next_ready(&mut self, classed: bool) -> Option<(u8, Sender)> {
+        if !classed {
+            return self.ready.pop_front();
+        }
+        let first = self.ready.iter().enumerate().min_by_key(|(position, (class, _))| (*class, *position));
+        first.map(|(position, _)| position).and_then(|position| self.ready.remove(position))
     }
 }

@@ -3,7 +3,9 @@
 //! [`run()`] takes a scenario, the number of one of its transports and a run number, and gives the records of that
 //! run: the same bytes for any number of threads, on any machine.
 
+mod capture;
 pub mod describe;
+mod engine;
 mod error;
 mod host;
 mod packet;

@@ -383,9 +383,9 @@ impl Partition {
 
     /// Bytes that D3 senders of `host` may send now, beyond the packet in service.
     fn granted_unsent(&self, host: u32) -> u64 {
-        let ready = self.hosts[host as usize].ready.iter().flatten();
+        let ready = self.hosts[host as usize].ready.iter();
         ready
-            .filter_map(|sender| match sender {
+            .filter_map(|(_, sender)| match sender {
                 Sender::D3(index) => self.d3.senders.get(*index as usize),
                 Sender::Tcp(_) => None,
             })

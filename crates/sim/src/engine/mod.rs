@@ -47,10 +47,6 @@ const TO_HOST: u32 = 1 << 31;
 struct Link {
     /// The node at its far end: a host's number with [`TO_HOST`], or a switch's node.
     target: u32,
-    /// Its order among simultaneous events.
-    rank: u32,
-    /// The shared memory of its port, or [`NONE`].
-    pool: u32,
     /// What takes its packets off the fast path: some of the constants below.
     special: u32,
 }
@@ -90,6 +86,8 @@ pub struct Partition {
     links: Vec<Link>,
     ports: Vec<Port<Packet>>,
     pools: Vec<SharedBuffer>,
+    /// Per link: the shared memory of its port, or [`NONE`].
+    pool_of: Vec<u32>,
     hosts: Vec<Host>,
     tcp_senders: Slab<tcp::Sending>,
     tcp_receivers: Slab<tcp::Receiving>,
@@ -155,13 +153,11 @@ impl Partition {
                 set(observed.is_some(), Link::OBSERVED);
                 Link {
                     target: host.map_or(link.to, |host| host | TO_HOST),
-                    rank: setup.link_rank[number],
-                    pool: pool_of[number],
                     special,
                 }
             })
             .collect();
-        let fixed = |kind: u64| links.iter().zip(0..).map(move |(link, number)| order(kind, link.rank, number));
+        let fixed = |kind: u64| setup.link_rank.iter().zip(0..).map(move |(&rank, number)| order(kind, rank, number));
         let fixed_orders: Vec<u64> = fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect();
         let slowest = network.links.iter().map(|link| (link.rate.transmit(1538) + link.latency).as_ps()).max();
         let mut actions = Actions::default();
@@ -174,6 +170,7 @@ impl Partition {
             queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
             ports,
             pools,
+            pool_of,
             hosts: network.uplink.iter().map(|&uplink| Host::new(uplink)).collect(),
             tcp_senders: Slab::new(),
             tcp_receivers: Slab::new(),
@@ -271,7 +268,7 @@ impl Partition {
     }
 
     fn schedule_tick(&mut self, at: Time, link: u32, number: u32) {
-        self.queue.push_single(at.as_ps(), order(TICK, self.links[link as usize].rank, number));
+        self.queue.push_single(at.as_ps(), order(TICK, self.setup.link_rank[link as usize], number));
     }
 
     fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {

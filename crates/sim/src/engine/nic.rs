@@ -27,11 +27,11 @@ impl Partition {
         let state = &mut self.hosts[host as usize];
         if state.nic_wake_pending {
             // The usual case of a busy card.
-            return state.ready[usize::from(class)].push_back(sender);
+            return state.ready.push_back((class, sender));
         }
         let uplink = state.uplink;
         if self.setup.nic_pulls && !self.ports[uplink as usize].is_idle(self.now) {
-            state.ready[usize::from(class)].push_back(sender);
+            state.ready.push_back((class, sender));
             return self.wake_nic(host);
         }
         // An idle card has an empty queue: the sender is next.
@@ -44,7 +44,7 @@ impl Partition {
                 return;
             }
             if self.setup.nic_pulls {
-                self.hosts[host as usize].ready[usize::from(class)].push_back(sender);
+                self.hosts[host as usize].ready.push_back((class, sender));
                 return self.wake_nic(host);
             }
         }
@@ -79,10 +79,10 @@ impl Partition {
         if let Some(packet) = state.control.pop_front() {
             return Some(packet);
         }
-        while let Some((class, sender)) = self.hosts[host as usize].next_ready() {
+        while let Some((class, sender)) = self.hosts[host as usize].next_ready(self.setup.classes > 1) {
             let (packet, more) = self.pull_from(sender);
             if more {
-                self.hosts[host as usize].ready[class].push_back(sender);
+                self.hosts[host as usize].ready.push_back((class, sender));
             }
             if packet.is_some() {
                 return packet;

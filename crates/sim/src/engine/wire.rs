@@ -28,7 +28,7 @@ impl Partition {
         }
         let marks_before = self.ports[link as usize].counters().marks;
         let offer = if special & Link::POOLED != 0 {
-            let pool = self.links[link as usize].pool;
+            let pool = self.pool_of[link as usize];
             self.pools[pool as usize].offer(&mut self.ports, link, self.now, packet)
         } else {
             self.ports[link as usize].offer(self.now, packet)
