@@ -64,8 +64,8 @@ pub enum Kind {
     OneOrMore(&'static Kind),
     /// A table of its own.
     Table(&'static Table),
-    /// A table whose keys depend on its `kind`.
-    Tagged(&'static [(&'static str, &'static Table)]),
+    /// A table whose keys depend on this one of its keys: `kind`, or a variant's `base`.
+    Tagged(&'static str, &'static [(&'static str, &'static Table)]),
     /// Any of these.
     Any(&'static [Kind]),
     /// A table with any keys.
@@ -126,7 +126,7 @@ pub static SCENARIO: Table = Table {
             "name",
             Kind::Text,
             "the file's name",
-            "Names the run folder: letters, digits, `-`, `_` and `.`.",
+            "Names the run folder: letters, digits, `-` and `_`.",
         ),
         key(
             "transport",
@@ -166,7 +166,7 @@ pub static SCENARIO: Table = Table {
         ),
         key(
             "topology",
-            Kind::Tagged(TOPOLOGIES),
+            Kind::Tagged("kind", TOPOLOGIES),
             REQUIRED,
             "The network.",
         ),
@@ -184,7 +184,7 @@ pub static SCENARIO: Table = Table {
         ),
         key(
             "workload",
-            Kind::List(&Kind::Tagged(WORKLOADS)),
+            Kind::List(&Kind::Tagged("kind", WORKLOADS)),
             REQUIRED,
             "What the hosts do: one `[[workload]]` or more.",
         ),
@@ -227,7 +227,7 @@ pub static SCENARIO: Table = Table {
         ),
         key(
             "variant",
-            Kind::List(&Kind::Open),
+            Kind::List(&Kind::Tagged("base", VARIANTS)),
             "none",
             "Further transports: a `base` with some keys changed.",
         ),
@@ -410,7 +410,7 @@ pub static SWITCH: Table = Table {
     keys: &[&[
         key(
             "buffer",
-            Kind::Any(&[Kind::Text, Kind::Tagged(BUFFERS)]),
+            Kind::Any(&[Kind::Text, Kind::Tagged("kind", BUFFERS)]),
             "\"4 MB\"",
             "`\"4 MB\"`: one pool per switch with dynamic thresholds, alpha 1. `\"100 packets\"`: each port its own. `\"unlimited\"`. Or a table, below.",
         ),
@@ -530,7 +530,7 @@ pub static RECORD: Table = Table {
         ),
         key(
             "snap_length",
-            Kind::Size(40, 65_535),
+            Kind::Size(40, 64_000),
             "\"128 B\"",
             "Bytes kept of each captured packet.",
         ),
@@ -600,7 +600,7 @@ const TCP_KEYS: &[Key] = &[
     ),
     key(
         "receive_window",
-        Kind::Size(1_500, 1 << 40),
+        Kind::Size(1_500, TB),
         "\"1 GiB\"",
         "The receiver's window.",
     ),
@@ -1009,7 +1009,7 @@ static OLDI: Table = Table {
                 "share_hosts",
                 Kind::Boolean,
                 "false",
-                "Whether a host may play several roles at once.",
+                "Whether a host may play several roles at once. Each tree takes hosts in an order of its own, from the start again when they are used up.",
             ),
         ],
     ],
@@ -1025,6 +1025,12 @@ static BURST: Table = Table {
                 Kind::Integer(1, 999_999),
                 REQUIRED,
                 "Flows at once, each from a host of its own.",
+            ),
+            key(
+                "share_hosts",
+                Kind::Boolean,
+                "false",
+                "Whether several of them may start at one host, where there are more senders than hosts.",
             ),
             key("receiver", HOST, "drawn at random", "The receiving host."),
             SIZE_KEY,
@@ -1140,7 +1146,10 @@ pub static SIZES: Table = Table {
         ),
         key(
             "points",
-            Kind::Open,
+            Kind::List(&Kind::List(&Kind::Any(&[
+                Kind::Size(0, FLOW_SIZE.1),
+                Kind::Number(0.0, 1.0),
+            ]))),
             "none",
             "Pairs [\"10 KB\", 0.15] that rise to 1.",
         ),

@@ -29,12 +29,12 @@ pub(crate) const TIME: Units = Units {
         ("h", 3_600_000_000_000_000),
     ],
     example: "20 us",
-    show: |ps| {
-        if ps == 0 {
-            "0 us".to_owned()
-        } else {
-            Span::from_ps(ps).to_string()
+    show: |ps| match ps {
+        0 => "0 us".to_owned(),
+        _ if ps.is_multiple_of(3_600_000_000_000_000) => {
+            format!("{} h", ps / 3_600_000_000_000_000)
         }
+        _ => Span::from_ps(ps).to_string(),
     },
 };
 

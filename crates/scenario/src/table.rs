@@ -43,6 +43,12 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// The value under `key`, or this table where the key is absent.
+    pub fn at(&self, key: &str) -> Self {
+        let node = self.node.get(key).unwrap_or(self.node);
+        self.child(key, node)
+    }
+
     fn child(&self, key: &str, node: &'a Node) -> Self {
         Self {
             document: self.document,
@@ -120,14 +126,14 @@ impl<'a> Place<'a> {
 
     /// A number, or a percentage.
     pub fn share(&self, low: f64, high: f64) -> Result<f64> {
-        let Some(text) = self.node.str() else {
-            return self.number(low, high);
+        let allowed = format!("{low}..={high}, or a percentage such as \"50%\"");
+        let value = match self.node.str() {
+            Some(text) => quantity::percent(text)
+                .ok_or_else(|| self.wrong("not a percentage").allowed(&allowed))
+                .and_then(|value| self.bounded(value, low, high)),
+            None => self.number(low, high),
         };
-        let value = quantity::percent(text).ok_or_else(|| {
-            self.wrong("not a percentage")
-                .allowed(format!("{low}..={high}, or a percentage such as \"50%\""))
-        })?;
-        self.bounded(value, low, high)
+        value.map_err(|error| error.allowed(allowed))
     }
 
     fn bounded(&self, value: f64, low: f64, high: f64) -> Result<f64> {
@@ -423,7 +429,7 @@ pub(crate) fn allowed(kind: &Kind) -> String {
             let names: Vec<&str> = table.all().map(|key| key.name).collect();
             format!("a table with {}", names.join(", "))
         }
-        Kind::Tagged(tables) => {
+        Kind::Tagged(_, tables) => {
             let names: Vec<String> = tables
                 .iter()
                 .map(|(name, _)| format!("\"{name}\""))

@@ -201,7 +201,8 @@ fn row(
             cells.len(),
             order.len()
         );
-        return Err(Diagnostic::at(file, text, span, message));
+        let allowed = format!("{} cells", order.len());
+        return Err(Diagnostic::at(file, text, span, message).allowed(allowed));
     }
     let mut values = [None; 5];
     for ((span, cell), &column) in cells.iter().zip(order) {

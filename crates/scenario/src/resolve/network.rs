@@ -184,6 +184,11 @@ fn buffer(place: &Place<'_>) -> Result<Buffer> {
     }
     let allowed =
         "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`";
+    if matches!(place.node.value, Value::Integer(_) | Value::Float(_)) {
+        return Err(place
+            .wrong("the unit of this buffer is missing")
+            .allowed(allowed));
+    }
     let text = place.str("a buffer", allowed)?;
     if text == "unlimited" {
         return Ok(Buffer::Unlimited);

@@ -82,13 +82,19 @@ fn workload(
     Ok(match kind {
         "oldi" => WorkloadKind::Oldi(oldi(reader, sources)?),
         "burst" => {
-            reader.need("senders")?;
+            let place = reader.need("senders")?;
+            let senders = reader.integer("senders")?.unwrap_or(1) as u32;
+            if senders >= hosts && !reader.boolean("share_hosts")?.unwrap_or(false) {
+                let message = format!("larger than the {} hosts beside the receiver", hosts - 1);
+                let error = place.wrong(message).allowed(format!("1..={}", hosts - 1));
+                return Err(error.help("`share_hosts = true` lets several start at one host"));
+            }
             let repeat = reader.integer("repeat")?.unwrap_or(1) as u32;
             if repeat > 1 {
                 reader.need("every")?;
             }
             WorkloadKind::Burst {
-                senders: reader.integer("senders")?.unwrap_or(1) as u32,
+                senders,
                 receiver: reader
                     .get("receiver")
                     .map(|place| host(&place, hosts))
@@ -285,9 +291,12 @@ fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
             every.time(SOME_TIME.0, SOME_TIME.1)?,
         ))),
         (None, None, _) => Err(reader.missing("load")),
-        _ => Err(reader
-            .place
-            .wrong("more than one way for queries to arrive")
-            .allowed(allowed)),
+        (Some(_), Some(every), _) => Err(every.wrong("`load` is given too").allowed(allowed)),
+        _ => {
+            let place = reader.need("arrival")?;
+            Err(place
+                .wrong("needs neither `load` nor `every`")
+                .allowed(allowed))
+        }
     }
 }
