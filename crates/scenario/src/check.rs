@@ -3,8 +3,9 @@
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::model::{Edge, Node, Oldi, Protocol, Scenario, Topology, WorkloadKind};
+use crate::place::Place;
 use crate::resolve::tables;
-use crate::table::{Place, Reader};
+use crate::table::Reader;
 use duetime_core::Span;
 
 type Result<T> = std::result::Result<T, Diagnostic>;

@@ -15,14 +15,17 @@ mod document;
 pub mod keys;
 pub mod model;
 mod normalised;
+mod place;
 mod quantity;
 mod reference;
 mod resolve;
 mod schema;
+mod set;
 mod sources;
 pub mod sweep;
 mod table;
 mod trace;
+mod words;
 
 pub use diagnostic::{Details, Diagnostic};
 pub use document::Document;

@@ -2,7 +2,7 @@
 
 use crate::cdf::PUBLISHED;
 use crate::keys::{self, DEADLINES, Key, Kind, SCENARIO, SIZES, Table};
-use crate::table::allowed;
+use crate::words::allowed;
 use std::fmt;
 
 /// The reference page as Markdown.

@@ -2,7 +2,7 @@
 
 use crate::cdf::PUBLISHED;
 use crate::keys::{DEADLINES, Kind, SCENARIO, SIZES, Table};
-use crate::table::allowed;
+use crate::words::allowed;
 use serde_json::{Map, Value, json};
 
 /// The JSON Schema (draft 2020-12) of a scenario file. It knows every key and every kind of value; ranges of

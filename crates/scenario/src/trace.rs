@@ -2,8 +2,8 @@
 
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::TraceFlow;
+use crate::place::Place;
 use crate::sources::{Sources, TraceRow};
-use crate::table::Place;
 use duetime_core::{Bytes, Span};
 use std::ops::Range;
 

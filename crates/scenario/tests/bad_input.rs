@@ -73,23 +73,23 @@ macro_rules! mistakes {
 }
 
 mistakes! {
-    malformed_toml: "seeds = 3" => "seeds = = 3", r#"
+    malformed_toml: "seeds = 3" => "seeds = = 3", r"
 search.toml:3:9: extra `=`, expected nothing
    3 | seeds = = 3
      |         ^
-"#;
-    a_key_twice: "seeds = 3" => "seeds = 3\nseeds = 4", r#"
+";
+    a_key_twice: "seeds = 3" => "seeds = 3\nseeds = 4", r"
 search.toml:4:1: duplicate key
    4 | seeds = 4
      | ^^^^^
-"#;
-    an_unknown_table: "[switch]" => "[swich]", r#"
+";
+    an_unknown_table: "[switch]" => "[swich]", r"
 search.toml:11:2: swich: unknown key in scenario
    11 | [swich]
       |  ^^^^^
    allowed: name, transport, seeds, seed, warm_up, duration, drain, topology, switch, host, workload, record, tcp, dctcp, d2tcp, d3, rcpdc, priority, variant, sweep
    help: did you mean `switch`?
-"#;
+";
     an_unknown_key: "fan_in" => "fan_ni", r#"
 search.toml:15:1: workload.fan_ni: unknown key in workload of kind "oldi"
    15 | fan_ni = 40
@@ -111,13 +111,13 @@ search.toml:2:21: transport = "d4": no such transport
    allowed: "tcp", "dctcp", "d2tcp", "rcpdc", "d3", "tcp-prio", "rcpdc-prio"
    help: did you mean "d3"?
 "#;
-    a_missing_key: "fan_in = 40\n" => "", r#"
+    a_missing_key: "fan_in = 40\n" => "", r"
 search.toml:13:1: workload.fan_in: missing
    13 | [[workload]]
       | ^^^^^^^^^^^^
    allowed: 1..=100000; or a list of them
    help: Children per node; a list has one entry per layer, the root's first.
-"#;
+";
     a_unit_missing_in_a_text: "\"20 us\"" => "\"20\"", r#"
 search.toml:9:37: topology.link.latency = "20": the unit of this time is missing
    9 | link = { rate = "1 Gbps", latency = "20" }
@@ -154,12 +154,12 @@ search.toml:9:37: topology.link.latency = "-20 us": a time cannot be negative
      |                                     ^^^^^^^^
    allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as "20 us"
 "#;
-    a_negative_number: "seeds = 3" => "seeds = -3", r#"
+    a_negative_number: "seeds = 3" => "seeds = -3", r"
 search.toml:3:9: seeds = -3: too small
    3 | seeds = -3
      |         ^^
    allowed: 1..=1000000
-"#;
+";
     an_absurd_time: "\"20 us\"" => "\"2 h\"", r#"
 search.toml:9:37: topology.link.latency = "2 h": too large
    9 | link = { rate = "1 Gbps", latency = "2 h" }
@@ -172,12 +172,12 @@ search.toml:9:17: topology.link.rate = "1 bps": too small
      |                 ^^^^^^^
    allowed: 1 Mbps to 10000 Gbps
 "#;
-    an_absurd_number: "hosts = 1000" => "hosts = 99999999999999999999", r#"
+    an_absurd_number: "hosts = 1000" => "hosts = 99999999999999999999", r"
 search.toml:8:9: topology.hosts = 99999999999999999999: too large
    8 | hosts = 99999999999999999999
      |         ^^^^^^^^^^^^^^^^^^^^
    allowed: 2..=100000
-"#;
+";
     not_a_number: "0.15" => "nan", r#"
 search.toml:18:8: workload.load = nan: not a finite number
    18 | load = nan
@@ -208,20 +208,20 @@ search.toml:15:10: workload.fan_in = "forty": expected a whole number, found a s
       |          ^^^^^^^
    allowed: 1..=100000
 "#;
-    fan_in_larger_than_hosts: "fan_in = 40" => "fan_in = 1200", r#"
+    fan_in_larger_than_hosts: "fan_in = 40" => "fan_in = 1200", r"
 search.toml:15:10: workload.fan_in = 1200: larger than the 999 hosts beside the parent
    15 | fan_in = 1200
       |          ^^^^
    allowed: 1..=999
    help: `share_hosts = true` lets a host play several roles at once
-"#;
-    trees_that_do_not_fit: "fan_in = 40" => "fan_in = 40\ntrees = 25", r#"
+";
+    trees_that_do_not_fit: "fan_in = 40" => "fan_in = 40\ntrees = 25", r"
 search.toml:15:10: workload.fan_in = 40: 25 trees of 41 hosts need 1025, the topology has 1000
    15 | fan_in = 40
       |          ^^
    allowed: 1..=39
    help: `share_hosts = true` lets a host play several roles at once
-"#;
+";
     more_entries_than_applications: "\"10 KB\"" => "[\"10 KB\", \"20 KB\"]", r#"
 search.toml:16:12: workload.response = ["10 KB", "20 KB"]: 2 entries for 1 applications
    16 | response = ["10 KB", "20 KB"]
@@ -284,24 +284,24 @@ search.toml:12:15: tcp.rto_initial = "1 ms": rto_initial (1 ms) is below rto_min
       |               ^^^^^^
    allowed: rto_min <= rto_initial <= rto_max
 "#;
-    too_many_priorities: "[switch]" => "[priority]\nclasses = 5\n[switch]", r#"
+    too_many_priorities: "[switch]" => "[priority]\nclasses = 5\n[switch]", r"
 search.toml:12:11: priority.classes = 5: too large
    12 | classes = 5
       |           ^
    allowed: 1..=4
-"#;
+";
     a_sweep_of_an_unknown_key: "[switch]" => "[sweep]\nworkload.fan_out = [1, 2]\n[switch]", r#"
 search.toml:12:20: sweep.workload.fan_out = [1, 2]: unknown key `fan_out` in workload of kind "oldi"
    12 | workload.fan_out = [1, 2]
       |                    ^^^^^^
    allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, layer_share, deadline_from, query_deadline, load, every, arrival, compute, jitter, complete_at, share_hosts
 "#;
-    one_table_where_a_list_belongs: "[[workload]]" => "[workload]", r#"
+    one_table_where_a_list_belongs: "[[workload]]" => "[workload]", r"
 search.toml:13:1: workload: `[workload]` is one table
    13 | [workload]
       | ^^^^^^^^^^
    help: write `[[workload]]`
-"#;
+";
 }
 
 /// A graph scenario with the given hosts, switches and links, under D3.
@@ -398,40 +398,40 @@ macro_rules! traces {
 }
 
 traces! {
-    an_empty_trace: "start_ns,source,destination,size_bytes\n", r#"
+    an_empty_trace: "start_ns,source,destination,size_bytes\n", r"
 flows.csv: the trace is empty
    allowed: at least one flow after the header
-"#;
-    an_unsorted_trace: "start_ns,source,destination,size_bytes\n5000,0,1,10\n4000,1,2,10\n", r#"
+";
+    an_unsorted_trace: "start_ns,source,destination,size_bytes\n5000,0,1,10\n4000,1,2,10\n", r"
 flows.csv:3:1: start_ns = 4000 is before the row above (5000)
    3 | 4000,1,2,10
      | ^^^^^^^^^^^
    allowed: rows sorted by start_ns
-"#;
-    a_trace_with_an_unknown_column: "start_ns,src,destination,size_bytes\n", r#"
+";
+    a_trace_with_an_unknown_column: "start_ns,src,destination,size_bytes\n", r"
 flows.csv:1:10: unknown column `src`
    1 | start_ns,src,destination,size_bytes
      |          ^^^
    allowed: start_ns,source,destination,size_bytes,deadline_ns
-"#;
-    a_trace_with_nan: "start_ns,source,destination,size_bytes\n1,0,1,NaN\n", r#"
+";
+    a_trace_with_nan: "start_ns,source,destination,size_bytes\n1,0,1,NaN\n", r"
 flows.csv:2:7: size_bytes = NaN: not a whole number in range
    2 | 1,0,1,NaN
      |       ^^^
    allowed: 0..=18446744073709551
-"#;
-    a_trace_with_an_unknown_host: "start_ns,source,destination,size_bytes\n1,0,3,10\n", r#"
+";
+    a_trace_with_an_unknown_host: "start_ns,source,destination,size_bytes\n1,0,3,10\n", r"
 flows.csv:2:1: destination = 3: the topology has 3 hosts
    2 | 1,0,3,10
      | ^^^^^^^^
    allowed: 0..=2
-"#;
-    a_trace_with_a_short_row: "start_ns,source,destination,size_bytes\n1,0,1\n", r#"
+";
+    a_trace_with_a_short_row: "start_ns,source,destination,size_bytes\n1,0,1\n", r"
 flows.csv:2:1: 3 cells in a table of 4 columns
    2 | 1,0,1
      | ^^^^^
    allowed: 4 cells
-"#;
+";
 }
 
 #[test]

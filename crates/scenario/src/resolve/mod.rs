@@ -8,8 +8,9 @@ use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Entry};
 use crate::keys::SCENARIO;
 use crate::model::{Scenario, WorkloadKind};
+use crate::place::Place;
 use crate::sources::Sources;
-use crate::table::{Place, Reader};
+use crate::table::Reader;
 use duetime_core::Span;
 
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;

@@ -5,8 +5,9 @@ use crate::diagnostic::nearest;
 use crate::document::Value;
 use crate::keys::{self, BUFFERS, HOSTS, PACKETS_RANGE, POOL, RECORD, SWITCH, TOPOLOGIES, Table};
 use crate::model::{Amount, Buffer, Edge, Host, Link, Nic, Node, Record, Switch, Topology};
+use crate::place::Place;
 use crate::quantity::{PACKETS, SIZE};
-use crate::table::{Place, Reader};
+use crate::table::Reader;
 use duetime_core::{Bytes, Rate, Span};
 
 /// The network.

@@ -9,8 +9,9 @@ use crate::model::{
     Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Oldi, QueryArrival, Size,
     Transport, Workload, WorkloadKind,
 };
+use crate::place::Place;
 use crate::sources::Sources;
-use crate::table::{Place, Reader};
+use crate::table::Reader;
 use duetime_core::{Bytes, Span};
 
 /// All workloads.
