@@ -98,6 +98,15 @@ impl<'a> Reader<'a> {
         self.get(key).ok_or_else(|| self.missing(key))
     }
 
+    /// A value that must be there, read by one of the methods below.
+    pub fn needed<T>(
+        &self,
+        key: &'static str,
+        read: impl Fn(&Self, &'static str) -> Result<Option<T>>,
+    ) -> Result<T> {
+        read(self, key)?.ok_or_else(|| self.missing(key))
+    }
+
     /// The error that a key is missing.
     pub fn missing(&self, key: &'static str) -> Diagnostic {
         let described = self.key(key);

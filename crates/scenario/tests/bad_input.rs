@@ -554,11 +554,37 @@ fn an_axis_on_the_command_line() {
 }
 
 #[test]
+fn a_burst_that_never_ends() {
+    let burst = TRACE.replace(
+        "kind = \"trace\"\nfile = \"flows.csv\"",
+        "kind = \"burst\"\nsenders = 2\nsize = \"1 KB\"\nrepeat = 9000000\nevery = \"1 h\"",
+    );
+    assert_eq!(
+        said_of(&burst, &[]),
+        "search.toml:10:10: workload.repeat = 9000000: with 3600 s from burst to burst the last is too late\n   \
+         10 | repeat = 9000000\n      |          ^^^^^^^\n   allowed: bursts within 24 hours"
+    );
+}
+
+#[test]
 fn no_text_panics() {
     // Every prefix of a good scenario, and every scenario with one byte taken out, ends in an answer.
     for cut in 0..GOOD.len() {
         let _ = load(&GOOD[..cut], "search.toml", &[], &Files(&[]));
         let without = format!("{}{}", &GOOD[..cut], &GOOD[cut + 1..]);
         let _ = load(&without, "search.toml", &[], &Files(&[]));
+    }
+}
+
+proptest::proptest! {
+    /// Any text in place of any part of the scenario ends in an answer, and what is underlined is in the line.
+    #[test]
+    fn no_replacement_panics(start in 0..GOOD.len(), length in 0usize..40, text in "\\PC{0,30}|[0-9.eE+-]{1,24}( ?(us|KB|h|TB|Gbps|%))?") {
+        let end = (start + length).min(GOOD.len());
+        let text = format!("{}{text}{}", &GOOD[..start], &GOOD[end..]);
+        if let Err(error) = load(&text, "search.toml", &[], &Files(&[])) {
+            let line = error.source_line.chars().count();
+            proptest::prop_assert!(error.line >= 1 && error.column + error.width <= line + 2, "{error}");
+        }
     }
 }

@@ -13,10 +13,8 @@ use duetime_core::{Bytes, Rate, Span};
 /// The network.
 pub(super) fn topology(place: &Place<'_>) -> Result<Topology> {
     let (kind, reader) = Reader::open_tagged(place.clone(), "kind", TOPOLOGIES)?;
-    let count = |key: &'static str| -> Result<u32> {
-        reader.need(key)?;
-        Ok(reader.integer(key)?.unwrap_or(0) as u32)
-    };
+    let count =
+        |key: &'static str| -> Result<u32> { Ok(reader.needed(key, Reader::integer)? as u32) };
     let link = |key: &'static str| link(&Reader::open(reader.need(key)?, &keys::LINK)?);
     Ok(match kind {
         "star" => Topology::Star {
@@ -64,11 +62,9 @@ pub(super) fn topology(place: &Place<'_>) -> Result<Topology> {
 }
 
 fn link(reader: &Reader<'_>) -> Result<Link> {
-    reader.need("rate")?;
-    reader.need("latency")?;
     Ok(Link {
-        rate: reader.rate("rate")?.unwrap_or_default(),
-        latency: reader.time("latency")?.unwrap_or_default(),
+        rate: reader.needed("rate", Reader::rate)?,
+        latency: reader.needed("latency", Reader::time)?,
         loss: reader.number("loss")?.unwrap_or(0.0),
     })
 }
@@ -76,8 +72,7 @@ fn link(reader: &Reader<'_>) -> Result<Link> {
 fn graph(reader: &Reader<'_>) -> Result<Topology> {
     let mut nodes: Vec<Node> = Vec::new();
     for (key, host) in [("hosts", true), ("switches", false)] {
-        reader.need(key)?;
-        for (name, place) in reader.texts(key)?.unwrap_or_default() {
+        for (name, place) in reader.needed(key, Reader::texts)? {
             if name.is_empty() || name.contains("->") {
                 return Err(place.wrong("not a name").allowed("a text without `->`"));
             }
@@ -174,13 +169,10 @@ fn buffer(place: &Place<'_>) -> Result<Buffer> {
         return Ok(match kind {
             "unlimited" => Buffer::Unlimited,
             "static" => Buffer::Static(reader.need("size")?.amount()?),
-            _ => {
-                reader.need("pool")?;
-                Buffer::Dynamic {
-                    pool: reader.size("pool")?.unwrap_or_default(),
-                    alpha: reader.number("alpha")?.unwrap_or(1.0),
-                }
-            }
+            _ => Buffer::Dynamic {
+                pool: reader.needed("pool", Reader::size)?,
+                alpha: reader.number("alpha")?.unwrap_or(1.0),
+            },
         });
     }
     let allowed =
@@ -217,10 +209,10 @@ fn threshold(place: &Place<'_>) -> Result<Vec<(Rate, Amount)>> {
     let mut list: Vec<(Rate, Amount)> = Vec::new();
     for entry in place.array()? {
         let reader = Reader::open(entry, &keys::ECN)?;
-        let rate_place = reader.need("rate")?;
-        let rate = reader.rate("rate")?.unwrap_or_default();
+        let rate = reader.needed("rate", Reader::rate)?;
         if list.last().is_some_and(|(before, _)| *before >= rate) {
-            return Err(rate_place
+            return Err(reader
+                .need("rate")?
                 .wrong("not above the entry before")
                 .allowed("entries sorted by rate"));
         }

@@ -68,9 +68,8 @@ pub(super) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
 
 /// The transports that `transport` lists.
 pub(super) fn compared(reader: &Reader<'_>, all: &[Transport]) -> Result<Vec<Transport>> {
-    reader.need("transport")?;
     let mut compared: Vec<Transport> = Vec::new();
-    for (name, place) in reader.texts("transport")?.unwrap_or_default() {
+    for (name, place) in reader.needed("transport", Reader::texts)? {
         let transport = find(name, &place, all)?;
         if compared.iter().any(|other| other.name == name) {
             return Err(place.wrong("listed twice").allowed("each transport once"));
@@ -302,8 +301,7 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     if let Some(place) = reader.get("base_rate") {
         config.base_rate = if place.node.table().is_some() {
             let reader = Reader::open(place, &crate::keys::BASE_RATE)?;
-            reader.need("segment_every")?;
-            BaseRate::Segment(reader.time("segment_every")?.unwrap_or_default())
+            BaseRate::Segment(reader.needed("segment_every", Reader::time)?)
         } else {
             place.choice(&["header-only"])?;
             BaseRate::HeaderOnly

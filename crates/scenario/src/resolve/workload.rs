@@ -14,6 +14,9 @@ use crate::sources::Sources;
 use crate::table::Reader;
 use duetime_core::{Bytes, Span};
 
+/// The longest run.
+const LONGEST: Span = Span::from_secs(24 * 3_600);
+
 /// All workloads.
 pub(super) fn all(
     reader: &Reader<'_>,
@@ -83,16 +86,24 @@ fn workload(
     Ok(match kind {
         "oldi" => WorkloadKind::Oldi(oldi(reader, sources)?),
         "burst" => {
-            let place = reader.need("senders")?;
-            let senders = reader.integer("senders")?.unwrap_or(1) as u32;
+            let senders = reader.needed("senders", Reader::integer)? as u32;
             if senders >= hosts && !reader.boolean("share_hosts")?.unwrap_or(false) {
                 let message = format!("larger than the {} hosts beside the receiver", hosts - 1);
+                let place = reader.need("senders")?;
                 let error = place.wrong(message).allowed(format!("1..={}", hosts - 1));
                 return Err(error.help("`share_hosts = true` lets several start at one host"));
             }
             let repeat = reader.integer("repeat")?.unwrap_or(1) as u32;
-            if repeat > 1 {
-                reader.need("every")?;
+            let every = if repeat > 1 {
+                reader.needed("every", Reader::time)?
+            } else {
+                reader.time("every")?.unwrap_or(Span::ZERO)
+            };
+            // A start is computed as `at + every × round`, which must not overflow.
+            if u128::from(every.as_ps()) * u128::from(repeat) > u128::from(LONGEST.as_ps()) {
+                let place = reader.need("repeat")?;
+                let message = format!("with {every} from burst to burst the last is too late");
+                return Err(place.wrong(message).allowed("bursts within 24 hours"));
             }
             WorkloadKind::Burst {
                 senders,
@@ -104,7 +115,7 @@ fn workload(
                 deadline: one_deadline("deadline")?,
                 at: at()?,
                 repeat,
-                every: reader.time("every")?.unwrap_or(Span::ZERO),
+                every,
             }
         }
         "poisson" => {
