@@ -6,8 +6,8 @@
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::keys::FLOW_SIZE;
 use crate::model::Size;
+use crate::place::Place;
 use crate::sources::Sources;
-use crate::table::Place;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 

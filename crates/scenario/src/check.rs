@@ -1,9 +1,264 @@
 //! What no single value can say: whether the scenario as a whole makes sense.
 
-use crate::Scenario;
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
+use crate::model::{Edge, Node, Oldi, Protocol, Scenario, Topology, WorkloadKind};
+use crate::place::Place;
+use crate::resolve::tables;
+use crate::table::Reader;
+use duetime_core::Span;
 
-pub(crate) fn check(_: &Scenario, _: &Document) -> Result<(), Diagnostic> {
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// Slots of D3's allocation vector (D3 §5): one per link, the host's own included.
+const D3_LINKS: u32 = 6;
+const MOST_HOSTS: u64 = 1_000_000;
+
+/// Checks the scenario and points at the value in `document` that is wrong.
+pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
+    let root = Place {
+        document,
+        node: &document.root,
+        path: String::new(),
+    };
+    if scenario.warm_up >= scenario.duration {
+        let message = format!("no flow counts: the duration is {}", scenario.duration);
+        return Err(root
+            .at("warm_up")
+            .wrong(message)
+            .allowed("less than `duration`"));
+    }
+    topology(scenario, &root.at("topology"))?;
+    let reader = Reader::open(root, &crate::keys::SCENARIO)?;
+    let places = tables(&reader, "workload")?;
+    for (workload, place) in scenario.workloads.iter().zip(&places) {
+        if let WorkloadKind::Oldi(oldi) = &workload.kind {
+            trees(oldi, scenario.topology.hosts(), place)?;
+        }
+        if first_start(&workload.kind).is_some_and(|at| at >= scenario.duration) {
+            let message = format!("never starts: the duration is {}", scenario.duration);
+            return Err(place
+                .at("at")
+                .wrong(message)
+                .allowed("less than `duration`"));
+        }
+    }
     Ok(())
+}
+
+/// How many hosts a topology may have; read before anything is sized by it.
+pub(crate) fn hosts(topology: &Topology, place: &Place<'_>) -> Result<u32> {
+    let hosts: u64 = match topology {
+        Topology::LeafSpine {
+            racks,
+            hosts_per_rack,
+            ..
+        } => u64::from(*racks) * u64::from(*hosts_per_rack),
+        _ => u64::from(topology.hosts()),
+    };
+    if (2..=MOST_HOSTS).contains(&hosts) {
+        return Ok(hosts as u32);
+    }
+    let key = match topology {
+        Topology::LeafSpine { .. } => "hosts_per_rack",
+        _ => "hosts",
+    };
+    let message = format!("{hosts} hosts in all");
+    Err(place
+        .at(key)
+        .wrong(message)
+        .allowed(format!("2 to {MOST_HOSTS} hosts")))
+}
+
+fn topology(scenario: &Scenario, place: &Place<'_>) -> Result<()> {
+    let longest = match &scenario.topology {
+        Topology::Graph { nodes, edges } => graph(nodes, edges, place)?,
+        // The longest path of every other shape is at most the fat-tree's: up three links and down three.
+        _ => return Ok(()),
+    };
+    let uses_d3 = |protocol: &Protocol| matches!(protocol, Protocol::D3(_));
+    let compared = scenario.transports.iter();
+    let fixed = scenario
+        .workloads
+        .iter()
+        .filter_map(|w| w.transport.as_ref());
+    let d3 = compared.chain(fixed).find(|t| uses_d3(&t.protocol));
+    match d3 {
+        Some(transport) if longest.links > D3_LINKS => {
+            let (a, b) = (&longest.from, &longest.to);
+            let message = format!(
+                "the path from {a} to {b} has {} links, but a request of {} has {D3_LINKS} slots",
+                longest.links, transport.name
+            );
+            let error = place.at("links").wrong(message);
+            Err(error
+                .allowed(format!(
+                    "paths of at most {D3_LINKS} links, the hosts' own included"
+                ))
+                .help("use a transport without routers, or a flatter graph"))
+        }
+        _ => Ok(()),
+    }
+}
+
+struct Longest {
+    from: String,
+    to: String,
+    links: u32,
+}
+
+/// Checks that every host has one link, to a switch, and that all are connected; gives the longest of the shortest
+/// paths between hosts.
+fn graph(nodes: &[Node], edges: &[Edge], place: &Place<'_>) -> Result<Longest> {
+    let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for edge in edges {
+        neighbours[edge.a].push(edge.b);
+        neighbours[edge.b].push(edge.a);
+    }
+    for (index, node) in nodes.iter().enumerate().filter(|(_, node)| node.host) {
+        let links = neighbours[index].len();
+        let name = &node.name;
+        if links == 0 {
+            let message = format!("disconnected: host {name} has no link");
+            return Err(place
+                .at("links")
+                .wrong(message)
+                .allowed("one link for each host, to a switch"));
+        }
+        if links > 1 || nodes[neighbours[index][0]].host {
+            let message = if links > 1 {
+                format!("host {name} has {links} links")
+            } else {
+                format!("host {name} is joined to a host")
+            };
+            return Err(place
+                .at("links")
+                .wrong(message)
+                .allowed("one link for each host, to a switch"));
+        }
+    }
+    let hosts: Vec<usize> = (0..nodes.len()).filter(|&i| nodes[i].host).collect();
+    let mut longest = Longest {
+        from: String::new(),
+        to: String::new(),
+        links: 0,
+    };
+    // Hosts on one switch share their distances, so one search per switch with hosts is enough.
+    let mut searched = vec![false; nodes.len()];
+    for &from in &hosts {
+        let attachment = neighbours[from][0];
+        if std::mem::replace(&mut searched[attachment], true) {
+            continue;
+        }
+        let distance = distances(&neighbours, from);
+        for &to in &hosts {
+            match distance[to] {
+                None => {
+                    let (a, b) = (&nodes[from].name, &nodes[to].name);
+                    let message = format!("disconnected: no path from {a} to {b}");
+                    return Err(place
+                        .at("links")
+                        .wrong(message)
+                        .allowed("a path between any two hosts"));
+                }
+                Some(links) if links > longest.links => {
+                    longest = Longest {
+                        from: nodes[from].name.clone(),
+                        to: nodes[to].name.clone(),
+                        links,
+                    };
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    Ok(longest)
+}
+
+fn distances(neighbours: &[Vec<usize>], from: usize) -> Vec<Option<u32>> {
+    let mut distance = vec![None; neighbours.len()];
+    distance[from] = Some(0);
+    let mut queue = std::collections::VecDeque::from([(from, 0)]);
+    while let Some((node, links)) = queue.pop_front() {
+        for &next in &neighbours[node] {
+            if distance[next].is_none() {
+                distance[next] = Some(links + 1);
+                queue.push_back((next, links + 1));
+            }
+        }
+    }
+    distance
+}
+
+/// Whether the trees can be placed, and whether every entry of a list belongs to an application.
+fn trees(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
+    for (key, entries) in [
+        ("response", oldi.response.len()),
+        ("deadline", oldi.deadline.len()),
+    ] {
+        if entries > oldi.applications as usize {
+            let message = format!("{entries} entries for {} applications", oldi.applications);
+            return Err(place
+                .at(key)
+                .wrong(message)
+                .allowed("at most one entry per application"));
+        }
+    }
+    let layer = |total: u64, fan_in: &u32| total.saturating_mul(u64::from(*fan_in));
+    let mut nodes: u64 = 1;
+    let mut wide: u64 = 1;
+    for fan_in in &oldi.fan_in {
+        wide = layer(wide, fan_in);
+        nodes = nodes.saturating_add(wide);
+    }
+    let trees = u64::from(oldi.applications) * u64::from(oldi.trees);
+    let most_nodes = 100_000_000;
+    if trees.saturating_mul(nodes) > most_nodes {
+        let message = format!("{trees} trees of {nodes} nodes");
+        return Err(place
+            .at("fan_in")
+            .wrong(message)
+            .allowed(format!("at most {most_nodes} nodes in all trees")));
+    }
+    if oldi.share_hosts {
+        return Ok(());
+    }
+    let sharing = "`share_hosts = true` lets a host play several roles at once";
+    if let Some(fan_in) = oldi.fan_in.iter().find(|fan_in| **fan_in >= hosts) {
+        let mut error = place.at("fan_in").wrong(format!(
+            "larger than the {} hosts beside the parent",
+            hosts - 1
+        ));
+        if oldi.fan_in.len() > 1 {
+            error = place.at("fan_in").wrong(format!(
+                "{fan_in} is larger than the {} hosts beside the parent",
+                hosts - 1
+            ));
+        }
+        return Err(error.allowed(format!("1..={}", hosts - 1)).help(sharing));
+    }
+    if trees * nodes > u64::from(hosts) {
+        let message = format!(
+            "{trees} trees of {nodes} hosts need {}, the topology has {hosts}",
+            trees * nodes
+        );
+        let error = place.at("fan_in").wrong(message);
+        return Err(match oldi.fan_in[..] {
+            [_] if u64::from(hosts) / trees >= 2 => {
+                error.allowed(format!("1..={}", u64::from(hosts) / trees - 1))
+            }
+            _ => error.allowed("fewer trees, or a smaller fan-in"),
+        }
+        .help(sharing));
+    }
+    Ok(())
+}
+
+fn first_start(kind: &WorkloadKind) -> Option<Span> {
+    match kind {
+        WorkloadKind::Burst { at, .. }
+        | WorkloadKind::Permutation { at, .. }
+        | WorkloadKind::Long { at, .. } => Some(*at),
+        _ => None,
+    }
 }

@@ -152,7 +152,9 @@ pub(crate) fn nearest<'a>(
     candidates
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|&(distance, candidate)| distance * 5 <= 2 * candidate.len().max(word.len()))
+        .filter(|&(distance, candidate)| {
+            distance <= 1 || distance * 5 <= 2 * candidate.len().max(word.len())
+        })
         .min()
         .map(|(_, candidate)| candidate)
 }

@@ -5,9 +5,10 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::keys::{ANY_TIME, DEADLINES, FLOW_SIZE, SIZES, SOME_TIME};
 use crate::model::{Deadline, Gap, Size};
+use crate::place::Place;
 use crate::quantity::{SIZE, TIME, percent};
 use crate::sources::Sources;
-use crate::table::{Place, Reader};
+use crate::table::Reader;
 use duetime_core::{Bytes, Span};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -182,7 +183,7 @@ fn two<'t>(place: &Place<'_>, text: &'t str, allowed: &str) -> Result<(&'t str, 
         .ok_or_else(|| place.wrong("two bounds are needed").allowed(allowed))
 }
 
-fn ordered<T: PartialOrd>(place: &Place<'_>, low: T, high: T) -> Result<()> {
+fn ordered<T: PartialOrd + Copy>(place: &Place<'_>, low: T, high: T) -> Result<()> {
     if low > high {
         return Err(place
             .wrong("the bounds are the wrong way round")

@@ -76,11 +76,15 @@ impl Document {
         let written = &text.content[node.span.clone()];
         let diagnostic =
             Diagnostic::at(&text.name, &text.content, node.span.clone(), message).key(key);
-        match node.value {
-            Value::Table(_) => diagnostic,
-            _ if written.contains('\n') || written.chars().count() > 80 => diagnostic,
-            _ => diagnostic.value(written),
+        let has_tables = match &node.value {
+            Value::Table(_) => true,
+            Value::Array(items) => items.iter().any(|item| item.table().is_some()),
+            _ => false,
+        };
+        if has_tables || written.contains('\n') || written.chars().count() > 80 {
+            return diagnostic;
         }
+        diagnostic.value(written)
     }
 
     /// A mistake in the key of `entry` rather than in its value.
@@ -145,7 +149,7 @@ pub(crate) fn parse_value(written: &str, text: usize, offset: usize) -> Node {
     node
 }
 
-fn shift(node: &mut Node, offset: usize) {
+pub(crate) fn shift(node: &mut Node, offset: usize) {
     node.span = node.span.start + offset..node.span.end + offset;
     match &mut node.value {
         Value::Array(items) => items.iter_mut().for_each(|item| shift(item, offset)),

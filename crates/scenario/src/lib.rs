@@ -14,16 +14,25 @@ mod distribution;
 mod document;
 pub mod keys;
 pub mod model;
+mod normalised;
+mod place;
 mod quantity;
+mod reference;
 mod resolve;
+mod schema;
+mod set;
 mod sources;
 pub mod sweep;
 mod table;
 mod trace;
+mod words;
 
 pub use diagnostic::{Details, Diagnostic};
 pub use document::Document;
 pub use model::Scenario;
+pub use normalised::resolved_json;
+pub use reference::reference;
+pub use schema::json_schema;
 pub use sources::{NoFiles, Sources, TraceRow};
 pub use sweep::Axis;
 

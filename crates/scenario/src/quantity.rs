@@ -8,7 +8,7 @@ pub(crate) struct Units {
     /// What it is called in messages.
     pub what: &'static str,
     /// (name, how many of the base unit).
-    pub units: &'static [(&'static str, u64)],
+    pub names: &'static [(&'static str, u64)],
     /// An example of a right value.
     pub example: &'static str,
     /// Shows an amount of the base unit as it would be written.
@@ -18,7 +18,7 @@ pub(crate) struct Units {
 /// Lengths of time, in picoseconds.
 pub(crate) const TIME: Units = Units {
     what: "time",
-    units: &[
+    names: &[
         ("ps", 1),
         ("ns", 1_000),
         ("us", 1_000_000),
@@ -29,19 +29,19 @@ pub(crate) const TIME: Units = Units {
         ("h", 3_600_000_000_000_000),
     ],
     example: "20 us",
-    show: |ps| {
-        if ps == 0 {
-            "0 us".to_owned()
-        } else {
-            Span::from_ps(ps).to_string()
+    show: |ps| match ps {
+        0 => "0 us".to_owned(),
+        _ if ps.is_multiple_of(3_600_000_000_000_000) => {
+            format!("{} h", ps / 3_600_000_000_000_000)
         }
+        _ => Span::from_ps(ps).to_string(),
     },
 };
 
 /// Rates, in bits per second.
 pub(crate) const RATE: Units = Units {
     what: "rate",
-    units: &[
+    names: &[
         ("bps", 1),
         ("Kbps", 1_000),
         ("Mbps", 1_000_000),
@@ -55,7 +55,7 @@ pub(crate) const RATE: Units = Units {
 /// Sizes, in bytes. KB and MB are 1000 and 10⁶; KiB and MiB are 1024 and 2²⁰.
 pub(crate) const SIZE: Units = Units {
     what: "size",
-    units: &[
+    names: &[
         ("B", 1),
         ("KB", 1_000),
         ("MB", 1_000_000),
@@ -72,7 +72,7 @@ pub(crate) const SIZE: Units = Units {
 /// Packets of any size.
 pub(crate) const PACKETS: Units = Units {
     what: "number of packets",
-    units: &[("packets", 1), ("packet", 1)],
+    names: &[("packets", 1), ("packet", 1)],
     example: "20 packets",
     show: |packets| format!("{packets} packets"),
 };
@@ -80,7 +80,7 @@ pub(crate) const PACKETS: Units = Units {
 /// Flows per second, in thousandths.
 pub(crate) const FREQUENCY: Units = Units {
     what: "frequency",
-    units: &[("/s", 1_000), ("per second", 1_000)],
+    names: &[("/s", 1_000), ("per second", 1_000)],
     example: "2000 /s",
     show: |thousandths| format!("{} /s", thousandths as f64 / 1e3),
 };
@@ -110,10 +110,10 @@ impl Units {
         if unit.is_empty() {
             return Err(self.error(format!("the unit of this {} is missing", self.what)));
         }
-        let Some(&(_, scale)) = self.units.iter().find(|(name, _)| *name == unit) else {
+        let Some(&(_, scale)) = self.names.iter().find(|(name, _)| *name == unit) else {
             let mut error = self.error(format!("`{unit}` is not a unit of a {}", self.what));
             let same = |name: &str| name.eq_ignore_ascii_case(unit);
-            if let Some((name, _)) = self.units.iter().find(|(name, _)| same(name)) {
+            if let Some((name, _)) = self.names.iter().find(|(name, _)| same(name)) {
                 let _ = write!(error.message, "; did you mean `{name}`?");
             }
             return Err(error);
@@ -125,7 +125,7 @@ impl Units {
     }
 
     fn error(&self, message: impl Into<String>) -> NotQuantity {
-        let mut names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
+        let mut names: Vec<&str> = self.names.iter().map(|(name, _)| *name).collect();
         names.retain(|name| !matches!(*name, "µs" | "packet"));
         let allowed = format!(
             "a number with a unit ({}), such as \"{}\"",

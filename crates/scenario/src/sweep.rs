@@ -1,7 +1,15 @@
-//! Values set over the file, and the axes of a sweep.
+//! The axes of a sweep: keys and the values that they take.
 
 use crate::diagnostic::Diagnostic;
-use crate::document::Document;
+use crate::document::{Document, Node, Value, parse_value};
+use crate::keys::SCENARIO;
+use crate::place::Place;
+use crate::table::Reader;
+use std::ops::Range;
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+const MOST_VALUES: usize = 10_000;
 
 /// One axis of a sweep: a key and the values that it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,13 +20,279 @@ pub struct Axis {
     pub values: Vec<String>,
 }
 
-pub(crate) fn axes(_: &Document) -> Result<Vec<Axis>, Diagnostic> {
-    Ok(Vec::new())
+impl Axis {
+    /// Parses `KEY=LOW..HIGH:STEP` (the step is 1 where not given, bounds may have a unit) or `KEY=A,B,C`, as
+    /// `--vary` takes it.
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong = |span: Range<usize>, message: &str| {
+            Diagnostic::at("--vary", text, span, message)
+                .allowed("KEY=LOW..HIGH:STEP or KEY=A,B,C, such as workload.fan_in=5..40:5")
+        };
+        let Some((key, values)) = text.split_once('=') else {
+            return Err(wrong(0..text.len(), "no values"));
+        };
+        let span = key.len() + 1..text.len();
+        let values = match range(values) {
+            Some(values) => values.map_err(|message| wrong(span.clone(), &message))?,
+            None => list(values),
+        };
+        if values.is_empty() || values.iter().any(String::is_empty) {
+            return Err(wrong(span, "a value is missing"));
+        }
+        if let Some(twice) = first_twice(&values) {
+            return Err(wrong(span, &format!("{twice} is listed twice")));
+        }
+        Ok(Self {
+            key: key.trim().to_owned(),
+            values,
+        })
+    }
+}
+
+/// All combinations of the axes' values, the last axis fastest, each as the pairs that [`crate::load`] takes.
+pub fn grid(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
+    axes.iter().fold(vec![Vec::new()], |points, axis| {
+        let extend = |point: &Vec<(String, String)>| {
+            let point = point.clone();
+            axis.values.iter().map(move |value| {
+                let mut longer = point.clone();
+                longer.push((axis.key.clone(), value.clone()));
+                longer
+            })
+        };
+        points.iter().flat_map(extend).collect()
+    })
+}
+
+/// The axes of `[sweep]`.
+pub(crate) fn axes(document: &Document) -> Result<Vec<Axis>> {
+    let root = Place {
+        document,
+        node: &document.root,
+        path: String::new(),
+    };
+    let Some(sweep) = Reader::open(root, &SCENARIO)?.get("sweep") else {
+        return Ok(Vec::new());
+    };
+    let mut axes = Vec::new();
+    collect(&sweep, "", &mut axes)?;
+    for (axis, place) in &axes {
+        let mut scratch = document.clone();
+        for value in &axis.values {
+            scratch.set(&axis.key, value).map_err(|error| {
+                let mut moved = place.wrong(error.message.clone());
+                if let Some(allowed) = &error.allowed {
+                    moved = moved.allowed(allowed);
+                }
+                if let Some(help) = &error.help {
+                    moved = moved.help(help);
+                }
+                moved
+            })?;
+        }
+    }
+    Ok(axes.into_iter().map(|(axis, _)| axis).collect())
+}
+
+/// Dotted keys are nested tables to TOML; a list or a text at the end is an axis.
+fn collect<'a>(place: &Place<'a>, key: &str, axes: &mut Vec<(Axis, Place<'a>)>) -> Result<()> {
+    if let Some(entries) = place.node.table() {
+        for entry in entries {
+            let dot = if key.is_empty() { "" } else { "." };
+            collect(
+                &place.at(&entry.key),
+                &format!("{key}{dot}{}", entry.key),
+                axes,
+            )?;
+        }
+        return Ok(());
+    }
+    let allowed = "a list such as [5, 10, 20], or a range such as \"5..40:5\"";
+    let values = match &place.node.value {
+        Value::Array(items) => items
+            .iter()
+            .map(|item| written(place.document, item))
+            .collect(),
+        Value::String(text) => match range(text) {
+            Some(values) => values.map_err(|message| place.wrong(message).allowed(allowed))?,
+            None => return Err(place.wrong("not a range").allowed(allowed)),
+        },
+        _ => return Err(place.expected("a list", allowed)),
+    };
+    if values.is_empty() {
+        return Err(place.wrong("an empty list").allowed(allowed));
+    }
+    if let Some(twice) = first_twice(&values) {
+        return Err(place
+            .wrong(format!("{twice} is listed twice"))
+            .allowed("each value once"));
+    }
+    let key = key.to_owned();
+    axes.push((Axis { key, values }, place.clone()));
+    Ok(())
+}
+
+fn first_twice(values: &[String]) -> Option<&String> {
+    (1..values.len())
+        .find(|&i| values[..i].contains(&values[i]))
+        .map(|i| &values[i])
+}
+
+/// A value as `--set` would take it.
+fn written(document: &Document, node: &Node) -> String {
+    let source = &document.texts[node.text].content[node.span.clone()];
+    match node.str() {
+        // Quotes are needed only where the text alone would be another kind of value.
+        Some(text) if parse_value(text, 0, 0).str() == Some(text) => text.to_owned(),
+        _ => source.to_owned(),
+    }
+}
+
+/// `LOW..HIGH:STEP` with or without a unit; `None` if the text is something else.
+fn range(text: &str) -> Option<std::result::Result<Vec<String>, String>> {
+    let (low, rest) = text.split_once("..")?;
+    let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
+    let parts = [low, high, step].map(|part| {
+        let part = part.trim();
+        let end = part
+            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+            .unwrap_or(part.len());
+        (&part[..end], part[end..].trim())
+    });
+    if parts
+        .iter()
+        .any(|(number, _)| number.parse::<f64>().is_err())
+    {
+        return None;
+    }
+    let is_unit = |unit: &str| {
+        unit.chars()
+            .all(|c| c.is_alphabetic() || matches!(c, '/' | '%'))
+    };
+    if parts.iter().any(|(_, unit)| !is_unit(unit)) {
+        return None;
+    }
+    let unit = parts[1].1;
+    if parts
+        .iter()
+        .any(|(_, other)| !other.is_empty() && *other != unit)
+    {
+        return Some(Err("the bounds and the step need the same unit".to_owned()));
+    }
+    Some(steps(parts.map(|(number, _)| number), unit))
+}
+
+/// The steps in exact decimals.
+fn steps(numbers: [&str; 3], unit: &str) -> std::result::Result<Vec<String>, String> {
+    let decimals = |number: &str| {
+        number
+            .split_once('.')
+            .map_or(0, |(_, fraction)| fraction.len())
+    };
+    let places = numbers
+        .iter()
+        .map(|number| decimals(number))
+        .max()
+        .unwrap_or(0);
+    let mut scaled = [0u64; 3];
+    for (number, scaled) in numbers.iter().zip(&mut scaled) {
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let digits = format!("0{whole}{fraction:0<places$}");
+        *scaled = digits
+            .parse()
+            .map_err(|_| format!("{number} is too large"))?;
+    }
+    let [low, high, step] = scaled;
+    if step == 0 {
+        return Err("a step of zero".to_owned());
+    }
+    if low > high {
+        return Err("the bounds are the wrong way round".to_owned());
+    }
+    let count = (high - low) / step;
+    if count >= MOST_VALUES as u64 {
+        return Err(format!("more than {MOST_VALUES} values"));
+    }
+    let power = 10u64.pow(places as u32);
+    let show = |value: u64| {
+        let number = if places == 0 {
+            value.to_string()
+        } else {
+            let text = format!("{}.{:0places$}", value / power, value % power);
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        };
+        match unit {
+            "" | "%" => format!("{number}{unit}"),
+            _ => format!("{number} {unit}"),
+        }
+    };
+    Ok((0..=count).map(|i| show(low + i * step)).collect())
+}
+
+/// Splits at commas outside of brackets, braces and quotes.
+fn list(text: &str) -> Vec<String> {
+    let mut items = vec![String::new()];
+    let (mut depth, mut quoted) = (0u32, false);
+    for c in text.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth = depth.saturating_sub(1),
+            ',' if !quoted && depth == 0 => {
+                items.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(item) = items.last_mut() {
+            item.push(c);
+        }
+    }
+    items
+        .into_iter()
+        .map(|item| item.trim().to_owned())
+        .collect()
 }
 
 impl Document {
-    /// Sets the value at a key path.
-    pub fn set(&mut self, _: &str, _: &str) -> Result<(), Diagnostic> {
-        Ok(())
+    /// The axes of the file's `[sweep]`, in its order.
+    pub fn sweep(&self) -> Result<Vec<Axis>> {
+        axes(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(text: &str) -> Vec<String> {
+        Axis::parse(text)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .values
+    }
+
+    #[test]
+    fn ranges_are_exact_and_keep_their_unit() {
+        assert_eq!(values("a=5..20:5"), ["5", "10", "15", "20"]);
+        assert_eq!(values("a=1..3"), ["1", "2", "3"]);
+        assert_eq!(values("a=0.05..0.2:0.05"), ["0.05", "0.1", "0.15", "0.2"]);
+        assert_eq!(values("a=20 ms..40ms:10 ms"), ["20 ms", "30 ms", "40 ms"]);
+        assert_eq!(values("a=10%..30%:10%"), ["10%", "20%", "30%"]);
+        assert_eq!(
+            values("a=1 KB,uniform 1 KB..2 KB"),
+            ["1 KB", "uniform 1 KB..2 KB"]
+        );
+        assert_eq!(values("a=[1, 2],[3]"), ["[1, 2]", "[3]"]);
+    }
+
+    #[test]
+    fn a_grid_has_every_combination_in_order() {
+        let axes = [Axis::parse("a=1,2").unwrap(), Axis::parse("b=x,y").unwrap()];
+        let points: Vec<String> = grid(&axes)
+            .iter()
+            .map(|point| format!("{}{}", point[0].1, point[1].1))
+            .collect();
+        assert_eq!(points, ["1x", "1y", "2x", "2y"]);
+        assert_eq!(grid(&[]), [[]]);
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::model::TraceFlow;
+use crate::place::Place;
 use crate::sources::{Sources, TraceRow};
-use crate::table::Place;
 use duetime_core::{Bytes, Span};
 use std::ops::Range;
 
@@ -201,7 +201,8 @@ fn row(
             cells.len(),
             order.len()
         );
-        return Err(Diagnostic::at(file, text, span, message));
+        let allowed = format!("{} cells", order.len());
+        return Err(Diagnostic::at(file, text, span, message).allowed(allowed));
     }
     let mut values = [None; 5];
     for ((span, cell), &column) in cells.iter().zip(order) {

@@ -8,8 +8,9 @@ use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Entry};
 use crate::keys::SCENARIO;
 use crate::model::{Scenario, WorkloadKind};
+use crate::place::Place;
 use crate::sources::Sources;
-use crate::table::{Place, Reader};
+use crate::table::Reader;
 use duetime_core::Span;
 
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
@@ -25,7 +26,7 @@ pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Sce
     let name = name(document, &reader)?;
     let transports = transport::all(&reader)?;
     let topology = network::topology(&reader.need("topology")?)?;
-    let hosts = topology.hosts();
+    let hosts = crate::check::hosts(&topology, &reader.need("topology")?)?;
     let workloads = workload::all(&reader, hosts, &transports, sources)?;
     let duration = reader.time("duration")?;
     let finite = || {
@@ -83,7 +84,7 @@ fn name(document: &Document, reader: &Reader<'_>) -> Result<String> {
     Err(place.wrong("not a name").allowed(NAMES))
 }
 
-const NAMES: &str = "1 to 64 letters, digits, `-`, `_` and `.`, starting with a letter or digit";
+const NAMES: &str = "1 to 64 letters, digits, `-` and `_`, starting with a letter or digit";
 
 /// Names become parts of file names and of key paths.
 pub(crate) fn is_name(text: &str) -> bool {
@@ -91,7 +92,7 @@ pub(crate) fn is_name(text: &str) -> bool {
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text
             .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
 /// When a workload starts its last flow, if it stops by itself.

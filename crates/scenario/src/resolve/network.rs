@@ -5,17 +5,16 @@ use crate::diagnostic::nearest;
 use crate::document::Value;
 use crate::keys::{self, BUFFERS, HOSTS, PACKETS_RANGE, POOL, RECORD, SWITCH, TOPOLOGIES, Table};
 use crate::model::{Amount, Buffer, Edge, Host, Link, Nic, Node, Record, Switch, Topology};
+use crate::place::Place;
 use crate::quantity::{PACKETS, SIZE};
-use crate::table::{Place, Reader};
+use crate::table::Reader;
 use duetime_core::{Bytes, Rate, Span};
 
 /// The network.
 pub(super) fn topology(place: &Place<'_>) -> Result<Topology> {
     let (kind, reader) = Reader::open_tagged(place.clone(), "kind", TOPOLOGIES)?;
-    let count = |key: &'static str| -> Result<u32> {
-        reader.need(key)?;
-        Ok(reader.integer(key)?.unwrap_or(0) as u32)
-    };
+    let count =
+        |key: &'static str| -> Result<u32> { Ok(reader.needed(key, Reader::integer)? as u32) };
     let link = |key: &'static str| link(&Reader::open(reader.need(key)?, &keys::LINK)?);
     Ok(match kind {
         "star" => Topology::Star {
@@ -63,11 +62,9 @@ pub(super) fn topology(place: &Place<'_>) -> Result<Topology> {
 }
 
 fn link(reader: &Reader<'_>) -> Result<Link> {
-    reader.need("rate")?;
-    reader.need("latency")?;
     Ok(Link {
-        rate: reader.rate("rate")?.unwrap_or_default(),
-        latency: reader.time("latency")?.unwrap_or_default(),
+        rate: reader.needed("rate", Reader::rate)?,
+        latency: reader.needed("latency", Reader::time)?,
         loss: reader.number("loss")?.unwrap_or(0.0),
     })
 }
@@ -75,8 +72,7 @@ fn link(reader: &Reader<'_>) -> Result<Link> {
 fn graph(reader: &Reader<'_>) -> Result<Topology> {
     let mut nodes: Vec<Node> = Vec::new();
     for (key, host) in [("hosts", true), ("switches", false)] {
-        reader.need(key)?;
-        for (name, place) in reader.texts(key)?.unwrap_or_default() {
+        for (name, place) in reader.needed(key, Reader::texts)? {
             if name.is_empty() || name.contains("->") {
                 return Err(place.wrong("not a name").allowed("a text without `->`"));
             }
@@ -173,17 +169,19 @@ fn buffer(place: &Place<'_>) -> Result<Buffer> {
         return Ok(match kind {
             "unlimited" => Buffer::Unlimited,
             "static" => Buffer::Static(reader.need("size")?.amount()?),
-            _ => {
-                reader.need("pool")?;
-                Buffer::Dynamic {
-                    pool: reader.size("pool")?.unwrap_or_default(),
-                    alpha: reader.number("alpha")?.unwrap_or(1.0),
-                }
-            }
+            _ => Buffer::Dynamic {
+                pool: reader.needed("pool", Reader::size)?,
+                alpha: reader.number("alpha")?.unwrap_or(1.0),
+            },
         });
     }
     let allowed =
         "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`";
+    if matches!(place.node.value, Value::Integer(_) | Value::Float(_)) {
+        return Err(place
+            .wrong("the unit of this buffer is missing")
+            .allowed(allowed));
+    }
     let text = place.str("a buffer", allowed)?;
     if text == "unlimited" {
         return Ok(Buffer::Unlimited);
@@ -211,10 +209,10 @@ fn threshold(place: &Place<'_>) -> Result<Vec<(Rate, Amount)>> {
     let mut list: Vec<(Rate, Amount)> = Vec::new();
     for entry in place.array()? {
         let reader = Reader::open(entry, &keys::ECN)?;
-        let rate_place = reader.need("rate")?;
-        let rate = reader.rate("rate")?.unwrap_or_default();
+        let rate = reader.needed("rate", Reader::rate)?;
         if list.last().is_some_and(|(before, _)| *before >= rate) {
-            return Err(rate_place
+            return Err(reader
+                .need("rate")?
                 .wrong("not above the entry before")
                 .allowed("entries sorted by rate"));
         }

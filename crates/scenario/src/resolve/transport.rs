@@ -6,7 +6,8 @@ use super::{Result, is_name, tables};
 use crate::diagnostic::nearest;
 use crate::keys::{D2TCP, D3, D3_ONLY, DCTCP, PRIORITY, TCP, TRANSPORTS, VARIANTS};
 use crate::model::{Protocol, Transport};
-use crate::table::{Place, Reader};
+use crate::place::Place;
+use crate::table::Reader;
 use duetime_core::Span;
 use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, Rounding};
 use duetime_proto::tcp;
@@ -67,9 +68,8 @@ pub(super) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
 
 /// The transports that `transport` lists.
 pub(super) fn compared(reader: &Reader<'_>, all: &[Transport]) -> Result<Vec<Transport>> {
-    reader.need("transport")?;
     let mut compared: Vec<Transport> = Vec::new();
-    for (name, place) in reader.texts("transport")?.unwrap_or_default() {
+    for (name, place) in reader.needed("transport", Reader::texts)? {
         let transport = find(name, &place, all)?;
         if compared.iter().any(|other| other.name == name) {
             return Err(place.wrong("listed twice").allowed("each transport once"));
@@ -301,8 +301,7 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     if let Some(place) = reader.get("base_rate") {
         config.base_rate = if place.node.table().is_some() {
             let reader = Reader::open(place, &crate::keys::BASE_RATE)?;
-            reader.need("segment_every")?;
-            BaseRate::Segment(reader.time("segment_every")?.unwrap_or_default())
+            BaseRate::Segment(reader.needed("segment_every", Reader::time)?)
         } else {
             place.choice(&["header-only"])?;
             BaseRate::HeaderOnly

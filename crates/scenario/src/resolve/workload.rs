@@ -9,9 +9,13 @@ use crate::model::{
     Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Oldi, QueryArrival, Size,
     Transport, Workload, WorkloadKind,
 };
+use crate::place::Place;
 use crate::sources::Sources;
-use crate::table::{Place, Reader};
+use crate::table::Reader;
 use duetime_core::{Bytes, Span};
+
+/// The longest run.
+const LONGEST: Span = Span::from_secs(24 * 3_600);
 
 /// All workloads.
 pub(super) fn all(
@@ -82,13 +86,27 @@ fn workload(
     Ok(match kind {
         "oldi" => WorkloadKind::Oldi(oldi(reader, sources)?),
         "burst" => {
-            reader.need("senders")?;
+            let senders = reader.needed("senders", Reader::integer)? as u32;
+            if senders >= hosts && !reader.boolean("share_hosts")?.unwrap_or(false) {
+                let message = format!("larger than the {} hosts beside the receiver", hosts - 1);
+                let place = reader.need("senders")?;
+                let error = place.wrong(message).allowed(format!("1..={}", hosts - 1));
+                return Err(error.help("`share_hosts = true` lets several start at one host"));
+            }
             let repeat = reader.integer("repeat")?.unwrap_or(1) as u32;
-            if repeat > 1 {
-                reader.need("every")?;
+            let every = if repeat > 1 {
+                reader.needed("every", Reader::time)?
+            } else {
+                reader.time("every")?.unwrap_or(Span::ZERO)
+            };
+            // A start is computed as `at + every × round`, which must not overflow.
+            if u128::from(every.as_ps()) * u128::from(repeat) > u128::from(LONGEST.as_ps()) {
+                let place = reader.need("repeat")?;
+                let message = format!("with {every} from burst to burst the last is too late");
+                return Err(place.wrong(message).allowed("bursts within 24 hours"));
             }
             WorkloadKind::Burst {
-                senders: reader.integer("senders")?.unwrap_or(1) as u32,
+                senders,
                 receiver: reader
                     .get("receiver")
                     .map(|place| host(&place, hosts))
@@ -97,7 +115,7 @@ fn workload(
                 deadline: one_deadline("deadline")?,
                 at: at()?,
                 repeat,
-                every: reader.time("every")?.unwrap_or(Span::ZERO),
+                every,
             }
         }
         "poisson" => {
@@ -285,9 +303,12 @@ fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
             every.time(SOME_TIME.0, SOME_TIME.1)?,
         ))),
         (None, None, _) => Err(reader.missing("load")),
-        _ => Err(reader
-            .place
-            .wrong("more than one way for queries to arrive")
-            .allowed(allowed)),
+        (Some(_), Some(every), _) => Err(every.wrong("`load` is given too").allowed(allowed)),
+        _ => {
+            let place = reader.need("arrival")?;
+            Err(place
+                .wrong("needs neither `load` nor `every`")
+                .allowed(allowed))
+        }
     }
 }

@@ -1,0 +1,256 @@
+//! Every key of a scenario, once: its kind, range, default and meaning. The reader takes its ranges from here, and
+//! the JSON Schema and the reference page are generated from it.
+
+mod network;
+mod transport;
+mod workload;
+
+pub use network::{BUFFERS, HOSTS, RECORD, SWITCH, TOPOLOGIES};
+pub use transport::{D2TCP, D3, DCTCP, PRIORITY, TCP, TRANSPORTS, VARIANTS};
+pub use workload::{DEADLINES, SIZES, WORKLOADS};
+
+pub(crate) use network::{ECN, EDGE, LINK};
+pub(crate) use transport::{BASE_RATE, D3_ONLY};
+
+/// A table of the file.
+#[derive(Debug)]
+pub struct Table {
+    /// What it is called in messages and in the reference: `switch`, `workload of kind "oldi"`.
+    pub name: &'static str,
+    /// What it describes.
+    pub doc: &'static str,
+    /// Its keys, in groups that tables share.
+    pub keys: &'static [&'static [Key]],
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub struct Key {
+    /// As written.
+    pub name: &'static str,
+    /// What its value may be.
+    pub kind: Kind,
+    /// What holds when it is absent; empty: it must be there.
+    pub default: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// What a value may be. Bounds are inclusive.
+#[derive(Debug)]
+pub enum Kind {
+    /// Any text.
+    Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number.
+    Integer(i64, i64),
+    /// A number.
+    Number(f64, f64),
+    /// A number or a percentage.
+    Share(f64, f64),
+    /// A time in picoseconds, written with its unit.
+    Time(u64, u64),
+    /// A rate in bits per second, written with its unit.
+    Rate(u64, u64),
+    /// A size in bytes, written with its unit.
+    Size(u64, u64),
+    /// An amount of queue: packets or bytes, written with its unit.
+    Amount,
+    /// Flows per second.
+    Frequency,
+    /// A random or fixed time.
+    Gap,
+    /// A distribution of flow sizes.
+    Sizes,
+    /// A distribution of deadlines.
+    Deadline,
+    /// A fraction 1/2^n.
+    Gain,
+    /// A list.
+    List(&'static Kind),
+    /// One value, or a list.
+    OneOrMore(&'static Kind),
+    /// A table of its own.
+    Table(&'static Table),
+    /// A table whose keys depend on this one of its keys: `kind`, or a variant's `base`.
+    Tagged(&'static str, &'static [(&'static str, &'static Table)]),
+    /// Any of these.
+    Any(&'static [Kind]),
+    /// A table with any keys.
+    Open,
+}
+
+impl Table {
+    /// All keys.
+    pub fn all(&self) -> impl Iterator<Item = &'static Key> {
+        self.keys.iter().flat_map(|group| group.iter())
+    }
+
+    /// The key of that name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.all().find(|key| key.name == name)
+    }
+}
+
+const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key {
+        name,
+        kind,
+        default,
+        doc,
+    }
+}
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1_000 * US;
+const S: u64 = 1_000 * MS;
+const H: u64 = 3_600 * S;
+const TB: u64 = 1_000_000_000_000;
+const REQUIRED: &str = "";
+
+/// Kinds of time that several keys share.
+const DELAY: Kind = Kind::Time(0, 10 * S);
+const INSTANT: Kind = Kind::Time(0, 24 * H);
+/// Times that a deadline, a gap or an interval may have.
+pub(crate) const SOME_TIME: (u64, u64) = (1_000, H);
+/// Times that a computation or a jitter may have.
+pub(crate) const ANY_TIME: (u64, u64) = (0, H);
+/// Sizes that a flow may have.
+pub(crate) const FLOW_SIZE: (u64, u64) = (1, TB);
+/// Memory that a switch may have.
+pub(crate) const POOL: (u64, u64) = (1_500, 100_000_000_000);
+/// Packets that a port may hold, or at which it marks.
+pub(crate) const PACKETS_RANGE: (u64, u64) = (1, 10_000_000);
+/// Flows per second, in thousandths.
+pub(crate) const FREQUENCY_RANGE: (u64, u64) = (1, 1_000_000_000_000);
+const HOST: Kind = Kind::Integer(0, 999_999);
+
+/// The whole file.
+pub static SCENARIO: Table = Table {
+    name: "scenario",
+    doc: "The file's own keys, before any table.",
+    keys: &[&[
+        key(
+            "name",
+            Kind::Text,
+            "the file's name",
+            "Names the run folder: letters, digits, `-` and `_`.",
+        ),
+        key(
+            "transport",
+            Kind::OneOrMore(&Kind::Text),
+            REQUIRED,
+            "The transports to compare: `tcp`, `dctcp`, `d2tcp`, `d3`, `rcpdc`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`.",
+        ),
+        key(
+            "seeds",
+            Kind::Integer(1, 1_000_000),
+            "1",
+            "Runs per transport; the same seeds for each.",
+        ),
+        key(
+            "seed",
+            Kind::Integer(0, i64::MAX),
+            "1",
+            "Root of all random streams.",
+        ),
+        key(
+            "warm_up",
+            INSTANT,
+            "\"0 us\"",
+            "Flows that start earlier do not count.",
+        ),
+        key(
+            "duration",
+            Kind::Time(1_000, 24 * H),
+            "for bursts, permutations and traces: 1 ms after the last start",
+            "Sources stop here; flows that start later do not count. Must be given where a source never stops by itself.",
+        ),
+        key(
+            "drain",
+            INSTANT,
+            "\"10 s\"; \"100 s\" where `duration` is not given",
+            "The run is cut this long after `duration`, should counted flows still be unfinished.",
+        ),
+        key(
+            "topology",
+            Kind::Tagged("kind", TOPOLOGIES),
+            REQUIRED,
+            "The network.",
+        ),
+        key(
+            "switch",
+            Kind::Table(&SWITCH),
+            "the defaults below",
+            "The ports of all switches.",
+        ),
+        key(
+            "host",
+            Kind::Table(&HOSTS),
+            "the defaults below",
+            "The hosts.",
+        ),
+        key(
+            "workload",
+            Kind::List(&Kind::Tagged("kind", WORKLOADS)),
+            REQUIRED,
+            "What the hosts do: one `[[workload]]` or more.",
+        ),
+        key(
+            "record",
+            Kind::Table(&RECORD),
+            "the defaults below",
+            "What is recorded beside flows and queries.",
+        ),
+        key(
+            "tcp",
+            Kind::Table(&TCP),
+            "the defaults below",
+            "TCP, and whatever DCTCP and D2TCP share with it.",
+        ),
+        key(
+            "dctcp",
+            Kind::Table(&DCTCP),
+            "the defaults below",
+            "DCTCP, and whatever D2TCP shares with it.",
+        ),
+        key("d2tcp", Kind::Table(&D2TCP), "the defaults below", "D2TCP."),
+        key(
+            "d3",
+            Kind::Table(&D3),
+            "the defaults below",
+            "D3, and whatever RCPdc shares with it.",
+        ),
+        key(
+            "rcpdc",
+            Kind::Table(&D3_ONLY),
+            "the defaults below",
+            "RCPdc, over `[d3]`.",
+        ),
+        key(
+            "priority",
+            Kind::Table(&PRIORITY),
+            "the defaults below",
+            "`tcp-prio` and `rcpdc-prio`.",
+        ),
+        key(
+            "variant",
+            Kind::List(&Kind::Tagged("base", VARIANTS)),
+            "none",
+            "Further transports: a `base` with some keys changed.",
+        ),
+        key(
+            "sweep",
+            Kind::Open,
+            "none",
+            "Axes of `duetime sweep`: `workload.fan_in = [10, 20, 40]`.",
+        ),
+    ]],
+};
+
+const fn kind(kinds: &'static [&'static str], doc: &'static str) -> Key {
+    key("kind", Kind::Choice(kinds), REQUIRED, doc)
+}

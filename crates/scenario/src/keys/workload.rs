@@ -1,0 +1,329 @@
+//! What the hosts do, and the distributions of sizes and deadlines.
+
+use super::{FLOW_SIZE, H, HOST, INSTANT, Key, Kind, REQUIRED, SOME_TIME, Table, key, kind};
+
+/// The kinds of workload.
+pub static WORKLOADS: &[(&str, &Table)] = &[
+    ("oldi", &OLDI),
+    ("burst", &BURST),
+    ("poisson", &POISSON),
+    ("background", &BACKGROUND),
+    ("permutation", &PERMUTATION),
+    ("long", &LONG),
+    ("trace", &TRACE),
+];
+const KINDS: &[&str] = &[
+    "oldi",
+    "burst",
+    "poisson",
+    "background",
+    "permutation",
+    "long",
+    "trace",
+];
+const COMMON: &[Key] = &[
+    kind(KINDS, "What it does."),
+    key(
+        "name",
+        Kind::Text,
+        "its `kind`, numbered from the second of that kind",
+        "Its name in tables.",
+    ),
+    key(
+        "transport",
+        Kind::Text,
+        "the compared one",
+        "The transport that these flows use, whatever the compared one is.",
+    ),
+    key(
+        "connection",
+        Kind::Choice(&["per-flow", "persistent"]),
+        "\"per-flow\"",
+        "`persistent`: flows between the same two hosts share one long-lived connection.",
+    ),
+];
+const SIZE_KEY: Key = key("size", Kind::Sizes, REQUIRED, "Bytes of each flow.");
+const DEADLINE_KEY: Key = key(
+    "deadline",
+    Kind::Deadline,
+    "\"none\"",
+    "Deadline of each flow, after its start.",
+);
+const AT_KEY: Key = key("at", INSTANT, "\"0 us\"", "When they start.");
+static OLDI: Table = Table {
+    name: "workload of kind \"oldi\"",
+    doc: "Partition-aggregate trees: a parent queries its children, all answer at once (D2TCP §2, D3 §2.1).",
+    keys: &[
+        COMMON,
+        &[
+            key(
+                "applications",
+                Kind::Integer(1, 1_000),
+                "1",
+                "Number of applications; application i takes entry i, in turn, of `response` and `deadline`.",
+            ),
+            key(
+                "trees",
+                Kind::Integer(1, 100_000),
+                "1",
+                "Trees per application.",
+            ),
+            key(
+                "fan_in",
+                Kind::OneOrMore(&Kind::Integer(1, 100_000)),
+                REQUIRED,
+                "Children per node; a list has one entry per layer, the root's first.",
+            ),
+            key(
+                "query",
+                Kind::Size(1, 1_000_000_000),
+                "\"1 KB\"",
+                "Size of a query.",
+            ),
+            key(
+                "response",
+                Kind::OneOrMore(&Kind::Sizes),
+                REQUIRED,
+                "Size of each answer; a list has one entry per application.",
+            ),
+            key(
+                "deadline",
+                Kind::OneOrMore(&Kind::Deadline),
+                "\"none\"",
+                "Deadline of each answer; a list, or a list in `base`, has one entry per application.",
+            ),
+            key(
+                "layer_share",
+                Kind::List(&Kind::Share(0.001, 1.0)),
+                "equal steps: 1, 1/2 for two layers",
+                "Deadline of layer i's answers as a share of the whole; the first is 1.",
+            ),
+            key(
+                "deadline_from",
+                Kind::Choice(&["query", "response"]),
+                "\"response\"",
+                "Whether the deadline's clock starts when the leaf gets the query, so that computing eats into it, or when it hands over its answer.",
+            ),
+            key(
+                "query_deadline",
+                Kind::Deadline,
+                "\"none\"",
+                "Deadline of the queries themselves.",
+            ),
+            key(
+                "load",
+                Kind::Share(0.0001, 0.99),
+                "one of `load`, `every` and `arrival = \"back-to-back\"`",
+                "Mean wire bytes of answers per second, as a share of the parent's access link.",
+            ),
+            key(
+                "every",
+                Kind::Gap,
+                "see `load`",
+                "Gap between queries of one tree.",
+            ),
+            key(
+                "arrival",
+                Kind::Choice(&["poisson", "periodic", "back-to-back"]),
+                "\"poisson\"",
+                "How queries arrive at `load`; or each as soon as the answer before is complete.",
+            ),
+            key(
+                "compute",
+                Kind::Gap,
+                "\"0 us\"",
+                "Computation time of a leaf.",
+            ),
+            key(
+                "jitter",
+                Kind::Gap,
+                "\"0 us\"",
+                "Further delay of a leaf's answer.",
+            ),
+            key(
+                "complete_at",
+                Kind::Share(0.001, 1.0),
+                "1",
+                "An answer is complete when this share of the children has answered.",
+            ),
+            key(
+                "share_hosts",
+                Kind::Boolean,
+                "false",
+                "Whether a host may play several roles at once. Each tree takes hosts in an order of its own, from the start again when they are used up.",
+            ),
+        ],
+    ],
+};
+static BURST: Table = Table {
+    name: "workload of kind \"burst\"",
+    doc: "Synchronised flows to one receiver.",
+    keys: &[
+        COMMON,
+        &[
+            key(
+                "senders",
+                Kind::Integer(1, 999_999),
+                REQUIRED,
+                "Flows at once, each from a host of its own.",
+            ),
+            key(
+                "share_hosts",
+                Kind::Boolean,
+                "false",
+                "Whether several of them may start at one host, where there are more senders than hosts.",
+            ),
+            key("receiver", HOST, "drawn at random", "The receiving host."),
+            SIZE_KEY,
+            DEADLINE_KEY,
+            AT_KEY,
+            key("repeat", Kind::Integer(1, 10_000_000), "1", "How often."),
+            key(
+                "every",
+                Kind::Time(SOME_TIME.0, SOME_TIME.1),
+                "required with `repeat`",
+                "From burst to burst.",
+            ),
+        ],
+    ],
+};
+static POISSON: Table = Table {
+    name: "workload of kind \"poisson\"",
+    doc: "Poisson arrivals between random hosts.",
+    keys: &[
+        COMMON,
+        &[
+            SIZE_KEY,
+            DEADLINE_KEY,
+            key(
+                "load",
+                Kind::Share(0.0001, 0.99),
+                "one of `load` and `rate`",
+                "Mean wire bytes per second, as a share of each sender's access link.",
+            ),
+            key(
+                "rate",
+                Kind::Frequency,
+                "see `load`",
+                "Flows per second in total.",
+            ),
+            key(
+                "destination",
+                Kind::Any(&[Kind::Choice(&["uniform"]), HOST]),
+                "\"uniform\"",
+                "Any other host, or always this one, from all others.",
+            ),
+        ],
+    ],
+};
+static BACKGROUND: Table = Table {
+    name: "workload of kind \"background\"",
+    doc: "Sources that start one flow after another.",
+    keys: &[
+        COMMON,
+        &[
+            key(
+                "count",
+                Kind::Integer(1, 1_000_000),
+                "1",
+                "Number of sources, each between two random hosts.",
+            ),
+            SIZE_KEY,
+            DEADLINE_KEY,
+            key(
+                "every",
+                Kind::Gap,
+                REQUIRED,
+                "From start to start at one source.",
+            ),
+        ],
+    ],
+};
+static PERMUTATION: Table = Table {
+    name: "workload of kind \"permutation\"",
+    doc: "Every host sends one flow to another, so that each sends and receives exactly one.",
+    keys: &[COMMON, &[SIZE_KEY, DEADLINE_KEY, AT_KEY]],
+};
+static LONG: Table = Table {
+    name: "workload of kind \"long\"",
+    doc: "Flows that never end.",
+    keys: &[
+        COMMON,
+        &[
+            key(
+                "pairs",
+                Kind::List(&Kind::List(&HOST)),
+                REQUIRED,
+                "The flows, as [from, to].",
+            ),
+            AT_KEY,
+        ],
+    ],
+};
+static TRACE: Table = Table {
+    name: "workload of kind \"trace\"",
+    doc: "Given flows, from CSV or Parquet, with the columns `start_ns`, `source`, `destination`, `size_bytes` and, on request, `deadline_ns` (after the start; empty: none), sorted by `start_ns`.",
+    keys: &[
+        COMMON,
+        &[key(
+            "file",
+            Kind::Text,
+            REQUIRED,
+            "The file, seen from the scenario.",
+        )],
+    ],
+};
+
+/// A table of [`Kind::Sizes`].
+pub static SIZES: Table = Table {
+    name: "size",
+    doc: "A piecewise-linear CDF of sizes. Give `cdf` or `points`.",
+    keys: &[&[
+        key(
+            "cdf",
+            Kind::Text,
+            "none",
+            "A CSV file of `size,probability` with a line `# unit: bytes` (or `packets of 1460 bytes`, `KB`), or the name of a published distribution.",
+        ),
+        key(
+            "points",
+            Kind::List(&Kind::List(&Kind::Any(&[
+                Kind::Size(0, FLOW_SIZE.1),
+                Kind::Number(0.0, 1.0),
+            ]))),
+            "none",
+            "Pairs [\"10 KB\", 0.15] that rise to 1.",
+        ),
+    ]],
+};
+/// A table of [`Kind::Deadline`].
+pub static DEADLINES: Table = Table {
+    name: "deadline",
+    doc: "A distribution of deadlines: `base` with or without `variation`, or `mean` with or without `floor`.",
+    keys: &[&[
+        key(
+            "base",
+            Kind::OneOrMore(&Kind::Time(SOME_TIME.0, SOME_TIME.1)),
+            "none",
+            "The shortest deadline; in `oldi` a list has one entry per application.",
+        ),
+        key(
+            "variation",
+            Kind::Text,
+            "\"none\"",
+            "`uniform 50%`: adds U[0, 50 %] of the base. `around 10%`: U[-10 %, 10 %]. `exponential`: adds an exponential with the base as its mean; `exponential 5 ms`: with that mean.",
+        ),
+        key(
+            "mean",
+            Kind::Time(SOME_TIME.0, SOME_TIME.1),
+            "none",
+            "Mean of an exponential deadline.",
+        ),
+        key(
+            "floor",
+            Kind::Time(0, H),
+            "\"0 us\"",
+            "Exponential deadlines below this are raised to it.",
+        ),
+    ]],
+};

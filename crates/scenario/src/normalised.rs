@@ -1,0 +1,350 @@
+//! The resolved scenario as JSON: what a run's manifest keeps. Quantities are integers in their smallest unit, named
+//! in the key, so that equal scenarios give equal text.
+
+use crate::model::{
+    Amount, Buffer, Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Link, Nic,
+    Oldi, Protocol, QueryArrival, Scenario, Size, Switch, Topology, TraceFlow, Transport, Workload,
+    WorkloadKind,
+};
+use duetime_core::random::mix;
+use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, Rounding};
+use duetime_proto::tcp;
+use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use serde_json::{Value, json};
+
+/// Everything that the scenario means, with no default left open; its keys are sorted. A trace is kept as the number
+/// of its flows and a digest of them.
+pub fn resolved_json(scenario: &Scenario) -> Value {
+    let record = &scenario.record;
+    json!({
+        "name": scenario.name,
+        "transports": scenario.transports.iter().map(transport).collect::<Vec<_>>(),
+        "seeds": scenario.seeds,
+        "seed": scenario.seed,
+        "warm_up_ps": scenario.warm_up.as_ps(),
+        "duration_ps": scenario.duration.as_ps(),
+        "drain_ps": scenario.drain.as_ps(),
+        "topology": topology(&scenario.topology),
+        "switch": switch(&scenario.switch),
+        "host": {
+            "nic": match scenario.host.nic { Nic::Pull => "pull", Nic::Fifo => "fifo" },
+            "frame_overhead_bytes": scenario.host.frame_overhead,
+            "start_jitter": scenario.host.start_jitter,
+        },
+        "workloads": scenario.workloads.iter().map(workload).collect::<Vec<_>>(),
+        "record": {
+            "every_ps": record.every.map(duetime_core::Span::as_ps),
+            "links": record.links,
+            "pcap": record.pcap,
+            "snap_length_bytes": record.snap_length,
+        },
+    })
+}
+
+fn transport(transport: &Transport) -> Value {
+    let (family, options) = match &transport.protocol {
+        Protocol::Tcp(config) => ("tcp", tcp(config)),
+        Protocol::D3(config) => ("d3", d3(config)),
+    };
+    json!({
+        "name": transport.name,
+        "priorities": transport.priorities,
+        "family": family,
+        "options": options,
+    })
+}
+
+fn tcp(config: &tcp::Config) -> Value {
+    json!({
+        "mss_bytes": config.mss,
+        "initial_window_segments": config.initial_window,
+        "min_window_segments": config.min_window,
+        "initial_ssthresh_segments": config.initial_ssthresh,
+        "rto_min_ps": config.rto_min.as_ps(),
+        "rto_initial_ps": config.rto_initial.as_ps(),
+        "rto_max_ps": config.rto_max.as_ps(),
+        "delayed_ack_segments": config.delayed_ack,
+        "delayed_ack_timeout_ps": config.delayed_ack_timeout.as_ps(),
+        "slow_start_restart": config.slow_start_restart,
+        "receive_window_bytes": config.receive_window,
+        "law": match &config.law {
+            Law::NewReno => json!({ "kind": "newreno" }),
+            Law::Dctcp(marks) => json!({ "kind": "dctcp", "marks": dctcp(marks) }),
+            Law::D2tcp(marks, deadlines) => {
+                json!({ "kind": "d2tcp", "marks": dctcp(marks), "deadlines": d2tcp(deadlines) })
+            }
+        },
+    })
+}
+
+fn dctcp(marks: &Dctcp) -> Value {
+    json!({ "gain_shift": marks.gain_shift, "initial_alpha": marks.initial_alpha })
+}
+
+fn d2tcp(deadlines: &D2tcp) -> Value {
+    json!({
+        "imminence": [deadlines.d_min, deadlines.d_max],
+        "expired": deadlines.d_expired,
+        "completion": match deadlines.completion {
+            Completion::Approximate => "approximate",
+            Completion::Precise => "precise",
+        },
+    })
+}
+
+fn d3(config: &d3::Config) -> Value {
+    json!({
+        "ignore_deadlines": config.ignore_deadlines,
+        "scale": config.scale,
+        "rounding": match config.rounding {
+            Rounding::Carry => "carry",
+            Rounding::CeilFloor => "ceil-floor",
+            Rounding::FloorFloor => "floor-floor",
+            Rounding::Exact => "exact",
+        },
+        "base_rate": match config.base_rate {
+            BaseRate::HeaderOnly => json!("header-only"),
+            BaseRate::Segment(every) => json!({ "segment_every_ps": every.as_ps() }),
+        },
+        "quench": config.quench,
+        "quench_strict": config.quench_strict,
+        "late": match config.late {
+            Late::FairShare => "fair-share",
+            Late::Extend => "extend",
+            Late::Max => "max",
+        },
+        "update_interval_ps": config.update_interval.as_ps(),
+        "alpha_256": config.alpha_256,
+        "beta_256": config.beta_256,
+        "alpha_reference": match config.alpha_reference {
+            AlphaReference::Physical => "physical",
+            AlphaReference::Literal => "literal",
+        },
+        "queue_in_service": config.queue_in_service,
+        "cap_to_left": config.cap_to_left,
+        "pause_new": config.pause_new,
+        "reverse_request": config.reverse_request,
+        "repair": config.repair,
+        "mtu_bytes": config.mtu,
+        "rto_min_ps": config.rto_min.as_ps(),
+    })
+}
+
+fn topology(topology: &Topology) -> Value {
+    match topology {
+        Topology::Star { hosts, link } => {
+            json!({ "kind": "star", "hosts": hosts, "link": cable(link) })
+        }
+        Topology::Dumbbell {
+            left,
+            right,
+            link,
+            bottleneck,
+        } => json!({
+            "kind": "dumbbell",
+            "left": left,
+            "right": right,
+            "link": cable(link),
+            "bottleneck": cable(bottleneck),
+        }),
+        Topology::D3Testbed { link } => json!({ "kind": "d3-testbed", "link": cable(link) }),
+        Topology::LeafSpine {
+            racks,
+            hosts_per_rack,
+            spines,
+            host_link,
+            uplink,
+        } => json!({
+            "kind": "leaf-spine",
+            "racks": racks,
+            "hosts_per_rack": hosts_per_rack,
+            "spines": spines,
+            "host_link": cable(host_link),
+            "uplink": cable(uplink),
+        }),
+        Topology::FatTree { k, link } => json!({ "kind": "fat-tree", "k": k, "link": cable(link) }),
+        Topology::Graph { nodes, edges } => json!({
+            "kind": "graph",
+            "nodes": nodes.iter().map(|node| json!({ "name": node.name, "host": node.host })).collect::<Vec<_>>(),
+            "links": edges
+                .iter()
+                .map(|edge| json!({ "between": [edge.a, edge.b], "link": cable(&edge.link) }))
+                .collect::<Vec<_>>(),
+        }),
+    }
+}
+
+fn cable(link: &Link) -> Value {
+    json!({ "rate_bps": link.rate.as_bps(), "latency_ps": link.latency.as_ps(), "loss": link.loss })
+}
+
+fn switch(switch: &Switch) -> Value {
+    json!({
+        "buffer": match switch.buffer {
+            Buffer::Unlimited => json!({ "kind": "unlimited" }),
+            Buffer::Static(size) => json!({ "kind": "static", "size": amount(size) }),
+            Buffer::Dynamic { pool, alpha } => {
+                json!({ "kind": "dynamic", "pool_bytes": pool.0, "alpha": alpha })
+            }
+        },
+        "ecn_threshold": switch
+            .ecn_threshold
+            .iter()
+            .map(|(rate, threshold)| json!({ "from_rate_bps": rate.as_bps(), "threshold": amount(*threshold) }))
+            .collect::<Vec<_>>(),
+    })
+}
+
+fn amount(amount: Amount) -> Value {
+    match amount {
+        Amount::Packets(packets) => json!({ "packets": packets }),
+        Amount::Bytes(bytes) => json!({ "bytes": bytes }),
+    }
+}
+
+fn workload(workload: &Workload) -> Value {
+    json!({
+        "name": workload.name,
+        "transport": workload.transport.as_ref().map(transport),
+        "connection": match workload.connection {
+            Connection::PerFlow => "per-flow",
+            Connection::Persistent => "persistent",
+        },
+        "does": does(&workload.kind),
+    })
+}
+
+fn does(kind: &WorkloadKind) -> Value {
+    match kind {
+        WorkloadKind::Oldi(trees) => oldi(trees),
+        WorkloadKind::Burst {
+            senders,
+            receiver,
+            size,
+            deadline,
+            at,
+            repeat,
+            every,
+        } => json!({
+            "kind": "burst",
+            "senders": senders,
+            "receiver": receiver,
+            "size": bytes(size),
+            "deadline": due(deadline),
+            "at_ps": at.as_ps(),
+            "repeat": repeat,
+            "every_ps": every.as_ps(),
+        }),
+        WorkloadKind::Poisson {
+            size,
+            deadline,
+            intensity,
+            destination,
+        } => json!({
+            "kind": "poisson",
+            "size": bytes(size),
+            "deadline": due(deadline),
+            "intensity": match intensity {
+                Intensity::Load(load) => json!({ "load": load }),
+                Intensity::FlowsPerSecond(rate) => json!({ "flows_per_second": rate }),
+            },
+            "destination": match destination {
+                Destination::Uniform => json!("uniform"),
+                Destination::Host(host) => json!(host),
+            },
+        }),
+        WorkloadKind::Background {
+            count,
+            size,
+            deadline,
+            every,
+        } => json!({
+            "kind": "background",
+            "count": count,
+            "size": bytes(size),
+            "deadline": due(deadline),
+            "every": gap(*every),
+        }),
+        WorkloadKind::Permutation { size, deadline, at } => json!({
+            "kind": "permutation",
+            "size": bytes(size),
+            "deadline": due(deadline),
+            "at_ps": at.as_ps(),
+        }),
+        WorkloadKind::Long { pairs, at } => {
+            json!({ "kind": "long", "pairs": pairs, "at_ps": at.as_ps() })
+        }
+        WorkloadKind::Trace { flows } => {
+            json!({ "kind": "trace", "flows": flows.len(), "digest": format!("{:016x}", digest(flows)) })
+        }
+    }
+}
+
+fn oldi(oldi: &Oldi) -> Value {
+    json!({
+        "kind": "oldi",
+        "applications": oldi.applications,
+        "trees": oldi.trees,
+        "fan_in": oldi.fan_in,
+        "query_bytes": oldi.query.0,
+        "response": oldi.response.iter().map(bytes).collect::<Vec<_>>(),
+        "deadline": oldi.deadline.iter().map(due).collect::<Vec<_>>(),
+        "layer_share": oldi.layer_share,
+        "deadline_from": match oldi.deadline_from {
+            DeadlineFrom::Query => "query",
+            DeadlineFrom::Response => "response",
+        },
+        "query_deadline": due(&oldi.query_deadline),
+        "arrival": match oldi.arrival {
+            QueryArrival::Load { load, poisson } => json!({ "load": load, "poisson": poisson }),
+            QueryArrival::Every(every) => json!({ "every": gap(every) }),
+            QueryArrival::BackToBack => json!("back-to-back"),
+        },
+        "compute": gap(oldi.compute),
+        "jitter": gap(oldi.jitter),
+        "complete_at": oldi.complete_at,
+        "share_hosts": oldi.share_hosts,
+    })
+}
+
+fn bytes(size: &Size) -> Value {
+    match size {
+        Size::Fixed(bytes) => json!({ "bytes": bytes.0 }),
+        Size::Uniform(low, high) => json!({ "uniform_bytes": [low.0, high.0] }),
+        Size::Cdf { name, points } => json!({ "cdf": name, "points": points }),
+    }
+}
+
+fn due(deadline: &Deadline) -> Value {
+    match deadline {
+        Deadline::None => Value::Null,
+        Deadline::Added { base, added } => json!({ "base_ps": base.as_ps(), "added": added }),
+        Deadline::Around { base, variation } => {
+            json!({ "base_ps": base.as_ps(), "around": variation })
+        }
+        Deadline::Exponential { mean, floor } => {
+            json!({ "mean_ps": mean.as_ps(), "floor_ps": floor.as_ps() })
+        }
+        Deadline::AddedExponential { base, mean } => {
+            json!({ "base_ps": base.as_ps(), "added_mean_ps": mean.as_ps() })
+        }
+    }
+}
+
+fn gap(gap: Gap) -> Value {
+    match gap {
+        Gap::Fixed(span) => json!({ "fixed_ps": span.as_ps() }),
+        Gap::Uniform(low, high) => json!({ "uniform_ps": [low.as_ps(), high.as_ps()] }),
+        Gap::Exponential(mean) => json!({ "exponential_ps": mean.as_ps() }),
+    }
+}
+
+fn digest(flows: &[TraceFlow]) -> u64 {
+    flows.iter().fold(flows.len() as u64, |digest, flow| {
+        let ends = u64::from(flow.source) << 32 | u64::from(flow.destination);
+        let deadline = flow.deadline.map_or(u64::MAX, duetime_core::Span::as_ps);
+        [flow.start.as_ps(), ends, flow.size.0, deadline]
+            .into_iter()
+            .fold(digest, mix)
+    })
+}

@@ -1,0 +1,179 @@
+//! The reference page of all keys, `docs/scenario.md`, made from the table of keys.
+
+use crate::cdf::PUBLISHED;
+use crate::keys::{self, DEADLINES, Key, Kind, SCENARIO, SIZES, Table};
+use crate::words::allowed;
+use std::fmt;
+
+/// The reference page as Markdown.
+pub fn reference() -> String {
+    let mut page = String::from(INTRODUCTION);
+    section(&mut page, "##", "Top level", &SCENARIO);
+    page.push_str("\n## Topologies\n\n`[topology]`, by its `kind`. A link is a table:\n");
+    rows(&mut page, keys::LINK.keys[0]);
+    tagged(&mut page, keys::TOPOLOGIES);
+    section(&mut page, "###", keys::EDGE.name, &keys::EDGE);
+    section(&mut page, "##", "`[switch]`", &keys::SWITCH);
+    tagged(&mut page, keys::BUFFERS);
+    section(&mut page, "###", keys::ECN.name, &keys::ECN);
+    section(&mut page, "##", "`[host]`", &keys::HOSTS);
+    page.push_str("\n## Workloads\n\nEach `[[workload]]`, by its `kind`.\n");
+    page.push_str("\nAll kinds have these keys:\n");
+    if let Some((common, _)) = keys::WORKLOADS[0].1.keys.split_first() {
+        rows(&mut page, common);
+    }
+    for (_, one) in keys::WORKLOADS {
+        heading(&mut page, "###", one.name, one.doc);
+        one.keys
+            .iter()
+            .skip(1)
+            .for_each(|group| rows(&mut page, group));
+    }
+    page.push_str(DISTRIBUTIONS);
+    for (name, text) in PUBLISHED {
+        let lines: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# "))
+            .take(3)
+            .collect();
+        line(
+            &mut page,
+            format_args!("| `{name}` | {} |", lines.join(" ")),
+        );
+    }
+    section(&mut page, "###", "Size as a table", &SIZES);
+    section(&mut page, "###", "Deadline as a table", &DEADLINES);
+    page.push_str("\n## Transports\n");
+    own(&mut page, "`[tcp]`", &keys::TCP);
+    own(&mut page, "`[dctcp]`", &keys::DCTCP);
+    own(&mut page, "`[d2tcp]`", &keys::D2TCP);
+    section(&mut page, "###", "`[d3]`", &keys::D3);
+    page.push_str(
+        "\n`[rcpdc]` has the keys of `[d3]`, and changes them for `rcpdc` and `rcpdc-prio`.\n",
+    );
+    section(&mut page, "###", "`[priority]`", &keys::PRIORITY);
+    page.push_str(VARIANTS);
+    section(&mut page, "##", "`[record]`", &keys::RECORD);
+    page.push_str(SWEEPS);
+    page
+}
+
+fn tagged(page: &mut String, tables: &'static [(&'static str, &'static Table)]) {
+    for (_, one) in tables {
+        section(page, "###", one.name, one);
+    }
+}
+
+fn section(page: &mut String, level: &str, title: &str, table: &'static Table) {
+    heading(page, level, title, table.doc);
+    table.keys.iter().for_each(|group| rows(page, group));
+}
+
+/// Only the keys of the table's own group, not those that it shares with the tables below it.
+fn own(page: &mut String, title: &str, table: &'static Table) {
+    heading(page, "###", title, table.doc);
+    rows(page, table.keys[0]);
+}
+
+fn heading(page: &mut String, level: &str, title: &str, doc: &str) {
+    let mut letters = title.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    let title: String = first.chain(letters).collect();
+    line(page, format_args!("\n{level} {title}\n\n{doc}"));
+}
+
+fn rows(page: &mut String, keys: &[Key]) {
+    page.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
+    for key in keys {
+        let cell = |text: &str| text.replace('|', "\\|");
+        let default = match key.default {
+            "" => "**required**".to_owned(),
+            default => cell(default),
+        };
+        let value = match key.kind {
+            Kind::Table(one) => format!("a table: {}", one.name),
+            Kind::Tagged(..) | Kind::Open => "a table".to_owned(),
+            Kind::List(Kind::Tagged(..)) => "tables".to_owned(),
+            Kind::List(Kind::Table(one)) => format!("a list of tables: {}", one.name),
+            Kind::Sizes => "a size".to_owned(),
+            Kind::Deadline => "a deadline".to_owned(),
+            Kind::OneOrMore(Kind::Sizes) => "a size, or a list".to_owned(),
+            Kind::OneOrMore(Kind::Deadline) => "a deadline, or a list".to_owned(),
+            Kind::Any([Kind::Text, Kind::Tagged(..)]) => "a text, or a table".to_owned(),
+            _ => allowed(&key.kind),
+        };
+        let (name, value, doc) = (key.name, cell(&value), cell(key.doc));
+        line(
+            page,
+            format_args!("| `{name}` | {value} | {default} | {doc} |"),
+        );
+    }
+}
+
+fn line(page: &mut String, text: fmt::Arguments<'_>) {
+    page.push_str(&text.to_string());
+    page.push('\n');
+}
+
+const INTRODUCTION: &str = r#"# The scenario file
+
+<!-- Made from `crates/scenario/src/keys.rs` by its tests; run them with UPDATE=1 after a change. -->
+
+A scenario describes one experiment: a network, the transports to compare, and what the hosts do. It is TOML. The
+files in `scenarios/` are examples.
+
+- **Quantities carry their unit**, as text: times `"20 us"` (ps, ns, us, ms, s, min, h), rates `"1 Gbps"` (bps, Kbps,
+  Mbps, Gbps, Tbps), sizes `"10 KB"` (B, KB = 1000, MB, GB; KiB = 1024, MiB, GiB), queues `"20 packets"` or
+  `"30 KB"`, frequencies `"2000 /s"`. A number without its unit is refused.
+- **Shares** are numbers or percentages: `0.15` or `"15%"`.
+- **Every mistake** is reported with its file, line and value, and with what is allowed. Unknown keys are mistakes.
+- **Hosts** are numbered from 0, in the order in which the topology lists them.
+"#;
+
+const DISTRIBUTIONS: &str = r#"
+## Sizes, deadlines and gaps
+
+A **size** is `"10 KB"`, `"uniform 2 KB..50 KB"`, the name of a published distribution, `{ cdf = "file.csv" }` or
+`{ points = [["1 KB", 0], ["10 KB", 1]] }`. A CDF is piecewise linear from probability 0 to 1; a first point above 0 is
+an atom, two points of equal size are a jump.
+
+A **deadline** is `"none"`, `"30 ms"`, `{ base = "35 ms", variation = "uniform 50%" }` or
+`{ mean = "30 ms", floor = "5 ms" }`.
+
+A **gap** is `"300 ms"`, `"exponential 300 ms"` or `"uniform 1 ms..5 ms"`.
+
+| published size | source |
+|---|---|
+"#;
+
+const VARIANTS: &str = r#"
+### `[[variant]]`
+
+A variant is a transport of its own name: a `base` with some of its keys changed. `classes` sets its priorities.
+
+```toml
+transport = ["tcp", "tcp-300"]
+
+[[variant]]
+name = "tcp-300"
+base = "tcp"
+rto_min = "300 ms"
+```
+"#;
+
+const SWEEPS: &str = r#"
+## `[sweep]` and key paths
+
+Each key of `[sweep]` is a key path, and its value a list or a range: the axes of `duetime sweep`. `--set KEY=VALUE` and
+`--vary KEY=LOW..HIGH:STEP` take the same paths.
+
+```toml
+[sweep]
+workload.fan_in = [10, 20, 40]
+workload.load = "0.05..0.2:0.05"
+switch.buffer = ["100 packets", "4 MB"]
+```
+
+`workload.KEY` is a key of the first workload; `workload.NAME.KEY` and `workload[1].KEY` one of another. `response[2]`
+is an entry of a list, counted from 0.
+"#;

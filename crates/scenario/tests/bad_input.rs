@@ -1,0 +1,590 @@
+//! What is said about each kind of mistake: file, line and value, and what is allowed.
+
+use duetime_scenario::{Sources, TraceRow, load};
+
+/// A scenario in which every test makes one mistake. `workload` starts at line 13.
+const GOOD: &str = r#"name = "search"
+transport = ["tcp", "d3"]
+seeds = 3
+duration = "1 s"
+
+[topology]
+kind = "star"
+hosts = 1000
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[switch]
+buffer = "4 MB"
+[[workload]]
+kind = "oldi"
+fan_in = 40
+response = "10 KB"
+deadline = { base = "35 ms", variation = "uniform 50%" }
+load = 0.15
+"#;
+
+struct Files(&'static [(&'static str, &'static str)]);
+
+impl Sources for Files {
+    fn read_text(&self, path: &str) -> Result<String, String> {
+        let file = self.0.iter().find(|(name, _)| *name == path);
+        file.map(|(_, text)| (*text).to_owned())
+            .ok_or_else(|| "no such file".to_owned())
+    }
+
+    fn read_trace(&self, path: &str) -> Result<Vec<TraceRow>, String> {
+        self.read_text(path).map(|_| Vec::new())
+    }
+}
+
+/// The message for `GOOD` with `from` replaced by `to`.
+#[track_caller]
+fn said(from: &str, to: &str) -> String {
+    assert_eq!(
+        GOOD.matches(from).count(),
+        1,
+        "`{from}` is not in the scenario once"
+    );
+    said_of(&GOOD.replacen(from, to, 1), &[])
+}
+
+#[track_caller]
+fn said_of(text: &str, files: &'static [(&'static str, &'static str)]) -> String {
+    match load(text, "search.toml", &[], &Files(files)) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn the_scenario_without_a_mistake_loads() {
+    let files = Files(&[]);
+    load(GOOD, "search.toml", &[], &files).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Tests of one mistake each: (what is replaced, by what, what is said).
+macro_rules! mistakes {
+    ($($name:ident: $from:expr => $to:expr, $said:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            assert_eq!(said($from, $to), $said.trim_matches('\n'));
+        })*
+    };
+}
+
+mistakes! {
+    malformed_toml: "seeds = 3" => "seeds = = 3", r"
+search.toml:3:9: extra `=`, expected nothing
+   3 | seeds = = 3
+     |         ^
+";
+    a_key_twice: "seeds = 3" => "seeds = 3\nseeds = 4", r"
+search.toml:4:1: duplicate key
+   4 | seeds = 4
+     | ^^^^^
+";
+    an_unknown_table: "[switch]" => "[swich]", r"
+search.toml:11:2: swich: unknown key in scenario
+   11 | [swich]
+      |  ^^^^^
+   allowed: name, transport, seeds, seed, warm_up, duration, drain, topology, switch, host, workload, record, tcp, dctcp, d2tcp, d3, rcpdc, priority, variant, sweep
+   help: did you mean `switch`?
+";
+    an_unknown_key: "fan_in" => "fan_ni", r#"
+search.toml:15:1: workload.fan_ni: unknown key in workload of kind "oldi"
+   15 | fan_ni = 40
+      | ^^^^^^
+   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, layer_share, deadline_from, query_deadline, load, every, arrival, compute, jitter, complete_at, share_hosts
+   help: did you mean `fan_in`?
+"#;
+    an_unknown_kind: "\"oldi\"" => "\"odli\"", r#"
+search.toml:14:8: workload.kind = "odli": not one of the choices
+   14 | kind = "odli"
+      |        ^^^^^^
+   allowed: "oldi", "burst", "poisson", "background", "permutation", "long", "trace"
+   help: did you mean "oldi"?
+"#;
+    an_unknown_transport: "\"d3\"]" => "\"d4\"]", r#"
+search.toml:2:21: transport = "d4": no such transport
+   2 | transport = ["tcp", "d4"]
+     |                     ^^^^
+   allowed: "tcp", "dctcp", "d2tcp", "rcpdc", "d3", "tcp-prio", "rcpdc-prio"
+   help: did you mean "d3"?
+"#;
+    a_missing_key: "fan_in = 40\n" => "", r"
+search.toml:13:1: workload.fan_in: missing
+   13 | [[workload]]
+      | ^^^^^^^^^^^^
+   allowed: 1..=100000; or a list of them
+   help: Children per node; a list has one entry per layer, the root's first.
+";
+    a_unit_missing_in_a_text: "\"20 us\"" => "\"20\"", r#"
+search.toml:9:37: topology.link.latency = "20": the unit of this time is missing
+   9 | link = { rate = "1 Gbps", latency = "20" }
+     |                                     ^^^^
+   allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as "20 us"
+"#;
+    a_unit_missing_in_a_number: "\"20 us\"" => "20", r#"
+search.toml:9:37: topology.link.latency = 20: the unit of this time is missing
+   9 | link = { rate = "1 Gbps", latency = 20 }
+     |                                     ^^
+   allowed: a string with its unit, such as "20 us"
+"#;
+    a_unit_missing_in_a_buffer: "\"4 MB\"" => "4", r#"
+search.toml:12:10: switch.buffer = 4: the unit of this buffer is missing
+   12 | buffer = 4
+      |          ^
+   allowed: "4 MB" (one pool), "100 packets" (each port), "unlimited", or a table with `kind`
+"#;
+    a_wrong_unit: "\"20 us\"" => "\"20 KB\"", r#"
+search.toml:9:37: topology.link.latency = "20 KB": `KB` is not a unit of a time
+   9 | link = { rate = "1 Gbps", latency = "20 KB" }
+     |                                     ^^^^^^^
+   allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as "20 us"
+"#;
+    a_percentage_without_its_sign: "uniform 50%" => "uniform 50", r#"
+search.toml:17:42: workload.deadline.variation = "uniform 50": the percentage is missing
+   17 | deadline = { base = "35 ms", variation = "uniform 50" }
+      |                                          ^^^^^^^^^^^^
+   allowed: "none", "uniform 50%", "around 10%", "exponential", "exponential 5 ms"
+"#;
+    a_negative_time: "\"20 us\"" => "\"-20 us\"", r#"
+search.toml:9:37: topology.link.latency = "-20 us": a time cannot be negative
+   9 | link = { rate = "1 Gbps", latency = "-20 us" }
+     |                                     ^^^^^^^^
+   allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as "20 us"
+"#;
+    a_negative_number: "seeds = 3" => "seeds = -3", r"
+search.toml:3:9: seeds = -3: too small
+   3 | seeds = -3
+     |         ^^
+   allowed: 1..=1000000
+";
+    an_absurd_time: "\"20 us\"" => "\"2 h\"", r#"
+search.toml:9:37: topology.link.latency = "2 h": too large
+   9 | link = { rate = "1 Gbps", latency = "2 h" }
+     |                                     ^^^^^
+   allowed: 0 us to 10 s
+"#;
+    an_absurd_rate: "\"1 Gbps\"" => "\"1 bps\"", r#"
+search.toml:9:17: topology.link.rate = "1 bps": too small
+   9 | link = { rate = "1 bps", latency = "20 us" }
+     |                 ^^^^^^^
+   allowed: 1 Mbps to 10000 Gbps
+"#;
+    an_absurd_number: "hosts = 1000" => "hosts = 99999999999999999999", r"
+search.toml:8:9: topology.hosts = 99999999999999999999: too large
+   8 | hosts = 99999999999999999999
+     |         ^^^^^^^^^^^^^^^^^^^^
+   allowed: 2..=100000
+";
+    not_a_number: "0.15" => "nan", r#"
+search.toml:18:8: workload.load = nan: not a finite number
+   18 | load = nan
+      |        ^^^
+   allowed: 0.0001..=0.99, or a percentage such as "50%"
+"#;
+    not_a_number_in_a_text: "\"10 KB\"" => "\"NaN KB\"", r#"
+search.toml:16:12: workload.response = "NaN KB": not a finite number
+   16 | response = "NaN KB"
+      |            ^^^^^^^^
+   allowed: a number with a unit (B, KB, MB, GB, TB, KiB, MiB, GiB), such as "10 KB"
+"#;
+    an_infinite_number: "0.15" => "-inf", r#"
+search.toml:18:8: workload.load = -inf: not a finite number
+   18 | load = -inf
+      |        ^^^^
+   allowed: 0.0001..=0.99, or a percentage such as "50%"
+"#;
+    a_load_above_one: "0.15" => "\"150%\"", r#"
+search.toml:18:8: workload.load = "150%": too large
+   18 | load = "150%"
+      |        ^^^^^^
+   allowed: 0.0001..=0.99, or a percentage such as "50%"
+"#;
+    a_number_where_a_text_belongs: "fan_in = 40" => "fan_in = \"forty\"", r#"
+search.toml:15:10: workload.fan_in = "forty": expected a whole number, found a string
+   15 | fan_in = "forty"
+      |          ^^^^^^^
+   allowed: 1..=100000
+"#;
+    fan_in_larger_than_hosts: "fan_in = 40" => "fan_in = 1200", r"
+search.toml:15:10: workload.fan_in = 1200: larger than the 999 hosts beside the parent
+   15 | fan_in = 1200
+      |          ^^^^
+   allowed: 1..=999
+   help: `share_hosts = true` lets a host play several roles at once
+";
+    trees_that_do_not_fit: "fan_in = 40" => "fan_in = 40\ntrees = 25", r"
+search.toml:15:10: workload.fan_in = 40: 25 trees of 41 hosts need 1025, the topology has 1000
+   15 | fan_in = 40
+      |          ^^
+   allowed: 1..=39
+   help: `share_hosts = true` lets a host play several roles at once
+";
+    more_entries_than_applications: "\"10 KB\"" => "[\"10 KB\", \"20 KB\"]", r#"
+search.toml:16:12: workload.response = ["10 KB", "20 KB"]: 2 entries for 1 applications
+   16 | response = ["10 KB", "20 KB"]
+      |            ^^^^^^^^^^^^^^^^^^
+   allowed: at most one entry per application
+"#;
+    two_ways_to_arrive: "load = 0.15" => "load = 0.15\nevery = \"300 ms\"", r#"
+search.toml:19:9: workload.every = "300 ms": `load` is given too
+   19 | every = "300 ms"
+      |         ^^^^^^^^
+   allowed: one of `load` (with `arrival` "poisson" or "periodic"), `every`, `arrival = "back-to-back"`
+"#;
+    no_answer_needed: "load = 0.15" => "load = 0.15\ncomplete_at = 0", r#"
+search.toml:19:15: workload.complete_at = 0: too small
+   19 | complete_at = 0
+      |               ^
+   allowed: 0.001..=1, or a percentage such as "50%"
+"#;
+    warm_up_over_everything: "seeds = 3" => "warm_up = \"2 s\"", r#"
+search.toml:3:11: warm_up = "2 s": no flow counts: the duration is 1 s
+   3 | warm_up = "2 s"
+     |           ^^^^^
+   allowed: less than `duration`
+"#;
+    an_endless_source_without_duration: "duration = \"1 s\"\n" => "", r#"
+search.toml:1:1: duration: missing
+   1 | name = "search"
+     | ^
+   allowed: a time, such as "20 us" (1 ns to 24 h)
+   help: Sources stop here; flows that start later do not count. Must be given where a source never stops by itself.
+"#;
+    an_unknown_distribution: "\"10 KB\"" => "\"web-serch\"", r#"
+search.toml:16:12: workload.response = "web-serch": no such distribution
+   16 | response = "web-serch"
+      |            ^^^^^^^^^^^
+   allowed: "web-search", "web-search-packets", "data-mining", "data-mining-packets", "hadoop", "storage"
+   help: did you mean "web-search"?
+"#;
+    points_that_do_not_reach_one: "\"10 KB\"" => "{ points = [[\"1 KB\", 0], [\"10 KB\", 0.9]] }", r#"
+search.toml:16:23: workload.response.points = [["1 KB", 0], ["10 KB", 0.9]]: the CDF ends at 0.9
+   16 | response = { points = [["1 KB", 0], ["10 KB", 0.9]] }
+      |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+   allowed: a last point with probability 1
+"#;
+    points_that_are_not_sorted: "\"10 KB\"" => "{ points = [[\"10 KB\", 0.5], [\"1 KB\", 1]] }", r#"
+search.toml:16:40: workload.response.points = ["1 KB", 1]: sizes are not sorted: 1000 B after 10000 B
+   16 | response = { points = [["10 KB", 0.5], ["1 KB", 1]] }
+      |                                        ^^^^^^^^^^^
+   allowed: sizes that rise
+"#;
+    a_gain_that_is_no_power: "[switch]" => "[dctcp]\ngain = \"1/10\"\n[switch]", r#"
+search.toml:12:8: dctcp.gain = "1/10": not a power of two
+   12 | gain = "1/10"
+      |        ^^^^^^
+   allowed: 1/2^n for n of 0 to 10, such as "1/16"
+"#;
+    timeouts_the_wrong_way_round: "[switch]" => "[tcp]\nrto_initial = \"1 ms\"\n[switch]", r#"
+search.toml:12:15: tcp.rto_initial = "1 ms": rto_initial (1 ms) is below rto_min (10 ms)
+   12 | rto_initial = "1 ms"
+      |               ^^^^^^
+   allowed: rto_min <= rto_initial <= rto_max
+"#;
+    too_many_priorities: "[switch]" => "[priority]\nclasses = 5\n[switch]", r"
+search.toml:12:11: priority.classes = 5: too large
+   12 | classes = 5
+      |           ^
+   allowed: 1..=4
+";
+    a_sweep_of_an_unknown_key: "[switch]" => "[sweep]\nworkload.fan_out = [1, 2]\n[switch]", r#"
+search.toml:12:20: sweep.workload.fan_out = [1, 2]: unknown key `fan_out` in workload of kind "oldi"
+   12 | workload.fan_out = [1, 2]
+      |                    ^^^^^^
+   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, layer_share, deadline_from, query_deadline, load, every, arrival, compute, jitter, complete_at, share_hosts
+"#;
+    one_table_where_a_list_belongs: "[[workload]]" => "[workload]", r"
+search.toml:13:1: workload: `[workload]` is one table
+   13 | [workload]
+      | ^^^^^^^^^^
+   help: write `[[workload]]`
+";
+}
+
+/// A graph scenario with the given hosts, switches and links, under D3.
+fn graph(hosts: &str, switches: &str, links: &[(&str, &str)]) -> String {
+    let links: Vec<String> = links
+        .iter()
+        .map(|(a, b)| {
+            format!("{{ between = [\"{a}\", \"{b}\"], rate = \"1 Gbps\", latency = \"1 us\" }}")
+        })
+        .collect();
+    format!(
+        "transport = [\"tcp\", \"d3\"]\n[topology]\nkind = \"graph\"\nhosts = {hosts}\nswitches = {switches}\nlinks = [{}]\n\
+         [[workload]]\nkind = \"permutation\"\nsize = \"1 KB\"\n",
+        links.join(", ")
+    )
+}
+
+#[test]
+fn a_disconnected_topology() {
+    let links = [("a", "s"), ("b", "s"), ("c", "t")];
+    let said = said_of(&graph(r#"["a", "b", "c"]"#, r#"["s", "t"]"#, &links), &[]);
+    let start = "search.toml:6:9: topology.links: disconnected: no path from a to c\n   6 | links = [{ between";
+    assert!(said.starts_with(start), "{said}");
+    assert!(
+        said.ends_with("\n   allowed: a path between any two hosts"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_host_without_a_link_and_a_node_that_does_not_exist() {
+    let links = [("a", "s")];
+    let said = said_of(&graph(r#"["a", "b"]"#, r#"["s"]"#, &links), &[]);
+    assert!(
+        said.contains("topology.links: disconnected: host b has no link\n"),
+        "{said}"
+    );
+    let text = graph(
+        r#"["host1", "host2"]"#,
+        r#"["s"]"#,
+        &[("host1", "s"), ("hots2", "s")],
+    );
+    let said = said_of(&text, &[]);
+    assert!(
+        said.contains("topology.links.between = \"hots2\": no such node\n"),
+        "{said}"
+    );
+    assert!(said.ends_with("help: did you mean \"host2\"?"), "{said}");
+}
+
+#[test]
+fn a_path_longer_than_six_links_under_d3_alone() {
+    let links = [
+        ("a", "s1"),
+        ("s1", "s2"),
+        ("s2", "s3"),
+        ("s3", "s4"),
+        ("s4", "s5"),
+        ("s5", "s6"),
+        ("b", "s6"),
+    ];
+    let switches = r#"["s1", "s2", "s3", "s4", "s5", "s6"]"#;
+    let text = graph(r#"["a", "b"]"#, switches, &links);
+    let said = said_of(&text, &[]);
+    let start = "search.toml:6:9: topology.links: the path from a to b has 7 links, but a request of d3 has 6 slots\n";
+    assert!(said.starts_with(start), "{said}");
+    assert!(
+        said.contains("\n   allowed: paths of at most 6 links, the hosts' own included\n"),
+        "{said}"
+    );
+    let tcp = text.replace(", \"d3\"", "");
+    load(&tcp, "search.toml", &[], &Files(&[])).unwrap_or_else(|error| panic!("{error}"));
+}
+
+const TRACE: &str = r#"transport = "tcp"
+[topology]
+kind = "star"
+hosts = 3
+link = { rate = "1 Gbps", latency = "20 us" }
+[[workload]]
+kind = "trace"
+file = "flows.csv"
+"#;
+
+/// Tests of one mistake each in a trace: (the file, what is said).
+macro_rules! traces {
+    ($($name:ident: $file:expr, $said:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            let said = said_of(TRACE, &[("flows.csv", $file)]);
+            assert_eq!(said, $said.trim_matches('\n'));
+        })*
+    };
+}
+
+traces! {
+    an_empty_trace: "start_ns,source,destination,size_bytes\n", r"
+flows.csv: the trace is empty
+   allowed: at least one flow after the header
+";
+    an_unsorted_trace: "start_ns,source,destination,size_bytes\n5000,0,1,10\n4000,1,2,10\n", r"
+flows.csv:3:1: start_ns = 4000 is before the row above (5000)
+   3 | 4000,1,2,10
+     | ^^^^^^^^^^^
+   allowed: rows sorted by start_ns
+";
+    a_trace_with_an_unknown_column: "start_ns,src,destination,size_bytes\n", r"
+flows.csv:1:10: unknown column `src`
+   1 | start_ns,src,destination,size_bytes
+     |          ^^^
+   allowed: start_ns,source,destination,size_bytes,deadline_ns
+";
+    a_trace_with_nan: "start_ns,source,destination,size_bytes\n1,0,1,NaN\n", r"
+flows.csv:2:7: size_bytes = NaN: not a whole number in range
+   2 | 1,0,1,NaN
+     |       ^^^
+   allowed: 0..=18446744073709551
+";
+    a_trace_with_an_unknown_host: "start_ns,source,destination,size_bytes\n1,0,3,10\n", r"
+flows.csv:2:1: destination = 3: the topology has 3 hosts
+   2 | 1,0,3,10
+     | ^^^^^^^^
+   allowed: 0..=2
+";
+    a_trace_with_a_short_row: "start_ns,source,destination,size_bytes\n1,0,1\n", r"
+flows.csv:2:1: 3 cells in a table of 4 columns
+   2 | 1,0,1
+     | ^^^^^
+   allowed: 4 cells
+";
+}
+
+#[test]
+fn a_trace_that_cannot_be_read() {
+    assert_eq!(
+        said_of(TRACE, &[]),
+        "search.toml:8:8: workload.file = \"flows.csv\": cannot be read: no such file\n   8 | file = \"flows.csv\"\n     \
+         |        ^^^^^^^^^^^"
+    );
+    let parquet = TRACE.replace("flows.csv", "flows.parquet");
+    let said = said_of(&parquet, &[("flows.parquet", "")]);
+    assert!(
+        said.starts_with("flows.parquet: the trace is empty"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_cdf_file_that_does_not_reach_one_or_is_not_sorted() {
+    let text = GOOD.replace("\"10 KB\"", "{ cdf = \"sizes.csv\" }");
+    assert_eq!(
+        said_of(
+            &text,
+            &[("sizes.csv", "# unit: KB\nsize,probability\n1,0\n50,0.97\n")]
+        ),
+        "sizes.csv:4:1: the CDF ends at 0.97\n   4 | 50,0.97\n     | ^^^^^^^\n   allowed: a last point with probability 1"
+    );
+    assert_eq!(
+        said_of(&text, &[("sizes.csv", "# unit: KB\n1,0.5\n2,0.4\n")]),
+        "sizes.csv:3:1: the probability falls from 0.5 to 0.4\n   3 | 2,0.4\n     | ^^^^^\n   allowed: probabilities \
+         that rise to 1"
+    );
+    assert_eq!(
+        said_of(&text, &[("sizes.csv", "# unit: KB\n1,nan\n")]),
+        "sizes.csv:2:1: not a finite number\n   2 | 1,nan\n     | ^^^^^\n   allowed: numbers"
+    );
+    assert_eq!(
+        said_of(&text, &[("sizes.csv", "1,1\n")]),
+        "sizes.csv:1:1: the unit of the sizes is not given before the first point\n   1 | 1,1\n     | ^^^\n   allowed: a \
+         line `# unit: bytes`, `# unit: KB` or `# unit: packets of 1460 bytes`"
+    );
+}
+
+#[test]
+fn a_burst_with_more_senders_than_hosts() {
+    let burst = TRACE.replace(
+        "kind = \"trace\"\nfile = \"flows.csv\"",
+        "kind = \"burst\"\nsenders = 3\nsize = \"1 KB\"",
+    );
+    assert_eq!(
+        said_of(&burst, &[]),
+        "search.toml:8:11: workload.senders = 3: larger than the 2 hosts beside the receiver\n   8 | senders = 3\n     \
+         |           ^\n   allowed: 1..=2\n   help: `share_hosts = true` lets several start at one host"
+    );
+}
+
+/// What is said about a value set over the scenario.
+#[track_caller]
+fn said_of_set(key: &str, value: &str) -> String {
+    let overrides = [(key.to_owned(), value.to_owned())];
+    match load(GOOD, "search.toml", &overrides, &Files(&[])) {
+        Ok(_) => panic!("accepted: {key}={value}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_value_on_the_command_line() {
+    assert_eq!(
+        said_of_set("workload.fan_in", "1200"),
+        "--set:1:17: workload.fan_in = 1200: larger than the 999 hosts beside the parent\n   1 | workload.fan_in=1200\n     \
+         |                 ^^^^\n   allowed: 1..=999\n   help: `share_hosts = true` lets a host play several roles at once"
+    );
+    let said = said_of_set("swich.buffer", "4 MB");
+    assert!(
+        said.starts_with("--set:1:1: swich.buffer: unknown key `swich` in scenario\n"),
+        "{said}"
+    );
+    assert!(said.ends_with("help: did you mean `switch`?"), "{said}");
+    let said = said_of_set("workload.fan_ni", "4");
+    assert!(
+        said.starts_with("--set:1:10: workload.fan_ni: unknown key `fan_ni` in workload of kind"),
+        "{said}"
+    );
+    let said = said_of_set("workload.odli.fan_in", "4");
+    assert!(
+        said.contains("no workload of that name, and no such key\n"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("allowed: oldi\n   help: did you mean `oldi`?"),
+        "{said}"
+    );
+    let said = said_of_set("workload[3].fan_in", "4");
+    assert!(said.contains("there is no entry 3\n"), "{said}");
+    let said = said_of_set("workload..fan_in", "4");
+    assert!(
+        said.starts_with("--set:1:10: workload..fan_in: not a key path\n"),
+        "{said}"
+    );
+    let said = said_of_set("workload.response.cdf", "a.csv");
+    assert!(
+        said.contains("what holds `cdf` is a string here, not a table\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_axis_on_the_command_line() {
+    let said = |text: &str| duetime_scenario::Axis::parse(text).unwrap_err().to_string();
+    assert!(said("workload.fan_in").starts_with("--vary:1:1: no values\n"));
+    assert!(said("a=5..1").starts_with("--vary:1:3: the bounds are the wrong way round\n"));
+    assert!(said("a=1..5:0").starts_with("--vary:1:3: a step of zero\n"));
+    assert!(
+        said("a=1 ms..5 us:1 us")
+            .starts_with("--vary:1:3: the bounds and the step need the same unit\n")
+    );
+    assert!(said("a=1,,2").starts_with("--vary:1:3: a value is missing\n"));
+    assert!(said("a=0..1:0.00000001").starts_with("--vary:1:3: more than 10000 values\n"));
+}
+
+#[test]
+fn a_burst_that_never_ends() {
+    let burst = TRACE.replace(
+        "kind = \"trace\"\nfile = \"flows.csv\"",
+        "kind = \"burst\"\nsenders = 2\nsize = \"1 KB\"\nrepeat = 9000000\nevery = \"1 h\"",
+    );
+    assert_eq!(
+        said_of(&burst, &[]),
+        "search.toml:10:10: workload.repeat = 9000000: with 3600 s from burst to burst the last is too late\n   \
+         10 | repeat = 9000000\n      |          ^^^^^^^\n   allowed: bursts within 24 hours"
+    );
+}
+
+#[test]
+fn no_text_panics() {
+    // Every prefix of a good scenario, and every scenario with one byte taken out, ends in an answer.
+    for cut in 0..GOOD.len() {
+        let _ = load(&GOOD[..cut], "search.toml", &[], &Files(&[]));
+        let without = format!("{}{}", &GOOD[..cut], &GOOD[cut + 1..]);
+        let _ = load(&without, "search.toml", &[], &Files(&[]));
+    }
+}
+
+proptest::proptest! {
+    /// Any text in place of any part of the scenario ends in an answer, and what is underlined is in the line.
+    #[test]
+    fn no_replacement_panics(start in 0..GOOD.len(), length in 0usize..40, text in "\\PC{0,30}|[0-9.eE+-]{1,24}( ?(us|KB|h|TB|Gbps|%))?") {
+        let end = (start + length).min(GOOD.len());
+        let text = format!("{}{text}{}", &GOOD[..start], &GOOD[end..]);
+        if let Err(error) = load(&text, "search.toml", &[], &Files(&[])) {
+            let line = error.source_line.chars().count();
+            proptest::prop_assert!(error.line >= 1 && error.column + error.width <= line + 2, "{error}");
+        }
+    }
+}
