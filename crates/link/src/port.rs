@@ -239,6 +239,20 @@ impl<F: Frame> Port<F> {
         Some(self.accept_fifo(now, frame))
     }
 
+    /// Sends a packet at `now` from an idle port without classes, limits or marking: a network card that pulls.
+    #[inline(always)]
+    pub fn send_at_once(&mut self, now: Time, frame: F) -> Sent {
+        debug_assert!(!self.has_classes() && self.is_idle(now));
+        self.staying = 0;
+        let bytes = u64::from(frame.wire_bytes());
+        (self.accepted_bytes, self.queue_bytes) = (self.accepted_bytes + bytes, bytes);
+        self.queue_max_bytes = self.queue_max_bytes.max(bytes);
+        let sending = self.transmission_ps(frame);
+        self.busy_until = Time::from_ps(now.as_ps() + sending);
+        self.queue_integral += bytes * (sending >> 10);
+        self.put_on_wire(self.busy_until.as_ps(), frame)
+    }
+
     /// Whether the port's own limit admits `bytes` more, as of the last drain.
     #[inline]
     pub fn has_room(&self, bytes: u32) -> bool {

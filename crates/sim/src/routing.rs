@@ -95,9 +95,20 @@ impl Routing {
     /// flow in one direction; each switch salts it, so that the choices along a path do not go together.
     #[inline]
     pub fn next(&self, node: u32, dst_host: u32, flow_hash: u32) -> u32 {
-        let Some(switch) = node.checked_sub(self.hosts) else {
-            return self.uplink[node as usize];
-        };
+        match node.checked_sub(self.hosts) {
+            None => self.uplink[node as usize],
+            Some(switch) => self.next_at_switch(switch, dst_host, flow_hash),
+        }
+    }
+
+    /// The number of a switch's node for [`Routing::next_at_switch`].
+    pub fn switch(&self, node: u32) -> u32 {
+        node - self.hosts
+    }
+
+    /// The same as [`Routing::next`], by the number of a switch.
+    #[inline(always)]
+    pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32) -> u32 {
         let Attachment { column, downlink } = self.attachment[dst_host as usize];
         let entry = self.table[switch as usize * self.columns as usize + column as usize];
         if entry < MULTI {

@@ -241,16 +241,22 @@ impl Partition {
         }
         let due = sending.machine.next_timeout();
         let (host, class) = (sending.message.source, sending.class);
-        let wakes = !sending.ready && sending.machine.can_transmit(self.setup.d3(sending.transport));
-        sending.ready |= wakes;
+        let ready = sending.ready;
         if due < sending.armed {
             let (slot, armed) = (sending.slot, sending.armed);
             let armed = self.arm(host, slot, due, armed);
             self.d3.senders[index as usize].armed = armed;
         }
-        if wakes {
-            self.make_ready(host, class, Sender::D3(index));
+        if !ready {
+            self.offer_sender(host, class, Sender::D3(index));
         }
+    }
+
+    /// Notes whether the sender is in the ready queue: it is if it can transmit.
+    pub(super) fn set_d3_ready(&mut self, index: u32) -> bool {
+        let sending = &mut self.d3.senders[index as usize];
+        sending.ready = sending.machine.can_transmit(self.setup.d3(sending.transport));
+        sending.ready
     }
 
     fn remove_d3_sender(&mut self, index: u32) {

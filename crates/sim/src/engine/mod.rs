@@ -45,7 +45,7 @@ const TO_HOST: u32 = 1 << 31;
 /// What the packet path needs to know of a link.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// The node at its far end: a host's number with [`TO_HOST`], or a switch's node.
+    /// What is at its far end: a host's number with [`TO_HOST`], or a switch's.
     target: u32,
     /// What takes its packets off the fast path: some of the constants below.
     special: u32,
@@ -152,7 +152,7 @@ impl Partition {
                 set(ports[number].has_classes(), Link::CLASSED);
                 set(observed.is_some(), Link::OBSERVED);
                 Link {
-                    target: host.map_or(link.to, |host| host | TO_HOST),
+                    target: host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST),
                     special,
                 }
             })
@@ -202,7 +202,11 @@ impl Partition {
     /// Processes every event before `end`.
     pub fn run_before(&mut self, end: Time) {
         let links = self.links.len() as u32;
-        while let Some((time, id)) = self.queue.pop_before(end.as_ps()) {
+        loop {
+            let (time, id) = self.queue.pop_before(end.as_ps());
+            if id == NONE {
+                return;
+            }
             self.now = Time::from_ps(time);
             self.totals.events += 1;
             if id < links {

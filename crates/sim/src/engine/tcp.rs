@@ -122,7 +122,7 @@ impl Partition {
     }
 
     /// The network card takes a segment; says whether more is ready.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pull_tcp(&mut self, index: u32) -> (Option<Packet>, bool) {
         let Some(sending) = self.tcp_senders.get_mut(index as usize) else { return (None, false) };
         let config = &*sending.config;
@@ -177,12 +177,12 @@ impl Partition {
         }
         let config = &*receiving.config;
         let len = u32::from(packet.wire_bytes - self.setup.frame_overhead) - HEADER_BYTES;
-        let seq = tcp::expand(packet.seq, receiving.machine.delivered() + 1);
+        let seq = tcp::expand(packet.seq, receiving.machine.expected());
         let flags = packet.tcp_flags();
         receiving.marks += u32::from(flags.contains(tcp::Flags::CE));
         if let Some(message) = last {
             let end = seq + u64::from(len);
-            if end > receiving.machine.delivered() + 1 && !receiving.expected.iter().any(|(known, _)| *known == end) {
+            if end > receiving.machine.expected() && !receiving.expected.iter().any(|(known, _)| *known == end) {
                 receiving.expected.push((end, message));
             }
         }
@@ -281,7 +281,7 @@ impl Partition {
             sending.peer = reply;
         }
         let config = &*sending.config;
-        let seq = tcp::expand(packet.seq, sending.machine.acked());
+        let seq = tcp::expand(packet.seq, sending.machine.first_unacknowledged());
         sending.machine.input(config, now, Segment { seq, len: 0, flags: packet.tcp_flags() });
         if self.observed.is_some() {
             self.observe(packet.flow, FlowEventKind::Acked { seq });
@@ -293,7 +293,7 @@ impl Partition {
     #[inline(always)]
     fn after_tcp_sender(&mut self, index: u32) {
         let sending = &mut self.tcp_senders[index as usize];
-        if sending.first_end <= sending.machine.acked() + 1 {
+        if sending.first_end <= sending.machine.first_unacknowledged() {
             self.complete_acknowledged(index);
         }
         let sending = &mut self.tcp_senders[index as usize];
@@ -302,23 +302,29 @@ impl Partition {
         }
         let due = sending.machine.next_timeout();
         let (host, class) = (sending.host, sending.class);
-        let wakes = !sending.ready && sending.machine.can_transmit(&sending.config);
-        sending.ready |= wakes;
+        let ready = sending.ready;
         if due < sending.armed {
             sending.armed = due;
             let slot = sending.slot;
             self.schedule_timer(due, host, slot);
         }
-        if wakes {
-            self.make_ready(host, class, Sender::Tcp(index));
+        if !ready {
+            self.offer_sender(host, class, Sender::Tcp(index));
         }
+    }
+
+    /// Notes whether the sender is in the ready queue: it is if it can transmit.
+    pub(super) fn set_tcp_ready(&mut self, index: u32) -> bool {
+        let sending = &mut self.tcp_senders[index as usize];
+        sending.ready = sending.machine.can_transmit(&sending.config);
+        sending.ready
     }
 
     /// Completes the messages that are acknowledged whole.
     #[cold]
     fn complete_acknowledged(&mut self, index: u32) {
         let sending = &mut self.tcp_senders[index as usize];
-        let acknowledged = sending.machine.acked() + 1;
+        let acknowledged = sending.machine.first_unacknowledged();
         while sending.first_end <= acknowledged {
             let (record, counters) = sending.complete();
             self.records.add_tcp(record, counters);
@@ -332,7 +338,7 @@ impl Partition {
             self.connections.remove(&key);
         }
         while !sending.messages.is_empty() {
-            let acked = sending.machine.acked() + 1;
+            let acked = sending.machine.first_unacknowledged();
             let delivered = sending.delivered(acked);
             let (record, counters) = sending.complete();
             self.records.add_tcp(record, counters);
@@ -389,7 +395,7 @@ impl Partition {
     /// Writes what unfinished flows have delivered into their records, at the end of a run.
     pub(super) fn account_open_tcp(&mut self) {
         for (_, sending) in &mut self.tcp_senders {
-            let acked = sending.machine.acked() + 1;
+            let acked = sending.machine.first_unacknowledged();
             while !sending.messages.is_empty() {
                 let delivered = sending.delivered(acked);
                 let (record, counters) = sending.complete();

@@ -21,6 +21,18 @@ impl Partition {
         }
     }
 
+    /// Sends a packet on a link that is known to be free, from a pulling network card without limits.
+    #[inline(always)]
+    pub(super) fn send_at_once(&mut self, link: u32, packet: Packet) {
+        if self.links[link as usize].special & !Link::LOSSY != 0 {
+            return self.send(link, packet);
+        }
+        let Sent { arrival, first } = self.ports[link as usize].send_at_once(self.now, packet);
+        if first {
+            self.schedule_arrival(arrival, link);
+        }
+    }
+
     /// The same with everything that a link may need.
     fn send_specially(&mut self, link: u32, packet: Packet, special: u32) {
         if special & Link::ALLOCATED != 0 && packet.flags & D3 != 0 {
@@ -88,7 +100,7 @@ impl Partition {
             return;
         }
         if target & TO_HOST == 0 {
-            let out = self.setup.routing.next(target, packet.destination, packet.flow);
+            let out = self.setup.routing.next_at_switch(target, packet.destination, packet.flow);
             return self.send(out, packet);
         }
         self.totals.arrived_bytes += u64::from(packet.wire_bytes);
