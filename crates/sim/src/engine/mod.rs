@@ -81,6 +81,8 @@ pub struct Crossing {
 /// The part of the network that one thread simulates.
 pub struct Partition {
     setup: Arc<Setup>,
+    /// Bytes added to each packet on the wire.
+    frame_overhead: u16,
     now: Time,
     queue: EventQueue,
     links: Vec<Link>,
@@ -166,6 +168,7 @@ impl Partition {
         let parts = partition_of.iter().copied().max().unwrap_or(0) as usize + 1;
         let mut partition = Self {
             setup: Arc::clone(setup),
+            frame_overhead: setup.frame_overhead,
             now: Time::ZERO,
             queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
             ports,

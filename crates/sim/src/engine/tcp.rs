@@ -125,24 +125,19 @@ impl Partition {
     #[inline(always)]
     pub(super) fn pull_tcp(&mut self, index: u32) -> (Option<Packet>, bool) {
         let Some(sending) = self.tcp_senders.get_mut(index as usize) else { return (None, false) };
-        let config = &*sending.config;
-        let segment = sending.machine.poll_transmit(config, self.now);
-        let more = sending.machine.can_transmit(config);
-        sending.ready = more;
-        let Some(segment) = segment else { return (None, more) };
-        let extra = if segment.flags.intersects(tcp::Flags::SYN | tcp::Flags::PUSH) {
-            self.extras.insert(sending.extra(index, segment)) as u32
-        } else {
-            NONE
+        let Some(segment) = sending.machine.poll_transmit(&sending.config, self.now) else {
+            sending.ready = false;
+            return (None, false);
         };
-        let sending = &mut self.tcp_senders[index as usize];
-        let packet = Packet {
+        let more = sending.machine.can_transmit(&sending.config);
+        sending.ready = more;
+        let mut packet = Packet {
             endpoint: sending.peer,
             flow: sending.hash,
             seq: segment.seq as u32,
-            extra,
+            extra: NONE,
             destination: sending.destination,
-            wire_bytes: (HEADER_BYTES + segment.len) as u16 + self.setup.frame_overhead,
+            wire_bytes: (HEADER_BYTES + segment.len) as u16 + self.frame_overhead,
             flags: segment.flags.0 | Packet::class_bits(sending.class),
         };
         let due = sending.machine.next_timeout();
@@ -151,11 +146,21 @@ impl Partition {
             let (host, slot) = (sending.host, sending.slot);
             self.schedule_timer(due, host, slot);
         }
+        if segment.flags.intersects(tcp::Flags::SYN | tcp::Flags::PUSH) {
+            packet.extra = self.attach(index, segment);
+        }
         if self.observed.is_some() {
             let retransmit = segment.flags.contains(tcp::Flags::RETRANSMIT);
             self.observe(packet.flow, FlowEventKind::Sent { seq: segment.seq, len: segment.len, retransmit });
         }
         (Some(packet), more)
+    }
+
+    /// Puts what accompanies a SYN or the last segment of a message into the extras.
+    #[cold]
+    fn attach(&mut self, index: u32, segment: Segment) -> u32 {
+        let extra = self.tcp_senders[index as usize].extra(index, segment);
+        self.extras.insert(extra) as u32
     }
 
     /// Data, or a SYN or FIN, reaches its receiver.
@@ -176,7 +181,7 @@ impl Partition {
             return;
         }
         let config = &*receiving.config;
-        let len = u32::from(packet.wire_bytes - self.setup.frame_overhead) - HEADER_BYTES;
+        let len = u32::from(packet.wire_bytes - self.frame_overhead) - HEADER_BYTES;
         let seq = tcp::expand(packet.seq, receiving.machine.expected());
         let flags = packet.tcp_flags();
         receiving.marks += u32::from(flags.contains(tcp::Flags::CE));
@@ -189,9 +194,6 @@ impl Partition {
         let delivery = receiving.machine.input(config, now, Segment { seq, len, flags });
         if receiving.machine.is_closed() {
             receiving.forget_at = now + linger(config);
-        }
-        if delivery.messages == 0 {
-            return self.after_tcp_receiver(index as u32);
         }
         self.after_tcp_receiver(index as u32);
         for _ in 0..delivery.messages {
@@ -239,32 +241,43 @@ impl Partition {
         loop {
             let receiving = &mut self.tcp_receivers[index as usize];
             let segment = receiving.machine.poll_transmit(&receiving.config, self.now);
+            let Some(segment) = segment else {
+                return self.arm_tcp_receiver(index);
+            };
             let more = receiving.machine.can_transmit();
-            let due = receiving.machine.next_timeout().min(receiving.forget_at);
             let host = receiving.host;
-            let packet = segment.map(|segment| Packet {
+            let mut packet = Packet {
                 endpoint: receiving.reply,
                 flow: receiving.hash,
                 seq: segment.seq as u32,
                 extra: NONE,
                 destination: receiving.source,
-                wire_bytes: HEADER_BYTES as u16 + self.setup.frame_overhead,
+                wire_bytes: HEADER_BYTES as u16 + self.frame_overhead,
                 flags: segment.flags.0 | REVERSE | Packet::class_bits(receiving.class),
-            });
-            if due < receiving.armed {
-                receiving.armed = due;
-                let slot = receiving.slot;
-                self.schedule_timer(due, host, slot);
+            };
+            let due = receiving.machine.next_timeout().min(receiving.forget_at);
+            let quiet = due >= receiving.armed;
+            if segment.flags.contains(tcp::Flags::SYN) {
+                packet.extra = self.extras.insert(Extra::SynAck { reply: index }) as u32;
             }
-            if let Some(mut packet) = packet {
-                if packet.tcp_flags().contains(tcp::Flags::SYN) {
-                    packet.extra = self.extras.insert(Extra::SynAck { reply: index }) as u32;
-                }
-                self.send_control(host, packet);
-            }
+            self.send_control(host, packet);
             if !more {
+                if !quiet {
+                    self.arm_tcp_receiver(index);
+                }
                 return;
             }
+        }
+    }
+
+    #[inline]
+    fn arm_tcp_receiver(&mut self, index: u32) {
+        let receiving = &mut self.tcp_receivers[index as usize];
+        let due = receiving.machine.next_timeout().min(receiving.forget_at);
+        if due < receiving.armed {
+            receiving.armed = due;
+            let (host, slot) = (receiving.host, receiving.slot);
+            self.schedule_timer(due, host, slot);
         }
     }
 
@@ -280,36 +293,31 @@ impl Partition {
         if let Some(Extra::SynAck { reply }) = extra {
             sending.peer = reply;
         }
-        let config = &*sending.config;
         let seq = tcp::expand(packet.seq, sending.machine.first_unacknowledged());
-        sending.machine.input(config, now, Segment { seq, len: 0, flags: packet.tcp_flags() });
+        sending.machine.input(&sending.config, now, Segment { seq, len: 0, flags: packet.tcp_flags() });
+        let after = sending.after_call();
         if self.observed.is_some() {
             self.observe(packet.flow, FlowEventKind::Acked { seq });
         }
-        self.after_tcp_sender(packet.endpoint);
+        self.follow_up(packet.endpoint, after);
+    }
+
+    fn after_tcp_sender(&mut self, index: u32) {
+        let after = self.tcp_senders[index as usize].after_call();
+        self.follow_up(index, after);
     }
 
     /// Completes messages, arms the timer and tells the network card.
     #[inline(always)]
-    fn after_tcp_sender(&mut self, index: u32) {
-        let sending = &mut self.tcp_senders[index as usize];
-        if sending.first_end <= sending.machine.first_unacknowledged() {
-            self.complete_acknowledged(index);
+    fn follow_up(&mut self, index: u32, after: AfterCall) {
+        if after.rare && self.complete_acknowledged(index) {
+            return;
         }
-        let sending = &mut self.tcp_senders[index as usize];
-        if sending.machine.is_closed() {
-            return self.remove_tcp_sender(index);
+        if after.arm != Time::MAX {
+            self.schedule_timer(after.arm, after.host, after.slot);
         }
-        let due = sending.machine.next_timeout();
-        let (host, class) = (sending.host, sending.class);
-        let ready = sending.ready;
-        if due < sending.armed {
-            sending.armed = due;
-            let slot = sending.slot;
-            self.schedule_timer(due, host, slot);
-        }
-        if !ready {
-            self.offer_sender(host, class, Sender::Tcp(index));
+        if !after.ready {
+            self.offer_sender(after.host, after.class, Sender::Tcp(index));
         }
     }
 
@@ -320,15 +328,20 @@ impl Partition {
         sending.ready
     }
 
-    /// Completes the messages that are acknowledged whole.
+    /// Completes the messages that are acknowledged whole; true if the connection is over and the sender gone.
     #[cold]
-    fn complete_acknowledged(&mut self, index: u32) {
+    fn complete_acknowledged(&mut self, index: u32) -> bool {
         let sending = &mut self.tcp_senders[index as usize];
         let acknowledged = sending.machine.first_unacknowledged();
         while sending.first_end <= acknowledged {
             let (record, counters) = sending.complete();
             self.records.add_tcp(record, counters);
         }
+        let closed = sending.machine.is_closed();
+        if closed {
+            self.remove_tcp_sender(index);
+        }
+        closed
     }
 
     fn remove_tcp_sender(&mut self, index: u32) {
@@ -406,7 +419,36 @@ impl Partition {
     }
 }
 
+/// What is left to do after a call of a sender's state machine.
+struct AfterCall {
+    /// A message may be complete, or the connection over.
+    rare: bool,
+    ready: bool,
+    class: u8,
+    host: u32,
+    slot: u32,
+    /// When the timer must fire earlier than the event that is due, or [`Time::MAX`].
+    arm: Time,
+}
+
 impl Sending {
+    #[inline(always)]
+    fn after_call(&mut self) -> AfterCall {
+        let due = self.machine.next_timeout();
+        let earlier = due < self.armed;
+        if earlier {
+            self.armed = due;
+        }
+        AfterCall {
+            rare: self.first_end <= self.machine.first_unacknowledged() || self.machine.is_closed(),
+            ready: self.ready,
+            class: self.class,
+            host: self.host,
+            slot: self.slot,
+            arm: if earlier { due } else { Time::MAX },
+        }
+    }
+
     /// What accompanies a SYN or the last segment of a message.
     fn extra(&self, index: u32, segment: Segment) -> Extra {
         let end = segment.seq + u64::from(segment.len);
