@@ -345,19 +345,25 @@ impl<F: Frame> Port<F> {
         Sent { arrival, first }
     }
 
-    /// Takes the packet that arrives at the far end now, with the arrival of the one behind it or [`Time::MAX`].
+    /// Takes the packet that arrives at the far end now.
     ///
     /// # Panics
     /// If nothing is on the way.
     #[inline(always)]
-    pub fn arrive(&mut self) -> (F, Time) {
+    pub fn arrive(&mut self) -> F {
         let frame = self.wire.pop();
         let left = self.wire.len();
         if self.staying > left {
             self.staying = left;
             self.queue_bytes -= u64::from(frame.wire_bytes());
         }
-        (frame, self.wire.next_arrival().unwrap_or(Time::MAX))
+        frame
+    }
+
+    /// When the next packet arrives at the far end.
+    #[inline(always)]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.wire.next_arrival()
     }
 
     /// For a link whose far end lies elsewhere: forgets packets that have left. Their arrivals are the driver's.

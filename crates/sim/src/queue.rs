@@ -9,7 +9,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Buckets of the calendar: few for a small network, whose bitmap is then one word or two.
-const BUCKETS: std::ops::RangeInclusive<usize> = 64..=16_384;
+const FEWEST: usize = 64;
+const MOST: usize = 16_384;
 
 /// No event: the number that [`EventQueue::pop_before`] gives when none is due.
 pub const NONE: u32 = u32::MAX;
@@ -51,9 +52,10 @@ pub struct EventQueue {
     nodes: Vec<Node>,
     /// By event number.
     orders: Vec<u64>,
-    heads: Box<[u32]>,
+    /// By bucket; arrays of fixed size need no bounds checks, and the part beyond `mask` is never touched.
+    heads: Box<[u32; MOST]>,
     /// One bit per non-empty bucket.
-    occupied: Box<[u64]>,
+    occupied: [u64; MOST / 64],
     overflow: BinaryHeap<Reverse<Event>>,
 }
 
@@ -61,7 +63,7 @@ impl EventQueue {
     /// A queue whose calendar reaches at least `horizon_ps` ahead; later events go to the heap. Fixed events have the
     /// numbers and orders of `fixed_orders`.
     pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>) -> Self {
-        let buckets = fixed_orders.len().next_power_of_two().clamp(*BUCKETS.start(), *BUCKETS.end());
+        let buckets = fixed_orders.len().next_power_of_two().clamp(FEWEST, MOST);
         let width = (horizon_ps / (buckets as u64 - 1)).max(1).next_power_of_two();
         Self {
             cursor: 0,
@@ -72,8 +74,8 @@ impl EventQueue {
             current: Vec::with_capacity(64),
             nodes: vec![Node { time: 0, next: NONE }; fixed_orders.len()],
             orders: fixed_orders,
-            heads: vec![NONE; buckets].into(),
-            occupied: vec![0; buckets / 64].into(),
+            heads: Box::new([NONE; MOST]),
+            occupied: [0; MOST / 64],
             overflow: BinaryHeap::new(),
         }
     }
@@ -86,7 +88,7 @@ impl EventQueue {
         if ahead >= self.mask {
             return self.push_outside(time, id);
         }
-        let bucket = (number & self.mask) as usize;
+        let bucket = (number & self.mask) as usize % MOST;
         self.nodes[id as usize] = Node { time, next: self.heads[bucket] };
         self.heads[bucket] = id;
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
@@ -122,7 +124,7 @@ impl EventQueue {
         if number >= self.overflow_number {
             return self.pop_from_overflow(number, end_ps);
         }
-        let bucket = (number & self.mask) as usize;
+        let bucket = (number & self.mask) as usize % MOST;
         let first = self.heads[bucket];
         // The usual bucket has one event, which never sees `current`.
         let Some(&Node { time, next }) = self.nodes.get(first as usize) else { return (0, NONE) };
@@ -154,7 +156,7 @@ impl EventQueue {
             return u64::MAX;
         }
         let mut earliest = u64::MAX;
-        let mut id = self.heads[(number & self.mask) as usize];
+        let mut id = self.heads[(number & self.mask) as usize % MOST];
         while let Some(node) = self.nodes.get(id as usize) {
             earliest = earliest.min(node.time);
             id = node.next;
@@ -211,16 +213,16 @@ impl EventQueue {
     /// The number of the first non-empty bucket after the cursor, or `u64::MAX`.
     #[inline(always)]
     fn next_bucket(&self) -> u64 {
-        let start = ((self.cursor + 1) & self.mask) as usize;
+        let start = ((self.cursor + 1) & self.mask) as usize % MOST;
         let here = self.occupied[start / 64] >> (start % 64);
         if here != 0 {
             return self.cursor + 1 + u64::from(here.trailing_zeros());
         }
         // Later words first, then round to the front; this word's low bits come last.
-        let words = self.occupied.len();
+        let words = (self.mask as usize + 1) / 64;
         let mut word = start / 64;
         for _ in 0..words {
-            word = (word + 1) & (words - 1);
+            word = (word + 1) & (words - 1) & (MOST / 64 - 1);
             let bits = self.occupied[word];
             if bits != 0 {
                 let bucket = (word * 64) as u64 + u64::from(bits.trailing_zeros());
@@ -232,7 +234,7 @@ impl EventQueue {
 
     /// Moves the cursor to a bucket and its events into `current`, which is empty.
     fn load(&mut self, number: u64) {
-        let bucket = (number & self.mask) as usize;
+        let bucket = (number & self.mask) as usize % MOST;
         let mut id = std::mem::replace(&mut self.heads[bucket], NONE);
         self.cursor = number;
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));

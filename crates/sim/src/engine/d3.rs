@@ -9,6 +9,7 @@ use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 use duetime_proto::d3;
 use duetime_results::{Class, FlowEventKind};
+use duetime_link::Frame;
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -94,15 +95,7 @@ impl Partition {
         let host = sending.message.source;
         let packet = inner.map(|inner| {
             let opens = inner.flags.contains(d3::Flags::SYN);
-            let packet = Packet {
-                endpoint: sending.peer,
-                flow: sending.hash,
-                seq: inner.seq as u32,
-                extra: NONE,
-                destination: sending.message.destination,
-                wire_bytes: inner.wire_bytes() as u16 + self.setup.frame_overhead,
-                flags: D3 | Packet::class_bits(sending.class),
-            };
+            let packet = Packet::new(sending.message.destination, sending.peer, sending.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | Packet::class_bits(sending.class));
             let extra = Extra::D3 {
                 packet: inner,
                 reply: index,
@@ -165,7 +158,7 @@ impl Partition {
             slot,
             armed: Time::MAX,
             transport,
-            class: duetime_link::Frame::class(&packet) as u8,
+            class: packet.class() as u8,
             forget_at: Time::MAX,
             finished: false,
             message,
@@ -182,15 +175,8 @@ impl Partition {
             let extra =
                 self.extras.insert(Extra::D3 { packet: inner, reply: index, message: None, flow, deadline: None });
             let receiving = &self.d3.receivers[index as usize];
-            let packet = Packet {
-                endpoint: receiving.reply,
-                flow: receiving.hash,
-                seq: inner.seq as u32,
-                extra: extra as u32,
-                destination: receiving.message.source,
-                wire_bytes: inner.wire_bytes() as u16 + self.setup.frame_overhead,
-                flags: D3 | REVERSE | Packet::class_bits(receiving.class),
-            };
+            let mut packet = Packet::new(receiving.message.source, receiving.reply, receiving.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | REVERSE | Packet::class_bits(receiving.class));
+            packet.extra = extra as u32;
             self.send_control(host, packet);
         }
         let receiving = &mut self.d3.receivers[index as usize];

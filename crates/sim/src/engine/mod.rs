@@ -207,14 +207,18 @@ impl Partition {
         let links = self.links.len() as u32;
         loop {
             let (time, id) = self.queue.pop_before(end.as_ps());
+            if id < links {
+                self.now = Time::from_ps(time);
+                self.totals.events += 1;
+                self.arrival(id);
+                continue;
+            }
             if id == NONE {
                 return;
             }
             self.now = Time::from_ps(time);
             self.totals.events += 1;
-            if id < links {
-                self.arrival(id);
-            } else if id < 2 * links {
+            if id < 2 * links {
                 self.departure(id - links);
             } else {
                 let order = self.queue.retire(id);

@@ -4,6 +4,7 @@
 use super::Partition;
 use crate::host::Sender;
 use crate::packet::Packet;
+use duetime_link::Frame;
 
 impl Partition {
     /// A small packet (acknowledgement, SYN-ACK) leaves the host.
@@ -113,13 +114,13 @@ impl Partition {
 
     #[inline]
     fn inject(&mut self, uplink: u32, packet: Packet) {
-        self.totals.injected_bytes += u64::from(packet.wire_bytes);
+        self.totals.injected_bytes += u64::from(packet.wire_bytes());
         self.send(uplink, packet);
     }
 
     #[inline]
     fn inject_at_once(&mut self, uplink: u32, packet: Packet) {
-        self.totals.injected_bytes += u64::from(packet.wire_bytes);
+        self.totals.injected_bytes += u64::from(packet.wire_bytes());
         self.send_at_once(uplink, packet);
     }
 }

@@ -134,7 +134,7 @@ impl Partition {
 
     /// The host that sent a packet, as far as its destination's endpoint knows.
     fn source_of(&self, packet: &Packet) -> u32 {
-        match (self.extras.get(packet.extra as usize), packet.flags & (D3 | REVERSE)) {
+        match (self.extras.get(packet.extra as usize), packet.flags() & (D3 | REVERSE)) {
             (Some(Extra::D3 { flow, .. }), D3) => (flow >> 32) as u32,
             (Some(Extra::Syn { message, .. } | Extra::Last { message }), _) => message.source,
             (_, 0) => self.tcp_source(packet.endpoint),
@@ -195,12 +195,12 @@ impl Partition {
 
 /// Position and payload of a packet in its stream.
 fn position(packet: &Packet, extra: Option<&Extra>, overhead: u16) -> (u64, u32) {
-    if packet.flags & D3 != 0 {
+    if packet.flags() & D3 != 0 {
         if let Some(Extra::D3 { packet, .. }) = extra {
             return (packet.seq, packet.len);
         }
     }
-    let len = if packet.flags & REVERSE != 0 { 0 } else { packet.wire_bytes() - u32::from(overhead) - super::tcp::HEADER_BYTES };
+    let len = if packet.flags() & REVERSE != 0 { 0 } else { packet.wire_bytes() - u32::from(overhead) - super::tcp::HEADER_BYTES };
     (u64::from(packet.seq), len)
 }
 

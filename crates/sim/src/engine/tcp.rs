@@ -6,6 +6,7 @@ use crate::host::{Owner, Sender};
 use crate::packet::{Extra, NONE, Packet, REVERSE};
 use crate::workload::Message;
 use duetime_core::{Span, Time};
+use duetime_link::Frame;
 use duetime_proto::tcp::{self, Segment};
 use duetime_results::FlowEventKind;
 use duetime_scenario::model::Connection;
@@ -131,15 +132,7 @@ impl Partition {
         };
         let more = sending.machine.can_transmit(&sending.config);
         sending.ready = more;
-        let mut packet = Packet {
-            endpoint: sending.peer,
-            flow: sending.hash,
-            seq: segment.seq as u32,
-            extra: NONE,
-            destination: sending.destination,
-            wire_bytes: (HEADER_BYTES + segment.len) as u16 + self.frame_overhead,
-            flags: segment.flags.0 | Packet::class_bits(sending.class),
-        };
+        let mut packet = Packet::new(sending.destination, sending.peer, sending.hash, segment.seq as u32, (HEADER_BYTES + segment.len) as u16 + self.frame_overhead, segment.flags.0 | Packet::class_bits(sending.class));
         let due = sending.machine.next_timeout();
         if due < sending.armed {
             sending.armed = due;
@@ -181,7 +174,7 @@ impl Partition {
             return;
         }
         let config = &*receiving.config;
-        let len = u32::from(packet.wire_bytes - self.frame_overhead) - HEADER_BYTES;
+        let len = packet.wire_bytes() - u32::from(self.frame_overhead) - HEADER_BYTES;
         let seq = tcp::expand(packet.seq, receiving.machine.expected());
         let flags = packet.tcp_flags();
         receiving.marks += u32::from(flags.contains(tcp::Flags::CE));
@@ -225,7 +218,7 @@ impl Partition {
             source: message.source,
             slot,
             armed: Time::MAX,
-            class: duetime_link::Frame::class(&packet) as u8,
+            class: packet.class() as u8,
             marks: 0,
             forget_at: Time::MAX,
             opener: message.flow,
@@ -246,15 +239,7 @@ impl Partition {
             };
             let more = receiving.machine.can_transmit();
             let host = receiving.host;
-            let mut packet = Packet {
-                endpoint: receiving.reply,
-                flow: receiving.hash,
-                seq: segment.seq as u32,
-                extra: NONE,
-                destination: receiving.source,
-                wire_bytes: HEADER_BYTES as u16 + self.frame_overhead,
-                flags: segment.flags.0 | REVERSE | Packet::class_bits(receiving.class),
-            };
+            let mut packet = Packet::new(receiving.source, receiving.reply, receiving.hash, segment.seq as u32, HEADER_BYTES as u16 + self.frame_overhead, segment.flags.0 | REVERSE | Packet::class_bits(receiving.class));
             let due = receiving.machine.next_timeout().min(receiving.forget_at);
             let quiet = due >= receiving.armed;
             if segment.flags.contains(tcp::Flags::SYN) {

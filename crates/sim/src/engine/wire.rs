@@ -35,7 +35,7 @@ impl Partition {
 
     /// The same with everything that a link may need.
     fn send_specially(&mut self, link: u32, packet: Packet, special: u32) {
-        if special & Link::ALLOCATED != 0 && packet.flags & D3 != 0 {
+        if special & Link::ALLOCATED != 0 && packet.flags() & D3 != 0 {
             self.allocate(link, packet);
         }
         let marks_before = self.ports[link as usize].counters().marks;
@@ -86,25 +86,27 @@ impl Partition {
     /// A packet's last bit arrives at the far end of `link`.
     #[inline(always)]
     pub(super) fn arrival(&mut self, link: u32) {
-        let Link { target, special, .. } = self.links[link as usize];
-        let (packet, next) = if special & Link::CROSSING == 0 {
-            self.ports[link as usize].arrive()
-        } else {
-            self.arrive_from_outside(link)
-        };
-        if next != Time::MAX {
-            self.schedule_arrival(next, link);
+        let Link { target, special } = self.links[link as usize];
+        if special & Link::SLOW_ARRIVAL != 0 {
+            return self.arrival_with_care(link, target, special);
         }
+        let port = &mut self.ports[link as usize];
+        let packet = port.arrive();
+        if let Some(next) = port.next_arrival() {
+            self.queue.push(next.as_ps(), link);
+        }
+        self.pass_on(target, packet);
+    }
+
+    #[inline(always)]
+    fn pass_on(&mut self, target: u32, packet: Packet) {
         self.totals.packet_hops += 1;
-        if special & Link::SLOW_ARRIVAL != 0 && !self.survives(link, packet, special) {
-            return;
-        }
         if target & TO_HOST == 0 {
-            let out = self.setup.routing.next_at_switch(target, packet.destination, packet.flow);
+            let out = self.setup.routing.next_at_switch(target, packet.destination(), packet.flow);
             return self.send(out, packet);
         }
-        self.totals.arrived_bytes += u64::from(packet.wire_bytes);
-        match packet.flags & (D3 | REVERSE) {
+        self.totals.arrived_bytes += u64::from(packet.wire_bytes());
+        match packet.flags() & (D3 | REVERSE) {
             0 => self.tcp_data(target & !TO_HOST, packet),
             REVERSE => self.tcp_acknowledgement(packet),
             D3 => self.d3_data(target & !TO_HOST, packet),
@@ -112,14 +114,26 @@ impl Partition {
         }
     }
 
-    fn arrive_from_outside(&mut self, link: u32) -> (Packet, Time) {
-        let ring = self.inbound.get_mut(&link).expect("an arrival was scheduled");
-        let packet = ring.pop();
-        (packet, ring.next_arrival().unwrap_or(Time::MAX))
+    /// The same where the link comes from another partition, loses packets or is watched.
+    fn arrival_with_care(&mut self, link: u32, target: u32, special: u32) {
+        let (packet, next) = if special & Link::CROSSING == 0 {
+            let port = &mut self.ports[link as usize];
+            (port.arrive(), port.next_arrival())
+        } else {
+            let ring = self.inbound.get_mut(&link).expect("an arrival was scheduled");
+            (ring.pop(), ring.next_arrival())
+        };
+        if let Some(next) = next {
+            self.schedule_arrival(next, link);
+        }
+        if self.survives(link, packet, special) {
+            self.pass_on(target, packet);
+        } else {
+            self.totals.packet_hops += 1;
+        }
     }
 
     /// Loss and observation at the far end; false if the packet is lost.
-    #[cold]
     fn survives(&mut self, link: u32, packet: Packet, special: u32) -> bool {
         if special & Link::LOSSY != 0 && self.is_lost(link, packet) {
             self.discard(packet);
@@ -138,7 +152,7 @@ impl Partition {
         }
         let lost = self.losses.entry(link).or_default();
         lost.0 += 1;
-        lost.1 += u64::from(packet.wire_bytes);
+        lost.1 += u64::from(packet.wire_bytes());
         self.observe(packet.flow, FlowEventKind::Lost { link });
         true
     }
@@ -146,7 +160,7 @@ impl Partition {
     /// A packet that goes no further.
     #[cold]
     pub(super) fn discard(&mut self, packet: Packet) {
-        self.totals.dropped_bytes += u64::from(packet.wire_bytes);
+        self.totals.dropped_bytes += u64::from(packet.wire_bytes());
         self.take_extra(packet);
     }
 
