@@ -8,9 +8,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Buckets of the calendar: few for a small network, whose bitmap is then one word or two.
+/// Buckets of the calendar.
+const BUCKETS: usize = 16_384;
+const WORDS: usize = BUCKETS / 64;
+/// The horizon spans at least this many of them: in a small network few, so that the next event is found in the same
+/// word of the bitmap or in the one after it.
 const FEWEST: usize = 64;
-const MOST: usize = 16_384;
 
 /// No event: the number that [`EventQueue::pop_before`] gives when none is due.
 pub const NONE: u32 = u32::MAX;
@@ -42,8 +45,6 @@ pub struct EventQueue {
     shift: u32,
     /// First free number of single events.
     free: u32,
-    /// Number of buckets, a power of two, less one.
-    mask: u64,
     /// Number of the bucket of the first event in `overflow`.
     overflow_number: u64,
     /// Latest first, so that the next event is the last.
@@ -52,10 +53,10 @@ pub struct EventQueue {
     nodes: Vec<Node>,
     /// By event number.
     orders: Vec<u64>,
-    /// By bucket; arrays of fixed size need no bounds checks, and the part beyond `mask` is never touched.
-    heads: Box<[u32; MOST]>,
+    /// By bucket.
+    heads: Box<[u32; BUCKETS]>,
     /// One bit per non-empty bucket.
-    occupied: [u64; MOST / 64],
+    occupied: [u64; WORDS],
     overflow: BinaryHeap<Reverse<Event>>,
 }
 
@@ -63,19 +64,18 @@ impl EventQueue {
     /// A queue whose calendar reaches at least `horizon_ps` ahead; later events go to the heap. Fixed events have the
     /// numbers and orders of `fixed_orders`.
     pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>) -> Self {
-        let buckets = fixed_orders.len().next_power_of_two().clamp(FEWEST, MOST);
-        let width = (horizon_ps / (buckets as u64 - 1)).max(1).next_power_of_two();
+        let buckets = fixed_orders.len().clamp(FEWEST, BUCKETS - 1);
+        let width = (horizon_ps / buckets as u64).max(1).next_power_of_two();
         Self {
             cursor: 0,
             shift: width.trailing_zeros(),
             free: NONE,
-            mask: buckets as u64 - 1,
             overflow_number: u64::MAX,
             current: Vec::with_capacity(64),
             nodes: vec![Node { time: 0, next: NONE }; fixed_orders.len()],
             orders: fixed_orders,
-            heads: Box::new([NONE; MOST]),
-            occupied: [0; MOST / 64],
+            heads: Box::new([NONE; BUCKETS]),
+            occupied: [0; WORDS],
             overflow: BinaryHeap::new(),
         }
     }
@@ -85,10 +85,10 @@ impl EventQueue {
     pub fn push(&mut self, time: u64, id: u32) {
         let number = time >> self.shift;
         let ahead = number.wrapping_sub(self.cursor).wrapping_sub(1);
-        if ahead >= self.mask {
+        if ahead >= BUCKETS as u64 - 1 {
             return self.push_outside(time, id);
         }
-        let bucket = (number & self.mask) as usize % MOST;
+        let bucket = number as usize % BUCKETS;
         self.nodes[id as usize] = Node { time, next: self.heads[bucket] };
         self.heads[bucket] = id;
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
@@ -124,7 +124,7 @@ impl EventQueue {
         if number >= self.overflow_number {
             return self.pop_from_overflow(number, end_ps);
         }
-        let bucket = (number & self.mask) as usize % MOST;
+        let bucket = number as usize % BUCKETS;
         let first = self.heads[bucket];
         // The usual bucket has one event, which never sees `current`.
         let Some(&Node { time, next }) = self.nodes.get(first as usize) else { return (0, NONE) };
@@ -156,7 +156,7 @@ impl EventQueue {
             return u64::MAX;
         }
         let mut earliest = u64::MAX;
-        let mut id = self.heads[(number & self.mask) as usize % MOST];
+        let mut id = self.heads[number as usize % BUCKETS];
         while let Some(node) = self.nodes.get(id as usize) {
             earliest = earliest.min(node.time);
             id = node.next;
@@ -213,20 +213,19 @@ impl EventQueue {
     /// The number of the first non-empty bucket after the cursor, or `u64::MAX`.
     #[inline(always)]
     fn next_bucket(&self) -> u64 {
-        let start = ((self.cursor + 1) & self.mask) as usize % MOST;
+        let start = (self.cursor as usize + 1) % BUCKETS;
         let here = self.occupied[start / 64] >> (start % 64);
         if here != 0 {
             return self.cursor + 1 + u64::from(here.trailing_zeros());
         }
         // Later words first, then round to the front; this word's low bits come last.
-        let words = (self.mask as usize + 1) / 64;
         let mut word = start / 64;
-        for _ in 0..words {
-            word = (word + 1) & (words - 1) & (MOST / 64 - 1);
+        for _ in 0..WORDS {
+            word = (word + 1) % WORDS;
             let bits = self.occupied[word];
             if bits != 0 {
-                let bucket = (word * 64) as u64 + u64::from(bits.trailing_zeros());
-                return self.cursor + 1 + (bucket.wrapping_sub(start as u64) & self.mask);
+                let bucket = word * 64 + bits.trailing_zeros() as usize;
+                return self.cursor + 1 + (bucket.wrapping_sub(start) % BUCKETS) as u64;
             }
         }
         u64::MAX
@@ -234,7 +233,7 @@ impl EventQueue {
 
     /// Moves the cursor to a bucket and its events into `current`, which is empty.
     fn load(&mut self, number: u64) {
-        let bucket = (number & self.mask) as usize % MOST;
+        let bucket = number as usize % BUCKETS;
         let mut id = std::mem::replace(&mut self.heads[bucket], NONE);
         self.cursor = number;
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));

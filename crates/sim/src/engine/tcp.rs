@@ -157,7 +157,7 @@ impl Partition {
     }
 
     /// Data, or a SYN or FIN, reaches its receiver.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tcp_data(&mut self, host: u32, packet: Packet) {
         let mut index = packet.endpoint as usize;
         let mut last = None;
@@ -267,7 +267,7 @@ impl Partition {
     }
 
     /// An acknowledgement reaches its sender.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tcp_acknowledgement(&mut self, packet: Packet) {
         let extra = self.take_extra(packet);
         let now = self.now;
