@@ -334,7 +334,7 @@ impl Sender {
     }
 
     /// Answers marks, once per window: W becomes W (1 - p/2) (D2TCP §3.1), and slow start ends.
-    #[cold]
+    #[inline]
     pub(super) fn cut_by_marks(&mut self, config: &Config, now: Time) {
         let progress = Progress {
             deadline: self.outgoing.deadline(),

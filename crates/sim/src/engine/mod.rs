@@ -209,7 +209,6 @@ impl Partition {
             let (time, id) = self.queue.pop_before(end.as_ps());
             if id < links {
                 self.now = Time::from_ps(time);
-                self.totals.events += 1;
                 self.arrival(id);
                 continue;
             }

@@ -8,7 +8,7 @@ use duetime_link::Frame;
 
 impl Partition {
     /// A small packet (acknowledgement, SYN-ACK) leaves the host.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_control(&mut self, host: u32, packet: Packet) {
         let state = &mut self.hosts[host as usize];
         let uplink = state.uplink;
@@ -118,7 +118,7 @@ impl Partition {
         self.send(uplink, packet);
     }
 
-    #[inline]
+    #[inline(always)]
     fn inject_at_once(&mut self, uplink: u32, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
         self.send_at_once(uplink, packet);

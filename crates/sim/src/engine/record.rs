@@ -162,6 +162,8 @@ impl Partition {
         records.queries = self.workloads.take_queries();
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
+        // Every packet-hop is one event; the loop counts the others.
+        self.totals.events += self.totals.packet_hops;
         records.totals = self.totals;
         records.series = self.series.take();
         let seconds = end.as_secs_f64().max(f64::MIN_POSITIVE);
