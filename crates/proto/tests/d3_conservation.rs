@@ -27,20 +27,25 @@ fn config() -> impl Strategy<Value = Config> {
         Just(Rounding::FloorFloor),
         Just(Rounding::Exact)
     ];
-    let base = prop_oneof![Just(BaseRate::HeaderOnly), Just(BaseRate::Segment(Span::from_us(400)))];
+    let base = prop_oneof![
+        Just(BaseRate::HeaderOnly),
+        Just(BaseRate::Segment(Span::from_us(400)))
+    ];
     let late = prop_oneof![Just(Late::FairShare), Just(Late::Extend), Just(Late::Max)];
-    (rounding, base, late, any::<[bool; 6]>()).prop_map(|(rounding, base_rate, late, switch)| Config {
-        scale: Some(0),
-        rounding,
-        base_rate,
-        late,
-        quench: switch[0],
-        quench_strict: switch[1],
-        reverse_request: switch[2],
-        repair: switch[3],
-        cap_to_left: switch[4],
-        pause_new: switch[5],
-        ..Config::default()
+    (rounding, base, late, any::<[bool; 6]>()).prop_map(|(rounding, base_rate, late, switch)| {
+        Config {
+            scale: Some(0),
+            rounding,
+            base_rate,
+            late,
+            quench: switch[0],
+            quench_strict: switch[1],
+            reverse_request: switch[2],
+            repair: switch[3],
+            cap_to_left: switch[4],
+            pause_new: switch[5],
+            ..Config::default()
+        }
     })
 }
 
@@ -59,7 +64,12 @@ fn case() -> impl Strategy<Value = Case> {
             prop::collection::vec(0..switches, hosts),
             prop::collection::vec(flow, 1..60),
         )
-            .prop_map(move |(links, hosts, flows)| Case { config, links, hosts, flows })
+            .prop_map(move |(links, hosts, flows)| Case {
+                config,
+                links,
+                hosts,
+                flows,
+            })
     })
 }
 
@@ -67,21 +77,36 @@ fn run(case: &Case) -> Result<(), TestCaseError> {
     let mut world = World::new(case.config, 1);
     world.audit = true;
     let gigabit = Rate::from_gbps(1);
-    let right: Vec<usize> =
-        case.links.iter().map(|&(us, rate)| world.port(Rate::from_mbps(100 * rate), Span::from_us(us))).collect();
-    let left: Vec<usize> =
-        case.links.iter().map(|&(us, rate)| world.port(Rate::from_mbps(100 * rate), Span::from_us(us))).collect();
+    let right: Vec<usize> = case
+        .links
+        .iter()
+        .map(|&(us, rate)| world.port(Rate::from_mbps(100 * rate), Span::from_us(us)))
+        .collect();
+    let left: Vec<usize> = case
+        .links
+        .iter()
+        .map(|&(us, rate)| world.port(Rate::from_mbps(100 * rate), Span::from_us(us)))
+        .collect();
     let latency = Span::from_us(10);
     let hosts: Vec<(usize, usize, usize)> = case
         .hosts
         .iter()
-        .map(|&switch| (world.host(gigabit, latency), switch, world.port(gigabit, latency)))
+        .map(|&switch| {
+            (
+                world.host(gigabit, latency),
+                switch,
+                world.port(gigabit, latency),
+            )
+        })
         .collect();
     for &(source, offset, bytes, start, deadline) in &case.flows {
         let (source, destination) = (hosts[source], hosts[(source + offset) % hosts.len()]);
         let path = |from: usize, to: usize, last: usize| -> Vec<usize> {
-            let mut path: Vec<usize> =
-                if from < to { right[from..to].to_vec() } else { left[to..from].iter().rev().copied().collect() };
+            let mut path: Vec<usize> = if from < to {
+                right[from..to].to_vec()
+            } else {
+                left[to..from].iter().rev().copied().collect()
+            };
             path.push(last);
             path
         };
@@ -108,7 +133,10 @@ fn run(case: &Case) -> Result<(), TestCaseError> {
     for (id, port) in world.ports.iter().enumerate() {
         prop_assert_eq!(world.ledger.sum(id), (0, 0, 0));
         let router = &port.allocator;
-        prop_assert_eq!((router.flows(), router.demand(), router.allocated()), (0, 0, 0));
+        prop_assert_eq!(
+            (router.flows(), router.demand(), router.allocated()),
+            (0, 0, 0)
+        );
         prop_assert!(router.is_idle(), "port {} is at rest", id);
     }
     Ok(())

@@ -80,6 +80,7 @@ impl Allocator {
         let known = (request.stamps >> slot & 1 != 0) == self.census.parity();
         if config.repair {
             request.stamps = request.stamps & !(1 << slot) | u8::from(self.census.parity()) << slot;
+            self.census.hear(request.pace);
         }
 
         // A new flow has nothing to return, whatever it says.
@@ -209,7 +210,7 @@ impl Allocator {
         } else {
             0
         };
-        if self.quiet > config.reset_intervals {
+        if self.quiet > self.census.patience(config.reset_intervals) {
             self.counters = Tally::default();
             self.capacity = self.physical;
             self.carry = 0;
@@ -228,7 +229,7 @@ impl Allocator {
             i64::from(config.alpha_256) * (reference - used) - i64::from(config.beta_256) * queued;
         self.capacity = (self.capacity + change / 256).clamp(self.physical / 10, self.physical * 2);
         if config.repair {
-            self.census.tick(&mut self.counters);
+            self.census.tick(config.reset_intervals, &mut self.counters);
             self.counters.clamp();
         }
     }

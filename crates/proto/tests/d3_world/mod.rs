@@ -419,7 +419,11 @@ impl World {
         for host in &mut self.hosts {
             host.senders.retain(|&flow| {
                 let flow = &self.flows[flow];
-                !flow.dead && flow.sender.as_ref().is_none_or(|sender| !sender.is_closed())
+                !flow.dead
+                    && flow
+                        .sender
+                        .as_ref()
+                        .is_none_or(|sender| !sender.is_closed())
             });
         }
         for id in 0..self.ports.len() {
