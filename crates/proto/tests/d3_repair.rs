@@ -22,24 +22,21 @@ fn epochs(n: u64) -> Span {
 
 #[test]
 fn long_flows_of_any_round_trip_are_counted_right_for_ever() {
-    // Round trips from 0.1 to 12 ms; the slowest asks twice in an epoch.
-    let config = Config {
-        reset_intervals: 100,
-        ..config()
-    };
-    let mut world = World::new(config, 3);
+    // Round trips from 0.4 to 6 ms; an epoch for the fastest is 3.2 ms. The uplinks' 115 units leave no queue that
+    // would make a host believe its request lost.
+    let mut world = World::new(config(), 3);
     world.audit = true;
     let mut down = Vec::new();
     for host in 0..24 {
-        let latency = Span::from_us(20 + 130 * host);
-        world.host(GIGABIT, latency);
+        let latency = Span::from_us(20 + 110 * host);
+        world.host(Rate::from_mbps(40), latency);
         down.push(world.port(GIGABIT, latency));
     }
     for host in 1..24 {
         let start = Time::ZERO + Span::from_us(997 * host as u64);
         let deadline = (host % 3 == 0).then_some(start + Span::from_secs(60));
         let bytes = if host % 3 == 0 {
-            300_000_000
+            200_000_000
         } else {
             u64::MAX / 2
         };
@@ -48,6 +45,23 @@ fn long_flows_of_any_round_trip_are_counted_right_for_ever() {
     // Every counter is compared after every request and every tick.
     world.run(Time::ZERO + Span::from_secs(1));
     assert_eq!(world.ports[down[0]].allocator.flows(), 23);
+    assert!(
+        world.utilisation(down[0], 0, Span::from_secs(1)) > 0.7,
+        "the port was busy"
+    );
+    let lost: u32 = world
+        .flows
+        .iter()
+        .map(|flow| flow.sender.as_ref().unwrap().counters().lost_requests)
+        .sum();
+    assert_eq!(lost, 0);
+    // The slow ones leave; the fast ones stay, and the epochs shrink with them.
+    for flow in 3..23 {
+        world.kill(flow);
+    }
+    world.audit = false;
+    world.run(world.now + epochs(3 * 4 + 3));
+    world.audit(down[0]);
 }
 
 /// A port under attack: long flows, loss of everything and dead hosts; then peace.
@@ -152,7 +166,6 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
         .collect();
     let mut short = Vec::new();
     let (mut error, mut samples) = (0.0, 0.0);
-    let (mut sg, mut ab) = ([0.0; 7], [0.0; 7]);
     let end = Time::ZERO + Span::from_secs(seconds);
     let mut death = Time::ZERO + Span::from_secs(1);
     while world.now < end {
@@ -183,21 +196,6 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
         error +=
             (world.ports[port].allocator.flows() as f64 - world.ledger.sum(port).0 as f64).abs();
         samples += 1.0;
-        let t = world.ledger.sum(port);
-        let al = &world.ports[port].allocator;
-        let e = [
-            al.flows() as f64 - t.0 as f64,
-            (al.demand() as f64 - t.1 as f64) / 256.,
-            (al.allocated() as f64 - t.2 as f64) / 256.,
-            t.2 as f64 / 256.,
-            t.1 as f64 / 256.,
-            al.capacity() as f64 / 256.,
-            t.0 as f64,
-        ];
-        for i in 0..7 {
-            sg[i] += e[i];
-            ab[i] += e[i].abs();
-        }
     }
     let judged: Vec<_> = short
         .iter()
@@ -211,42 +209,6 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
                 .is_none_or(|time| time > flow.deadline.unwrap())
         })
         .count();
-    println!(
-        "signed {:?} abs {:?}",
-        sg.map(|x| x / samples),
-        ab.map(|x| x / samples)
-    );
-    let c = long
-        .iter()
-        .filter_map(|&f| world.flows[f].sender.as_ref())
-        .map(|s| s.counters())
-        .fold((0, 0, 0, 0, 0), |a, c| {
-            (
-                a.0 + c.timeouts,
-                a.1 + c.lost_requests,
-                a.2 + c.requests,
-                a.3 + c.retransmits,
-                a.4 + c.fast_retransmits,
-            )
-        });
-    let cs = short
-        .iter()
-        .filter_map(|&f| world.flows[f].sender.as_ref())
-        .map(|s| s.counters())
-        .fold((0, 0, 0, 0, 0), |a, c| {
-            (
-                a.0 + c.timeouts,
-                a.1 + c.lost_requests,
-                a.2 + c.requests,
-                a.3 + c.retransmits,
-                a.4 + c.fast_retransmits,
-            )
-        });
-    println!(
-        "{c:?} {cs:?} C {} maxq {}",
-        world.ports[port].allocator.capacity() / 256,
-        world.ports[port].worst_queue
-    );
     Siege {
         utilisation: world.utilisation(port, 0, Span::from_secs(seconds)),
         missed: missed as f64 / judged.len() as f64,
@@ -259,12 +221,10 @@ fn a_busy_port_survives_loss_and_deaths() {
     let seconds = 8;
     let peace = siege(true, 0.0, false, seconds);
     let war = siege(true, 0.01, true, seconds);
-    let nodeath = siege(true, 0.01, false, seconds);
-    let unrepaired = siege(false, 0.01, true, 1);
+    let unrepaired = siege(false, 0.01, true, 2);
     for (name, siege) in [
         ("peace", &peace),
         ("repair", &war),
-        ("nodeath", &nodeath),
         ("no repair", &unrepaired),
     ] {
         println!(
@@ -275,6 +235,6 @@ fn a_busy_port_survives_loss_and_deaths() {
     assert!(peace.flows_error < 1e-9 && peace.utilisation > 0.95);
     assert!(war.utilisation >= 0.9, "{}", war.utilisation);
     assert!(war.flows_error < 1.0, "{}", war.flows_error);
-    assert!(unrepaired.flows_error > 10.0, "{}", unrepaired.flows_error);
+    assert!(unrepaired.flows_error > 5.0, "{}", unrepaired.flows_error);
     assert!(war.missed <= unrepaired.missed);
 }

@@ -61,8 +61,8 @@ pub struct Config {
     /// Heal the counters under load (see `repair`).
     pub repair: bool,
     /// Update intervals within which a live flow is heard, if its round trip is below one of them. After as many
-    /// without any request and with an empty queue a port forgets everything (D3 §4.4, "low load"), and as many are
-    /// an epoch of the repair.
+    /// without any request and with an empty queue a port resets (D3 §4.4, "low load"), and as many are an epoch of
+    /// the repair.
     pub reset_intervals: u32,
     /// Largest packet, all headers included, in bytes.
     pub mtu: u32,

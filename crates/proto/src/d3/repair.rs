@@ -23,9 +23,10 @@
 //!
 //! An epoch has `reset_intervals` update intervals, the time after which the low-load reset too believes that every
 //! live flow would have been heard. Round trips may be longer: two more spare bits carry the sender's *pace*, the
-//! power of four by which its wait for an answer exceeds that. A port stretches its epochs (and its patience before
-//! the reset) to the slowest pace it heard in the last one, up to 64 times. A flow's first request cannot know its
-//! pace; two silent epochs are forgiven.
+//! power of four by which its wait for an answer exceeds that. A port stretches its epochs to the slowest pace it
+//! heard in the last one, up to 64 times. A flow's first request cannot know its pace; two silent epochs are forgiven.
+//! The low-load reset would not forgive them, so it leaves the counters to the census (a port without requests is
+//! clear after three epochs) and resets the capacity only.
 //!
 //! The bits are as trustworthy as the hosts: one that shows wrong stamps is counted too often, exactly as one that
 //! sends a SYN twice.
@@ -115,7 +116,7 @@ impl Census {
     }
 
     /// Intervals within which every live flow is heard, given those for the fastest.
-    pub fn patience(&self, intervals: u32) -> u32 {
+    fn patience(&self, intervals: u32) -> u32 {
         intervals.saturating_mul(1 << (2 * self.pace.min(SLOWEST_PACE)))
     }
 
@@ -146,14 +147,6 @@ impl Census {
             disagreement: disagreement.minus(agreed),
             parity: !self.parity,
             pace: self.heard,
-            ..Self::default()
-        };
-    }
-
-    /// Forgets the counts, not the parity that live flows were stamped with.
-    pub fn reset(&mut self) {
-        *self = Self {
-            parity: self.parity,
             ..Self::default()
         };
     }

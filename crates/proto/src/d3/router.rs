@@ -204,17 +204,21 @@ impl Allocator {
     /// service if `config.queue_in_service`: now, or the least since the last tick, as `config.queue_sample` says. At a
     /// host's interface it is the sum of [`Sender::overdue`](super::Sender::overdue).
     pub fn tick(&mut self, config: &Config, _now: Time, sent_bytes: u64, queue_bytes: u64) {
-        // D3 §4.4, low load: the counters start again.
+        // D3 §4.4, low load: everything starts again. With the repair, the census clears the counters instead: it
+        // forgives a first round trip of two epochs, and knows slow flows.
         self.quiet = if queue_bytes == 0 {
             self.quiet.saturating_add(1)
         } else {
             0
         };
-        if self.quiet > self.census.patience(config.reset_intervals) {
-            self.counters = Tally::default();
+        if self.quiet > config.reset_intervals {
             self.capacity = self.physical;
             self.carry = 0;
-            self.census.reset();
+            if config.repair {
+                self.take_census(config);
+            } else {
+                self.counters = Tally::default();
+            }
             return;
         }
         let scale = config.exponent();
@@ -229,9 +233,13 @@ impl Allocator {
             i64::from(config.alpha_256) * (reference - used) - i64::from(config.beta_256) * queued;
         self.capacity = (self.capacity + change / 256).clamp(self.physical / 10, self.physical * 2);
         if config.repair {
-            self.census.tick(config.reset_intervals, &mut self.counters);
-            self.counters.clamp();
+            self.take_census(config);
         }
+    }
+
+    fn take_census(&mut self, config: &Config) {
+        self.census.tick(config.reset_intervals, &mut self.counters);
+        self.counters.clamp();
     }
 
     /// N: flows that this port believes alive.
