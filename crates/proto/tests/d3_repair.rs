@@ -60,7 +60,7 @@ fn long_flows_of_any_round_trip_are_counted_right_for_ever() {
         world.kill(flow);
     }
     world.audit = false;
-    world.run(world.now + epochs(3 * 4 + 3));
+    world.run(world.now + epochs(2 * 4 + 4));
     world.audit(down[0]);
 }
 
@@ -107,7 +107,7 @@ fn wounded(repair: bool) -> (World, usize) {
 }
 
 #[test]
-fn wounds_heal_within_three_epochs_under_load() {
+fn wounds_heal_within_four_epochs_under_load() {
     let (mut world, port) = wounded(true);
     let (n, d, a) = world.ledger.sum(port);
     assert!(n >= 10 && a > 0 && d == 0, "ten long flows live: {n}");
@@ -119,10 +119,10 @@ fn wounds_heal_within_three_epochs_under_load() {
     for &flow in &alive[..5] {
         world.kill(flow);
     }
-    world.run(world.now + epochs(3));
+    world.run(world.now + epochs(4));
     world.audit(port);
     world.ports[port].restart(&config());
-    world.run(world.now + epochs(3));
+    world.run(world.now + epochs(4));
     world.audit(port);
     assert_eq!(world.ports[port].allocator.flows(), n - 5);
 }
@@ -130,7 +130,7 @@ fn wounds_heal_within_three_epochs_under_load() {
 #[test]
 fn without_the_repair_wounds_stay() {
     let (mut world, port) = wounded(false);
-    world.run(world.now + epochs(6));
+    world.run(world.now + epochs(8));
     let (actual, right) = (
         world.ports[port].allocator.flows(),
         world.ledger.sum(port).0,

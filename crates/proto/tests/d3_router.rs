@@ -291,8 +291,8 @@ fn capacity_adapts_in_both_forms() {
 
 #[test]
 fn a_quiet_port_forgets_and_then_needs_no_ticks() {
-    // The census clears the counters after three epochs at most, the plain reset after one.
-    for (repair, patience) in [(false, 4), (true, 8)] {
+    // The census clears the counters after four epochs at most, the plain reset after one.
+    for (repair, patience) in [(false, 4), (true, 11)] {
         let mut bench = Bench::new(Config {
             repair,
             ..Config::default()
@@ -304,7 +304,7 @@ fn a_quiet_port_forgets_and_then_needs_no_ticks() {
             assert_eq!(bench.router.flows(), 1);
             assert!(!bench.router.is_idle());
         }
-        for _ in patience..12 {
+        for _ in patience..16 {
             bench.router.tick(&bench.config, Time::ZERO, 0, 0);
         }
         assert_eq!(

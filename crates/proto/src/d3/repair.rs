@@ -14,19 +14,20 @@
 //! feedback carries them in the transport's own header, because only hosts read it.
 //!
 //! When an epoch ends, counters minus census is the *disagreement*. If nothing was lost and every live flow asked at
-//! least once, it is exactly zero, so a healthy port is never touched. What two consecutive epochs agree on (same
-//! sign; the smaller of both) is taken out of the counters. So:
-//! - the rest of a lost SYN, FIN or request, or of a dead host, is gone after at most three epochs (10 ms by default);
-//! - a flow that is counted twice because the feedback with its stamp was lost weighs in one epoch only, and one
-//!   epoch convinces nobody; so does a flow that was silent for an epoch because it had to recover a lost request;
-//! - a port that starts again with all counters at zero under live flows is right after three epochs.
+//! least once, it is exactly zero, so a healthy port is never touched. What three consecutive epochs agree on (same
+//! sign; the smallest) is taken out of the counters. So:
+//! - the rest of a lost SYN, FIN or request, or of a dead host, is gone after at most four epochs (13 ms by default);
+//! - a flow that is counted twice because the feedback with its stamp was lost weighs in one epoch only;
+//! - a flow that was silent for an epoch, because it had to recover a lost request, is missed in two: in the next its
+//!   stamp, two epochs old, looks like the current one;
+//! - a port that starts again with all counters at zero under live flows is right after four epochs.
 //!
 //! An epoch has `reset_intervals` update intervals, the time after which the low-load reset too believes that every
 //! live flow would have been heard. Round trips may be longer: two more spare bits carry the sender's *pace*, the
 //! power of four by which its wait for an answer exceeds that. A port stretches its epochs to the slowest pace it
 //! heard in the last one, up to 64 times. A flow's first request cannot know its pace; two silent epochs are forgiven.
 //! The low-load reset would not forgive them, so it leaves the counters to the census (a port without requests is
-//! clear after three epochs) and resets the capacity only.
+//! clear after four epochs) and resets the capacity only.
 //!
 //! The bits are as trustworthy as the hosts: one that shows wrong stamps is counted too often, exactly as one that
 //! sends a SYN twice.
@@ -88,11 +89,12 @@ impl Tally {
     }
 }
 
-/// The census of the current epoch and the disagreement that the last one left.
+/// The census of the current epoch, and what earlier ones left unexplained.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Census {
     counted: Tally,
-    disagreement: Tally,
+    /// Of the last two epochs, the newer one first.
+    doubts: [Tally; 2],
     intervals: u32,
     parity: bool,
     /// The slowest pace of this epoch and the last one.
@@ -141,10 +143,13 @@ impl Census {
             return;
         }
         let disagreement = counters.minus(self.counted);
-        let agreed = disagreement.common(self.disagreement);
+        let agreed = self
+            .doubts
+            .iter()
+            .fold(disagreement, |agreed, doubt| agreed.common(*doubt));
         *counters = counters.minus(agreed);
         *self = Self {
-            disagreement: disagreement.minus(agreed),
+            doubts: [disagreement.minus(agreed), self.doubts[0].minus(agreed)],
             parity: !self.parity,
             pace: self.heard,
             ..Self::default()
@@ -153,7 +158,7 @@ impl Census {
 
     /// Nothing counted and no doubt left.
     pub fn is_clear(&self) -> bool {
-        self.counted == Tally::default() && self.disagreement == Tally::default()
+        self.counted == Tally::default() && self.doubts == <[Tally; 2]>::default()
     }
 }
 
@@ -195,20 +200,20 @@ mod tests {
     }
 
     #[test]
-    fn only_what_two_epochs_agree_on_is_corrected() {
+    fn only_what_three_epochs_agree_on_is_corrected() {
         let (mut census, mut counters) = (Census::default(), flows(10));
         epoch(&mut census, &mut counters, flows(7));
-        assert_eq!(counters, flows(10), "one epoch convinces nobody");
         epoch(&mut census, &mut counters, flows(8));
-        assert_eq!(counters, flows(8), "2 and 3 too many: 2 are certain");
-        epoch(&mut census, &mut counters, flows(8));
-        assert_eq!(counters, flows(8));
-        epoch(&mut census, &mut counters, flows(9));
-        epoch(&mut census, &mut counters, flows(7));
+        assert_eq!(counters, flows(10), "two epochs convince nobody");
+        epoch(&mut census, &mut counters, flows(6));
+        assert_eq!(counters, flows(8), "3, 2 and 4 too many: 2 are certain");
+        for counted in [8, 8, 8, 9, 9, 7, 8] {
+            epoch(&mut census, &mut counters, flows(counted));
+        }
         assert_eq!(
             counters,
             flows(8),
-            "one too few, then one too many: no agreement"
+            "two too few, then one too many: no agreement"
         );
     }
 }
