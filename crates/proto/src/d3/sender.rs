@@ -674,12 +674,12 @@ impl Sender {
         self.rate
     }
 
-    /// Smoothed round-trip time, once measured.
+    /// Bytes that may still leave in this slot. No measure of a queue: see `overdue`.
     pub fn granted_unsent(&self) -> u64 {
         self.budget
     }
 
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time, once measured.
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt != Span::ZERO).then_some(self.srtt)
     }
