@@ -1,6 +1,8 @@
 //! Long flows through one port: equal shares within a quantum, progress of all, high utilisation (whatever the number
 //! of flows: rates are whole units of 8 Mbps at 1 Gbps, and 300 flows get less than half a unit each).
 
+#![allow(clippy::print_stdout, reason = "the measured values are worth seeing")]
+
 mod d3_world;
 
 use d3_world::star;

@@ -186,8 +186,10 @@ mod tests {
         let (mut census, mut counters) = (Census::default(), Tally::default());
         let mut length = |paces: &[u8]| {
             let parity = census.parity();
-            paces.iter().for_each(|&pace| census.hear(pace));
-            (1..).find(|_| {
+            for &pace in paces {
+                census.hear(pace);
+            }
+            (1..1_000).find(|_| {
                 census.tick(4, &mut counters);
                 census.parity() != parity
             })

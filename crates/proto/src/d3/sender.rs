@@ -147,7 +147,7 @@ impl Sender {
         let mut sender = Self {
             budget: 0,
             next: 0,
-            size: bytes,
+            size: bytes.min(u64::MAX / 2),
             acked: 0,
             resend: 0,
             resend_end: 0,
@@ -277,7 +277,7 @@ impl Sender {
         let mtu = u64::from(config.mtu);
         let carried = self.budget.min(self.slot.max(mtu));
         self.overdue = if carried >= mtu { carried } else { 0 };
-        self.budget = carried + self.slot;
+        self.budget = carried.saturating_add(self.slot);
     }
 
     fn sample(&mut self, rtt: Span) {
@@ -674,12 +674,12 @@ impl Sender {
         self.rate
     }
 
-    /// Smoothed round-trip time, once measured.
+    /// Bytes that may still leave in this slot. No measure of a queue: see `overdue`.
     pub fn granted_unsent(&self) -> u64 {
         self.budget
     }
 
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time, once measured.
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt != Span::ZERO).then_some(self.srtt)
     }

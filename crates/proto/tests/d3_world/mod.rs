@@ -288,9 +288,9 @@ impl World {
             flow.queued[usize::from(sending)] = true;
             let host = &mut self.hosts[host];
             if sending {
-                host.sending.push_back(id)
+                host.sending.push_back(id);
             } else {
-                host.acknowledging.push_back(id)
+                host.acknowledging.push_back(id);
             }
         }
         self.pull(host);
