@@ -175,7 +175,7 @@ impl<F: Frame> Port<F> {
         if self.staying == 0 {
             return self.queue_bytes;
         }
-        self.queue_bytes - u64::from(self.wire.from_end(self.staying).frame.wire_bytes())
+        self.queue_bytes - u64::from(self.wire.back(self.staying).frame.wire_bytes())
     }
 
     /// Bytes whose packets had left whole by the last drain, since the start (D3's u is a difference of two).
@@ -198,12 +198,12 @@ impl<F: Frame> Port<F> {
 
     /// The packet that was sent last, if it has not been taken.
     pub fn last_sent(&self) -> Option<F> {
-        (!self.wire.is_empty()).then(|| self.wire.from_end(1).frame)
+        (!self.wire.is_empty()).then(|| self.wire.back(1).frame)
     }
 
     /// Packets in the port or on the link.
     pub fn frames(&self) -> impl Iterator<Item = F> + '_ {
-        self.wire.iter().chain(self.rare.classes.iter().flat_map(|classes| classes.iter()))
+        self.wire.iter().chain(self.rare.classes.iter().flat_map(Classes::iter))
     }
 
     /// Lets every packet whose last bit has left by `now` go.
@@ -211,7 +211,7 @@ impl<F: Frame> Port<F> {
     pub fn drain(&mut self, now: Time) {
         let horizon = now.as_ps() + self.latency.as_ps();
         while self.staying != 0 {
-            let slot = self.wire.from_end(self.staying);
+            let slot = self.wire.back(self.staying);
             if slot.arrival.as_ps() > horizon {
                 break;
             }

@@ -47,7 +47,7 @@ impl<F: Frame> Ring<F> {
     /// When the first packet arrives.
     #[inline(always)]
     pub fn next_arrival(&self) -> Option<Time> {
-        if self.len == 0 { None } else { Some(self.from_end(self.len).arrival) }
+        if self.len == 0 { None } else { Some(self.back(self.len).arrival) }
     }
 
     /// Takes the first packet.
@@ -57,7 +57,7 @@ impl<F: Frame> Ring<F> {
     #[inline(always)]
     pub fn pop(&mut self) -> F {
         debug_assert!(!self.is_empty(), "nothing is on the way");
-        let frame = self.from_end(self.len).frame;
+        let frame = self.back(self.len).frame;
         self.len -= 1;
         frame
     }
@@ -76,13 +76,13 @@ impl<F: Frame> Ring<F> {
 
     /// The slot that is `count`-th from the end: 1 is the last packet.
     #[inline(always)]
-    pub(crate) fn from_end(&self, count: u32) -> &Slot<F> {
+    pub(crate) fn back(&self, count: u32) -> &Slot<F> {
         &self.slots[(self.pushed - u64::from(count)) as usize & (self.slots.len() - 1)]
     }
 
     /// Packets held, first to last.
     pub fn iter(&self) -> impl Iterator<Item = F> + '_ {
-        (1..=self.len).rev().map(|count| self.from_end(count).frame)
+        (1..=self.len).rev().map(|count| self.back(count).frame)
     }
 
     #[cold]
@@ -90,7 +90,7 @@ impl<F: Frame> Ring<F> {
         let new = (self.slots.len() * 2).max(4);
         let mut slots = vec![filler; new].into_boxed_slice();
         for count in 1..=self.len {
-            slots[(self.pushed - u64::from(count)) as usize & (new - 1)] = *self.from_end(count);
+            slots[(self.pushed - u64::from(count)) as usize & (new - 1)] = *self.back(count);
         }
         self.slots = slots;
     }
