@@ -9,6 +9,8 @@
 mod classes;
 mod port;
 mod ring;
+#[cfg(test)]
+mod sample;
 mod shared;
 
 pub use port::{Counters, Limit, Offer, Port, Sent};
