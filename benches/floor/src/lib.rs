@@ -1,0 +1,140 @@
+//! A bare event loop with one event per packet-hop and nothing else: the limit the simulator is measured against.
+//!
+//! It does the two standard works, W1 (incast) and W2 (permutation), under DCTCP. What is left out is all that a
+//! real simulator adds: loss and timeouts, handshakes, configurable ports and transports, routing tables, records.
+//! What is kept is what cannot be avoided: every packet crosses every link as one event, events happen in time
+//! order, ports mark by their occupancy on arrival, and senders do DCTCP's arithmetic on every acknowledgement.
+//!
+//! Each link keeps its packets, waiting or in flight, in one ring, since they arrive in the order they were sent; the
+//! event queue holds only each busy link's next arrival. All events lie within one packet time plus one link
+//! latency from now, so a wheel that spans that horizon needs no overflow.
+
+mod flow;
+mod network;
+mod wheel;
+
+pub use network::{Nic, Work};
+
+use flow::Flow;
+use network::{Kind, Network, Packet};
+use wheel::Wheel;
+
+/// What one run did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Packets, data or acknowledgement, times links crossed, the hosts' own links included.
+    pub packet_hops: u64,
+    /// Simulated picoseconds until the last byte of the last flow was delivered.
+    pub finished_ps: u64,
+    /// Data packets that some port marked.
+    pub marked: u64,
+}
+
+/// A work laid out in memory and ready to run, so that laying out is not timed.
+#[derive(Debug)]
+pub struct Floor {
+    network: Network,
+    flows: Vec<Flow>,
+    wheel: Wheel,
+    nic: Nic,
+    outcome: Outcome,
+}
+
+impl Floor {
+    /// Lays out `work`.
+    pub fn new(work: Work, nic: Nic) -> Self {
+        let (network, flows) = network::lay_out(work);
+        Self {
+            wheel: Wheel::new(network.links.len()),
+            network,
+            flows,
+            nic,
+            outcome: Outcome {
+                packet_hops: 0,
+                finished_ps: 0,
+                marked: 0,
+            },
+        }
+    }
+
+    /// Runs to completion.
+    pub fn run(mut self) -> Outcome {
+        for flow in 0..self.flows.len() {
+            let start = self.flows[flow].start;
+            self.pull(start, flow);
+        }
+        while let Some((now, link)) = self.wheel.pop() {
+            self.arrive(now, link);
+        }
+        self.outcome
+    }
+
+    /// The oldest packet of `link` reaches its far end.
+    fn arrive(&mut self, now: u64, link: usize) {
+        self.outcome.packet_hops += 1;
+        let sender = &mut self.network.links[link];
+        let packet = sender.pop();
+        if let Some(next) = sender.next_arrival() {
+            self.wheel.push(next, link);
+        }
+        let feeder = sender.feeder;
+        let flow = usize::from(packet.flow);
+        let hop = usize::from(packet.hop);
+        let path = &self.network.paths[flow];
+        if hop + 1 != path.ends_at(packet.kind) {
+            self.send(
+                now,
+                path.links[hop + 1],
+                Packet {
+                    hop: packet.hop + 1,
+                    ..packet
+                },
+            );
+        } else if packet.kind == Kind::Ack {
+            self.flows[flow].acknowledged(packet.sequence, packet.marked);
+            self.pull(now, flow);
+        } else {
+            self.outcome.marked += u64::from(packet.marked);
+            if self.flows[flow].delivered() {
+                self.outcome.finished_ps = now;
+            }
+            let ack = Packet {
+                hop: packet.hop + 1,
+                kind: Kind::Ack,
+                ..packet
+            };
+            self.send(now, path.links[hop + 1], ack);
+        }
+        if self.nic == Nic::Pull && feeder != network::NO_FLOW {
+            self.pull(now, usize::from(feeder));
+        }
+    }
+
+    /// Hands over to the host's own link what the window, and in pull mode the link, allows.
+    fn pull(&mut self, now: u64, flow: usize) {
+        let first = self.network.paths[flow].links[0];
+        while self.flows[flow].can_send()
+            && (self.nic == Nic::Fifo
+                || self.network.links[usize::from(first)].len() < network::PULL_DEPTH)
+        {
+            let (sequence, kind) = self.flows[flow].next_packet();
+            let packet = Packet {
+                arrival: 0,
+                sequence,
+                flow: flow as u16,
+                hop: 0,
+                kind,
+                marked: false,
+            };
+            self.send(now, first, packet);
+        }
+    }
+
+    /// Puts a packet on a link: its departure, and so its mark and its arrival, are known at once.
+    fn send(&mut self, now: u64, link: u16, packet: Packet) {
+        let link = usize::from(link);
+        if let Some(arrival) = self.network.links[link].push(now, packet) {
+            self.wheel.push(arrival, link);
+        }
+    }
+}
