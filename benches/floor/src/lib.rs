@@ -16,7 +16,7 @@ mod wheel;
 pub use network::{Nic, Work};
 
 use flow::Flow;
-use network::{Kind, Network, Packet};
+use network::{ARRIVED, Kind, Network, Packet, ROUTE_LENGTH};
 use wheel::Wheel;
 
 /// What one run did.
@@ -70,40 +70,33 @@ impl Floor {
     }
 
     /// The oldest packet of `link` reaches its far end.
+    #[inline]
     fn arrive(&mut self, now: u64, link: usize) {
         self.outcome.packet_hops += 1;
         let sender = &mut self.network.links[link];
-        let packet = sender.pop();
+        let mut packet = sender.pop();
+        let feeder = sender.feeder;
         if let Some(next) = sender.next_arrival() {
             self.wheel.push(next, link);
         }
-        let feeder = sender.feeder;
-        let flow = usize::from(packet.flow);
-        let hop = usize::from(packet.hop);
-        let path = &self.network.paths[flow];
-        if hop + 1 != path.ends_at(packet.kind) {
-            self.send(
-                now,
-                path.links[hop + 1],
-                Packet {
-                    hop: packet.hop + 1,
-                    ..packet
-                },
-            );
-        } else if packet.kind == Kind::Ack {
-            self.flows[flow].acknowledged(packet.sequence, packet.marked);
-            self.pull(now, flow);
+        packet.step += 1;
+        let next = self.network.routes[usize::from(packet.step)];
+        if next != ARRIVED {
+            self.send(now, next, packet);
         } else {
-            self.outcome.marked += u64::from(packet.marked);
-            if self.flows[flow].delivered() {
-                self.outcome.finished_ps = now;
+            let flow = usize::from(packet.step) / ROUTE_LENGTH;
+            if packet.kind == Kind::Ack {
+                self.flows[flow].acknowledged(packet.sequence, packet.marked);
+                self.pull(now, flow);
+            } else {
+                self.outcome.marked += u64::from(packet.marked);
+                if self.flows[flow].delivered() {
+                    self.outcome.finished_ps = now;
+                }
+                packet.step += 1;
+                packet.kind = Kind::Ack;
+                self.send(now, self.network.routes[usize::from(packet.step)], packet);
             }
-            let ack = Packet {
-                hop: packet.hop + 1,
-                kind: Kind::Ack,
-                ..packet
-            };
-            self.send(now, path.links[hop + 1], ack);
         }
         if self.nic == Nic::Pull && feeder != network::NO_FLOW {
             self.pull(now, usize::from(feeder));
@@ -112,7 +105,7 @@ impl Floor {
 
     /// Hands over to the host's own link what the window, and in pull mode the link, allows.
     fn pull(&mut self, now: u64, flow: usize) {
-        let first = self.network.paths[flow].links[0];
+        let first = self.network.routes[flow * ROUTE_LENGTH];
         while self.flows[flow].can_send()
             && (self.nic == Nic::Fifo
                 || self.network.links[usize::from(first)].len() < network::PULL_DEPTH)
@@ -121,8 +114,7 @@ impl Floor {
             let packet = Packet {
                 arrival: 0,
                 sequence,
-                flow: flow as u16,
-                hop: 0,
+                step: (flow * ROUTE_LENGTH) as u16,
                 kind,
                 marked: false,
             };
@@ -131,6 +123,7 @@ impl Floor {
     }
 
     /// Puts a packet on a link: its departure, and so its mark and its arrival, are known at once.
+    #[inline]
     fn send(&mut self, now: u64, link: u16, packet: Packet) {
         let link = usize::from(link);
         if let Some(arrival) = self.network.links[link].push(now, packet) {

@@ -46,9 +46,8 @@ pub(crate) struct Packet {
     /// When it reaches the far end of the link it is on, in picoseconds.
     pub(crate) arrival: u64,
     pub(crate) sequence: u32,
-    pub(crate) flow: u16,
-    /// Links crossed, on the way there and back.
-    pub(crate) hop: u8,
+    /// The place in [`Network::routes`] of the link it is on; the flow follows from it.
+    pub(crate) step: u16,
     pub(crate) kind: Kind,
     pub(crate) marked: bool,
 }
@@ -144,61 +143,43 @@ impl Packet {
     const NONE: Self = Self {
         arrival: 0,
         sequence: 0,
-        flow: 0,
-        hop: 0,
+        step: 0,
         kind: Kind::Ack,
         marked: false,
     };
 }
 
-/// The links of one flow, there and back.
-#[derive(Debug)]
-pub(crate) struct Path {
-    pub(crate) links: [u16; 8],
-    /// Links one way: the data's hops are `0..one_way`, the acknowledgements' `one_way..2 * one_way`.
-    pub(crate) one_way: u8,
-}
+/// Places in [`Network::routes`] per flow.
+pub(crate) const ROUTE_LENGTH: usize = 16;
+/// In a route: the packet is there.
+pub(crate) const ARRIVED: u16 = u16::MAX;
 
-impl Path {
-    fn new(there: &[usize], back: &[usize]) -> Self {
-        let mut links = [0; 8];
-        for (place, link) in links.iter_mut().zip(there.iter().chain(back)) {
-            *place = *link as u16;
-        }
-        Self {
-            links,
-            one_way: there.len() as u8,
-        }
-    }
-
-    /// The hop after the last one of a packet of this kind.
-    #[inline]
-    pub(crate) fn ends_at(&self, kind: Kind) -> usize {
-        usize::from(if kind == Kind::Ack {
-            2 * self.one_way
-        } else {
-            self.one_way
-        })
-    }
-}
-
-/// The links of a work and the paths of its flows.
+/// The links of a work and the routes of its flows.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) links: Vec<Link>,
-    pub(crate) paths: Vec<Path>,
+    /// For each flow, [`ROUTE_LENGTH`] places: the links there, [`ARRIVED`], the links back, [`ARRIVED`].
+    pub(crate) routes: Vec<u16>,
 }
 
 impl Network {
-    fn new(mut links: Vec<Link>, paths: Vec<Path>) -> Self {
-        for (flow, path) in paths.iter().enumerate() {
-            links[usize::from(path.links[0])].feeder = flow as u16;
+    fn new(mut links: Vec<Link>, paths: &[(Vec<usize>, Vec<usize>)]) -> Self {
+        let mut routes = vec![ARRIVED; ROUTE_LENGTH * paths.len()];
+        for (flow, (there, back)) in paths.iter().enumerate() {
+            links[there[0]].feeder = flow as u16;
+            let start = flow * ROUTE_LENGTH;
+            for (place, link) in there.iter().enumerate() {
+                routes[start + place] = *link as u16;
+            }
+            for (place, link) in back.iter().enumerate() {
+                routes[start + there.len() + 1 + place] = *link as u16;
+            }
         }
-        Self { links, paths }
+        Self { links, routes }
     }
 }
 
-/// Lays out the links, paths and flows of `work`.
+/// Lays out the links, routes and flows of `work`.
 pub(crate) fn lay_out(work: Work) -> (Network, Vec<Flow>) {
     match work {
         Work::Incast => incast(40, 10_000_000),
@@ -212,10 +193,15 @@ fn incast(senders: usize, bytes: u64) -> (Network, Vec<Flow>) {
         .map(|_| Link::new(GIGABIT, 20))
         .collect();
     set_last(&mut links, bytes);
-    let paths = (0..senders)
-        .map(|host| Path::new(&[2 * host, 2 * senders + 1], &[2 * senders, 2 * host + 1]))
+    let paths: Vec<_> = (0..senders)
+        .map(|host| {
+            (
+                vec![2 * host, 2 * senders + 1],
+                vec![2 * senders, 2 * host + 1],
+            )
+        })
         .collect();
-    (Network::new(links, paths), flows(senders, bytes))
+    (Network::new(links, &paths), flows(senders, bytes))
 }
 
 /// Hosts as in [`incast`], then rack r's link to the core at 2·hosts + 2r and from it at 2·hosts + 2r + 1.
@@ -237,11 +223,11 @@ fn permutation(racks: usize, per_rack: usize, bytes: u64) -> (Network, Vec<Flow>
             vec![2 * from, up, down, 2 * to + 1]
         }
     };
-    let paths = cycle(hosts)
+    let paths: Vec<_> = cycle(hosts)
         .iter()
-        .map(|&(from, to)| Path::new(&one_way(from, to), &one_way(to, from)))
+        .map(|&(from, to)| (one_way(from, to), one_way(to, from)))
         .collect();
-    (Network::new(links, paths), flows(hosts, bytes))
+    (Network::new(links, &paths), flows(hosts, bytes))
 }
 
 fn set_last(links: &mut [Link], bytes: u64) {
