@@ -81,25 +81,31 @@ impl Floor {
         }
         packet.step += 1;
         let next = self.network.routes[usize::from(packet.step)];
-        if next != ARRIVED {
-            self.send(now, next, packet);
+        if next == ARRIVED {
+            self.deliver(now, packet);
         } else {
-            let flow = usize::from(packet.step) / ROUTE_LENGTH;
-            if packet.kind == Kind::Ack {
-                self.flows[flow].acknowledged(packet.sequence, packet.marked);
-                self.pull(now, flow);
-            } else {
-                self.outcome.marked += u64::from(packet.marked);
-                if self.flows[flow].delivered() {
-                    self.outcome.finished_ps = now;
-                }
-                packet.step += 1;
-                packet.kind = Kind::Ack;
-                self.send(now, self.network.routes[usize::from(packet.step)], packet);
-            }
+            self.send(now, next, packet);
         }
         if self.nic == Nic::Pull && feeder != network::NO_FLOW {
             self.pull(now, usize::from(feeder));
+        }
+    }
+
+    /// A packet is at its destination: data is acknowledged, an acknowledgement may let the flow send.
+    #[inline]
+    fn deliver(&mut self, now: u64, mut packet: Packet) {
+        let flow = usize::from(packet.step) / ROUTE_LENGTH;
+        if packet.kind == Kind::Ack {
+            self.flows[flow].acknowledged(packet.sequence, packet.marked);
+            self.pull(now, flow);
+        } else {
+            self.outcome.marked += u64::from(packet.marked);
+            if self.flows[flow].delivered() {
+                self.outcome.finished_ps = now;
+            }
+            packet.step += 1;
+            packet.kind = Kind::Ack;
+            self.send(now, self.network.routes[usize::from(packet.step)], packet);
         }
     }
 
