@@ -14,7 +14,8 @@ pub struct Line {
     pub text: String,
 }
 
-/// Every line of code in the Rust files under `folder`; a file is read up to its unit tests.
+/// Every line of code in the Rust files under `folder`, `tests.rs` and `tests/` left out; a file is read up to its unit
+/// tests.
 pub fn code_lines(folder: &Path) -> Vec<Line> {
     files(folder)
         .iter()
@@ -44,6 +45,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
         fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.expect("a folder can be listed").path();
+        if path.file_stem().is_some_and(|stem| stem == "tests") {
+            continue;
+        }
         if path.is_dir() {
             found.extend(files(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
