@@ -248,6 +248,8 @@ struct Split {
     one: f64,
     two: f64,
     equal: bool,
+    packet_hops: u64,
+    resident_mb: f64,
 }
 
 impl Split {
@@ -261,25 +263,33 @@ impl Split {
     }
 
     fn json(&self) -> serde_json::Value {
-        json!({ "work": "w2", "transport": "dctcp", "threads": 2, "speed_up": self.one / self.two, "equal": self.equal })
+        json!({
+            "work": "w2",
+            "transport": "dctcp, two threads",
+            "packet_hops": self.packet_hops,
+            "ns_per_packet_hop": self.two,
+            "instructions_per_packet_hop": null,
+            "floor_ratio": null,
+            "resident_mb": self.resident_mb,
+            "speed_up": self.one / self.two,
+            "equal_digests": self.equal,
+        })
     }
 }
 
 fn threads() -> Result<Split, String> {
     let program = |threads| Program::simulator(&scenario("w2"), "dctcp", &["--threads", threads]);
     let (one, two) = (program("1")?, program("2")?);
-    let mut costs = (Vec::new(), Vec::new());
-    let mut equal = true;
-    for _ in 0..FEW_PAIRS {
-        let (single, double) = (one.run()?, two.run()?);
-        equal &= single.digest == double.digest;
-        costs.0.push(single.ns_per_hop);
-        costs.1.push(double.ns_per_hop);
-    }
+    let costs = (0..FEW_PAIRS)
+        .map(|_| Ok((one.run()?, two.run()?)))
+        .collect::<Result<Vec<_>, String>>()?;
+    let (_, split) = costs[0];
     Ok(Split {
-        one: median(costs.0),
-        two: median(costs.1),
-        equal,
+        one: median(costs.iter().map(|(one, _)| one.ns_per_hop).collect()),
+        two: median(costs.iter().map(|(_, two)| two.ns_per_hop).collect()),
+        equal: costs.iter().all(|(one, two)| one.digest == two.digest),
+        packet_hops: split.packet_hops,
+        resident_mb: split.resident_mb,
     })
 }
 
