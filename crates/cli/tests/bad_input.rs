@@ -123,11 +123,16 @@ fn bad_settings_on_the_command_line() {
         .refused(&["bufer", "buffer"]);
     room.duetime("run tiny.toml --seeds 0")
         .refused(&["--seeds"]);
-    room.duetime("sweep tiny.toml --vary workload.senders=1..5")
-        .refused(&["the step is missing", "5..40:5"]);
+    room.duetime("sweep tiny.toml --vary workload.senders")
+        .refused(&["no values", "5..40:5"]);
+    room.duetime("sweep tiny.toml --vary workload.senders=5,3,5")
+        .refused(&["5 is listed twice"]);
+    room.duetime("sweep tiny.toml --vary workload.sender=3,5")
+        .refused(&["sender", "senders"]);
     room.duetime("sweep tiny.toml --vary workload.senders=5,50")
         .refused(&["senders", "50"]);
-    room.duetime("sweep tiny.toml").refused(&["--vary"]);
+    room.duetime("sweep tiny.toml")
+        .refused(&["--vary", "[sweep]"]);
     assert_eq!(room.names(), ["tiny.toml"]);
 }
 

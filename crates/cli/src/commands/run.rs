@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use duetime_scenario::sweep::grid;
 use duetime_scenario::{Axis, Document};
-use duetime_store::{IfExists, RunFolder};
-use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator, text};
+use duetime_store::{IfExists, RunFolder, StoreError};
+use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator, StudyError, text};
 use serde_json::json;
 
 use super::request;
@@ -67,7 +67,16 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
         cancel,
     };
     let listener = progress::listener(work.json);
-    let outcome = duetime_study::execute(plan, &out, &execution, &Simulator, &*listener)?;
+    let outcome = duetime_study::execute(plan, &out, &execution, &Simulator, &*listener).map_err(
+        |error| {
+            let more = match &error {
+                StudyError::Store(StoreError::Exists { .. }) => " (--resume, --overwrite, --out)",
+                StudyError::Store(StoreError::NotResumable { .. }) => " (--overwrite, --out)",
+                _ => "",
+            };
+            Failure::Input(format!("{error}{more}"))
+        },
+    )?;
     let folder = RunFolder::open(&out).map_err(|error| Failure::Input(error.to_string()))?;
     let mut report = None;
     let gathered = if work.no_report {
