@@ -252,3 +252,52 @@ fn a_scenario_is_shown_before_it_runs() {
     assert_eq!(json.as_array().map(Vec::len), Some(2));
     assert_eq!(room.names(), ["tiny.toml"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_no_half_of_a_run() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    let room = Room::new("ctrl-c");
+    room.file("long.toml", &TINY.replace("20 ms", "20000 s"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_duetime"))
+        .args(["run", "long.toml", "--json", "--out", "out/long"])
+        .current_dir(&room.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("\"progress\"") {
+        line.clear();
+        assert!(
+            out.read_line(&mut line).expect("a line") > 0,
+            "it ended by itself"
+        );
+    }
+    let kill = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
+        .status()
+        .expect("a signal");
+    assert!(kill.success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("the rest");
+    assert_eq!(child.wait().expect("an end").code(), Some(1));
+    let lines = json_lines(&rest);
+    let end = lines
+        .iter()
+        .find(|line| line["event"] == "study-finished")
+        .expect("an end");
+    assert_eq!(
+        (&end["cancelled"], &end["missing"]),
+        (&Value::from(true), &Value::from(4))
+    );
+    let manifest: Value = serde_json::from_str(&room.read("out/long/manifest.json")).expect("JSON");
+    assert_eq!(manifest["runs"][0]["state"], "missing");
+    assert!(
+        !room.0.join("out/long/runs").exists(),
+        "no run is half-written"
+    );
+}

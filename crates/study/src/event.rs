@@ -46,7 +46,7 @@ pub enum Event {
         name: RunName,
         /// Its number among the jobs, for a listener's own books.
         job: usize,
-        /// The simulated time that it may take at most, s.
+        /// The simulated time until its sources stop, s; what is open then is still finished.
         of_s: f64,
     },
     /// A run is at work; a few times per second for each.
@@ -58,7 +58,7 @@ pub enum Event {
         job: usize,
         /// Simulated time so far, s.
         simulated_s: f64,
-        /// The simulated time that it may take at most, s.
+        /// The simulated time until its sources stop, s; what is open then is still finished.
         of_s: f64,
         /// Packets that crossed a link so far.
         packet_hops: u64,

@@ -271,7 +271,7 @@ impl Pool<'_> {
     fn one(&self, number: usize, job: Job, working: &Mutex<Vec<Working>>) -> End {
         let point = &self.plan.points[job.point];
         let name = self.plan.describe(job);
-        let of_s = seconds(point.scenario.duration) + seconds(point.scenario.drain);
+        let of_s = seconds(point.scenario.duration);
         let progress = Arc::new(Progress::default());
         let began = Instant::now();
         working.lock().expect("no panic holds it").push(Working {

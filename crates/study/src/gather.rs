@@ -53,15 +53,29 @@ pub struct Row {
 }
 
 impl Row {
-    /// What its flows are called: the workload, and the class where it has several.
+    /// What its flows are called.
     pub fn flows_name(&self) -> String {
-        match self.group.class {
-            Class::Query | Class::Response => {
-                format!("{} {}", self.workload_name, self.group.class.name())
-            }
-            Class::Flow | Class::Long => self.workload_name.clone(),
-        }
+        flows_name(&self.workload_name, self.group.class)
     }
+}
+
+/// The workload's name, and the class where it has several.
+fn flows_name(workload: &str, class: Class) -> String {
+    match class {
+        Class::Query | Class::Response => format!("{workload} {}", class.name()),
+        Class::Flow | Class::Long => workload.to_owned(),
+    }
+}
+
+/// What the flows of a cell's group are called.
+pub fn group_name(plan: &Plan, cell: &Cell, group: &GroupEstimate) -> String {
+    flows_name(&workload_name(plan, cell, group.workload), group.class)
+}
+
+/// Whether the group's goodput is worth a figure: that of deadline flows is told by their completion, and that of
+/// queries of a few bytes by nothing.
+pub fn is_bulk(group: &GroupEstimate) -> bool {
+    group.deadlines.is_none() && group.class != Class::Query
 }
 
 /// Reads all runs of the plan that the folder holds, and shows each to `each` in order.

@@ -4,6 +4,7 @@ mod curves;
 mod draw;
 mod page;
 mod samples;
+mod tables;
 
 use std::path::PathBuf;
 

@@ -93,7 +93,9 @@ pub fn significant(value: f64) -> String {
     match size {
         _ if size >= 99.95 || size.fract() == 0.0 => format!("{value:.0}"),
         _ if size >= 9.995 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+        _ if size >= 0.0995 => format!("{value:.2}"),
+        _ if size >= 0.000_995 => format!("{value:.3}"),
+        _ => format!("{value:.1e}"),
     }
 }
 
@@ -149,5 +151,7 @@ mod tests {
         assert_eq!(significant(99.97), "100");
         assert_eq!(significant(9.996), "10.0");
         assert_eq!(significant(-12.34), "-12.3");
+        assert_eq!(significant(0.0021), "0.002");
+        assert_eq!(significant(0.00021), "2.1e-4");
     }
 }

@@ -3,9 +3,9 @@
 use duetime_figures::{Axis, Panel, Point, Series, Style};
 use duetime_results::Estimate;
 
-use super::draw::{group_name, on_page};
+use super::draw::on_page;
 use super::page;
-use crate::gather::{Cell, Gathered, workload_name};
+use crate::gather::{Cell, Gathered, group_name, is_bulk, workload_name};
 use crate::plan::Plan;
 
 /// The axis along which curves run: the one with the most values.
@@ -109,11 +109,7 @@ pub fn figures(plan: &Plan, gathered: &Gathered) -> Vec<page::Figure> {
         &Axis::linear("mean goodput", "Mbps"),
         8e-6,
         |cell| {
-            let groups = cell
-                .summary
-                .groups
-                .iter()
-                .filter(|group| group.deadlines.is_none());
+            let groups = cell.summary.groups.iter().filter(|group| is_bulk(group));
             groups
                 .map(|group| {
                     (

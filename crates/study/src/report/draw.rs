@@ -6,7 +6,7 @@ use duetime_results::summary::{GroupEstimate, Percentiles};
 
 use super::page;
 use super::samples::Samples;
-use crate::gather::{Cell, Gathered, workload_name};
+use crate::gather::{Cell, Gathered, group_name, is_bulk};
 use crate::plan::Plan;
 
 /// Points of a drawn curve: more cannot be seen.
@@ -47,16 +47,6 @@ pub fn on_page(title: &str, note: &str, mut panels: Vec<Panel>) -> Option<page::
         svg,
         wide: false,
     })
-}
-
-/// What a group's flows are called.
-pub fn group_name(plan: &Plan, cell: &Cell, group: &GroupEstimate) -> String {
-    use duetime_results::Class;
-    let workload = workload_name(plan, cell, group.workload);
-    match group.class {
-        Class::Query | Class::Response => format!("{workload} {}", group.class.name()),
-        Class::Flow | Class::Long => workload,
-    }
 }
 
 /// The names of the groups that have what `of` asks for, in order.
@@ -115,7 +105,7 @@ fn missed(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
 }
 
 fn goodput(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
-    let names = group_names(plan, gathered, |group| group.deadlines.is_none());
+    let names = group_names(plan, gathered, is_bulk);
     let series = bars(
         plan,
         gathered,
