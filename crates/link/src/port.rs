@@ -204,7 +204,17 @@ impl<F: Frame> Port<F> {
 
     /// Packets in the port or on the link.
     pub fn frames(&self) -> impl Iterator<Item = F> + '_ {
-        self.wire.iter().chain(self.waiting_in_classes().map(|(_, frame)| frame))
+        self.sent_frames().chain(self.waiting_frames())
+    }
+
+    /// Packets in service or on the link; of a FIFO port also those that wait.
+    pub fn sent_frames(&self) -> impl Iterator<Item = F> + '_ {
+        self.wire.iter()
+    }
+
+    /// Packets that wait in the classes of a strict-priority port.
+    pub fn waiting_frames(&self) -> impl Iterator<Item = F> + '_ {
+        self.waiting_in_classes().map(|(_, frame)| frame)
     }
 
     fn waiting_in_classes(&self) -> impl Iterator<Item = (Time, F)> + '_ {

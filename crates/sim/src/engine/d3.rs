@@ -135,8 +135,12 @@ impl Partition {
         if receiving.machine.is_closed() {
             receiving.forget_at = now + linger(config);
         }
+        let (delivered, newly) = (receiving.machine.delivered(), delivery.bytes);
         let finished = delivery.finished && !std::mem::replace(&mut receiving.finished, delivery.finished);
         let message = finished.then(|| receiving.message.clone());
+        if newly > 0 {
+            self.observe(packet.flow, FlowEventKind::Delivered { seq: delivered - newly, len: newly as u32 });
+        }
         self.after_d3_receiver(index as u32);
         if let Some(message) = message {
             self.deliver(&message, 0);
@@ -203,6 +207,9 @@ impl Partition {
             let rate = self.d3.senders[packet.endpoint as usize].machine.rate();
             let allocation_bps = rate.to_rate(config.exponent()).as_bps();
             self.observe(packet.flow, FlowEventKind::Acked { seq: inner.seq });
+            if inner.flags.contains(d3::Flags::SYN) {
+                self.observe(packet.flow, FlowEventKind::Established);
+            }
             if inner.flags.contains(d3::Flags::FEEDBACK) {
                 self.observe(packet.flow, FlowEventKind::Granted { allocation_bps });
                 if allocation_bps == 0 {

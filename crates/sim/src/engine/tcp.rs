@@ -188,6 +188,11 @@ impl Partition {
         if receiving.machine.is_closed() {
             receiving.forget_at = now + linger(config);
         }
+        if self.observed.is_some() && delivery.bytes > 0 {
+            let end = self.tcp_receivers[index].machine.delivered() + 1;
+            let what = FlowEventKind::Delivered { seq: end - delivery.bytes, len: delivery.bytes as u32 };
+            self.observe(packet.flow, what);
+        }
         self.after_tcp_receiver(index as u32);
         for _ in 0..delivery.messages {
             let receiving = &mut self.tcp_receivers[index];
@@ -283,6 +288,9 @@ impl Partition {
         let after = sending.after_call();
         if self.observed.is_some() {
             self.observe(packet.flow, FlowEventKind::Acked { seq });
+            if packet.tcp_flags().contains(tcp::Flags::SYN) {
+                self.observe(packet.flow, FlowEventKind::Established);
+            }
         }
         self.follow_up(packet.endpoint, after);
     }

@@ -172,12 +172,12 @@ impl Partition {
 
     /// Bytes of packets in ports or on links, at the end of a run.
     pub(super) fn bytes_in_flight(&self) -> u64 {
-        let own = self
-            .ports
-            .iter()
-            .zip(&self.links)
-            .filter(|(_, link)| link.special & Link::CROSSING == 0)
-            .flat_map(|(port, _)| port.frames());
+        let ports = self.ports.iter().zip(&self.links);
+        let own = ports.flat_map(|(port, link)| {
+            // What has been sent on a crossing link is in the other partition's books.
+            let sent = (link.special & Link::CROSSING == 0).then(|| port.sent_frames());
+            sent.into_iter().flatten().chain(port.waiting_frames())
+        });
         let inbound = self.inbound.values().flat_map(duetime_link::Ring::iter);
         own.chain(inbound).map(|packet| u64::from(packet.wire_bytes())).sum()
     }
