@@ -67,10 +67,11 @@ impl Driver {
     }
 
     fn arrive(&mut self, now: u64, port: usize) {
-        let (packet, next) = self.ports[port].arrive();
+        let packet = self.ports[port].arrive();
+        let next = self.ports[port].next_arrival();
         let link = &mut self.links[port];
         link.crossed.push(Crossed { number: packet.number, marked: packet.marked, arrival: now });
-        link.arrival = next.as_ps();
+        link.arrival = next.map_or(NEVER, Time::as_ps);
     }
 
     fn sent(&mut self, now: u64, port: usize, sent: Sent) {

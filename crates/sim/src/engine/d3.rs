@@ -57,6 +57,8 @@ pub struct Seat {
     fresh: bool,
     /// Bytes that had left the port at the last tick.
     sent_before: u64,
+    /// The smallest queue since the last tick.
+    queue_smallest: u64,
     /// Recent grants above the base rate: when, and the flow's deadline. For priority inversions only.
     grants: VecDeque<(Time, Time)>,
 }
@@ -306,6 +308,24 @@ impl Partition {
         }
     }
 
+    /// A packet comes to a port with an allocator: samples the queue that it finds.
+    pub(super) fn sample_queue(&mut self, link: u32) {
+        if self.allocators[link as usize].is_none() {
+            return;
+        }
+        let queue = self.d3_queue(link);
+        let seat = self.allocators[link as usize].as_mut().expect("checked above");
+        seat.queue_smallest = seat.queue_smallest.min(queue);
+    }
+
+    /// q of capacity adaptation at this instant (D3 §4.4).
+    fn d3_queue(&mut self, link: u32) -> u64 {
+        let port = &mut self.ports[link as usize];
+        port.drain(self.now);
+        let in_service = self.setup.d3.as_ref().is_some_and(|config| config.queue_in_service);
+        if in_service { port.queue_bytes() } else { port.queue_bytes_waiting() }
+    }
+
     /// The router at the port of `link` answers a packet's rate request, if it has one.
     pub(super) fn allocate(&mut self, link: u32, packet: Packet) {
         let Some(Extra::D3 { packet: inner, flow, deadline, .. }) = self.extras.get_mut(packet.extra as usize) else {
@@ -319,6 +339,7 @@ impl Partition {
                 ticking: false,
                 fresh: true,
                 sent_before: 0,
+                queue_smallest: u64::MAX,
                 grants: VecDeque::new(),
             })
         });
@@ -356,18 +377,18 @@ impl Partition {
     /// Capacity adaptation at the port of `link` (D3 §4.4).
     pub(super) fn update_allocator(&mut self, link: u32) {
         let config = *self.setup.d3.as_ref().expect("D3");
-        self.ports[link as usize].drain(self.now);
+        let mut queue = self.d3_queue(link);
+        let sent = self.ports[link as usize].departed_bytes();
         let from = self.setup.network.links[link as usize].from;
         let pulled = self.setup.network.nodes[from as usize].host.filter(|_| self.setup.nic_pulls);
-        let port = &self.ports[link as usize];
-        let queue = match pulled {
-            // At hop 0, q is what was granted and not yet sent.
-            Some(host) => self.granted_unsent(host),
-            None if config.queue_in_service => port.queue_bytes(),
-            None => port.queue_bytes_waiting(),
-        };
-        let sent = port.departed_bytes();
+        let overdue = pulled.map(|host| self.overdue(host));
         let Some(seat) = &mut self.allocators[link as usize] else { return };
+        if config.queue_sample == d3::QueueSample::Smallest {
+            queue = queue.min(seat.queue_smallest);
+        }
+        seat.queue_smallest = u64::MAX;
+        // At hop 0, q is what was granted and not sent in its slot.
+        queue = overdue.unwrap_or(queue);
         if !std::mem::take(&mut seat.fresh) {
             seat.allocator.tick(&config, self.now, sent - seat.sent_before, queue);
         }
@@ -380,15 +401,15 @@ impl Partition {
         self.schedule_update(link);
     }
 
-    /// Bytes that D3 senders of `host` may send now, beyond the packet in service.
-    fn granted_unsent(&self, host: u32) -> u64 {
+    /// Bytes that D3 senders of `host` were granted for an earlier slot and have not sent.
+    fn overdue(&self, host: u32) -> u64 {
         let ready = self.hosts[host as usize].ready.iter();
         ready
             .filter_map(|(_, sender)| match sender {
                 Sender::D3(index) => self.d3.senders.get(*index as usize),
                 Sender::Tcp(_) => None,
             })
-            .map(|sending| sending.machine.granted_unsent())
+            .map(|sending| sending.machine.overdue())
             .sum()
     }
 
