@@ -53,7 +53,8 @@ pub struct Counters {
     pub marks: u64,
     /// Largest occupancy in bytes, the packet in service included.
     pub queue_max_bytes: u64,
-    /// Σ bytes × time in the port, in bytes × 1024 ps: by Little's law the time integral of the queue.
+    /// Σ bytes × time in the port, in bytes × 1024 ps: by Little's law the time integral of the queue once all have
+    /// left; before that see [`Port::queue_integral_until`].
     pub queue_integral: u64,
 }
 
@@ -194,6 +195,19 @@ impl<F: Frame> Port<F> {
             queue_max_bytes: self.queue_max_bytes,
             queue_integral: self.queue_integral,
         }
+    }
+
+    /// The time integral of the queue until `now`, the instant of the last drain, in bytes × 1024 ps.
+    pub fn queue_integral_until(&self, now: Time) -> u64 {
+        let mut integral = self.queue_integral;
+        // A packet with a known departure is counted until then, a waiting one of a class not at all.
+        for count in 1..=self.staying {
+            let slot = self.wire.from_end(count);
+            let still = slot.arrival.as_ps() - self.latency.as_ps() - now.as_ps();
+            integral = integral.wrapping_sub(u64::from(slot.frame.wire_bytes()) * (still >> 10));
+        }
+        let waiting = self.rare.classes.iter().flat_map(Classes::iter);
+        waiting.fold(integral, |integral, frame| integral.wrapping_add(byte_time(frame, now)))
     }
 
     /// The packet that was sent last, if it has not been taken.
@@ -382,4 +396,44 @@ impl Limit {
 /// Bytes × time in units of 1024 ps, wrapping: differences of two are exact.
 fn byte_time<F: Frame>(frame: F, at: Time) -> u64 {
     u64::from(frame.wire_bytes()).wrapping_mul(at.as_ps() >> 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug)]
+    struct Plain;
+
+    impl Frame for Plain {
+        fn wire_bytes(&self) -> u32 {
+            1_000
+        }
+        fn is_ecn_capable(&self) -> bool {
+            false
+        }
+        fn mark(&mut self) {}
+        fn class(&self) -> usize {
+            1
+        }
+    }
+
+    #[test]
+    fn the_integral_of_the_queue_counts_what_still_waits_until_now() {
+        for classes in [1, 2] {
+            // 1000 B take 1.024 us; four packets at once, looked at after one and a half of them.
+            let mut port = Port::new(Rate::from_bps(7_812_500_000), Span::from_us(5)).with_classes(classes);
+            for _ in 0..4 {
+                port.offer(Time::ZERO, Plain);
+            }
+            let packet = 1_024_000;
+            if classes > 1 {
+                port.departure(Time::from_ps(packet));
+            }
+            let now = Time::from_ps(packet * 3 / 2);
+            port.drain(now);
+            // Four for one packet time, three for half of one; 1000 units of 1024 ps each.
+            assert_eq!(port.queue_integral_until(now), 1_000 * (4 * 1_000 + 3 * 500));
+        }
+    }
 }

@@ -184,7 +184,7 @@ impl Partition {
                 loss_bytes,
                 marks: counters.marks,
                 queue_max_bytes: counters.queue_max_bytes,
-                queue_mean_bytes: counters.queue_integral as f64 * 1024e-12 / seconds,
+                queue_mean_bytes: port.queue_integral_until(end) as f64 * 1024e-12 / seconds,
                 utilisation: info.rate.transmit(sent).as_secs_f64() / seconds,
             };
             records.ports.push((link, record));
