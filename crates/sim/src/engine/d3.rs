@@ -44,7 +44,10 @@ struct Receiving {
     transport: u8,
     class: u8,
     forget_at: Time,
+    /// The last byte is there.
     finished: bool,
+    /// The sender has given the flow up.
+    quenched: bool,
     message: Message,
 }
 
@@ -138,12 +141,17 @@ impl Partition {
             return;
         }
         let config = self.setup.d3(receiving.transport);
-        let delivery = receiving.machine.input(config, now, &inner);
-        if receiving.machine.is_closed() {
-            receiving.forget_at = now + linger(config);
-        }
-        let finished = delivery.finished && !std::mem::replace(&mut receiving.finished, delivery.finished);
+        receiving.machine.input(config, now, &inner);
+        // A flow ends with its last byte, not with the FIN that may follow it.
+        let complete = receiving.machine.delivered() >= receiving.message.bytes;
+        let finished = complete && !std::mem::replace(&mut receiving.finished, complete);
         let message = finished.then(|| receiving.message.clone());
+        // The receiver decides whether a flow was finished or quenched, so that it closes once.
+        let gave_up = inner.flags.contains(d3::Flags::FIN | d3::Flags::QUENCH) && !complete;
+        let quenched = gave_up && !std::mem::replace(&mut receiving.quenched, true);
+        if quenched && receiving.message.counted && receiving.message.class != Class::Long {
+            self.open -= 1;
+        }
         self.after_d3_receiver(index as u32);
         if let Some(message) = message {
             self.deliver(&message, 0);
@@ -168,6 +176,7 @@ impl Partition {
             class: duetime_link::Frame::class(&packet) as u8,
             forget_at: Time::MAX,
             finished: false,
+            quenched: false,
             message,
         });
         index
@@ -232,7 +241,9 @@ impl Partition {
         if sending.machine.is_quenched() && !sending.quenched {
             sending.quenched = true;
             self.records.flows[sending.record as usize].quenched = true;
-            if sending.message.counted && sending.message.class != Class::Long {
+            // Hopeless from the start: no receiver will ever know of it.
+            let unsent = sending.machine.counters().requests == 0;
+            if unsent && sending.message.counted && sending.message.class != Class::Long {
                 self.open -= 1;
             }
         }

@@ -242,6 +242,8 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> (duetime_re
                 flow.finish = Some(finish.at);
                 flow.marks = finish.marks;
                 flow.delivered_bytes = flow.size_bytes;
+                // Given up too late: everything had arrived.
+                flow.quenched = false;
             }
         }
         if let Some(&(denied, inverted)) = denials.get(&flow.flow) {
