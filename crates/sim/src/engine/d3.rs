@@ -203,6 +203,9 @@ impl Partition {
             self.send_control(host, packet);
         }
         let receiving = &mut self.d3.receivers[index as usize];
+        if receiving.machine.is_closed() && receiving.forget_at == Time::MAX {
+            receiving.forget_at = self.now + linger(self.setup.d3(receiving.transport));
+        }
         let due = receiving.machine.next_timeout().min(receiving.forget_at);
         if due < receiving.armed {
             let (host, slot, armed) = (receiving.message.destination, receiving.slot, receiving.armed);
