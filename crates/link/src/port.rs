@@ -206,8 +206,7 @@ impl<F: Frame> Port<F> {
             let still = slot.arrival.as_ps() - self.latency.as_ps() - now.as_ps();
             integral = integral.wrapping_sub(u64::from(slot.frame.wire_bytes()) * (still >> 10));
         }
-        let waiting = self.rare.classes.iter().flat_map(Classes::iter);
-        waiting.fold(integral, |integral, frame| integral.wrapping_add(byte_time(frame, now)))
+        self.waiting().fold(integral, |integral, frame| integral.wrapping_add(byte_time(frame, now)))
     }
 
     /// The packet that was sent last, if it has not been taken.
@@ -217,7 +216,12 @@ impl<F: Frame> Port<F> {
 
     /// Packets in the port or on the link.
     pub fn frames(&self) -> impl Iterator<Item = F> + '_ {
-        self.wire.iter().chain(self.rare.classes.iter().flat_map(|classes| classes.iter()))
+        self.wire.iter().chain(self.waiting())
+    }
+
+    /// Packets that wait in classes: sent nowhere yet.
+    pub fn waiting(&self) -> impl Iterator<Item = F> + '_ {
+        self.rare.classes.iter().flat_map(Classes::iter)
     }
 
     /// Lets every packet whose last bit has left by `now` go.

@@ -146,13 +146,12 @@ impl Partition {
 
     /// Bytes of packets in ports or on links, at the end of a run.
     pub(super) fn bytes_in_flight(&self) -> u64 {
-        let own = self
-            .ports
-            .iter()
-            .zip(&self.links)
-            .filter(|(_, link)| link.special & Link::CROSSING == 0)
-            .flat_map(|(port, _)| port.frames());
+        let crosses = |link: &Link| link.special & Link::CROSSING != 0;
+        let ports = || self.ports.iter().zip(&self.links);
+        let own = ports().filter(|(_, link)| !crosses(link)).flat_map(|(port, _)| port.frames());
+        // What a crossing link has sent is the other partition's.
+        let waiting = ports().filter(|(_, link)| crosses(link)).flat_map(|(port, _)| port.waiting());
         let inbound = self.inbound.values().flat_map(duetime_link::Ring::iter);
-        own.chain(inbound).map(|packet| u64::from(packet.wire_bytes())).sum()
+        own.chain(waiting).chain(inbound).map(|packet| u64::from(packet.wire_bytes())).sum()
     }
 }
