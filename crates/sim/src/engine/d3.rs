@@ -45,7 +45,10 @@ struct Receiving {
     transport: u8,
     class: u8,
     forget_at: Time,
+    /// The last byte is there.
     finished: bool,
+    /// The sender has given the flow up.
+    quenched: bool,
     message: Message,
 }
 
@@ -133,15 +136,21 @@ impl Partition {
             return;
         }
         let config = self.setup.d3(receiving.transport);
-        let delivery = receiving.machine.input(config, now, &inner);
-        if receiving.machine.is_closed() {
-            receiving.forget_at = now + linger(config);
-        }
-        let (delivered, newly) = (receiving.machine.delivered(), delivery.bytes);
-        let finished = delivery.finished && !std::mem::replace(&mut receiving.finished, delivery.finished);
+        let newly = receiving.machine.input(config, now, &inner).bytes;
+        let delivered = receiving.machine.delivered();
+        // A flow ends with its last byte, not with the FIN that may follow it.
+        let complete = receiving.machine.delivered() >= receiving.message.bytes;
+        let finished = complete && !std::mem::replace(&mut receiving.finished, complete);
         let message = finished.then(|| receiving.message.clone());
+        // The receiver decides whether a flow was finished or quenched, so that it closes once.
+        let gave_up = inner.flags.contains(d3::Flags::FIN | d3::Flags::QUENCH) && !complete;
+        let quenched = gave_up && !std::mem::replace(&mut receiving.quenched, true);
         if newly > 0 {
             self.observe(packet.flow, FlowEventKind::Delivered { seq: delivered - newly, len: newly as u32 });
+        }
+        let receiving = &self.d3.receivers[index];
+        if quenched && receiving.message.counted && receiving.message.class != Class::Long {
+            self.open -= 1;
         }
         self.after_d3_receiver(index as u32);
         if let Some(message) = message {
@@ -167,6 +176,7 @@ impl Partition {
             class: packet.class() as u8,
             forget_at: Time::MAX,
             finished: false,
+            quenched: false,
             message,
         });
         index
@@ -186,6 +196,9 @@ impl Partition {
             self.send_control(host, packet);
         }
         let receiving = &mut self.d3.receivers[index as usize];
+        if receiving.machine.is_closed() && receiving.forget_at == Time::MAX {
+            receiving.forget_at = self.now + linger(self.setup.d3(receiving.transport));
+        }
         let due = receiving.machine.next_timeout().min(receiving.forget_at);
         if due < receiving.armed {
             let (host, slot, armed) = (receiving.message.destination, receiving.slot, receiving.armed);
@@ -227,7 +240,9 @@ impl Partition {
         if sending.machine.is_quenched() && !sending.quenched {
             sending.quenched = true;
             self.records.flows[sending.record as usize].quenched = true;
-            if sending.message.counted && sending.message.class != Class::Long {
+            // Hopeless from the start: no receiver will ever know of it.
+            let unsent = sending.machine.counters().requests == 0;
+            if unsent && sending.message.counted && sending.message.class != Class::Long {
                 self.open -= 1;
             }
         }

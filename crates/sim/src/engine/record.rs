@@ -244,25 +244,29 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> (duetime_re
                 flow.finish = Some(finish.at);
                 flow.marks = finish.marks;
                 flow.delivered_bytes = flow.size_bytes;
+                // Given up too late: everything had arrived.
+                flow.quenched = false;
             }
         }
         if let Some(&(denied, inverted)) = denials.get(&flow.flow) {
             (flow.denials, flow.inversions) = (denied, inverted);
         }
     }
-    // A crossing link has its queue in one partition and its losses in another.
+    // A crossing link has its queue in one partition and its losses in another. Parallel links have one name.
     ports.sort_by_key(|(link, _)| *link);
+    let mut last_link = None;
     for (link, port) in ports {
         match run.ports.last_mut() {
-            Some(last) if last.link == port.link => {
-                last.losses += port.losses;
-                last.loss_bytes += port.loss_bytes;
-                debug_assert!(link != u32::MAX);
-                let own = if port.packets > 0 { port } else { continue };
-                *last = PortRecord { losses: last.losses, loss_bytes: last.loss_bytes, ..own };
+            Some(last) if last_link == Some(link) => {
+                let (losses, loss_bytes) = (last.losses + port.losses, last.loss_bytes + port.loss_bytes);
+                if port.packets > 0 {
+                    *last = port;
+                }
+                (last.losses, last.loss_bytes) = (losses, loss_bytes);
             }
             _ => run.ports.push(port),
         }
+        last_link = Some(link);
     }
     events.sort_by_key(|event: &FlowEvent| event.at);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
