@@ -4,13 +4,18 @@ use crate::packet::{NONE, Packet};
 use duetime_core::Time;
 use std::collections::VecDeque;
 
-/// One host.
-#[derive(Debug)]
-pub struct Host {
-    /// Its link into the network.
+/// What every packet that a host sends needs to know of its network card; small, so that it stays in the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Nic {
+    /// The host's link into the network.
     pub uplink: u32,
-    /// A departure event is due when the network card is free.
-    pub nic_wake_pending: bool,
+    /// A departure event is due when the card is free.
+    pub wake_pending: bool,
+}
+
+/// One host: what waits for its network card, and its timers.
+#[derive(Debug, Default)]
+pub struct Host {
     /// Acknowledgements and other small packets that wait for the card: they go first.
     pub control: VecDeque<Packet>,
     /// Senders with something to send, with their classes, in turn.
@@ -49,18 +54,6 @@ pub enum Owner {
 type Slot = Owner;
 
 impl Host {
-    /// A host with this link into the network.
-    pub fn new(uplink: u32) -> Self {
-        Self {
-            uplink,
-            nic_wake_pending: false,
-            control: VecDeque::new(),
-            ready: VecDeque::new(),
-            slots: Vec::new(),
-            free: Vec::new(),
-        }
-    }
-
     /// Takes a timer slot.
     pub fn take_slot(&mut self, owner: Owner) -> u32 {
         if let Some(slot) = self.free.pop() {

@@ -17,7 +17,7 @@ mod wire;
 pub use applications::flow_hash;
 pub use record::{Finish, Observed, PartRecords, merge};
 
-use crate::host::Host;
+use crate::host::{Host, Nic};
 use crate::packet::{Extra, NONE, Packet};
 use crate::queue::EventQueue;
 use crate::setup::Setup;
@@ -90,6 +90,7 @@ pub struct Partition {
     pools: Vec<SharedBuffer>,
     /// Per link: the shared memory of its port, or [`NONE`].
     pool_of: Vec<u32>,
+    nics: Vec<Nic>,
     hosts: Vec<Host>,
     tcp_senders: Slab<tcp::Sending>,
     tcp_receivers: Slab<tcp::Receiving>,
@@ -174,7 +175,8 @@ impl Partition {
             ports,
             pools,
             pool_of,
-            hosts: network.uplink.iter().map(|&uplink| Host::new(uplink)).collect(),
+            nics: network.uplink.iter().map(|&uplink| Nic { uplink, wake_pending: false }).collect(),
+            hosts: network.uplink.iter().map(|_| Host::default()).collect(),
             tcp_senders: Slab::new(),
             tcp_receivers: Slab::new(),
             d3: d3::Endpoints::default(),
@@ -289,7 +291,7 @@ impl Partition {
         let from = self.setup.network.links[link as usize].from;
         match self.setup.network.nodes[from as usize].host {
             Some(host) if self.setup.nic_pulls => {
-                self.hosts[host as usize].nic_wake_pending = false;
+                self.nics[host as usize].wake_pending = false;
                 self.serve_nic(host);
             }
             _ => self.port_departure(link),

@@ -2,7 +2,7 @@
 //! do not pile up as packets; where it is a plain queue, everything is offered at once.
 
 use super::Partition;
-use crate::host::Sender;
+use crate::host::{Nic, Sender};
 use crate::packet::Packet;
 use duetime_link::Frame;
 
@@ -10,27 +10,22 @@ impl Partition {
     /// A small packet (acknowledgement, SYN-ACK) leaves the host.
     #[inline(always)]
     pub(super) fn send_control(&mut self, host: u32, packet: Packet) {
-        let state = &mut self.hosts[host as usize];
-        let uplink = state.uplink;
+        let Nic { uplink, wake_pending } = self.nics[host as usize];
         if !self.setup.nic_pulls {
             return self.inject(uplink, packet);
         }
-        if state.nic_wake_pending {
-            return state.control.push_back(packet);
-        }
-        if self.ports[uplink as usize].is_idle(self.now) {
+        if !wake_pending && self.ports[uplink as usize].is_idle(self.now) {
             return self.inject_at_once(uplink, packet);
         }
-        state.control.push_back(packet);
+        self.hosts[host as usize].control.push_back(packet);
         self.wake_nic(host);
     }
 
     /// A sender that is not in the ready queue may have become ready.
     #[inline(always)]
     pub(super) fn offer_sender(&mut self, host: u32, class: u8, sender: Sender) {
-        let state = &self.hosts[host as usize];
-        let uplink = state.uplink;
-        if self.setup.nic_pulls && (state.nic_wake_pending || !self.ports[uplink as usize].is_idle(self.now)) {
+        let Nic { uplink, wake_pending } = self.nics[host as usize];
+        if self.setup.nic_pulls && (wake_pending || !self.ports[uplink as usize].is_idle(self.now)) {
             if self.set_ready(sender) {
                 self.hosts[host as usize].ready.push_back((class, sender));
                 self.wake_nic(host);
@@ -65,7 +60,7 @@ impl Partition {
 
     /// The card sends one packet if its link is free, and asks to be woken if more wait.
     pub(super) fn serve_nic(&mut self, host: u32) {
-        let uplink = self.hosts[host as usize].uplink;
+        let uplink = self.nics[host as usize].uplink;
         if self.ports[uplink as usize].is_idle(self.now) {
             let Some(packet) = self.pull(host) else { return };
             self.inject_at_once(uplink, packet);
@@ -76,10 +71,10 @@ impl Partition {
     }
 
     fn wake_nic(&mut self, host: u32) {
-        let state = &mut self.hosts[host as usize];
-        if !state.nic_wake_pending {
-            state.nic_wake_pending = true;
-            let uplink = state.uplink;
+        let nic = &mut self.nics[host as usize];
+        if !nic.wake_pending {
+            nic.wake_pending = true;
+            let uplink = nic.uplink;
             let at = self.ports[uplink as usize].busy_until();
             self.schedule_departure(at, uplink);
         }
