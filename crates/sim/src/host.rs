@@ -11,6 +11,10 @@ pub struct Nic {
     pub uplink: u32,
     /// A departure event is due when the card is free.
     pub wake_pending: bool,
+    /// Something waits in [`Host`].
+    pub waiting: bool,
+    /// The ready sender whose turn is next, unless senders have classes.
+    pub next: Option<Sender>,
 }
 
 /// One host: what waits for its network card, and its timers.
@@ -18,7 +22,7 @@ pub struct Nic {
 pub struct Host {
     /// Acknowledgements and other small packets that wait for the card: they go first.
     pub control: VecDeque<Packet>,
-    /// Senders with something to send, with their classes, in turn.
+    /// Senders with something to send, with their classes, in turn; after [`Nic::next`].
     pub ready: VecDeque<(u8, Sender)>,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -76,7 +80,7 @@ impl Host {
         self.slots[slot as usize]
     }
 
-    /// Whether anything waits for the network card.
+    /// Whether anything waits here for the network card.
     #[inline]
     pub fn has_work(&self) -> bool {
         !self.control.is_empty() || !self.ready.is_empty()

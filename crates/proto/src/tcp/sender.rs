@@ -165,7 +165,7 @@ impl Sender {
     }
 
     /// Takes an acknowledgement from the receiver.
-    #[inline]
+    #[inline(always)]
     pub fn input(&mut self, config: &Config, now: Time, segment: Segment) {
         let ack = segment.seq;
         if ack <= self.una
@@ -216,7 +216,7 @@ impl Sender {
     }
 
     /// The next segment to be sent, or `None` if the window is full or there is nothing to send.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
         if self.pending != Pending::Nothing {
             return Some(self.transmit_pending(config, now));
@@ -230,7 +230,7 @@ impl Sender {
     }
 
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a segment.
-    #[inline]
+    #[inline(always)]
     pub fn can_transmit(&self, config: &Config) -> bool {
         self.pending != Pending::Nothing
             || (self.segment_end(config) <= self.limit && self.next < self.end)

@@ -418,9 +418,10 @@ impl Partition {
 
     /// Bytes that D3 senders of `host` were granted for an earlier slot and have not sent.
     fn overdue(&self, host: u32) -> u64 {
-        let ready = self.hosts[host as usize].ready.iter();
+        let queued = self.hosts[host as usize].ready.iter().map(|(_, sender)| sender);
+        let ready = self.nics[host as usize].next.iter().chain(queued);
         ready
-            .filter_map(|(_, sender)| match sender {
+            .filter_map(|sender| match sender {
                 Sender::D3(index) => self.d3.senders.get(*index as usize),
                 Sender::Tcp(_) => None,
             })

@@ -83,6 +83,8 @@ pub struct Partition {
     setup: Arc<Setup>,
     /// Bytes added to each packet on the wire.
     frame_overhead: u16,
+    /// Network cards pull from the flows.
+    nic_pulls: bool,
     now: Time,
     queue: EventQueue,
     links: Vec<Link>,
@@ -91,6 +93,8 @@ pub struct Partition {
     /// Per link: the shared memory of its port, or [`NONE`].
     pool_of: Vec<u32>,
     nics: Vec<Nic>,
+    /// Per link: the host whose pulling card feeds it, or [`NONE`].
+    card_of: Vec<u32>,
     hosts: Vec<Host>,
     tcp_senders: Slab<tcp::Sending>,
     tcp_receivers: Slab<tcp::Receiving>,
@@ -170,12 +174,18 @@ impl Partition {
         let mut partition = Self {
             setup: Arc::clone(setup),
             frame_overhead: setup.frame_overhead,
+            nic_pulls: setup.nic_pulls,
             now: Time::ZERO,
             queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
             ports,
             pools,
             pool_of,
-            nics: network.uplink.iter().map(|&uplink| Nic { uplink, wake_pending: false }).collect(),
+            card_of: network
+                .links
+                .iter()
+                .map(|link| network.nodes[link.from as usize].host.filter(|_| setup.nic_pulls).unwrap_or(NONE))
+                .collect(),
+            nics: network.uplink.iter().map(|&uplink| Nic { uplink, wake_pending: false, waiting: false, next: None }).collect(),
             hosts: network.uplink.iter().map(|_| Host::default()).collect(),
             tcp_senders: Slab::new(),
             tcp_receivers: Slab::new(),
@@ -288,14 +298,12 @@ impl Partition {
     }
 
     fn departure(&mut self, link: u32) {
-        let from = self.setup.network.links[link as usize].from;
-        match self.setup.network.nodes[from as usize].host {
-            Some(host) if self.setup.nic_pulls => {
-                self.nics[host as usize].wake_pending = false;
-                self.serve_nic(host);
-            }
-            _ => self.port_departure(link),
+        let host = self.card_of[link as usize];
+        if host == NONE {
+            return self.port_departure(link);
         }
+        self.nics[host as usize].wake_pending = false;
+        self.serve_nic(host);
     }
 
     fn tick(&mut self, number: u32) {

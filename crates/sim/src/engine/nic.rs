@@ -10,47 +10,76 @@ impl Partition {
     /// A small packet (acknowledgement, SYN-ACK) leaves the host.
     #[inline(always)]
     pub(super) fn send_control(&mut self, host: u32, packet: Packet) {
-        let Nic { uplink, wake_pending } = self.nics[host as usize];
-        if !self.setup.nic_pulls {
+        let Nic { uplink, wake_pending, .. } = self.nics[host as usize];
+        if !self.nic_pulls {
             return self.inject(uplink, packet);
         }
         if !wake_pending && self.ports[uplink as usize].is_idle(self.now) {
             return self.inject_at_once(uplink, packet);
         }
         self.hosts[host as usize].control.push_back(packet);
+        self.nics[host as usize].waiting = true;
         self.wake_nic(host);
     }
 
     /// A sender that is not in the ready queue may have become ready.
     #[inline(always)]
     pub(super) fn offer_sender(&mut self, host: u32, class: u8, sender: Sender) {
-        let Nic { uplink, wake_pending } = self.nics[host as usize];
-        if self.setup.nic_pulls && (wake_pending || !self.ports[uplink as usize].is_idle(self.now)) {
+        let Nic { uplink, wake_pending, .. } = self.nics[host as usize];
+        if !self.nic_pulls {
+            return self.flood(uplink, sender);
+        }
+        if wake_pending || !self.ports[uplink as usize].is_idle(self.now) {
             if self.set_ready(sender) {
-                self.hosts[host as usize].ready.push_back((class, sender));
+                self.queue_sender(host, class, sender);
                 self.wake_nic(host);
             }
             return;
         }
         // An idle card has an empty queue: the sender is next.
+        let (packet, more) = self.pull_from(sender);
+        if let Some(packet) = packet {
+            self.inject_at_once(uplink, packet);
+        }
+        if more {
+            self.queue_sender(host, class, sender);
+            self.wake_nic(host);
+        }
+    }
+
+    /// A card that is a plain queue takes all that the sender has.
+    #[inline(never)]
+    fn flood(&mut self, uplink: u32, sender: Sender) {
         loop {
-            let (packet, more) = self.pull_from(sender);
-            match packet {
-                Some(packet) if self.setup.nic_pulls => self.inject_at_once(uplink, packet),
-                Some(packet) => self.inject(uplink, packet),
-                None => {}
+            let (packet, more) = self.pull_from_queued(sender);
+            if let Some(packet) = packet {
+                self.inject(uplink, packet);
             }
             if !more {
                 return;
             }
-            if self.setup.nic_pulls {
-                self.hosts[host as usize].ready.push_back((class, sender));
-                return self.wake_nic(host);
-            }
         }
     }
 
+    /// Puts a sender behind those that are ready.
+    #[inline(never)]
+    fn queue_sender(&mut self, host: u32, class: u8, sender: Sender) {
+        let nic = &mut self.nics[host as usize];
+        if nic.next.is_none() && !nic.waiting && self.setup.classes == 1 {
+            nic.next = Some(sender);
+            return;
+        }
+        let state = &mut self.hosts[host as usize];
+        if nic.next.is_none() && state.ready.is_empty() && self.setup.classes == 1 {
+            nic.next = Some(sender);
+            return;
+        }
+        nic.waiting = true;
+        state.ready.push_back((class, sender));
+    }
+
     /// Whether the sender can transmit and so belongs into the ready queue; notes that it is there.
+    #[inline(never)]
     fn set_ready(&mut self, sender: Sender) -> bool {
         match sender {
             Sender::Tcp(index) => self.set_tcp_ready(index),
@@ -65,11 +94,13 @@ impl Partition {
             let Some(packet) = self.pull(host) else { return };
             self.inject_at_once(uplink, packet);
         }
-        if self.hosts[host as usize].has_work() {
+        let nic = &self.nics[host as usize];
+        if nic.waiting || nic.next.is_some() {
             self.wake_nic(host);
         }
     }
 
+    #[inline(never)]
     fn wake_nic(&mut self, host: u32) {
         let nic = &mut self.nics[host as usize];
         if !nic.wake_pending {
@@ -83,20 +114,40 @@ impl Partition {
     /// The next packet of the host: acknowledgements first, then ready senders in turn.
     #[inline]
     fn pull(&mut self, host: u32) -> Option<Packet> {
-        let state = &mut self.hosts[host as usize];
-        if let Some(packet) = state.control.pop_front() {
-            return Some(packet);
+        if self.nics[host as usize].waiting {
+            let state = &mut self.hosts[host as usize];
+            let packet = state.control.pop_front();
+            self.nics[host as usize].waiting = state.has_work();
+            if packet.is_some() {
+                return packet;
+            }
         }
-        while let Some((class, sender)) = self.hosts[host as usize].next_ready(self.setup.classes > 1) {
-            let (packet, more) = self.pull_from(sender);
+        while let Some((class, sender)) = self.next_sender(host) {
+            let (packet, more) = self.pull_from_queued(sender);
             if more {
-                self.hosts[host as usize].ready.push_back((class, sender));
+                self.queue_sender(host, class, sender);
             }
             if packet.is_some() {
                 return packet;
             }
         }
         None
+    }
+
+    /// Takes the ready sender whose turn it is, with its class.
+    #[inline]
+    fn next_sender(&mut self, host: u32) -> Option<(u8, Sender)> {
+        let nic = &mut self.nics[host as usize];
+        if let Some(sender) = nic.next.take() {
+            return Some((0, sender));
+        }
+        if !nic.waiting {
+            return None;
+        }
+        let state = &mut self.hosts[host as usize];
+        let next = state.next_ready(self.setup.classes > 1);
+        nic.waiting = state.has_work();
+        next
     }
 
     #[inline(always)]
@@ -107,7 +158,12 @@ impl Partition {
         }
     }
 
-    #[inline]
+    #[inline(never)]
+    fn pull_from_queued(&mut self, sender: Sender) -> (Option<Packet>, bool) {
+        self.pull_from(sender)
+    }
+
+    #[inline(never)]
     fn inject(&mut self, uplink: u32, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
         self.send(uplink, packet);
