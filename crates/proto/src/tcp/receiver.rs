@@ -68,7 +68,7 @@ impl Receiver {
     }
 
     /// Takes a segment from the sender.
-    #[inline]
+    #[inline(always)]
     pub fn input(&mut self, config: &Config, now: Time, segment: Segment) -> Delivery {
         const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACK.0);
         let flags = segment.flags;
@@ -97,7 +97,7 @@ impl Receiver {
     }
 
     /// The next acknowledgement to be sent, if any.
-    #[inline]
+    #[inline(always)]
     pub fn poll_transmit(&mut self, _config: &Config, _now: Time) -> Option<Segment> {
         if self.due == 0 {
             return None;

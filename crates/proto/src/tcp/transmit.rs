@@ -12,7 +12,7 @@ impl Sender {
     }
 
     /// Sends `seq..end` from `next`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, seq: u64, end: u64) -> Segment {
         let mut flags = self.data_flags;
         self.data_flags.0 &= !Flags::CWR.0;
