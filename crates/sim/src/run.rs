@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it.
+    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it. A run that is watched packet
+    /// by packet, for a trace or a capture, takes one.
     pub threads: usize,
     /// Where to say how far the run is, and where to be told to stop.
     pub progress: Option<Arc<Progress>>,
@@ -54,13 +55,11 @@ const STRIDE: Span = Span::from_ms(1);
 pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -> Result<RunOutput, SetupError> {
     let setup = Arc::new(Setup::new(scenario, transport, run)?);
     let workloads = Workloads::new(scenario, &setup.network, &setup.streams)?;
-    let cut = partition::cut(&setup.network, options.threads);
     let taps = setup.tapped_links(scenario)?;
-    let observed = || {
-        let hash = options.trace_flow.map(crate::engine::flow_hash);
-        (hash.is_some() || !taps.is_empty())
-            .then(|| Box::new(Observed::new(hash, taps.clone(), scenario.record.snap_length)))
-    };
+    let watched = options.trace_flow.is_some() || !taps.is_empty();
+    let observed =
+        || watched.then(|| Box::new(Observed::new(options.trace_flow, taps.clone(), scenario.record.snap_length)));
+    let cut = partition::cut(&setup.network, if watched { 1 } else { options.threads });
     let partition_of = Arc::new(cut.partition_of);
     let parts: Vec<Partition> = (0..cut.parts as u16)
         .map(|index| Partition::new(scenario, &setup, workloads.clone(), index, &partition_of, observed()))

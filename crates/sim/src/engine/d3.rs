@@ -312,11 +312,6 @@ impl Partition {
         self.after_d3_receiver(index);
     }
 
-    /// The host at the other end of a sender, for captures.
-    pub(super) fn d3_destination(&self, sender: u32) -> u32 {
-        self.d3.senders.get(sender as usize).map_or(u32::MAX - 1, |sending| sending.message.destination)
-    }
-
     pub(super) fn account_open_d3(&mut self) {
         for (_, sending) in &self.d3.senders {
             self.records.add_d3(sending.record, &sending.machine);
