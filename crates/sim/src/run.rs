@@ -44,8 +44,26 @@ pub struct RunOutput {
     pub captures: Vec<CapturedPacket>,
     /// Names of the captured links, by `CapturedPacket::link`.
     pub capture_links: Vec<(u32, String)>,
+    /// D3: what the routers that were asked for anything held at the end, by link.
+    pub allocators: Vec<AllocatorState>,
     /// False if the run was cancelled.
     pub complete: bool,
+}
+
+/// What the D3 router of one port holds: nothing, if all flows have ended and nothing was lost (D3 §4.3). Rates are in
+/// 1/256 of an encoded unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocatorState {
+    /// The directed link behind the port, as `from->to`.
+    pub link: String,
+    /// N: flows.
+    pub flows: u64,
+    /// D: sum of desired rates.
+    pub demand: u64,
+    /// A: sum of allocations.
+    pub allocated: u64,
+    /// C: adapted capacity.
+    pub capacity: u64,
 }
 
 /// Between two looks at whether the run is over and what it may report.
@@ -67,11 +85,14 @@ pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -
     drop(workloads);
     let clock = Clock { setup: &setup, progress: options.progress.as_deref() };
     let (parts, end, complete) = clock.run(parts, cut.lookahead);
-    let records: Vec<PartRecords> = parts.into_iter().map(|part| part.finish(end)).collect();
+    let mut records: Vec<PartRecords> = parts.into_iter().map(|part| part.finish(end)).collect();
+    let mut allocators: Vec<_> = records.iter_mut().flat_map(|part| part.allocators.drain(..)).collect();
+    allocators.sort_unstable_by_key(|(link, _)| *link);
+    let allocators = allocators.into_iter().map(|(_, state)| state).collect();
     let names = setup.sampled_links.iter().map(|&link| setup.network.link_name(link)).collect();
     let (records, trace, captures) = merge(records, names);
     let capture_links = taps.iter().map(|&link| (link, setup.network.link_name(link))).collect();
-    Ok(RunOutput { records, trace, captures, capture_links, complete })
+    Ok(RunOutput { records, trace, captures, capture_links, allocators, complete })
 }
 
 /// When a run is over, and who is told how far it is.

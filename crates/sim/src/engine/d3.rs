@@ -4,6 +4,7 @@ use super::applications::flow_hash;
 use super::Partition;
 use crate::host::{Owner, Sender};
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
+use crate::AllocatorState;
 use crate::workload::Message;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
@@ -423,9 +424,19 @@ impl Partition {
             .sum()
     }
 
-    /// What an allocator holds, for tests and reports: flows, demand, allocated and capacity (see [`d3::Allocator`]).
-    pub fn allocator(&self, link: u32) -> Option<&d3::Allocator> {
-        self.allocators[link as usize].as_ref().map(|seat| &seat.allocator)
+    /// What the routers hold, by link.
+    pub(super) fn allocator_states(&self) -> impl Iterator<Item = (u32, AllocatorState)> + '_ {
+        (0..).zip(&self.allocators).filter_map(|(link, seat)| {
+            let allocator = &seat.as_ref()?.allocator;
+            let state = AllocatorState {
+                link: self.setup.network.link_name(link),
+                flows: allocator.flows(),
+                demand: allocator.demand(),
+                allocated: allocator.allocated(),
+                capacity: allocator.capacity(),
+            };
+            Some((link, state))
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a partition writes down, and how the partitions' notes become the records of the run.
 
 use super::Partition;
+use crate::AllocatorState;
 use duetime_core::Time;
 use duetime_proto::{d3, tcp};
 use duetime_results::{CapturedPacket, FlowEvent, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals};
@@ -32,6 +33,8 @@ pub struct PartRecords {
     pub ports: Vec<(u32, PortRecord)>,
     /// Samples taken here.
     pub series: Vec<SeriesSample>,
+    /// What D3's routers here held at the end, by link.
+    pub allocators: Vec<(u32, AllocatorState)>,
     /// Counts.
     pub totals: Totals,
     /// Events of the traced flow.
@@ -65,6 +68,7 @@ impl Partition {
         self.account_open_d3();
         let mut records = std::mem::take(&mut self.records);
         records.queries = self.workloads.take_queries();
+        records.allocators = self.allocator_states().collect();
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
         // Every packet-hop is one event; the loop counts the others.
