@@ -43,14 +43,22 @@ impl Partition {
     /// Notes an event of the connection whose packets carry `hash`, if it is traced.
     #[inline]
     pub(super) fn observe(&mut self, hash: u32, what: FlowEventKind) {
-        if self.observed.as_ref().is_some_and(|observed| observed.connection == Some(hash)) {
+        if self
+            .observed
+            .as_ref()
+            .is_some_and(|observed| observed.connection == Some(hash))
+        {
             self.records.events.push(FlowEvent { at: self.now, what });
         }
     }
 
     /// Notes an event of a flow itself, if it is traced.
     pub(super) fn observe_flow(&mut self, flow: u64, what: FlowEventKind) {
-        if self.observed.as_ref().is_some_and(|observed| observed.flow == Some(flow)) {
+        if self
+            .observed
+            .as_ref()
+            .is_some_and(|observed| observed.flow == Some(flow))
+        {
             self.records.events.push(FlowEvent { at: self.now, what });
         }
     }
@@ -66,13 +74,21 @@ impl Partition {
 
     /// A packet is offered to the port of `link`.
     #[cold]
-    pub(super) fn observe_offer(&mut self, link: u32, packet: Packet, offer: Offer, marks_before: u64) {
+    pub(super) fn observe_offer(
+        &mut self,
+        link: u32,
+        packet: Packet,
+        offer: Offer,
+        marks_before: u64,
+    ) {
         if self.ports[link as usize].counters().marks > marks_before {
             self.observe(packet.flow, FlowEventKind::Marked { link });
         }
         let network = &self.setup.network;
         let from = network.nodes[network.links[link as usize].from as usize].host;
-        let Some(observed) = &mut self.observed else { return };
+        let Some(observed) = &mut self.observed else {
+            return;
+        };
         if let Some(host) = from {
             observed.sources.insert(direction(&packet), host);
         }
@@ -80,7 +96,11 @@ impl Partition {
             return self.observe(packet.flow, FlowEventKind::Dropped { link });
         }
         if observed.connection == Some(packet.flow) {
-            observed.waiting.entry(link).or_default().push_back(self.now);
+            observed
+                .waiting
+                .entry(link)
+                .or_default()
+                .push_back(self.now);
         }
     }
 
@@ -91,23 +111,45 @@ impl Partition {
         let departed = self.now - wire.latency;
         let sending = wire.rate.transmit_cost().of(packet.wire_bytes());
         let (seq, len) = self.position(&packet);
-        let Some(observed) = &mut self.observed else { return };
+        let Some(observed) = &mut self.observed else {
+            return;
+        };
         let extra = self.extras.get(packet.extra as usize);
         if observed.taps.contains(&link) {
-            let source = observed.sources.get(&direction(&packet)).copied().unwrap_or_default();
+            let source = observed
+                .sources
+                .get(&direction(&packet))
+                .copied()
+                .unwrap_or_default();
             let bytes = crate::capture::ip_packet(&packet, extra, source, observed.snap_length);
             let original_bytes = packet.wire_bytes();
-            self.records.captures.push(CapturedPacket { link, at: departed, original_bytes, bytes });
+            self.records.captures.push(CapturedPacket {
+                link,
+                at: departed,
+                original_bytes,
+                bytes,
+            });
         }
         if observed.connection != Some(packet.flow) {
             return;
         }
-        let came = observed.waiting.get_mut(&link).and_then(VecDeque::pop_front);
+        let came = observed
+            .waiting
+            .get_mut(&link)
+            .and_then(VecDeque::pop_front);
         if lost {
             return self.observe(packet.flow, FlowEventKind::Lost { link });
         }
-        let waited = came.map_or(Span::ZERO, |came| departed.since(came).saturating_sub(sending));
-        let what = FlowEventKind::Departed { link, seq, len, waited, sending };
+        let waited = came.map_or(Span::ZERO, |came| {
+            departed.since(came).saturating_sub(sending)
+        });
+        let what = FlowEventKind::Departed {
+            link,
+            seq,
+            len,
+            waited,
+            sending,
+        };
         self.records.events.push(FlowEvent { at: departed, what });
     }
 
@@ -118,13 +160,29 @@ impl Partition {
         }
         let reverse = packet.flags() & REVERSE != 0;
         let headers = u32::from(self.setup.frame_overhead) + super::tcp::HEADER_BYTES;
-        (u64::from(packet.seq), if reverse { 0 } else { packet.wire_bytes() - headers })
+        (
+            u64::from(packet.seq),
+            if reverse {
+                0
+            } else {
+                packet.wire_bytes() - headers
+            },
+        )
     }
 
     pub(super) fn observe_d3_sent(&mut self, hash: u32, extra: &Extra) {
-        let Extra::D3 { packet, .. } = extra else { return };
+        let Extra::D3 { packet, .. } = extra else {
+            return;
+        };
         let retransmit = packet.flags.contains(d3::Flags::RETRANSMIT);
-        self.observe(hash, FlowEventKind::Sent { seq: packet.seq, len: packet.len, retransmit });
+        self.observe(
+            hash,
+            FlowEventKind::Sent {
+                seq: packet.seq,
+                len: packet.len,
+                retransmit,
+            },
+        );
         if let Some(request) = &packet.request {
             let desired_bps = request.desired.to_rate(request.scale).as_bps();
             self.observe(hash, FlowEventKind::RequestSent { desired_bps });
