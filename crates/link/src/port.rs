@@ -275,7 +275,7 @@ impl<F: Frame> Port<F> {
         self.queue_max_bytes = self.queue_max_bytes.max(bytes);
         let sending = self.transmission_ps(frame);
         self.busy_until = Time::from_ps(now.as_ps() + sending);
-        self.queue_integral += bytes * (sending >> 10);
+        self.queue_integral += byte_time(frame, now, self.busy_until);
         self.put_on_wire(self.busy_until.as_ps(), frame)
     }
 

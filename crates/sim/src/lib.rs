@@ -21,4 +21,4 @@ pub mod workload;
 
 pub use error::SetupError;
 pub use packet::Packet;
-pub use run::{Options, Progress, RunOutput, run};
+pub use run::{AllocatorState, Options, Progress, RunOutput, run};

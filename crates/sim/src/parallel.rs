@@ -4,6 +4,7 @@
 use crate::engine::{Crossing, Partition};
 use crate::run::Clock;
 use duetime_core::{Span, Time};
+use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
@@ -50,6 +51,7 @@ pub(crate) fn run(clock: &Clock<'_>, parts: Vec<Partition>, lookahead: Span) -> 
 }
 
 fn worker(clock: &Clock<'_>, shared: &Shared, mut part: Partition, index: usize, lookahead: Span) -> (Partition, Time) {
+    let _guard = Guard(&shared.barrier);
     let mut boundary = None;
     loop {
         let next = shared.earliest_event(&mut part, index);
@@ -109,16 +111,23 @@ impl Shared {
 /// A barrier that spins: windows are a fraction of a millisecond long.
 struct Barrier {
     count: usize,
+    /// Looks at the others before the processor is offered to them.
+    spins: u32,
     arrived: AtomicUsize,
     round: AtomicUsize,
+    /// A part panicked and will not come.
+    broken: AtomicBool,
 }
 
 impl Barrier {
-    /// Spins before the processor is offered to others: enough for an even split, short enough for a busy machine.
-    const SPINS: u32 = 20_000;
+    /// Enough for an even split, short enough for a busy machine.
+    const SPINS: u32 = 2_000;
 
     fn new(count: usize) -> Self {
-        Self { count, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0) }
+        // More parts than processors: the others cannot come while this one looks.
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let spins = if count > processors { 0 } else { Self::SPINS };
+        Self { count, spins, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0), broken: AtomicBool::new(false) }
     }
 
     fn wait(&self) {
@@ -130,8 +139,24 @@ impl Barrier {
         }
         let mut spins = 0;
         while self.round.load(Ordering::Acquire) == round {
-            spins += 1;
-            if spins < Self::SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+            assert!(!self.broken.load(Ordering::Acquire), "another part of the run panicked");
+            if spins < self.spins {
+                spins += 1;
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Breaks the barrier when its part panics, so that the others do not wait for ever.
+struct Guard<'a>(&'a Barrier);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::Release);
         }
     }
 }

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it.
+    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it. A run that is watched packet
+    /// by packet, for a trace or a capture, takes one.
     pub threads: usize,
     /// Where to say how far the run is, and where to be told to stop.
     pub progress: Option<Arc<Progress>>,
@@ -43,8 +44,26 @@ pub struct RunOutput {
     pub captures: Vec<CapturedPacket>,
     /// Names of the captured links, by `CapturedPacket::link`.
     pub capture_links: Vec<(u32, String)>,
+    /// D3: what the routers that were asked for anything held at the end, by link.
+    pub allocators: Vec<AllocatorState>,
     /// False if the run was cancelled.
     pub complete: bool,
+}
+
+/// What the D3 router of one port holds: nothing, if all flows have ended and nothing was lost (D3 §4.3). Rates are in
+/// 1/256 of an encoded unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AllocatorState {
+    /// The directed link behind the port, as `from->to`.
+    pub link: String,
+    /// N: flows.
+    pub flows: u64,
+    /// D: sum of desired rates.
+    pub demand: u64,
+    /// A: sum of allocations.
+    pub allocated: u64,
+    /// C: adapted capacity.
+    pub capacity: u64,
 }
 
 /// Between two looks at whether the run is over and what it may report.
@@ -54,13 +73,11 @@ const STRIDE: Span = Span::from_ms(1);
 pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -> Result<RunOutput, SetupError> {
     let setup = Arc::new(Setup::new(scenario, transport, run)?);
     let workloads = Workloads::new(scenario, &setup.network, &setup.streams)?;
-    let cut = partition::cut(&setup.network, options.threads);
     let taps = setup.tapped_links(scenario)?;
-    let observed = || {
-        let hash = options.trace_flow.map(crate::engine::flow_hash);
-        (hash.is_some() || !taps.is_empty())
-            .then(|| Box::new(Observed::new(hash, taps.clone(), scenario.record.snap_length)))
-    };
+    let watched = options.trace_flow.is_some() || !taps.is_empty();
+    let observed =
+        || watched.then(|| Box::new(Observed::new(options.trace_flow, taps.clone(), scenario.record.snap_length)));
+    let cut = partition::cut(&setup.network, if watched { 1 } else { options.threads });
     let partition_of = Arc::new(cut.partition_of);
     let parts: Vec<Partition> = (0..cut.parts as u16)
         .map(|index| Partition::new(scenario, &setup, workloads.clone(), index, &partition_of, observed()))
@@ -68,11 +85,14 @@ pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -
     drop(workloads);
     let clock = Clock { setup: &setup, progress: options.progress.as_deref() };
     let (parts, end, complete) = clock.run(parts, cut.lookahead);
-    let records: Vec<PartRecords> = parts.into_iter().map(|part| part.finish(end)).collect();
+    let mut records: Vec<PartRecords> = parts.into_iter().map(|part| part.finish(end)).collect();
+    let mut allocators: Vec<_> = records.iter_mut().flat_map(|part| part.allocators.drain(..)).collect();
+    allocators.sort_unstable_by_key(|(link, _)| *link);
+    let allocators = allocators.into_iter().map(|(_, state)| state).collect();
     let names = setup.sampled_links.iter().map(|&link| setup.network.link_name(link)).collect();
     let (records, trace, captures) = merge(records, names);
     let capture_links = taps.iter().map(|&link| (link, setup.network.link_name(link))).collect();
-    Ok(RunOutput { records, trace, captures, capture_links, complete })
+    Ok(RunOutput { records, trace, captures, capture_links, allocators, complete })
 }
 
 /// When a run is over, and who is told how far it is.

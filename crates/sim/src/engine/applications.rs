@@ -23,7 +23,7 @@ impl Partition {
         if message.counted && message.class != Class::Long {
             self.open -= 1;
         }
-        self.observe(flow_hash(message.flow), FlowEventKind::Finished);
+        self.observe_flow(message.flow, FlowEventKind::Finished);
         let mut actions = std::mem::take(&mut self.actions);
         self.workloads.delivered(self.now, message, &mut actions);
         self.perform(&mut actions);
@@ -71,7 +71,7 @@ impl Partition {
         if message.counted && message.class != Class::Long {
             self.open += 1;
         }
-        self.observe(flow_hash(message.flow), FlowEventKind::HandedOver);
+        self.observe_flow(message.flow, FlowEventKind::HandedOver);
         let transport = self.setup.workload_transport[usize::from(message.workload)];
         let classes = self.setup.transports[usize::from(transport)].priorities;
         let class = if classes > 1 { self.workloads.priority(&message, classes) } else { 0 };

@@ -4,6 +4,7 @@ use super::applications::flow_hash;
 use super::Partition;
 use crate::host::{Owner, Sender};
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
+use crate::AllocatorState;
 use crate::workload::Message;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
@@ -312,11 +313,6 @@ impl Partition {
         self.after_d3_receiver(index);
     }
 
-    /// The host at the other end of a sender, for captures.
-    pub(super) fn d3_destination(&self, sender: u32) -> u32 {
-        self.d3.senders.get(sender as usize).map_or(u32::MAX - 1, |sending| sending.message.destination)
-    }
-
     pub(super) fn account_open_d3(&mut self) {
         for (_, sending) in &self.d3.senders {
             self.records.add_d3(sending.record, &sending.machine);
@@ -429,9 +425,19 @@ impl Partition {
             .sum()
     }
 
-    /// What an allocator holds, for tests and reports: flows, demand, allocated and capacity (see [`d3::Allocator`]).
-    pub fn allocator(&self, link: u32) -> Option<&d3::Allocator> {
-        self.allocators[link as usize].as_ref().map(|seat| &seat.allocator)
+    /// What the routers hold, by link.
+    pub(super) fn allocator_states(&self) -> impl Iterator<Item = (u32, AllocatorState)> + '_ {
+        (0..).zip(&self.allocators).filter_map(|(link, seat)| {
+            let allocator = &seat.as_ref()?.allocator;
+            let state = AllocatorState {
+                link: self.setup.network.link_name(link),
+                flows: allocator.flows(),
+                demand: allocator.demand(),
+                allocated: allocator.allocated(),
+                capacity: allocator.capacity(),
+            };
+            Some((link, state))
+        })
     }
 }
 

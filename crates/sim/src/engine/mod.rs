@@ -8,6 +8,7 @@
 mod applications;
 mod d3;
 mod nic;
+mod observe;
 mod record;
 mod series;
 mod tcp;
@@ -15,7 +16,8 @@ mod timers;
 mod wire;
 
 pub use applications::flow_hash;
-pub use record::{Finish, Observed, PartRecords, merge};
+pub use observe::Observed;
+pub use record::{Finish, PartRecords, merge};
 
 use crate::host::{Host, Nic};
 use crate::packet::{Extra, NONE, Packet};

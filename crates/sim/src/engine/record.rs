@@ -1,13 +1,11 @@
 //! What a partition writes down, and how the partitions' notes become the records of the run.
 
 use super::Partition;
-use crate::packet::{D3, Extra, Packet, REVERSE};
-use duetime_core::{Span, Time};
-use duetime_link::{Frame, Offer};
+use crate::AllocatorState;
+use duetime_core::Time;
 use duetime_proto::{d3, tcp};
-use duetime_results::{CapturedPacket, FlowEvent, FlowEventKind, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals};
+use duetime_results::{CapturedPacket, FlowEvent, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 
 /// A flow's end, as its receiver saw it.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +33,8 @@ pub struct PartRecords {
     pub ports: Vec<(u32, PortRecord)>,
     /// Samples taken here.
     pub series: Vec<SeriesSample>,
+    /// What D3's routers here held at the end, by link.
+    pub allocators: Vec<(u32, AllocatorState)>,
     /// Counts.
     pub totals: Totals,
     /// Events of the traced flow.
@@ -60,99 +60,7 @@ impl PartRecords {
     }
 }
 
-/// What is watched packet by packet, when a flow is traced or a link captured.
-#[derive(Default)]
-pub struct Observed {
-    /// Hash of the connection that is traced.
-    pub hash: Option<u32>,
-    /// Links captured.
-    pub taps: Vec<u32>,
-    /// Bytes kept of each captured packet.
-    pub snap_length: u32,
-    /// Per link: when the traced flow's waiting packets came to its port.
-    waiting: FxHashMap<u32, VecDeque<Time>>,
-}
-
-impl Observed {
-    /// Watches one connection and some links.
-    pub fn new(hash: Option<u32>, taps: Vec<u32>, snap_length: u32) -> Self {
-        Self { hash, taps, snap_length, waiting: FxHashMap::default() }
-    }
-}
-
 impl Partition {
-    /// Notes an event of the flow whose packets carry `hash`, if it is traced.
-    #[inline]
-    pub(super) fn observe(&mut self, hash: u32, what: FlowEventKind) {
-        if let Some(observed) = &self.observed
-            && observed.hash == Some(hash)
-        {
-            self.records.events.push(FlowEvent { at: self.now, what });
-        }
-    }
-
-    #[cold]
-    pub(super) fn observe_offer(&mut self, link: u32, packet: Packet, offer: Offer, marks_before: u64) {
-        let marked = self.ports[link as usize].counters().marks > marks_before;
-        if marked {
-            self.observe(packet.flow, FlowEventKind::Marked { link });
-        }
-        if matches!(offer, Offer::Dropped) {
-            return self.observe(packet.flow, FlowEventKind::Dropped { link });
-        }
-        if let Some(observed) = &mut self.observed
-            && observed.hash == Some(packet.flow)
-        {
-            observed.waiting.entry(link).or_default().push_back(self.now);
-        }
-    }
-
-    /// A packet has crossed `link`: its departure is one latency ago.
-    #[cold]
-    pub(super) fn observe_arrival(&mut self, link: u32, packet: Packet) {
-        let wire = &self.setup.network.links[link as usize];
-        let departed = self.now - wire.latency;
-        let source = self.source_of(&packet);
-        let Some(observed) = &mut self.observed else { return };
-        if observed.taps.contains(&link) {
-            let extra = self.extras.get(packet.extra as usize);
-            let bytes = crate::capture::ip_packet(&packet, extra, source, observed.snap_length);
-            let original_bytes = packet.wire_bytes();
-            self.records.captures.push(CapturedPacket { link, at: departed, original_bytes, bytes });
-        }
-        let Some(observed) = &mut self.observed else { return };
-        if observed.hash != Some(packet.flow) {
-            return;
-        }
-        let sending = wire.rate.transmit_cost().of(packet.wire_bytes());
-        let came = observed.waiting.get_mut(&link).and_then(VecDeque::pop_front);
-        let waited = came.map_or(Span::ZERO, |came| departed.since(came).saturating_sub(sending));
-        let (seq, len) = position(&packet, self.extras.get(packet.extra as usize), self.setup.frame_overhead);
-        let what = FlowEventKind::Departed { link, seq, len, waited, sending };
-        self.records.events.push(FlowEvent { at: departed, what });
-    }
-
-    /// The host that sent a packet, as far as its destination's endpoint knows.
-    fn source_of(&self, packet: &Packet) -> u32 {
-        match (self.extras.get(packet.extra as usize), packet.flags() & (D3 | REVERSE)) {
-            (Some(Extra::D3 { flow, .. }), D3) => (flow >> 32) as u32,
-            (Some(Extra::Syn { message, .. } | Extra::Last { message }), _) => message.source,
-            (_, 0) => self.tcp_source(packet.endpoint),
-            (_, REVERSE) => self.tcp_destination(packet.endpoint),
-            _ => self.d3_destination(packet.endpoint),
-        }
-    }
-
-    pub(super) fn observe_d3_sent(&mut self, hash: u32, extra: &Extra) {
-        let Extra::D3 { packet, .. } = extra else { return };
-        let retransmit = packet.flags.contains(d3::Flags::RETRANSMIT);
-        self.observe(hash, FlowEventKind::Sent { seq: packet.seq, len: packet.len, retransmit });
-        if let Some(request) = &packet.request {
-            let desired_bps = request.desired.to_rate(request.scale).as_bps();
-            self.observe(hash, FlowEventKind::RequestSent { desired_bps });
-        }
-    }
-
     /// Closes the books of this partition at `end`.
     pub fn finish(mut self, end: Time) -> PartRecords {
         self.now = end;
@@ -160,6 +68,7 @@ impl Partition {
         self.account_open_d3();
         let mut records = std::mem::take(&mut self.records);
         records.queries = self.workloads.take_queries();
+        records.allocators = self.allocator_states().collect();
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
         // Every packet-hop is one event; the loop counts the others.
@@ -193,17 +102,6 @@ impl Partition {
         }
         records
     }
-}
-
-/// Position and payload of a packet in its stream.
-fn position(packet: &Packet, extra: Option<&Extra>, overhead: u16) -> (u64, u32) {
-    if packet.flags() & D3 != 0 {
-        if let Some(Extra::D3 { packet, .. }) = extra {
-            return (packet.seq, packet.len);
-        }
-    }
-    let len = if packet.flags() & REVERSE != 0 { 0 } else { packet.wire_bytes() - u32::from(overhead) - super::tcp::HEADER_BYTES };
-    (u64::from(packet.seq), len)
 }
 
 /// Joins what the partitions wrote down into the records of the run.

@@ -89,6 +89,7 @@ impl Partition {
         let key = persistent.then_some((message.workload, message.source, message.destination));
         let known = key.and_then(|key| self.connections.get(&key).copied());
         let index = known.unwrap_or_else(|| self.open_tcp(&message, transport, class, key));
+        self.observe_connection(message.flow, self.tcp_senders[index as usize].hash);
         let sending = &mut self.tcp_senders[index as usize];
         let bytes = message.bytes.min(u64::MAX / 2);
         sending.stream.end = sending.stream.end.saturating_add(bytes);
@@ -395,16 +396,6 @@ impl Partition {
             receiving.machine.timeout(config, now);
         }
         self.after_tcp_receiver(index);
-    }
-
-    /// The host at the other end of a receiver, for captures.
-    pub(super) fn tcp_source(&self, receiver: u32) -> u32 {
-        self.tcp_receivers.get(receiver as usize).map_or(u32::MAX - 1, |receiving| receiving.source)
-    }
-
-    /// The host at the other end of a sender, for captures.
-    pub(super) fn tcp_destination(&self, sender: u32) -> u32 {
-        self.tcp_senders.get(sender as usize).map_or(u32::MAX - 1, |sending| sending.destination)
     }
 
     /// Writes what unfinished flows have delivered into their records, at the end of a run.

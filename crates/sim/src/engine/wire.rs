@@ -4,7 +4,6 @@ use super::{Crossing, Link, Partition, TO_HOST};
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
 use duetime_core::Time;
 use duetime_link::{Frame, Offer, Sent};
-use duetime_results::FlowEventKind;
 
 impl Partition {
     /// Offers a packet to the port of `link`.
@@ -138,14 +137,14 @@ impl Partition {
 
     /// Loss and observation at the far end; false if the packet is lost.
     fn survives(&mut self, link: u32, packet: Packet, special: u32) -> bool {
-        if special & Link::LOSSY != 0 && self.is_lost(link, packet) {
-            self.discard(packet);
-            return false;
-        }
+        let lost = special & Link::LOSSY != 0 && self.is_lost(link, packet);
         if special & Link::OBSERVED != 0 {
-            self.observe_arrival(link, packet);
+            self.observe_crossing(link, packet, lost);
         }
-        true
+        if lost {
+            self.discard(packet);
+        }
+        !lost
     }
 
     fn is_lost(&mut self, link: u32, packet: Packet) -> bool {
@@ -156,7 +155,6 @@ impl Partition {
         let lost = self.losses.entry(link).or_default();
         lost.0 += 1;
         lost.1 += u64::from(packet.wire_bytes());
-        self.observe(packet.flow, FlowEventKind::Lost { link });
         true
     }
 

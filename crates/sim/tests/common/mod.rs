@@ -1,0 +1,345 @@
+//! Small networks and scenarios to run, and what must hold of every run.
+
+use duetime_core::{Bytes, Rate, Span, Time};
+use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_proto::{d3, tcp};
+use duetime_results::{RunRecords, digest};
+use duetime_scenario::model::*;
+use duetime_sim::{Options, RunOutput};
+use std::collections::BTreeMap;
+
+/// A link without loss.
+pub fn link(rate: Rate, latency: Span) -> Link {
+    Link {
+        rate,
+        latency,
+        loss: 0.0,
+    }
+}
+
+/// 1 Gbps and 20 us.
+pub fn gigabit() -> Link {
+    link(Rate::from_gbps(1), Span::from_us(20))
+}
+
+/// `host0` and `host1` with one switch less than cables between them.
+pub fn chain(cables: &[Link]) -> Topology {
+    let mut nodes: Vec<Node> = (0..2).map(|i| node(format!("host{i}"), true)).collect();
+    nodes.extend((1..cables.len()).map(|i| node(format!("s{i}"), false)));
+    // The nodes along the line: host0, the switches, host1.
+    let along: Vec<usize> = std::iter::once(0)
+        .chain(2..=cables.len())
+        .chain([1])
+        .collect();
+    let edges = cables
+        .iter()
+        .enumerate()
+        .map(|(i, &link)| Edge {
+            a: along[i],
+            b: along[i + 1],
+            link,
+        })
+        .collect();
+    Topology::Graph { nodes, edges }
+}
+
+pub fn node(name: impl Into<String>, host: bool) -> Node {
+    Node {
+        name: name.into(),
+        host,
+    }
+}
+
+/// Racks of 1 Gbps hosts, 10 us away, under spines at 2 Gbps, 50 us further.
+pub fn leaf_spine(racks: u32, hosts_per_rack: u32, spines: u32) -> Topology {
+    Topology::LeafSpine {
+        racks,
+        hosts_per_rack,
+        spines,
+        host_link: link(Rate::from_gbps(1), Span::from_us(10)),
+        uplink: link(Rate::from_gbps(2), Span::from_us(50)),
+    }
+}
+
+/// The same with this loss on every link.
+pub fn lossy(mut topology: Topology, loss: f64) -> Topology {
+    match &mut topology {
+        Topology::Dumbbell {
+            link, bottleneck, ..
+        } => (link.loss, bottleneck.loss) = (loss, loss),
+        Topology::LeafSpine {
+            host_link, uplink, ..
+        } => (host_link.loss, uplink.loss) = (loss, loss),
+        Topology::Graph { edges, .. } => edges.iter_mut().for_each(|edge| edge.link.loss = loss),
+        Topology::Star { link, .. }
+        | Topology::D3Testbed { link }
+        | Topology::FatTree { link, .. } => link.loss = loss,
+    }
+    topology
+}
+
+const ESTIMATOR: Dctcp = Dctcp {
+    gain_shift: 4,
+    initial_alpha: 0.0,
+};
+
+/// TCP that acknowledges every segment.
+pub fn tcp(law: Law) -> Protocol {
+    Protocol::Tcp(tcp::Config {
+        law,
+        delayed_ack: 1,
+        ..tcp::Config::default()
+    })
+}
+
+pub fn newreno() -> Protocol {
+    tcp(Law::NewReno)
+}
+
+pub fn dctcp() -> Protocol {
+    tcp(Law::Dctcp(ESTIMATOR))
+}
+
+/// D2TCP with d clamped to these limits.
+pub fn d2tcp(d_min: f64, d_max: f64) -> Protocol {
+    let knobs = D2tcp {
+        d_min,
+        d_max,
+        d_expired: 0.5,
+        completion: Completion::Approximate,
+    };
+    tcp(Law::D2tcp(ESTIMATOR, knobs))
+}
+
+pub fn d3() -> Protocol {
+    Protocol::D3(d3::Config::default())
+}
+
+pub fn rcpdc() -> Protocol {
+    Protocol::D3(d3::Config {
+        ignore_deadlines: true,
+        ..d3::Config::default()
+    })
+}
+
+/// TCP, DCTCP, D2TCP, RCPdc, D3, and two of them by priority.
+pub fn transports() -> Vec<Transport> {
+    let of = |name: &str, protocol, priorities| Transport {
+        name: name.into(),
+        protocol,
+        priorities,
+    };
+    vec![
+        of("tcp", newreno(), 1),
+        of("dctcp", dctcp(), 1),
+        of("d2tcp", d2tcp(0.5, 2.0), 1),
+        of("rcpdc", rcpdc(), 1),
+        of("d3", d3(), 1),
+        of("tcp-prio", newreno(), 3),
+        of("rcpdc-prio", rcpdc(), 2),
+    ]
+}
+
+/// A switch with 100 packets per port that marks from 20 packets on.
+pub fn shallow() -> Switch {
+    Switch {
+        buffer: Buffer::Static(Amount::Packets(100)),
+        ecn_threshold: vec![(Rate::from_gbps(1), Amount::Packets(20))],
+    }
+}
+
+/// One second, unlimited buffers, no marks, no jitter, nothing recorded; one connection per flow.
+pub fn scenario(topology: Topology, protocol: Protocol, kinds: Vec<WorkloadKind>) -> Scenario {
+    Scenario {
+        name: "test".into(),
+        transports: vec![Transport {
+            name: "it".into(),
+            protocol,
+            priorities: 1,
+        }],
+        seeds: 1,
+        seed: 1,
+        warm_up: Span::ZERO,
+        duration: Span::from_secs(1),
+        drain: Span::from_secs(10),
+        topology,
+        switch: Switch {
+            buffer: Buffer::Unlimited,
+            ecn_threshold: Vec::new(),
+        },
+        host: Host {
+            nic: Nic::Pull,
+            frame_overhead: 0,
+            start_jitter: false,
+        },
+        workloads: kinds.into_iter().map(workload).collect(),
+        record: Record {
+            every: None,
+            links: Vec::new(),
+            pcap: Vec::new(),
+            snap_length: 64,
+        },
+    }
+}
+
+pub fn workload(kind: WorkloadKind) -> Workload {
+    Workload {
+        name: "it".into(),
+        kind,
+        transport: None,
+        connection: Connection::PerFlow,
+    }
+}
+
+/// Flows given one by one: (start, from, to, bytes, deadline).
+pub fn flows(list: &[(Span, u32, u32, u64, Option<Span>)]) -> WorkloadKind {
+    let mut flows: Vec<TraceFlow> = list
+        .iter()
+        .map(|&(start, source, destination, bytes, deadline)| TraceFlow {
+            start,
+            source,
+            destination,
+            size: Bytes(bytes),
+            deadline,
+        })
+        .collect();
+    flows.sort_by_key(|flow| flow.start);
+    WorkloadKind::Trace { flows }
+}
+
+/// A burst from `senders` hosts to host 0 at 100 us, each of 5 to 60 KB, due after 2 to 6 ms.
+pub fn burst(senders: u32, repeat: u32) -> WorkloadKind {
+    WorkloadKind::Burst {
+        senders,
+        receiver: Some(0),
+        size: Size::Uniform(Bytes(5_000), Bytes(60_000)),
+        deadline: Deadline::Added {
+            base: Span::from_ms(2),
+            added: 2.0,
+        },
+        at: Span::from_us(100),
+        repeat,
+        every: Span::from_ms(4),
+    }
+}
+
+/// Partition-aggregate trees of fan-in 6 with deadlines, beside Poisson flows without: 20 hosts in four racks for
+/// 12 ms, with full buffers, ECN, and jittered starts.
+pub fn mixture(transport: Transport) -> Scenario {
+    let oldi = Oldi {
+        applications: 2,
+        trees: 1,
+        fan_in: vec![6],
+        query: Bytes(200),
+        response: vec![Size::Uniform(Bytes(2_000), Bytes(40_000))],
+        deadline: vec![Deadline::Exponential {
+            mean: Span::from_ms(3),
+            floor: Span::from_ms(1),
+        }],
+        layer_share: vec![1.0],
+        deadline_from: DeadlineFrom::Query,
+        query_deadline: Deadline::None,
+        arrival: QueryArrival::Load {
+            load: 0.4,
+            poisson: true,
+        },
+        compute: Gap::Exponential(Span::from_us(100)),
+        jitter: Gap::Uniform(Span::ZERO, Span::from_us(20)),
+        complete_at: 1.0,
+        share_hosts: true,
+    };
+    let poisson = WorkloadKind::Poisson {
+        size: Size::Uniform(Bytes(500), Bytes(80_000)),
+        deadline: Deadline::None,
+        intensity: Intensity::Load(0.35),
+        destination: Destination::Uniform,
+    };
+    let kinds = vec![WorkloadKind::Oldi(oldi), poisson];
+    let mut scenario = scenario(leaf_spine(4, 5, 2), transport.protocol.clone(), kinds);
+    scenario.transports = vec![transport];
+    scenario.switch = shallow();
+    scenario.switch.buffer = Buffer::Static(Amount::Packets(30));
+    scenario.host.start_jitter = true;
+    scenario.duration = Span::from_ms(12);
+    scenario.drain = Span::from_secs(20);
+    scenario.record.every = Some(Span::from_us(500));
+    scenario.record.links = vec!["rack0->host0".into(), "spine1->rack2".into()];
+    scenario
+}
+
+pub fn run(scenario: &Scenario) -> RunOutput {
+    run_on(scenario, 1)
+}
+
+pub fn run_on(scenario: &Scenario, threads: usize) -> RunOutput {
+    let options = Options {
+        threads,
+        ..Options::default()
+    };
+    duetime_sim::run(scenario, 0, 0, &options).expect("a sound scenario")
+}
+
+/// That two runs left the same behind; the first record that differs is shown.
+pub fn assert_same(one: &RunRecords, other: &RunRecords, case: &str) {
+    for (one, other) in one.flows.iter().zip(&other.flows) {
+        assert_eq!(one, other, "{case}");
+    }
+    for (one, other) in one.ports.iter().zip(&other.ports) {
+        assert_eq!(one, other, "{case}");
+    }
+    assert_eq!(one.totals, other.totals, "{case}");
+    assert_eq!(digest(one), digest(other), "{case}");
+}
+
+pub fn digest_of(scenario: &Scenario) -> String {
+    digest(&run(scenario).records).to_string()
+}
+
+/// 10,000 bytes and the like as a fixed size.
+pub fn bytes(bytes: u64) -> Size {
+    Size::Fixed(Bytes(bytes))
+}
+
+/// When a flow given by its place in the records was complete.
+pub fn finish(records: &RunRecords, flow: usize) -> Time {
+    records.flows[flow].finish.expect("a finished flow")
+}
+
+/// Packets and bytes that entered are packets and bytes that left or are still there: over the network and, as far as
+/// nothing is in flight, at every switch.
+pub fn assert_conserved(records: &RunRecords, case: &str) {
+    let totals = records.totals;
+    let gone = totals.arrived_bytes + totals.dropped_bytes + totals.in_flight_bytes;
+    assert_eq!(totals.injected_bytes, gone, "{case}: {totals:?}");
+    let (mut at_node, mut dropped) = (BTreeMap::<&str, i128>::new(), 0);
+    let (mut left_hosts, mut reached_hosts) = (0, 0);
+    for port in &records.ports {
+        let (from, to) = port.link.split_once("->").expect("a link's name");
+        let passed = port.bytes - port.loss_bytes;
+        *at_node.entry(to).or_default() += i128::from(passed);
+        *at_node.entry(from).or_default() -= i128::from(port.bytes + port.drop_bytes);
+        dropped += port.drop_bytes + port.loss_bytes;
+        if from.starts_with("host") {
+            left_hosts += port.bytes;
+        }
+        if to.starts_with("host") {
+            reached_hosts += passed;
+        }
+        assert!(port.losses <= port.packets, "{case}: {port:?}");
+    }
+    assert_eq!(dropped, totals.dropped_bytes, "{case}: by port");
+    let in_flight = totals.in_flight_bytes;
+    assert!(left_hosts <= totals.injected_bytes && left_hosts + in_flight >= totals.injected_bytes);
+    assert!(
+        reached_hosts >= totals.arrived_bytes && reached_hosts <= totals.arrived_bytes + in_flight
+    );
+    for (node, balance) in at_node {
+        if !node.starts_with("host") {
+            let most = i128::from(in_flight);
+            assert!(
+                (0..=most).contains(&balance),
+                "{case}: {balance} B at {node}, {most} in flight"
+            );
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! D3's routers keep three sums and no flows: when all flows have ended, every sum must be zero again.
+
+use crate::common::*;
+use duetime_core::Span;
+use duetime_core::random::{Purpose, Streams};
+use duetime_proto::d3::{BaseRate, Config, Rounding};
+use duetime_scenario::model::*;
+use duetime_sim::AllocatorState;
+
+/// Neither of the two ways in which a router corrects itself.
+const HONEST: fn() -> Config = || Config {
+    repair: false,
+    reset_intervals: u32::MAX,
+    ..Config::default()
+};
+
+/// Up to 60 random flows of the first 8 ms, some with deadlines, some impossible ones.
+fn random_flows(seed: u64, hosts: u32) -> WorkloadKind {
+    let mut stream = Streams::new(seed, 0).stream(0, Purpose::Fault);
+    let count = stream.between(1, 60);
+    let list: Vec<_> = (0..count)
+        .map(|_| {
+            let start = Span::from_ps(stream.below(8_000_000_000));
+            let source = stream.below(u64::from(hosts)) as u32;
+            // Half of all go to host 0.
+            let other = if stream.chance(0.5) {
+                0
+            } else {
+                stream.below(u64::from(hosts)) as u32
+            };
+            let destination = if other == source {
+                (source + 1) % hosts
+            } else {
+                other
+            };
+            let bytes = stream.between(1, 100_000);
+            let deadline = stream
+                .chance(0.7)
+                .then(|| Span::from_ps(stream.between(100_000_000, 8_000_000_000)));
+            (start, source, destination, bytes, deadline)
+        })
+        .collect();
+    flows(&list)
+}
+
+/// The same network with a lone TCP flow at 80 ms, which keeps the run going until all else is over.
+fn watched(topology: Topology, config: Config, kind: WorkloadKind) -> Scenario {
+    let mut last = workload(flows(&[(Span::from_ms(80), 0, 1, 1_000, None)]));
+    last.transport = Some(Transport {
+        name: "tcp".into(),
+        protocol: newreno(),
+        priorities: 1,
+    });
+    let mut scenario = scenario(topology, Protocol::D3(config), vec![kind]);
+    scenario.workloads.push(last);
+    scenario
+}
+
+fn topologies() -> [(Topology, u32); 3] {
+    [
+        (
+            Topology::Star {
+                hosts: 6,
+                link: gigabit(),
+            },
+            6,
+        ),
+        (leaf_spine(3, 4, 2), 12),
+        (Topology::D3Testbed { link: gigabit() }, 14),
+    ]
+}
+
+fn is_zero(state: &AllocatorState) -> bool {
+    (state.flows, state.demand, state.allocated) == (0, 0, 0)
+}
+
+/// Every flow ends, and afterwards every router holds nothing.
+fn assert_returned(scenario: &Scenario, case: &str) {
+    let output = run(scenario);
+    for flow in &output.records.flows {
+        assert!(flow.finish.is_some() || flow.quenched, "{case}: {flow:?}");
+        assert_eq!(flow.retransmits, 0, "{case}: {flow:?}");
+    }
+    assert!(
+        output.allocators.len() >= 4,
+        "{case}: there and back, two ports each"
+    );
+    let left: Vec<_> = output
+        .allocators
+        .iter()
+        .filter(|state| !is_zero(state))
+        .collect();
+    assert!(left.is_empty(), "{case}: {left:?}");
+}
+
+#[test]
+fn every_allocation_is_returned() {
+    let profiles: [(&str, Config); 7] = [
+        ("carry", HONEST()),
+        (
+            "ceil and floor",
+            Config {
+                rounding: Rounding::CeilFloor,
+                ..HONEST()
+            },
+        ),
+        (
+            "floor",
+            Config {
+                rounding: Rounding::FloorFloor,
+                ..HONEST()
+            },
+        ),
+        (
+            "exact",
+            Config {
+                rounding: Rounding::Exact,
+                ..HONEST()
+            },
+        ),
+        (
+            "a segment for the paused",
+            Config {
+                base_rate: BaseRate::Segment(Span::from_us(200)),
+                ..HONEST()
+            },
+        ),
+        (
+            "quenched",
+            Config {
+                quench: true,
+                ..HONEST()
+            },
+        ),
+        (
+            "no reverse requests",
+            Config {
+                reverse_request: false,
+                cap_to_left: true,
+                ..HONEST()
+            },
+        ),
+    ];
+    for (name, config) in profiles {
+        for (shape, (topology, hosts)) in topologies().into_iter().enumerate() {
+            for seed in 0..4 {
+                let case = format!("{name}, topology {shape}, seed {seed}");
+                assert_returned(
+                    &watched(topology.clone(), config, random_flows(seed, hosts)),
+                    &case,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn live_flows_are_held() {
+    // The counterpart: at a moment when they are sending, four flows are four flows.
+    let burst: Vec<_> = (1..5)
+        .map(|host| (Span::ZERO, host, 0, 1_000_000, None))
+        .collect();
+    let mut scenario = scenario(
+        Topology::Star {
+            hosts: 5,
+            link: gigabit(),
+        },
+        Protocol::D3(HONEST()),
+        vec![flows(&burst)],
+    );
+    (scenario.duration, scenario.drain) = (Span::from_ms(5), Span::ZERO);
+    let output = run(&scenario);
+    let down = output
+        .allocators
+        .iter()
+        .find(|state| state.link == "switch->host0")
+        .unwrap();
+    assert_eq!((down.flows, down.demand), (4, 0));
+    // 125 units of 1/256 each, by whole units, on the way from one round of requests to the next.
+    let capacity = down.capacity as f64;
+    assert!(
+        (0.8..1.3).contains(&(down.allocated as f64 / capacity)),
+        "{down:?}"
+    );
+}
+
+#[test]
+fn an_idle_port_forgets_what_losses_left() {
+    let mut unhealed = 0;
+    for (topology, hosts) in topologies() {
+        for seed in 0..3 {
+            let kind = random_flows(seed, hosts);
+            let topology = lossy(topology.clone(), 0.03);
+            let left = run(&watched(topology.clone(), HONEST(), kind.clone())).allocators;
+            unhealed += left.iter().filter(|state| !is_zero(state)).count();
+            let healed = run(&watched(topology, Config::default(), kind)).allocators;
+            assert!(healed.iter().all(is_zero), "{healed:?}");
+        }
+    }
+    assert!(
+        unhealed > 20,
+        "losses leave remainders: at {unhealed} ports"
+    );
+}
+
+#[test]
+fn a_busy_port_heals_while_a_long_flow_keeps_it_busy() {
+    // Host 1's link loses 5 % of its packets, host 2's none. After 100 ms only host 2's long flow is alive.
+    let star = |loss: f64| {
+        let names = ["host0", "host1", "host2", "switch"];
+        let nodes = names
+            .iter()
+            .map(|name| node(*name, name.starts_with("host")))
+            .collect();
+        let link = |host| Link {
+            loss: if host == 1 { loss } else { 0.0 },
+            ..gigabit()
+        };
+        let edges = (0..3)
+            .map(|host| Edge {
+                a: host,
+                b: 3,
+                link: link(host),
+            })
+            .collect();
+        Topology::Graph { nodes, edges }
+    };
+    let short: Vec<_> = (0..200)
+        .map(|i| {
+            (
+                Span::from_us(500 * i),
+                1,
+                0,
+                5_000 + 97 * i,
+                Some(Span::from_ms(10)),
+            )
+        })
+        .collect();
+    let long = WorkloadKind::Long {
+        pairs: vec![(2, 0)],
+        at: Span::ZERO,
+    };
+    let held = |config| {
+        let mut scenario = scenario(
+            star(0.05),
+            Protocol::D3(config),
+            vec![flows(&short), long.clone()],
+        );
+        (scenario.duration, scenario.drain) = (Span::from_ms(300), Span::ZERO);
+        let output = run(&scenario);
+        output
+            .allocators
+            .into_iter()
+            .find(|state| state.link == "switch->host0")
+            .unwrap()
+    };
+    let (healed, broken) = (held(Config::default()), held(HONEST()));
+    assert_eq!((healed.flows, healed.demand), (1, 0), "{healed:?}");
+    assert!(
+        healed.allocated >= 112 * 256,
+        "nine tenths of 125 B/us: {healed:?}"
+    );
+    assert!(
+        broken.flows > 1 || broken.demand > 0,
+        "without repair something is left: {broken:?}"
+    );
+}

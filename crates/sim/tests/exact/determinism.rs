@@ -1,0 +1,150 @@
+//! The same scenario leaves the same bytes behind: again, on any number of threads, and watched or not.
+
+use crate::common::*;
+use duetime_core::{Bytes, Rate, Span};
+use duetime_results::digest;
+use duetime_scenario::model::*;
+use duetime_sim::Options;
+
+/// Runs on one thread and on others, and compares everything that the runs leave behind.
+fn assert_equal_on_threads(scenario: &Scenario, threads: &[usize], case: &str) {
+    let alone = run(scenario);
+    assert!(!alone.records.flows.is_empty(), "{case}");
+    for &threads in threads {
+        let split = run_on(scenario, threads);
+        let case = format!("{case}, {threads} threads");
+        assert_same(&alone.records, &split.records, &case);
+        assert_eq!(alone.allocators, split.allocators, "{case}");
+    }
+}
+
+#[test]
+fn a_run_can_be_repeated_and_a_seed_matters() {
+    for transport in transports() {
+        let mut scenario = mixture(transport);
+        let first = digest_of(&scenario);
+        assert_eq!(digest_of(&scenario), first);
+        let other_run = duetime_sim::run(&scenario, 0, 1, &Options::default()).unwrap();
+        assert_ne!(digest(&other_run.records).to_string(), first, "another run");
+        scenario.seed += 1;
+        assert_ne!(digest_of(&scenario), first, "another seed");
+    }
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    for transport in transports() {
+        assert_equal_on_threads(&mixture(transport.clone()), &[2, 3, 4], &transport.name);
+    }
+}
+
+#[test]
+fn losses_do_not_depend_on_threads() {
+    for transport in transports() {
+        let mut scenario = mixture(transport.clone());
+        scenario.topology = lossy(scenario.topology, 0.02);
+        assert_equal_on_threads(&scenario, &[3], &format!("{} with loss", transport.name));
+    }
+}
+
+#[test]
+fn shared_memory_does_not_depend_on_threads() {
+    for transport in transports() {
+        let mut scenario = mixture(transport.clone());
+        scenario.switch.buffer = Buffer::Dynamic {
+            pool: Bytes(40_000),
+            alpha: 0.5,
+        };
+        assert_equal_on_threads(
+            &scenario,
+            &[3],
+            &format!("{} with shared memory", transport.name),
+        );
+    }
+}
+
+#[test]
+fn simultaneous_packets_do_not_depend_on_threads() {
+    // Every sender starts at the same picosecond with the same size: all order is the seeded one.
+    for transport in transports() {
+        let mut scenario = mixture(transport.clone());
+        let mut kind = burst(19, 2);
+        if let WorkloadKind::Burst { size, .. } = &mut kind {
+            *size = bytes(40_000);
+        }
+        scenario.workloads = vec![workload(kind)];
+        scenario.host.start_jitter = false;
+        assert_equal_on_threads(&scenario, &[3], &format!("{} in step", transport.name));
+    }
+}
+
+#[test]
+fn a_run_that_is_cut_off_does_not_depend_on_threads() {
+    for transport in transports() {
+        let mut scenario = mixture(transport.clone());
+        (scenario.duration, scenario.drain) = (Span::from_us(3_210), Span::ZERO);
+        assert_equal_on_threads(&scenario, &[3], &format!("{} cut off", transport.name));
+    }
+}
+
+#[test]
+fn long_lived_connections_do_not_depend_on_threads() {
+    for transport in transports() {
+        let mut scenario = mixture(transport.clone());
+        scenario.workloads[0].connection = Connection::Persistent;
+        assert_equal_on_threads(&scenario, &[3], &format!("{} persistent", transport.name));
+    }
+}
+
+#[test]
+fn a_thousand_hosts_split_in_two() {
+    // The shape of the permutation work that the simulator is measured with, with small flows.
+    let permutation = WorkloadKind::Permutation {
+        size: bytes(20_000),
+        deadline: Deadline::None,
+        at: Span::ZERO,
+    };
+    let topology = Topology::LeafSpine {
+        racks: 25,
+        hosts_per_rack: 40,
+        spines: 1,
+        host_link: link(Rate::from_gbps(1), Span::from_us(20)),
+        uplink: link(Rate::from_gbps(40), Span::from_us(20)),
+    };
+    let mut scenario = scenario(topology, dctcp(), vec![permutation]);
+    scenario.switch = Switch {
+        buffer: Buffer::Static(Amount::Packets(1_000)),
+        ecn_threshold: vec![
+            (Rate::from_gbps(1), Amount::Packets(20)),
+            (Rate::from_gbps(40), Amount::Packets(65)),
+        ],
+    };
+    scenario.host.start_jitter = true;
+    let alone = run(&scenario).records;
+    assert_eq!(
+        alone
+            .flows
+            .iter()
+            .filter(|flow| flow.finish.is_some())
+            .count(),
+        1_000
+    );
+    assert_eq!(digest(&alone), digest(&run_on(&scenario, 2).records));
+}
+
+#[test]
+fn watching_changes_nothing() {
+    for transport in transports() {
+        let mut scenario = mixture(transport);
+        let plain = run(&scenario).records;
+        scenario.record.pcap = vec!["rack0->spine0".into(), "host3->rack0".into()];
+        let options = Options {
+            trace_flow: Some(plain.flows[0].flow),
+            threads: 2,
+            ..Options::default()
+        };
+        let watched = duetime_sim::run(&scenario, 0, 0, &options).unwrap();
+        assert_same(&watched.records, &plain, &scenario.transports[0].name);
+        assert!(!watched.trace.is_empty() && !watched.captures.is_empty());
+    }
+}

@@ -1,0 +1,68 @@
+//! The arithmetic of store and forward, on plain integers: what the simulator is held to.
+
+use duetime_scenario::model::Link;
+
+/// Links in a row, each of which sends one packet after another. Times are in picoseconds.
+pub struct Line {
+    /// (bits per second, latency, when the link is next free).
+    links: Vec<(u128, u64, u64)>,
+    /// Bytes that every packet has beside its IP length.
+    overhead: u64,
+}
+
+impl Line {
+    pub fn new<'a>(cables: impl Iterator<Item = &'a Link>, overhead: u64) -> Self {
+        let links = cables
+            .map(|cable| (u128::from(cable.rate.as_bps()), cable.latency.as_ps(), 0))
+            .collect();
+        Self { links, overhead }
+    }
+
+    /// There and back.
+    pub fn both(cables: &[Link], overhead: u64) -> [Self; 2] {
+        [
+            Self::new(cables.iter(), overhead),
+            Self::new(cables.iter().rev(), overhead),
+        ]
+    }
+
+    /// When the first link is next free.
+    pub fn free(&self) -> u64 {
+        self.links[0].2
+    }
+
+    /// Sends a packet of `bytes` that is ready at `at`; gives the arrival of its last bit at the far end.
+    pub fn carry(&mut self, mut at: u64, bytes: u64) -> u64 {
+        let bytes = u128::from(bytes + self.overhead);
+        for (rate, latency, free) in &mut self.links {
+            let sending = (bytes * 8_000_000_000_000).div_ceil(*rate) as u64;
+            *free = at.max(*free) + sending;
+            at = *free + *latency;
+        }
+        at
+    }
+}
+
+/// Chains of one to five switches: even and uneven, with rates that do and do not divide a picosecond per byte.
+pub fn chains() -> Vec<Vec<Link>> {
+    use duetime_core::{Rate, Span};
+    let even = |rate, ns, cables| vec![crate::common::link(rate, Span::from_ns(ns)); cables];
+    let each = |rates: &[Rate]| {
+        let links = rates.iter().zip(1..);
+        links
+            .map(|(&rate, i)| crate::common::link(rate, Span::from_ps(7_777_777 * i + 13)))
+            .collect()
+    };
+    let (mbps, gbps) = (Rate::from_mbps, Rate::from_gbps);
+    vec![
+        even(gbps(1), 20_000, 2),
+        even(gbps(3), 5_000, 3),
+        even(gbps(40), 1_500, 4),
+        even(mbps(333), 50_000, 5),
+        even(gbps(7), 20_000, 6),
+        each(&[gbps(1), gbps(10), gbps(40), gbps(10), gbps(1)]),
+        each(&[gbps(10), mbps(1_234), mbps(777)]),
+        each(&[mbps(100), gbps(1)]),
+        each(&[gbps(10), Rate::from_bps(999_999_937), gbps(25), gbps(3)]),
+    ]
+}

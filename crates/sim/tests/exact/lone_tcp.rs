@@ -1,0 +1,248 @@
+//! A lone TCP flow takes exactly as long as the arithmetic says: handshake, slow start by acknowledgements, and a
+//! line of store-and-forward links.
+
+use crate::common::{chain, finish, flows, gigabit, newreno, run, scenario};
+use crate::line::{Line, chains};
+use duetime_core::Span;
+use duetime_proto::tcp;
+use duetime_proto::window::{Dctcp, Law};
+use duetime_scenario::model::*;
+use std::collections::VecDeque;
+
+const SIZES: [u64; 9] = [
+    1, 40, 1_460, 1_461, 2_921, 10_000, 65_536, 300_001, 1_000_000,
+];
+
+/// What decides a lone flow's time.
+#[derive(Clone, Copy)]
+struct Stack {
+    mss: u64,
+    initial_window: u64,
+    /// An idle time above this brings the initial window back.
+    restart: u64,
+}
+
+const STACK: Stack = Stack {
+    mss: 1_460,
+    initial_window: 2,
+    restart: u64::MAX,
+};
+
+/// What the sender knows.
+struct Sender {
+    acknowledged: u64,
+    window: u64,
+    /// When it last heard of the receiver.
+    heard: u64,
+    /// Acknowledgements to come: (when, bytes).
+    coming: VecDeque<(u64, u64)>,
+}
+
+impl Sender {
+    /// Takes the next acknowledgement: slow start opens the window by what it acknowledges.
+    fn hear(&mut self) {
+        let (at, bytes) = self.coming.pop_front().expect("an acknowledgement");
+        self.acknowledged += bytes;
+        self.window += bytes;
+        self.heard = at;
+    }
+}
+
+/// When each message is delivered whole, for messages (handed over, bytes) on one connection.
+fn deliveries(stack: Stack, cables: &[Link], overhead: u64, messages: &[(u64, u64)]) -> Vec<u64> {
+    let [mut there, mut back] = Line::both(cables, overhead);
+    let initial = stack.initial_window * stack.mss;
+    let mut sender = Sender {
+        acknowledged: 0,
+        window: initial,
+        heard: back.carry(there.carry(messages[0].0, 40), 40),
+        coming: VecDeque::new(),
+    };
+    let (mut sent, mut last_sent) = (0, sender.heard);
+    let mut delivered = Vec::new();
+    for &(handed_over, bytes) in messages {
+        while sender
+            .coming
+            .front()
+            .is_some_and(|&(at, _)| at <= handed_over)
+        {
+            sender.hear();
+        }
+        if sent > 0 && handed_over.saturating_sub(last_sent) > stack.restart {
+            sender.window = sender.window.min(initial);
+        }
+        let end = sent + bytes;
+        let mut arrived = 0;
+        while sent < end {
+            let len = stack.mss.min(end - sent);
+            while sender.acknowledged + sender.window < sent + len {
+                sender.hear();
+            }
+            let ready = handed_over.max(sender.heard);
+            last_sent = ready.max(there.free());
+            arrived = there.carry(ready, 40 + len);
+            sender.coming.push_back((back.carry(arrived, 40), len));
+            sent += len;
+        }
+        delivered.push(arrived);
+    }
+    delivered
+}
+
+/// A timeout that no queue of a lone flow reaches, so that nothing is sent twice.
+fn patient(protocol: &mut Protocol) -> &mut tcp::Config {
+    let Protocol::Tcp(config) = protocol else {
+        unreachable!("TCP");
+    };
+    config.rto_min = Span::from_secs(2);
+    config
+}
+
+fn simulated(
+    cables: &[Link],
+    overhead: u32,
+    protocol: Protocol,
+    messages: &[(u64, u64)],
+) -> Vec<u64> {
+    let list: Vec<_> = messages
+        .iter()
+        .map(|&(at, bytes)| (Span::from_ps(at), 0, 1, bytes, None))
+        .collect();
+    let mut scenario = scenario(chain(cables), protocol, vec![flows(&list)]);
+    scenario.host.frame_overhead = overhead;
+    if messages.len() > 1 {
+        scenario.workloads[0].connection = Connection::Persistent;
+    }
+    let records = run(&scenario).records;
+    assert!(records.flows.iter().all(|flow| flow.retransmits == 0));
+    (0..messages.len())
+        .map(|flow| finish(&records, flow).as_ps())
+        .collect()
+}
+
+#[test]
+fn one_segment_by_hand() {
+    // 1 Gbps, 20 us, one switch. SYN and SYN-ACK: 4 × (40 B × 8 ns + 20 us) = 81.28 us. 1000 B of data on two links:
+    // 2 × (1040 B × 8 ns + 20 us) = 56.64 us.
+    let expected = 1_000_000 + 81_280_000 + 56_640_000;
+    assert_eq!(
+        simulated(&[gigabit(); 2], 0, newreno(), &[(1_000_000, 1_000)]),
+        [expected]
+    );
+    assert_eq!(
+        deliveries(STACK, &[gigabit(); 2], 0, &[(1_000_000, 1_000)]),
+        [expected]
+    );
+}
+
+#[test]
+fn three_segments_by_hand() {
+    // As above with two full segments in the initial window of two and a third, 80 B of data, that waits for an
+    // acknowledgement: 81.28 us; the first segment arrives 2 × (1500 B × 8 ns + 20 us) = 64 us later, its
+    // acknowledgement 2 × 20.32 us after that, and the third segment takes 2 × (120 B × 8 ns + 20 us).
+    let expected = 81_280_000 + 64_000_000 + 40_640_000 + 41_920_000;
+    assert_eq!(
+        simulated(&[gigabit(); 2], 0, newreno(), &[(0, 3_000)]),
+        [expected]
+    );
+}
+
+#[test]
+fn every_size_over_every_chain() {
+    for cables in chains() {
+        for bytes in SIZES {
+            let mut protocol = newreno();
+            patient(&mut protocol);
+            let (at, case) = (123_457, format!("{bytes} B over {cables:?}"));
+            let expected = deliveries(STACK, &cables, 0, &[(at, bytes)]);
+            assert_eq!(
+                simulated(&cables, 0, protocol, &[(at, bytes)]),
+                expected,
+                "{case}"
+            );
+        }
+    }
+}
+
+#[test]
+fn other_windows_segments_and_frames() {
+    for (initial_window, mss, overhead) in
+        [(1, 1_460, 0), (10, 1_460, 38), (3, 536, 0), (4, 8_960, 38)]
+    {
+        let stack = Stack {
+            mss,
+            initial_window,
+            ..STACK
+        };
+        for cables in chains() {
+            let mut protocol = newreno();
+            let config = patient(&mut protocol);
+            (config.initial_window, config.mss) = (initial_window as u32, mss as u32);
+            let expected = deliveries(stack, &cables, u64::from(overhead), &[(0, 200_000)]);
+            assert_eq!(
+                simulated(&cables, overhead, protocol, &[(0, 200_000)]),
+                expected,
+                "{initial_window} × {mss} B"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_unmarked_dctcp_flow_is_a_tcp_flow() {
+    let mut protocol = newreno();
+    patient(&mut protocol).law = Law::Dctcp(Dctcp {
+        gain_shift: 4,
+        initial_alpha: 1.0,
+    });
+    let cables = &chains()[5];
+    assert_eq!(
+        simulated(cables, 0, protocol, &[(0, 300_001)]),
+        deliveries(STACK, cables, 0, &[(0, 300_001)])
+    );
+}
+
+#[test]
+fn later_messages_of_a_connection_need_no_handshake() {
+    // The second is handed over while the first is on its way, the third long after.
+    for cables in chains() {
+        for (first, second) in [(1, 1), (1_000, 50_000), (100_000, 1_461), (30_000, 30_001)] {
+            let messages = [(5, first), (200_000_000, second), (500_000_000_000, 20_000)];
+            let mut protocol = newreno();
+            patient(&mut protocol);
+            let expected = deliveries(STACK, &cables, 0, &messages);
+            assert_eq!(
+                simulated(&cables, 0, protocol, &messages),
+                expected,
+                "{messages:?} over {cables:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_second_message_saves_a_round_trip() {
+    let cables = [gigabit(); 2];
+    let times = simulated(&cables, 0, newreno(), &[(0, 1_000), (1_000_000_000, 1_000)]);
+    assert_eq!(times, [81_280_000 + 56_640_000, 1_000_000_000 + 56_640_000]);
+}
+
+#[test]
+fn an_idle_connection_starts_slowly_again() {
+    let cables = [gigabit(); 3];
+    let messages = [(0, 100_000), (500_000_000_000, 100_000)];
+    let restart = Stack {
+        restart: 10_000_000_000,
+        ..STACK
+    };
+    let expected = deliveries(restart, &cables, 0, &messages);
+    assert_eq!(simulated(&cables, 0, newreno(), &messages), expected);
+    let mut kept = newreno();
+    let Protocol::Tcp(config) = &mut kept else {
+        unreachable!("TCP")
+    };
+    config.slow_start_restart = false;
+    let faster = deliveries(STACK, &cables, 0, &messages);
+    assert_eq!(simulated(&cables, 0, kept, &messages), faster);
+    assert!(faster[1] < expected[1]);
+}

@@ -1,0 +1,14 @@
+//! Whole runs against what they must be: arithmetic to the picosecond, equal laws, conservation, determinism.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bytes;
+mod d3_counters;
+mod determinism;
+mod equal_laws;
+mod line;
+mod lone_d3;
+mod lone_tcp;
+mod long_flows;
+mod watched;

@@ -1,0 +1,334 @@
+//! Traces and captures tell what happened: every hop's times fit, explanations sum exactly, no packet is missing.
+
+use crate::common::*;
+use duetime_core::{Rate, Span, Time};
+use duetime_results::explain::{Cause, Stage};
+use duetime_results::{FlowEvent, FlowEventKind, FlowRecord, explain};
+use duetime_scenario::model::*;
+use duetime_sim::topology::Network;
+use duetime_sim::{Options, RunOutput};
+use std::collections::BTreeMap;
+
+fn traced(scenario: &Scenario, flow: u64) -> RunOutput {
+    let options = Options {
+        trace_flow: Some(flow),
+        ..Options::default()
+    };
+    duetime_sim::run(scenario, 0, 0, &options).unwrap()
+}
+
+/// A packet comes to a port when it was sent, or when it had crossed the link before; it waits, is sent, and leaves.
+fn assert_hops_fit(network: &Network, events: &[FlowEvent], case: &str) {
+    let mut hops = Vec::new();
+    let mut sent = Vec::new();
+    for event in events {
+        match event.what {
+            FlowEventKind::Departed {
+                link,
+                seq,
+                len,
+                waited,
+                sending,
+            } => {
+                let came = event.at - sending - waited;
+                hops.push((link, seq as u32, len, came, event.at));
+            }
+            FlowEventKind::Sent { seq, len, .. } => sent.push((seq as u32, len, event.at)),
+            _ => {}
+        }
+    }
+    for &(link, seq, len, came, _) in &hops {
+        let from = network.links[link as usize].from;
+        let fits = if network.nodes[from as usize].host.is_some() {
+            len == 0 || sent.contains(&(seq, len, came))
+        } else {
+            hops.iter().any(|&(before, its_seq, its_len, _, left)| {
+                let before = &network.links[before as usize];
+                (before.to, its_seq, its_len, left + before.latency) == (from, seq, len, came)
+            })
+        };
+        assert!(
+            fits,
+            "{case}: packet {seq}+{len} came to link {link} at {came} from nowhere"
+        );
+    }
+}
+
+fn assert_explained(flow: &FlowRecord, events: &[FlowEvent], case: &str) {
+    let told = explain(flow, events);
+    let took = flow.completion().expect("it finished");
+    assert_eq!(told.total, took, "{case}");
+    let mut at = flow.start;
+    for step in &told.steps {
+        assert_eq!(step.from, at, "{case}: without gaps");
+        at = step.to;
+    }
+    assert_eq!(Some(at), flow.finish, "{case}: to the end");
+    let sum = |parts: BTreeMap<_, Span>| parts.values().map(|part| part.as_ps()).sum::<u64>();
+    assert_eq!(sum(told.parts()), took.as_ps(), "{case}");
+    let untraced = told
+        .by_cause()
+        .get(&Cause::Untraced)
+        .copied()
+        .unwrap_or_default();
+    assert_eq!(untraced, Span::ZERO, "{case}: every hop is known");
+    let propagation = told
+        .by_cause()
+        .get(&Cause::Propagation)
+        .copied()
+        .unwrap_or_default();
+    assert!(
+        propagation >= Span::from_us(20),
+        "{case}: {:?}",
+        told.parts()
+    );
+}
+
+/// The first, the largest, and the flows with the most of two troubles.
+fn telling(flows: &[FlowRecord]) -> Vec<&FlowRecord> {
+    let most = |key: fn(&FlowRecord) -> u64| flows.iter().max_by_key(|flow| key(flow)).unwrap();
+    let mut picked = vec![
+        &flows[0],
+        most(|flow| flow.size_bytes),
+        most(|flow| u64::from(flow.retransmits)),
+        most(|flow| u64::from(flow.timeouts)),
+        most(|flow| u64::from(flow.marks + flow.denials)),
+    ];
+    picked.dedup_by_key(|flow| flow.flow);
+    picked
+}
+
+#[test]
+fn the_trace_of_any_flow_fits_and_explains_its_time() {
+    let mut troubled = [0, 0, 0];
+    for transport in transports() {
+        for loss in [0.0, 0.02] {
+            let mut scenario = mixture(transport.clone());
+            scenario.topology = lossy(scenario.topology, loss);
+            let network = Network::build(&scenario.topology).unwrap();
+            let flows = run(&scenario).records.flows;
+            for flow in telling(&flows) {
+                let case = format!("flow {} of {}, loss {loss}", flow.flow, transport.name);
+                let trace = traced(&scenario, flow.flow).trace;
+                assert_hops_fit(&network, &trace, &case);
+                assert_explained(flow, &trace, &case);
+                let count = |wanted: fn(FlowEventKind) -> bool| {
+                    trace.iter().filter(|event| wanted(event.what)).count()
+                };
+                assert_eq!(count(|what| what == FlowEventKind::HandedOver), 1, "{case}");
+                assert_eq!(count(|what| what == FlowEventKind::Finished), 1, "{case}");
+                assert_eq!(
+                    count(|what| what == FlowEventKind::Established),
+                    1,
+                    "{case}"
+                );
+                let delivered: u64 = trace
+                    .iter()
+                    .filter_map(|event| match event.what {
+                        FlowEventKind::Delivered { len, .. } => Some(u64::from(len)),
+                        _ => None,
+                    })
+                    .sum();
+                assert_eq!(delivered, flow.size_bytes, "{case}");
+                let timeouts = count(|what| what == FlowEventKind::Timeout);
+                assert_eq!(timeouts as u32, flow.timeouts, "{case}");
+                let retransmits = count(|what| {
+                    matches!(
+                        what,
+                        FlowEventKind::Sent {
+                            retransmit: true,
+                            len: 1..,
+                            ..
+                        }
+                    )
+                });
+                assert!(retransmits as u32 <= flow.retransmits, "{case}");
+                let happened = [flow.retransmits, flow.timeouts, flow.denials];
+                troubled
+                    .iter_mut()
+                    .zip(happened)
+                    .for_each(|(sum, one)| *sum += one);
+            }
+        }
+    }
+    assert!(
+        troubled.iter().all(|&sum| sum > 3),
+        "flows with trouble: {troubled:?}"
+    );
+}
+
+#[test]
+fn a_lone_flow_is_explained_by_hand() {
+    // The arithmetic of `lone_tcp::one_segment_by_hand`, piece by piece.
+    let scenario = scenario(
+        chain(&[gigabit(); 2]),
+        newreno(),
+        vec![flows(&[(Span::ZERO, 0, 1, 1_000, None)])],
+    );
+    let output = traced(&scenario, 0);
+    let told = explain(&output.records.flows[0], &output.trace);
+    let network = Network::build(&scenario.topology).unwrap();
+    let link = |name| network.find_link(name).unwrap();
+    let mut expected = BTreeMap::new();
+    for name in ["host0->s1", "s1->host1", "host1->s1", "s1->host0"] {
+        expected.insert(
+            (Stage::Handshake, Cause::Transmission(link(name))),
+            Span::from_ns(320),
+        );
+    }
+    expected.insert((Stage::Handshake, Cause::Propagation), Span::from_us(80));
+    for name in ["host0->s1", "s1->host1"] {
+        expected.insert(
+            (Stage::Delivery, Cause::Transmission(link(name))),
+            Span::from_ns(8_320),
+        );
+    }
+    expected.insert((Stage::Delivery, Cause::Propagation), Span::from_us(40));
+    assert_eq!(told.parts(), expected);
+    assert_eq!((told.round_trips, told.finished), (1, true));
+}
+
+#[test]
+fn a_queue_is_explained_where_it_was() {
+    // Two hosts start at once; the second packet into host 0 waits for the first one's 1040 B.
+    let list = [
+        (Span::ZERO, 1, 0, 1_000, None),
+        (Span::ZERO, 2, 0, 1_000, None),
+    ];
+    let scenario = scenario(
+        Topology::Star {
+            hosts: 3,
+            link: gigabit(),
+        },
+        newreno(),
+        vec![flows(&list)],
+    );
+    let network = Network::build(&scenario.topology).unwrap();
+    let down = network.find_link("switch->host0").unwrap();
+    let records = run(&scenario).records;
+    let later = records.flows.iter().max_by_key(|flow| flow.finish).unwrap();
+    let told = explain(later, &traced(&scenario, later.flow).trace);
+    // The SYN waited for the other SYN, 40 B, so the data came that much later and waited for the rest only.
+    let parts = told.parts();
+    let waited = |stage| {
+        parts
+            .get(&(stage, Cause::Queue(down)))
+            .copied()
+            .unwrap_or_default()
+    };
+    assert_eq!(waited(Stage::Handshake), Span::from_ns(320));
+    assert_eq!(waited(Stage::Delivery), Span::from_ns(8_320 - 320));
+}
+
+#[test]
+fn a_later_message_of_a_connection_is_traced() {
+    let list = [
+        (Span::ZERO, 0, 1, 1_000, None),
+        (Span::from_ms(1), 0, 1, 30_000, None),
+    ];
+    let mut scenario = scenario(chain(&[gigabit(); 3]), newreno(), vec![flows(&list)]);
+    scenario.workloads[0].connection = Connection::Persistent;
+    let records = run(&scenario).records;
+    let output = traced(&scenario, records.flows[1].flow);
+    assert_hops_fit(
+        &Network::build(&scenario.topology).unwrap(),
+        &output.trace,
+        "second message",
+    );
+    assert_explained(&records.flows[1], &output.trace, "second message");
+    assert!(
+        output
+            .trace
+            .iter()
+            .all(|event| event.at >= Time::ZERO + Span::from_ms(1))
+    );
+}
+
+/// A captured packet's source and destination hosts, once its header has been found sound.
+fn hosts_of(bytes: &[u8], original: u32) -> (u32, u32) {
+    assert_eq!(bytes[0], 0x45);
+    assert_eq!(
+        u32::from(u16::from_be_bytes([bytes[2], bytes[3]])),
+        original
+    );
+    let sum: u32 = bytes[..20]
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum();
+    assert_eq!(
+        (sum & 0xffff) + (sum >> 16),
+        0xffff,
+        "the header's checksum"
+    );
+    let host =
+        |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap()) - (10 << 24) - 1;
+    (host(12), host(16))
+}
+
+#[test]
+fn a_capture_holds_every_packet_that_crossed() {
+    for transport in transports() {
+        let mut scenario = mixture(transport.clone());
+        scenario.topology = lossy(scenario.topology, 0.01);
+        let plain = run(&scenario).records;
+        let links = [
+            "host7->rack1",
+            "rack1->spine0",
+            "spine1->rack3",
+            "rack0->host0",
+        ];
+        scenario.record.pcap = links.map(Into::into).to_vec();
+        let output = run_on(&scenario, 2);
+        assert_same(&output.records, &plain, &transport.name);
+        assert_eq!(output.capture_links.len(), links.len());
+        let talking: Vec<_> = plain
+            .flows
+            .iter()
+            .map(|flow| (flow.source, flow.destination))
+            .collect();
+        for (link, name) in &output.capture_links {
+            let case = format!("{name} under {}", transport.name);
+            let captured: Vec<_> = output
+                .captures
+                .iter()
+                .filter(|packet| packet.link == *link)
+                .collect();
+            let port = plain.ports.iter().find(|port| port.link == *name).unwrap();
+            assert!(port.packets > 50, "{case}");
+            assert_eq!(captured.len() as u64, port.packets, "{case}");
+            assert_eq!(
+                captured
+                    .iter()
+                    .map(|packet| u64::from(packet.original_bytes))
+                    .sum::<u64>(),
+                port.bytes,
+                "{case}"
+            );
+            assert!(captured.is_sorted_by_key(|packet| packet.at), "{case}");
+            for packet in &captured {
+                let (source, destination) = hosts_of(&packet.bytes, packet.original_bytes);
+                assert!(
+                    talking.contains(&(source, destination))
+                        || talking.contains(&(destination, source)),
+                    "{case}: {source} to {destination}"
+                );
+                match name.as_str() {
+                    "host7->rack1" => assert_eq!(source, 7, "{case}"),
+                    "rack0->host0" => assert_eq!(destination, 0, "{case}"),
+                    "rack1->spine0" => {
+                        assert_eq!((source / 5, destination / 5 == 1), (1, false), "{case}");
+                    }
+                    _ => assert_eq!((destination / 5, source / 5 == 3), (3, false), "{case}"),
+                }
+            }
+            let rate = if name.contains("spine") { 2 } else { 1 };
+            for pair in captured.windows(2) {
+                let gap = Rate::from_gbps(rate).transmit(u64::from(pair[1].original_bytes));
+                assert!(
+                    pair[1].at >= pair[0].at + gap,
+                    "{case}: one after the other"
+                );
+            }
+        }
+    }
+}
