@@ -80,7 +80,7 @@ impl Frame for Packet {
 
     #[inline]
     fn mark(&mut self) {
-        self.label |= (tcp::Flags::CE.0 as u64) << FLAGS_SHIFT;
+        self.label |= u64::from(tcp::Flags::CE.0) << FLAGS_SHIFT;
     }
 
     #[inline]

@@ -92,7 +92,7 @@ impl Setup {
         for (rank, &host) in host_of_rank.iter().enumerate() {
             host_rank[host as usize] = rank as u32;
         }
-        let sampled_links = sampled_links(scenario, &network, &streams)?;
+        let sampled_links = sampled_links(scenario, &network, streams)?;
         let has_long_flows = scenario.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
         let tcp = transports
             .iter()
@@ -178,7 +178,9 @@ impl Setup {
             }
             for (node, members) in members.into_iter().enumerate() {
                 if self.network.nodes[node].host.is_none() {
-                    members.iter().for_each(|&link| pool_of[link as usize] = pools.len() as u32);
+                    for &link in &members {
+                        pool_of[link as usize] = pools.len() as u32;
+                    }
                     pools.push(SharedBuffer::new(pool.0, alpha, members));
                 }
             }
@@ -188,12 +190,12 @@ impl Setup {
 }
 
 /// The links whose series are kept: those of the scenario, or else those into the first hosts where many flows meet.
-fn sampled_links(scenario: &Scenario, network: &Network, streams: &Streams) -> Result<Vec<u32>, SetupError> {
+fn sampled_links(scenario: &Scenario, network: &Network, streams: Streams) -> Result<Vec<u32>, SetupError> {
     let named = &scenario.record.links;
     if !named.is_empty() || scenario.record.every.is_none() {
         return links_by_name(network, named, "record.links");
     }
-    let sinks = Workloads::new(scenario, network, streams)?.sinks();
+    let sinks = Workloads::new(scenario, network, &streams)?.sinks();
     Ok(sinks.iter().take(SAMPLED_SINKS).map(|&host| network.downlink[host as usize]).collect())
 }
 

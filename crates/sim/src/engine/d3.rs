@@ -427,11 +427,6 @@ impl Partition {
             .map(|sending| sending.machine.overdue())
             .sum()
     }
-
-    /// What an allocator holds, for tests and reports: flows, demand, allocated and capacity (see [`d3::Allocator`]).
-    pub fn allocator(&self, link: u32) -> Option<&d3::Allocator> {
-        self.allocators[link as usize].as_ref().map(|seat| &seat.allocator)
-    }
 }
 
 /// How long a receiver remembers a closed flow, so that a repeated FIN is answered.

@@ -197,10 +197,10 @@ impl Partition {
 
 /// Position and payload of a packet in its stream.
 fn position(packet: &Packet, extra: Option<&Extra>, overhead: u16) -> (u64, u32) {
-    if packet.flags() & D3 != 0 {
-        if let Some(Extra::D3 { packet, .. }) = extra {
-            return (packet.seq, packet.len);
-        }
+    if packet.flags() & D3 != 0
+        && let Some(Extra::D3 { packet, .. }) = extra
+    {
+        return (packet.seq, packet.len);
     }
     let len = if packet.flags() & REVERSE != 0 { 0 } else { packet.wire_bytes() - u32::from(overhead) - super::tcp::HEADER_BYTES };
     (u64::from(packet.seq), len)
