@@ -103,7 +103,7 @@ pub struct Work {
     /// Threads that one run is split over; results stay the same
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: u16,
-    /// Folder for the results [default: out/<name of the scenario>]
+    /// Folder for the results [default: out/NAME, by the name of the scenario]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Replace what the folder holds

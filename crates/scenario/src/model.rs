@@ -460,7 +460,8 @@ pub struct TraceFlow {
 pub struct Record {
     /// Sampling period of queue lengths and throughput; `None`: no series.
     pub every: Option<Span>,
-    /// The directed links sampled, as `from->to` node names; empty: every link into a host that ends a tree or burst.
+    /// The directed links sampled, as `from->to` node names; empty: the links into the first
+    /// 32 hosts that end a tree or a burst.
     pub links: Vec<String>,
     /// The directed links captured to pcapng, as `from->to` node names.
     pub pcap: Vec<String>,

@@ -7,7 +7,7 @@ use crate::model::{
     WorkloadKind,
 };
 use duetime_core::random::mix;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, Rounding};
+use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 use serde_json::{Value, json};
@@ -121,10 +121,15 @@ fn d3(config: &d3::Config) -> Value {
             AlphaReference::Literal => "literal",
         },
         "queue_in_service": config.queue_in_service,
+        "queue_sample": match config.queue_sample {
+            QueueSample::Smallest => "smallest",
+            QueueSample::Instant => "instant",
+        },
         "cap_to_left": config.cap_to_left,
         "pause_new": config.pause_new,
         "reverse_request": config.reverse_request,
         "repair": config.repair,
+        "reset_intervals": config.reset_intervals,
         "mtu_bytes": config.mtu,
         "rto_min_ps": config.rto_min.as_ps(),
     })

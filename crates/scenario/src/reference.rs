@@ -117,7 +117,7 @@ fn line(page: &mut String, text: fmt::Arguments<'_>) {
 
 const INTRODUCTION: &str = r#"# The scenario file
 
-<!-- Made from `crates/scenario/src/keys.rs` by its tests; run them with UPDATE=1 after a change. -->
+<!-- Made from `crates/scenario/src/keys/` by its tests; run them with UPDATE=1 after a change. -->
 
 A scenario describes one experiment: a network, the transports to compare, and what the hosts do. It is TOML. The
 files in `scenarios/` are examples.

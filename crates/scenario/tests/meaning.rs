@@ -412,6 +412,8 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
         ("workload.deadline.variation", "uniform 49%"),
         ("tcp.delayed_ack", "1"),
         ("d3.repair", "false"),
+        ("d3.queue_sample", "instant"),
+        ("d3.reset_intervals", "8"),
         ("host.nic", "fifo"),
         ("record.every", "1 ms"),
         ("workload.background.connection", "persistent"),

@@ -3,6 +3,8 @@
 //! [`run()`] takes a scenario, the number of one of its transports and a run number, and gives the records of that
 //! run: the same bytes for any number of threads, on any machine.
 
+#![expect(clippy::inline_always, reason = "the packet path: measured")]
+
 mod capture;
 pub mod describe;
 mod engine;

@@ -18,7 +18,7 @@ pub struct Packet {
     pub flow: u32,
     /// TCP: low 32 bits of the stream position.
     pub seq: u32,
-    /// Index into the partition's extras, or [`NONE`].
+    /// Index into the partition's extras, or `u32::MAX`.
     pub extra: u32,
     /// Destination host, length on the wire and flags, in one word because they travel together.
     label: u64,
@@ -80,7 +80,7 @@ impl Frame for Packet {
 
     #[inline]
     fn mark(&mut self) {
-        self.label |= (tcp::Flags::CE.0 as u64) << FLAGS_SHIFT;
+        self.label |= u64::from(tcp::Flags::CE.0) << FLAGS_SHIFT;
     }
 
     #[inline]

@@ -22,7 +22,9 @@ pub fn cut(network: &Network, threads: usize) -> Cut {
     for (weight, nodes) in groups {
         let lightest = (0..parts).min_by_key(|&part| load[part]).expect("at least one part");
         load[lightest] += weight;
-        nodes.iter().for_each(|&node| partition_of[node as usize] = lightest as u16);
+        for node in nodes {
+            partition_of[node as usize] = lightest as u16;
+        }
     }
     let crossing = network.links.iter().filter(|link| partition_of[link.from as usize] != partition_of[link.to as usize]);
     let lookahead = crossing.map(|link| link.latency).min().unwrap_or(Span::MAX);

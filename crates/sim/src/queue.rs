@@ -74,7 +74,7 @@ impl EventQueue {
             current: Vec::with_capacity(64),
             nodes: vec![Node { time: 0, next: NONE }; fixed_orders.len()],
             orders: fixed_orders,
-            heads: Box::new([NONE; BUCKETS]),
+            heads: vec![NONE; BUCKETS].try_into().expect("as many as buckets"),
             occupied: [0; WORDS],
             overflow: BinaryHeap::new(),
         }

@@ -2,6 +2,7 @@
 
 use crate::routing::Routing;
 use crate::topology::Network;
+use crate::workload::Workloads;
 use crate::{Packet, SetupError};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
@@ -9,6 +10,9 @@ use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_proto::{d3, tcp};
 use duetime_scenario::model::{Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, WorkloadKind};
 use std::sync::Arc;
+
+/// How many links are sampled where the scenario names none: series of a thousand trees would outgrow the flows.
+const SAMPLED_SINKS: usize = 32;
 
 /// The read-only part of a run.
 pub struct Setup {
@@ -88,7 +92,7 @@ impl Setup {
         for (rank, &host) in host_of_rank.iter().enumerate() {
             host_rank[host as usize] = rank as u32;
         }
-        let sampled_links = links_by_name(&network, &scenario.record.links, "record.links")?;
+        let sampled_links = sampled_links(scenario, &network, streams)?;
         let has_long_flows = scenario.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
         let tcp = transports
             .iter()
@@ -174,13 +178,25 @@ impl Setup {
             }
             for (node, members) in members.into_iter().enumerate() {
                 if self.network.nodes[node].host.is_none() {
-                    members.iter().for_each(|&link| pool_of[link as usize] = pools.len() as u32);
+                    for &link in &members {
+                        pool_of[link as usize] = pools.len() as u32;
+                    }
                     pools.push(SharedBuffer::new(pool.0, alpha, members));
                 }
             }
         }
         (pools, pool_of)
     }
+}
+
+/// The links whose series are kept: those of the scenario, or else those into the first hosts where many flows meet.
+fn sampled_links(scenario: &Scenario, network: &Network, streams: Streams) -> Result<Vec<u32>, SetupError> {
+    let named = &scenario.record.links;
+    if !named.is_empty() || scenario.record.every.is_none() {
+        return links_by_name(network, named, "record.links");
+    }
+    let sinks = Workloads::new(scenario, network, &streams)?.sinks();
+    Ok(sinks.iter().take(SAMPLED_SINKS).map(|&host| network.downlink[host as usize]).collect())
 }
 
 fn links_by_name(network: &Network, names: &[String], key: &'static str) -> Result<Vec<u32>, SetupError> {

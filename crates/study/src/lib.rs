@@ -1,7 +1,7 @@
 //! Many runs that answer one question: scenario × points of a sweep × transports × seeds.
 //!
-//! A [`Request`] is resolved into a [`Plan`], [`execute`] runs what its folder does not hold yet, and [`rows`],
-//! [`report`] and [`explain()`] read the folder. All that a study leaves is decided by its plan: not by the number of
+//! A [`Request`] is resolved into a [`Plan`], [`execute()`] runs what its folder does not hold yet, and [`gather()`],
+//! [`report()`] and [`explain()`] read the folder. All that a study leaves is decided by its plan: not by the number of
 //! jobs, nor by how often it was stopped and taken up again.
 
 mod archive;

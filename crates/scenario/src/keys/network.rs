@@ -278,7 +278,7 @@ pub static RECORD: Table = Table {
         key(
             "links",
             Kind::List(&Kind::Text),
-            "the links into hosts that end a tree or a burst",
+            "the links into the first 32 hosts that end a tree or a burst",
             "The directed links sampled, as `from->to`.",
         ),
         key(

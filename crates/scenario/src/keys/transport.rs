@@ -178,6 +178,12 @@ static D3_KEYS: &[Key] = &[
         "Whether q counts the packet in service.",
     ),
     key(
+        "queue_sample",
+        Kind::Choice(&["smallest", "instant"]),
+        "\"smallest\"",
+        "Which queue capacity adaptation sees: the smallest since its last update, or the one at that instant (D3 §4.4).",
+    ),
+    key(
         "cap_to_left",
         Kind::Boolean,
         "false",
@@ -200,6 +206,12 @@ static D3_KEYS: &[Key] = &[
         Kind::Boolean,
         "true",
         "Heal the routers' counters under load.",
+    ),
+    key(
+        "reset_intervals",
+        Kind::Integer(2, 1_000),
+        "4",
+        "Update intervals without any request after which an idle port resets (D3 §4.4); half as many are an epoch of `repair`.",
     ),
     key(
         "mtu",

@@ -9,7 +9,7 @@ use crate::model::{Protocol, Transport};
 use crate::place::Place;
 use crate::table::Reader;
 use duetime_core::Span;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, Rounding};
+use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 
@@ -334,6 +334,12 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
             _ => AlphaReference::Physical,
         };
     }
+    if let Some(sample) = reader.choice("queue_sample")? {
+        config.queue_sample = match sample {
+            "instant" => QueueSample::Instant,
+            _ => QueueSample::Smallest,
+        };
+    }
     let flag = |key: &'static str, value: &mut bool| -> Result<()> {
         if let Some(flag) = reader.boolean(key)? {
             *value = flag;
@@ -357,6 +363,9 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     gain("beta", &mut config.beta_256)?;
     if let Some(interval) = reader.time("update_interval")? {
         config.update_interval = interval;
+    }
+    if let Some(intervals) = reader.integer("reset_intervals")? {
+        config.reset_intervals = intervals as u32;
     }
     if let Some(mtu) = reader.size("mtu")? {
         config.mtu = mtu.0 as u32;

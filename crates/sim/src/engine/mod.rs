@@ -81,6 +81,7 @@ pub struct Crossing {
 }
 
 /// The part of the network that one thread simulates.
+#[expect(clippy::struct_field_names, reason = "`partition_of` maps a node to its partition, as everywhere in the crate")]
 pub struct Partition {
     setup: Arc<Setup>,
     /// Bytes added to each packet on the wire.

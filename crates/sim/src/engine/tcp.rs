@@ -413,6 +413,7 @@ impl Partition {
 }
 
 /// What is left to do after a call of a sender's state machine.
+#[derive(Clone, Copy)]
 struct AfterCall {
     /// A message may be complete, or the connection over.
     rare: bool,

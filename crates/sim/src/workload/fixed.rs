@@ -21,6 +21,10 @@ pub(super) struct Burst {
 }
 
 impl Burst {
+    pub(super) fn receiver(&self) -> u32 {
+        self.receiver
+    }
+
     /// Takes the receiver of the file, or a random one, and random senders among the others; when there are more
     /// senders than other hosts, several share a host.
     pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {

@@ -222,6 +222,24 @@ impl Workloads {
         }
     }
 
+    /// The hosts where many flows meet, each once, in the order of the scenario: those that end a tree or a burst.
+    pub(crate) fn sinks(&self) -> Vec<u32> {
+        let mut sinks = Vec::new();
+        for source in &self.sources {
+            let more = match source {
+                Source::Oldi(oldi) => oldi.roots(),
+                Source::Burst(burst) => vec![burst.receiver()],
+                _ => continue,
+            };
+            for host in more {
+                if !sinks.contains(&host) {
+                    sinks.push(host);
+                }
+            }
+        }
+        sinks
+    }
+
     /// Bytes of headers, and framing where it counts, on every segment.
     pub(crate) fn header(&self) -> u32 {
         self.context.header

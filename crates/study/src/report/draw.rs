@@ -45,7 +45,6 @@ pub fn on_page(title: &str, note: &str, mut panels: Vec<Panel>) -> Option<page::
         title: title.to_owned(),
         note: note.to_owned(),
         svg,
-        wide: false,
     })
 }
 
@@ -271,9 +270,7 @@ fn queues(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
         }
     };
     let note = format!("Queue of {link} in the first run, around its fullest moment.");
-    let mut figure = on_page("A queue", &note, gathered.cells.iter().map(panel).collect())?;
-    figure.wide = true;
-    Some(figure)
+    on_page("A queue", &note, gathered.cells.iter().map(panel).collect())
 }
 
 #[cfg(test)]

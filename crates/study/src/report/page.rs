@@ -19,8 +19,6 @@ pub struct Figure {
     pub note: String,
     /// The drawing.
     pub svg: String,
-    /// Whether it takes the whole width.
-    pub wide: bool,
 }
 
 #[derive(Debug, Serialize)]
