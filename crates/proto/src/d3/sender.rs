@@ -675,11 +675,6 @@ impl Sender {
     }
 
     /// Smoothed round-trip time, once measured.
-    pub fn granted_unsent(&self) -> u64 {
-        self.budget
-    }
-
-    /// Smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt != Span::ZERO).then_some(self.srtt)
     }
