@@ -7,7 +7,8 @@ use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
 use crate::workload::Message;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
-use duetime_proto::d3;
+use duetime_link::Port;
+use duetime_proto::d3::{self, QueueSample};
 use duetime_results::{Class, FlowEventKind};
 use slab::Slab;
 use std::collections::VecDeque;
@@ -56,6 +57,8 @@ pub struct Seat {
     fresh: bool,
     /// Bytes that had left the port at the last tick.
     sent_before: u64,
+    /// The least that waited since the last tick.
+    smallest_queue: u64,
     /// Recent grants above the base rate: when, and the flow's deadline. For priority inversions only.
     grants: VecDeque<(Time, Time)>,
 }
@@ -320,6 +323,7 @@ impl Partition {
                 ticking: false,
                 fresh: true,
                 sent_before: 0,
+                smallest_queue: u64::MAX,
                 grants: VecDeque::new(),
             })
         });
@@ -361,14 +365,17 @@ impl Partition {
         let from = self.setup.network.links[link as usize].from;
         let pulled = self.setup.network.nodes[from as usize].host.filter(|_| self.setup.nic_pulls);
         let port = &self.ports[link as usize];
-        let queue = match pulled {
-            // At hop 0, q is what was granted and not yet sent.
-            Some(host) => self.granted_unsent(host),
-            None if config.queue_in_service => port.queue_bytes(),
-            None => port.queue_bytes_waiting(),
-        };
+        let now_waiting = waiting(&config, port);
+        let overdue = pulled.map(|host| self.overdue(host));
         let sent = port.departed_bytes();
         let Some(seat) = &mut self.allocators[link as usize] else { return };
+        let least = std::mem::replace(&mut seat.smallest_queue, now_waiting).min(now_waiting);
+        let queue = match (overdue, config.queue_sample) {
+            // A card that pulls has no queue; what should have left by now waits in its senders.
+            (Some(overdue), _) => overdue,
+            (None, QueueSample::Smallest) => least,
+            (None, QueueSample::Instant) => now_waiting,
+        };
         if !std::mem::take(&mut seat.fresh) {
             seat.allocator.tick(&config, self.now, sent - seat.sent_before, queue);
         }
@@ -381,22 +388,31 @@ impl Partition {
         self.schedule_update(link);
     }
 
-    /// Bytes that D3 senders of `host` may send now, beyond the packet in service.
-    fn granted_unsent(&self, host: u32) -> u64 {
+    /// Notes how little waits at the port of `link`, before a packet joins: the queue is least then, or at a tick.
+    pub(super) fn note_queue(&mut self, link: u32) {
+        let Some(seat) = &mut self.allocators[link as usize] else { return };
+        let Some(config) = &self.setup.d3 else { return };
+        let port = &mut self.ports[link as usize];
+        port.drain(self.now);
+        seat.smallest_queue = seat.smallest_queue.min(waiting(config, port));
+    }
+
+    /// Bytes that D3 senders of `host` were granted for earlier slots and have not sent (see [`d3::Sender::overdue`]).
+    fn overdue(&self, host: u32) -> u64 {
         let ready = self.hosts[host as usize].ready.iter();
         ready
             .filter_map(|(_, sender)| match sender {
                 Sender::D3(index) => self.d3.senders.get(*index as usize),
                 Sender::Tcp(_) => None,
             })
-            .map(|sending| sending.machine.granted_unsent())
+            .map(|sending| sending.machine.overdue())
             .sum()
     }
+}
 
-    /// What an allocator holds, for tests and reports: flows, demand, allocated and capacity (see [`d3::Allocator`]).
-    pub fn allocator(&self, link: u32) -> Option<&d3::Allocator> {
-        self.allocators[link as usize].as_ref().map(|seat| &seat.allocator)
-    }
+/// q of capacity adaptation at a port, as of its last drain.
+fn waiting(config: &d3::Config, port: &Port<Packet>) -> u64 {
+    if config.queue_in_service { port.queue_bytes() } else { port.queue_bytes_waiting() }
 }
 
 /// How long a receiver remembers a closed flow, so that a repeated FIN is answered.

@@ -23,8 +23,11 @@ impl Partition {
 
     /// The same with everything that a link may need.
     fn send_specially(&mut self, link: u32, packet: Packet, special: u32) {
-        if special & Link::ALLOCATED != 0 && packet.flags & D3 != 0 {
-            self.allocate(link, packet);
+        if special & Link::ALLOCATED != 0 {
+            self.note_queue(link);
+            if packet.flags & D3 != 0 {
+                self.allocate(link, packet);
+            }
         }
         let marks_before = self.ports[link as usize].counters().marks;
         let offer = if special & Link::POOLED != 0 {
