@@ -7,6 +7,7 @@ mod capture;
 pub mod describe;
 mod engine;
 mod error;
+mod faults;
 mod host;
 mod packet;
 #[cfg(feature = "threads")]
@@ -20,5 +21,6 @@ pub mod topology;
 pub mod workload;
 
 pub use error::SetupError;
+pub use faults::{Death, Faults, Liar, Lie};
 pub use packet::Packet;
-pub use run::{Options, Progress, RunOutput, run};
+pub use run::{Options, Progress, RunOutput, WindowSample, run};

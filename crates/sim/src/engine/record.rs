@@ -1,6 +1,7 @@
 //! What a partition writes down, and how the partitions' notes become the records of the run.
 
 use super::Partition;
+use crate::run::{RunOutput, WindowSample};
 use crate::packet::{D3, Extra, Packet, REVERSE};
 use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer};
@@ -35,6 +36,8 @@ pub struct PartRecords {
     pub ports: Vec<(u32, PortRecord)>,
     /// Samples taken here.
     pub series: Vec<SeriesSample>,
+    /// Samples of TCP windows taken here.
+    pub windows: Vec<WindowSample>,
     /// Counts.
     pub totals: Totals,
     /// Events of the traced flow.
@@ -205,11 +208,13 @@ fn position(packet: &Packet, extra: Option<&Extra>, overhead: u16) -> (u64, u32)
 }
 
 /// Joins what the partitions wrote down into the records of the run.
-pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> (duetime_results::RunRecords, Vec<FlowEvent>, Vec<CapturedPacket>) {
+pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     let mut run = duetime_results::RunRecords { sampled_links, ..Default::default() };
     let (mut finishes, mut ports, mut events, mut captures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
+    let mut windows = Vec::new();
     for mut part in parts {
+        windows.append(&mut part.windows);
         run.flows.append(&mut part.flows);
         run.queries.append(&mut part.queries);
         run.series.append(&mut part.series);
@@ -264,6 +269,7 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> (duetime_re
     }
     events.sort_by_key(|event: &FlowEvent| event.at);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
-    (run, events, captures)
+    windows.sort_by_key(|sample: &WindowSample| (sample.at, sample.flow));
+    RunOutput { records: run, trace: events, captures, windows, ..RunOutput::default() }
 }
 
