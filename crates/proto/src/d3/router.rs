@@ -262,12 +262,12 @@ impl Allocator {
         (self.capacity >> (FRACTION_BITS - 8)) as u64
     }
 
-    /// The base rate of paused flows, as encoded.
+    /// The base rate, which paused flows get.
     pub fn base(&self) -> EncodedRate {
         EncodedRate((self.base >> (FRACTION_BITS - 8)) as u16)
     }
 
-    /// Whether nothing is registered and C is the link's rate, so that no tick is needed.
+    /// Nothing is registered or counted, and C is the link's rate: ticks would change nothing.
     pub fn is_idle(&self) -> bool {
         self.counters == Tally::default()
             && self.capacity == self.physical

@@ -674,6 +674,11 @@ impl Sender {
         self.rate
     }
 
+    /// Bytes that may still leave in this slot. No measure of a queue: see `overdue`.
+    pub fn granted_unsent(&self) -> u64 {
+        self.budget
+    }
+
     /// Smoothed round-trip time, once measured.
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt != Span::ZERO).then_some(self.srtt)
