@@ -4,8 +4,8 @@ use super::Partition;
 use crate::faults::{Faults, Lie};
 use crate::host::Owner;
 use crate::packet::{D3, Extra, Packet};
-use duetime_core::random::{Purpose, Stream};
 use duetime_core::Time;
+use duetime_core::random::{Purpose, Stream};
 use duetime_proto::d3::{self, EncodedRate, MAX_HOPS};
 use rustc_hash::FxHashMap;
 
@@ -26,7 +26,11 @@ impl State {
             Box::new(Self {
                 request_loss: faults.request_loss,
                 streams: FxHashMap::default(),
-                liars: faults.liars.iter().map(|liar| (liar.host, liar.lie)).collect(),
+                liars: faults
+                    .liars
+                    .iter()
+                    .map(|liar| (liar.host, liar.lie))
+                    .collect(),
                 granted: FxHashMap::default(),
             })
         })
@@ -62,16 +66,23 @@ impl Partition {
 
     /// Whether this packet is lost on `link` because of the request in it.
     pub(super) fn loses_request(&mut self, link: u32, packet: Packet) -> bool {
-        let Some(faults) = &mut self.faults else { return false };
+        let Some(faults) = &mut self.faults else {
+            return false;
+        };
         if packet.flags & D3 == 0 {
             return false;
         }
-        let Some(Extra::D3 { packet: inner, .. }) = self.extras.get(packet.extra as usize) else { return false };
+        let Some(Extra::D3 { packet: inner, .. }) = self.extras.get(packet.extra as usize) else {
+            return false;
+        };
         if inner.request.is_none() {
             return false;
         }
         let streams = &self.setup.streams;
-        let stream = faults.streams.entry(link).or_insert_with(|| streams.stream(u64::from(link), Purpose::Fault));
+        let stream = faults
+            .streams
+            .entry(link)
+            .or_insert_with(|| streams.stream(u64::from(link), Purpose::Fault));
         stream.chance(faults.request_loss)
     }
 }
@@ -79,7 +90,9 @@ impl Partition {
 impl State {
     /// A liar's packet leaves.
     pub fn falsify_request(&mut self, host: u32, flow: u64, packet: &mut d3::Packet) {
-        let (Some(lie), Some(request)) = (self.liars.get(&host), &mut packet.request) else { return };
+        let (Some(lie), Some(request)) = (self.liars.get(&host), &mut packet.request) else {
+            return;
+        };
         match lie {
             Lie::AsksTooMuch(times) => {
                 // The same for both, so that what was asked is what is returned.
@@ -91,7 +104,9 @@ impl State {
                 request.previous_desired = EncodedRate::ZERO;
                 request.previous_allocations = Default::default();
             }
-            Lie::IgnoresGrants => request.previous_allocations = self.granted.get(&flow).copied().unwrap_or_default(),
+            Lie::IgnoresGrants => {
+                request.previous_allocations = self.granted.get(&flow).copied().unwrap_or_default();
+            }
         }
     }
 
@@ -100,7 +115,11 @@ impl State {
         if self.liars.get(&host) != Some(&Lie::IgnoresGrants) {
             return;
         }
-        if let Some(request) = packet.request.as_mut().filter(|_| packet.flags.contains(d3::Flags::FEEDBACK)) {
+        if let Some(request) = packet
+            .request
+            .as_mut()
+            .filter(|_| packet.flags.contains(d3::Flags::FEEDBACK))
+        {
             self.granted.insert(flow, request.feedback);
             request.feedback = [EncodedRate::from_byte(u8::MAX); MAX_HOPS];
         }
