@@ -307,7 +307,7 @@ fn capacity_adapts_in_both_forms() {
 #[test]
 fn a_quiet_port_forgets_and_then_needs_no_ticks() {
     // The census clears the counters after four epochs at most, the plain reset after one.
-    for (repair, patience) in [(false, 4), (true, 11)] {
+    for (repair, patience) in [(false, 4), (true, 7)] {
         let mut bench = Bench::new(Config {
             repair,
             ..Config::default()
@@ -319,7 +319,7 @@ fn a_quiet_port_forgets_and_then_needs_no_ticks() {
             assert_eq!(bench.router.flows(), 1);
             assert!(!bench.router.is_idle());
         }
-        for _ in patience..16 {
+        for _ in patience..8 {
             bench.router.tick(&bench.config, Time::ZERO, 0, 0);
         }
         assert_eq!(

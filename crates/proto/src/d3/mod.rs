@@ -65,7 +65,7 @@ pub struct Config {
     /// Heal the counters under load (see `repair`).
     pub repair: bool,
     /// Update intervals within which a live flow is heard, if its round trip is below one of them. After as many
-    /// without any request and with an empty queue a port resets (D3 §4.4, "low load"), and as many are an epoch of
+    /// without any request and with an empty queue a port resets (D3 §4.4, "low load"); half as many are an epoch of
     /// the repair.
     pub reset_intervals: u32,
     /// Largest packet, all headers included, in bytes.

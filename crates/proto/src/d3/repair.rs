@@ -16,24 +16,31 @@
 //! When an epoch ends, counters minus census is the *disagreement*. If nothing was lost and every live flow asked at
 //! least once, it is exactly zero, so a healthy port is never touched. What three consecutive epochs agree on (same
 //! sign; the smallest) is taken out of the counters. So:
-//! - the rest of a lost SYN, FIN or request, or of a dead host, is gone after at most four epochs (13 ms by default);
+//! - the rest of a lost SYN, FIN or request, or of a dead host, is gone after at most four epochs (6.4 ms by default);
 //! - a flow that is counted twice because the feedback with its stamp was lost weighs in one epoch only;
 //! - a flow that was silent for an epoch, because it had to recover a lost request, is missed in two: in the next its
 //!   stamp, two epochs old, looks like the current one;
 //! - a port that starts again with all counters at zero under live flows is right after four epochs.
 //!
-//! An epoch has `reset_intervals` update intervals, the time after which the low-load reset too believes that every
-//! live flow would have been heard. Round trips may be longer: two more spare bits carry the sender's *pace*, the
-//! power of four by which its wait for an answer exceeds that. A port stretches its epochs to the slowest pace it
-//! heard in the last one, up to 64 times. A flow's first request cannot know its pace; two silent epochs are forgiven.
-//! The low-load reset would not forgive them, so it leaves the counters to the census (a port without requests is
-//! clear after four epochs) and resets the capacity only.
+//! An epoch is half of `reset_intervals`, two update intervals by default: D3 expects a round trip to be shorter than
+//! one, so that a flow is heard even if it has to ask a second time. Round trips may be longer: two more spare bits
+//! carry the sender's *pace*, the power of four by which its wait for an answer exceeds an epoch. A port stretches its
+//! epochs to the slowest pace it heard in the last one, up to 64 times. A flow's first request cannot know its pace;
+//! two silent epochs are forgiven. The low-load reset would not forgive what slow flows do, so it leaves the counters
+//! to the census (a port without requests is clear after four epochs) and resets the capacity only.
 //!
 //! The bits are as trustworthy as the hosts: one that shows wrong stamps is counted too often, exactly as one that
 //! sends a SYN twice.
 
+use super::Config;
+
 /// The slowest pace: a wait of up to 4³ epochs.
 pub(super) const SLOWEST_PACE: u8 = 3;
+
+/// Update intervals in an epoch, for the fastest pace.
+pub(super) fn epoch(config: &Config) -> u32 {
+    (config.reset_intervals / 2).max(1)
+}
 
 /// N, D and A: of a port, of a census, or a difference of both. Rates are internal fixed point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

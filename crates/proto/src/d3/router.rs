@@ -1,7 +1,7 @@
 //! The D3 router: one [`Allocator`] per outgoing interface (D3 §4.3, §4.4).
 
 use super::rate::{FRACTION_BITS, LARGEST, UNIT, fixed_from_bytes, fixed_from_rate};
-use super::repair::{Census, Tally};
+use super::repair::{Census, Tally, epoch};
 use super::{AlphaReference, BaseRate, Config, EncodedRate, Flags, MAX_HOPS, Request, Rounding};
 use duetime_core::{Rate, Time};
 
@@ -238,7 +238,7 @@ impl Allocator {
     }
 
     fn take_census(&mut self, config: &Config) {
-        self.census.tick(config.reset_intervals, &mut self.counters);
+        self.census.tick(epoch(config), &mut self.counters);
         self.counters.clamp();
     }
 

@@ -2,7 +2,7 @@
 
 use super::desired::{Desire, Need, desire};
 use super::rate::{fixed_from_rate, round_desired};
-use super::repair::SLOWEST_PACE;
+use super::repair::{SLOWEST_PACE, epoch};
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet, Request, Tag};
 use duetime_core::{Rate, Span, Time};
 
@@ -612,7 +612,7 @@ impl Sender {
 
     /// How long the routers have to wait to hear this flow again: a power of four of their usual patience.
     fn pace(&self, config: &Config) -> u8 {
-        let mut patience = config.update_interval * u64::from(config.reset_intervals);
+        let mut patience = config.update_interval * u64::from(epoch(config));
         let mut pace = 0;
         while pace < SLOWEST_PACE && patience < self.request_wait() {
             patience = patience * 4;
@@ -672,11 +672,6 @@ impl Sender {
     /// s: the current sending rate, the smallest allocation on the path.
     pub fn rate(&self) -> EncodedRate {
         self.rate
-    }
-
-    /// Bytes that may still leave in this slot. No measure of a queue: see `overdue`.
-    pub fn granted_unsent(&self) -> u64 {
-        self.budget
     }
 
     /// Smoothed round-trip time, once measured.

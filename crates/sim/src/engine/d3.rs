@@ -7,9 +7,9 @@ use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
 use crate::workload::Message;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
-use duetime_link::Port;
-use duetime_proto::d3::{self, QueueSample};
+use duetime_proto::d3;
 use duetime_results::{Class, FlowEventKind};
+use duetime_link::Frame;
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -45,7 +45,10 @@ struct Receiving {
     transport: u8,
     class: u8,
     forget_at: Time,
+    /// The last byte is there.
     finished: bool,
+    /// The sender has given the flow up.
+    quenched: bool,
     message: Message,
 }
 
@@ -57,8 +60,8 @@ pub struct Seat {
     fresh: bool,
     /// Bytes that had left the port at the last tick.
     sent_before: u64,
-    /// The least that waited since the last tick.
-    smallest_queue: u64,
+    /// The smallest queue since the last tick.
+    queue_smallest: u64,
     /// Recent grants above the base rate: when, and the flow's deadline. For priority inversions only.
     grants: VecDeque<(Time, Time)>,
 }
@@ -100,15 +103,7 @@ impl Partition {
                 faults.falsify_request(host, sending.message.flow, &mut inner);
             }
             let opens = inner.flags.contains(d3::Flags::SYN);
-            let packet = Packet {
-                endpoint: sending.peer,
-                flow: sending.hash,
-                seq: inner.seq as u32,
-                extra: NONE,
-                destination: sending.message.destination,
-                wire_bytes: inner.wire_bytes() as u16 + self.setup.frame_overhead,
-                flags: D3 | Packet::class_bits(sending.class),
-            };
+            let packet = Packet::new(sending.message.destination, sending.peer, sending.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | Packet::class_bits(sending.class));
             let extra = Extra::D3 {
                 packet: inner,
                 reply: index,
@@ -144,12 +139,22 @@ impl Partition {
             return;
         }
         let config = self.setup.d3(receiving.transport);
-        let delivery = receiving.machine.input(config, now, &inner);
-        if receiving.machine.is_closed() {
-            receiving.forget_at = now + linger(config);
-        }
-        let finished = delivery.finished && !std::mem::replace(&mut receiving.finished, delivery.finished);
+        let newly = receiving.machine.input(config, now, &inner).bytes;
+        let delivered = receiving.machine.delivered();
+        // A flow ends with its last byte, not with the FIN that may follow it.
+        let complete = receiving.machine.delivered() >= receiving.message.bytes;
+        let finished = complete && !std::mem::replace(&mut receiving.finished, complete);
         let message = finished.then(|| receiving.message.clone());
+        // The receiver decides whether a flow was finished or quenched, so that it closes once.
+        let gave_up = inner.flags.contains(d3::Flags::FIN | d3::Flags::QUENCH) && !complete;
+        let quenched = gave_up && !std::mem::replace(&mut receiving.quenched, true);
+        if newly > 0 {
+            self.observe(packet.flow, FlowEventKind::Delivered { seq: delivered - newly, len: newly as u32 });
+        }
+        let receiving = &self.d3.receivers[index];
+        if quenched && receiving.message.counted && receiving.message.class != Class::Long {
+            self.open -= 1;
+        }
         self.after_d3_receiver(index as u32);
         if let Some(message) = message {
             self.deliver(&message, 0);
@@ -171,9 +176,10 @@ impl Partition {
             slot,
             armed: Time::MAX,
             transport,
-            class: duetime_link::Frame::class(&packet) as u8,
+            class: packet.class() as u8,
             forget_at: Time::MAX,
             finished: false,
+            quenched: false,
             message,
         });
         index
@@ -188,18 +194,14 @@ impl Partition {
             let extra =
                 self.extras.insert(Extra::D3 { packet: inner, reply: index, message: None, flow, deadline: None });
             let receiving = &self.d3.receivers[index as usize];
-            let packet = Packet {
-                endpoint: receiving.reply,
-                flow: receiving.hash,
-                seq: inner.seq as u32,
-                extra: extra as u32,
-                destination: receiving.message.source,
-                wire_bytes: inner.wire_bytes() as u16 + self.setup.frame_overhead,
-                flags: D3 | REVERSE | Packet::class_bits(receiving.class),
-            };
+            let mut packet = Packet::new(receiving.message.source, receiving.reply, receiving.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | REVERSE | Packet::class_bits(receiving.class));
+            packet.extra = extra as u32;
             self.send_control(host, packet);
         }
         let receiving = &mut self.d3.receivers[index as usize];
+        if receiving.machine.is_closed() && receiving.forget_at == Time::MAX {
+            receiving.forget_at = self.now + linger(self.setup.d3(receiving.transport));
+        }
         let due = receiving.machine.next_timeout().min(receiving.forget_at);
         if due < receiving.armed {
             let (host, slot, armed) = (receiving.message.destination, receiving.slot, receiving.armed);
@@ -226,6 +228,9 @@ impl Partition {
             let rate = self.d3.senders[packet.endpoint as usize].machine.rate();
             let allocation_bps = rate.to_rate(config.exponent()).as_bps();
             self.observe(packet.flow, FlowEventKind::Acked { seq: inner.seq });
+            if inner.flags.contains(d3::Flags::SYN) {
+                self.observe(packet.flow, FlowEventKind::Established);
+            }
             if inner.flags.contains(d3::Flags::FEEDBACK) {
                 self.observe(packet.flow, FlowEventKind::Granted { allocation_bps });
                 if allocation_bps == 0 {
@@ -241,7 +246,9 @@ impl Partition {
         if sending.machine.is_quenched() && !sending.quenched {
             sending.quenched = true;
             self.records.flows[sending.record as usize].quenched = true;
-            if sending.message.counted && sending.message.class != Class::Long {
+            // Hopeless from the start: no receiver will ever know of it.
+            let unsent = sending.machine.counters().requests == 0;
+            if unsent && sending.message.counted && sending.message.class != Class::Long {
                 self.open -= 1;
             }
         }
@@ -250,16 +257,22 @@ impl Partition {
         }
         let due = sending.machine.next_timeout();
         let (host, class) = (sending.message.source, sending.class);
-        let wakes = !sending.ready && sending.machine.can_transmit(self.setup.d3(sending.transport));
-        sending.ready |= wakes;
+        let ready = sending.ready;
         if due < sending.armed {
             let (slot, armed) = (sending.slot, sending.armed);
             let armed = self.arm(host, slot, due, armed);
             self.d3.senders[index as usize].armed = armed;
         }
-        if wakes {
-            self.make_ready(host, class, Sender::D3(index));
+        if !ready {
+            self.offer_sender(host, class, Sender::D3(index));
         }
+    }
+
+    /// Notes whether the sender is in the ready queue: it is if it can transmit.
+    pub(super) fn set_d3_ready(&mut self, index: u32) -> bool {
+        let sending = &mut self.d3.senders[index as usize];
+        sending.ready = sending.machine.can_transmit(self.setup.d3(sending.transport));
+        sending.ready
     }
 
     fn remove_d3_sender(&mut self, index: u32) {
@@ -331,6 +344,24 @@ impl Partition {
         }
     }
 
+    /// A packet comes to a port with an allocator: samples the queue that it finds.
+    pub(super) fn sample_queue(&mut self, link: u32) {
+        if self.allocators[link as usize].is_none() {
+            return;
+        }
+        let queue = self.d3_queue(link);
+        let seat = self.allocators[link as usize].as_mut().expect("checked above");
+        seat.queue_smallest = seat.queue_smallest.min(queue);
+    }
+
+    /// q of capacity adaptation at this instant (D3 §4.4).
+    fn d3_queue(&mut self, link: u32) -> u64 {
+        let port = &mut self.ports[link as usize];
+        port.drain(self.now);
+        let in_service = self.setup.d3.as_ref().is_some_and(|config| config.queue_in_service);
+        if in_service { port.queue_bytes() } else { port.queue_bytes_waiting() }
+    }
+
     /// The router at the port of `link` answers a packet's rate request, if it has one.
     pub(super) fn allocate(&mut self, link: u32, packet: Packet) {
         let Some(Extra::D3 { packet: inner, flow, deadline, .. }) = self.extras.get_mut(packet.extra as usize) else {
@@ -344,7 +375,7 @@ impl Partition {
                 ticking: false,
                 fresh: true,
                 sent_before: 0,
-                smallest_queue: u64::MAX,
+                queue_smallest: u64::MAX,
                 grants: VecDeque::new(),
             })
         });
@@ -382,21 +413,18 @@ impl Partition {
     /// Capacity adaptation at the port of `link` (D3 §4.4).
     pub(super) fn update_allocator(&mut self, link: u32) {
         let config = *self.setup.d3.as_ref().expect("D3");
-        self.ports[link as usize].drain(self.now);
+        let mut queue = self.d3_queue(link);
+        let sent = self.ports[link as usize].departed_bytes();
         let from = self.setup.network.links[link as usize].from;
         let pulled = self.setup.network.nodes[from as usize].host.filter(|_| self.setup.nic_pulls);
-        let port = &self.ports[link as usize];
-        let now_waiting = waiting(&config, port);
         let overdue = pulled.map(|host| self.overdue(host));
-        let sent = port.departed_bytes();
         let Some(seat) = &mut self.allocators[link as usize] else { return };
-        let least = std::mem::replace(&mut seat.smallest_queue, now_waiting).min(now_waiting);
-        let queue = match (overdue, config.queue_sample) {
-            // A card that pulls has no queue; what should have left by now waits in its senders.
-            (Some(overdue), _) => overdue,
-            (None, QueueSample::Smallest) => least,
-            (None, QueueSample::Instant) => now_waiting,
-        };
+        if config.queue_sample == d3::QueueSample::Smallest {
+            queue = queue.min(seat.queue_smallest);
+        }
+        seat.queue_smallest = u64::MAX;
+        // At hop 0, q is what was granted and not sent in its slot.
+        queue = overdue.unwrap_or(queue);
         if !std::mem::take(&mut seat.fresh) {
             seat.allocator.tick(&config, self.now, sent - seat.sent_before, queue);
         }
@@ -409,16 +437,7 @@ impl Partition {
         self.schedule_update(link);
     }
 
-    /// Notes how little waits at the port of `link`, before a packet joins: the queue is least then, or at a tick.
-    pub(super) fn note_queue(&mut self, link: u32) {
-        let Some(seat) = &mut self.allocators[link as usize] else { return };
-        let Some(config) = &self.setup.d3 else { return };
-        let port = &mut self.ports[link as usize];
-        port.drain(self.now);
-        seat.smallest_queue = seat.smallest_queue.min(waiting(config, port));
-    }
-
-    /// Bytes that D3 senders of `host` were granted for earlier slots and have not sent (see [`d3::Sender::overdue`]).
+    /// Bytes that D3 senders of `host` were granted for an earlier slot and have not sent.
     fn overdue(&self, host: u32) -> u64 {
         let ready = self.hosts[host as usize].ready.iter();
         ready
@@ -429,11 +448,6 @@ impl Partition {
             .map(|sending| sending.machine.overdue())
             .sum()
     }
-}
-
-/// q of capacity adaptation at a port, as of its last drain.
-fn waiting(config: &d3::Config, port: &Port<Packet>) -> u64 {
-    if config.queue_in_service { port.queue_bytes() } else { port.queue_bytes_waiting() }
 }
 
 /// How long a receiver remembers a closed flow, so that a repeated FIN is answered.

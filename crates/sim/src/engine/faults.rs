@@ -69,7 +69,7 @@ impl Partition {
         let Some(faults) = &mut self.faults else {
             return false;
         };
-        if packet.flags & D3 == 0 {
+        if packet.flags() & D3 == 0 {
             return false;
         }
         let Some(Extra::D3 { packet: inner, .. }) = self.extras.get(packet.extra as usize) else {

@@ -137,7 +137,7 @@ impl Partition {
 
     /// The host that sent a packet, as far as its destination's endpoint knows.
     fn source_of(&self, packet: &Packet) -> u32 {
-        match (self.extras.get(packet.extra as usize), packet.flags & (D3 | REVERSE)) {
+        match (self.extras.get(packet.extra as usize), packet.flags() & (D3 | REVERSE)) {
             (Some(Extra::D3 { flow, .. }), D3) => (flow >> 32) as u32,
             (Some(Extra::Syn { message, .. } | Extra::Last { message }), _) => message.source,
             (_, 0) => self.tcp_source(packet.endpoint),
@@ -165,6 +165,8 @@ impl Partition {
         records.queries = self.workloads.take_queries();
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
+        // Every packet-hop is one event; the loop counts the others.
+        self.totals.events += self.totals.packet_hops;
         records.totals = self.totals;
         records.series = self.series.take();
         let seconds = end.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -187,7 +189,7 @@ impl Partition {
                 loss_bytes,
                 marks: counters.marks,
                 queue_max_bytes: counters.queue_max_bytes,
-                queue_mean_bytes: counters.queue_integral as f64 * 1024e-12 / seconds,
+                queue_mean_bytes: port.queue_integral(end) as f64 * 1024e-12 / seconds,
                 utilisation: info.rate.transmit(sent).as_secs_f64() / seconds,
             };
             records.ports.push((link, record));
@@ -198,12 +200,12 @@ impl Partition {
 
 /// Position and payload of a packet in its stream.
 fn position(packet: &Packet, extra: Option<&Extra>, overhead: u16) -> (u64, u32) {
-    if packet.flags & D3 != 0 {
+    if packet.flags() & D3 != 0 {
         if let Some(Extra::D3 { packet, .. }) = extra {
             return (packet.seq, packet.len);
         }
     }
-    let len = if packet.flags & REVERSE != 0 { 0 } else { packet.wire_bytes() - u32::from(overhead) - super::tcp::HEADER_BYTES };
+    let len = if packet.flags() & REVERSE != 0 { 0 } else { packet.wire_bytes() - u32::from(overhead) - super::tcp::HEADER_BYTES };
     (u64::from(packet.seq), len)
 }
 
@@ -247,25 +249,29 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
                 flow.finish = Some(finish.at);
                 flow.marks = finish.marks;
                 flow.delivered_bytes = flow.size_bytes;
+                // Given up too late: everything had arrived.
+                flow.quenched = false;
             }
         }
         if let Some(&(denied, inverted)) = denials.get(&flow.flow) {
             (flow.denials, flow.inversions) = (denied, inverted);
         }
     }
-    // A crossing link has its queue in one partition and its losses in another.
+    // A crossing link has its queue in one partition and its losses in another. Parallel links have one name.
     ports.sort_by_key(|(link, _)| *link);
+    let mut last_link = None;
     for (link, port) in ports {
         match run.ports.last_mut() {
-            Some(last) if last.link == port.link => {
-                last.losses += port.losses;
-                last.loss_bytes += port.loss_bytes;
-                debug_assert!(link != u32::MAX);
-                let own = if port.packets > 0 { port } else { continue };
-                *last = PortRecord { losses: last.losses, loss_bytes: last.loss_bytes, ..own };
+            Some(last) if last_link == Some(link) => {
+                let (losses, loss_bytes) = (last.losses + port.losses, last.loss_bytes + port.loss_bytes);
+                if port.packets > 0 {
+                    *last = port;
+                }
+                (last.losses, last.loss_bytes) = (losses, loss_bytes);
             }
             _ => run.ports.push(port),
         }
+        last_link = Some(link);
     }
     events.sort_by_key(|event: &FlowEvent| event.at);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
