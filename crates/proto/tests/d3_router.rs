@@ -255,6 +255,7 @@ fn capacity_adapts_in_both_forms() {
     let interval = |units: u64| units * 800;
     let physical = Config {
         alpha_256: 64,
+        target_256: 256,
         ..Config::default()
     };
     let mut bench = Bench::new(physical);
@@ -268,6 +269,17 @@ fn capacity_adapts_in_both_forms() {
         .router
         .tick(&physical, Time::ZERO, interval(105), interval(15));
     assert!((units(&bench.router) - 120.0).abs() < 0.01, "130 + 5 - 15");
+    let below = Config {
+        target_256: 192,
+        ..physical
+    };
+    let mut spare = Bench::new(below);
+    spare.ask(&mut Flow::default(), Flags::SYN, 0);
+    spare.router.tick(&below, Time::ZERO, interval(105), 0);
+    assert!(
+        (units(&spare.router) - 122.1875).abs() < 0.01,
+        "125 + (93.75 - 105) / 4"
+    );
     let literal = Config {
         alpha_reference: AlphaReference::Literal,
         ..physical

@@ -116,6 +116,7 @@ fn d3(config: &d3::Config) -> Value {
         "update_interval_ps": config.update_interval.as_ps(),
         "alpha_256": config.alpha_256,
         "beta_256": config.beta_256,
+        "target_256": config.target_256,
         "alpha_reference": match config.alpha_reference {
             AlphaReference::Physical => "physical",
             AlphaReference::Literal => "literal",

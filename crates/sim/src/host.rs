@@ -50,6 +50,8 @@ pub enum Owner {
     D3Sender(u32),
     /// A D3 receiver's.
     D3Receiver(u32),
+    /// The host's own: it dies (see [`crate::Faults`]).
+    Death { at: Time },
     /// A workload's wake-up.
     Wake { workload: u16, token: u64, at: Time },
 }

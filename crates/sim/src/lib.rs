@@ -9,6 +9,7 @@ mod capture;
 pub mod describe;
 mod engine;
 mod error;
+mod faults;
 mod host;
 mod packet;
 #[cfg(feature = "threads")]
@@ -22,5 +23,6 @@ pub mod topology;
 pub mod workload;
 
 pub use error::SetupError;
+pub use faults::{Death, Faults, Liar, Lie};
 pub use packet::Packet;
-pub use run::{AllocatorState, Options, Progress, RunOutput, run};
+pub use run::{AllocatorState, Options, Progress, RunOutput, WindowSample, run};

@@ -1,6 +1,7 @@
 //! One run: on one thread, or split by rack over several with the latency of the links between them as lookahead.
 
 use crate::engine::{Observed, PartRecords, Partition, merge};
+use crate::faults::Faults;
 use crate::setup::Setup;
 use crate::workload::Workloads;
 use crate::{SetupError, partition};
@@ -20,6 +21,10 @@ pub struct Options {
     pub progress: Option<Arc<Progress>>,
     /// The flow whose events are wanted, by `FlowRecord::flow`.
     pub trace_flow: Option<u64>,
+    /// Sampling period of the windows of TCP senders; `None`: no samples.
+    pub windows: Option<Span>,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
 }
 
 /// How far a run is; shared between the run and whoever shows it.
@@ -42,6 +47,8 @@ pub struct RunOutput {
     pub trace: Vec<FlowEvent>,
     /// Captured packets, by time.
     pub captures: Vec<CapturedPacket>,
+    /// Windows of TCP senders, by time, then flow.
+    pub windows: Vec<WindowSample>,
     /// Names of the captured links, by `CapturedPacket::link`.
     pub capture_links: Vec<(u32, String)>,
     /// D3: what the routers that were asked for anything held at the end, by link.
@@ -66,6 +73,19 @@ pub struct AllocatorState {
     pub capacity: u64,
 }
 
+/// A TCP sender's state at one moment, while its connection is open.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WindowSample {
+    /// The flow that opened the connection, by `FlowRecord::flow`.
+    pub flow: u64,
+    /// When.
+    pub at: Time,
+    /// Its congestion window, in bytes.
+    pub window_bytes: u64,
+    /// α, the fraction of marked bytes that the window law has estimated, in [0, 1].
+    pub alpha: f64,
+}
+
 /// Between two looks at whether the run is over and what it may report.
 const STRIDE: Span = Span::from_ms(1);
 
@@ -80,7 +100,7 @@ pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -
     let cut = partition::cut(&setup.network, if watched { 1 } else { options.threads });
     let partition_of = Arc::new(cut.partition_of);
     let parts: Vec<Partition> = (0..cut.parts as u16)
-        .map(|index| Partition::new(scenario, &setup, workloads.clone(), index, &partition_of, observed()))
+        .map(|index| Partition::new(scenario, &setup, workloads.clone(), index, &partition_of, observed(), options))
         .collect();
     drop(workloads);
     let clock = Clock { setup: &setup, progress: options.progress.as_deref() };
@@ -90,9 +110,9 @@ pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -
     allocators.sort_unstable_by_key(|(link, _)| *link);
     let allocators = allocators.into_iter().map(|(_, state)| state).collect();
     let names = setup.sampled_links.iter().map(|&link| setup.network.link_name(link)).collect();
-    let (records, trace, captures) = merge(records, names);
+    let merged = merge(records, names);
     let capture_links = taps.iter().map(|&link| (link, setup.network.link_name(link))).collect();
-    Ok(RunOutput { records, trace, captures, capture_links, allocators, complete })
+    Ok(RunOutput { capture_links, allocators, complete, ..merged })
 }
 
 /// When a run is over, and who is told how far it is.

@@ -46,6 +46,10 @@ pub struct Config {
     pub alpha_256: u32,
     /// Gain β of capacity adaptation, in 1/256.
     pub beta_256: u32,
+    /// Share of the link's rate that capacity adaptation steers to, in 1/256, with [`AlphaReference::Physical`]. A few
+    /// per cent below 256 keep queues as short as published (D3 §6.1.4: 0.95 of the link whatever the number of flows,
+    /// and a median queue of one packet); at 256 bursts that meet leave two or three more.
+    pub target_256: u32,
     /// What the spare capacity is measured against.
     pub alpha_reference: AlphaReference,
     /// Whether q includes the packet in service.
@@ -106,7 +110,7 @@ pub enum Late {
 /// What the spare capacity is measured against (capacity adaptation's α term).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlphaReference {
-    /// The link's rate.
+    /// The link's rate, or `target_256` of it.
     Physical,
     /// C(t), as printed.
     Literal,
@@ -137,6 +141,7 @@ impl Default for Config {
             update_interval: Span::from_us(800),
             alpha_256: 26,
             beta_256: 256,
+            target_256: 248,
             alpha_reference: AlphaReference::Physical,
             queue_in_service: false,
             queue_sample: QueueSample::Smallest,

@@ -225,7 +225,7 @@ impl Allocator {
         let used = fixed_from_bytes(sent_bytes, config.update_interval, scale);
         let queued = fixed_from_bytes(queue_bytes, config.update_interval, scale);
         let reference = match config.alpha_reference {
-            AlphaReference::Physical => self.physical,
+            AlphaReference::Physical => self.physical * i64::from(config.target_256) / 256,
             AlphaReference::Literal => self.capacity,
         };
         // D3 §4.4: C += α (C − u/T) − β q/T

@@ -99,7 +99,10 @@ impl Partition {
         let more = sending.machine.can_transmit(config);
         sending.ready = more;
         let host = sending.message.source;
-        let packet = inner.map(|inner| {
+        let packet = inner.map(|mut inner| {
+            if let Some(faults) = &mut self.faults {
+                faults.falsify_request(host, sending.message.flow, &mut inner);
+            }
             let opens = inner.flags.contains(d3::Flags::SYN);
             let packet = Packet::new(sending.message.destination, sending.peer, sending.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | Packet::class_bits(sending.class));
             let extra = Extra::D3 {
@@ -210,13 +213,16 @@ impl Partition {
 
     /// A packet of the receiver reaches the sender.
     pub(super) fn d3_acknowledgement(&mut self, packet: Packet) {
-        let Some(Extra::D3 { packet: inner, reply, .. }) = self.take_extra(packet) else { return };
+        let Some(Extra::D3 { packet: mut inner, reply, .. }) = self.take_extra(packet) else { return };
         let now = self.now;
         let Some(sending) = self.d3.senders.get_mut(packet.endpoint as usize) else { return };
         if sending.hash != packet.flow {
             return;
         }
         sending.peer = reply;
+        if let Some(faults) = &mut self.faults {
+            faults.falsify_feedback(sending.message.source, sending.message.flow, &mut inner);
+        }
         let config = self.setup.d3(sending.transport);
         sending.machine.input(config, now, &inner);
         if self.observed.is_some() {
@@ -311,6 +317,21 @@ impl Partition {
             receiving.machine.timeout(self.setup.d3(receiving.transport), now);
         }
         self.after_d3_receiver(index);
+    }
+
+    /// The host dies: its endpoints are gone.
+    pub(super) fn forget_d3(&mut self, host: u32) {
+        let senders: Vec<u32> = self.d3.senders.iter().filter(|(_, s)| s.message.source == host).map(|(i, _)| i as u32).collect();
+        for index in senders {
+            self.remove_d3_sender(index);
+        }
+        let receivers: Vec<usize> =
+            self.d3.receivers.iter().filter(|(_, r)| r.message.destination == host).map(|(i, _)| i).collect();
+        for index in receivers {
+            let receiving = self.d3.receivers.remove(index);
+            self.hosts[host as usize].free_slot(receiving.slot);
+            self.receivers.remove(&receiving.message.flow);
+        }
     }
 
     pub(super) fn account_open_d3(&mut self) {

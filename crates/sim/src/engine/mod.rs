@@ -7,6 +7,7 @@
 
 mod applications;
 mod d3;
+mod faults;
 mod nic;
 mod observe;
 mod record;
@@ -22,9 +23,10 @@ pub use record::{Finish, PartRecords, merge};
 use crate::host::{Host, Nic};
 use crate::packet::{Extra, NONE, Packet};
 use crate::queue::EventQueue;
+use crate::run::Options;
 use crate::setup::Setup;
 use crate::workload::{Actions, Workloads};
-use duetime_core::Time;
+use duetime_core::{Span, Time};
 use duetime_core::random::{Purpose, Stream};
 use duetime_link::{Port, SharedBuffer};
 use duetime_results::Totals;
@@ -41,6 +43,8 @@ const TIMER: u64 = 3;
 
 /// In the number of a tick: it samples the link instead of updating its D3 allocator.
 const SAMPLE: u32 = 1 << 31;
+/// The number of a tick that samples the windows of TCP senders.
+const WINDOWS: u32 = u32::MAX;
 /// In [`Link::target`]: the target is a host.
 const TO_HOST: u32 = 1 << 31;
 
@@ -66,9 +70,11 @@ impl Link {
     const CLASSED: u32 = 16;
     /// Its packets are watched.
     const OBSERVED: u32 = 32;
+    /// It loses requests.
+    const FAULTY: u32 = 64;
 
     /// Arrivals need the slow path.
-    const SLOW_ARRIVAL: u32 = Self::CROSSING | Self::LOSSY | Self::OBSERVED;
+    const SLOW_ARRIVAL: u32 = Self::CROSSING | Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }
 
 /// A packet on its way to another partition, with its extra.
@@ -120,6 +126,9 @@ pub struct Partition {
     series: series::Sampler,
     records: PartRecords,
     observed: Option<Box<Observed>>,
+    faults: Option<Box<faults::State>>,
+    /// Sampling period of windows.
+    windows: Option<Span>,
     /// Counted, finite flows handed over here minus those delivered here; the sum over partitions is what is open.
     open: i64,
     /// Workload wake-ups that are due.
@@ -136,7 +145,9 @@ impl Partition {
         index: u16,
         partition_of: &Arc<Vec<u16>>,
         observed: Option<Box<Observed>>,
+        options: &Options,
     ) -> Self {
+        let faults = faults::State::new(&options.faults);
         let network = &setup.network;
         let ports = setup.ports(scenario);
         let (pools, pool_of) = setup.pools(scenario);
@@ -161,6 +172,7 @@ impl Partition {
                 set(pool_of[number] != NONE, Link::POOLED);
                 set(ports[number].has_classes(), Link::CLASSED);
                 set(observed.is_some(), Link::OBSERVED);
+                set(faults.as_ref().is_some_and(|faults| faults.loses_requests()), Link::FAULTY);
                 Link {
                     target: host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST),
                     special,
@@ -208,11 +220,15 @@ impl Partition {
             series: series::Sampler::new(scenario, setup, index, partition_of),
             records: PartRecords::default(),
             observed,
+            faults,
+            windows: options.windows,
             open: 0,
             wakes: 0,
             totals: Totals::default(),
         };
         partition.start_sampling();
+        partition.schedule_windows();
+        partition.schedule_deaths(&options.faults, &owned);
         partition.perform(&mut actions);
         partition
     }
@@ -310,7 +326,13 @@ impl Partition {
     }
 
     fn tick(&mut self, number: u32) {
-        if number & SAMPLE != 0 { self.sample(number & !SAMPLE) } else { self.update_allocator(number) }
+        if number == WINDOWS {
+            self.sample_windows();
+        } else if number & SAMPLE != 0 {
+            self.sample(number & !SAMPLE);
+        } else {
+            self.update_allocator(number);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Partition;
 use crate::AllocatorState;
+use crate::run::{RunOutput, WindowSample};
 use duetime_core::Time;
 use duetime_proto::{d3, tcp};
 use duetime_results::{CapturedPacket, FlowEvent, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals};
@@ -35,6 +36,8 @@ pub struct PartRecords {
     pub series: Vec<SeriesSample>,
     /// What D3's routers here held at the end, by link.
     pub allocators: Vec<(u32, AllocatorState)>,
+    /// Samples of TCP windows taken here.
+    pub windows: Vec<WindowSample>,
     /// Counts.
     pub totals: Totals,
     /// Events of the traced flow.
@@ -105,11 +108,13 @@ impl Partition {
 }
 
 /// Joins what the partitions wrote down into the records of the run.
-pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> (duetime_results::RunRecords, Vec<FlowEvent>, Vec<CapturedPacket>) {
+pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     let mut run = duetime_results::RunRecords { sampled_links, ..Default::default() };
     let (mut finishes, mut ports, mut events, mut captures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
+    let mut windows = Vec::new();
     for mut part in parts {
+        windows.append(&mut part.windows);
         run.flows.append(&mut part.flows);
         run.queries.append(&mut part.queries);
         run.series.append(&mut part.series);
@@ -168,6 +173,7 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> (duetime_re
     }
     events.sort_by_key(|event: &FlowEvent| event.at);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
-    (run, events, captures)
+    windows.sort_by_key(|sample: &WindowSample| (sample.at, sample.flow));
+    RunOutput { records: run, trace: events, captures, windows, ..RunOutput::default() }
 }
 

@@ -1,6 +1,6 @@
 //! Sampled series of queue lengths and throughput.
 
-use super::{Partition, SAMPLE};
+use super::{Partition, SAMPLE, WINDOWS};
 use crate::setup::Setup;
 use duetime_core::{Span, Time};
 use duetime_results::SeriesSample;
@@ -39,6 +39,15 @@ impl Partition {
     pub(super) fn start_sampling(&mut self) {
         for position in 0..self.series.links.len() {
             self.schedule_sample(position);
+        }
+    }
+
+    /// Asks for the next sample of the windows, if they are sampled.
+    pub(super) fn schedule_windows(&mut self) {
+        let Some(every) = self.windows else { return };
+        let at = self.now + every;
+        if at <= Time::ZERO + self.setup.duration {
+            self.schedule_tick(at, 0, WINDOWS);
         }
     }
 

@@ -398,6 +398,33 @@ impl Partition {
         self.after_tcp_receiver(index);
     }
 
+    /// The host dies: its endpoints are gone.
+    pub(super) fn forget_tcp(&mut self, host: u32) {
+        let senders: Vec<u32> = self.tcp_senders.iter().filter(|(_, s)| s.host == host).map(|(i, _)| i as u32).collect();
+        for index in senders {
+            self.remove_tcp_sender(index);
+        }
+        let receivers: Vec<usize> = self.tcp_receivers.iter().filter(|(_, r)| r.host == host).map(|(i, _)| i).collect();
+        for index in receivers {
+            let receiving = self.tcp_receivers.remove(index);
+            self.hosts[host as usize].free_slot(receiving.slot);
+            self.receivers.remove(&receiving.opener);
+        }
+    }
+
+    /// Window and α of every open TCP sender here, if they are sampled.
+    pub(super) fn sample_windows(&mut self) {
+        for (_, sending) in &self.tcp_senders {
+            self.records.windows.push(crate::WindowSample {
+                flow: sending.stream.opener,
+                at: self.now,
+                window_bytes: sending.machine.window_bytes(),
+                alpha: sending.machine.alpha().to_f64(),
+            });
+        }
+        self.schedule_windows();
+    }
+
     /// Writes what unfinished flows have delivered into their records, at the end of a run.
     pub(super) fn account_open_tcp(&mut self) {
         for (_, sending) in &mut self.tcp_senders {

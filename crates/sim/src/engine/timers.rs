@@ -24,6 +24,12 @@ impl Partition {
             Owner::TcpReceiver(index) => self.tcp_receiver_timer(index),
             Owner::D3Sender(index) => self.d3_sender_timer(index),
             Owner::D3Receiver(index) => self.d3_receiver_timer(index),
+            Owner::Death { at } => {
+                if at == self.now {
+                    self.hosts[host as usize].free_slot(slot);
+                    self.die(host);
+                }
+            }
             Owner::Wake { workload, token, at } => {
                 if at == self.now {
                     self.hosts[host as usize].free_slot(slot);

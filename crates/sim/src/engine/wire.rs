@@ -137,7 +137,13 @@ impl Partition {
 
     /// Loss and observation at the far end; false if the packet is lost.
     fn survives(&mut self, link: u32, packet: Packet, special: u32) -> bool {
-        let lost = special & Link::LOSSY != 0 && self.is_lost(link, packet);
+        let lost = (special & Link::LOSSY != 0 && self.is_lost(link))
+            || (special & Link::FAULTY != 0 && self.loses_request(link, packet));
+        if lost {
+            let losses = self.losses.entry(link).or_default();
+            losses.0 += 1;
+            losses.1 += u64::from(packet.wire_bytes());
+        }
         if special & Link::OBSERVED != 0 {
             self.observe_crossing(link, packet, lost);
         }
@@ -147,15 +153,9 @@ impl Partition {
         !lost
     }
 
-    fn is_lost(&mut self, link: u32, packet: Packet) -> bool {
+    fn is_lost(&mut self, link: u32) -> bool {
         let (probability, stream) = self.loss.get_mut(&link).expect("a lossy link");
-        if !stream.chance(*probability) {
-            return false;
-        }
-        let lost = self.losses.entry(link).or_default();
-        lost.0 += 1;
-        lost.1 += u64::from(packet.wire_bytes());
-        true
+        stream.chance(*probability)
     }
 
     /// A packet that goes no further.

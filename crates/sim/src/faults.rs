@@ -1,0 +1,43 @@
+//! Faults put in on purpose: lost requests, dying hosts and lying ones. For tests; a scenario knows nothing of them.
+
+use duetime_core::Span;
+
+/// What goes wrong in a run; by default nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Faults {
+    /// Probability, on every link, that a packet with a D3 request is lost, in [0, 1).
+    pub request_loss: f64,
+    /// Hosts that die, in any order.
+    pub deaths: Vec<Death>,
+    /// Hosts that lie.
+    pub liars: Vec<Liar>,
+}
+
+/// A host forgets all its endpoints without a word, and starts again at once: what it sends later is new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// When, since the start of the run.
+    pub at: Span,
+    /// Which host.
+    pub host: u32,
+}
+
+/// A host whose D3 senders do not keep to the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Liar {
+    /// Which host.
+    pub host: u32,
+    /// How it lies.
+    pub lie: Lie,
+}
+
+/// Ways of lying to D3's routers (D3 §4.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// Asks for this many times what it needs, and returns what it asked for.
+    AsksTooMuch(u8),
+    /// Never returns an allocation or a desired rate, not even with its FIN.
+    KeepsEverything,
+    /// Sends as fast as its own link can, whatever it is granted; what it returns is honest.
+    IgnoresGrants,
+}

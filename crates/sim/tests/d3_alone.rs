@@ -1,0 +1,100 @@
+//! D3's long flows in the simulator against the published figures (D3 §6.1.4, Fig 16, and the multi-bottleneck test).
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+mod lab;
+
+use duetime_core::{Rate, Span};
+use duetime_results::stats::jain;
+use duetime_scenario::model::{Amount, Buffer, Link, Topology, WorkloadKind};
+use duetime_sim::Options;
+use lab::{
+    d3, drops, long, mbps, mean, percentile, queue, run, sample, star, utilisation, workload,
+};
+
+/// In-rack round trip of the D3 testbed: 500 us over four link crossings.
+const LATENCY: Span = Span::from_us(125);
+
+#[test]
+fn two_to_twenty_long_flows_fill_the_link_and_not_the_queue() {
+    println!("D3, long flows into one host, 1 Gbps, round trip 500 us, 128 KB of buffer:");
+    println!("| flows | utilisation | queue median | mean | p99 | drops | Jain |");
+    println!("|---|---|---|---|---|---|---|");
+    for flows in [2, 3, 4, 5, 8, 10, 12, 16, 20] {
+        let every = Span::from_us(100);
+        let mut scenario = star(
+            flows + 1,
+            Rate::from_gbps(1),
+            LATENCY,
+            d3(),
+            Span::from_secs(1),
+        );
+        scenario.switch.buffer = Buffer::Static(Amount::Bytes(128 * 1024));
+        scenario.workloads = vec![long(1..=flows)];
+        sample(&mut scenario, every);
+        let records = run(&scenario, &Options::default()).records;
+        let warm_up = Span::from_ms(100);
+        let used = utilisation(&records, warm_up, Rate::from_gbps(1), every);
+        let mut queue = queue(&records, warm_up);
+        let (median, p99) = (percentile(&mut queue, 500), percentile(&mut queue, 990));
+        let rates: Vec<f64> = records
+            .flows
+            .iter()
+            .map(|flow| mbps(flow, Span::from_secs(1)))
+            .collect();
+        let fair = jain(&rates).expect("flows");
+        println!(
+            "| {flows} | {used:.3} | {median} B | {:.0} B | {p99} B | {} | {fair:.4} |",
+            mean(&queue),
+            drops(&records)
+        );
+        assert!((0.90..=1.0).contains(&used), "{flows}: utilisation {used}");
+        assert!(median <= 3_000, "{flows}: median queue {median} B");
+        assert!(mean(&queue) <= 8_000.0 && p99 <= 50_000, "{flows}: queue");
+        assert_eq!(drops(&records), 0);
+    }
+}
+
+#[test]
+fn several_bottlenecks() {
+    // Hosts of the paper are numbered from 1: 1, 2 and 3 share a rack, 4 and 5 are in another.
+    let link = Link {
+        rate: Rate::from_gbps(1),
+        latency: Span::from_us(62),
+        loss: 0.0,
+    };
+    let mut scenario = star(1, link.rate, link.latency, d3(), Span::from_secs(2));
+    scenario.topology = Topology::D3Testbed { link };
+    let pairs = vec![(0, 2), (1, 2), (3, 2), (3, 4)];
+    scenario.workloads = vec![workload(
+        "long",
+        WorkloadKind::Long {
+            pairs: pairs.clone(),
+            at: Span::ZERO,
+        },
+    )];
+    let records = run(&scenario, &Options::default()).records;
+    let rate = |pair: (u32, u32)| {
+        let flow = records
+            .flows
+            .iter()
+            .find(|flow| (flow.source, flow.destination) == pair)
+            .expect("a flow");
+        mbps(flow, Span::from_secs(2))
+    };
+    let rates: Vec<f64> = pairs.iter().map(|pair| rate(*pair)).collect();
+    println!(
+        "D3, several bottlenecks: 1→3 {:.0}, 2→3 {:.0}, 4→3 {:.0}, 4→5 {:.0} Mbps of data",
+        rates[0], rates[1], rates[2], rates[3]
+    );
+    println!("  published 302, 302, 302, 595; ideal max-min 333, 333, 333, 667");
+    let (three, other) = (&rates[..3], rates[3]);
+    let mean = three.iter().sum::<f64>() / 3.0;
+    for rate in three {
+        assert!(
+            (285.0..=335.0).contains(rate) && (rate / mean - 1.0).abs() < 0.05,
+            "{rate} of {three:?}"
+        );
+    }
+    assert!((560.0..=670.0).contains(&other), "{other}");
+    assert!((1.75..=2.1).contains(&(other / mean)), "{other} and {mean}");
+}

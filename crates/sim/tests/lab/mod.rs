@@ -1,0 +1,169 @@
+//! What these tests share: scenarios built by hand, figures taken from records, and lines of figures with a verdict.
+
+#![allow(dead_code, reason = "each test uses its part")]
+
+pub mod siege;
+
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::{d3, tcp};
+use duetime_results::{FlowRecord, RunRecords, stats};
+use duetime_scenario::model::{
+    Amount, Buffer, Connection, Host, Link, Nic, Protocol, Record, Scenario, Switch, Topology,
+    TraceFlow, Transport, Workload, WorkloadKind,
+};
+use duetime_sim::{Options, RunOutput};
+
+/// `hosts` hosts on one switch with unlimited buffers and no ECN; nothing to do, no series.
+pub fn star(hosts: u32, rate: Rate, latency: Span, protocol: Protocol, duration: Span) -> Scenario {
+    let link = Link {
+        rate,
+        latency,
+        loss: 0.0,
+    };
+    Scenario {
+        name: "lab".into(),
+        transports: vec![transport(protocol)],
+        seeds: 1,
+        seed: 1,
+        warm_up: Span::ZERO,
+        duration,
+        drain: Span::ZERO,
+        topology: Topology::Star { hosts, link },
+        switch: Switch {
+            buffer: Buffer::Unlimited,
+            ecn_threshold: Vec::new(),
+        },
+        host: Host {
+            nic: Nic::Pull,
+            frame_overhead: 0,
+            start_jitter: true,
+        },
+        workloads: Vec::new(),
+        record: Record {
+            every: None,
+            links: Vec::new(),
+            pcap: Vec::new(),
+            snap_length: 96,
+        },
+    }
+}
+
+pub fn transport(protocol: Protocol) -> Transport {
+    Transport {
+        name: "compared".into(),
+        protocol,
+        priorities: 1,
+    }
+}
+
+pub fn workload(name: &str, kind: WorkloadKind) -> Workload {
+    Workload {
+        name: name.into(),
+        kind,
+        transport: None,
+        connection: Connection::PerFlow,
+    }
+}
+
+/// Flows without an end from each of `sources` to host 0, all at once.
+pub fn long(sources: impl IntoIterator<Item = u32>) -> Workload {
+    let pairs = sources.into_iter().map(|source| (source, 0)).collect();
+    workload(
+        "long",
+        WorkloadKind::Long {
+            pairs,
+            at: Span::ZERO,
+        },
+    )
+}
+
+pub fn trace(mut flows: Vec<TraceFlow>) -> Workload {
+    flows.sort_by_key(|flow| flow.start);
+    workload("trace", WorkloadKind::Trace { flows })
+}
+
+pub fn tcp_with(law: duetime_proto::window::Law) -> Protocol {
+    Protocol::Tcp(tcp::Config {
+        law,
+        ..tcp::Config::default()
+    })
+}
+
+pub fn d3() -> Protocol {
+    Protocol::D3(d3::Config::default())
+}
+
+/// Marks packets that find `packets` or more.
+pub fn mark_at(scenario: &mut Scenario, packets: u32) {
+    scenario.switch.ecn_threshold = vec![(Rate::from_bps(0), Amount::Packets(packets))];
+}
+
+/// Samples the queue of the link into host 0.
+pub fn sample(scenario: &mut Scenario, every: Span) {
+    scenario.record.every = Some(every);
+    scenario.record.links = vec!["switch->host0".into()];
+}
+
+pub fn run(scenario: &Scenario, options: &Options) -> RunOutput {
+    duetime_sim::run(scenario, 0, 0, options).expect("the scenario is valid")
+}
+
+/// Queue samples in bytes, from `from` on.
+pub fn queue(records: &RunRecords, from: Span) -> Vec<u64> {
+    samples(records, from)
+        .map(|sample| sample.queue_bytes)
+        .collect()
+}
+
+/// Share of `rate` that left the sampled link from `from` on.
+pub fn utilisation(records: &RunRecords, from: Span, rate: Rate, every: Span) -> f64 {
+    let (mut bytes, mut spans) = (0, 0);
+    for sample in samples(records, from) {
+        bytes += sample.sent_bytes;
+        spans += 1;
+    }
+    bytes as f64 / rate.bytes_in(every * spans) as f64
+}
+
+fn samples(
+    records: &RunRecords,
+    from: Span,
+) -> impl Iterator<Item = &duetime_results::SeriesSample> {
+    let from = Time::ZERO + from;
+    records
+        .series
+        .iter()
+        .filter(move |sample| sample.link == 0 && sample.at > from)
+}
+
+pub fn percentile(values: &mut [u64], per_mille: u32) -> u64 {
+    values.sort_unstable();
+    *stats::nearest_rank(values, per_mille).expect("samples")
+}
+
+pub fn mean(values: &[u64]) -> f64 {
+    values.iter().sum::<u64>() as f64 / values.len() as f64
+}
+
+pub fn drops(records: &RunRecords) -> u64 {
+    records.ports.iter().map(|port| port.drops).sum()
+}
+
+/// Share of the counted deadline flows among `flows` that missed, and their number.
+pub fn missed<'a>(flows: impl IntoIterator<Item = &'a FlowRecord>) -> (f64, u64) {
+    let (mut missed, mut all) = (0, 0);
+    for met in flows
+        .into_iter()
+        .filter(|flow| flow.counted)
+        .filter_map(FlowRecord::met)
+    {
+        all += 1;
+        missed += u64::from(!met);
+    }
+    (missed as f64 / all.max(1) as f64, all)
+}
+
+/// Each flow's delivered bytes as a rate in Mbps over `span`.
+pub fn mbps(flow: &FlowRecord, span: Span) -> f64 {
+    flow.delivered_bytes as f64 * 8e-6 / span.as_secs_f64()
+}

@@ -1,0 +1,166 @@
+//! A D3 port under siege: never idle, requests lost, hosts dying. Every random draw here has its own stream, so that
+//! runs with and without faults see the same flows.
+
+use super::{missed, run, star, trace};
+use duetime_core::random::{Purpose, Streams};
+use duetime_core::{Bytes, Rate, Span, Time};
+use duetime_proto::d3;
+use duetime_results::FlowRecord;
+use duetime_scenario::model::{Protocol, Scenario, TraceFlow};
+use duetime_sim::{Death, Faults, Options};
+
+/// What the siege is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Siege {
+    pub rate: Rate,
+    pub seconds: u64,
+    /// Long flows at any time: the port is never idle.
+    pub long: usize,
+    /// Share of the link that deadline flows offer.
+    pub load: f64,
+    /// Sizes of deadline flows are uniform between these.
+    pub bytes: (u64, u64),
+    /// Deadlines are exponential with this mean, and this floor.
+    pub deadline: (Span, Span),
+}
+
+/// Figures of one run: shares in [0, 1].
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Of the port's time, to the end of the run.
+    pub utilisation: f64,
+    pub missed: f64,
+    pub flows: u64,
+    /// Misses of the first and the last tenth of the run.
+    pub first: f64,
+    pub last: f64,
+}
+
+/// Sending hosts; host 0 receives.
+const SENDERS: u32 = 12;
+/// One-way delay of each link: 500 us of round trip.
+const LATENCY: Span = Span::from_us(125);
+
+impl Siege {
+    pub fn deaths(&self) -> Vec<Death> {
+        let mut stream = Streams::new(7, 0).stream(0, Purpose::Fault);
+        (1..self.seconds)
+            .map(|second| Death {
+                at: Span::from_secs(second),
+                host: 1 + stream.below(u64::from(SENDERS)) as u32,
+            })
+            .collect()
+    }
+
+    /// The flows: the long ones of a host that dies are taken over by others.
+    fn flows(&self, deaths: &[Death]) -> Vec<TraceFlow> {
+        let streams = Streams::new(7, 1);
+        let long = |host: u32, start| TraceFlow {
+            start,
+            source: host,
+            destination: 0,
+            size: Bytes(1 << 40),
+            deadline: None,
+        };
+        let mut owners: Vec<u32> = (0..self.long as u32)
+            .map(|i| 1 + i * SENDERS / self.long as u32)
+            .collect();
+        let mut flows: Vec<TraceFlow> = owners.iter().map(|&host| long(host, Span::ZERO)).collect();
+        let mut heirs = streams.stream(0, Purpose::Placement);
+        for death in deaths {
+            for owner in owners.iter_mut().filter(|owner| **owner == death.host) {
+                // Any other host.
+                *owner = 1 + (*owner + heirs.below(u64::from(SENDERS) - 1) as u32) % SENDERS;
+                flows.push(long(*owner, death.at));
+            }
+        }
+        let mean = (self.bytes.0 + self.bytes.1) as f64 / 2.0;
+        let gap = Span::from_ps((mean * 8e12 / (self.load * self.rate.as_bps() as f64)) as u64);
+        let mut arrivals = streams.stream(0, Purpose::Arrival);
+        let mut at = arrivals.exponential(gap);
+        while at < Span::from_secs(self.seconds) {
+            flows.push(TraceFlow {
+                start: at,
+                source: 1 + arrivals.below(u64::from(SENDERS)) as u32,
+                destination: 0,
+                size: Bytes(arrivals.between(self.bytes.0, self.bytes.1)),
+                deadline: Some(arrivals.exponential(self.deadline.0).max(self.deadline.1)),
+            });
+            at += arrivals.exponential(gap);
+        }
+        flows
+    }
+
+    fn scenario(&self, config: d3::Config, deaths: &[Death]) -> Scenario {
+        let mut scenario = star(
+            SENDERS + 1,
+            self.rate,
+            LATENCY,
+            Protocol::D3(config),
+            Span::from_secs(self.seconds),
+        );
+        scenario.workloads = vec![trace(self.flows(deaths))];
+        scenario.drain = Span::from_secs(1);
+        scenario
+    }
+
+    /// Runs it. Flows that die with their host are judged in no run: their host would not have been served better.
+    pub fn run(&self, config: d3::Config, request_loss: f64, deadly: bool) -> Figures {
+        let deaths = self.deaths();
+        let happened: &[Death] = if deadly { &deaths } else { &[] };
+        let faults = Faults {
+            request_loss,
+            deaths: happened.to_vec(),
+            liars: Vec::new(),
+        };
+        let records = run(
+            &self.scenario(config, happened),
+            &Options {
+                faults,
+                ..Options::default()
+            },
+        )
+        .records;
+        let mut by_host: Vec<Vec<Time>> = vec![Vec::new(); SENDERS as usize + 1];
+        for death in &deaths {
+            by_host[death.host as usize].push(Time::ZERO + death.at);
+        }
+        // In both runs alike, whatever started within its deadline before the death of its host.
+        let judged = |flow: &&FlowRecord| {
+            flow.deadline.is_some_and(|deadline| {
+                !by_host[flow.source as usize]
+                    .iter()
+                    .any(|&death| flow.start <= death && death < deadline)
+            })
+        };
+        let flows: Vec<&FlowRecord> = records.flows.iter().filter(judged).collect();
+        let (share, number) = missed(flows.iter().copied());
+        let tenth = Span::from_ms(self.seconds * 100);
+        let part = |from: Span, to: Span| {
+            let within = |flow: &&FlowRecord| {
+                flow.start >= Time::ZERO + from && flow.start < Time::ZERO + to
+            };
+            missed(flows.iter().copied().filter(within)).0
+        };
+        let port = records
+            .ports
+            .iter()
+            .find(|port| port.link == "switch->host0")
+            .expect("the port was used");
+        Figures {
+            utilisation: port.utilisation,
+            missed: share,
+            flows: number,
+            first: part(Span::ZERO, tenth),
+            last: part(tenth * 9, tenth * 10),
+        }
+    }
+}
+
+/// The default configuration, with or without the repair of the counters.
+pub fn config(repair: bool) -> d3::Config {
+    d3::Config {
+        repair,
+        ..d3::Config::default()
+    }
+}

@@ -1,0 +1,334 @@
+//! D2TCP where it cannot win (D2TCP §3.2.4): every deadline impossible, and d computed from wrong facts.
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+mod lab;
+
+use duetime_core::{Bytes, Rate, Span, Time};
+use duetime_proto::tcp;
+use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_results::{FlowRecord, stats};
+use duetime_scenario::model::{
+    Amount, Buffer, Connection, Deadline, Protocol, Scenario, Size, TraceFlow, WorkloadKind,
+};
+use duetime_sim::{Options, RunOutput, WindowSample};
+use lab::{drops, long, mark_at, mbps, mean, queue, run, sample, star, trace, workload};
+
+const ESTIMATOR: Dctcp = Dctcp {
+    gain_shift: 4,
+    initial_alpha: 0.0,
+};
+const KNOBS: D2tcp = D2tcp {
+    d_min: 0.5,
+    d_max: 2.0,
+    d_expired: 0.5,
+    completion: Completion::Approximate,
+};
+const GIGABIT: Rate = Rate::from_gbps(1);
+
+/// A star of 1 Gbps, K = 20, 100 KB per port, round trip 200 us, smallest RTO 20 ms.
+fn network(senders: u32, law: Law, duration: Span) -> Scenario {
+    let rto = Span::from_ms(20);
+    let config = tcp::Config {
+        law,
+        initial_window: 10,
+        rto_min: rto,
+        rto_initial: rto,
+        ..tcp::Config::default()
+    };
+    let mut scenario = star(
+        senders + 1,
+        GIGABIT,
+        Span::from_us(45),
+        Protocol::Tcp(config),
+        duration,
+    );
+    scenario.switch.buffer = Buffer::Static(Amount::Bytes(100 * 1024));
+    mark_at(&mut scenario, 20);
+    scenario
+}
+
+fn flow(source: u32, bytes: u64, deadline: Span) -> TraceFlow {
+    TraceFlow {
+        start: Span::ZERO,
+        source,
+        destination: 0,
+        size: Bytes(bytes),
+        deadline: Some(deadline),
+    }
+}
+
+#[test]
+fn impossible_deadlines_cost_no_goodput() {
+    println!("Endless flows, all deadlines impossible, 1 Gbps, K = 20; goodput against DCTCP's:");
+    println!(
+        "| flows | law | goodput | of DCTCP's | mean alpha | mean queue | drops | timeouts | Jain |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    let duration = Span::from_ms(900);
+    for senders in [2, 5, 10, 20, 40] {
+        // Not yet expired, but a millionth of the time needed: d = 2. Expired at once: d = 0.5.
+        let (ahead, expired) = (Span::from_secs(1), Span::from_us(1));
+        let d2tcp = Law::D2tcp(ESTIMATOR, KNOBS);
+        let cases = [
+            ("DCTCP", Law::Dctcp(ESTIMATOR), ahead),
+            ("D2TCP, d = 2", d2tcp, ahead),
+            ("D2TCP, d = 0.5", d2tcp, expired),
+        ];
+        let mut reference = None;
+        for (name, law, deadline) in cases {
+            let mut scenario = network(senders, law, duration);
+            scenario.workloads = vec![trace(
+                (1..=senders)
+                    .map(|host| flow(host, 1 << 40, deadline))
+                    .collect(),
+            )];
+            sample(&mut scenario, Span::from_us(20));
+            let output = run(
+                &scenario,
+                &Options {
+                    windows: Some(Span::from_us(200)),
+                    ..Options::default()
+                },
+            );
+            let records = &output.records;
+            let rates: Vec<f64> = records
+                .flows
+                .iter()
+                .map(|flow| mbps(flow, duration))
+                .collect();
+            let goodput: f64 = rates.iter().sum();
+            let reference = *reference.get_or_insert(goodput);
+            let settled = output
+                .windows
+                .iter()
+                .filter(|sample| sample.at > Time::ZERO + Span::from_ms(100));
+            let alphas: Vec<f64> = settled.map(|sample| sample.alpha).collect();
+            let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();
+            println!(
+                "| {senders} | {name} | {goodput:.1} Mbps | {:.4} | {:.3} | {:.0} B | {} | {timeouts} | {:.3} |",
+                goodput / reference,
+                stats::mean(&alphas).expect("samples"),
+                mean(&queue(records, Span::from_ms(100))),
+                drops(records),
+                stats::jain(&rates).expect("flows"),
+            );
+            assert!(
+                goodput >= 0.95 * reference,
+                "{senders} {name}: {goodput} and {reference} Mbps"
+            );
+        }
+    }
+}
+
+#[test]
+fn bursts_with_impossible_deadlines_end_as_soon_as_dctcps() {
+    println!("Bursts of 100 KB flows due after 1 ms, 1 Gbps, 20 bursts:");
+    println!("| flows | law | mean time to the last byte | mean completion | drops | timeouts |");
+    println!("|---|---|---|---|---|---|");
+    for senders in [20, 40] {
+        let mut reference = None;
+        for (name, law) in [
+            ("DCTCP", Law::Dctcp(ESTIMATOR)),
+            ("D2TCP", Law::D2tcp(ESTIMATOR, KNOBS)),
+        ] {
+            let mut scenario = network(senders, law, Span::from_secs(3));
+            scenario.drain = Span::from_ms(500);
+            let every = Span::from_ms(150);
+            scenario.workloads = vec![workload(
+                "burst",
+                WorkloadKind::Burst {
+                    senders,
+                    receiver: Some(0),
+                    size: Size::Fixed(Bytes(100_000)),
+                    deadline: Deadline::Added {
+                        base: Span::from_ms(1),
+                        added: 0.0,
+                    },
+                    at: Span::ZERO,
+                    repeat: 20,
+                    every,
+                },
+            )];
+            let records = run(&scenario, &Options::default()).records;
+            let mut last = [Span::ZERO; 20];
+            let mut completions = Vec::new();
+            for flow in &records.flows {
+                let completion = flow.completion().expect("every flow ends");
+                let burst = (flow.start.as_ps() / every.as_ps()) as usize;
+                last[burst] = last[burst].max(completion);
+                completions.push(completion.as_secs_f64() * 1e3);
+            }
+            let last = last
+                .iter()
+                .map(|span| span.as_secs_f64() * 1e3)
+                .sum::<f64>()
+                / 20.0;
+            let reference = *reference.get_or_insert(last);
+            println!(
+                "| {senders} | {name} | {last:.2} ms | {:.2} ms | {} | {} |",
+                stats::mean(&completions).expect("flows"),
+                drops(&records),
+                records.flows.iter().map(|flow| flow.timeouts).sum::<u32>()
+            );
+            assert!(
+                last <= reference / 0.95,
+                "goodput of a burst: {last} and {reference} ms"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_saturated_alpha_halves_the_window_whatever_the_deadline() {
+    for (name, deadline) in [("d = 2", Span::from_secs(1)), ("d = 0.5", Span::from_us(1))] {
+        let mut scenario = network(
+            1,
+            Law::D2tcp(
+                Dctcp {
+                    initial_alpha: 1.0,
+                    ..ESTIMATOR
+                },
+                KNOBS,
+            ),
+            Span::from_ms(3),
+        );
+        let Protocol::Tcp(config) = &mut scenario.transports[0].protocol else {
+            unreachable!("it is TCP")
+        };
+        config.initial_window = 64;
+        mark_at(&mut scenario, 0);
+        scenario.workloads = vec![trace(vec![flow(1, 1 << 30, deadline)])];
+        let output = run(
+            &scenario,
+            &Options {
+                windows: Some(Span::from_us(10)),
+                ..Options::default()
+            },
+        );
+        let mut windows: Vec<u64> = output
+            .windows
+            .iter()
+            .map(|sample| sample.window_bytes / 1460)
+            .collect();
+        windows.dedup();
+        println!("Every packet marked, alpha = 1, {name}: window {windows:?} segments");
+        assert_eq!(windows, [64, 32, 16, 8, 4, 2]);
+    }
+}
+
+/// Two equal flows of 10 MB to one host, and two without deadlines. What the first flow is told of its deadline is
+/// wrong for its first megabyte if `error` says so.
+fn twins(knobs: D2tcp, truth: Span, error: Option<Span>, run_number: u64) -> RunOutput {
+    let mut scenario = network(4, Law::D2tcp(ESTIMATOR, knobs), Span::from_ms(900));
+    let (first, rest) = (1_000_000, 9_000_000);
+    let mut flows = vec![flow(2, first + rest, truth)];
+    match error {
+        Some(wrong) => flows.extend([flow(1, first, wrong), flow(1, rest, truth)]),
+        None => flows.push(flow(1, first + rest, truth)),
+    }
+    let mut trace = trace(flows);
+    trace.connection = Connection::Persistent;
+    scenario.workloads = vec![trace, long([3, 4])];
+    let options = Options {
+        windows: Some(Span::from_us(200)),
+        ..Options::default()
+    };
+    duetime_sim::run(&scenario, 0, run_number, &options).expect("a valid scenario")
+}
+
+/// Completion of the last message of `host`.
+fn end(output: &RunOutput, host: u32) -> Span {
+    let flows = output
+        .records
+        .flows
+        .iter()
+        .filter(|flow| flow.source == host);
+    flows
+        .map(|flow| flow.completion().expect("it ends"))
+        .max()
+        .expect("a flow")
+}
+
+/// Mean window of `host` in segments, between `from` and `to`.
+fn window(output: &RunOutput, host: u32, from: Span, to: Span) -> f64 {
+    let within = |sample: &&WindowSample| {
+        sample.flow >> 32 == u64::from(host)
+            && sample.at >= Time::ZERO + from
+            && sample.at < Time::ZERO + to
+    };
+    let windows: Vec<f64> = output
+        .windows
+        .iter()
+        .filter(within)
+        .map(|sample| sample.window_bytes as f64 / 1460.0)
+        .collect();
+    stats::mean(&windows).unwrap_or(f64::NAN)
+}
+
+#[test]
+fn an_error_in_d_corrects_itself() {
+    println!(
+        "Two equal flows; the first megabyte of one is sent with a wrong d. Mean of ten runs:"
+    );
+    println!(
+        "| error | window against its twin's during the error | 20 to 120 ms after | ends, with the error | its twin | ends, without | deadline |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    // Wrong on the side of haste: the first megabyte counts as expired, and expired flows are given d = 2.
+    let hasty = D2tcp {
+        d_expired: 2.0,
+        ..KNOBS
+    };
+    let ms = Span::from_ms;
+    for (name, knobs, truth, wrong) in [
+        ("d = 2", hasty, ms(420), Span::from_us(1)),
+        ("d = 0.5", KNOBS, ms(340), Span::from_secs(100)),
+    ] {
+        let runs = 10;
+        let [mut during, mut after, mut erring, mut twin, mut without] = [0.0; 5];
+        for number in 0..runs {
+            let output = twins(knobs, truth, Some(wrong), number);
+            let first = output
+                .records
+                .flows
+                .iter()
+                .find(|flow| flow.source == 1 && flow.size_bytes == 1_000_000);
+            let over = first.and_then(FlowRecord::completion).expect("it ends");
+            let share = |from, to| window(&output, 1, from, to) / window(&output, 2, from, to);
+            during += share(ms(5), over);
+            after += share(over + ms(20), over + ms(120));
+            erring += end(&output, 1).as_secs_f64() * 1e3;
+            twin += end(&output, 2).as_secs_f64() * 1e3;
+            without += end(&twins(knobs, truth, None, number), 1).as_secs_f64() * 1e3;
+        }
+        for sum in [
+            &mut during,
+            &mut after,
+            &mut erring,
+            &mut twin,
+            &mut without,
+        ] {
+            *sum /= runs as f64;
+        }
+        println!(
+            "| {name} | {during:.2} | {after:.2} | {erring:.0} ms | {twin:.0} ms | {without:.0} ms | {:.0} ms |",
+            truth.as_secs_f64() * 1e3
+        );
+        assert!(
+            !(0.67..1.5).contains(&during),
+            "the error must show: {during}"
+        );
+        assert!(
+            (0.8..1.25).contains(&after),
+            "within 100 round trips it must not: {after}"
+        );
+        assert!(
+            (erring / twin - 1.0).abs() <= 0.05,
+            "{erring} and {twin} ms"
+        );
+        assert!(
+            (erring / without - 1.0).abs() <= 0.05,
+            "{erring} and {without} ms"
+        );
+    }
+}
