@@ -269,7 +269,11 @@ impl Partition {
 
     fn remove_d3_sender(&mut self, index: u32) {
         let sending = self.d3.senders.remove(index as usize);
-        self.hosts[sending.message.source as usize].free_slot(sending.slot);
+        let host = &mut self.hosts[sending.message.source as usize];
+        host.free_slot(sending.slot);
+        if sending.ready {
+            host.forget_ready(Sender::D3(index));
+        }
         self.records.add_d3(sending.record, &sending.machine);
     }
 
