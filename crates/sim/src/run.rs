@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it.
+    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it. A run with a traced flow or
+    /// captured links is not split.
     pub threads: usize,
     /// Where to say how far the run is, and where to be told to stop.
     pub progress: Option<Arc<Progress>>,
@@ -54,8 +55,10 @@ const STRIDE: Span = Span::from_ms(1);
 pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -> Result<RunOutput, SetupError> {
     let setup = Arc::new(Setup::new(scenario, transport, run)?);
     let workloads = Workloads::new(scenario, &setup.network, &setup.streams)?;
-    let cut = partition::cut(&setup.network, options.threads);
     let taps = setup.tapped_links(scenario)?;
+    // A packet is explained by the endpoints at both its ends, and a flow's events have one order.
+    let watched = options.trace_flow.is_some() || !taps.is_empty();
+    let cut = partition::cut(&setup.network, if watched { 1 } else { options.threads });
     let observed = || {
         let hash = options.trace_flow.map(crate::engine::flow_hash);
         (hash.is_some() || !taps.is_empty())
