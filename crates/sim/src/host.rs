@@ -88,6 +88,12 @@ impl Host {
         !self.control.is_empty() || !self.ready.is_empty()
     }
 
+    /// Takes a sender that is no more out of the ready ones: its number will be another's.
+    #[cold]
+    pub fn forget_ready(&mut self, sender: Sender) {
+        self.ready.retain(|(_, other)| *other != sender);
+    }
+
     /// The next ready sender of the first class that has one; `classed` if there is more than one class.
     #[inline]
     pub fn next_ready(&mut self, classed: bool) -> Option<(u8, Sender)> {

@@ -278,7 +278,11 @@ impl Partition {
 
     fn remove_d3_sender(&mut self, index: u32) {
         let sending = self.d3.senders.remove(index as usize);
-        self.hosts[sending.message.source as usize].free_slot(sending.slot);
+        let host = sending.message.source;
+        self.hosts[host as usize].free_slot(sending.slot);
+        if sending.ready {
+            self.forget_ready(host, Sender::D3(index));
+        }
         self.records.add_d3(sending.record, &sending.machine);
     }
 

@@ -78,6 +78,14 @@ impl Partition {
         state.ready.push_back((class, sender));
     }
 
+    /// A sender that is in the ready queue is gone: its number may soon be another's.
+    pub(super) fn forget_ready(&mut self, host: u32, sender: Sender) {
+        let (nic, state) = (&mut self.nics[host as usize], &mut self.hosts[host as usize]);
+        nic.next = nic.next.filter(|next| *next != sender);
+        state.forget_ready(sender);
+        nic.waiting = state.has_work();
+    }
+
     /// Whether the sender can transmit and so belongs into the ready queue; notes that it is there.
     #[inline(never)]
     fn set_ready(&mut self, sender: Sender) -> bool {

@@ -350,6 +350,9 @@ impl Partition {
     fn remove_tcp_sender(&mut self, index: u32) {
         let mut sending = self.tcp_senders.remove(index as usize);
         self.hosts[sending.host as usize].free_slot(sending.slot);
+        if sending.ready {
+            self.forget_ready(sending.host, Sender::Tcp(index));
+        }
         if let Some(key) = sending.stream.key {
             self.connections.remove(&key);
         }
