@@ -7,6 +7,7 @@
 
 mod applications;
 mod d3;
+mod foresight;
 mod nic;
 mod record;
 mod series;
@@ -162,6 +163,7 @@ impl Partition {
         let fixed = |kind: u64| setup.link_rank.iter().zip(0..).map(move |(&rank, number)| order(kind, rank, number));
         let fixed_orders: Vec<u64> = fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect();
         let slowest = network.links.iter().map(|link| (link.rate.transmit(1538) + link.latency).as_ps()).max();
+        let gather = if links.len() >= foresight::FEWEST_LINKS { foresight::AT_A_TIME } else { 0 };
         let mut actions = Actions::default();
         let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
         workloads.start(&owned, &mut actions);
@@ -170,7 +172,7 @@ impl Partition {
             setup: Arc::clone(setup),
             frame_overhead: setup.frame_overhead,
             now: Time::ZERO,
-            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
+            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders).gathering(gather),
             ports,
             pools,
             pool_of,
@@ -206,7 +208,20 @@ impl Partition {
     pub fn run_before(&mut self, end: Time) {
         let links = self.links.len() as u32;
         loop {
-            let (time, id) = self.queue.pop_before(end.as_ps());
+            let (time, id) = self.queue.pop_before_looking(end.as_ps(), |queue| {
+                if self.links.len() >= foresight::FEWEST_LINKS {
+                    foresight::Foresight {
+                        setup: &self.setup,
+                        links: &self.links,
+                        ports: &self.ports,
+                        pool_of: &self.pool_of,
+                        hosts: &self.hosts,
+                        senders: &self.tcp_senders,
+                        receivers: &self.tcp_receivers,
+                    }
+                    .look(queue);
+                }
+            });
             if id < links {
                 self.now = Time::from_ps(time);
                 self.arrival(id);
