@@ -218,7 +218,7 @@ impl<F: Frame> Port<F> {
     /// The same for what lies behind the port: the place of the next packet, and what is rare.
     #[inline]
     pub fn touch_behind(&self) -> u64 {
-        self.wire.touch() ^ self.rare.charged_bytes
+        self.wire.touch() ^ self.rare.charged_bytes ^ u64::from(self.has_classes())
     }
 
     /// Packets in the port or on the link.

@@ -5,7 +5,7 @@
 //! the result does not depend on it.
 
 use super::{Link, NONE, Setup, TO_HOST, tcp};
-use crate::host::Host;
+use crate::host::{Host, Sender};
 use crate::packet::{Packet, REVERSE};
 use crate::queue::EventQueue;
 use duetime_link::Port;
@@ -28,9 +28,11 @@ struct Step {
     target: u32,
     /// The port that it, or its answer, leaves by; or [`NONE`].
     out: u32,
+    /// Who sends next.
+    sender: Option<Sender>,
 }
 
-const NOTHING: Step = Step { packet: None, target: 0, out: NONE };
+const NOTHING: Step = Step { packet: None, target: 0, out: NONE, sender: None };
 
 /// What is looked at.
 pub(super) struct Foresight<'a> {
@@ -64,9 +66,17 @@ impl Foresight<'_> {
             if event.id < links {
                 step.packet = self.ports[event.id as usize].first_sent();
                 step.target = self.links[event.id as usize].target;
+            } else if let Some(from) = self.links.get((event.id - links) as usize ^ 1) {
+                step.out = event.id - links;
+                if from.target & TO_HOST != 0 {
+                    step.sender = self.hosts[(from.target & !TO_HOST) as usize].foreseen();
+                }
             }
         }
         for step in steps.iter_mut() {
+            if let Some(Sender::Tcp(index)) = step.sender {
+                read ^= self.senders.get(index as usize).map_or(0, tcp::Sending::touch);
+            }
             let Some(packet) = step.packet else { continue };
             if step.target & TO_HOST == 0 {
                 step.out = self.setup.routing.next_at_switch(step.target, packet.destination(), packet.flow);

@@ -25,7 +25,7 @@ use crate::setup::Setup;
 use crate::workload::{Actions, Workloads};
 use duetime_core::Time;
 use duetime_core::random::{Purpose, Stream};
-use duetime_link::{Port, SharedBuffer};
+use duetime_link::{Port, Ring, SharedBuffer};
 use duetime_results::Totals;
 use duetime_scenario::Scenario;
 use rustc_hash::FxHashMap;
@@ -70,13 +70,20 @@ impl Link {
     const SLOW_ARRIVAL: u32 = Self::CROSSING | Self::LOSSY | Self::OBSERVED;
 }
 
-/// A packet on its way to another partition, with its extra.
-#[derive(Debug)]
-pub struct Crossing {
+/// Packets on their way to another partition.
+#[derive(Debug, Default)]
+pub struct Mail {
+    crossings: Vec<Crossing>,
+    /// What their packets carry: [`Packet::extra`] counts here as long as they are under way.
+    extras: Vec<Option<Extra>>,
+}
+
+/// A packet on its way to another partition.
+#[derive(Clone, Copy, Debug)]
+struct Crossing {
     link: u32,
     arrival: Time,
     packet: Packet,
-    extra: Option<Extra>,
 }
 
 /// The part of the network that one thread simulates.
@@ -101,10 +108,10 @@ pub struct Partition {
     receivers: FxHashMap<u64, u32>,
     /// Long-lived connections: sender by (workload, source, destination).
     connections: FxHashMap<(u16, u32, u32), u32>,
-    /// Packets from other partitions, by link, in order of arrival.
-    inbound: FxHashMap<u32, duetime_link::Ring<Packet>>,
+    /// Packets from other partitions, by link, in order of arrival; empty if there is one partition.
+    inbound: Vec<Ring<Packet>>,
     /// Packets for other partitions, by partition.
-    outbound: Vec<Vec<Crossing>>,
+    outbound: Vec<Mail>,
     partition_of: Arc<Vec<u16>>,
     loss: FxHashMap<u32, (f64, Stream)>,
     losses: FxHashMap<u32, (u64, u64)>,
@@ -185,8 +192,8 @@ impl Partition {
             extras: Slab::new(),
             receivers: FxHashMap::default(),
             connections: FxHashMap::default(),
-            inbound: FxHashMap::default(),
-            outbound: (0..parts).map(|_| Vec::new()).collect(),
+            inbound: (0..if parts > 1 { network.links.len() } else { 0 }).map(|_| Ring::default()).collect(),
+            outbound: (0..parts).map(|_| Mail::default()).collect(),
             partition_of: Arc::clone(partition_of),
             loss,
             losses: FxHashMap::default(),
@@ -262,22 +269,26 @@ impl Partition {
         self.totals.packet_hops
     }
 
-    /// Takes the packets bound for partition `to`.
-    pub fn take_outbound(&mut self, to: usize) -> Vec<Crossing> {
-        std::mem::take(&mut self.outbound[to])
+    /// Exchanges the packets bound for partition `to` for an empty `mail`, whose memory is used again.
+    pub fn hand_out(&mut self, to: usize, mail: &mut Mail) {
+        debug_assert!(mail.crossings.is_empty() && mail.extras.is_empty());
+        std::mem::swap(&mut self.outbound[to], mail);
     }
 
-    /// Takes in packets from another partition.
-    pub fn absorb(&mut self, crossings: Vec<Crossing>) {
-        for Crossing { link, arrival, mut packet, extra } in crossings {
-            packet.extra = extra.map_or(NONE, |extra| self.extras.insert(extra) as u32);
-            let ring = self.inbound.entry(link).or_default();
+    /// Takes in packets from another partition; `mail` is empty afterwards.
+    pub fn absorb(&mut self, mail: &mut Mail) {
+        for Crossing { link, arrival, mut packet } in mail.crossings.drain(..) {
+            if let Some(extra) = mail.extras.get_mut(packet.extra as usize).and_then(Option::take) {
+                packet.extra = self.extras.insert(extra) as u32;
+            }
+            let ring = &mut self.inbound[link as usize];
             let first = ring.is_empty();
             ring.push(arrival, packet);
             if first {
                 self.schedule_arrival(arrival, link);
             }
         }
+        mail.extras.clear();
     }
 
     /// The next arrival at the far end of `link`.
@@ -301,14 +312,14 @@ impl Partition {
     }
 
     fn departure(&mut self, link: u32) {
-        let from = self.setup.network.links[link as usize].from;
-        match self.setup.network.nodes[from as usize].host {
-            Some(host) if self.setup.nic_pulls => {
-                self.hosts[host as usize].nic_wake_pending = false;
-                self.serve_nic(host);
-            }
-            _ => self.port_departure(link),
+        // The other direction of the same cable ends where this one begins.
+        let from = self.links[link as usize ^ 1].target;
+        if from & TO_HOST == 0 || !self.setup.nic_pulls {
+            return self.port_departure(link);
         }
+        let host = from & !TO_HOST;
+        self.hosts[host as usize].nic_wake_pending = false;
+        self.serve_nic(host);
     }
 
     fn tick(&mut self, number: u32) {
