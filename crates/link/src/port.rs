@@ -202,6 +202,25 @@ impl<F: Frame> Port<F> {
         (!self.wire.is_empty()).then(|| self.wire.back(1).frame)
     }
 
+    /// The packet that arrives next.
+    #[inline]
+    pub fn first_sent(&self) -> Option<F> {
+        (!self.wire.is_empty()).then(|| self.wire.back(self.wire.len()).frame)
+    }
+
+    /// Reads what the packet path needs of the port itself: a driver of many ports calls this for several before it
+    /// works on the first, so that the processor waits for all of them at once. The value means nothing.
+    #[inline]
+    pub fn touch(&self) -> u64 {
+        self.busy_until.as_ps() ^ self.wire.pushed() ^ self.accepted_bytes ^ self.queue_integral
+    }
+
+    /// The same for what lies behind the port: the place of the next packet, and what is rare.
+    #[inline]
+    pub fn touch_behind(&self) -> u64 {
+        self.wire.touch() ^ self.rare.charged_bytes ^ u64::from(self.has_classes())
+    }
+
     /// Packets in the port or on the link.
     pub fn frames(&self) -> impl Iterator<Item = F> + '_ {
         self.sent_frames().chain(self.waiting_frames())

@@ -80,6 +80,17 @@ impl<F: Frame> Ring<F> {
         &self.slots[(self.pushed - u64::from(count)) as usize & (self.slots.len() - 1)]
     }
 
+    /// Reads the slots next to be left and to be filled; see [`crate::Port::touch`].
+    #[inline]
+    pub(crate) fn touch(&self) -> u64 {
+        if self.slots.is_empty() {
+            return 0;
+        }
+        let mask = self.slots.len() - 1;
+        let oldest = (self.pushed - u64::from(self.len)) as usize & mask;
+        self.slots[self.pushed as usize & mask].arrival.as_ps() ^ self.slots[oldest].arrival.as_ps()
+    }
+
     /// Packets held, first to last.
     pub fn iter(&self) -> impl Iterator<Item = F> + '_ {
         (1..=self.len).rev().map(|count| self.back(count).frame)

@@ -94,6 +94,12 @@ impl Host {
         self.ready.retain(|(_, other)| *other != sender);
     }
 
+    /// Reads what waits for the network card, ahead of time: the sender whose turn it is.
+    #[inline]
+    pub fn foreseen(&self) -> Option<Sender> {
+        if self.control.is_empty() { self.ready.front().map(|&(_, sender)| sender) } else { None }
+    }
+
     /// The next ready sender of the first class that has one; `classed` if there is more than one class.
     #[inline]
     pub fn next_ready(&mut self, classed: bool) -> Option<(u8, Sender)> {

@@ -1,7 +1,7 @@
 //! One run on several threads: conservative windows. All parts process the events before a common horizon, the
 //! earliest pending event plus the shortest latency between parts; then they exchange the packets that crossed.
 
-use crate::engine::{Crossing, Partition};
+use crate::engine::{Mail, Partition};
 use crate::run::Clock;
 use duetime_core::{Span, Time};
 use std::num::NonZeroUsize;
@@ -20,7 +20,7 @@ struct Status {
 struct Shared {
     status: Vec<Status>,
     /// By receiver, then sender.
-    mail: Vec<Vec<Mutex<Vec<Crossing>>>>,
+    mail: Vec<Vec<Mutex<Mail>>>,
     barrier: Barrier,
     stop: AtomicBool,
     cancelled: AtomicBool,
@@ -72,15 +72,11 @@ fn worker(clock: &Clock<'_>, shared: &Shared, mut part: Partition, index: usize,
         let end = (next + lookahead).min(boundary.expect("set above"));
         part.run_before(end);
         for to in (0..shared.status.len()).filter(|&to| to != index) {
-            let crossings = part.take_outbound(to);
-            if !crossings.is_empty() {
-                shared.mail[to][index].lock().expect("no part panics").extend(crossings);
-            }
+            part.hand_out(to, &mut shared.mail[to][index].lock().expect("no part panics"));
         }
         shared.barrier.wait();
         for from in &shared.mail[index] {
-            let crossings = std::mem::take(&mut *from.lock().expect("no part panics"));
-            part.absorb(crossings);
+            part.absorb(&mut from.lock().expect("no part panics"));
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct EventQueue {
     cursor: u64,
     /// Bucket width is 2^shift ps.
     shift: u32,
+    /// Takes at least so many events at a time out of the calendar, where there are; 0 to take one.
+    gather: u32,
     /// First free number of single events.
     free: u32,
     /// Number of the bucket of the first event in `overflow`.
@@ -69,6 +71,7 @@ impl EventQueue {
         Self {
             cursor: 0,
             shift: width.trailing_zeros(),
+            gather: 0,
             free: NONE,
             overflow_number: u64::MAX,
             current: Vec::with_capacity(64),
@@ -78,6 +81,14 @@ impl EventQueue {
             occupied: [0; WORDS],
             overflow: BinaryHeap::new(),
         }
+    }
+
+    /// The same queue, which takes at least so many events at a time out of the calendar, so that whoever pops them
+    /// can look at what comes ([`EventQueue::current`]).
+    #[must_use]
+    pub fn gathering(mut self, events: u32) -> Self {
+        self.gather = events;
+        self
     }
 
     /// Puts a fixed event in, which must not be in.
@@ -117,6 +128,12 @@ impl EventQueue {
     /// Takes the next event, as its time and number, if it comes before `end_ps`; otherwise the number is [`NONE`].
     #[inline(always)]
     pub fn pop_before(&mut self, end_ps: u64) -> (u64, u32) {
+        self.pop_before_looking(end_ps, |_| ())
+    }
+
+    /// The same; `look` is called when several events have been taken out of the calendar.
+    #[inline(always)]
+    pub fn pop_before_looking(&mut self, end_ps: u64, look: impl FnOnce(&Self)) -> (u64, u32) {
         if !self.current.is_empty() {
             return self.pop_current(end_ps);
         }
@@ -128,8 +145,9 @@ impl EventQueue {
         let first = self.heads[bucket];
         // The usual bucket has one event, which never sees `current`.
         let Some(&Node { time, next }) = self.nodes.get(first as usize) else { return (0, NONE) };
-        if next != NONE {
-            self.load(number);
+        if next != NONE || self.gather > 0 {
+            self.load_some(number, end_ps);
+            look(self);
             return self.pop_current(end_ps);
         }
         if time >= end_ps {
@@ -139,6 +157,17 @@ impl EventQueue {
         self.cursor = number;
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));
         (time, first)
+    }
+
+    /// The events that have been taken out of the calendar, latest first.
+    pub fn current(&self) -> &[Event] {
+        &self.current
+    }
+
+    /// Reads what putting a fixed event in will need, ahead of time. The value means nothing.
+    #[inline]
+    pub fn touch(&self, id: u32) -> u64 {
+        self.nodes[id as usize].time
     }
 
     /// The time of the next event, or `u64::MAX`.
@@ -231,8 +260,30 @@ impl EventQueue {
         u64::MAX
     }
 
+    /// Loads a bucket, and where several events are wanted at a time those after it.
+    fn load_some(&mut self, mut number: u64, end_ps: u64) {
+        self.take_bucket(number);
+        while self.current.len() < self.gather as usize {
+            number = self.next_bucket();
+            if number >= self.overflow_number || number > end_ps >> self.shift {
+                break;
+            }
+            self.take_bucket(number);
+        }
+        // Almost in order then.
+        self.current.reverse();
+        sort_latest_first(&mut self.current);
+    }
+
     /// Moves the cursor to a bucket and its events into `current`, which is empty.
     fn load(&mut self, number: u64) {
+        self.take_bucket(number);
+        sort_latest_first(&mut self.current);
+    }
+
+    /// Moves the cursor to a bucket and its events to the end of `current`, in any order.
+    #[inline]
+    fn take_bucket(&mut self, number: u64) {
         let bucket = number as usize % BUCKETS;
         let mut id = std::mem::replace(&mut self.heads[bucket], NONE);
         self.cursor = number;
@@ -242,7 +293,6 @@ impl EventQueue {
             self.current.push(Event { time, order: self.orders[id as usize], id });
             id = next;
         }
-        sort_latest_first(&mut self.current);
     }
 }
 
@@ -274,9 +324,11 @@ mod tests {
         #[test]
         fn equals_a_binary_heap(
             horizon in 1u64..5_000_000_000,
+            gather in 0u32..20,
             steps in prop::collection::vec((0u64..4, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
         ) {
-            let (mut queue, mut heap) = (EventQueue::new(horizon, vec![u64::MAX]), BinaryHeap::new());
+            let queue = EventQueue::new(horizon, vec![u64::MAX]).gathering(gather);
+            let (mut queue, mut heap) = (queue, BinaryHeap::new());
             let (mut now, mut count, mut fixed) = (0u64, 0u64, false);
             let pop = |queue: &mut EventQueue, fixed: &mut bool| {
                 let (time, id) = queue.pop_before(u64::MAX);

@@ -1,7 +1,9 @@
 //! Shortest paths by number of links, with equal-cost paths chosen per flow.
 //!
-//! The table has a row per switch and a column per switch that has hosts. Most entries name the one link to take;
-//! the others name a list of equally good links, shared by all columns that need the same one.
+//! The table has a column per switch that has hosts. A switch has few different entries: most name the one link to
+//! take, the others a list of equally good links, shared by all columns that need the same one. So a row holds small
+//! codes, numbered as they first appear along it, and switches in like places share one: a fat-tree of 16,000 hosts has
+//! 42 rows for 2,000 switches, and what a packet needs stays in the cache.
 
 use crate::SetupError;
 use crate::topology::Network;
@@ -11,23 +13,33 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Debug)]
 pub struct Routing {
     hosts: u32,
-    columns: u32,
     uplink: Vec<u32>,
     attachment: Vec<Attachment>,
-    table: Vec<u32>,
+    switches: Vec<Switch>,
+    codes: Vec<u16>,
+    entries: Vec<u32>,
     choices: Vec<u32>,
 }
 
-/// A host's place.
+/// A host's place: the column of its switch, and the link from there.
 #[derive(Clone, Copy, Debug)]
 struct Attachment {
-    /// The switch it is on, which needs no table.
-    switch: u32,
     column: u32,
     downlink: u32,
 }
 
-// An entry is a link, or `MULTI` with a list's offset and length, or `LOCAL`.
+/// A switch's part of the table.
+#[derive(Clone, Copy, Debug)]
+struct Switch {
+    /// Its own column, which needs no table, or `u32::MAX`.
+    column: u32,
+    /// Where its row starts in `codes`.
+    row: u32,
+    /// Where its entries start, by code.
+    entries: u32,
+}
+
+// An entry is a link, or `MULTI` with a list's offset and length, or, while the table is made, `LOCAL`.
 const MULTI: u32 = 1 << 31;
 const COUNT_BITS: u32 = 10;
 const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
@@ -49,7 +61,6 @@ impl Routing {
         let attachment = (0..hosts).map(|host| {
             let switch = network.switch_of(host) - hosts;
             Attachment {
-                switch,
                 column: column_of[switch as usize],
                 downlink: network.downlink[host as usize],
             }
@@ -87,12 +98,18 @@ impl Routing {
                 };
             }
         }
+        let mut rows = Rows::default();
+        let switches = column_of.iter().enumerate().map(|(switch, &column)| {
+            let (row, entries) = rows.add(&table[switch * columns..][..columns])?;
+            Ok(Switch { column, row, entries })
+        });
         Ok(Self {
             hosts,
-            columns: columns as u32,
             uplink: network.uplink.clone(),
             attachment: attachment.collect(),
-            table,
+            switches: switches.collect::<Result<_, _>>()?,
+            codes: rows.codes,
+            entries: rows.entries,
             choices: lists.links,
         })
     }
@@ -115,11 +132,13 @@ impl Routing {
     /// The same as [`Routing::next`], by the number of a switch.
     #[inline(always)]
     pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32) -> u32 {
-        let Attachment { switch: last, column, downlink } = self.attachment[dst_host as usize];
-        if switch == last {
+        let Attachment { column, downlink } = self.attachment[dst_host as usize];
+        let Switch { column: own, row, entries } = self.switches[switch as usize];
+        if column == own {
             return downlink;
         }
-        let entry = self.table[switch as usize * self.columns as usize + column as usize];
+        let code = self.codes[row as usize + column as usize];
+        let entry = self.entries[entries as usize + usize::from(code)];
         if entry < MULTI {
             return entry;
         }
@@ -140,7 +159,10 @@ impl Routing {
 
     /// Bytes that the tables take.
     pub fn table_bytes(&self) -> usize {
-        4 * (self.uplink.len() + self.table.len() + self.choices.len()) + 12 * self.attachment.len()
+        4 * (self.uplink.len() + self.entries.len() + self.choices.len())
+            + 2 * self.codes.len()
+            + size_of::<Attachment>() * self.attachment.len()
+            + size_of::<Switch>() * self.switches.len()
     }
 }
 
@@ -196,6 +218,46 @@ impl Lists {
         self.links.extend_from_slice(list);
         self.known.insert(list.to_vec(), entry);
         Ok(entry)
+    }
+}
+
+/// The rows of the table, each stored once, and the entries of every switch.
+#[derive(Default)]
+struct Rows {
+    codes: Vec<u16>,
+    known: FxHashMap<Vec<u16>, u32>,
+    entries: Vec<u32>,
+}
+
+impl Rows {
+    /// Adds a switch by its entries in each column; returns where its row and its entries start.
+    fn add(&mut self, columns: &[u32]) -> Result<(u32, u32), SetupError> {
+        let first = self.entries.len();
+        let mut code_of = FxHashMap::default();
+        let mut row = Vec::with_capacity(columns.len());
+        for &entry in columns {
+            // Never asked for, so it may look like the others.
+            if entry == LOCAL {
+                row.push(0);
+                continue;
+            }
+            let code = *code_of.entry(entry).or_insert_with(|| {
+                self.entries.push(entry);
+                self.entries.len() - 1 - first
+            });
+            row.push(u16::try_from(code).map_err(|_| SetupError::TooLarge {
+                what: "number of different next hops at one switch",
+                value: code as u64 + 1,
+                allowed: 1 << 16,
+            })?);
+        }
+        if let Some(&known) = self.known.get(&row) {
+            return Ok((known, first as u32));
+        }
+        let start = self.codes.len() as u32;
+        self.codes.extend_from_slice(&row);
+        self.known.insert(row, start);
+        Ok((start, first as u32))
     }
 }
 

@@ -219,14 +219,14 @@ fn a_flow_keeps_its_path() {
 }
 
 #[test]
-fn sixteen_thousand_hosts_fit_into_ten_megabytes_of_tables() {
+fn sixteen_thousand_hosts_fit_into_one_megabyte_of_tables() {
     let (network, routing) = build(&Topology::FatTree {
         k: 40,
         link: link(10),
     });
     assert_eq!((network.hosts(), network.switches()), (16_000, 2_000));
     assert!(
-        routing.table_bytes() <= 10_000_000,
+        routing.table_bytes() <= 1_000_000,
         "{}",
         routing.table_bytes()
     );

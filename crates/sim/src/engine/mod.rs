@@ -8,6 +8,7 @@
 mod applications;
 mod d3;
 mod faults;
+mod foresight;
 mod nic;
 mod observe;
 mod record;
@@ -28,7 +29,7 @@ use crate::setup::Setup;
 use crate::workload::{Actions, Workloads};
 use duetime_core::{Span, Time};
 use duetime_core::random::{Purpose, Stream};
-use duetime_link::{Port, SharedBuffer};
+use duetime_link::{Port, Ring, SharedBuffer};
 use duetime_results::Totals;
 use duetime_scenario::Scenario;
 use rustc_hash::FxHashMap;
@@ -77,13 +78,20 @@ impl Link {
     const SLOW_ARRIVAL: u32 = Self::CROSSING | Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }
 
-/// A packet on its way to another partition, with its extra.
-#[derive(Debug)]
-pub struct Crossing {
+/// Packets on their way to another partition.
+#[derive(Debug, Default)]
+pub struct Mail {
+    crossings: Vec<Crossing>,
+    /// What their packets carry: [`Packet::extra`] counts here as long as they are under way.
+    extras: Vec<Option<Extra>>,
+}
+
+/// A packet on its way to another partition.
+#[derive(Clone, Copy, Debug)]
+struct Crossing {
     link: u32,
     arrival: Time,
     packet: Packet,
-    extra: Option<Extra>,
 }
 
 /// The part of the network that one thread simulates.
@@ -102,8 +110,6 @@ pub struct Partition {
     /// Per link: the shared memory of its port, or [`NONE`].
     pool_of: Vec<u32>,
     nics: Vec<Nic>,
-    /// Per link: the host whose pulling card feeds it, or [`NONE`].
-    card_of: Vec<u32>,
     hosts: Vec<Host>,
     tcp_senders: Slab<tcp::Sending>,
     tcp_receivers: Slab<tcp::Receiving>,
@@ -114,10 +120,10 @@ pub struct Partition {
     receivers: FxHashMap<u64, u32>,
     /// Long-lived connections: sender by (workload, source, destination).
     connections: FxHashMap<(u16, u32, u32), u32>,
-    /// Packets from other partitions, by link, in order of arrival.
-    inbound: FxHashMap<u32, duetime_link::Ring<Packet>>,
+    /// Packets from other partitions, by link, in order of arrival; empty if there is one partition.
+    inbound: Vec<Ring<Packet>>,
     /// Packets for other partitions, by partition.
-    outbound: Vec<Vec<Crossing>>,
+    outbound: Vec<Mail>,
     partition_of: Arc<Vec<u16>>,
     loss: FxHashMap<u32, (f64, Stream)>,
     losses: FxHashMap<u32, (u64, u64)>,
@@ -182,6 +188,7 @@ impl Partition {
         let fixed = |kind: u64| setup.link_rank.iter().zip(0..).map(move |(&rank, number)| order(kind, rank, number));
         let fixed_orders: Vec<u64> = fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect();
         let slowest = network.links.iter().map(|link| (link.rate.transmit(1538) + link.latency).as_ps()).max();
+        let gather = if links.len() >= foresight::FEWEST_LINKS { foresight::AT_A_TIME } else { 0 };
         let mut actions = Actions::default();
         let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
         workloads.start(&owned, &mut actions);
@@ -191,15 +198,10 @@ impl Partition {
             frame_overhead: setup.frame_overhead,
             nic_pulls: setup.nic_pulls,
             now: Time::ZERO,
-            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
+            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders).gathering(gather),
             ports,
             pools,
             pool_of,
-            card_of: network
-                .links
-                .iter()
-                .map(|link| network.nodes[link.from as usize].host.filter(|_| setup.nic_pulls).unwrap_or(NONE))
-                .collect(),
             nics: network.uplink.iter().map(|&uplink| Nic { uplink, wake_pending: false, waiting: false, next: None }).collect(),
             hosts: network.uplink.iter().map(|_| Host::default()).collect(),
             tcp_senders: Slab::new(),
@@ -210,8 +212,8 @@ impl Partition {
             extras: Slab::new(),
             receivers: FxHashMap::default(),
             connections: FxHashMap::default(),
-            inbound: FxHashMap::default(),
-            outbound: (0..parts).map(|_| Vec::new()).collect(),
+            inbound: (0..if parts > 1 { network.links.len() } else { 0 }).map(|_| Ring::default()).collect(),
+            outbound: (0..parts).map(|_| Mail::default()).collect(),
             partition_of: Arc::clone(partition_of),
             loss,
             losses: FxHashMap::default(),
@@ -237,7 +239,21 @@ impl Partition {
     pub fn run_before(&mut self, end: Time) {
         let links = self.links.len() as u32;
         loop {
-            let (time, id) = self.queue.pop_before(end.as_ps());
+            let (time, id) = self.queue.pop_before_looking(end.as_ps(), |queue| {
+                if self.links.len() >= foresight::FEWEST_LINKS {
+                    foresight::Foresight {
+                        setup: &self.setup,
+                        links: &self.links,
+                        ports: &self.ports,
+                        pool_of: &self.pool_of,
+                        nics: &self.nics,
+                hosts: &self.hosts,
+                        senders: &self.tcp_senders,
+                        receivers: &self.tcp_receivers,
+                    }
+                    .look(queue);
+                }
+            });
             if id < links {
                 self.now = Time::from_ps(time);
                 self.arrival(id);
@@ -278,22 +294,26 @@ impl Partition {
         self.totals.packet_hops
     }
 
-    /// Takes the packets bound for partition `to`.
-    pub fn take_outbound(&mut self, to: usize) -> Vec<Crossing> {
-        std::mem::take(&mut self.outbound[to])
+    /// Exchanges the packets bound for partition `to` for an empty `mail`, whose memory is used again.
+    pub fn hand_out(&mut self, to: usize, mail: &mut Mail) {
+        debug_assert!(mail.crossings.is_empty() && mail.extras.is_empty());
+        std::mem::swap(&mut self.outbound[to], mail);
     }
 
-    /// Takes in packets from another partition.
-    pub fn absorb(&mut self, crossings: Vec<Crossing>) {
-        for Crossing { link, arrival, mut packet, extra } in crossings {
-            packet.extra = extra.map_or(NONE, |extra| self.extras.insert(extra) as u32);
-            let ring = self.inbound.entry(link).or_default();
+    /// Takes in packets from another partition; `mail` is empty afterwards.
+    pub fn absorb(&mut self, mail: &mut Mail) {
+        for Crossing { link, arrival, mut packet } in mail.crossings.drain(..) {
+            if let Some(extra) = mail.extras.get_mut(packet.extra as usize).and_then(Option::take) {
+                packet.extra = self.extras.insert(extra) as u32;
+            }
+            let ring = &mut self.inbound[link as usize];
             let first = ring.is_empty();
             ring.push(arrival, packet);
             if first {
                 self.schedule_arrival(arrival, link);
             }
         }
+        mail.extras.clear();
     }
 
     /// The next arrival at the far end of `link`.
@@ -317,10 +337,12 @@ impl Partition {
     }
 
     fn departure(&mut self, link: u32) {
-        let host = self.card_of[link as usize];
-        if host == NONE {
+        // The other direction of the same cable ends where this one begins.
+        let from = self.links[link as usize ^ 1].target;
+        if from & TO_HOST == 0 || !self.nic_pulls {
             return self.port_departure(link);
         }
+        let host = from & !TO_HOST;
         self.nics[host as usize].wake_pending = false;
         self.serve_nic(host);
     }

@@ -455,7 +455,21 @@ struct AfterCall {
     arm: Time,
 }
 
+impl Receiving {
+    /// Reads what a segment will need, ahead of time. The value means nothing.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.machine.expected() ^ u64::from(self.hash ^ self.host ^ self.marks) ^ self.armed.as_ps()
+    }
+}
+
 impl Sending {
+    /// Reads what an acknowledgement will need, ahead of time. The value means nothing.
+    #[inline]
+    pub(super) fn touch(&self) -> u64 {
+        self.machine.first_unacknowledged() ^ self.machine.next_timeout().as_ps() ^ u64::from(self.hash) ^ self.first_end
+    }
+
     #[inline(always)]
     fn after_call(&mut self) -> AfterCall {
         let due = self.machine.next_timeout();

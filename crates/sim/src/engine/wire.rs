@@ -40,7 +40,8 @@ impl Partition {
                 self.allocate(link, packet);
             }
         }
-        let marks_before = self.ports[link as usize].counters().marks;
+        let marks_before =
+            if special & Link::OBSERVED == 0 { 0 } else { self.ports[link as usize].counters().marks };
         let offer = if special & Link::POOLED != 0 {
             let pool = self.pool_of[link as usize];
             self.pools[pool as usize].offer(&mut self.ports, link, self.now, packet)
@@ -78,11 +79,15 @@ impl Partition {
     /// The packet last sent on `link` arrives in another partition.
     fn cross(&mut self, link: u32, arrival: Time) {
         let port = &mut self.ports[link as usize];
-        let packet = port.last_sent().expect("a packet was just sent");
+        let mut packet = port.last_sent().expect("a packet was just sent");
         port.forget_departed(self.now);
-        let extra = (packet.extra != NONE).then(|| self.extras.remove(packet.extra as usize));
         let to = self.partition_of[self.setup.network.links[link as usize].to as usize];
-        self.outbound[usize::from(to)].push(Crossing { link, arrival, packet, extra });
+        let mail = &mut self.outbound[usize::from(to)];
+        if packet.extra != NONE {
+            mail.extras.push(Some(self.extras.remove(packet.extra as usize)));
+            packet.extra = mail.extras.len() as u32 - 1;
+        }
+        mail.crossings.push(Crossing { link, arrival, packet });
     }
 
     /// A packet's last bit arrives at the far end of `link`.
@@ -122,7 +127,7 @@ impl Partition {
             let port = &mut self.ports[link as usize];
             (port.arrive(), port.next_arrival())
         } else {
-            let ring = self.inbound.get_mut(&link).expect("an arrival was scheduled");
+            let ring = &mut self.inbound[link as usize];
             (ring.pop(), ring.next_arrival())
         };
         if let Some(next) = next {
@@ -179,7 +184,7 @@ impl Partition {
             let sent = (link.special & Link::CROSSING == 0).then(|| port.sent_frames());
             sent.into_iter().flatten().chain(port.waiting_frames())
         });
-        let inbound = self.inbound.values().flat_map(duetime_link::Ring::iter);
+        let inbound = self.inbound.iter().flat_map(duetime_link::Ring::iter);
         own.chain(inbound).map(|packet| u64::from(packet.wire_bytes())).sum()
     }
 }
