@@ -141,7 +141,7 @@ impl Default for Config {
             update_interval: Span::from_us(800),
             alpha_256: 26,
             beta_256: 256,
-            target_256: 248,
+            target_256: 256,
             alpha_reference: AlphaReference::Physical,
             queue_in_service: false,
             queue_sample: QueueSample::Smallest,
