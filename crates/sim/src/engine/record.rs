@@ -116,8 +116,10 @@ impl Partition {
         let Some(observed) = &mut self.observed else { return };
         if observed.taps.contains(&link) {
             let extra = self.extras.get(packet.extra as usize);
-            let bytes = crate::capture::ip_packet(&packet, extra, source, observed.snap_length);
-            let original_bytes = packet.wire_bytes();
+            // Framing is not part of the IP packet.
+            let ip = Packet { wire_bytes: packet.wire_bytes - self.setup.frame_overhead, ..packet };
+            let bytes = crate::capture::ip_packet(&ip, extra, source, observed.snap_length);
+            let original_bytes = ip.wire_bytes();
             self.records.captures.push(CapturedPacket { link, at: departed, original_bytes, bytes });
         }
         let Some(observed) = &mut self.observed else { return };
