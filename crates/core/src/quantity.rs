@@ -52,7 +52,10 @@ impl Rate {
         while b != 0 {
             (a, b) = (b, a % b);
         }
-        TransmitCost { num: PS_BITS_PER_BYTE / a, den: self.0 / a }
+        TransmitCost {
+            num: PS_BITS_PER_BYTE / a,
+            den: self.0 / a,
+        }
     }
 
     /// The time that `bytes` take at this rate, rounded up to a picosecond.
@@ -76,7 +79,11 @@ impl TransmitCost {
     #[inline]
     pub const fn of(self, bytes: u32) -> Span {
         let product = bytes as u64 * self.num;
-        if self.den == 1 { Span::from_ps(product) } else { Span::from_ps(product.div_ceil(self.den)) }
+        if self.den == 1 {
+            Span::from_ps(product)
+        } else {
+            Span::from_ps(product.div_ceil(self.den))
+        }
     }
 
     const fn of_large(self, bytes: u64) -> Span {
@@ -106,17 +113,36 @@ impl Sub for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0, &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")], "B")
+        scaled(
+            f,
+            self.0,
+            &[(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")],
+            "B",
+        )
     }
 }
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        scaled(f, self.0, &[(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "Kbps")], "bps")
+        scaled(
+            f,
+            self.0,
+            &[
+                (1_000_000_000, "Gbps"),
+                (1_000_000, "Mbps"),
+                (1_000, "Kbps"),
+            ],
+            "bps",
+        )
     }
 }
 
-fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)], base: &str) -> fmt::Result {
+fn scaled(
+    f: &mut fmt::Formatter<'_>,
+    value: u64,
+    units: &[(u64, &str)],
+    base: &str,
+) -> fmt::Result {
     for &(unit, name) in units {
         if value >= unit {
             let thousandths = value % unit * 1_000 / unit;
@@ -124,7 +150,12 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(u64, &str)], base: &
                 return write!(f, "{} {name}", value / unit);
             }
             let digits = alloc::format!("{thousandths:03}");
-            return write!(f, "{}.{} {name}", value / unit, digits.trim_end_matches('0'));
+            return write!(
+                f,
+                "{}.{} {name}",
+                value / unit,
+                digits.trim_end_matches('0')
+            );
         }
     }
     write!(f, "{value} {base}")
@@ -137,12 +168,24 @@ mod tests {
 
     #[test]
     fn transmission_rounds_up_to_a_picosecond() {
-        assert_eq!(Rate::from_gbps(1).transmit_cost().of(1500), Span::from_us(12));
+        assert_eq!(
+            Rate::from_gbps(1).transmit_cost().of(1500),
+            Span::from_us(12)
+        );
         assert_eq!(Rate::from_gbps(40).transmit_cost().of(40), Span::from_ns(8));
         // 1500 B at 3 Gbps: 4 µs exactly; 1 B: 2666.67 ps, so 2667.
-        assert_eq!(Rate::from_gbps(3).transmit_cost().of(1500), Span::from_us(4));
-        assert_eq!(Rate::from_gbps(3).transmit_cost().of(1), Span::from_ps(2667));
-        assert_eq!(Rate::from_bps(7).transmit(u64::from(u32::MAX)).as_ps(), (u128::from(u32::MAX) * 8_000_000_000_000).div_ceil(7) as u64);
+        assert_eq!(
+            Rate::from_gbps(3).transmit_cost().of(1500),
+            Span::from_us(4)
+        );
+        assert_eq!(
+            Rate::from_gbps(3).transmit_cost().of(1),
+            Span::from_ps(2667)
+        );
+        assert_eq!(
+            Rate::from_bps(7).transmit(u64::from(u32::MAX)).as_ps(),
+            (u128::from(u32::MAX) * 8_000_000_000_000).div_ceil(7) as u64
+        );
     }
 
     #[test]

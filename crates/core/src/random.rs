@@ -49,7 +49,9 @@ pub struct Stream(Xoshiro256PlusPlus);
 /// Mixes two words into one, bijectively in the first (the finaliser of `SplitMix64`).
 #[inline]
 pub const fn mix(a: u64, b: u64) -> u64 {
-    let mut z = a.wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = a
+        .wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -58,7 +60,9 @@ pub const fn mix(a: u64, b: u64) -> u64 {
 impl Streams {
     /// The streams of run number `run` under `seed`.
     pub const fn new(seed: u64, run: u64) -> Self {
-        Self { seed: mix(mix(0, seed), run) }
+        Self {
+            seed: mix(mix(0, seed), run),
+        }
     }
 
     /// A word that names (entity, purpose) in this run: for hashes that need no stream.

@@ -15,7 +15,10 @@ pub(crate) struct Classes<F> {
 
 impl<F: Frame> Classes<F> {
     pub(crate) fn new(classes: usize) -> Self {
-        Self { queues: (0..classes).map(|_| VecDeque::new()).collect(), wake_pending: false }
+        Self {
+            queues: (0..classes).map(|_| VecDeque::new()).collect(),
+            wake_pending: false,
+        }
     }
 
     pub(crate) fn push(&mut self, now: Time, frame: F) {

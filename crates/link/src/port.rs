@@ -117,7 +117,13 @@ impl<F: Frame> Port<F> {
             queue_bytes: 0,
             queue_max_bytes: 0,
             queue_integral: 0,
-            rare: Box::new(Rare { cost, drops: 0, drop_bytes: 0, charged_bytes: 0, classes: None }),
+            rare: Box::new(Rare {
+                cost,
+                drops: 0,
+                drop_bytes: 0,
+                charged_bytes: 0,
+                classes: None,
+            }),
         }
     }
 
@@ -187,7 +193,8 @@ impl<F: Frame> Port<F> {
     /// What the port has done.
     pub fn counters(&self) -> Counters {
         Counters {
-            packets: self.wire.pushed() + u64::from(self.rare.classes.as_ref().map_or(0, Classes::len)),
+            packets: self.wire.pushed()
+                + u64::from(self.rare.classes.as_ref().map_or(0, Classes::len)),
             bytes: self.accepted_bytes,
             drops: self.rare.drops,
             drop_bytes: self.rare.drop_bytes,
@@ -247,7 +254,9 @@ impl<F: Frame> Port<F> {
             let slot = self.wire.back(count);
             byte_time(slot.frame, now, slot.arrival - self.latency)
         });
-        let waiting = self.waiting_in_classes().map(|(since, frame)| byte_time(frame, since, now));
+        let waiting = self
+            .waiting_in_classes()
+            .map(|(since, frame)| byte_time(frame, since, now));
         self.queue_integral + waiting.sum::<u64>() - ahead.sum::<u64>()
     }
 
@@ -268,7 +277,11 @@ impl<F: Frame> Port<F> {
     /// Offers a packet at `now`.
     pub fn offer(&mut self, now: Time, frame: F) -> Offer {
         self.drain(now);
-        if self.has_room(frame.wire_bytes()) { self.accept(now, frame) } else { self.refuse(frame) }
+        if self.has_room(frame.wire_bytes()) {
+            self.accept(now, frame)
+        } else {
+            self.refuse(frame)
+        }
     }
 
     /// Offers a packet at `now` to a port without classes; `None`: dropped.
@@ -301,7 +314,8 @@ impl<F: Frame> Port<F> {
     /// Whether the port's own limit admits `bytes` more, as of the last drain.
     #[inline]
     pub fn has_room(&self, bytes: u32) -> bool {
-        self.queue_packets() < self.limit_packets && self.queue_bytes + u64::from(bytes) <= self.limit_bytes
+        self.queue_packets() < self.limit_packets
+            && self.queue_bytes + u64::from(bytes) <= self.limit_bytes
     }
 
     /// Counts a packet as dropped.
@@ -350,7 +364,9 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     fn admit(&mut self, mut frame: F, packets: u32) -> F {
         // D2TCP §3: instantaneous occupancy before the packet is added, against K.
-        if (packets >= self.mark_packets || self.queue_bytes >= self.mark_bytes) && frame.is_ecn_capable() {
+        if (packets >= self.mark_packets || self.queue_bytes >= self.mark_bytes)
+            && frame.is_ecn_capable()
+        {
             frame.mark();
             self.marks += 1;
         }

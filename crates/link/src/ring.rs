@@ -22,7 +22,11 @@ pub(crate) struct Slot<F> {
 
 impl<F: Frame> Default for Ring<F> {
     fn default() -> Self {
-        Self { slots: Box::default(), pushed: 0, len: 0 }
+        Self {
+            slots: Box::default(),
+            pushed: 0,
+            len: 0,
+        }
     }
 }
 
@@ -47,7 +51,11 @@ impl<F: Frame> Ring<F> {
     /// When the first packet arrives.
     #[inline(always)]
     pub fn next_arrival(&self) -> Option<Time> {
-        if self.len == 0 { None } else { Some(self.back(self.len).arrival) }
+        if self.len == 0 {
+            None
+        } else {
+            Some(self.back(self.len).arrival)
+        }
     }
 
     /// Takes the first packet.
@@ -126,15 +134,26 @@ mod tests {
                 assert_eq!(ring.back(1).frame.bytes, pushed);
                 assert_eq!(ring.back(ring.len()).frame.bytes, plain[0]);
             }
-            assert!(ring.iter().map(|frame| frame.bytes).eq(plain.iter().copied()));
+            assert!(
+                ring.iter()
+                    .map(|frame| frame.bytes)
+                    .eq(plain.iter().copied())
+            );
             while plain.len() > 1 {
-                assert_eq!(ring.next_arrival(), Some(Time::from_ps(10 * u64::from(plain[0]))));
+                assert_eq!(
+                    ring.next_arrival(),
+                    Some(Time::from_ps(10 * u64::from(plain[0])))
+                );
                 assert_eq!(Some(ring.pop().bytes), plain.pop_front());
                 assert_eq!(ring.len() as usize, plain.len());
             }
         }
         assert_eq!(ring.pushed(), u64::from(pushed));
-        assert_eq!(ring.slots.len(), 128, "the largest burst and the one that stayed");
+        assert_eq!(
+            ring.slots.len(),
+            128,
+            "the largest burst and the one that stayed"
+        );
     }
 
     #[test]

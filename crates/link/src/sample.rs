@@ -12,7 +12,11 @@ pub(crate) struct Sample {
 
 impl Sample {
     pub(crate) fn of(bytes: u32) -> Self {
-        Self { bytes, class: 0, marked: false }
+        Self {
+            bytes,
+            class: 0,
+            marked: false,
+        }
     }
 }
 

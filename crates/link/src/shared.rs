@@ -23,12 +23,23 @@ impl SharedBuffer {
     /// A memory of `capacity_bytes` for the ports `members`; each may hold up to `alpha × free`.
     pub fn new(capacity_bytes: u64, alpha: f64, members: Vec<u32>) -> Self {
         let alpha_256 = (alpha * 256.0 + 0.5) as u64;
-        Self { capacity_bytes, alpha_256, charged_bytes: 0, members }
+        Self {
+            capacity_bytes,
+            alpha_256,
+            charged_bytes: 0,
+            members,
+        }
     }
 
     /// Offers a packet to the member port at index `to` of `ports`, which must get packets in no other way.
     #[inline]
-    pub fn offer<F: Frame>(&mut self, ports: &mut [Port<F>], to: u32, now: Time, frame: F) -> Offer {
+    pub fn offer<F: Frame>(
+        &mut self,
+        ports: &mut [Port<F>],
+        to: u32,
+        now: Time,
+        frame: F,
+    ) -> Offer {
         let port = &mut ports[to as usize];
         port.drain(now);
         self.charged_bytes -= port.settle();
@@ -47,7 +58,9 @@ impl SharedBuffer {
     fn admits<F: Frame>(&self, port: &Port<F>, bytes: u32) -> bool {
         let bytes = u64::from(bytes);
         let free = self.capacity_bytes.saturating_sub(self.charged_bytes);
-        bytes <= free && (port.queue_bytes() + bytes) * 256 <= self.alpha_256 * free && port.has_room(bytes as u32)
+        bytes <= free
+            && (port.queue_bytes() + bytes) * 256 <= self.alpha_256 * free
+            && port.has_room(bytes as u32)
     }
 
     #[cold]
@@ -78,8 +91,12 @@ mod tests {
     #[test]
     fn a_packet_holds_memory_until_its_last_bit_has_left() {
         let (mut ports, mut memory) = (ports(), SharedBuffer::new(3_000, 8.0, vec![0, 1]));
-        let mut fits = |to, us| memory.offer(&mut ports, to, at(us), Sample::of(1_500)) != Offer::Dropped;
-        assert_eq!([fits(0, 0), fits(0, 0), fits(1, 0), fits(1, 11)], [true, true, false, false]);
+        let mut fits =
+            |to, us| memory.offer(&mut ports, to, at(us), Sample::of(1_500)) != Offer::Dropped;
+        assert_eq!(
+            [fits(0, 0), fits(0, 0), fits(1, 0), fits(1, 11)],
+            [true, true, false, false]
+        );
         // The other port is drained for it.
         assert_eq!([fits(1, 12), fits(1, 12), fits(1, 24)], [true, false, true]);
     }
@@ -87,10 +104,16 @@ mod tests {
     #[test]
     fn what_left_inside_an_arrival_is_free_for_the_other_port() {
         let (mut ports, mut memory) = (ports(), SharedBuffer::new(1_500, 8.0, vec![0, 1]));
-        assert!(matches!(memory.offer(&mut ports, 0, at(0), Sample::of(1_500)), Offer::Sent(_)));
+        assert!(matches!(
+            memory.offer(&mut ports, 0, at(0), Sample::of(1_500)),
+            Offer::Sent(_)
+        ));
         ports[0].arrive();
         assert_eq!(memory.charged_bytes, 1_500, "an upper bound");
-        assert!(matches!(memory.offer(&mut ports, 1, at(12), Sample::of(1_500)), Offer::Sent(_)));
+        assert!(matches!(
+            memory.offer(&mut ports, 1, at(12), Sample::of(1_500)),
+            Offer::Sent(_)
+        ));
         assert_eq!(memory.charged_bytes, 1_500);
     }
 

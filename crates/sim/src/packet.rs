@@ -49,6 +49,13 @@ impl Packet {
         self.label as u32
     }
 
+    /// The IP packet in a frame that is `overhead` bytes longer.
+    #[must_use]
+    pub const fn without_framing(mut self, overhead: u16) -> Self {
+        self.label -= (overhead as u64) << WIRE_BYTES_SHIFT;
+        self
+    }
+
     /// Protocol flags, class and family.
     #[inline(always)]
     pub const fn flags(&self) -> u16 {

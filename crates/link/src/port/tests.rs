@@ -23,11 +23,17 @@ fn integrated(mut port: Port<Sample>, end: Time) -> (Port<Sample>, u64) {
             sum += port.queue_bytes();
         }
         if now == wake {
-            wake = port.departure(Time::from_ps(now)).and_then(|(_, wake)| wake).map_or(u64::MAX, Time::as_ps);
+            wake = port
+                .departure(Time::from_ps(now))
+                .and_then(|(_, wake)| wake)
+                .map_or(u64::MAX, Time::as_ps);
         }
         if now >= next && now < end.as_ps() / 2 {
             next = now + draws.below(20_000);
-            let frame = Sample { class: draws.below(2) as usize, ..Sample::of(draws.between(40, 1_500) as u32) };
+            let frame = Sample {
+                class: draws.below(2) as usize,
+                ..Sample::of(draws.between(40, 1_500) as u32)
+            };
             if let Offer::Queued { wake: Some(at) } = port.offer(Time::from_ps(now), frame) {
                 wake = at.as_ps();
             }
@@ -86,7 +92,11 @@ fn departed_and_waiting_bytes_as_a_tick_reads_them() {
             port.offer(now, Sample::of(bytes));
         }
         port.drain(now);
-        (port.departed_bytes(), port.queue_bytes_waiting(), port.queue_bytes())
+        (
+            port.departed_bytes(),
+            port.queue_bytes_waiting(),
+            port.queue_bytes(),
+        )
     };
     // D3's u counts whole packets once their last bit has left; its q leaves the packet in service out.
     assert_eq!(tick(at(0), &[]), (0, 0, 0));
@@ -103,18 +113,39 @@ fn departed_and_waiting_bytes_as_a_tick_reads_them() {
 fn departed_and_waiting_bytes_under_strict_priority() {
     let mut port = port().with_classes(2);
     for (bytes, class) in [(1_500, 1), (1_000, 1), (40, 0)] {
-        port.offer(at(0), Sample { class, ..Sample::of(bytes) });
+        port.offer(
+            at(0),
+            Sample {
+                class,
+                ..Sample::of(bytes)
+            },
+        );
     }
     let mut tick = |now: Time| {
         port.drain(now);
         let before = port.departed_bytes();
-        let wake = (now == port.busy_until()).then(|| port.departure(now)).flatten().and_then(|(_, wake)| wake);
+        let wake = (now == port.busy_until())
+            .then(|| port.departure(now))
+            .flatten()
+            .and_then(|(_, wake)| wake);
         port.drain(now);
-        assert_eq!(port.departed_bytes(), before, "a packet leaves when its last bit has, whoever asks");
-        (port.departed_bytes(), port.queue_bytes_waiting(), port.queue_bytes(), wake)
+        assert_eq!(
+            port.departed_bytes(),
+            before,
+            "a packet leaves when its last bit has, whoever asks"
+        );
+        (
+            port.departed_bytes(),
+            port.queue_bytes_waiting(),
+            port.queue_bytes(),
+            wake,
+        )
     };
     assert_eq!(tick(at(11)), (0, 1_040, 2_540, None));
-    assert_eq!(tick(at(12)), (1_500, 1_000, 1_040, Some(Time::from_ps(12_320_000))));
+    assert_eq!(
+        tick(at(12)),
+        (1_500, 1_000, 1_040, Some(Time::from_ps(12_320_000)))
+    );
     assert_eq!(tick(Time::from_ps(12_320_000)), (1_540, 0, 1_000, None));
     assert_eq!(tick(at(99)), (2_540, 0, 0, None));
 }
@@ -127,13 +158,21 @@ fn forgetting_leaves_only_what_has_not_left() {
             port.forget_departed(at(0));
         }
         assert_eq!(port.queue_bytes(), 3_000);
-        let in_port = |port: &Port<Sample>| port.frames().map(|frame| frame.bytes).collect::<Vec<_>>();
+        let in_port =
+            |port: &Port<Sample>| port.frames().map(|frame| frame.bytes).collect::<Vec<_>>();
         assert_eq!(in_port(&port), [1_500, 1_000, 500]);
         port.departure(at(12));
         // Long before the first arrives at the far end.
         port.forget_departed(at(12));
         assert_eq!(in_port(&port), [1_000, 500]);
-        assert_eq!((port.queue_bytes(), port.queue_packets(), port.queue_bytes_waiting()), (1_500, 2, 500));
+        assert_eq!(
+            (
+                port.queue_bytes(),
+                port.queue_packets(),
+                port.queue_bytes_waiting()
+            ),
+            (1_500, 2, 500)
+        );
         port.departure(at(20));
         port.forget_departed(at(24));
         assert_eq!(in_port(&port), [0; 0]);
@@ -148,11 +187,21 @@ fn a_queue_without_limit_grows_as_it_must() {
     for _ in 0..10_000 {
         port.offer(at(1), Sample::of(1_500));
     }
-    assert_eq!((port.queue_packets(), port.counters().queue_max_bytes), (10_000, 15_000_000));
+    assert_eq!(
+        (port.queue_packets(), port.counters().queue_max_bytes),
+        (10_000, 15_000_000)
+    );
     for number in 1..=10_000 {
         port.arrive();
-        assert_eq!(port.next_arrival(), (number < 10_000).then(|| at(6 + 12 * (number + 1))));
-        assert_eq!(port.queue_packets(), 10_000 - number as u32, "what arrives has left");
+        assert_eq!(
+            port.next_arrival(),
+            (number < 10_000).then(|| at(6 + 12 * (number + 1)))
+        );
+        assert_eq!(
+            port.queue_packets(),
+            10_000 - number as u32,
+            "what arrives has left"
+        );
     }
     assert_eq!(port.queue_bytes(), 0);
 }

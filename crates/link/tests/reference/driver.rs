@@ -26,10 +26,13 @@ struct Link {
 impl Driver {
     pub fn new(shapes: &[Shape], memory: Option<Memory>) -> Self {
         let ports = shapes.iter().map(|shape| {
-            Port::new(Rate::from_bps(shape.rate_bps), Span::from_ps(shape.latency_ps))
-                .with_limit(shape.limit)
-                .with_mark_at(shape.mark_at)
-                .with_classes(shape.classes)
+            Port::new(
+                Rate::from_bps(shape.rate_bps),
+                Span::from_ps(shape.latency_ps),
+            )
+            .with_limit(shape.limit)
+            .with_mark_at(shape.mark_at)
+            .with_classes(shape.classes)
         });
         let links = shapes.iter().map(|shape| Link {
             departure: NEVER,
@@ -38,10 +41,19 @@ impl Driver {
             crossed: Vec::new(),
         });
         let buffer = memory.map(|memory| {
-            let members = (0..shapes.len()).filter(|&port| memory.shares(port)).map(|port| port as u32);
-            (memory, SharedBuffer::new(memory.capacity_bytes, memory.alpha, members.collect()))
+            let members = (0..shapes.len())
+                .filter(|&port| memory.shares(port))
+                .map(|port| port as u32);
+            (
+                memory,
+                SharedBuffer::new(memory.capacity_bytes, memory.alpha, members.collect()),
+            )
         });
-        Self { ports: ports.collect(), buffer, links: links.collect() }
+        Self {
+            ports: ports.collect(),
+            buffer,
+            links: links.collect(),
+        }
     }
 
     /// Every event before `now`, the departures at `now`, and also the arrivals at `now` if so asked: they and the
@@ -50,18 +62,30 @@ impl Driver {
         loop {
             // A departure comes before an arrival at the same time.
             let due = |(port, link): (usize, &Link)| {
-                if link.departure <= link.arrival { (link.departure, 0, port) } else { (link.arrival, 1, port) }
+                if link.departure <= link.arrival {
+                    (link.departure, 0, port)
+                } else {
+                    (link.arrival, 1, port)
+                }
             };
-            let Some((at, kind, port)) = self.links.iter().enumerate().map(due).min() else { return };
+            let Some((at, kind, port)) = self.links.iter().enumerate().map(due).min() else {
+                return;
+            };
             if at > now || (at == now && kind == 1 && !arrivals_at_now) {
                 return;
             }
-            if kind == 0 { self.depart(at, port) } else { self.arrive(at, port) }
+            if kind == 0 {
+                self.depart(at, port)
+            } else {
+                self.arrive(at, port)
+            }
         }
     }
 
     fn depart(&mut self, now: u64, port: usize) {
-        let (sent, wake) = self.ports[port].departure(Time::from_ps(now)).expect("packets wait");
+        let (sent, wake) = self.ports[port]
+            .departure(Time::from_ps(now))
+            .expect("packets wait");
         self.links[port].departure = wake.map_or(NEVER, Time::as_ps);
         self.sent(now, port, sent);
     }
@@ -70,19 +94,33 @@ impl Driver {
         let packet = self.ports[port].arrive();
         let next = self.ports[port].next_arrival();
         let link = &mut self.links[port];
-        link.crossed.push(Crossed { number: packet.number, marked: packet.marked, arrival: now });
+        link.crossed.push(Crossed {
+            number: packet.number,
+            marked: packet.marked,
+            arrival: now,
+        });
         link.arrival = next.map_or(NEVER, Time::as_ps);
     }
 
     fn sent(&mut self, now: u64, port: usize, sent: Sent) {
         let link = &mut self.links[port];
         if link.remote {
-            let packet = self.ports[port].last_sent().expect("a packet was just sent");
-            link.crossed.push(Crossed { number: packet.number, marked: packet.marked, arrival: sent.arrival.as_ps() });
+            let packet = self.ports[port]
+                .last_sent()
+                .expect("a packet was just sent");
+            link.crossed.push(Crossed {
+                number: packet.number,
+                marked: packet.marked,
+                arrival: sent.arrival.as_ps(),
+            });
             self.ports[port].forget_departed(Time::from_ps(now));
             return;
         }
-        assert_eq!(sent.first, link.arrival == NEVER, "`first` tells when the driver must ask to be woken");
+        assert_eq!(
+            sent.first,
+            link.arrival == NEVER,
+            "`first` tells when the driver must ask to be woken"
+        );
         if sent.first {
             link.arrival = sent.arrival.as_ps();
         }
@@ -92,15 +130,25 @@ impl Driver {
     pub fn offer(&mut self, now: u64, to: usize, packet: Packet) -> bool {
         let time = Time::from_ps(now);
         let offer = match &mut self.buffer {
-            Some((memory, buffer)) if memory.shares(to) => buffer.offer(&mut self.ports, to as u32, time, packet),
-            _ if self.ports[to].has_classes() || packet.number.is_multiple_of(2) => self.ports[to].offer(time, packet),
-            _ => self.ports[to].offer_fifo(time, packet).map_or(Offer::Dropped, Offer::Sent),
+            Some((memory, buffer)) if memory.shares(to) => {
+                buffer.offer(&mut self.ports, to as u32, time, packet)
+            }
+            _ if self.ports[to].has_classes() || packet.number.is_multiple_of(2) => {
+                self.ports[to].offer(time, packet)
+            }
+            _ => self.ports[to]
+                .offer_fifo(time, packet)
+                .map_or(Offer::Dropped, Offer::Sent),
         };
         match offer {
             Offer::Dropped => return false,
             Offer::Sent(sent) => self.sent(now, to, sent),
             Offer::Queued { wake } => {
-                assert_eq!(wake.is_some(), self.links[to].departure == NEVER, "one departure is due at a time");
+                assert_eq!(
+                    wake.is_some(),
+                    self.links[to].departure == NEVER,
+                    "one departure is due at a time"
+                );
                 if let Some(wake) = wake {
                     self.links[to].departure = wake.as_ps();
                 }

@@ -92,7 +92,9 @@ fn strict_priority_over_a_shared_buffer() {
 }
 
 fn play_all(discipline: Discipline) {
-    let alone = std::env::var("SCHEDULE").ok().map(|number| number.parse::<u64>().expect("a number"));
+    let alone = std::env::var("SCHEDULE")
+        .ok()
+        .map(|number| number.parse::<u64>().expect("a number"));
     let schedules = alone.map_or(0..SCHEDULES, |number| number..number + 1);
     let playing = Cell::new(0);
     let mut seen = Seen::default();
@@ -102,7 +104,11 @@ fn play_all(discipline: Discipline) {
             play(discipline, number, &mut seen);
         }
     }));
-    assert!(outcome.is_ok(), "{discipline:?} differs in schedule {}", playing.get());
+    assert!(
+        outcome.is_ok(),
+        "{discipline:?} differs in schedule {}",
+        playing.get()
+    );
     if alone.is_none() {
         seen.assert_covers(discipline);
     }
@@ -130,7 +136,12 @@ fn play(discipline: Discipline, number: u64, seen: &mut Seen) {
             let to = to_one.unwrap_or_else(|| draws.below(shapes.len() as u64)) as usize;
             let packet = arrivals.packet(draws);
             let accepted = plain.offer(now, to, packet);
-            assert_eq!(driver.offer(now, to, packet), accepted, "whether packet {} finds room", packet.number);
+            assert_eq!(
+                driver.offer(now, to, packet),
+                accepted,
+                "whether packet {} finds room",
+                packet.number
+            );
         }
         if draws.chance(0.2) {
             compare(&mut plain, &mut driver, now, draws);
@@ -140,9 +151,17 @@ fn play(discipline: Discipline, number: u64, seen: &mut Seen) {
     plain.run_until(end);
     driver.run_until(end, true);
     for (number, port) in plain.ports.iter_mut().enumerate() {
-        assert_eq!(driver.crossed(number), port.crossed, "what crosses the link of port {number}, and when");
+        assert_eq!(
+            driver.crossed(number),
+            port.crossed,
+            "what crosses the link of port {number}, and when"
+        );
         let counters = port.counters(end);
-        assert_eq!(driver.ports[number].counters(), counters, "counters of port {number}");
+        assert_eq!(
+            driver.ports[number].counters(),
+            counters,
+            "counters of port {number}"
+        );
         seen.add(counters);
     }
     compare(&mut plain, &mut driver, end, draws);
@@ -165,11 +184,26 @@ fn compare(plain: &mut Network, driver: &mut Driver, now: u64, draws: &mut Strea
         ];
         let counters = plain.counters(now);
         let integral = counters.queue_integral;
-        let expected = [plain.bytes, u64::from(plain.packets), plain.bytes_waiting(), plain.departed_bytes, integral];
-        assert_eq!(state, expected, "occupancy, packets, waiting, departed, integral of port {number} at {now}");
+        let expected = [
+            plain.bytes,
+            u64::from(plain.packets),
+            plain.bytes_waiting(),
+            plain.departed_bytes,
+            integral,
+        ];
+        assert_eq!(
+            state, expected,
+            "occupancy, packets, waiting, departed, integral of port {number} at {now}"
+        );
         // Of what is still held the port may know more or less than now.
-        let without_integral = Counters { queue_integral: integral, ..port.counters() };
-        assert_eq!(without_integral, counters, "counters of port {number} at {now}");
+        let without_integral = Counters {
+            queue_integral: integral,
+            ..port.counters()
+        };
+        assert_eq!(
+            without_integral, counters,
+            "counters of port {number} at {now}"
+        );
     }
 }
 

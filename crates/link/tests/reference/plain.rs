@@ -33,14 +33,20 @@ pub struct Port {
 
 impl Network {
     pub fn new(shapes: &[Shape], memory: Option<Memory>) -> Self {
-        Self { ports: shapes.iter().copied().map(Port::new).collect(), memory, held: 0 }
+        Self {
+            ports: shapes.iter().copied().map(Port::new).collect(),
+            memory,
+            held: 0,
+        }
     }
 
     /// Every departure up to and at `now`, in order.
     pub fn run_until(&mut self, now: u64) {
         loop {
             let next = (0..self.ports.len()).min_by_key(|&port| self.ports[port].next_departure());
-            let Some(next) = next.filter(|&port| self.ports[port].next_departure() <= now) else { return };
+            let Some(next) = next.filter(|&port| self.ports[port].next_departure() <= now) else {
+                return;
+            };
             let left = self.ports[next].depart();
             if self.memory.is_some_and(|memory| memory.shares(next)) {
                 self.held -= u64::from(left.bytes);
@@ -98,7 +104,10 @@ impl Port {
 
     /// Bytes behind the packet in service.
     pub fn bytes_waiting(&self) -> u64 {
-        self.bytes - self.service.map_or(0, |(packet, _)| u64::from(packet.bytes))
+        self.bytes
+            - self
+                .service
+                .map_or(0, |(packet, _)| u64::from(packet.bytes))
     }
 
     /// The counters as of `now`.
@@ -138,7 +147,11 @@ impl Port {
         self.bytes -= u64::from(packet.bytes);
         self.departed_bytes += u64::from(packet.bytes);
         let arrival = now + self.shape.latency_ps;
-        self.crossed.push(Crossed { number: packet.number, marked: packet.marked, arrival });
+        self.crossed.push(Crossed {
+            number: packet.number,
+            marked: packet.marked,
+            arrival,
+        });
         self.serve(now);
         packet
     }
@@ -147,7 +160,10 @@ impl Port {
         let next = self.queues.iter_mut().find_map(VecDeque::pop_front);
         self.service = next.map(|packet| {
             let bits = u128::from(packet.bytes) * 8;
-            (packet, now + (bits * 1_000_000_000_000).div_ceil(u128::from(self.shape.rate_bps)) as u64)
+            (
+                packet,
+                now + (bits * 1_000_000_000_000).div_ceil(u128::from(self.shape.rate_bps)) as u64,
+            )
         });
     }
 

@@ -65,7 +65,11 @@ impl Discipline {
         use Discipline::{SharedBuffer, StrictPriority, StrictPriorityShared};
         let shared = matches!(self, SharedBuffer | StrictPriorityShared);
         let prioritised = matches!(self, StrictPriority | StrictPriorityShared);
-        let classes = if prioritised { draws.between(2, 4) as usize } else { 1 };
+        let classes = if prioritised {
+            draws.between(2, 4) as usize
+        } else {
+            1
+        };
         let ports = if shared { draws.between(3, 9) } else { 1 };
         let (rate_bps, alike) = (rate(draws), draws.chance(0.7));
         let shapes = (0..ports).map(|_| Shape {
@@ -80,7 +84,10 @@ impl Discipline {
         let memory = shared.then(|| Memory {
             first_member: draws.below(2) as usize,
             capacity_bytes: draws.between(1_500, 5_000 * ports),
-            alpha: f64::from(pick(draws, &[16, 32, 64, 128, 256, 512, 1024, 2048, 77, 300_u32])) / 256.0,
+            alpha: f64::from(pick(
+                draws,
+                &[16, 32, 64, 128, 256, 512, 1024, 2048, 77, 300_u32],
+            )) / 256.0,
         });
         (shapes, memory)
     }
@@ -121,18 +128,42 @@ impl Arrivals {
             2 => Sizes::Same(draws.between(1, 9_000) as u16),
             _ => Sizes::Any,
         };
-        let now = if draws.chance(0.1) { draws.below(1 << 59) } else { draws.below(1 << 20) };
-        Self { steps, now, number: 0, mixed_ecn: draws.chance(0.5), sizes }
+        let now = if draws.chance(0.1) {
+            draws.below(1 << 59)
+        } else {
+            draws.below(1 << 20)
+        };
+        Self {
+            steps,
+            now,
+            number: 0,
+            mixed_ecn: draws.chance(0.5),
+            sizes,
+        }
     }
 
     /// The next instant and how many packets arrive then; `None`: the schedule is over.
-    pub fn next(&mut self, draws: &mut Stream, plain: &Network, unit_ps: u64) -> Option<(u64, u64)> {
+    pub fn next(
+        &mut self,
+        draws: &mut Stream,
+        plain: &Network,
+        unit_ps: u64,
+    ) -> Option<(u64, u64)> {
         self.steps = self.steps.checked_sub(1)?;
         let departure = match draws.below(plain.ports.len() as u64 + 2) as usize {
             port if port < plain.ports.len() => plain.ports[port].next_departure(),
-            _ => plain.ports.iter().map(plain::Port::next_departure).min().unwrap_or(NEVER),
+            _ => plain
+                .ports
+                .iter()
+                .map(plain::Port::next_departure)
+                .min()
+                .unwrap_or(NEVER),
         };
-        let until_departure = if departure == NEVER { 0 } else { departure - self.now };
+        let until_departure = if departure == NEVER {
+            0
+        } else {
+            departure - self.now
+        };
         let gap = match draws.below(10) {
             0 => 0,
             1..4 => until_departure,
@@ -142,7 +173,14 @@ impl Arrivals {
             _ => draws.below(40 * unit_ps),
         };
         self.now += gap;
-        Some((self.now, if draws.chance(0.3) { draws.between(2, 12) } else { 1 }))
+        Some((
+            self.now,
+            if draws.chance(0.3) {
+                draws.between(2, 12)
+            } else {
+                1
+            },
+        ))
     }
 
     pub fn packet(&mut self, draws: &mut Stream) -> Packet {
@@ -167,9 +205,29 @@ fn rate(draws: &mut Stream) -> u64 {
     const M: u64 = 1_000_000;
     match draws.below(4) {
         // Whole picoseconds per byte,
-        0 | 1 => pick(draws, &[10 * M, 100 * M, 1_000 * M, 10_000 * M, 40_000 * M, 100_000 * M, 400_000 * M]),
+        0 | 1 => pick(
+            draws,
+            &[
+                10 * M,
+                100 * M,
+                1_000 * M,
+                10_000 * M,
+                40_000 * M,
+                100_000 * M,
+                400_000 * M,
+            ],
+        ),
         // not whole,
-        2 => pick(draws, &[3_000 * M, 7_000 * M, 1_000 * M + 1, 999_999_937, 1_500_000 * M]),
+        2 => pick(
+            draws,
+            &[
+                3_000 * M,
+                7_000 * M,
+                1_000 * M + 1,
+                999_999_937,
+                1_500_000 * M,
+            ],
+        ),
         // and anything.
         _ => draws.between(M, 400_000 * M),
     }

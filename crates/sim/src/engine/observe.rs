@@ -121,8 +121,10 @@ impl Partition {
                 .get(&direction(&packet))
                 .copied()
                 .unwrap_or_default();
-            let bytes = crate::capture::ip_packet(&packet, extra, source, observed.snap_length);
-            let original_bytes = packet.wire_bytes();
+            // Framing is not part of the IP packet.
+            let ip = packet.without_framing(self.frame_overhead);
+            let bytes = crate::capture::ip_packet(&ip, extra, source, observed.snap_length);
+            let original_bytes = ip.wire_bytes();
             self.records.captures.push(CapturedPacket {
                 link,
                 at: departed,
