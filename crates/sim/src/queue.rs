@@ -15,6 +15,9 @@ const WORDS: usize = BUCKETS / 64;
 /// word of the bitmap or in the one after it.
 const FEWEST: usize = 64;
 
+/// From so many fixed events on, most of the events that are in come within a few transmission times.
+const MANY: usize = 1_024;
+
 /// No event: the number that [`EventQueue::pop_before`] gives when none is due.
 pub const NONE: u32 = u32::MAX;
 
@@ -66,7 +69,10 @@ impl EventQueue {
     /// A queue whose calendar reaches at least `horizon_ps` ahead; later events go to the heap. Fixed events have the
     /// numbers and orders of `fixed_orders`.
     pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>) -> Self {
-        let buckets = fixed_orders.len().clamp(FEWEST, BUCKETS - 1);
+        let fixed = fixed_orders.len();
+        // The more links are busy at a time, the narrower a bucket must be to hold one event.
+        let wanted = if fixed < MANY { fixed } else { fixed * 4 };
+        let buckets = wanted.clamp(FEWEST, BUCKETS - 1);
         let width = (horizon_ps / buckets as u64).max(1).next_power_of_two();
         Self {
             cursor: 0,
@@ -146,8 +152,12 @@ impl EventQueue {
         // The usual bucket has one event, which never sees `current`.
         let Some(&Node { time, next }) = self.nodes.get(first as usize) else { return (0, NONE) };
         if next != NONE || self.gather > 0 {
-            self.load_some(number, end_ps);
-            look(self);
+            if self.gather == 0 {
+                self.load(number);
+            } else {
+                self.load_some(number, end_ps);
+                look(self);
+            }
             return self.pop_current(end_ps);
         }
         if time >= end_ps {
@@ -260,17 +270,19 @@ impl EventQueue {
         u64::MAX
     }
 
-    /// Loads a bucket, and where several events are wanted at a time those after it.
+    /// Loads a bucket and those after it, until enough events are there.
+    #[inline(never)]
     fn load_some(&mut self, mut number: u64, end_ps: u64) {
-        self.take_bucket(number);
-        while self.current.len() < self.gather as usize {
-            number = self.next_bucket();
-            if number >= self.overflow_number || number > end_ps >> self.shift {
+        while number < self.overflow_number && number <= end_ps >> self.shift {
+            let first = self.current.len();
+            self.take_bucket(number);
+            // A bucket's latest event tends to come first. Now to the end, and with all the buckets to the front.
+            self.current[first..].reverse();
+            if self.current.len() >= self.gather as usize {
                 break;
             }
-            self.take_bucket(number);
+            number = self.next_bucket();
         }
-        // Almost in order then.
         self.current.reverse();
         sort_latest_first(&mut self.current);
     }

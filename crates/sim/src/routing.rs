@@ -21,9 +21,11 @@ pub struct Routing {
     choices: Vec<u32>,
 }
 
-/// A host's place: the column of its switch, and the link from there.
+/// A host's place.
 #[derive(Clone, Copy, Debug)]
 struct Attachment {
+    /// The switch it is on, which needs no table.
+    switch: u32,
     column: u32,
     downlink: u32,
 }
@@ -31,8 +33,6 @@ struct Attachment {
 /// A switch's part of the table.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
-    /// Its own column, which needs no table, or `u32::MAX`.
-    column: u32,
     /// Where its row starts in `codes`.
     row: u32,
     /// Where its entries start, by code.
@@ -61,6 +61,7 @@ impl Routing {
         let attachment = (0..hosts).map(|host| {
             let switch = network.switch_of(host) - hosts;
             Attachment {
+                switch,
                 column: column_of[switch as usize],
                 downlink: network.downlink[host as usize],
             }
@@ -99,10 +100,7 @@ impl Routing {
             }
         }
         let mut rows = Rows::default();
-        let switches = column_of.iter().enumerate().map(|(switch, &column)| {
-            let (row, entries) = rows.add(&table[switch * columns..][..columns])?;
-            Ok(Switch { column, row, entries })
-        });
+        let switches = (0..graph.switches()).map(|switch| rows.add(&table[switch * columns..][..columns]));
         Ok(Self {
             hosts,
             uplink: network.uplink.clone(),
@@ -132,11 +130,11 @@ impl Routing {
     /// The same as [`Routing::next`], by the number of a switch.
     #[inline(always)]
     pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32) -> u32 {
-        let Attachment { column, downlink } = self.attachment[dst_host as usize];
-        let Switch { column: own, row, entries } = self.switches[switch as usize];
-        if column == own {
+        let Attachment { switch: last, column, downlink } = self.attachment[dst_host as usize];
+        if switch == last {
             return downlink;
         }
+        let Switch { row, entries } = self.switches[switch as usize];
         let code = self.codes[row as usize + column as usize];
         let entry = self.entries[entries as usize + usize::from(code)];
         if entry < MULTI {
@@ -230,8 +228,8 @@ struct Rows {
 }
 
 impl Rows {
-    /// Adds a switch by its entries in each column; returns where its row and its entries start.
-    fn add(&mut self, columns: &[u32]) -> Result<(u32, u32), SetupError> {
+    /// Adds a switch by its entries in each column.
+    fn add(&mut self, columns: &[u32]) -> Result<Switch, SetupError> {
         let first = self.entries.len();
         let mut code_of = FxHashMap::default();
         let mut row = Vec::with_capacity(columns.len());
@@ -252,12 +250,12 @@ impl Rows {
             })?);
         }
         if let Some(&known) = self.known.get(&row) {
-            return Ok((known, first as u32));
+            return Ok(Switch { row: known, entries: first as u32 });
         }
         let start = self.codes.len() as u32;
         self.codes.extend_from_slice(&row);
         self.known.insert(row, start);
-        Ok((start, first as u32))
+        Ok(Switch { row: start, entries: first as u32 })
     }
 }
 
