@@ -249,11 +249,13 @@ impl Partition {
     }
 
     /// Takes the packets bound for partition `to`.
+    #[cfg_attr(not(feature = "threads"), allow(dead_code, reason = "only a run on several threads has crossings"))]
     pub fn take_outbound(&mut self, to: usize) -> Vec<Crossing> {
         std::mem::take(&mut self.outbound[to])
     }
 
     /// Takes in packets from another partition.
+    #[cfg_attr(not(feature = "threads"), allow(dead_code, reason = "only a run on several threads has crossings"))]
     pub fn absorb(&mut self, crossings: Vec<Crossing>) {
         for Crossing { link, arrival, mut packet, extra } in crossings {
             packet.extra = extra.map_or(NONE, |extra| self.extras.insert(extra) as u32);
