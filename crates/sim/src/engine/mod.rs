@@ -295,12 +295,14 @@ impl Partition {
     }
 
     /// Exchanges the packets bound for partition `to` for an empty `mail`, whose memory is used again.
+    #[cfg_attr(not(feature = "threads"), allow(dead_code, reason = "only a run on several threads has crossings"))]
     pub fn hand_out(&mut self, to: usize, mail: &mut Mail) {
         debug_assert!(mail.crossings.is_empty() && mail.extras.is_empty());
         std::mem::swap(&mut self.outbound[to], mail);
     }
 
     /// Takes in packets from another partition; `mail` is empty afterwards.
+    #[cfg_attr(not(feature = "threads"), allow(dead_code, reason = "only a run on several threads has crossings"))]
     pub fn absorb(&mut self, mail: &mut Mail) {
         for Crossing { link, arrival, mut packet } in mail.crossings.drain(..) {
             if let Some(extra) = mail.extras.get_mut(packet.extra as usize).and_then(Option::take) {
