@@ -21,18 +21,38 @@ pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_lengt
     };
     bytes.extend([0x45, (packet.class() as u8) << 5 | ecn]);
     bytes.extend((packet.wire_bytes() as u16).to_be_bytes());
-    bytes.extend([0, 0, 0x40, 0, 64, if is_d3 { D3_PROTOCOL } else { TCP_PROTOCOL }, 0, 0]);
+    bytes.extend([
+        0,
+        0,
+        0x40,
+        0,
+        64,
+        if is_d3 { D3_PROTOCOL } else { TCP_PROTOCOL },
+        0,
+        0,
+    ]);
     bytes.extend(address(source));
     bytes.extend(address(packet.destination()));
     let checksum = checksum(&bytes);
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
 
     // Both ports come from the connection's hash, so that a dissector keeps the two directions together.
-    let ports = (packet.flow as u16 | 0x8000, (packet.flow >> 16) as u16 & 0x7fff);
-    let (from, to) = if packet.flags() & REVERSE == 0 { ports } else { (ports.1, ports.0) };
+    let ports = (
+        packet.flow as u16 | 0x8000,
+        (packet.flow >> 16) as u16 & 0x7fff,
+    );
+    let (from, to) = if packet.flags() & REVERSE == 0 {
+        ports
+    } else {
+        (ports.1, ports.0)
+    };
     bytes.extend(from.to_be_bytes());
     bytes.extend(to.to_be_bytes());
-    let (own, acknowledged) = if packet.flags() & REVERSE == 0 { (packet.seq, 1) } else { (1, packet.seq) };
+    let (own, acknowledged) = if packet.flags() & REVERSE == 0 {
+        (packet.seq, 1)
+    } else {
+        (1, packet.seq)
+    };
     bytes.extend(own.to_be_bytes());
     bytes.extend(acknowledged.to_be_bytes());
     bytes.extend([0x50, header_flags(packet, extra), 0xff, 0xff, 0, 0, 0, 0]);
@@ -45,7 +65,10 @@ pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_lengt
             bytes.extend(header);
         }
     }
-    bytes.resize(packet.wire_bytes().max(bytes.len() as u32).min(snap_length) as usize, 0);
+    bytes.resize(
+        packet.wire_bytes().max(bytes.len() as u32).min(snap_length) as usize,
+        0,
+    );
     bytes
 }
 
@@ -61,7 +84,9 @@ fn header_flags(packet: &Packet, extra: Option<&Extra>) -> u8 {
     let bit = |set: bool, bit: u8| if set { bit } else { 0 };
     if let Some(Extra::D3 { packet, .. }) = extra {
         let has = |flag| packet.flags.contains(flag);
-        return bit(has(d3::Flags::FIN), 1) | bit(has(d3::Flags::SYN), 2) | bit(has(d3::Flags::ACK), 16);
+        return bit(has(d3::Flags::FIN), 1)
+            | bit(has(d3::Flags::SYN), 2)
+            | bit(has(d3::Flags::ACK), 16);
     }
     let has = |flag| packet.tcp_flags().contains(flag);
     let acknowledges = packet.flags() & REVERSE != 0 || !has(tcp::Flags::SYN);
@@ -75,7 +100,9 @@ fn header_flags(packet: &Packet, extra: Option<&Extra>) -> u8 {
 
 /// RFC 1071.
 fn checksum(header: &[u8]) -> u16 {
-    let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let words = header
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let sum: u32 = words.sum();
     let folded = (sum & 0xffff) + (sum >> 16);
     !((folded & 0xffff) + (folded >> 16)) as u16

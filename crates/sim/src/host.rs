@@ -97,7 +97,11 @@ impl Host {
     /// Reads what waits for the network card, ahead of time: the sender whose turn it is.
     #[inline]
     pub fn foreseen(&self) -> Option<Sender> {
-        if self.control.is_empty() { self.ready.front().map(|&(_, sender)| sender) } else { None }
+        if self.control.is_empty() {
+            self.ready.front().map(|&(_, sender)| sender)
+        } else {
+            None
+        }
     }
 
     /// The next ready sender of the first class that has one; `classed` if there is more than one class.
@@ -106,7 +110,13 @@ impl Host {
         if !classed {
             return self.ready.pop_front();
         }
-        let first = self.ready.iter().enumerate().min_by_key(|(position, (class, _))| (*class, *position));
-        first.map(|(position, _)| position).and_then(|position| self.ready.remove(position))
+        let first = self
+            .ready
+            .iter()
+            .enumerate()
+            .min_by_key(|(position, (class, _))| (*class, *position));
+        first
+            .map(|(position, _)| position)
+            .and_then(|position| self.ready.remove(position))
     }
 }

@@ -37,10 +37,24 @@ const TCP_FLAGS: u16 = (1 << CLASS_SHIFT) - 1;
 impl Packet {
     /// A packet of `wire_bytes` (its length on the wire) to the endpoint of a host.
     #[inline(always)]
-    pub fn new(destination: u32, endpoint: u32, flow: u32, seq: u32, wire_bytes: u16, flags: u16) -> Self {
-        let label =
-            u64::from(destination) | u64::from(wire_bytes) << WIRE_BYTES_SHIFT | u64::from(flags) << FLAGS_SHIFT;
-        Self { endpoint, flow, seq, extra: NONE, label }
+    pub fn new(
+        destination: u32,
+        endpoint: u32,
+        flow: u32,
+        seq: u32,
+        wire_bytes: u16,
+        flags: u16,
+    ) -> Self {
+        let label = u64::from(destination)
+            | u64::from(wire_bytes) << WIRE_BYTES_SHIFT
+            | u64::from(flags) << FLAGS_SHIFT;
+        Self {
+            endpoint,
+            flow,
+            seq,
+            extra: NONE,
+            label,
+        }
     }
 
     /// Destination host.
@@ -107,7 +121,13 @@ pub enum Extra {
     Last { message: Message },
     /// A D3 packet with where to answer; the SYN has the message. What the simulator measures at routers needs the
     /// flow and its deadline.
-    D3 { packet: d3::Packet, reply: u32, message: Option<Box<Message>>, flow: u64, deadline: Option<Time> },
+    D3 {
+        packet: d3::Packet,
+        reply: u32,
+        message: Option<Box<Message>>,
+        flow: u64,
+        deadline: Option<Time>,
+    },
 }
 
 const _: () = assert!(size_of::<Packet>() == 24);

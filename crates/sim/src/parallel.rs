@@ -27,11 +27,17 @@ struct Shared {
 }
 
 /// Runs the parts to the end of the run; the same results as one part on one thread.
-pub(crate) fn run(clock: &Clock<'_>, parts: Vec<Partition>, lookahead: Span) -> (Vec<Partition>, Time, bool) {
+pub(crate) fn run(
+    clock: &Clock<'_>,
+    parts: Vec<Partition>,
+    lookahead: Span,
+) -> (Vec<Partition>, Time, bool) {
     let count = parts.len();
     let shared = Shared {
         status: (0..count).map(|_| Status::default()).collect(),
-        mail: (0..count).map(|_| (0..count).map(|_| Mutex::default()).collect()).collect(),
+        mail: (0..count)
+            .map(|_| (0..count).map(|_| Mutex::default()).collect())
+            .collect(),
         barrier: Barrier::new(count),
         stop: AtomicBool::new(false),
         cancelled: AtomicBool::new(false),
@@ -43,14 +49,23 @@ pub(crate) fn run(clock: &Clock<'_>, parts: Vec<Partition>, lookahead: Span) -> 
             .enumerate()
             .map(|(index, part)| scope.spawn(move || worker(clock, shared, part, index, lookahead)))
             .collect();
-        handles.into_iter().map(|handle| handle.join().expect("a part of the run panicked")).collect()
+        handles
+            .into_iter()
+            .map(|handle| handle.join().expect("a part of the run panicked"))
+            .collect()
     });
     let end = ended[0].1;
     let parts = ended.into_iter().map(|(part, _)| part).collect();
     (parts, end, !shared.cancelled.load(Ordering::Acquire))
 }
 
-fn worker(clock: &Clock<'_>, shared: &Shared, mut part: Partition, index: usize, lookahead: Span) -> (Partition, Time) {
+fn worker(
+    clock: &Clock<'_>,
+    shared: &Shared,
+    mut part: Partition,
+    index: usize,
+    lookahead: Span,
+) -> (Partition, Time) {
     let _guard = Guard(&shared.barrier);
     let mut boundary = None;
     loop {
@@ -72,7 +87,10 @@ fn worker(clock: &Clock<'_>, shared: &Shared, mut part: Partition, index: usize,
         let end = (next + lookahead).min(boundary.expect("set above"));
         part.run_before(end);
         for to in (0..shared.status.len()).filter(|&to| to != index) {
-            part.hand_out(to, &mut shared.mail[to][index].lock().expect("no part panics"));
+            part.hand_out(
+                to,
+                &mut shared.mail[to][index].lock().expect("no part panics"),
+            );
         }
         shared.barrier.wait();
         for from in &shared.mail[index] {
@@ -85,22 +103,41 @@ impl Shared {
     /// Tells the others how this part stands; returns the earliest event of all.
     fn earliest_event(&self, part: &mut Partition, index: usize) -> Time {
         let own = &self.status[index];
-        own.next_event_ps.store(part.next_event().as_ps(), Ordering::Release);
+        own.next_event_ps
+            .store(part.next_event().as_ps(), Ordering::Release);
         own.open.store(part.open(), Ordering::Release);
         own.wakes.store(part.has_wakes(), Ordering::Release);
         own.packet_hops.store(part.packet_hops(), Ordering::Release);
         self.barrier.wait();
-        let next = self.status.iter().map(|status| status.next_event_ps.load(Ordering::Acquire)).min();
+        let next = self
+            .status
+            .iter()
+            .map(|status| status.next_event_ps.load(Ordering::Acquire))
+            .min();
         Time::from_ps(next.unwrap_or(u64::MAX))
     }
 
     fn decide(&self, clock: &Clock<'_>, boundary: Time, next: Time) {
-        let open = self.status.iter().map(|status| status.open.load(Ordering::Acquire)).sum();
-        let wakes = self.status.iter().any(|status| status.wakes.load(Ordering::Acquire));
-        let hops = self.status.iter().map(|status| status.packet_hops.load(Ordering::Acquire)).sum();
+        let open = self
+            .status
+            .iter()
+            .map(|status| status.open.load(Ordering::Acquire))
+            .sum();
+        let wakes = self
+            .status
+            .iter()
+            .any(|status| status.wakes.load(Ordering::Acquire));
+        let hops = self
+            .status
+            .iter()
+            .map(|status| status.packet_hops.load(Ordering::Acquire))
+            .sum();
         let going = clock.report(boundary, hops);
         self.cancelled.fetch_or(!going, Ordering::AcqRel);
-        self.stop.store(!going || clock.is_over(boundary, open, wakes, next != Time::MAX), Ordering::Release);
+        self.stop.store(
+            !going || clock.is_over(boundary, open, wakes, next != Time::MAX),
+            Ordering::Release,
+        );
     }
 }
 
@@ -123,7 +160,13 @@ impl Barrier {
         // More parts than processors: the others cannot come while this one looks.
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let spins = if count > processors { 0 } else { Self::SPINS };
-        Self { count, spins, arrived: AtomicUsize::new(0), round: AtomicUsize::new(0), broken: AtomicBool::new(false) }
+        Self {
+            count,
+            spins,
+            arrived: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        }
     }
 
     fn wait(&self) {
@@ -135,7 +178,10 @@ impl Barrier {
         }
         let mut spins = 0;
         while self.round.load(Ordering::Acquire) == round {
-            assert!(!self.broken.load(Ordering::Acquire), "another part of the run panicked");
+            assert!(
+                !self.broken.load(Ordering::Acquire),
+                "another part of the run panicked"
+            );
             if spins < self.spins {
                 spins += 1;
                 std::hint::spin_loop();

@@ -16,28 +16,50 @@ pub struct Cut {
 /// Cuts the network into at most `threads` parts of about equal work; into one where it cannot be cut.
 pub fn cut(network: &Network, threads: usize) -> Cut {
     let groups = groups(network);
-    let parts = if cfg!(feature = "threads") { threads.clamp(1, groups.len().max(1)) } else { 1 };
+    let parts = if cfg!(feature = "threads") {
+        threads.clamp(1, groups.len().max(1))
+    } else {
+        1
+    };
     let mut load = vec![0u128; parts];
     let mut partition_of = vec![0u16; network.nodes.len()];
     for (weight, nodes) in groups {
-        let lightest = (0..parts).min_by_key(|&part| load[part]).expect("at least one part");
+        let lightest = (0..parts)
+            .min_by_key(|&part| load[part])
+            .expect("at least one part");
         load[lightest] += weight;
         for node in nodes {
             partition_of[node as usize] = lightest as u16;
         }
     }
-    let crossing = network.links.iter().filter(|link| partition_of[link.from as usize] != partition_of[link.to as usize]);
+    let crossing = network
+        .links
+        .iter()
+        .filter(|link| partition_of[link.from as usize] != partition_of[link.to as usize]);
     let lookahead = crossing.map(|link| link.latency).min().unwrap_or(Span::MAX);
     if lookahead == Span::ZERO {
-        return Cut { partition_of: vec![0; network.nodes.len()], parts: 1, lookahead: Span::MAX };
+        return Cut {
+            partition_of: vec![0; network.nodes.len()],
+            parts: 1,
+            lookahead: Span::MAX,
+        };
     }
-    Cut { partition_of, parts, lookahead }
+    Cut {
+        partition_of,
+        parts,
+        lookahead,
+    }
 }
 
 /// Nodes that stay together with their weight, heaviest first. A node's work is the packets that reach it, so its
 /// incoming capacity stands for it; a host's transports make it count double.
 fn groups(network: &Network) -> Vec<(u128, Vec<u32>)> {
-    let racks = network.nodes.iter().map(|node| node.rack).max().map_or(0, |rack| rack as usize + 1);
+    let racks = network
+        .nodes
+        .iter()
+        .map(|node| node.rack)
+        .max()
+        .map_or(0, |rack| rack as usize + 1);
     let mut groups = vec![(0u128, Vec::new()); racks];
     for (number, node) in network.nodes.iter().enumerate() {
         groups[node.rack as usize].1.push(number as u32);

@@ -81,7 +81,13 @@ impl EventQueue {
             free: NONE,
             overflow_number: u64::MAX,
             current: Vec::with_capacity(64),
-            nodes: vec![Node { time: 0, next: NONE }; fixed_orders.len()],
+            nodes: vec![
+                Node {
+                    time: 0,
+                    next: NONE
+                };
+                fixed_orders.len()
+            ],
             orders: fixed_orders,
             heads: vec![NONE; BUCKETS].try_into().expect("as many as buckets"),
             occupied: [0; WORDS],
@@ -106,7 +112,10 @@ impl EventQueue {
             return self.push_outside(time, id);
         }
         let bucket = number as usize % BUCKETS;
-        self.nodes[id as usize] = Node { time, next: self.heads[bucket] };
+        self.nodes[id as usize] = Node {
+            time,
+            next: self.heads[bucket],
+        };
         self.heads[bucket] = id;
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
     }
@@ -150,7 +159,9 @@ impl EventQueue {
         let bucket = number as usize % BUCKETS;
         let first = self.heads[bucket];
         // The usual bucket has one event, which never sees `current`.
-        let Some(&Node { time, next }) = self.nodes.get(first as usize) else { return (0, NONE) };
+        let Some(&Node { time, next }) = self.nodes.get(first as usize) else {
+            return (0, NONE);
+        };
         if next != NONE || self.gather > 0 {
             if self.gather == 0 {
                 self.load(number);
@@ -185,7 +196,10 @@ impl EventQueue {
         if let Some(event) = self.current.last() {
             return event.time;
         }
-        let overflow = self.overflow.peek().map_or(u64::MAX, |Reverse(event)| event.time);
+        let overflow = self
+            .overflow
+            .peek()
+            .map_or(u64::MAX, |Reverse(event)| event.time);
         self.earliest_in(self.next_bucket()).min(overflow)
     }
 
@@ -205,7 +219,11 @@ impl EventQueue {
 
     #[cold]
     fn push_outside(&mut self, time: u64, id: u32) {
-        let event = Event { time, order: self.orders[id as usize], id };
+        let event = Event {
+            time,
+            order: self.orders[id as usize],
+            id,
+        };
         let number = time >> self.shift;
         if number <= self.cursor {
             let at = self.current.partition_point(|other| *other > event);
@@ -218,7 +236,9 @@ impl EventQueue {
 
     #[cold]
     fn pop_from_overflow(&mut self, number: u64, end_ps: u64) -> (u64, u32) {
-        let Some(Reverse(first)) = self.overflow.peek() else { return (0, NONE) };
+        let Some(Reverse(first)) = self.overflow.peek() else {
+            return (0, NONE);
+        };
         let late = first.time >> self.shift;
         if first.time >= end_ps && self.earliest_in(number) >= end_ps {
             return (0, NONE);
@@ -234,7 +254,10 @@ impl EventQueue {
             let at = self.current.partition_point(|other| *other > event);
             self.current.insert(at, event);
         }
-        self.overflow_number = self.overflow.peek().map_or(u64::MAX, |Reverse(event)| event.time >> self.shift);
+        self.overflow_number = self
+            .overflow
+            .peek()
+            .map_or(u64::MAX, |Reverse(event)| event.time >> self.shift);
         self.pop_current(end_ps)
     }
 
@@ -302,7 +325,11 @@ impl EventQueue {
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));
         while id != NONE {
             let Node { time, next } = self.nodes[id as usize];
-            self.current.push(Event { time, order: self.orders[id as usize], id });
+            self.current.push(Event {
+                time,
+                order: self.orders[id as usize],
+                id,
+            });
             id = next;
         }
     }

@@ -100,7 +100,8 @@ impl Routing {
             }
         }
         let mut rows = Rows::default();
-        let switches = (0..graph.switches()).map(|switch| rows.add(&table[switch * columns..][..columns]));
+        let switches =
+            (0..graph.switches()).map(|switch| rows.add(&table[switch * columns..][..columns]));
         Ok(Self {
             hosts,
             uplink: network.uplink.clone(),
@@ -130,7 +131,11 @@ impl Routing {
     /// The same as [`Routing::next`], by the number of a switch.
     #[inline(always)]
     pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32) -> u32 {
-        let Attachment { switch: last, column, downlink } = self.attachment[dst_host as usize];
+        let Attachment {
+            switch: last,
+            column,
+            downlink,
+        } = self.attachment[dst_host as usize];
         if switch == last {
             return downlink;
         }
@@ -145,7 +150,13 @@ impl Routing {
     }
 
     /// The links from one host to another, in order.
-    pub fn path(&self, network: &Network, source: u32, destination: u32, flow_hash: u32) -> Vec<u32> {
+    pub fn path(
+        &self,
+        network: &Network,
+        source: u32,
+        destination: u32,
+        flow_hash: u32,
+    ) -> Vec<u32> {
         let (mut node, mut links) = (source, Vec::new());
         while node != destination {
             let link = self.next(node, destination, flow_hash);
@@ -250,12 +261,18 @@ impl Rows {
             })?);
         }
         if let Some(&known) = self.known.get(&row) {
-            return Ok(Switch { row: known, entries: first as u32 });
+            return Ok(Switch {
+                row: known,
+                entries: first as u32,
+            });
         }
         let start = self.codes.len() as u32;
         self.codes.extend_from_slice(&row);
         self.known.insert(row, start);
-        Ok(Switch { row: start, entries: first as u32 })
+        Ok(Switch {
+            row: start,
+            entries: first as u32,
+        })
     }
 }
 

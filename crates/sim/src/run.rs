@@ -90,29 +90,69 @@ pub struct WindowSample {
 const STRIDE: Span = Span::from_ms(1);
 
 /// Runs the scenario under its transport number `transport`; `run` numbers the repetition and so its random streams.
-pub fn run(scenario: &Scenario, transport: usize, run: u64, options: &Options) -> Result<RunOutput, SetupError> {
+pub fn run(
+    scenario: &Scenario,
+    transport: usize,
+    run: u64,
+    options: &Options,
+) -> Result<RunOutput, SetupError> {
     let setup = Arc::new(Setup::new(scenario, transport, run)?);
     let workloads = Workloads::new(scenario, &setup.network, &setup.streams)?;
     let taps = setup.tapped_links(scenario)?;
     let watched = options.trace_flow.is_some() || !taps.is_empty();
-    let observed =
-        || watched.then(|| Box::new(Observed::new(options.trace_flow, taps.clone(), scenario.record.snap_length)));
+    let observed = || {
+        watched.then(|| {
+            Box::new(Observed::new(
+                options.trace_flow,
+                taps.clone(),
+                scenario.record.snap_length,
+            ))
+        })
+    };
     let cut = partition::cut(&setup.network, if watched { 1 } else { options.threads });
     let partition_of = Arc::new(cut.partition_of);
     let parts: Vec<Partition> = (0..cut.parts as u16)
-        .map(|index| Partition::new(scenario, &setup, workloads.clone(), index, &partition_of, observed(), options))
+        .map(|index| {
+            Partition::new(
+                scenario,
+                &setup,
+                workloads.clone(),
+                index,
+                &partition_of,
+                observed(),
+                options,
+            )
+        })
         .collect();
     drop(workloads);
-    let clock = Clock { setup: &setup, progress: options.progress.as_deref() };
+    let clock = Clock {
+        setup: &setup,
+        progress: options.progress.as_deref(),
+    };
     let (parts, end, complete) = clock.run(parts, cut.lookahead);
     let mut records: Vec<PartRecords> = parts.into_iter().map(|part| part.finish(end)).collect();
-    let mut allocators: Vec<_> = records.iter_mut().flat_map(|part| part.allocators.drain(..)).collect();
+    let mut allocators: Vec<_> = records
+        .iter_mut()
+        .flat_map(|part| part.allocators.drain(..))
+        .collect();
     allocators.sort_unstable_by_key(|(link, _)| *link);
     let allocators = allocators.into_iter().map(|(_, state)| state).collect();
-    let names = setup.sampled_links.iter().map(|&link| setup.network.link_name(link)).collect();
+    let names = setup
+        .sampled_links
+        .iter()
+        .map(|&link| setup.network.link_name(link))
+        .collect();
     let merged = merge(records, names);
-    let capture_links = taps.iter().map(|&link| (link, setup.network.link_name(link))).collect();
-    Ok(RunOutput { capture_links, allocators, complete, ..merged })
+    let capture_links = taps
+        .iter()
+        .map(|&link| (link, setup.network.link_name(link)))
+        .collect();
+    Ok(RunOutput {
+        capture_links,
+        allocators,
+        complete,
+        ..merged
+    })
 }
 
 /// When a run is over, and who is told how far it is.
@@ -136,7 +176,9 @@ impl Clock<'_> {
     /// Whether the run ends at `boundary`: every counted flow is done and no source will start another.
     pub(crate) fn is_over(&self, boundary: Time, open: i64, wakes: bool, events: bool) -> bool {
         let sources_stopped = boundary >= Time::ZERO + self.setup.duration || !wakes;
-        boundary >= self.cut() || !events || (open == 0 && sources_stopped && self.ends_when_done(boundary))
+        boundary >= self.cut()
+            || !events
+            || (open == 0 && sources_stopped && self.ends_when_done(boundary))
     }
 
     /// Long flows alone keep a run going until its duration.
@@ -146,8 +188,12 @@ impl Clock<'_> {
 
     /// Tells how far the run is; false if it shall stop.
     pub(crate) fn report(&self, boundary: Time, packet_hops: u64) -> bool {
-        let Some(progress) = self.progress else { return true };
-        progress.simulated_ps.store(boundary.as_ps(), Ordering::Relaxed);
+        let Some(progress) = self.progress else {
+            return true;
+        };
+        progress
+            .simulated_ps
+            .store(boundary.as_ps(), Ordering::Relaxed);
         progress.packet_hops.store(packet_hops, Ordering::Relaxed);
         !progress.cancel.load(Ordering::Relaxed)
     }

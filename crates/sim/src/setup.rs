@@ -8,7 +8,9 @@ use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_proto::{d3, tcp};
-use duetime_scenario::model::{Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, WorkloadKind};
+use duetime_scenario::model::{
+    Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, WorkloadKind,
+};
 use std::sync::Arc;
 
 /// How many links are sampled where the scenario names none: series of a thousand trees would outgrow the flows.
@@ -60,7 +62,10 @@ impl Setup {
     /// Prepares run `run` of the scenario under its transport number `transport`.
     pub fn new(scenario: &Scenario, transport: usize, run: u64) -> Result<Self, SetupError> {
         let mut network = Network::build(&scenario.topology)?;
-        network.links.iter_mut().for_each(|link| link.loss = link.loss.clamp(0.0, 1.0));
+        network
+            .links
+            .iter_mut()
+            .for_each(|link| link.loss = link.loss.clamp(0.0, 1.0));
         let routing = Routing::build(&network)?;
         let streams = Streams::new(scenario.seed, run);
         let mut transports = vec![scenario.transports[transport].clone()];
@@ -75,7 +80,12 @@ impl Setup {
                 }
             })
             .collect();
-        let slowest = network.links.iter().map(|link| link.rate).min().unwrap_or(Rate::from_gbps(1));
+        let slowest = network
+            .links
+            .iter()
+            .map(|link| link.rate)
+            .min()
+            .unwrap_or(Rate::from_gbps(1));
         let mut d3 = None;
         for transport in &mut transports {
             if let Protocol::D3(config) = &mut transport.protocol {
@@ -83,7 +93,12 @@ impl Setup {
                 d3.get_or_insert(*config);
             }
         }
-        let latency = network.links.iter().map(|link| link.latency).max().unwrap_or(Span::ZERO);
+        let latency = network
+            .links
+            .iter()
+            .map(|link| link.latency)
+            .max()
+            .unwrap_or(Span::ZERO);
         let base_round_trip = latency * u64::from(2 * network.longest_path());
         let mut order = streams.stream(0, Purpose::Order);
         let link_rank = order.permutation(network.links.len());
@@ -93,7 +108,10 @@ impl Setup {
             host_rank[host as usize] = rank as u32;
         }
         let sampled_links = sampled_links(scenario, &network, streams)?;
-        let has_long_flows = scenario.workloads.iter().any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
+        let has_long_flows = scenario
+            .workloads
+            .iter()
+            .any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
         let tcp = transports
             .iter()
             .map(|transport| match &transport.protocol {
@@ -105,12 +123,21 @@ impl Setup {
             tcp,
             sampled_links,
             has_long_flows,
-            classes: transports.iter().map(|transport| transport.priorities).max().unwrap_or(1).max(1),
+            classes: transports
+                .iter()
+                .map(|transport| transport.priorities)
+                .max()
+                .unwrap_or(1)
+                .max(1),
             network,
             routing,
             transports,
             workload_transport,
-            connections: scenario.workloads.iter().map(|workload| workload.connection).collect(),
+            connections: scenario
+                .workloads
+                .iter()
+                .map(|workload| workload.connection)
+                .collect(),
             streams,
             link_rank,
             host_rank,
@@ -131,7 +158,11 @@ impl Setup {
 
     /// Options of a window transport.
     pub fn tcp(&self, transport: u8) -> Arc<tcp::Config> {
-        Arc::clone(self.tcp[usize::from(transport)].as_ref().expect("the flow uses a window transport"))
+        Arc::clone(
+            self.tcp[usize::from(transport)]
+                .as_ref()
+                .expect("the flow uses a window transport"),
+        )
     }
 
     /// Options of a D3 transport.
@@ -162,7 +193,8 @@ impl Setup {
                 if from_host {
                     return port;
                 }
-                port.with_limit(limit).with_mark_at(mark_at(&scenario.switch.ecn_threshold, link.rate))
+                port.with_limit(limit)
+                    .with_mark_at(mark_at(&scenario.switch.ecn_threshold, link.rate))
             })
             .collect()
     }
@@ -190,18 +222,36 @@ impl Setup {
 }
 
 /// The links whose series are kept: those of the scenario, or else those into the first hosts where many flows meet.
-fn sampled_links(scenario: &Scenario, network: &Network, streams: Streams) -> Result<Vec<u32>, SetupError> {
+fn sampled_links(
+    scenario: &Scenario,
+    network: &Network,
+    streams: Streams,
+) -> Result<Vec<u32>, SetupError> {
     let named = &scenario.record.links;
     if !named.is_empty() || scenario.record.every.is_none() {
         return links_by_name(network, named, "record.links");
     }
     let sinks = Workloads::new(scenario, network, &streams)?.sinks();
-    Ok(sinks.iter().take(SAMPLED_SINKS).map(|&host| network.downlink[host as usize]).collect())
+    Ok(sinks
+        .iter()
+        .take(SAMPLED_SINKS)
+        .map(|&host| network.downlink[host as usize])
+        .collect())
 }
 
-fn links_by_name(network: &Network, names: &[String], key: &'static str) -> Result<Vec<u32>, SetupError> {
+fn links_by_name(
+    network: &Network,
+    names: &[String],
+    key: &'static str,
+) -> Result<Vec<u32>, SetupError> {
     let find = |name: &String| {
-        network.find_link(name).ok_or_else(|| SetupError::NoSuchLink { key, name: name.clone(), example: network.link_name(0) })
+        network
+            .find_link(name)
+            .ok_or_else(|| SetupError::NoSuchLink {
+                key,
+                name: name.clone(),
+                example: network.link_name(0),
+            })
     };
     names.iter().map(find).collect()
 }
@@ -215,7 +265,12 @@ fn limit_of(amount: Amount) -> Limit {
 
 /// The threshold of the fastest listed rate that is not above the link's, or of the slowest listed.
 fn mark_at(thresholds: &[(Rate, Amount)], rate: Rate) -> Limit {
-    let below = thresholds.iter().filter(|(listed, _)| *listed <= rate).max_by_key(|(listed, _)| *listed);
+    let below = thresholds
+        .iter()
+        .filter(|(listed, _)| *listed <= rate)
+        .max_by_key(|(listed, _)| *listed);
     let slowest = thresholds.iter().min_by_key(|(listed, _)| *listed);
-    below.or(slowest).map_or(Limit::Unlimited, |(_, amount)| limit_of(*amount))
+    below
+        .or(slowest)
+        .map_or(Limit::Unlimited, |(_, amount)| limit_of(*amount))
 }

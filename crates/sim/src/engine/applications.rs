@@ -12,14 +12,19 @@ impl Partition {
     pub(super) fn wake(&mut self, host: u32, workload: u16, token: u64) {
         self.wakes -= 1;
         let mut actions = std::mem::take(&mut self.actions);
-        self.workloads.wake(self.now, host, workload, token, &mut actions);
+        self.workloads
+            .wake(self.now, host, workload, token, &mut actions);
         self.perform(&mut actions);
         self.actions = actions;
     }
 
     /// The last byte of `message` reached its destination in order.
     pub(super) fn deliver(&mut self, message: &Message, marks: u32) {
-        self.records.finishes.push(super::Finish { flow: message.flow, at: self.now, marks });
+        self.records.finishes.push(super::Finish {
+            flow: message.flow,
+            at: self.now,
+            marks,
+        });
         if message.counted && message.class != Class::Long {
             self.open -= 1;
         }
@@ -34,7 +39,11 @@ impl Partition {
     pub(super) fn perform(&mut self, actions: &mut Actions) {
         for wake in actions.wakes.drain(..) {
             let at = wake.at.max(self.now);
-            let owner = Owner::Wake { workload: wake.workload, token: wake.token, at };
+            let owner = Owner::Wake {
+                workload: wake.workload,
+                token: wake.token,
+                at,
+            };
             let slot = self.hosts[wake.host as usize].take_slot(owner);
             self.schedule_timer(at, wake.host, slot);
             self.wakes += 1;
@@ -74,7 +83,11 @@ impl Partition {
         self.observe_flow(message.flow, FlowEventKind::HandedOver);
         let transport = self.setup.workload_transport[usize::from(message.workload)];
         let classes = self.setup.transports[usize::from(transport)].priorities;
-        let class = if classes > 1 { self.workloads.priority(&message, classes) } else { 0 };
+        let class = if classes > 1 {
+            self.workloads.priority(&message, classes)
+        } else {
+            0
+        };
         match self.setup.transports[usize::from(transport)].protocol {
             Protocol::Tcp(_) => self.send_by_tcp(message, record, transport, class),
             Protocol::D3(_) => self.send_by_d3(message, record, transport, class),

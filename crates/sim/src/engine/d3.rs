@@ -1,16 +1,16 @@
 //! D3 endpoints in their hosts, and the routers' allocators at the ports: what surrounds `proto::d3`.
 
-use super::applications::flow_hash;
 use super::Partition;
+use super::applications::flow_hash;
+use crate::AllocatorState;
 use crate::host::{Owner, Sender};
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
-use crate::AllocatorState;
 use crate::workload::Message;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
+use duetime_link::Frame;
 use duetime_proto::d3;
 use duetime_results::{Class, FlowEventKind};
-use duetime_link::Frame;
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -74,7 +74,13 @@ impl Partition {
         let index = self.d3.senders.vacant_key() as u32;
         let slot = self.hosts[message.source as usize].take_slot(Owner::D3Sender(index));
         let bytes = message.bytes.min(u64::MAX / 2);
-        let machine = d3::Sender::new(self.setup.d3(transport), self.now, rate, bytes, message.deadline);
+        let machine = d3::Sender::new(
+            self.setup.d3(transport),
+            self.now,
+            rate,
+            bytes,
+            message.deadline,
+        );
         self.d3.senders.insert(Sending {
             machine,
             peer: NONE,
@@ -93,7 +99,9 @@ impl Partition {
 
     /// The network card takes a packet; says whether more is ready.
     pub(super) fn pull_d3(&mut self, index: u32) -> (Option<Packet>, bool) {
-        let Some(sending) = self.d3.senders.get_mut(index as usize) else { return (None, false) };
+        let Some(sending) = self.d3.senders.get_mut(index as usize) else {
+            return (None, false);
+        };
         let config = self.setup.d3(sending.transport);
         let inner = sending.machine.poll_transmit(config, self.now);
         let more = sending.machine.can_transmit(config);
@@ -104,7 +112,14 @@ impl Partition {
                 faults.falsify_request(host, sending.message.flow, &mut inner);
             }
             let opens = inner.flags.contains(d3::Flags::SYN);
-            let packet = Packet::new(sending.message.destination, sending.peer, sending.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | Packet::class_bits(sending.class));
+            let packet = Packet::new(
+                sending.message.destination,
+                sending.peer,
+                sending.hash,
+                inner.seq as u32,
+                inner.wire_bytes() as u16 + self.setup.frame_overhead,
+                D3 | Packet::class_bits(sending.class),
+            );
             let extra = Extra::D3 {
                 packet: inner,
                 reply: index,
@@ -119,7 +134,9 @@ impl Partition {
             let armed = self.arm(host, slot, due, armed);
             self.d3.senders[index as usize].armed = armed;
         }
-        let Some((mut packet, extra)) = packet else { return (None, more) };
+        let Some((mut packet, extra)) = packet else {
+            return (None, more);
+        };
         if self.observed.is_some() {
             self.observe_d3_sent(packet.flow, &extra);
         }
@@ -129,13 +146,23 @@ impl Partition {
 
     /// A packet of a flow reaches its receiver.
     pub(super) fn d3_data(&mut self, host: u32, packet: Packet) {
-        let Some(Extra::D3 { packet: inner, reply, message, .. }) = self.take_extra(packet) else { return };
+        let Some(Extra::D3 {
+            packet: inner,
+            reply,
+            message,
+            ..
+        }) = self.take_extra(packet)
+        else {
+            return;
+        };
         let mut index = packet.endpoint as usize;
         if let Some(message) = message {
             index = self.accept_d3(host, packet, reply, *message) as usize;
         }
         let now = self.now;
-        let Some(receiving) = self.d3.receivers.get_mut(index) else { return };
+        let Some(receiving) = self.d3.receivers.get_mut(index) else {
+            return;
+        };
         if receiving.hash != packet.flow {
             return;
         }
@@ -150,7 +177,13 @@ impl Partition {
         let gave_up = inner.flags.contains(d3::Flags::FIN | d3::Flags::QUENCH) && !complete;
         let quenched = gave_up && !std::mem::replace(&mut receiving.quenched, true);
         if newly > 0 {
-            self.observe(packet.flow, FlowEventKind::Delivered { seq: delivered - newly, len: newly as u32 });
+            self.observe(
+                packet.flow,
+                FlowEventKind::Delivered {
+                    seq: delivered - newly,
+                    len: newly as u32,
+                },
+            );
         }
         let receiving = &self.d3.receivers[index];
         if quenched && receiving.message.counted && receiving.message.class != Class::Long {
@@ -190,12 +223,26 @@ impl Partition {
         loop {
             let receiving = &mut self.d3.receivers[index as usize];
             let config = self.setup.d3(receiving.transport);
-            let Some(inner) = receiving.machine.poll_transmit(config, self.now) else { break };
+            let Some(inner) = receiving.machine.poll_transmit(config, self.now) else {
+                break;
+            };
             let (host, flow) = (receiving.message.destination, receiving.message.flow);
-            let extra =
-                self.extras.insert(Extra::D3 { packet: inner, reply: index, message: None, flow, deadline: None });
+            let extra = self.extras.insert(Extra::D3 {
+                packet: inner,
+                reply: index,
+                message: None,
+                flow,
+                deadline: None,
+            });
             let receiving = &self.d3.receivers[index as usize];
-            let mut packet = Packet::new(receiving.message.source, receiving.reply, receiving.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | REVERSE | Packet::class_bits(receiving.class));
+            let mut packet = Packet::new(
+                receiving.message.source,
+                receiving.reply,
+                receiving.hash,
+                inner.seq as u32,
+                inner.wire_bytes() as u16 + self.setup.frame_overhead,
+                D3 | REVERSE | Packet::class_bits(receiving.class),
+            );
             packet.extra = extra as u32;
             self.send_control(host, packet);
         }
@@ -205,7 +252,11 @@ impl Partition {
         }
         let due = receiving.machine.next_timeout().min(receiving.forget_at);
         if due < receiving.armed {
-            let (host, slot, armed) = (receiving.message.destination, receiving.slot, receiving.armed);
+            let (host, slot, armed) = (
+                receiving.message.destination,
+                receiving.slot,
+                receiving.armed,
+            );
             let armed = self.arm(host, slot, due, armed);
             self.d3.receivers[index as usize].armed = armed;
         }
@@ -213,9 +264,18 @@ impl Partition {
 
     /// A packet of the receiver reaches the sender.
     pub(super) fn d3_acknowledgement(&mut self, packet: Packet) {
-        let Some(Extra::D3 { packet: mut inner, reply, .. }) = self.take_extra(packet) else { return };
+        let Some(Extra::D3 {
+            packet: mut inner,
+            reply,
+            ..
+        }) = self.take_extra(packet)
+        else {
+            return;
+        };
         let now = self.now;
-        let Some(sending) = self.d3.senders.get_mut(packet.endpoint as usize) else { return };
+        let Some(sending) = self.d3.senders.get_mut(packet.endpoint as usize) else {
+            return;
+        };
         if sending.hash != packet.flow {
             return;
         }
@@ -272,7 +332,9 @@ impl Partition {
     /// Notes whether the sender is in the ready queue: it is if it can transmit.
     pub(super) fn set_d3_ready(&mut self, index: u32) -> bool {
         let sending = &mut self.d3.senders[index as usize];
-        sending.ready = sending.machine.can_transmit(self.setup.d3(sending.transport));
+        sending.ready = sending
+            .machine
+            .can_transmit(self.setup.d3(sending.transport));
         sending.ready
     }
 
@@ -288,14 +350,18 @@ impl Partition {
 
     pub(super) fn d3_sender_timer(&mut self, index: u32) {
         let now = self.now;
-        let Some(sending) = self.d3.senders.get_mut(index as usize) else { return };
+        let Some(sending) = self.d3.senders.get_mut(index as usize) else {
+            return;
+        };
         if sending.armed != now {
             return;
         }
         sending.armed = Time::MAX;
         if sending.machine.next_timeout() <= now {
             let before = sending.machine.counters().timeouts;
-            sending.machine.timeout(self.setup.d3(sending.transport), now);
+            sending
+                .machine
+                .timeout(self.setup.d3(sending.transport), now);
             if sending.machine.counters().timeouts > before {
                 let hash = sending.hash;
                 self.observe(hash, FlowEventKind::Timeout);
@@ -306,7 +372,9 @@ impl Partition {
 
     pub(super) fn d3_receiver_timer(&mut self, index: u32) {
         let now = self.now;
-        let Some(receiving) = self.d3.receivers.get_mut(index as usize) else { return };
+        let Some(receiving) = self.d3.receivers.get_mut(index as usize) else {
+            return;
+        };
         if receiving.armed != now {
             return;
         }
@@ -318,19 +386,32 @@ impl Partition {
             return;
         }
         if receiving.machine.next_timeout() <= now {
-            receiving.machine.timeout(self.setup.d3(receiving.transport), now);
+            receiving
+                .machine
+                .timeout(self.setup.d3(receiving.transport), now);
         }
         self.after_d3_receiver(index);
     }
 
     /// The host dies: its endpoints are gone.
     pub(super) fn forget_d3(&mut self, host: u32) {
-        let senders: Vec<u32> = self.d3.senders.iter().filter(|(_, s)| s.message.source == host).map(|(i, _)| i as u32).collect();
+        let senders: Vec<u32> = self
+            .d3
+            .senders
+            .iter()
+            .filter(|(_, s)| s.message.source == host)
+            .map(|(i, _)| i as u32)
+            .collect();
         for index in senders {
             self.remove_d3_sender(index);
         }
-        let receivers: Vec<usize> =
-            self.d3.receivers.iter().filter(|(_, r)| r.message.destination == host).map(|(i, _)| i).collect();
+        let receivers: Vec<usize> = self
+            .d3
+            .receivers
+            .iter()
+            .filter(|(_, r)| r.message.destination == host)
+            .map(|(i, _)| i)
+            .collect();
         for index in receivers {
             let receiving = self.d3.receivers.remove(index);
             self.hosts[host as usize].free_slot(receiving.slot);
@@ -350,7 +431,9 @@ impl Partition {
             return;
         }
         let queue = self.d3_queue(link);
-        let seat = self.allocators[link as usize].as_mut().expect("checked above");
+        let seat = self.allocators[link as usize]
+            .as_mut()
+            .expect("checked above");
         seat.queue_smallest = seat.queue_smallest.min(queue);
     }
 
@@ -358,17 +441,37 @@ impl Partition {
     fn d3_queue(&mut self, link: u32) -> u64 {
         let port = &mut self.ports[link as usize];
         port.drain(self.now);
-        let in_service = self.setup.d3.as_ref().is_some_and(|config| config.queue_in_service);
-        if in_service { port.queue_bytes() } else { port.queue_bytes_waiting() }
+        let in_service = self
+            .setup
+            .d3
+            .as_ref()
+            .is_some_and(|config| config.queue_in_service);
+        if in_service {
+            port.queue_bytes()
+        } else {
+            port.queue_bytes_waiting()
+        }
     }
 
     /// The router at the port of `link` answers a packet's rate request, if it has one.
     pub(super) fn allocate(&mut self, link: u32, packet: Packet) {
-        let Some(Extra::D3 { packet: inner, flow, deadline, .. }) = self.extras.get_mut(packet.extra as usize) else {
+        let Some(Extra::D3 {
+            packet: inner,
+            flow,
+            deadline,
+            ..
+        }) = self.extras.get_mut(packet.extra as usize)
+        else {
             return;
         };
-        let Some(request) = &mut inner.request else { return };
-        let config = self.setup.d3.as_ref().expect("a D3 packet needs a D3 transport");
+        let Some(request) = &mut inner.request else {
+            return;
+        };
+        let config = self
+            .setup
+            .d3
+            .as_ref()
+            .expect("a D3 packet needs a D3 transport");
         let seat = self.allocators[link as usize].get_or_insert_with(|| {
             Box::new(Seat {
                 allocator: d3::Allocator::new(config, self.setup.network.links[link as usize].rate),
@@ -379,12 +482,18 @@ impl Partition {
                 grants: VecDeque::new(),
             })
         });
-        let outcome = seat.allocator.process(config, self.now, inner.flags, request);
+        let outcome = seat
+            .allocator
+            .process(config, self.now, inner.flags, request);
         let (flow, deadline) = (*flow, *deadline);
         let starts = !std::mem::replace(&mut seat.ticking, true);
         if let Some(deadline) = deadline {
             let window = self.setup.base_round_trip;
-            while seat.grants.front().is_some_and(|(at, _)| *at + window < self.now) {
+            while seat
+                .grants
+                .front()
+                .is_some_and(|(at, _)| *at + window < self.now)
+            {
                 seat.grants.pop_front();
             }
             if outcome.denied {
@@ -416,9 +525,13 @@ impl Partition {
         let mut queue = self.d3_queue(link);
         let sent = self.ports[link as usize].departed_bytes();
         let from = self.setup.network.links[link as usize].from;
-        let pulled = self.setup.network.nodes[from as usize].host.filter(|_| self.setup.nic_pulls);
+        let pulled = self.setup.network.nodes[from as usize]
+            .host
+            .filter(|_| self.setup.nic_pulls);
         let overdue = pulled.map(|host| self.overdue(host));
-        let Some(seat) = &mut self.allocators[link as usize] else { return };
+        let Some(seat) = &mut self.allocators[link as usize] else {
+            return;
+        };
         if config.queue_sample == d3::QueueSample::Smallest {
             queue = queue.min(seat.queue_smallest);
         }
@@ -426,7 +539,8 @@ impl Partition {
         // At hop 0, q is what was granted and not sent in its slot.
         queue = overdue.unwrap_or(queue);
         if !std::mem::take(&mut seat.fresh) {
-            seat.allocator.tick(&config, self.now, sent - seat.sent_before, queue);
+            seat.allocator
+                .tick(&config, self.now, sent - seat.sent_before, queue);
         }
         seat.sent_before = sent;
         if seat.allocator.is_idle() {
@@ -439,7 +553,10 @@ impl Partition {
 
     /// Bytes that D3 senders of `host` were granted for an earlier slot and have not sent.
     fn overdue(&self, host: u32) -> u64 {
-        let queued = self.hosts[host as usize].ready.iter().map(|(_, sender)| sender);
+        let queued = self.hosts[host as usize]
+            .ready
+            .iter()
+            .map(|(_, sender)| sender);
         let ready = self.nics[host as usize].next.iter().chain(queued);
         ready
             .filter_map(|sender| match sender {

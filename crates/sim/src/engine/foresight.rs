@@ -32,7 +32,12 @@ struct Step {
     sender: Option<Sender>,
 }
 
-const NOTHING: Step = Step { packet: None, target: 0, out: NONE, sender: None };
+const NOTHING: Step = Step {
+    packet: None,
+    target: 0,
+    out: NONE,
+    sender: None,
+};
 
 /// What is looked at.
 pub(super) struct Foresight<'a> {
@@ -57,7 +62,11 @@ impl Foresight<'_> {
         let steps = &mut steps[..events.len()];
         let mut read = 0;
         for event in events {
-            let link = if event.id < links { event.id } else { event.id - links };
+            let link = if event.id < links {
+                event.id
+            } else {
+                event.id - links
+            };
             if let Some(port) = self.ports.get(link as usize) {
                 read ^= port.touch();
                 read ^= u64::from(self.links[link as usize].target);
@@ -72,30 +81,44 @@ impl Foresight<'_> {
                 if from.target & TO_HOST != 0 {
                     let host = (from.target & !TO_HOST) as usize;
                     let nic = &self.nics[host];
-                    step.sender = if nic.waiting { self.hosts[host].foreseen() } else { nic.next };
+                    step.sender = if nic.waiting {
+                        self.hosts[host].foreseen()
+                    } else {
+                        nic.next
+                    };
                 }
             }
         }
         for step in steps.iter_mut() {
             if let Some(Sender::Tcp(index)) = step.sender {
-                read ^= self.senders.get(index as usize).map_or(0, tcp::Sending::touch);
+                read ^= self
+                    .senders
+                    .get(index as usize)
+                    .map_or(0, tcp::Sending::touch);
             }
             let Some(packet) = step.packet else { continue };
             if step.target & TO_HOST == 0 {
-                step.out = self.setup.routing.next_at_switch(step.target, packet.destination(), packet.flow);
+                step.out = self.setup.routing.next_at_switch(
+                    step.target,
+                    packet.destination(),
+                    packet.flow,
+                );
                 continue;
             }
             step.out = self.nics[(step.target & !TO_HOST) as usize].uplink;
             let endpoint = packet.endpoint as usize;
             read ^= if packet.flags() & REVERSE == 0 {
-                self.receivers.get(endpoint).map_or(0, tcp::Receiving::touch)
+                self.receivers
+                    .get(endpoint)
+                    .map_or(0, tcp::Receiving::touch)
             } else {
                 self.senders.get(endpoint).map_or(0, tcp::Sending::touch)
             };
         }
         for step in steps.iter().filter(|step| step.out != NONE) {
             let out = step.out as usize;
-            read ^= self.ports[out].touch() ^ u64::from(self.links[out].special ^ self.pool_of[out]);
+            read ^=
+                self.ports[out].touch() ^ u64::from(self.links[out].special ^ self.pool_of[out]);
             read ^= queue.touch(step.out);
         }
         for step in steps.iter().filter(|step| step.out != NONE) {

@@ -27,8 +27,8 @@ use crate::queue::EventQueue;
 use crate::run::Options;
 use crate::setup::Setup;
 use crate::workload::{Actions, Workloads};
-use duetime_core::{Span, Time};
 use duetime_core::random::{Purpose, Stream};
+use duetime_core::{Span, Time};
 use duetime_link::{Port, Ring, SharedBuffer};
 use duetime_results::Totals;
 use duetime_scenario::Scenario;
@@ -95,7 +95,10 @@ struct Crossing {
 }
 
 /// The part of the network that one thread simulates.
-#[expect(clippy::struct_field_names, reason = "`partition_of` maps a node to its partition, as everywhere in the crate")]
+#[expect(
+    clippy::struct_field_names,
+    reason = "`partition_of` maps a node to its partition, as everywhere in the crate"
+)]
 pub struct Partition {
     setup: Arc<Setup>,
     /// Bytes added to each packet on the wire.
@@ -173,22 +176,43 @@ impl Partition {
                     let stream = setup.streams.stream(number as u64, Purpose::Loss);
                     loss.insert(number as u32, (link.loss, stream));
                 }
-                let mut set = |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
+                let mut set =
+                    |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
                 set(setup.d3.is_some(), Link::ALLOCATED);
                 set(pool_of[number] != NONE, Link::POOLED);
                 set(ports[number].has_classes(), Link::CLASSED);
                 set(observed.is_some(), Link::OBSERVED);
-                set(faults.as_ref().is_some_and(|faults| faults.loses_requests()), Link::FAULTY);
+                set(
+                    faults
+                        .as_ref()
+                        .is_some_and(|faults| faults.loses_requests()),
+                    Link::FAULTY,
+                );
                 Link {
-                    target: host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST),
+                    target: host
+                        .map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST),
                     special,
                 }
             })
             .collect();
-        let fixed = |kind: u64| setup.link_rank.iter().zip(0..).map(move |(&rank, number)| order(kind, rank, number));
+        let fixed = |kind: u64| {
+            setup
+                .link_rank
+                .iter()
+                .zip(0..)
+                .map(move |(&rank, number)| order(kind, rank, number))
+        };
         let fixed_orders: Vec<u64> = fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect();
-        let slowest = network.links.iter().map(|link| (link.rate.transmit(1538) + link.latency).as_ps()).max();
-        let gather = if links.len() >= foresight::FEWEST_LINKS { foresight::AT_A_TIME } else { 0 };
+        let slowest = network
+            .links
+            .iter()
+            .map(|link| (link.rate.transmit(1538) + link.latency).as_ps())
+            .max();
+        let gather = if links.len() >= foresight::FEWEST_LINKS {
+            foresight::AT_A_TIME
+        } else {
+            0
+        };
         let mut actions = Actions::default();
         let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
         workloads.start(&owned, &mut actions);
@@ -202,7 +226,16 @@ impl Partition {
             ports,
             pools,
             pool_of,
-            nics: network.uplink.iter().map(|&uplink| Nic { uplink, wake_pending: false, waiting: false, next: None }).collect(),
+            nics: network
+                .uplink
+                .iter()
+                .map(|&uplink| Nic {
+                    uplink,
+                    wake_pending: false,
+                    waiting: false,
+                    next: None,
+                })
+                .collect(),
             hosts: network.uplink.iter().map(|_| Host::default()).collect(),
             tcp_senders: Slab::new(),
             tcp_receivers: Slab::new(),
@@ -212,7 +245,9 @@ impl Partition {
             extras: Slab::new(),
             receivers: FxHashMap::default(),
             connections: FxHashMap::default(),
-            inbound: (0..if parts > 1 { network.links.len() } else { 0 }).map(|_| Ring::default()).collect(),
+            inbound: (0..if parts > 1 { network.links.len() } else { 0 })
+                .map(|_| Ring::default())
+                .collect(),
             outbound: (0..parts).map(|_| Mail::default()).collect(),
             partition_of: Arc::clone(partition_of),
             loss,
@@ -247,7 +282,7 @@ impl Partition {
                         ports: &self.ports,
                         pool_of: &self.pool_of,
                         nics: &self.nics,
-                hosts: &self.hosts,
+                        hosts: &self.hosts,
                         senders: &self.tcp_senders,
                         receivers: &self.tcp_receivers,
                     }
@@ -269,7 +304,11 @@ impl Partition {
             } else {
                 let order = self.queue.retire(id);
                 let (rank, number) = ((order >> 32) as u32 & (u32::MAX >> 2), order as u32);
-                if order >> 62 == TIMER { self.timer(rank, number) } else { self.tick(number) }
+                if order >> 62 == TIMER {
+                    self.timer(rank, number);
+                } else {
+                    self.tick(number);
+                }
             }
         }
     }
@@ -295,17 +334,32 @@ impl Partition {
     }
 
     /// Exchanges the packets bound for partition `to` for an empty `mail`, whose memory is used again.
-    #[cfg_attr(not(feature = "threads"), allow(dead_code, reason = "only a run on several threads has crossings"))]
+    #[cfg_attr(
+        not(feature = "threads"),
+        allow(dead_code, reason = "only a run on several threads has crossings")
+    )]
     pub fn hand_out(&mut self, to: usize, mail: &mut Mail) {
         debug_assert!(mail.crossings.is_empty() && mail.extras.is_empty());
         std::mem::swap(&mut self.outbound[to], mail);
     }
 
     /// Takes in packets from another partition; `mail` is empty afterwards.
-    #[cfg_attr(not(feature = "threads"), allow(dead_code, reason = "only a run on several threads has crossings"))]
+    #[cfg_attr(
+        not(feature = "threads"),
+        allow(dead_code, reason = "only a run on several threads has crossings")
+    )]
     pub fn absorb(&mut self, mail: &mut Mail) {
-        for Crossing { link, arrival, mut packet } in mail.crossings.drain(..) {
-            if let Some(extra) = mail.extras.get_mut(packet.extra as usize).and_then(Option::take) {
+        for Crossing {
+            link,
+            arrival,
+            mut packet,
+        } in mail.crossings.drain(..)
+        {
+            if let Some(extra) = mail
+                .extras
+                .get_mut(packet.extra as usize)
+                .and_then(Option::take)
+            {
                 packet.extra = self.extras.insert(extra) as u32;
             }
             let ring = &mut self.inbound[link as usize];
@@ -331,11 +385,17 @@ impl Partition {
     }
 
     fn schedule_tick(&mut self, at: Time, link: u32, number: u32) {
-        self.queue.push_single(at.as_ps(), order(TICK, self.setup.link_rank[link as usize], number));
+        self.queue.push_single(
+            at.as_ps(),
+            order(TICK, self.setup.link_rank[link as usize], number),
+        );
     }
 
     fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {
-        self.queue.push_single(at.as_ps(), order(TIMER, self.setup.host_rank[host as usize], slot));
+        self.queue.push_single(
+            at.as_ps(),
+            order(TIMER, self.setup.host_rank[host as usize], slot),
+        );
     }
 
     fn departure(&mut self, link: u32) {

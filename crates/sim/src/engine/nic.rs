@@ -10,7 +10,11 @@ impl Partition {
     /// A small packet (acknowledgement, SYN-ACK) leaves the host.
     #[inline(always)]
     pub(super) fn send_control(&mut self, host: u32, packet: Packet) {
-        let Nic { uplink, wake_pending, .. } = self.nics[host as usize];
+        let Nic {
+            uplink,
+            wake_pending,
+            ..
+        } = self.nics[host as usize];
         if !self.nic_pulls {
             return self.inject(uplink, packet);
         }
@@ -25,7 +29,11 @@ impl Partition {
     /// A sender that is not in the ready queue may have become ready.
     #[inline(always)]
     pub(super) fn offer_sender(&mut self, host: u32, class: u8, sender: Sender) {
-        let Nic { uplink, wake_pending, .. } = self.nics[host as usize];
+        let Nic {
+            uplink,
+            wake_pending,
+            ..
+        } = self.nics[host as usize];
         if !self.nic_pulls {
             return self.flood(uplink, sender);
         }
@@ -80,7 +88,10 @@ impl Partition {
 
     /// A sender that is in the ready queue is gone: its number may soon be another's.
     pub(super) fn forget_ready(&mut self, host: u32, sender: Sender) {
-        let (nic, state) = (&mut self.nics[host as usize], &mut self.hosts[host as usize]);
+        let (nic, state) = (
+            &mut self.nics[host as usize],
+            &mut self.hosts[host as usize],
+        );
         nic.next = nic.next.filter(|next| *next != sender);
         state.forget_ready(sender);
         nic.waiting = state.has_work();
@@ -99,7 +110,9 @@ impl Partition {
     pub(super) fn serve_nic(&mut self, host: u32) {
         let uplink = self.nics[host as usize].uplink;
         if self.ports[uplink as usize].is_idle(self.now) {
-            let Some(packet) = self.pull(host) else { return };
+            let Some(packet) = self.pull(host) else {
+                return;
+            };
             self.inject_at_once(uplink, packet);
         }
         let nic = &self.nics[host as usize];

@@ -5,7 +5,9 @@ use crate::AllocatorState;
 use crate::run::{RunOutput, WindowSample};
 use duetime_core::Time;
 use duetime_proto::{d3, tcp};
-use duetime_results::{CapturedPacket, FlowEvent, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals};
+use duetime_results::{
+    CapturedPacket, FlowEvent, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals,
+};
 use rustc_hash::FxHashMap;
 
 /// A flow's end, as its receiver saw it.
@@ -109,8 +111,12 @@ impl Partition {
 
 /// Joins what the partitions wrote down into the records of the run.
 pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
-    let mut run = duetime_results::RunRecords { sampled_links, ..Default::default() };
-    let (mut finishes, mut ports, mut events, mut captures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut run = duetime_results::RunRecords {
+        sampled_links,
+        ..Default::default()
+    };
+    let (mut finishes, mut ports, mut events, mut captures) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut windows = Vec::new();
     for mut part in parts {
@@ -138,7 +144,8 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     }
     run.flows.sort_unstable_by_key(|flow| flow.flow);
     run.queries.sort_unstable_by_key(|query| query.query);
-    run.series.sort_unstable_by_key(|sample| (sample.at, sample.link));
+    run.series
+        .sort_unstable_by_key(|sample| (sample.at, sample.link));
     finishes.sort_unstable_by_key(|finish: &Finish| finish.flow);
     let mut ends = finishes.iter().peekable();
     for flow in &mut run.flows {
@@ -161,7 +168,8 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     for (link, port) in ports {
         match run.ports.last_mut() {
             Some(last) if last_link == Some(link) => {
-                let (losses, loss_bytes) = (last.losses + port.losses, last.loss_bytes + port.loss_bytes);
+                let (losses, loss_bytes) =
+                    (last.losses + port.losses, last.loss_bytes + port.loss_bytes);
                 if port.packets > 0 {
                     *last = port;
                 }
@@ -174,6 +182,11 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     events.sort_by_key(|event: &FlowEvent| event.at);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
     windows.sort_by_key(|sample: &WindowSample| (sample.at, sample.flow));
-    RunOutput { records: run, trace: events, captures, windows, ..RunOutput::default() }
+    RunOutput {
+        records: run,
+        trace: events,
+        captures,
+        windows,
+        ..RunOutput::default()
+    }
 }
-

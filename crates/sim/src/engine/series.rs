@@ -18,16 +18,30 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn new(scenario: &Scenario, setup: &Setup, index: u16, partition_of: &Arc<Vec<u16>>) -> Self {
-        let Some(every) = scenario.record.every else { return Self::default() };
+    pub(super) fn new(
+        scenario: &Scenario,
+        setup: &Setup,
+        index: u16,
+        partition_of: &Arc<Vec<u16>>,
+    ) -> Self {
+        let Some(every) = scenario.record.every else {
+            return Self::default();
+        };
         let links = setup
             .sampled_links
             .iter()
             .enumerate()
-            .filter(|(_, link)| partition_of[setup.network.links[**link as usize].from as usize] == index)
+            .filter(|(_, link)| {
+                partition_of[setup.network.links[**link as usize].from as usize] == index
+            })
             .map(|(number, &link)| (link, number as u32, 0))
             .collect();
-        Self { every, until: Time::ZERO + setup.duration, links, samples: Vec::new() }
+        Self {
+            every,
+            until: Time::ZERO + setup.duration,
+            links,
+            samples: Vec::new(),
+        }
     }
 
     pub(super) fn take(&mut self) -> Vec<SeriesSample> {

@@ -93,16 +93,33 @@ impl Partition {
         let sending = &mut self.tcp_senders[index as usize];
         let bytes = message.bytes.min(u64::MAX / 2);
         sending.stream.end = sending.stream.end.saturating_add(bytes);
-        sending.machine.send(&sending.config, self.now, tcp::Message { bytes, deadline: message.deadline });
+        sending.machine.send(
+            &sending.config,
+            self.now,
+            tcp::Message {
+                bytes,
+                deadline: message.deadline,
+            },
+        );
         if key.is_none() {
             sending.machine.close();
         }
-        sending.stream.messages.push_back(Outgoing { end: sending.stream.end, record, message });
+        sending.stream.messages.push_back(Outgoing {
+            end: sending.stream.end,
+            record,
+            message,
+        });
         sending.first_end = sending.stream.messages[0].end;
         self.after_tcp_sender(index);
     }
 
-    fn open_tcp(&mut self, message: &Message, transport: u8, class: u8, key: Option<(u16, u32, u32)>) -> u32 {
+    fn open_tcp(
+        &mut self,
+        message: &Message,
+        transport: u8,
+        class: u8,
+        key: Option<(u16, u32, u32)>,
+    ) -> u32 {
         let config = self.setup.tcp(transport);
         let index = self.tcp_senders.vacant_key() as u32;
         let slot = self.hosts[message.source as usize].take_slot(Owner::TcpSender(index));
@@ -135,14 +152,23 @@ impl Partition {
     /// The network card takes a segment; says whether more is ready.
     #[inline(always)]
     pub(super) fn pull_tcp(&mut self, index: u32) -> (Option<Packet>, bool) {
-        let Some(sending) = self.tcp_senders.get_mut(index as usize) else { return (None, false) };
+        let Some(sending) = self.tcp_senders.get_mut(index as usize) else {
+            return (None, false);
+        };
         let Some(segment) = sending.machine.poll_transmit(&sending.config, self.now) else {
             sending.ready = false;
             return (None, false);
         };
         let more = sending.machine.can_transmit(&sending.config);
         sending.ready = more;
-        let mut packet = Packet::new(sending.destination, sending.peer, sending.hash, segment.seq as u32, (HEADER_BYTES + segment.len) as u16 + self.frame_overhead, segment.flags.0 | Packet::class_bits(sending.class));
+        let mut packet = Packet::new(
+            sending.destination,
+            sending.peer,
+            sending.hash,
+            segment.seq as u32,
+            (HEADER_BYTES + segment.len) as u16 + self.frame_overhead,
+            segment.flags.0 | Packet::class_bits(sending.class),
+        );
         let due = sending.machine.next_timeout();
         if due < sending.armed {
             sending.armed = due;
@@ -154,7 +180,14 @@ impl Partition {
         }
         if self.observed.is_some() {
             let retransmit = segment.flags.contains(tcp::Flags::RETRANSMIT);
-            self.observe(packet.flow, FlowEventKind::Sent { seq: segment.seq, len: segment.len, retransmit });
+            self.observe(
+                packet.flow,
+                FlowEventKind::Sent {
+                    seq: segment.seq,
+                    len: segment.len,
+                    retransmit,
+                },
+            );
         }
         (Some(packet), more)
     }
@@ -173,13 +206,17 @@ impl Partition {
         let mut last = None;
         if packet.extra != NONE {
             match self.extras.remove(packet.extra as usize) {
-                Extra::Syn { reply, message } => index = self.accept_tcp(host, packet, reply, &message) as usize,
+                Extra::Syn { reply, message } => {
+                    index = self.accept_tcp(host, packet, reply, &message) as usize;
+                }
                 Extra::Last { message } => last = Some(message),
                 _ => return,
             }
         }
         let now = self.now;
-        let Some(receiving) = self.tcp_receivers.get_mut(index) else { return };
+        let Some(receiving) = self.tcp_receivers.get_mut(index) else {
+            return;
+        };
         if receiving.hash != packet.flow {
             return;
         }
@@ -190,17 +227,24 @@ impl Partition {
         receiving.marks += u32::from(flags.contains(tcp::Flags::CE));
         if let Some(message) = last {
             let end = seq + u64::from(len);
-            if end > receiving.machine.expected() && !receiving.expected.iter().any(|(known, _)| *known == end) {
+            if end > receiving.machine.expected()
+                && !receiving.expected.iter().any(|(known, _)| *known == end)
+            {
                 receiving.expected.push((end, message));
             }
         }
-        let delivery = receiving.machine.input(config, now, Segment { seq, len, flags });
+        let delivery = receiving
+            .machine
+            .input(config, now, Segment { seq, len, flags });
         if receiving.machine.is_closed() {
             receiving.forget_at = now + linger(config);
         }
         if self.observed.is_some() && delivery.bytes > 0 {
             let end = self.tcp_receivers[index].machine.delivered() + 1;
-            let what = FlowEventKind::Delivered { seq: end - delivery.bytes, len: delivery.bytes as u32 };
+            let what = FlowEventKind::Delivered {
+                seq: end - delivery.bytes,
+                len: delivery.bytes as u32,
+            };
             self.observe(packet.flow, what);
         }
         self.after_tcp_receiver(index as u32);
@@ -254,7 +298,14 @@ impl Partition {
             };
             let more = receiving.machine.can_transmit();
             let host = receiving.host;
-            let mut packet = Packet::new(receiving.source, receiving.reply, receiving.hash, segment.seq as u32, HEADER_BYTES as u16 + self.frame_overhead, segment.flags.0 | REVERSE | Packet::class_bits(receiving.class));
+            let mut packet = Packet::new(
+                receiving.source,
+                receiving.reply,
+                receiving.hash,
+                segment.seq as u32,
+                HEADER_BYTES as u16 + self.frame_overhead,
+                segment.flags.0 | REVERSE | Packet::class_bits(receiving.class),
+            );
             let due = receiving.machine.next_timeout().min(receiving.forget_at);
             let quiet = due >= receiving.armed;
             if segment.flags.contains(tcp::Flags::SYN) {
@@ -286,7 +337,9 @@ impl Partition {
     pub(super) fn tcp_acknowledgement(&mut self, packet: Packet) {
         let extra = self.take_extra(packet);
         let now = self.now;
-        let Some(sending) = self.tcp_senders.get_mut(packet.endpoint as usize) else { return };
+        let Some(sending) = self.tcp_senders.get_mut(packet.endpoint as usize) else {
+            return;
+        };
         if sending.hash != packet.flow {
             return;
         }
@@ -294,7 +347,15 @@ impl Partition {
             sending.peer = reply;
         }
         let seq = tcp::expand(packet.seq, sending.machine.first_unacknowledged());
-        sending.machine.input(&sending.config, now, Segment { seq, len: 0, flags: packet.tcp_flags() });
+        sending.machine.input(
+            &sending.config,
+            now,
+            Segment {
+                seq,
+                len: 0,
+                flags: packet.tcp_flags(),
+            },
+        );
         let after = sending.after_call();
         if self.observed.is_some() {
             self.observe(packet.flow, FlowEventKind::Acked { seq });
@@ -367,7 +428,9 @@ impl Partition {
 
     pub(super) fn tcp_sender_timer(&mut self, index: u32) {
         let now = self.now;
-        let Some(sending) = self.tcp_senders.get_mut(index as usize) else { return };
+        let Some(sending) = self.tcp_senders.get_mut(index as usize) else {
+            return;
+        };
         if sending.armed != now {
             return;
         }
@@ -383,7 +446,9 @@ impl Partition {
 
     pub(super) fn tcp_receiver_timer(&mut self, index: u32) {
         let now = self.now;
-        let Some(receiving) = self.tcp_receivers.get_mut(index as usize) else { return };
+        let Some(receiving) = self.tcp_receivers.get_mut(index as usize) else {
+            return;
+        };
         if receiving.armed != now {
             return;
         }
@@ -403,11 +468,21 @@ impl Partition {
 
     /// The host dies: its endpoints are gone.
     pub(super) fn forget_tcp(&mut self, host: u32) {
-        let senders: Vec<u32> = self.tcp_senders.iter().filter(|(_, s)| s.host == host).map(|(i, _)| i as u32).collect();
+        let senders: Vec<u32> = self
+            .tcp_senders
+            .iter()
+            .filter(|(_, s)| s.host == host)
+            .map(|(i, _)| i as u32)
+            .collect();
         for index in senders {
             self.remove_tcp_sender(index);
         }
-        let receivers: Vec<usize> = self.tcp_receivers.iter().filter(|(_, r)| r.host == host).map(|(i, _)| i).collect();
+        let receivers: Vec<usize> = self
+            .tcp_receivers
+            .iter()
+            .filter(|(_, r)| r.host == host)
+            .map(|(i, _)| i)
+            .collect();
         for index in receivers {
             let receiving = self.tcp_receivers.remove(index);
             self.hosts[host as usize].free_slot(receiving.slot);
@@ -467,7 +542,10 @@ impl Sending {
     /// Reads what an acknowledgement will need, ahead of time. The value means nothing.
     #[inline]
     pub(super) fn touch(&self) -> u64 {
-        self.machine.first_unacknowledged() ^ self.machine.next_timeout().as_ps() ^ u64::from(self.hash) ^ self.first_end
+        self.machine.first_unacknowledged()
+            ^ self.machine.next_timeout().as_ps()
+            ^ u64::from(self.hash)
+            ^ self.first_end
     }
 
     #[inline(always)]
@@ -493,11 +571,23 @@ impl Sending {
         let named = if segment.flags.contains(tcp::Flags::SYN) {
             self.stream.messages.front()
         } else {
-            self.stream.messages.iter().find(|outgoing| outgoing.end == end)
+            self.stream
+                .messages
+                .iter()
+                .find(|outgoing| outgoing.end == end)
         };
-        let message = named.expect("a segment belongs to a message").message.clone();
+        let message = named
+            .expect("a segment belongs to a message")
+            .message
+            .clone();
         if segment.flags.contains(tcp::Flags::SYN) {
-            Extra::Syn { reply: index, message: Message { flow: self.stream.opener, ..message } }
+            Extra::Syn {
+                reply: index,
+                message: Message {
+                    flow: self.stream.opener,
+                    ..message
+                },
+            }
         } else {
             Extra::Last { message }
         }
@@ -506,7 +596,11 @@ impl Sending {
     /// Takes the first message; returns its record and what it cost.
     fn complete(&mut self) -> (u32, tcp::Counters) {
         let first = self.stream.messages.pop_front().expect("a message");
-        self.first_end = self.stream.messages.front().map_or(u64::MAX, |next| next.end);
+        self.first_end = self
+            .stream
+            .messages
+            .front()
+            .map_or(u64::MAX, |next| next.end);
         let total = self.machine.counters();
         let cost = tcp::Counters {
             timeouts: total.timeouts - self.stream.counted.timeouts,

@@ -30,7 +30,11 @@ impl Partition {
                     self.die(host);
                 }
             }
-            Owner::Wake { workload, token, at } => {
+            Owner::Wake {
+                workload,
+                token,
+                at,
+            } => {
                 if at == self.now {
                     self.hosts[host as usize].free_slot(slot);
                     self.wake(host, workload, token);

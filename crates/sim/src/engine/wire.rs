@@ -14,7 +14,10 @@ impl Partition {
             return self.send_specially(link, packet, special);
         }
         match self.ports[link as usize].offer_fifo(self.now, packet) {
-            Some(Sent { arrival, first: true }) => self.schedule_arrival(arrival, link),
+            Some(Sent {
+                arrival,
+                first: true,
+            }) => self.schedule_arrival(arrival, link),
             Some(_) => {}
             None => self.discard(packet),
         }
@@ -40,8 +43,11 @@ impl Partition {
                 self.allocate(link, packet);
             }
         }
-        let marks_before =
-            if special & Link::OBSERVED == 0 { 0 } else { self.ports[link as usize].counters().marks };
+        let marks_before = if special & Link::OBSERVED == 0 {
+            0
+        } else {
+            self.ports[link as usize].counters().marks
+        };
         let offer = if special & Link::POOLED != 0 {
             let pool = self.pool_of[link as usize];
             self.pools[pool as usize].offer(&mut self.ports, link, self.now, packet)
@@ -61,7 +67,9 @@ impl Partition {
 
     /// Strict priority: the link is free.
     pub(super) fn port_departure(&mut self, link: u32) {
-        let Some((sent, wake)) = self.ports[link as usize].departure(self.now) else { return };
+        let Some((sent, wake)) = self.ports[link as usize].departure(self.now) else {
+            return;
+        };
         if let Some(wake) = wake {
             self.schedule_departure(wake, link);
         }
@@ -84,10 +92,15 @@ impl Partition {
         let to = self.partition_of[self.setup.network.links[link as usize].to as usize];
         let mail = &mut self.outbound[usize::from(to)];
         if packet.extra != NONE {
-            mail.extras.push(Some(self.extras.remove(packet.extra as usize)));
+            mail.extras
+                .push(Some(self.extras.remove(packet.extra as usize)));
             packet.extra = mail.extras.len() as u32 - 1;
         }
-        mail.crossings.push(Crossing { link, arrival, packet });
+        mail.crossings.push(Crossing {
+            link,
+            arrival,
+            packet,
+        });
     }
 
     /// A packet's last bit arrives at the far end of `link`.
@@ -109,7 +122,10 @@ impl Partition {
     fn pass_on(&mut self, target: u32, packet: Packet) {
         self.totals.packet_hops += 1;
         if target & TO_HOST == 0 {
-            let out = self.setup.routing.next_at_switch(target, packet.destination(), packet.flow);
+            let out = self
+                .setup
+                .routing
+                .next_at_switch(target, packet.destination(), packet.flow);
             return self.send(out, packet);
         }
         self.totals.arrived_bytes += u64::from(packet.wire_bytes());
@@ -185,6 +201,8 @@ impl Partition {
             sent.into_iter().flatten().chain(port.waiting_frames())
         });
         let inbound = self.inbound.iter().flat_map(duetime_link::Ring::iter);
-        own.chain(inbound).map(|packet| u64::from(packet.wire_bytes())).sum()
+        own.chain(inbound)
+            .map(|packet| u64::from(packet.wire_bytes()))
+            .sum()
     }
 }
