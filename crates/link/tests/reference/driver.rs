@@ -75,9 +75,9 @@ impl Driver {
                 return;
             }
             if kind == 0 {
-                self.depart(at, port)
+                self.depart(at, port);
             } else {
-                self.arrive(at, port)
+                self.arrive(at, port);
             }
         }
     }
