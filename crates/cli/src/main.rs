@@ -1,2 +1,48 @@
 //! The one binary, `duetime`.
-fn main() {}
+
+mod args;
+mod commands;
+mod failure;
+mod interrupt;
+mod progress;
+mod table;
+mod tables;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    match command(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has seen enough.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            let _ = writeln!(std::io::stderr(), "{failure}");
+            failure.code()
+        }
+    }
+}
+
+fn command(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        Command::Run(args) => commands::run::run(&args),
+        Command::Sweep(args) => commands::run::sweep(&args),
+        Command::Explain(args) => commands::explain::explain(&args),
+        Command::Report(args) => commands::report::report(&args),
+        Command::Topology(args) => commands::show::topology(&args),
+        Command::Workload(args) => commands::show::workload(&args),
+        Command::Export(args) => commands::export::export(&args),
+        Command::Schema => commands::show::schema(),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "duetime", &mut script);
+            Ok(std::io::stdout().write_all(&script)?)
+        }
+    }
+}

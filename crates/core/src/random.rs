@@ -46,7 +46,7 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
-/// Mixes two words into one, bijectively in the first (SplitMix64's finaliser).
+/// Mixes two words into one, bijectively in the first (the finaliser of `SplitMix64`).
 #[inline]
 pub const fn mix(a: u64, b: u64) -> u64 {
     let mut z = a.wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -102,6 +102,7 @@ impl Span {
 
     /// `self - other`, or zero.
     #[inline]
+    #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -187,13 +188,11 @@ impl fmt::Display for Span {
             _ => (1_000_000_000_000, "s"),
         };
         let (whole, thousandths) = (self.0 / unit, self.0 % unit * 1_000 / unit);
-        match thousandths {
-            0 => write!(f, "{whole} {name}"),
-            _ => {
-                let digits = alloc::format!("{thousandths:03}");
-                write!(f, "{whole}.{} {name}", digits.trim_end_matches('0'))
-            }
+        if thousandths == 0 {
+            return write!(f, "{whole} {name}");
         }
+        let digits = alloc::format!("{thousandths:03}");
+        write!(f, "{whole}.{} {name}", digits.trim_end_matches('0'))
     }
 }
 

@@ -4,10 +4,13 @@
 //! A [`Port`] feeds one link. A FIFO port with a fixed rate needs no dequeue event: on arrival of a packet its
 //! departure, the occupancy and so the mark or the drop are known at once. Strict priority decides late, and pays
 //! for that alone. A [`SharedBuffer`] divides one memory among the ports of a switch.
+#![expect(clippy::inline_always, reason = "the packet path: measured")]
 
 mod classes;
 mod port;
 mod ring;
+#[cfg(test)]
+mod sample;
 mod shared;
 
 pub use port::{Counters, Limit, Offer, Port, Sent};

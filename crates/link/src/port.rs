@@ -53,8 +53,8 @@ pub struct Counters {
     pub marks: u64,
     /// Largest occupancy in bytes, the packet in service included.
     pub queue_max_bytes: u64,
-    /// Σ bytes × time in the port, in bytes × 1024 ps: by Little's law the time integral of the queue once all have
-    /// left; before that see [`Port::queue_integral_until`].
+    /// Σ bytes × time in the port over the packets whose departure is known, in bytes × 1024 ps: by Little's law the
+    /// time integral of the queue when none is left. [`Port::queue_integral`] is exact at any time.
     pub queue_integral: u64,
 }
 
@@ -142,7 +142,7 @@ impl<F: Frame> Port<F> {
         self
     }
 
-    /// Whether nothing is being sent or waits to be.
+    /// Whether the link is free: nothing is being sent, and in a FIFO port nothing waits either.
     #[inline]
     pub fn is_idle(&self, now: Time) -> bool {
         self.busy_until <= now
@@ -176,7 +176,7 @@ impl<F: Frame> Port<F> {
         if self.staying == 0 {
             return self.queue_bytes;
         }
-        self.queue_bytes - u64::from(self.wire.from_end(self.staying).frame.wire_bytes())
+        self.queue_bytes - u64::from(self.wire.back(self.staying).frame.wire_bytes())
     }
 
     /// Bytes whose packets had left whole by the last drain, since the start (D3's u is a difference of two).
@@ -197,31 +197,39 @@ impl<F: Frame> Port<F> {
         }
     }
 
-    /// The time integral of the queue until `now`, the instant of the last drain, in bytes × 1024 ps.
-    pub fn queue_integral_until(&self, now: Time) -> u64 {
-        let mut integral = self.queue_integral;
-        // A packet with a known departure is counted until then, a waiting one of a class not at all.
-        for count in 1..=self.staying {
-            let slot = self.wire.from_end(count);
-            let still = slot.arrival.as_ps() - self.latency.as_ps() - now.as_ps();
-            integral = integral.wrapping_sub(u64::from(slot.frame.wire_bytes()) * (still >> 10));
-        }
-        self.waiting().fold(integral, |integral, frame| integral.wrapping_add(byte_time(frame, now)))
-    }
-
     /// The packet that was sent last, if it has not been taken.
     pub fn last_sent(&self) -> Option<F> {
-        (!self.wire.is_empty()).then(|| self.wire.from_end(1).frame)
+        (!self.wire.is_empty()).then(|| self.wire.back(1).frame)
     }
 
     /// Packets in the port or on the link.
     pub fn frames(&self) -> impl Iterator<Item = F> + '_ {
-        self.wire.iter().chain(self.waiting())
+        self.sent_frames().chain(self.waiting_frames())
     }
 
-    /// Packets that wait in classes: sent nowhere yet.
-    pub fn waiting(&self) -> impl Iterator<Item = F> + '_ {
+    /// Packets in service or on the link; of a FIFO port also those that wait.
+    pub fn sent_frames(&self) -> impl Iterator<Item = F> + '_ {
+        self.wire.iter()
+    }
+
+    /// Packets that wait in the classes of a strict-priority port.
+    pub fn waiting_frames(&self) -> impl Iterator<Item = F> + '_ {
+        self.waiting_in_classes().map(|(_, frame)| frame)
+    }
+
+    fn waiting_in_classes(&self) -> impl Iterator<Item = (Time, F)> + '_ {
         self.rare.classes.iter().flat_map(Classes::iter)
+    }
+
+    /// The time integral of the queue, the packet in service included, up to `now`, to which the port was drained;
+    /// in bytes × 1024 ps.
+    pub fn queue_integral(&self, now: Time) -> u64 {
+        let ahead = (1..=self.staying).map(|count| {
+            let slot = self.wire.back(count);
+            byte_time(slot.frame, now, slot.arrival - self.latency)
+        });
+        let waiting = self.waiting_in_classes().map(|(since, frame)| byte_time(frame, since, now));
+        self.queue_integral + waiting.sum::<u64>() - ahead.sum::<u64>()
     }
 
     /// Lets every packet whose last bit has left by `now` go.
@@ -229,7 +237,7 @@ impl<F: Frame> Port<F> {
     pub fn drain(&mut self, now: Time) {
         let horizon = now.as_ps() + self.latency.as_ps();
         while self.staying != 0 {
-            let slot = self.wire.from_end(self.staying);
+            let slot = self.wire.back(self.staying);
             if slot.arrival.as_ps() > horizon {
                 break;
             }
@@ -257,6 +265,20 @@ impl<F: Frame> Port<F> {
         Some(self.accept_fifo(now, frame))
     }
 
+    /// Sends a packet at `now` from an idle port without classes, limits or marking: a network card that pulls.
+    #[inline(always)]
+    pub fn send_at_once(&mut self, now: Time, frame: F) -> Sent {
+        debug_assert!(!self.has_classes() && self.is_idle(now));
+        self.staying = 0;
+        let bytes = u64::from(frame.wire_bytes());
+        (self.accepted_bytes, self.queue_bytes) = (self.accepted_bytes + bytes, bytes);
+        self.queue_max_bytes = self.queue_max_bytes.max(bytes);
+        let sending = self.transmission_ps(frame);
+        self.busy_until = Time::from_ps(now.as_ps() + sending);
+        self.queue_integral += bytes * (sending >> 10);
+        self.put_on_wire(self.busy_until.as_ps(), frame)
+    }
+
     /// Whether the port's own limit admits `bytes` more, as of the last drain.
     #[inline]
     pub fn has_room(&self, bytes: u32) -> bool {
@@ -278,16 +300,14 @@ impl<F: Frame> Port<F> {
             return Offer::Sent(self.accept_fifo(now, frame));
         }
         let frame = self.admit(frame, self.queue_packets());
-        // A class's queueing time is known only when it ends: charge the entry now and the exit on transmission.
-        self.queue_integral = self.queue_integral.wrapping_sub(byte_time(frame, now));
         let classes = self.rare.classes.as_mut().expect("checked above");
         if self.busy_until > now || !classes.is_empty() {
-            classes.push(frame);
+            classes.push(now, frame);
             let wake = (!classes.wake_pending).then_some(self.busy_until);
             classes.wake_pending = true;
             return Offer::Queued { wake };
         }
-        Offer::Sent(self.transmit(now, frame))
+        Offer::Sent(self.transmit(now, now, frame))
     }
 
     #[inline(always)]
@@ -295,7 +315,7 @@ impl<F: Frame> Port<F> {
         let frame = self.admit(frame, self.staying);
         let departure = self.busy_until.max(now).as_ps() + self.transmission_ps(frame);
         self.busy_until = Time::from_ps(departure);
-        self.queue_integral += u64::from(frame.wire_bytes()) * ((departure - now.as_ps()) >> 10);
+        self.queue_integral += byte_time(frame, now, self.busy_until);
         self.put_on_wire(departure, frame)
     }
 
@@ -323,20 +343,21 @@ impl<F: Frame> Port<F> {
     }
 
     /// Strict priority: the link is free at `now`; sends the next packet of the first class that has one. Returns
-    /// it and when to call again, if packets still wait.
+    /// it and when to call again, if packets still wait. Comes before all offers at `now`, which would else compete.
     pub fn departure(&mut self, now: Time) -> Option<(Sent, Option<Time>)> {
         let classes = self.rare.classes.as_mut()?;
         classes.wake_pending = false;
-        let frame = classes.pop()?;
+        let (since, frame) = classes.pop()?;
         let more = !classes.is_empty();
         classes.wake_pending = more;
-        let sent = self.transmit(now, frame);
+        let sent = self.transmit(now, since, frame);
         Some((sent, more.then_some(self.busy_until)))
     }
 
-    fn transmit(&mut self, now: Time, frame: F) -> Sent {
+    /// Puts a packet that came at `since` into service at `now`.
+    fn transmit(&mut self, now: Time, since: Time, frame: F) -> Sent {
         self.busy_until = now + Span::from_ps(self.transmission_ps(frame));
-        self.queue_integral = self.queue_integral.wrapping_add(byte_time(frame, self.busy_until));
+        self.queue_integral += byte_time(frame, since, self.busy_until);
         self.put_on_wire(self.busy_until.as_ps(), frame)
     }
 
@@ -349,19 +370,25 @@ impl<F: Frame> Port<F> {
         Sent { arrival, first }
     }
 
-    /// Takes the packet that arrives at the far end now, with the arrival of the one behind it or [`Time::MAX`].
+    /// Takes the packet that arrives at the far end now.
     ///
     /// # Panics
-    /// If nothing is on the way.
+    /// If nothing is on the way; unchecked in release builds.
     #[inline(always)]
-    pub fn arrive(&mut self) -> (F, Time) {
+    pub fn arrive(&mut self) -> F {
         let frame = self.wire.pop();
         let left = self.wire.len();
         if self.staying > left {
             self.staying = left;
             self.queue_bytes -= u64::from(frame.wire_bytes());
         }
-        (frame, self.wire.next_arrival().unwrap_or(Time::MAX))
+        frame
+    }
+
+    /// When the next packet arrives at the far end.
+    #[inline(always)]
+    pub fn next_arrival(&self) -> Option<Time> {
+        self.wire.next_arrival()
     }
 
     /// For a link whose far end lies elsewhere: forgets packets that have left. Their arrivals are the driver's.
@@ -397,47 +424,14 @@ impl Limit {
     }
 }
 
-/// Bytes × time in units of 1024 ps, wrapping: differences of two are exact.
-fn byte_time<F: Frame>(frame: F, at: Time) -> u64 {
-    u64::from(frame.wire_bytes()).wrapping_mul(at.as_ps() >> 10)
+// The packet path touches two cache lines of a port.
+const _: () = assert!(size_of::<Port<()>>() == 128);
+
+/// Bytes × time from `since` to `until` on a clock of 1024 ps: stays that follow each other add up exactly.
+#[inline(always)]
+fn byte_time<F: Frame>(frame: F, since: Time, until: Time) -> u64 {
+    u64::from(frame.wire_bytes()) * ((until.as_ps() >> 10) - (since.as_ps() >> 10))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Clone, Copy, Debug)]
-    struct Plain;
-
-    impl Frame for Plain {
-        fn wire_bytes(&self) -> u32 {
-            1_000
-        }
-        fn is_ecn_capable(&self) -> bool {
-            false
-        }
-        fn mark(&mut self) {}
-        fn class(&self) -> usize {
-            1
-        }
-    }
-
-    #[test]
-    fn the_integral_of_the_queue_counts_what_still_waits_until_now() {
-        for classes in [1, 2] {
-            // 1000 B take 1.024 us; four packets at once, looked at after one and a half of them.
-            let mut port = Port::new(Rate::from_bps(7_812_500_000), Span::from_us(5)).with_classes(classes);
-            for _ in 0..4 {
-                port.offer(Time::ZERO, Plain);
-            }
-            let packet = 1_024_000;
-            if classes > 1 {
-                port.departure(Time::from_ps(packet));
-            }
-            let now = Time::from_ps(packet * 3 / 2);
-            port.drain(now);
-            // Four for one packet time, three for half of one; 1000 units of 1024 ps each.
-            assert_eq!(port.queue_integral_until(now), 1_000 * (4 * 1_000 + 3 * 500));
-        }
-    }
-}
+mod tests;

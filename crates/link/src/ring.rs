@@ -47,17 +47,17 @@ impl<F: Frame> Ring<F> {
     /// When the first packet arrives.
     #[inline(always)]
     pub fn next_arrival(&self) -> Option<Time> {
-        if self.len == 0 { None } else { Some(self.from_end(self.len).arrival) }
+        if self.len == 0 { None } else { Some(self.back(self.len).arrival) }
     }
 
     /// Takes the first packet.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is none; unchecked in release builds.
     #[inline(always)]
     pub fn pop(&mut self) -> F {
         debug_assert!(!self.is_empty(), "nothing is on the way");
-        let frame = self.from_end(self.len).frame;
+        let frame = self.back(self.len).frame;
         self.len -= 1;
         frame
     }
@@ -76,13 +76,13 @@ impl<F: Frame> Ring<F> {
 
     /// The slot that is `count`-th from the end: 1 is the last packet.
     #[inline(always)]
-    pub(crate) fn from_end(&self, count: u32) -> &Slot<F> {
+    pub(crate) fn back(&self, count: u32) -> &Slot<F> {
         &self.slots[(self.pushed - u64::from(count)) as usize & (self.slots.len() - 1)]
     }
 
     /// Packets held, first to last.
     pub fn iter(&self) -> impl Iterator<Item = F> + '_ {
-        (1..=self.len).rev().map(|count| self.from_end(count).frame)
+        (1..=self.len).rev().map(|count| self.back(count).frame)
     }
 
     #[cold]
@@ -90,8 +90,46 @@ impl<F: Frame> Ring<F> {
         let new = (self.slots.len() * 2).max(4);
         let mut slots = vec![filler; new].into_boxed_slice();
         for count in 1..=self.len {
-            slots[(self.pushed - u64::from(count)) as usize & (new - 1)] = *self.from_end(count);
+            slots[(self.pushed - u64::from(count)) as usize & (new - 1)] = *self.back(count);
         }
         self.slots = slots;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+    use std::collections::VecDeque;
+
+    #[test]
+    fn grows_and_wraps_in_order() {
+        let (mut ring, mut plain) = (Ring::default(), VecDeque::new());
+        let mut pushed = 0;
+        // Longer and longer bursts, taken down to one: every growth comes with the first packet anywhere in the slots.
+        for burst in 1..100 {
+            for _ in 0..burst {
+                pushed += 1;
+                ring.push(Time::from_ps(10 * u64::from(pushed)), Sample::of(pushed));
+                plain.push_back(pushed);
+                assert_eq!(ring.back(1).frame.bytes, pushed);
+                assert_eq!(ring.back(ring.len()).frame.bytes, plain[0]);
+            }
+            assert!(ring.iter().map(|frame| frame.bytes).eq(plain.iter().copied()));
+            while plain.len() > 1 {
+                assert_eq!(ring.next_arrival(), Some(Time::from_ps(10 * u64::from(plain[0]))));
+                assert_eq!(Some(ring.pop().bytes), plain.pop_front());
+                assert_eq!(ring.len() as usize, plain.len());
+            }
+        }
+        assert_eq!(ring.pushed(), u64::from(pushed));
+        assert_eq!(ring.slots.len(), 128, "the largest burst and the one that stayed");
+    }
+
+    #[test]
+    fn a_new_ring_takes_no_memory() {
+        let ring = Ring::<Sample>::default();
+        assert!(ring.is_empty() && ring.next_arrival().is_none() && ring.iter().next().is_none());
+        assert_eq!(ring.slots.len(), 0);
     }
 }

@@ -26,7 +26,7 @@ impl SharedBuffer {
         Self { capacity_bytes, alpha_256, charged_bytes: 0, members }
     }
 
-    /// Offers a packet to the member port at index `to` of `ports`.
+    /// Offers a packet to the member port at index `to` of `ports`, which must get packets in no other way.
     #[inline]
     pub fn offer<F: Frame>(&mut self, ports: &mut [Port<F>], to: u32, now: Time, frame: F) -> Offer {
         let port = &mut ports[to as usize];
@@ -57,5 +57,56 @@ impl SharedBuffer {
             port.drain(now);
             self.charged_bytes -= port.settle();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+    use duetime_core::{Rate, Span};
+
+    /// Two 1 Gbps ports: 1500 B leave in 12 µs.
+    fn ports() -> [Port<Sample>; 2] {
+        [(); 2].map(|()| Port::new(Rate::from_gbps(1), Span::ZERO))
+    }
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    #[test]
+    fn a_packet_holds_memory_until_its_last_bit_has_left() {
+        let (mut ports, mut memory) = (ports(), SharedBuffer::new(3_000, 8.0, vec![0, 1]));
+        let mut fits = |to, us| memory.offer(&mut ports, to, at(us), Sample::of(1_500)) != Offer::Dropped;
+        assert_eq!([fits(0, 0), fits(0, 0), fits(1, 0), fits(1, 11)], [true, true, false, false]);
+        // The other port is drained for it.
+        assert_eq!([fits(1, 12), fits(1, 12), fits(1, 24)], [true, false, true]);
+    }
+
+    #[test]
+    fn what_left_inside_an_arrival_is_free_for_the_other_port() {
+        let (mut ports, mut memory) = (ports(), SharedBuffer::new(1_500, 8.0, vec![0, 1]));
+        assert!(matches!(memory.offer(&mut ports, 0, at(0), Sample::of(1_500)), Offer::Sent(_)));
+        ports[0].arrive();
+        assert_eq!(memory.charged_bytes, 1_500, "an upper bound");
+        assert!(matches!(memory.offer(&mut ports, 1, at(12), Sample::of(1_500)), Offer::Sent(_)));
+        assert_eq!(memory.charged_bytes, 1_500);
+    }
+
+    #[test]
+    fn a_port_holds_at_most_alpha_times_what_is_free() {
+        let (mut ports, mut memory) = (ports(), SharedBuffer::new(9_000, 1.0, vec![0, 1]));
+        // Free are 9, 8, 7, 6, 5 KB for 1, 2, 3, 4, 5 KB: the fifth just fits.
+        for _ in 0..4 {
+            assert!(memory.offer(&mut ports, 0, at(0), Sample::of(1_000)) != Offer::Dropped);
+        }
+        assert!(memory.offer(&mut ports, 0, at(0), Sample::of(1_001)) == Offer::Dropped);
+        assert!(memory.offer(&mut ports, 0, at(0), Sample::of(1_000)) != Offer::Dropped);
+        assert!(memory.offer(&mut ports, 0, at(0), Sample::of(1)) == Offer::Dropped);
+        // The other port has the rest: 4 KB, all of it free.
+        assert!(memory.offer(&mut ports, 1, at(0), Sample::of(4_001)) == Offer::Dropped);
+        assert!(memory.offer(&mut ports, 1, at(0), Sample::of(4_000)) != Offer::Dropped);
+        assert_eq!(ports[0].counters().drops + ports[1].counters().drops, 3);
     }
 }

@@ -1,6 +1,8 @@
 //! Long flows through one port: equal shares within a quantum, progress of all, high utilisation (whatever the number
 //! of flows: rates are whole units of 8 Mbps at 1 Gbps, and 300 flows get less than half a unit each).
 
+#![allow(clippy::print_stdout, reason = "the measured values are worth seeing")]
+
 mod d3_world;
 
 use d3_world::star;
@@ -87,7 +89,7 @@ fn check(n: usize, rate: Rate, latency: Span, seconds: u64) {
 
 #[test]
 fn two_to_three_hundred_flows_share_a_gigabit() {
-    for n in [2, 3, 10, 40, 125, 130, 250, 300] {
+    for n in [2, 3, 10, 40, 130, 300] {
         check(n, Rate::from_gbps(1), Span::from_us(60), 1);
     }
 }

@@ -1,56 +1,102 @@
 //! The epoch census: it never touches counters that are right, and it heals wrong ones on ports that are never idle.
 
+#![allow(clippy::print_stdout, reason = "the measured values are worth seeing")]
+
 mod d3_world;
 
 use d3_world::{World, star};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::{Config, EPOCH_INTERVALS};
+use duetime_proto::d3::Config;
 
 const GIGABIT: Rate = Rate::from_gbps(1);
 
 fn config() -> Config {
-    Config { scale: Some(0), ..Config::default() }
+    Config {
+        scale: Some(0),
+        ..Config::default()
+    }
 }
 
 fn epochs(n: u64) -> Span {
-    config().update_interval * u64::from(EPOCH_INTERVALS) * n
+    config().update_interval * u64::from(config().reset_intervals / 2) * n
 }
 
 #[test]
 fn long_flows_of_any_round_trip_are_counted_right_for_ever() {
-    // Round trips from 0.1 to 12 ms; the slowest asks twice in an epoch.
-    let config = Config { reset_intervals: 100, ..config() };
-    let mut world = World::new(config, 3);
+    // Round trips from 0.5 to 3 ms; an epoch for the fastest is 1.6 ms. The uplinks' 115 units leave no queue that
+    // would make a host believe its request lost.
+    let mut world = World::new(config(), 3);
     world.audit = true;
     let mut down = Vec::new();
     for host in 0..24 {
-        let latency = Span::from_us(20 + 130 * host);
-        world.host(GIGABIT, latency);
+        let latency = Span::from_us(20 + 57 * host);
+        world.host(Rate::from_mbps(40), latency);
         down.push(world.port(GIGABIT, latency));
     }
     for host in 1..24 {
         let start = Time::ZERO + Span::from_us(997 * host as u64);
         let deadline = (host % 3 == 0).then_some(start + Span::from_secs(60));
-        let bytes = if host % 3 == 0 { 300_000_000 } else { u64::MAX / 2 };
+        let bytes = if host % 3 == 0 {
+            200_000_000
+        } else {
+            u64::MAX / 2
+        };
         world.flow((host, 0), &[down[0]], &[down[host]], bytes, start, deadline);
     }
     // Every counter is compared after every request and every tick.
     world.run(Time::ZERO + Span::from_secs(1));
     assert_eq!(world.ports[down[0]].allocator.flows(), 23);
+    assert!(
+        world.utilisation(down[0], 0, Span::from_secs(1)) > 0.7,
+        "the port was busy"
+    );
+    let lost: u32 = world
+        .flows
+        .iter()
+        .map(|flow| flow.sender.as_ref().unwrap().counters().lost_requests)
+        .sum();
+    assert_eq!(lost, 0);
+    // The slow ones leave; the fast ones stay, and the epochs shrink with them.
+    for flow in 3..23 {
+        world.kill(flow);
+    }
+    world.audit = false;
+    world.run(world.now + epochs(2 * 4 + 4));
+    world.audit(down[0]);
 }
 
 /// A port under attack: long flows, loss of everything and dead hosts; then peace.
 fn wounded(repair: bool) -> (World, usize) {
-    let (mut world, down) = star(Config { repair, ..config() }, 5, 21, GIGABIT, Span::from_us(30));
+    let (mut world, down) = star(
+        Config { repair, ..config() },
+        5,
+        21,
+        GIGABIT,
+        Span::from_us(30),
+    );
     let mut stream = Streams::new(5, 0).stream(1, Purpose::Fault);
     world.loss = 0.05;
     for step in 0..100 {
         let source = stream.between(1, 20) as usize;
         let bytes = stream.between(1_000, 100_000);
         let start = world.now + Span::from_us(1);
-        world.flow((source, 0), &[down[0]], &[down[source]], bytes, start, Some(start + Span::from_ms(20)));
-        let long = world.flow((source, 0), &[down[0]], &[down[source]], u64::MAX / 2, start, None);
+        world.flow(
+            (source, 0),
+            &[down[0]],
+            &[down[source]],
+            bytes,
+            start,
+            Some(start + Span::from_ms(20)),
+        );
+        let long = world.flow(
+            (source, 0),
+            &[down[0]],
+            &[down[source]],
+            u64::MAX / 2,
+            start,
+            None,
+        );
         world.run(world.now + Span::from_ms(5));
         if step % 10 != 0 {
             world.kill(long);
@@ -63,7 +109,7 @@ fn wounded(repair: bool) -> (World, usize) {
 }
 
 #[test]
-fn wounds_heal_within_three_epochs_under_load() {
+fn wounds_heal_within_four_epochs_under_load() {
     let (mut world, port) = wounded(true);
     let (n, d, a) = world.ledger.sum(port);
     assert!(n >= 10 && a > 0 && d == 0, "ten long flows live: {n}");
@@ -75,10 +121,10 @@ fn wounds_heal_within_three_epochs_under_load() {
     for &flow in &alive[..5] {
         world.kill(flow);
     }
-    world.run(world.now + epochs(3));
+    world.run(world.now + epochs(4));
     world.audit(port);
     world.ports[port].restart(&config());
-    world.run(world.now + epochs(3));
+    world.run(world.now + epochs(4));
     world.audit(port);
     assert_eq!(world.ports[port].allocator.flows(), n - 5);
 }
@@ -86,8 +132,11 @@ fn wounds_heal_within_three_epochs_under_load() {
 #[test]
 fn without_the_repair_wounds_stay() {
     let (mut world, port) = wounded(false);
-    world.run(world.now + epochs(6));
-    let (actual, right) = (world.ports[port].allocator.flows(), world.ledger.sum(port).0);
+    world.run(world.now + epochs(8));
+    let (actual, right) = (
+        world.ports[port].allocator.flows(),
+        world.ledger.sum(port).0,
+    );
     assert!(actual > right + 50, "N = {actual}, right is {right}");
 }
 
@@ -100,7 +149,13 @@ struct Siege {
 /// Ten long flows keep a port busy, deadline flows take a quarter of it; each second a host dies with all its flows and
 /// another takes its place.
 fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
-    let (mut world, down) = star(Config { repair, ..config() }, 9, 11, GIGABIT, Span::from_us(60));
+    let (mut world, down) = star(
+        Config { repair, ..config() },
+        9,
+        11,
+        GIGABIT,
+        Span::from_us(60),
+    );
     world.loss = loss;
     world.only_requests = true;
     let mut stream = Streams::new(9, 0).stream(2, Purpose::Arrival);
@@ -112,7 +167,7 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
         })
         .collect();
     let mut short = Vec::new();
-    let (mut error, mut samples) = (0.0, 0.0); let (mut sg, mut ab) = ([0.0;7],[0.0;7]);
+    let (mut error, mut samples) = (0.0, 0.0);
     let end = Time::ZERO + Span::from_secs(seconds);
     let mut death = Time::ZERO + Span::from_secs(1);
     while world.now < end {
@@ -120,7 +175,14 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
         world.run(start);
         let host = stream.between(1, 10) as usize;
         let bytes = stream.between(10_000, 50_000);
-        short.push(world.flow((host, 0), &[port], &[down[host]], bytes, start, Some(start + Span::from_ms(10))));
+        short.push(world.flow(
+            (host, 0),
+            &[port],
+            &[down[host]],
+            bytes,
+            start,
+            Some(start + Span::from_ms(10)),
+        ));
         if start >= death {
             death += Span::from_secs(1);
             if deaths {
@@ -129,22 +191,26 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
                         world.kill(flow);
                     }
                 }
-                long[host - 1] = world.flow((host, 0), &[port], &[down[host]], u64::MAX / 2, start, None);
+                long[host - 1] =
+                    world.flow((host, 0), &[port], &[down[host]], u64::MAX / 2, start, None);
             }
         }
-        error += (world.ports[port].allocator.flows() as f64 - world.ledger.sum(port).0 as f64).abs();
+        error +=
+            (world.ports[port].allocator.flows() as f64 - world.ledger.sum(port).0 as f64).abs();
         samples += 1.0;
-        let t = world.ledger.sum(port); let al = &world.ports[port].allocator;
-        let e = [al.flows() as f64 - t.0 as f64, (al.demand() as f64 - t.1 as f64)/256., (al.allocated() as f64 - t.2 as f64)/256., t.2 as f64/256., t.1 as f64/256., al.capacity() as f64/256., t.0 as f64];
-        for i in 0..7 { sg[i] += e[i]; ab[i] += e[i].abs(); }
     }
-    let judged: Vec<_> =
-        short.iter().map(|&flow| &world.flows[flow]).filter(|flow| flow.deadline.unwrap() < end && !flow.dead).collect();
-    let missed = judged.iter().filter(|flow| flow.finished.is_none_or(|time| time > flow.deadline.unwrap())).count();
-    println!("signed {:?} abs {:?}", sg.map(|x| x/samples), ab.map(|x| x/samples));
-    let c = long.iter().filter_map(|&f| world.flows[f].sender.as_ref()).map(|s| s.counters()).fold((0,0,0,0,0), |a, c| (a.0+c.timeouts, a.1+c.lost_requests, a.2+c.requests, a.3+c.retransmits, a.4+c.fast_retransmits));
-    let cs = short.iter().filter_map(|&f| world.flows[f].sender.as_ref()).map(|s| s.counters()).fold((0,0,0,0,0), |a, c| (a.0+c.timeouts, a.1+c.lost_requests, a.2+c.requests, a.3+c.retransmits, a.4+c.fast_retransmits));
-    println!("{c:?} {cs:?} C {} maxq {}", world.ports[port].allocator.capacity()/256, world.ports[port].worst_queue);
+    let judged: Vec<_> = short
+        .iter()
+        .map(|&flow| &world.flows[flow])
+        .filter(|flow| flow.deadline.unwrap() < end && !flow.dead)
+        .collect();
+    let missed = judged
+        .iter()
+        .filter(|flow| {
+            flow.finished
+                .is_none_or(|time| time > flow.deadline.unwrap())
+        })
+        .count();
     Siege {
         utilisation: world.utilisation(port, 0, Span::from_secs(seconds)),
         missed: missed as f64 / judged.len() as f64,
@@ -155,11 +221,14 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
 #[test]
 fn a_busy_port_survives_loss_and_deaths() {
     let seconds = 8;
-    let peace = siege(true, 0.0, false, seconds);
+    let peace = siege(true, 0.0, false, 3);
     let war = siege(true, 0.01, true, seconds);
-    let nodeath = siege(true, 0.01, false, seconds);
     let unrepaired = siege(false, 0.01, true, 1);
-    for (name, siege) in [("peace", &peace), ("repair", &war), ("nodeath", &nodeath), ("no repair", &unrepaired)] {
+    for (name, siege) in [
+        ("peace", &peace),
+        ("repair", &war),
+        ("no repair", &unrepaired),
+    ] {
         println!(
             "{name}: utilisation {:.3}, missed {:.4}, mean error of N {:.3}",
             siege.utilisation, siege.missed, siege.flows_error
@@ -168,6 +237,10 @@ fn a_busy_port_survives_loss_and_deaths() {
     assert!(peace.flows_error < 1e-9 && peace.utilisation > 0.95);
     assert!(war.utilisation >= 0.9, "{}", war.utilisation);
     assert!(war.flows_error < 1.0, "{}", war.flows_error);
-    assert!(unrepaired.flows_error > 10.0, "{}", unrepaired.flows_error);
+    assert!(
+        unrepaired.flows_error > 4.0 * war.flows_error,
+        "{}",
+        unrepaired.flows_error
+    );
     assert!(war.missed <= unrepaired.missed);
 }

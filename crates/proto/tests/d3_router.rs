@@ -212,8 +212,8 @@ fn a_fair_share_is_never_negative_and_a_denied_flow_gets_what_is_left() {
     }
     // 50 + 50 + 25 + 0
     assert_eq!(
-        flows.map(|flow| flow.granted.units()),
-        [50.0, 50.0, 25.0, 0.0]
+        flows.map(|flow| flow.granted),
+        [50, 50, 25, 0].map(EncodedRate::from_byte)
     );
     let again = bench.ask(&mut flows[0], Flags::default(), 40);
     assert_eq!(
@@ -227,7 +227,7 @@ fn a_fair_share_is_never_negative_and_a_denied_flow_gets_what_is_left() {
 #[test]
 fn the_base_rate_of_one_segment_is_charged() {
     // 1500 B per 200 us: 7.5 units
-    for (rounding, expected) in [(Rounding::CeilFloor, 7.0), (Rounding::Exact, 7.5)] {
+    for (rounding, expected) in [(Rounding::CeilFloor, 7 << 8), (Rounding::Exact, 15 << 7)] {
         let base_rate = BaseRate::Segment(duetime_core::Span::from_us(200));
         let mut bench = Bench::new(Config {
             base_rate,
@@ -236,11 +236,14 @@ fn the_base_rate_of_one_segment_is_charged() {
         });
         let mut flows = [Flow::default(); 20];
         for flow in &mut flows {
-            assert_eq!(bench.ask(flow, Flags::SYN, 0).granted.units(), expected);
+            assert_eq!(
+                bench.ask(flow, Flags::SYN, 0).granted,
+                EncodedRate(expected)
+            );
         }
         assert_eq!(
             bench.router.allocated(),
-            (20.0 * expected * 256.0) as u64,
+            20 * u64::from(expected),
             "17 paused flows fill the link"
         );
     }
@@ -291,24 +294,32 @@ fn capacity_adapts_in_both_forms() {
 
 #[test]
 fn a_quiet_port_forgets_and_then_needs_no_ticks() {
-    let mut bench = Bench::new(Config::default());
-    assert!(bench.router.is_idle());
-    bench.ask(&mut Flow::default(), Flags::SYN, 10);
-    for _ in 0..4 {
-        bench.router.tick(&bench.config, Time::ZERO, 0, 0);
-        assert_eq!(bench.router.flows(), 1);
-        assert!(!bench.router.is_idle());
+    // The census clears the counters after four epochs at most, the plain reset after one.
+    for (repair, patience) in [(false, 4), (true, 7)] {
+        let mut bench = Bench::new(Config {
+            repair,
+            ..Config::default()
+        });
+        assert!(bench.router.is_idle());
+        bench.ask(&mut Flow::default(), Flags::SYN, 10);
+        for _ in 0..patience {
+            bench.router.tick(&bench.config, Time::ZERO, 0, 0);
+            assert_eq!(bench.router.flows(), 1);
+            assert!(!bench.router.is_idle());
+        }
+        for _ in patience..8 {
+            bench.router.tick(&bench.config, Time::ZERO, 0, 0);
+        }
+        assert_eq!(
+            (
+                bench.router.flows(),
+                bench.router.demand(),
+                bench.router.allocated()
+            ),
+            (0, 0, 0)
+        );
+        assert!(bench.router.is_idle());
     }
-    bench.router.tick(&bench.config, Time::ZERO, 0, 0);
-    assert_eq!(
-        (
-            bench.router.flows(),
-            bench.router.demand(),
-            bench.router.allocated()
-        ),
-        (0, 0, 0)
-    );
-    assert!(bench.router.is_idle());
 }
 
 #[test]

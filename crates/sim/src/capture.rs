@@ -12,7 +12,7 @@ const D3_PROTOCOL: u8 = 253;
 /// The first `snap_length` bytes of the IP packet; payload is zeros.
 pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_length: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(64);
-    let is_d3 = packet.flags & D3 != 0;
+    let is_d3 = packet.flags() & D3 != 0;
     let flags = packet.tcp_flags();
     let ecn = match (flags.contains(tcp::Flags::CE), packet.is_ecn_capable()) {
         (true, true) => 3,
@@ -20,19 +20,19 @@ pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_lengt
         _ => 0,
     };
     bytes.extend([0x45, (packet.class() as u8) << 5 | ecn]);
-    bytes.extend(packet.wire_bytes.to_be_bytes());
+    bytes.extend((packet.wire_bytes() as u16).to_be_bytes());
     bytes.extend([0, 0, 0x40, 0, 64, if is_d3 { D3_PROTOCOL } else { TCP_PROTOCOL }, 0, 0]);
     bytes.extend(address(source));
-    bytes.extend(address(packet.destination));
+    bytes.extend(address(packet.destination()));
     let checksum = checksum(&bytes);
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
 
     // Both ports come from the connection's hash, so that a dissector keeps the two directions together.
     let ports = (packet.flow as u16 | 0x8000, (packet.flow >> 16) as u16 & 0x7fff);
-    let (from, to) = if packet.flags & REVERSE == 0 { ports } else { (ports.1, ports.0) };
+    let (from, to) = if packet.flags() & REVERSE == 0 { ports } else { (ports.1, ports.0) };
     bytes.extend(from.to_be_bytes());
     bytes.extend(to.to_be_bytes());
-    let (own, acknowledged) = if packet.flags & REVERSE == 0 { (packet.seq, 1) } else { (1, packet.seq) };
+    let (own, acknowledged) = if packet.flags() & REVERSE == 0 { (packet.seq, 1) } else { (1, packet.seq) };
     bytes.extend(own.to_be_bytes());
     bytes.extend(acknowledged.to_be_bytes());
     bytes.extend([0x50, header_flags(packet, extra), 0xff, 0xff, 0, 0, 0, 0]);
@@ -64,7 +64,7 @@ fn header_flags(packet: &Packet, extra: Option<&Extra>) -> u8 {
         return bit(has(d3::Flags::FIN), 1) | bit(has(d3::Flags::SYN), 2) | bit(has(d3::Flags::ACK), 16);
     }
     let has = |flag| packet.tcp_flags().contains(flag);
-    let acknowledges = packet.flags & REVERSE != 0 || !has(tcp::Flags::SYN);
+    let acknowledges = packet.flags() & REVERSE != 0 || !has(tcp::Flags::SYN);
     bit(has(tcp::Flags::FIN), 1)
         | bit(has(tcp::Flags::SYN), 2)
         | bit(has(tcp::Flags::PUSH), 8)

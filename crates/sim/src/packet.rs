@@ -8,8 +8,9 @@ use duetime_proto::{d3, tcp};
 /// No entry in the extras, no port, no endpoint.
 pub const NONE: u32 = u32::MAX;
 
-/// A packet. For TCP `flags` holds [`tcp::Flags`] in its low bits; D3 packets live in the extras whole.
+/// A packet. For TCP the flags hold [`tcp::Flags`] in their low bits; D3 packets live in the extras whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Packet {
     /// Endpoint at the destination, an opaque handle of its partition.
     pub endpoint: u32,
@@ -19,13 +20,12 @@ pub struct Packet {
     pub seq: u32,
     /// Index into the partition's extras, or [`NONE`].
     pub extra: u32,
-    /// Destination host.
-    pub destination: u32,
-    /// Length on the wire in bytes.
-    pub wire_bytes: u16,
-    /// Protocol flags, class and family.
-    pub flags: u16,
+    /// Destination host, length on the wire and flags, in one word because they travel together.
+    label: u64,
 }
+
+const WIRE_BYTES_SHIFT: u32 = 32;
+const FLAGS_SHIFT: u32 = 48;
 
 /// Set on packets from receiver to sender.
 pub const REVERSE: u16 = 1 << 15;
@@ -35,6 +35,26 @@ const CLASS_SHIFT: u16 = 12;
 const TCP_FLAGS: u16 = (1 << CLASS_SHIFT) - 1;
 
 impl Packet {
+    /// A packet of `wire_bytes` (its length on the wire) to the endpoint of a host.
+    #[inline(always)]
+    pub fn new(destination: u32, endpoint: u32, flow: u32, seq: u32, wire_bytes: u16, flags: u16) -> Self {
+        let label =
+            u64::from(destination) | u64::from(wire_bytes) << WIRE_BYTES_SHIFT | u64::from(flags) << FLAGS_SHIFT;
+        Self { endpoint, flow, seq, extra: NONE, label }
+    }
+
+    /// Destination host.
+    #[inline(always)]
+    pub const fn destination(&self) -> u32 {
+        self.label as u32
+    }
+
+    /// Protocol flags, class and family.
+    #[inline(always)]
+    pub const fn flags(&self) -> u16 {
+        (self.label >> FLAGS_SHIFT) as u16
+    }
+
     /// Bits of `flags` for a strict-priority class.
     pub const fn class_bits(class: u8) -> u16 {
         (class as u16 & 3) << CLASS_SHIFT
@@ -43,29 +63,29 @@ impl Packet {
     /// TCP's own flags.
     #[inline]
     pub const fn tcp_flags(&self) -> tcp::Flags {
-        tcp::Flags(self.flags & TCP_FLAGS)
+        tcp::Flags(self.flags() & TCP_FLAGS)
     }
 }
 
 impl Frame for Packet {
     #[inline]
     fn wire_bytes(&self) -> u32 {
-        u32::from(self.wire_bytes)
+        (self.label >> WIRE_BYTES_SHIFT) as u32 & 0xffff
     }
 
     #[inline]
     fn is_ecn_capable(&self) -> bool {
-        self.flags & (tcp::Flags::ECT.0 | D3) == tcp::Flags::ECT.0
+        self.flags() & (tcp::Flags::ECT.0 | D3) == tcp::Flags::ECT.0
     }
 
     #[inline]
     fn mark(&mut self) {
-        self.flags |= tcp::Flags::CE.0;
+        self.label |= (tcp::Flags::CE.0 as u64) << FLAGS_SHIFT;
     }
 
     #[inline]
     fn class(&self) -> usize {
-        usize::from(self.flags >> CLASS_SHIFT & 3)
+        usize::from(self.flags() >> CLASS_SHIFT & 3)
     }
 }
 

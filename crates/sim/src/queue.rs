@@ -8,9 +8,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const BUCKETS: usize = 4096;
+/// Buckets of the calendar.
+const BUCKETS: usize = 16_384;
 const WORDS: usize = BUCKETS / 64;
-const NONE: u32 = u32::MAX;
+/// The horizon spans at least this many of them: in a small network few, so that the next event is found in the same
+/// word of the bitmap or in the one after it.
+const FEWEST: usize = 64;
+
+/// No event: the number that [`EventQueue::pop_before`] gives when none is due.
+pub const NONE: u32 = u32::MAX;
 
 /// An event that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,8 +45,6 @@ pub struct EventQueue {
     shift: u32,
     /// First free number of single events.
     free: u32,
-    /// One bit per non-zero word of `occupied`.
-    summary: u64,
     /// Number of the bucket of the first event in `overflow`.
     overflow_number: u64,
     /// Latest first, so that the next event is the last.
@@ -49,9 +53,10 @@ pub struct EventQueue {
     nodes: Vec<Node>,
     /// By event number.
     orders: Vec<u64>,
+    /// By bucket.
     heads: Box<[u32; BUCKETS]>,
     /// One bit per non-empty bucket.
-    occupied: Box<[u64; WORDS]>,
+    occupied: [u64; WORDS],
     overflow: BinaryHeap<Reverse<Event>>,
 }
 
@@ -59,18 +64,18 @@ impl EventQueue {
     /// A queue whose calendar reaches at least `horizon_ps` ahead; later events go to the heap. Fixed events have the
     /// numbers and orders of `fixed_orders`.
     pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>) -> Self {
-        let width = (horizon_ps / (BUCKETS as u64 - 1)).max(1).next_power_of_two();
+        let buckets = fixed_orders.len().clamp(FEWEST, BUCKETS - 1);
+        let width = (horizon_ps / buckets as u64).max(1).next_power_of_two();
         Self {
             cursor: 0,
             shift: width.trailing_zeros(),
             free: NONE,
-            summary: 0,
             overflow_number: u64::MAX,
             current: Vec::with_capacity(64),
             nodes: vec![Node { time: 0, next: NONE }; fixed_orders.len()],
             orders: fixed_orders,
             heads: Box::new([NONE; BUCKETS]),
-            occupied: Box::new([0; WORDS]),
+            occupied: [0; WORDS],
             overflow: BinaryHeap::new(),
         }
     }
@@ -87,7 +92,6 @@ impl EventQueue {
         self.nodes[id as usize] = Node { time, next: self.heads[bucket] };
         self.heads[bucket] = id;
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
-        self.summary |= 1 << (bucket / 64);
     }
 
     /// Puts a single event in; [`EventQueue::retire`] it when it is due.
@@ -110,9 +114,9 @@ impl EventQueue {
         self.orders[id as usize]
     }
 
-    /// Takes the next event, as its time and number, if it comes before `end_ps`.
+    /// Takes the next event, as its time and number, if it comes before `end_ps`; otherwise the number is [`NONE`].
     #[inline(always)]
-    pub fn pop_before(&mut self, end_ps: u64) -> Option<(u64, u32)> {
+    pub fn pop_before(&mut self, end_ps: u64) -> (u64, u32) {
         if !self.current.is_empty() {
             return self.pop_current(end_ps);
         }
@@ -123,18 +127,18 @@ impl EventQueue {
         let bucket = number as usize % BUCKETS;
         let first = self.heads[bucket];
         // The usual bucket has one event, which never sees `current`.
-        let node = *self.nodes.get(first as usize)?;
-        if node.next != NONE {
+        let Some(&Node { time, next }) = self.nodes.get(first as usize) else { return (0, NONE) };
+        if next != NONE {
             self.load(number);
             return self.pop_current(end_ps);
         }
-        if node.time >= end_ps {
-            return None;
+        if time >= end_ps {
+            return (0, NONE);
         }
         self.heads[bucket] = NONE;
         self.cursor = number;
-        self.clear(bucket);
-        Some((node.time, first))
+        self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        (time, first)
     }
 
     /// The time of the next event, or `u64::MAX`.
@@ -174,11 +178,11 @@ impl EventQueue {
     }
 
     #[cold]
-    fn pop_from_overflow(&mut self, number: u64, end_ps: u64) -> Option<(u64, u32)> {
-        let Reverse(first) = self.overflow.peek()?;
+    fn pop_from_overflow(&mut self, number: u64, end_ps: u64) -> (u64, u32) {
+        let Some(Reverse(first)) = self.overflow.peek() else { return (0, NONE) };
         let late = first.time >> self.shift;
         if first.time >= end_ps && self.earliest_in(number) >= end_ps {
-            return None;
+            return (0, NONE);
         }
         self.cursor = late;
         if late == number {
@@ -196,41 +200,35 @@ impl EventQueue {
     }
 
     #[inline]
-    fn pop_current(&mut self, end_ps: u64) -> Option<(u64, u32)> {
-        let event = *self.current.last()?;
-        if event.time >= end_ps {
-            return None;
+    fn pop_current(&mut self, end_ps: u64) -> (u64, u32) {
+        match self.current.last() {
+            Some(&Event { time, id, .. }) if time < end_ps => {
+                self.current.pop();
+                (time, id)
+            }
+            _ => (0, NONE),
         }
-        self.current.pop();
-        Some((event.time, event.id))
     }
 
     /// The number of the first non-empty bucket after the cursor, or `u64::MAX`.
     #[inline(always)]
     fn next_bucket(&self) -> u64 {
         let start = (self.cursor as usize + 1) % BUCKETS;
-        let word = start / 64;
-        let here = self.occupied[word] >> (start % 64);
+        let here = self.occupied[start / 64] >> (start % 64);
         if here != 0 {
             return self.cursor + 1 + u64::from(here.trailing_zeros());
         }
-        if self.summary == 0 {
-            return u64::MAX;
-        }
         // Later words first, then round to the front; this word's low bits come last.
-        let turned = self.summary.rotate_right(word as u32 + 1);
-        let word = (word + 1 + turned.trailing_zeros() as usize) % WORDS;
-        let bucket = word * 64 + self.occupied[word].trailing_zeros() as usize;
-        self.cursor + 1 + (bucket.wrapping_sub(start) % BUCKETS) as u64
-    }
-
-    #[inline(always)]
-    fn clear(&mut self, bucket: usize) {
-        let word = &mut self.occupied[bucket / 64];
-        *word &= !(1 << (bucket % 64));
-        if *word == 0 {
-            self.summary &= !(1 << (bucket / 64));
+        let mut word = start / 64;
+        for _ in 0..WORDS {
+            word = (word + 1) % WORDS;
+            let bits = self.occupied[word];
+            if bits != 0 {
+                let bucket = word * 64 + bits.trailing_zeros() as usize;
+                return self.cursor + 1 + (bucket.wrapping_sub(start) % BUCKETS) as u64;
+            }
         }
+        u64::MAX
     }
 
     /// Moves the cursor to a bucket and its events into `current`, which is empty.
@@ -238,7 +236,7 @@ impl EventQueue {
         let bucket = number as usize % BUCKETS;
         let mut id = std::mem::replace(&mut self.heads[bucket], NONE);
         self.cursor = number;
-        self.clear(bucket);
+        self.occupied[bucket / 64] &= !(1 << (bucket % 64));
         while id != NONE {
             let Node { time, next } = self.nodes[id as usize];
             self.current.push(Event { time, order: self.orders[id as usize], id });
@@ -280,11 +278,10 @@ mod tests {
         ) {
             let (mut queue, mut heap) = (EventQueue::new(horizon, vec![u64::MAX]), BinaryHeap::new());
             let (mut now, mut count, mut fixed) = (0u64, 0u64, false);
-            let mut pop = |queue: &mut EventQueue, fixed: &mut bool| {
-                queue.pop_before(u64::MAX).map(|(time, id)| {
-                    *fixed &= id != 0;
-                    (time, if id == 0 { u64::MAX } else { queue.retire(id) })
-                })
+            let pop = |queue: &mut EventQueue, fixed: &mut bool| {
+                let (time, id) = queue.pop_before(u64::MAX);
+                *fixed &= id != 0;
+                (id != NONE).then(|| (time, if id == 0 { u64::MAX } else { queue.retire(id) }))
             };
             for (kind, delay, scale, pops) in steps {
                 let time = now + if kind == 1 { 0 } else { delay << scale >> 6 };
@@ -307,10 +304,10 @@ mod tests {
             }
             while let Some(Reverse(expected)) = heap.pop() {
                 prop_assert_eq!(queue.next_time(), expected.0);
-                prop_assert_eq!(queue.pop_before(expected.0), None);
+                prop_assert_eq!(queue.pop_before(expected.0).1, NONE);
                 prop_assert_eq!(pop(&mut queue, &mut fixed), Some(expected));
             }
-            prop_assert_eq!(queue.pop_before(u64::MAX), None);
+            prop_assert_eq!(queue.pop_before(u64::MAX).1, NONE);
         }
     }
 }

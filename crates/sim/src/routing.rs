@@ -21,6 +21,8 @@ pub struct Routing {
 /// A host's place.
 #[derive(Clone, Copy, Debug)]
 struct Attachment {
+    /// The switch it is on, which needs no table.
+    switch: u32,
     column: u32,
     downlink: u32,
 }
@@ -44,9 +46,13 @@ impl Routing {
             column_of[switch as usize] = column as u32;
         }
         let hosts = network.hosts();
-        let attachment = (0..hosts).map(|host| Attachment {
-            column: column_of[(network.switch_of(host) - hosts) as usize],
-            downlink: network.downlink[host as usize],
+        let attachment = (0..hosts).map(|host| {
+            let switch = network.switch_of(host) - hosts;
+            Attachment {
+                switch,
+                column: column_of[switch as usize],
+                downlink: network.downlink[host as usize],
+            }
         });
         let mut lists = Lists::default();
         let mut table = vec![LOCAL; graph.switches() * columns];
@@ -95,29 +101,34 @@ impl Routing {
     /// flow in one direction; each switch salts it, so that the choices along a path do not go together.
     #[inline]
     pub fn next(&self, node: u32, dst_host: u32, flow_hash: u32) -> u32 {
-        let Some(switch) = node.checked_sub(self.hosts) else {
-            return self.uplink[node as usize];
-        };
-        let Attachment { column, downlink } = self.attachment[dst_host as usize];
-        let entry = self.table[switch as usize * self.columns as usize + column as usize];
-        if entry < MULTI {
-            entry
-        } else if entry == LOCAL {
-            downlink
-        } else {
-            let (offset, count) = ((entry & !MULTI) >> COUNT_BITS, entry & MAX_COUNT);
-            self.choices[(offset + pick(flow_hash, switch, count)) as usize]
+        match node.checked_sub(self.hosts) {
+            None => self.uplink[node as usize],
+            Some(switch) => self.next_at_switch(switch, dst_host, flow_hash),
         }
     }
 
+    /// The number of a switch's node for [`Routing::next_at_switch`].
+    pub fn switch(&self, node: u32) -> u32 {
+        node - self.hosts
+    }
+
+    /// The same as [`Routing::next`], by the number of a switch.
+    #[inline(always)]
+    pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32) -> u32 {
+        let Attachment { switch: last, column, downlink } = self.attachment[dst_host as usize];
+        if switch == last {
+            return downlink;
+        }
+        let entry = self.table[switch as usize * self.columns as usize + column as usize];
+        if entry < MULTI {
+            return entry;
+        }
+        let (offset, count) = ((entry & !MULTI) >> COUNT_BITS, entry & MAX_COUNT);
+        self.choices[(offset + pick(flow_hash, switch, count)) as usize]
+    }
+
     /// The links from one host to another, in order.
-    pub fn path(
-        &self,
-        network: &Network,
-        source: u32,
-        destination: u32,
-        flow_hash: u32,
-    ) -> Vec<u32> {
+    pub fn path(&self, network: &Network, source: u32, destination: u32, flow_hash: u32) -> Vec<u32> {
         let (mut node, mut links) = (source, Vec::new());
         while node != destination {
             let link = self.next(node, destination, flow_hash);
@@ -129,7 +140,7 @@ impl Routing {
 
     /// Bytes that the tables take.
     pub fn table_bytes(&self) -> usize {
-        4 * (self.uplink.len() + self.table.len() + self.choices.len()) + 8 * self.attachment.len()
+        4 * (self.uplink.len() + self.table.len() + self.choices.len()) + 12 * self.attachment.len()
     }
 }
 

@@ -1,1 +1,25 @@
-//! study
+//! Many runs that answer one question: scenario × points of a sweep × transports × seeds.
+//!
+//! A [`Request`] is resolved into a [`Plan`], [`execute`] runs what its folder does not hold yet, and [`rows`],
+//! [`report`] and [`explain()`] read the folder. All that a study leaves is decided by its plan: not by the number of
+//! jobs, nor by how often it was stopped and taken up again.
+
+mod archive;
+mod error;
+mod event;
+mod execute;
+mod explain;
+mod gather;
+mod plan;
+mod report;
+
+pub use error::StudyError;
+pub use event::{Event, Listener, RunName, Silent};
+pub mod text;
+
+pub use archive::{manifest, plan};
+pub use execute::{Engine, Execution, Outcome, Simulator, check, estimate, execute, missing};
+pub use explain::{Explained, FlowChoice, RunChoice, explain};
+pub use gather::{Cell, Gathered, Row, gather, write_summary};
+pub use plan::{Job, Plan, Point, Request};
+pub use report::report;

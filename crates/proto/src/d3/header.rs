@@ -4,16 +4,17 @@
 //! |---|---|---|
 //! | 0 | 1 | desired rate r(t+1) |
 //! | 1 | 1 | bits 0..=2: index of the next free slot; bits 3..=7: stamps of hops 0..=4 |
-//! | 2 | 1 | signed scale; its sign fills bits 4..=7, and bit 5 is inverted by the stamp of hop 5 |
+//! | 2 | 1 | bits 0..=4: signed scale; bits 5..=7: its sign, inverted by the stamp of hop 5 (5) and the pace (6, 7) |
 //! | 3 | 6 | current allocations a(t+1) |
 //! | 9 | 1 | previous desired rate r(t) |
 //! | 10 | 6 | previous allocations a(t) |
 //! | 16 | 6 | feedback: allocations of the opposite direction |
 //!
-//! The stamps belong to the repair of the counters (see `repair`); without it they are zero, and the layout is the
-//! paper's with a two's-complement scale.
+//! Stamps and pace belong to the repair of the counters (see `repair`); without it they are zero, and the layout is
+//! the paper's with a two's-complement scale.
 
 use super::EncodedRate;
+use super::repair::SLOWEST_PACE;
 use core::fmt;
 
 /// Routers on a path at most, the sender's own interface included (D3 §5).
@@ -38,6 +39,8 @@ pub struct Request {
     pub feedback: [EncodedRate; MAX_HOPS],
     /// One bit per hop: the epoch in which the hop counted this flow last (see `repair`).
     pub stamps: u8,
+    /// How seldom this flow asks, 0..=3 (see `repair`).
+    pub pace: u8,
 }
 
 /// Why bytes are not a header, or a header has no bytes.
@@ -71,12 +74,12 @@ impl Request {
         if !(-16..16).contains(&self.scale) {
             return Err(HeaderError::BadScale);
         }
-        if self.stamps >> MAX_HOPS != 0 {
+        if self.stamps >> MAX_HOPS != 0 || self.pace > SLOWEST_PACE {
             return Err(HeaderError::BadFlags);
         }
         out[0] = byte(self.desired)?;
         out[1] = self.index | self.stamps << 3;
-        out[2] = self.scale as u8 ^ (self.stamps & 0x20);
+        out[2] = self.scale as u8 ^ (self.stamps & 0x20 | self.pace << 6);
         encode_vector(&self.allocations, &mut out[3..9])?;
         out[9] = byte(self.previous_desired)?;
         encode_vector(&self.previous_allocations, &mut out[10..16])?;
@@ -90,12 +93,9 @@ impl Request {
         if usize::from(index) > MAX_HOPS {
             return Err(HeaderError::BadIndex);
         }
-        // Five bits of two's complement, extended to eight: what differs from the byte is the stamp of hop 5.
+        // Five bits of two's complement, extended to eight: what differs from the byte is not the scale's.
         let scale = (bytes[2] << 3) as i8 >> 3;
         let difference = bytes[2] ^ scale as u8;
-        if difference & !0x20 != 0 {
-            return Err(HeaderError::BadScale);
-        }
         Ok(Self {
             desired: EncodedRate::from_byte(bytes[0]),
             index,
@@ -104,7 +104,8 @@ impl Request {
             previous_desired: EncodedRate::from_byte(bytes[9]),
             previous_allocations: decode_vector(&bytes[10..16]),
             feedback: decode_vector(&bytes[16..22]),
-            stamps: bytes[1] >> 3 | difference,
+            stamps: bytes[1] >> 3 | difference & 0x20,
+            pace: difference >> 6,
         })
     }
 }
@@ -156,6 +157,7 @@ mod tests {
             previous_allocations: rates(20),
             feedback: rates(30),
             stamps: 0,
+            pace: 0,
         };
         let mut bytes = [0; 22];
         request.encode(&mut bytes).unwrap();
@@ -170,12 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn stamps_and_scale_share_their_bytes() {
+    fn stamps_pace_and_scale_share_their_bytes() {
         for scale in -16..16 {
             for stamps in 0..64 {
                 let request = Request {
                     scale,
                     stamps,
+                    pace: stamps % 4,
                     index: 6,
                     ..Request::default()
                 };

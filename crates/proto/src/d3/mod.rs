@@ -18,7 +18,6 @@ pub use header::{HeaderError, MAX_HOPS, Request};
 pub use packet::{Flags, Packet, Tag};
 pub use rate::EncodedRate;
 pub use receiver::{Delivery, Receiver};
-pub use repair::EPOCH_INTERVALS;
 pub use router::{Allocator, Outcome};
 pub use sender::{Counters, Sender};
 
@@ -61,8 +60,9 @@ pub struct Config {
     pub reverse_request: bool,
     /// Heal the counters under load (see `repair`).
     pub repair: bool,
-    /// Update intervals without any request and with an empty queue after which a port forgets everything
-    /// (D3 §4.4, "low load"); raise it where round trips exceed `update_interval`.
+    /// Update intervals within which a live flow is heard, if its round trip is below one of them. After as many
+    /// without any request and with an empty queue a port resets (D3 §4.4, "low load"); half as many are an epoch of
+    /// the repair.
     pub reset_intervals: u32,
     /// Largest packet, all headers included, in bytes.
     pub mtu: u32,

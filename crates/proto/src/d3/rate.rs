@@ -30,7 +30,7 @@ impl EncodedRate {
     /// The wire byte, unless the rate has a fraction.
     #[inline]
     pub const fn byte(self) -> Option<u8> {
-        if self.0 & 0xff == 0 {
+        if self.0.trailing_zeros() >= 8 {
             Some((self.0 >> 8) as u8)
         } else {
             None
@@ -87,14 +87,14 @@ impl EncodedRate {
 /// `rate` in internal fixed point.
 pub(super) const fn fixed_from_rate(rate: Rate, scale: i8) -> i64 {
     let bits = (rate.as_bps() as i128) << 32;
-    (bits / 8_000_000 >> (32 - FRACTION_BITS as i32 + scale as i32)) as i64
+    ((bits / 8_000_000) >> (32 - FRACTION_BITS as i32 + scale as i32)) as i64
 }
 
 /// `bytes` per `span` in internal fixed point, saturating far above every rate; `span` is not zero.
 pub(super) const fn fixed_from_bytes(bytes: u64, span: Span, scale: i8) -> i64 {
     let scaled = (bytes as i128 * PS_PER_US)
         << (FRACTION_BITS as i32 - if scale < 0 { scale as i32 } else { 0 });
-    let fixed = scaled / span.as_ps() as i128 >> if scale > 0 { scale as u32 } else { 0 };
+    let fixed = (scaled / span.as_ps() as i128) >> if scale > 0 { scale as u32 } else { 0 };
     if fixed > 1 << 48 {
         1 << 48
     } else {

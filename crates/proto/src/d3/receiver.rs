@@ -38,6 +38,8 @@ struct Feedback {
     tag: Tag,
     kind: Flags,
     again: bool,
+    /// The answers come as seldom as the requests.
+    pace: u8,
 }
 
 /// Registered with the routers of a path. A reverse flow always asks for nothing.
@@ -133,6 +135,7 @@ impl Receiver {
             },
             kind,
             again: flags.contains(Flags::RETRANSMIT),
+            pace: request.pace,
         });
     }
 
@@ -215,6 +218,7 @@ impl Receiver {
             tag.number = self.number;
             request.previous_allocations = self.held.allocations;
             request.stamps = self.held.stamps;
+            request.pace = feedback.pace;
         }
         let flags =
             (flags | feedback.kind | Flags::FEEDBACK).with(Flags::RETRANSMIT, feedback.again);

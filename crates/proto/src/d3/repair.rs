@@ -4,30 +4,43 @@
 //! host leaves a remainder in them for ever; the paper resets the counters "during periods of low load", which a busy
 //! port never sees, and capacity adaptation hides at most a factor of two.
 //!
-//! A port therefore counts its live flows afresh in every *epoch* of [`EPOCH_INTERVALS`] update intervals, exactly
-//! once each and without remembering any of them. What it has to know about a flow is one bit, "counted in this
-//! epoch", and that bit travels with the flow, like its allocation does: when a port counts a request it writes the
-//! parity of its epoch, the *stamp*, into its hop's bit of the header; the receiver returns the stamps with the
-//! allocations, and the sender shows them in its next request. A request whose stamp has the other parity comes from
-//! a flow not yet counted in this epoch: its flow, desired rate and new allocation enter the census. One with the
-//! current parity only changes its share. The six bits use the spare bits of the index and scale bytes (see
-//! `header`); requests write over the stamp they showed, and feedback carries them in the transport's own header,
-//! because only hosts read it.
+//! A port therefore counts its live flows afresh in every *epoch*, exactly once each and without remembering any of
+//! them. What it has to know about a flow is one bit, "counted in this epoch", and that bit travels with the flow, as
+//! its allocation does: when a port counts a request it writes the parity of its epoch, the *stamp*, into its hop's
+//! bit of the header; the receiver returns the stamps with the allocations, and the sender shows them in its next
+//! request. A request whose stamp has the other parity comes from a flow not yet counted in this epoch: its flow,
+//! desired rate and new allocation enter the census. One with the current parity only changes its share. The six bits
+//! use the spare bits of the index and scale bytes (see `header`); a port overwrites the stamp that it was shown, and
+//! feedback carries them in the transport's own header, because only hosts read it.
 //!
 //! When an epoch ends, counters minus census is the *disagreement*. If nothing was lost and every live flow asked at
-//! least once, it is exactly zero, so a healthy port is never touched. What two consecutive epochs agree on (same
-//! sign; the smaller of both) is taken out of the counters. So:
-//! - the rest of a lost SYN, FIN or request, or of a dead host, is gone after at most three epochs (77 ms by default);
-//! - a flow that is counted twice because the feedback with its stamp was lost weighs in one epoch only, and one
-//!   epoch convinces nobody;
-//! - a port that starts again with all counters at zero under live flows is right after three epochs.
+//! least once, it is exactly zero, so a healthy port is never touched. What three consecutive epochs agree on (same
+//! sign; the smallest) is taken out of the counters. So:
+//! - the rest of a lost SYN, FIN or request, or of a dead host, is gone after at most four epochs (6.4 ms by default);
+//! - a flow that is counted twice because the feedback with its stamp was lost weighs in one epoch only;
+//! - a flow that was silent for an epoch, because it had to recover a lost request, is missed in two: in the next its
+//!   stamp, two epochs old, looks like the current one;
+//! - a port that starts again with all counters at zero under live flows is right after four epochs.
 //!
-//! It assumes that a live flow asks once per epoch: round trips, recovery of lost requests included, stay below
-//! 32 update intervals. T must exceed the round trip anyway (D3 §4.4). The bits are as trustworthy as the hosts: one
-//! that shows wrong stamps is counted too often, exactly as one that sends a SYN twice.
+//! An epoch is half of `reset_intervals`, two update intervals by default: D3 expects a round trip to be shorter than
+//! one, so that a flow is heard even if it has to ask a second time. Round trips may be longer: two more spare bits
+//! carry the sender's *pace*, the power of four by which its wait for an answer exceeds an epoch. A port stretches its
+//! epochs to the slowest pace it heard in the last one, up to 64 times. A flow's first request cannot know its pace;
+//! two silent epochs are forgiven. The low-load reset would not forgive what slow flows do, so it leaves the counters
+//! to the census (a port without requests is clear after four epochs) and resets the capacity only.
+//!
+//! The bits are as trustworthy as the hosts: one that shows wrong stamps is counted too often, exactly as one that
+//! sends a SYN twice.
 
-/// Length of an epoch, in update intervals.
-pub const EPOCH_INTERVALS: u32 = 32;
+use super::Config;
+
+/// The slowest pace: a wait of up to 4³ epochs.
+pub(super) const SLOWEST_PACE: u8 = 3;
+
+/// Update intervals in an epoch, for the fastest pace.
+pub(super) fn epoch(config: &Config) -> u32 {
+    (config.reset_intervals / 2).max(1)
+}
 
 /// N, D and A: of a port, of a census, or a difference of both. Rates are internal fixed point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,13 +96,18 @@ impl Tally {
     }
 }
 
-/// The census of the current epoch and the disagreement that the last one left.
+/// The census of the current epoch, and what earlier ones left unexplained.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Census {
     counted: Tally,
-    disagreement: Tally,
+    /// Of the last two epochs, the newer one first.
+    doubts: [Tally; 2],
     intervals: u32,
     parity: bool,
+    /// The slowest pace of this epoch and the last one.
+    pace: u8,
+    /// The slowest pace of this epoch.
+    heard: u8,
 }
 
 impl Census {
@@ -97,6 +115,18 @@ impl Census {
     #[inline]
     pub fn parity(&self) -> bool {
         self.parity
+    }
+
+    /// Stretches the epoch for a flow of this pace.
+    #[inline]
+    pub fn hear(&mut self, pace: u8) {
+        self.heard = self.heard.max(pace);
+        self.pace = self.pace.max(pace);
+    }
+
+    /// Intervals within which every live flow is heard, given those for the fastest.
+    fn patience(&self, intervals: u32) -> u32 {
+        intervals.saturating_mul(1 << (2 * self.pace.min(SLOWEST_PACE)))
     }
 
     /// A live flow's request: `whole` is what it holds now, `change` what is new since its last one.
@@ -113,32 +143,29 @@ impl Census {
         }
     }
 
-    /// One update interval has passed; at an epoch's end, corrects `counters`.
-    pub fn tick(&mut self, counters: &mut Tally) {
+    /// One update interval has passed; at the epoch's end, corrects `counters`.
+    pub fn tick(&mut self, intervals: u32, counters: &mut Tally) {
         self.intervals += 1;
-        if self.intervals < EPOCH_INTERVALS {
+        if self.intervals < self.patience(intervals) {
             return;
         }
-        self.intervals = 0;
         let disagreement = counters.minus(self.counted);
-        let agreed = disagreement.common(self.disagreement);
+        let agreed = self
+            .doubts
+            .iter()
+            .fold(disagreement, |agreed, doubt| agreed.common(*doubt));
         *counters = counters.minus(agreed);
-        self.disagreement = disagreement.minus(agreed);
-        self.counted = Tally::default();
-        self.parity = !self.parity;
-    }
-
-    /// Forgets the counts, not the parity that live flows were stamped with.
-    pub fn reset(&mut self) {
         *self = Self {
-            parity: self.parity,
+            doubts: [disagreement.minus(agreed), self.doubts[0].minus(agreed)],
+            parity: !self.parity,
+            pace: self.heard,
             ..Self::default()
         };
     }
 
     /// Nothing counted and no doubt left.
     pub fn is_clear(&self) -> bool {
-        self.counted == Tally::default() && self.disagreement == Tally::default()
+        self.counted == Tally::default() && self.doubts == <[Tally; 2]>::default()
     }
 }
 
@@ -156,26 +183,46 @@ mod tests {
 
     fn epoch(census: &mut Census, counters: &mut Tally, counted: Tally) {
         census.count(false, counted, Tally::default());
-        for _ in 0..EPOCH_INTERVALS {
-            census.tick(counters);
+        for _ in 0..4 {
+            census.tick(4, counters);
         }
     }
 
     #[test]
-    fn only_what_two_epochs_agree_on_is_corrected() {
+    fn a_slow_flow_stretches_the_epochs_in_which_it_is_heard() {
+        let (mut census, mut counters) = (Census::default(), Tally::default());
+        let mut length = |paces: &[u8]| {
+            let parity = census.parity();
+            for &pace in paces {
+                census.hear(pace);
+            }
+            (1..1_000).find(|_| {
+                census.tick(4, &mut counters);
+                census.parity() != parity
+            })
+        };
+        assert_eq!(length(&[]), Some(4));
+        assert_eq!(length(&[0, 1]), Some(16));
+        assert_eq!(length(&[0]), Some(16), "it may be in its silent half");
+        assert_eq!(length(&[0]), Some(4));
+        assert_eq!(length(&[3]), Some(256));
+    }
+
+    #[test]
+    fn only_what_three_epochs_agree_on_is_corrected() {
         let (mut census, mut counters) = (Census::default(), flows(10));
         epoch(&mut census, &mut counters, flows(7));
-        assert_eq!(counters, flows(10), "one epoch convinces nobody");
         epoch(&mut census, &mut counters, flows(8));
-        assert_eq!(counters, flows(8), "2 and 3 too many: 2 are certain");
-        epoch(&mut census, &mut counters, flows(8));
-        assert_eq!(counters, flows(8));
-        epoch(&mut census, &mut counters, flows(9));
-        epoch(&mut census, &mut counters, flows(7));
+        assert_eq!(counters, flows(10), "two epochs convince nobody");
+        epoch(&mut census, &mut counters, flows(6));
+        assert_eq!(counters, flows(8), "3, 2 and 4 too many: 2 are certain");
+        for counted in [8, 8, 8, 9, 9, 7, 8] {
+            epoch(&mut census, &mut counters, flows(counted));
+        }
         assert_eq!(
             counters,
             flows(8),
-            "one too few, then one too many: no agreement"
+            "two too few, then one too many: no agreement"
         );
     }
 }

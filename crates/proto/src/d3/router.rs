@@ -1,7 +1,7 @@
 //! The D3 router: one [`Allocator`] per outgoing interface (D3 §4.3, §4.4).
 
 use super::rate::{FRACTION_BITS, LARGEST, UNIT, fixed_from_bytes, fixed_from_rate};
-use super::repair::{Census, Tally};
+use super::repair::{Census, Tally, epoch};
 use super::{AlphaReference, BaseRate, Config, EncodedRate, Flags, MAX_HOPS, Request, Rounding};
 use duetime_core::{Rate, Time};
 
@@ -80,6 +80,7 @@ impl Allocator {
         let known = (request.stamps >> slot & 1 != 0) == self.census.parity();
         if config.repair {
             request.stamps = request.stamps & !(1 << slot) | u8::from(self.census.parity()) << slot;
+            self.census.hear(request.pace);
         }
 
         // A new flow has nothing to return, whatever it says.
@@ -203,17 +204,21 @@ impl Allocator {
     /// service if `config.queue_in_service`: now, or the least since the last tick, as `config.queue_sample` says. At a
     /// host's interface it is the sum of [`Sender::overdue`](super::Sender::overdue).
     pub fn tick(&mut self, config: &Config, _now: Time, sent_bytes: u64, queue_bytes: u64) {
-        // D3 §4.4, low load: the counters start again.
+        // D3 §4.4, low load: everything starts again. With the repair, the census clears the counters instead: it
+        // forgives a first round trip of two epochs, and knows slow flows.
         self.quiet = if queue_bytes == 0 {
             self.quiet.saturating_add(1)
         } else {
             0
         };
         if self.quiet > config.reset_intervals {
-            self.counters = Tally::default();
             self.capacity = self.physical;
             self.carry = 0;
-            self.census.reset();
+            if config.repair {
+                self.take_census(config);
+            } else {
+                self.counters = Tally::default();
+            }
             return;
         }
         let scale = config.exponent();
@@ -228,9 +233,13 @@ impl Allocator {
             i64::from(config.alpha_256) * (reference - used) - i64::from(config.beta_256) * queued;
         self.capacity = (self.capacity + change / 256).clamp(self.physical / 10, self.physical * 2);
         if config.repair {
-            self.census.tick(&mut self.counters);
-            self.counters.clamp();
+            self.take_census(config);
         }
+    }
+
+    fn take_census(&mut self, config: &Config) {
+        self.census.tick(epoch(config), &mut self.counters);
+        self.counters.clamp();
     }
 
     /// N: flows that this port believes alive.
@@ -253,12 +262,12 @@ impl Allocator {
         (self.capacity >> (FRACTION_BITS - 8)) as u64
     }
 
-    /// Nothing is registered, C is the link's and no request came since the last reset: ticks would change nothing.
+    /// The base rate, which paused flows get.
     pub fn base(&self) -> EncodedRate {
         EncodedRate((self.base >> (FRACTION_BITS - 8)) as u16)
     }
 
-    /// Whether nothing is registered and C is the link's rate, so that no tick is needed.
+    /// Nothing is registered or counted, and C is the link's rate: ticks would change nothing.
     pub fn is_idle(&self) -> bool {
         self.counters == Tally::default()
             && self.capacity == self.physical

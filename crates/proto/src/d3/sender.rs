@@ -2,6 +2,7 @@
 
 use super::desired::{Desire, Need, desire};
 use super::rate::{fixed_from_rate, round_desired};
+use super::repair::{SLOWEST_PACE, epoch};
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet, Request, Tag};
 use duetime_core::{Rate, Span, Time};
 
@@ -12,8 +13,8 @@ const MAX_SILENCE: u8 = 32;
 const MAX_FIN_SILENCE: u8 = 8;
 /// Doublings of the retransmission timeout at most.
 const MAX_BACKOFF: u32 = 6;
-/// Doublings of the wait for feedback at most: a live flow must be heard in every epoch of the routers' repair.
-const MAX_REQUEST_BACKOFF: u32 = 3;
+/// Doublings of the wait for feedback at most: the routers' repair has to hear a live flow.
+const MAX_REQUEST_BACKOFF: u32 = 2;
 /// The shortest wait for feedback.
 const MIN_REQUEST_WAIT: Span = Span::from_ms(1);
 
@@ -146,7 +147,7 @@ impl Sender {
         let mut sender = Self {
             budget: 0,
             next: 0,
-            size: bytes,
+            size: bytes.min(u64::MAX / 2),
             acked: 0,
             resend: 0,
             resend_end: 0,
@@ -276,7 +277,7 @@ impl Sender {
         let mtu = u64::from(config.mtu);
         let carried = self.budget.min(self.slot.max(mtu));
         self.overdue = if carried >= mtu { carried } else { 0 };
-        self.budget = carried + self.slot;
+        self.budget = carried.saturating_add(self.slot);
     }
 
     fn sample(&mut self, rtt: Span) {
@@ -578,6 +579,7 @@ impl Sender {
             previous_desired: self.held.desired,
             previous_allocations: self.held.allocations,
             stamps: self.held.stamps,
+            pace: if config.repair { self.pace(config) } else { 0 },
             ..Request::default()
         };
         packet.tag.number = self.number;
@@ -599,6 +601,24 @@ impl Sender {
             uplink: self.uplink,
         };
         desire(config, now, need, &mut self.deadline, self.allowance)
+    }
+
+    /// How long an answer may take (D3 leaves it open).
+    fn request_wait(&self) -> Span {
+        (self.srtt * 2)
+            .max(self.srtt + self.rttvar * 4)
+            .max(MIN_REQUEST_WAIT)
+    }
+
+    /// How long the routers have to wait to hear this flow again: a power of four of their usual patience.
+    fn pace(&self, config: &Config) -> u8 {
+        let mut patience = config.update_interval * u64::from(epoch(config));
+        let mut pace = 0;
+        while pace < SLOWEST_PACE && patience < self.request_wait() {
+            patience = patience * 4;
+            pace += 1;
+        }
+        pace
     }
 
     fn rto(&self, config: &Config) -> Span {
@@ -655,11 +675,6 @@ impl Sender {
     }
 
     /// Smoothed round-trip time, once measured.
-    pub fn granted_unsent(&self) -> u64 {
-        self.budget
-    }
-
-    /// Smoothed round-trip time.
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt != Span::ZERO).then_some(self.srtt)
     }

@@ -122,6 +122,12 @@ impl Receiver {
         self.timer
     }
 
+    /// Stream position of the next byte in order.
+    #[inline(always)]
+    pub const fn expected(&self) -> u64 {
+        self.expected
+    }
+
     /// Bytes delivered in order so far.
     pub const fn delivered(&self) -> u64 {
         self.expected.saturating_sub(1 + self.closed as u64)

@@ -55,7 +55,7 @@ impl Rtt {
     }
 
     /// RFC 6298 §2.2 and §2.3, with a clock fine enough to leave G out.
-    #[cold]
+    #[inline]
     fn sample(&mut self, config: &Config, rtt: Span) {
         if self.smoothed == Span::ZERO {
             self.smoothed = rtt;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    #[cold]
+    #[inline]
     fn samples_follow_rfc_6298() {
         let config = Config {
             rto_min: Span::from_us(1),

@@ -290,6 +290,12 @@ impl Sender {
         self.outgoing.end() - 1 - self.acked()
     }
 
+    /// Stream position of the first byte that is not acknowledged; the FIN counts as one.
+    #[inline(always)]
+    pub const fn first_unacknowledged(&self) -> u64 {
+        self.una
+    }
+
     /// Bytes of all messages that are acknowledged.
     pub const fn acked(&self) -> u64 {
         let end = self.outgoing.end();
@@ -328,7 +334,7 @@ impl Sender {
     }
 
     /// Answers marks, once per window: W becomes W (1 - p/2) (D2TCP §3.1), and slow start ends.
-    #[cold]
+    #[inline]
     pub(super) fn cut_by_marks(&mut self, config: &Config, now: Time) {
         let progress = Progress {
             deadline: self.outgoing.deadline(),

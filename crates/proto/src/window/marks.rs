@@ -40,7 +40,7 @@ impl Marks {
     }
 
     /// α takes in the window's marked fraction: once per window of data.
-    #[cold]
+    #[inline]
     fn end_window(&mut self, next: u64) {
         if self.acked > 0 {
             self.alpha = self

@@ -84,16 +84,22 @@ impl Law {
 
     /// p: the window is multiplied by 1 - p/2 in answer to marks (D2TCP §3.1). DCTCP answers with α itself,
     /// D2TCP with α^d; so does a flow without deadline, whose d is one.
+    #[inline]
     pub fn penalty(&self, now: Time, alpha: Fraction, progress: &Progress) -> Fraction {
         match self {
             Self::NewReno => Fraction::ONE,
             Self::Dctcp(_) => alpha,
-            Self::D2tcp(_, knobs) => alpha.power(knobs.imminence_of(now, progress)),
+            Self::D2tcp(_, knobs) => knobs.penalty(now, alpha, progress),
         }
     }
 }
 
 impl D2tcp {
+    #[inline(never)]
+    fn penalty(&self, now: Time, alpha: Fraction, progress: &Progress) -> Fraction {
+        alpha.power(self.imminence_of(now, progress))
+    }
+
     /// d of the flow at this moment, clamped (D2TCP §3.2).
     fn imminence_of(&self, now: Time, progress: &Progress) -> Factor {
         let Some(deadline) = progress.deadline else {

@@ -25,6 +25,8 @@ pub struct World {
     pub audit: bool,
     pub ledger: Ledger,
     pub dropped: u64,
+    /// Requests and data taken for lost although they were late.
+    pub impatient: u32,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     order: u64,
     stream: Stream,
@@ -120,6 +122,7 @@ impl World {
             audit: false,
             ledger: Ledger::default(),
             dropped: 0,
+            impatient: 0,
             events: BinaryHeap::new(),
             order: 0,
             stream: Streams::new(seed, 0).stream(0, Purpose::Fault),
@@ -252,7 +255,11 @@ impl World {
             return;
         }
         if let Some(sender) = &mut flow.sender {
+            let before = sender.counters();
             sender.timeout(&self.config, self.now);
+            let after = sender.counters();
+            self.impatient +=
+                after.timeouts - before.timeouts + after.lost_requests - before.lost_requests;
         }
         self.stir(id, true);
     }
@@ -281,9 +288,9 @@ impl World {
             flow.queued[usize::from(sending)] = true;
             let host = &mut self.hosts[host];
             if sending {
-                host.sending.push_back(id)
+                host.sending.push_back(id);
             } else {
-                host.acknowledging.push_back(id)
+                host.acknowledging.push_back(id);
             }
         }
         self.pull(host);
@@ -351,7 +358,7 @@ impl World {
                 let key = (id, flight.flow, flight.forward);
                 self.ledger
                     .note(key, flight.packet.flags, outcome.desired, outcome.granted);
-                if self.audit {
+                if self.audit && self.impatient == 0 {
                     self.audit(id);
                 }
             }
@@ -419,7 +426,11 @@ impl World {
         for host in &mut self.hosts {
             host.senders.retain(|&flow| {
                 let flow = &self.flows[flow];
-                !flow.dead && flow.sender.as_ref().is_none_or(|sender| !sender.is_closed())
+                !flow.dead
+                    && flow
+                        .sender
+                        .as_ref()
+                        .is_none_or(|sender| !sender.is_closed())
             });
         }
         for id in 0..self.ports.len() {
@@ -439,7 +450,7 @@ impl World {
             let sent = std::mem::take(&mut port.sent);
             port.smallest = port.waiting_bytes;
             port.allocator.tick(&self.config, self.now, sent, queue);
-            if self.audit {
+            if self.audit && self.impatient == 0 {
                 self.audit(id);
             }
         }

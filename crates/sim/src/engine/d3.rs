@@ -9,6 +9,7 @@ use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 use duetime_proto::d3;
 use duetime_results::{Class, FlowEventKind};
+use duetime_link::Frame;
 use slab::Slab;
 use std::collections::VecDeque;
 
@@ -59,6 +60,8 @@ pub struct Seat {
     fresh: bool,
     /// Bytes that had left the port at the last tick.
     sent_before: u64,
+    /// The smallest queue since the last tick.
+    queue_smallest: u64,
     /// Recent grants above the base rate: when, and the flow's deadline. For priority inversions only.
     grants: VecDeque<(Time, Time)>,
 }
@@ -97,15 +100,7 @@ impl Partition {
         let host = sending.message.source;
         let packet = inner.map(|inner| {
             let opens = inner.flags.contains(d3::Flags::SYN);
-            let packet = Packet {
-                endpoint: sending.peer,
-                flow: sending.hash,
-                seq: inner.seq as u32,
-                extra: NONE,
-                destination: sending.message.destination,
-                wire_bytes: inner.wire_bytes() as u16 + self.setup.frame_overhead,
-                flags: D3 | Packet::class_bits(sending.class),
-            };
+            let packet = Packet::new(sending.message.destination, sending.peer, sending.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | Packet::class_bits(sending.class));
             let extra = Extra::D3 {
                 packet: inner,
                 reply: index,
@@ -141,7 +136,8 @@ impl Partition {
             return;
         }
         let config = self.setup.d3(receiving.transport);
-        receiving.machine.input(config, now, &inner);
+        let newly = receiving.machine.input(config, now, &inner).bytes;
+        let delivered = receiving.machine.delivered();
         // A flow ends with its last byte, not with the FIN that may follow it.
         let complete = receiving.machine.delivered() >= receiving.message.bytes;
         let finished = complete && !std::mem::replace(&mut receiving.finished, complete);
@@ -149,6 +145,10 @@ impl Partition {
         // The receiver decides whether a flow was finished or quenched, so that it closes once.
         let gave_up = inner.flags.contains(d3::Flags::FIN | d3::Flags::QUENCH) && !complete;
         let quenched = gave_up && !std::mem::replace(&mut receiving.quenched, true);
+        if newly > 0 {
+            self.observe(packet.flow, FlowEventKind::Delivered { seq: delivered - newly, len: newly as u32 });
+        }
+        let receiving = &self.d3.receivers[index];
         if quenched && receiving.message.counted && receiving.message.class != Class::Long {
             self.open -= 1;
         }
@@ -173,7 +173,7 @@ impl Partition {
             slot,
             armed: Time::MAX,
             transport,
-            class: duetime_link::Frame::class(&packet) as u8,
+            class: packet.class() as u8,
             forget_at: Time::MAX,
             finished: false,
             quenched: false,
@@ -191,15 +191,8 @@ impl Partition {
             let extra =
                 self.extras.insert(Extra::D3 { packet: inner, reply: index, message: None, flow, deadline: None });
             let receiving = &self.d3.receivers[index as usize];
-            let packet = Packet {
-                endpoint: receiving.reply,
-                flow: receiving.hash,
-                seq: inner.seq as u32,
-                extra: extra as u32,
-                destination: receiving.message.source,
-                wire_bytes: inner.wire_bytes() as u16 + self.setup.frame_overhead,
-                flags: D3 | REVERSE | Packet::class_bits(receiving.class),
-            };
+            let mut packet = Packet::new(receiving.message.source, receiving.reply, receiving.hash, inner.seq as u32, inner.wire_bytes() as u16 + self.setup.frame_overhead, D3 | REVERSE | Packet::class_bits(receiving.class));
+            packet.extra = extra as u32;
             self.send_control(host, packet);
         }
         let receiving = &mut self.d3.receivers[index as usize];
@@ -229,6 +222,9 @@ impl Partition {
             let rate = self.d3.senders[packet.endpoint as usize].machine.rate();
             let allocation_bps = rate.to_rate(config.exponent()).as_bps();
             self.observe(packet.flow, FlowEventKind::Acked { seq: inner.seq });
+            if inner.flags.contains(d3::Flags::SYN) {
+                self.observe(packet.flow, FlowEventKind::Established);
+            }
             if inner.flags.contains(d3::Flags::FEEDBACK) {
                 self.observe(packet.flow, FlowEventKind::Granted { allocation_bps });
                 if allocation_bps == 0 {
@@ -255,16 +251,22 @@ impl Partition {
         }
         let due = sending.machine.next_timeout();
         let (host, class) = (sending.message.source, sending.class);
-        let wakes = !sending.ready && sending.machine.can_transmit(self.setup.d3(sending.transport));
-        sending.ready |= wakes;
+        let ready = sending.ready;
         if due < sending.armed {
             let (slot, armed) = (sending.slot, sending.armed);
             let armed = self.arm(host, slot, due, armed);
             self.d3.senders[index as usize].armed = armed;
         }
-        if wakes {
-            self.make_ready(host, class, Sender::D3(index));
+        if !ready {
+            self.offer_sender(host, class, Sender::D3(index));
         }
+    }
+
+    /// Notes whether the sender is in the ready queue: it is if it can transmit.
+    pub(super) fn set_d3_ready(&mut self, index: u32) -> bool {
+        let sending = &mut self.d3.senders[index as usize];
+        sending.ready = sending.machine.can_transmit(self.setup.d3(sending.transport));
+        sending.ready
     }
 
     fn remove_d3_sender(&mut self, index: u32) {
@@ -325,6 +327,24 @@ impl Partition {
         }
     }
 
+    /// A packet comes to a port with an allocator: samples the queue that it finds.
+    pub(super) fn sample_queue(&mut self, link: u32) {
+        if self.allocators[link as usize].is_none() {
+            return;
+        }
+        let queue = self.d3_queue(link);
+        let seat = self.allocators[link as usize].as_mut().expect("checked above");
+        seat.queue_smallest = seat.queue_smallest.min(queue);
+    }
+
+    /// q of capacity adaptation at this instant (D3 §4.4).
+    fn d3_queue(&mut self, link: u32) -> u64 {
+        let port = &mut self.ports[link as usize];
+        port.drain(self.now);
+        let in_service = self.setup.d3.as_ref().is_some_and(|config| config.queue_in_service);
+        if in_service { port.queue_bytes() } else { port.queue_bytes_waiting() }
+    }
+
     /// The router at the port of `link` answers a packet's rate request, if it has one.
     pub(super) fn allocate(&mut self, link: u32, packet: Packet) {
         let Some(Extra::D3 { packet: inner, flow, deadline, .. }) = self.extras.get_mut(packet.extra as usize) else {
@@ -338,6 +358,7 @@ impl Partition {
                 ticking: false,
                 fresh: true,
                 sent_before: 0,
+                queue_smallest: u64::MAX,
                 grants: VecDeque::new(),
             })
         });
@@ -375,18 +396,18 @@ impl Partition {
     /// Capacity adaptation at the port of `link` (D3 §4.4).
     pub(super) fn update_allocator(&mut self, link: u32) {
         let config = *self.setup.d3.as_ref().expect("D3");
-        self.ports[link as usize].drain(self.now);
+        let mut queue = self.d3_queue(link);
+        let sent = self.ports[link as usize].departed_bytes();
         let from = self.setup.network.links[link as usize].from;
         let pulled = self.setup.network.nodes[from as usize].host.filter(|_| self.setup.nic_pulls);
-        let port = &self.ports[link as usize];
-        let queue = match pulled {
-            // At hop 0, q is what was granted and not yet sent.
-            Some(host) => self.granted_unsent(host),
-            None if config.queue_in_service => port.queue_bytes(),
-            None => port.queue_bytes_waiting(),
-        };
-        let sent = port.departed_bytes();
+        let overdue = pulled.map(|host| self.overdue(host));
         let Some(seat) = &mut self.allocators[link as usize] else { return };
+        if config.queue_sample == d3::QueueSample::Smallest {
+            queue = queue.min(seat.queue_smallest);
+        }
+        seat.queue_smallest = u64::MAX;
+        // At hop 0, q is what was granted and not sent in its slot.
+        queue = overdue.unwrap_or(queue);
         if !std::mem::take(&mut seat.fresh) {
             seat.allocator.tick(&config, self.now, sent - seat.sent_before, queue);
         }
@@ -399,15 +420,15 @@ impl Partition {
         self.schedule_update(link);
     }
 
-    /// Bytes that D3 senders of `host` may send now, beyond the packet in service.
-    fn granted_unsent(&self, host: u32) -> u64 {
+    /// Bytes that D3 senders of `host` were granted for an earlier slot and have not sent.
+    fn overdue(&self, host: u32) -> u64 {
         let ready = self.hosts[host as usize].ready.iter();
         ready
             .filter_map(|(_, sender)| match sender {
                 Sender::D3(index) => self.d3.senders.get(*index as usize),
                 Sender::Tcp(_) => None,
             })
-            .map(|sending| sending.machine.granted_unsent())
+            .map(|sending| sending.machine.overdue())
             .sum()
     }
 

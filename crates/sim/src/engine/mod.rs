@@ -45,7 +45,7 @@ const TO_HOST: u32 = 1 << 31;
 /// What the packet path needs to know of a link.
 #[derive(Clone, Copy, Debug)]
 struct Link {
-    /// The node at its far end: a host's number with [`TO_HOST`], or a switch's node.
+    /// What is at its far end: a host's number with [`TO_HOST`], or a switch's.
     target: u32,
     /// What takes its packets off the fast path: some of the constants below.
     special: u32,
@@ -81,6 +81,8 @@ pub struct Crossing {
 /// The part of the network that one thread simulates.
 pub struct Partition {
     setup: Arc<Setup>,
+    /// Bytes added to each packet on the wire.
+    frame_overhead: u16,
     now: Time,
     queue: EventQueue,
     links: Vec<Link>,
@@ -152,7 +154,7 @@ impl Partition {
                 set(ports[number].has_classes(), Link::CLASSED);
                 set(observed.is_some(), Link::OBSERVED);
                 Link {
-                    target: host.map_or(link.to, |host| host | TO_HOST),
+                    target: host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST),
                     special,
                 }
             })
@@ -166,6 +168,7 @@ impl Partition {
         let parts = partition_of.iter().copied().max().unwrap_or(0) as usize + 1;
         let mut partition = Self {
             setup: Arc::clone(setup),
+            frame_overhead: setup.frame_overhead,
             now: Time::ZERO,
             queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
             ports,
@@ -202,12 +205,19 @@ impl Partition {
     /// Processes every event before `end`.
     pub fn run_before(&mut self, end: Time) {
         let links = self.links.len() as u32;
-        while let Some((time, id)) = self.queue.pop_before(end.as_ps()) {
+        loop {
+            let (time, id) = self.queue.pop_before(end.as_ps());
+            if id < links {
+                self.now = Time::from_ps(time);
+                self.arrival(id);
+                continue;
+            }
+            if id == NONE {
+                return;
+            }
             self.now = Time::from_ps(time);
             self.totals.events += 1;
-            if id < links {
-                self.arrival(id);
-            } else if id < 2 * links {
+            if id < 2 * links {
                 self.departure(id - links);
             } else {
                 let order = self.queue.retire(id);

@@ -4,41 +4,46 @@
 use super::Partition;
 use crate::host::Sender;
 use crate::packet::Packet;
+use duetime_link::Frame;
 
 impl Partition {
     /// A small packet (acknowledgement, SYN-ACK) leaves the host.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send_control(&mut self, host: u32, packet: Packet) {
-        let uplink = self.hosts[host as usize].uplink;
+        let state = &mut self.hosts[host as usize];
+        let uplink = state.uplink;
         if !self.setup.nic_pulls {
             return self.inject(uplink, packet);
         }
-        let state = &mut self.hosts[host as usize];
-        if state.nic_wake_pending || !self.ports[uplink as usize].is_idle(self.now) {
-            state.control.push_back(packet);
-            return self.wake_nic(host);
+        if state.nic_wake_pending {
+            return state.control.push_back(packet);
         }
-        self.inject(uplink, packet);
+        if self.ports[uplink as usize].is_idle(self.now) {
+            return self.inject_at_once(uplink, packet);
+        }
+        state.control.push_back(packet);
+        self.wake_nic(host);
     }
 
-    /// A sender has become ready.
-    #[inline]
-    pub(super) fn make_ready(&mut self, host: u32, class: u8, sender: Sender) {
-        let state = &mut self.hosts[host as usize];
-        if state.nic_wake_pending {
-            // The usual case of a busy card.
-            return state.ready.push_back((class, sender));
-        }
+    /// A sender that is not in the ready queue may have become ready.
+    #[inline(always)]
+    pub(super) fn offer_sender(&mut self, host: u32, class: u8, sender: Sender) {
+        let state = &self.hosts[host as usize];
         let uplink = state.uplink;
-        if self.setup.nic_pulls && !self.ports[uplink as usize].is_idle(self.now) {
-            state.ready.push_back((class, sender));
-            return self.wake_nic(host);
+        if self.setup.nic_pulls && (state.nic_wake_pending || !self.ports[uplink as usize].is_idle(self.now)) {
+            if self.set_ready(sender) {
+                self.hosts[host as usize].ready.push_back((class, sender));
+                self.wake_nic(host);
+            }
+            return;
         }
         // An idle card has an empty queue: the sender is next.
         loop {
             let (packet, more) = self.pull_from(sender);
-            if let Some(packet) = packet {
-                self.inject(uplink, packet);
+            match packet {
+                Some(packet) if self.setup.nic_pulls => self.inject_at_once(uplink, packet),
+                Some(packet) => self.inject(uplink, packet),
+                None => {}
             }
             if !more {
                 return;
@@ -50,12 +55,20 @@ impl Partition {
         }
     }
 
+    /// Whether the sender can transmit and so belongs into the ready queue; notes that it is there.
+    fn set_ready(&mut self, sender: Sender) -> bool {
+        match sender {
+            Sender::Tcp(index) => self.set_tcp_ready(index),
+            Sender::D3(index) => self.set_d3_ready(index),
+        }
+    }
+
     /// The card sends one packet if its link is free, and asks to be woken if more wait.
     pub(super) fn serve_nic(&mut self, host: u32) {
         let uplink = self.hosts[host as usize].uplink;
         if self.ports[uplink as usize].is_idle(self.now) {
             let Some(packet) = self.pull(host) else { return };
-            self.inject(uplink, packet);
+            self.inject_at_once(uplink, packet);
         }
         if self.hosts[host as usize].has_work() {
             self.wake_nic(host);
@@ -91,7 +104,7 @@ impl Partition {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn pull_from(&mut self, sender: Sender) -> (Option<Packet>, bool) {
         match sender {
             Sender::Tcp(index) => self.pull_tcp(index),
@@ -101,7 +114,13 @@ impl Partition {
 
     #[inline]
     fn inject(&mut self, uplink: u32, packet: Packet) {
-        self.totals.injected_bytes += u64::from(packet.wire_bytes);
+        self.totals.injected_bytes += u64::from(packet.wire_bytes());
         self.send(uplink, packet);
+    }
+
+    #[inline(always)]
+    fn inject_at_once(&mut self, uplink: u32, packet: Packet) {
+        self.totals.injected_bytes += u64::from(packet.wire_bytes());
+        self.send_at_once(uplink, packet);
     }
 }

@@ -136,7 +136,7 @@ impl Partition {
 
     /// The host that sent a packet, as far as its destination's endpoint knows.
     fn source_of(&self, packet: &Packet) -> u32 {
-        match (self.extras.get(packet.extra as usize), packet.flags & (D3 | REVERSE)) {
+        match (self.extras.get(packet.extra as usize), packet.flags() & (D3 | REVERSE)) {
             (Some(Extra::D3 { flow, .. }), D3) => (flow >> 32) as u32,
             (Some(Extra::Syn { message, .. } | Extra::Last { message }), _) => message.source,
             (_, 0) => self.tcp_source(packet.endpoint),
@@ -164,6 +164,8 @@ impl Partition {
         records.queries = self.workloads.take_queries();
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
+        // Every packet-hop is one event; the loop counts the others.
+        self.totals.events += self.totals.packet_hops;
         records.totals = self.totals;
         records.series = self.series.take();
         let seconds = end.as_secs_f64().max(f64::MIN_POSITIVE);
@@ -186,7 +188,7 @@ impl Partition {
                 loss_bytes,
                 marks: counters.marks,
                 queue_max_bytes: counters.queue_max_bytes,
-                queue_mean_bytes: port.queue_integral_until(end) as f64 * 1024e-12 / seconds,
+                queue_mean_bytes: port.queue_integral(end) as f64 * 1024e-12 / seconds,
                 utilisation: info.rate.transmit(sent).as_secs_f64() / seconds,
             };
             records.ports.push((link, record));
@@ -197,12 +199,12 @@ impl Partition {
 
 /// Position and payload of a packet in its stream.
 fn position(packet: &Packet, extra: Option<&Extra>, overhead: u16) -> (u64, u32) {
-    if packet.flags & D3 != 0 {
+    if packet.flags() & D3 != 0 {
         if let Some(Extra::D3 { packet, .. }) = extra {
             return (packet.seq, packet.len);
         }
     }
-    let len = if packet.flags & REVERSE != 0 { 0 } else { packet.wire_bytes() - u32::from(overhead) - super::tcp::HEADER_BYTES };
+    let len = if packet.flags() & REVERSE != 0 { 0 } else { packet.wire_bytes() - u32::from(overhead) - super::tcp::HEADER_BYTES };
     (u64::from(packet.seq), len)
 }
 

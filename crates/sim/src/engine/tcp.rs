@@ -6,6 +6,7 @@ use crate::host::{Owner, Sender};
 use crate::packet::{Extra, NONE, Packet, REVERSE};
 use crate::workload::Message;
 use duetime_core::{Span, Time};
+use duetime_link::Frame;
 use duetime_proto::tcp::{self, Segment};
 use duetime_results::FlowEventKind;
 use duetime_scenario::model::Connection;
@@ -122,34 +123,24 @@ impl Partition {
     }
 
     /// The network card takes a segment; says whether more is ready.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pull_tcp(&mut self, index: u32) -> (Option<Packet>, bool) {
         let Some(sending) = self.tcp_senders.get_mut(index as usize) else { return (None, false) };
-        let config = &*sending.config;
-        let segment = sending.machine.poll_transmit(config, self.now);
-        let more = sending.machine.can_transmit(config);
+        let Some(segment) = sending.machine.poll_transmit(&sending.config, self.now) else {
+            sending.ready = false;
+            return (None, false);
+        };
+        let more = sending.machine.can_transmit(&sending.config);
         sending.ready = more;
-        let Some(segment) = segment else { return (None, more) };
-        let extra = if segment.flags.intersects(tcp::Flags::SYN | tcp::Flags::PUSH) {
-            self.extras.insert(sending.extra(index, segment)) as u32
-        } else {
-            NONE
-        };
-        let sending = &mut self.tcp_senders[index as usize];
-        let packet = Packet {
-            endpoint: sending.peer,
-            flow: sending.hash,
-            seq: segment.seq as u32,
-            extra,
-            destination: sending.destination,
-            wire_bytes: (HEADER_BYTES + segment.len) as u16 + self.setup.frame_overhead,
-            flags: segment.flags.0 | Packet::class_bits(sending.class),
-        };
+        let mut packet = Packet::new(sending.destination, sending.peer, sending.hash, segment.seq as u32, (HEADER_BYTES + segment.len) as u16 + self.frame_overhead, segment.flags.0 | Packet::class_bits(sending.class));
         let due = sending.machine.next_timeout();
         if due < sending.armed {
             sending.armed = due;
             let (host, slot) = (sending.host, sending.slot);
             self.schedule_timer(due, host, slot);
+        }
+        if segment.flags.intersects(tcp::Flags::SYN | tcp::Flags::PUSH) {
+            packet.extra = self.attach(index, segment);
         }
         if self.observed.is_some() {
             let retransmit = segment.flags.contains(tcp::Flags::RETRANSMIT);
@@ -158,8 +149,15 @@ impl Partition {
         (Some(packet), more)
     }
 
+    /// Puts what accompanies a SYN or the last segment of a message into the extras.
+    #[cold]
+    fn attach(&mut self, index: u32, segment: Segment) -> u32 {
+        let extra = self.tcp_senders[index as usize].extra(index, segment);
+        self.extras.insert(extra) as u32
+    }
+
     /// Data, or a SYN or FIN, reaches its receiver.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tcp_data(&mut self, host: u32, packet: Packet) {
         let mut index = packet.endpoint as usize;
         let mut last = None;
@@ -176,13 +174,13 @@ impl Partition {
             return;
         }
         let config = &*receiving.config;
-        let len = u32::from(packet.wire_bytes - self.setup.frame_overhead) - HEADER_BYTES;
-        let seq = tcp::expand(packet.seq, receiving.machine.delivered() + 1);
+        let len = packet.wire_bytes() - u32::from(self.frame_overhead) - HEADER_BYTES;
+        let seq = tcp::expand(packet.seq, receiving.machine.expected());
         let flags = packet.tcp_flags();
         receiving.marks += u32::from(flags.contains(tcp::Flags::CE));
         if let Some(message) = last {
             let end = seq + u64::from(len);
-            if end > receiving.machine.delivered() + 1 && !receiving.expected.iter().any(|(known, _)| *known == end) {
+            if end > receiving.machine.expected() && !receiving.expected.iter().any(|(known, _)| *known == end) {
                 receiving.expected.push((end, message));
             }
         }
@@ -190,8 +188,10 @@ impl Partition {
         if receiving.machine.is_closed() {
             receiving.forget_at = now + linger(config);
         }
-        if delivery.messages == 0 {
-            return self.after_tcp_receiver(index as u32);
+        if self.observed.is_some() && delivery.bytes > 0 {
+            let end = self.tcp_receivers[index].machine.delivered() + 1;
+            let what = FlowEventKind::Delivered { seq: end - delivery.bytes, len: delivery.bytes as u32 };
+            self.observe(packet.flow, what);
         }
         self.after_tcp_receiver(index as u32);
         for _ in 0..delivery.messages {
@@ -223,7 +223,7 @@ impl Partition {
             source: message.source,
             slot,
             armed: Time::MAX,
-            class: duetime_link::Frame::class(&packet) as u8,
+            class: packet.class() as u8,
             marks: 0,
             forget_at: Time::MAX,
             opener: message.flow,
@@ -239,37 +239,40 @@ impl Partition {
         loop {
             let receiving = &mut self.tcp_receivers[index as usize];
             let segment = receiving.machine.poll_transmit(&receiving.config, self.now);
+            let Some(segment) = segment else {
+                return self.arm_tcp_receiver(index);
+            };
             let more = receiving.machine.can_transmit();
-            let due = receiving.machine.next_timeout().min(receiving.forget_at);
             let host = receiving.host;
-            let packet = segment.map(|segment| Packet {
-                endpoint: receiving.reply,
-                flow: receiving.hash,
-                seq: segment.seq as u32,
-                extra: NONE,
-                destination: receiving.source,
-                wire_bytes: HEADER_BYTES as u16 + self.setup.frame_overhead,
-                flags: segment.flags.0 | REVERSE | Packet::class_bits(receiving.class),
-            });
-            if due < receiving.armed {
-                receiving.armed = due;
-                let slot = receiving.slot;
-                self.schedule_timer(due, host, slot);
+            let mut packet = Packet::new(receiving.source, receiving.reply, receiving.hash, segment.seq as u32, HEADER_BYTES as u16 + self.frame_overhead, segment.flags.0 | REVERSE | Packet::class_bits(receiving.class));
+            let due = receiving.machine.next_timeout().min(receiving.forget_at);
+            let quiet = due >= receiving.armed;
+            if segment.flags.contains(tcp::Flags::SYN) {
+                packet.extra = self.extras.insert(Extra::SynAck { reply: index }) as u32;
             }
-            if let Some(mut packet) = packet {
-                if packet.tcp_flags().contains(tcp::Flags::SYN) {
-                    packet.extra = self.extras.insert(Extra::SynAck { reply: index }) as u32;
-                }
-                self.send_control(host, packet);
-            }
+            self.send_control(host, packet);
             if !more {
+                if !quiet {
+                    self.arm_tcp_receiver(index);
+                }
                 return;
             }
         }
     }
 
-    /// An acknowledgement reaches its sender.
     #[inline]
+    fn arm_tcp_receiver(&mut self, index: u32) {
+        let receiving = &mut self.tcp_receivers[index as usize];
+        let due = receiving.machine.next_timeout().min(receiving.forget_at);
+        if due < receiving.armed {
+            receiving.armed = due;
+            let (host, slot) = (receiving.host, receiving.slot);
+            self.schedule_timer(due, host, slot);
+        }
+    }
+
+    /// An acknowledgement reaches its sender.
+    #[inline(always)]
     pub(super) fn tcp_acknowledgement(&mut self, packet: Packet) {
         let extra = self.take_extra(packet);
         let now = self.now;
@@ -280,49 +283,58 @@ impl Partition {
         if let Some(Extra::SynAck { reply }) = extra {
             sending.peer = reply;
         }
-        let config = &*sending.config;
-        let seq = tcp::expand(packet.seq, sending.machine.acked());
-        sending.machine.input(config, now, Segment { seq, len: 0, flags: packet.tcp_flags() });
+        let seq = tcp::expand(packet.seq, sending.machine.first_unacknowledged());
+        sending.machine.input(&sending.config, now, Segment { seq, len: 0, flags: packet.tcp_flags() });
+        let after = sending.after_call();
         if self.observed.is_some() {
             self.observe(packet.flow, FlowEventKind::Acked { seq });
+            if packet.tcp_flags().contains(tcp::Flags::SYN) {
+                self.observe(packet.flow, FlowEventKind::Established);
+            }
         }
-        self.after_tcp_sender(packet.endpoint);
+        self.follow_up(packet.endpoint, after);
+    }
+
+    fn after_tcp_sender(&mut self, index: u32) {
+        let after = self.tcp_senders[index as usize].after_call();
+        self.follow_up(index, after);
     }
 
     /// Completes messages, arms the timer and tells the network card.
     #[inline(always)]
-    fn after_tcp_sender(&mut self, index: u32) {
-        let sending = &mut self.tcp_senders[index as usize];
-        if sending.first_end <= sending.machine.acked() + 1 {
-            self.complete_acknowledged(index);
+    fn follow_up(&mut self, index: u32, after: AfterCall) {
+        if after.rare && self.complete_acknowledged(index) {
+            return;
         }
-        let sending = &mut self.tcp_senders[index as usize];
-        if sending.machine.is_closed() {
-            return self.remove_tcp_sender(index);
+        if after.arm != Time::MAX {
+            self.schedule_timer(after.arm, after.host, after.slot);
         }
-        let due = sending.machine.next_timeout();
-        let (host, class) = (sending.host, sending.class);
-        let wakes = !sending.ready && sending.machine.can_transmit(&sending.config);
-        sending.ready |= wakes;
-        if due < sending.armed {
-            sending.armed = due;
-            let slot = sending.slot;
-            self.schedule_timer(due, host, slot);
-        }
-        if wakes {
-            self.make_ready(host, class, Sender::Tcp(index));
+        if !after.ready {
+            self.offer_sender(after.host, after.class, Sender::Tcp(index));
         }
     }
 
-    /// Completes the messages that are acknowledged whole.
-    #[cold]
-    fn complete_acknowledged(&mut self, index: u32) {
+    /// Notes whether the sender is in the ready queue: it is if it can transmit.
+    pub(super) fn set_tcp_ready(&mut self, index: u32) -> bool {
         let sending = &mut self.tcp_senders[index as usize];
-        let acknowledged = sending.machine.acked() + 1;
+        sending.ready = sending.machine.can_transmit(&sending.config);
+        sending.ready
+    }
+
+    /// Completes the messages that are acknowledged whole; true if the connection is over and the sender gone.
+    #[cold]
+    fn complete_acknowledged(&mut self, index: u32) -> bool {
+        let sending = &mut self.tcp_senders[index as usize];
+        let acknowledged = sending.machine.first_unacknowledged();
         while sending.first_end <= acknowledged {
             let (record, counters) = sending.complete();
             self.records.add_tcp(record, counters);
         }
+        let closed = sending.machine.is_closed();
+        if closed {
+            self.remove_tcp_sender(index);
+        }
+        closed
     }
 
     fn remove_tcp_sender(&mut self, index: u32) {
@@ -335,7 +347,7 @@ impl Partition {
             self.connections.remove(&key);
         }
         while !sending.messages.is_empty() {
-            let acked = sending.machine.acked() + 1;
+            let acked = sending.machine.first_unacknowledged();
             let delivered = sending.delivered(acked);
             let (record, counters) = sending.complete();
             self.records.add_tcp(record, counters);
@@ -392,7 +404,7 @@ impl Partition {
     /// Writes what unfinished flows have delivered into their records, at the end of a run.
     pub(super) fn account_open_tcp(&mut self) {
         for (_, sending) in &mut self.tcp_senders {
-            let acked = sending.machine.acked() + 1;
+            let acked = sending.machine.first_unacknowledged();
             while !sending.messages.is_empty() {
                 let delivered = sending.delivered(acked);
                 let (record, counters) = sending.complete();
@@ -403,7 +415,36 @@ impl Partition {
     }
 }
 
+/// What is left to do after a call of a sender's state machine.
+struct AfterCall {
+    /// A message may be complete, or the connection over.
+    rare: bool,
+    ready: bool,
+    class: u8,
+    host: u32,
+    slot: u32,
+    /// When the timer must fire earlier than the event that is due, or [`Time::MAX`].
+    arm: Time,
+}
+
 impl Sending {
+    #[inline(always)]
+    fn after_call(&mut self) -> AfterCall {
+        let due = self.machine.next_timeout();
+        let earlier = due < self.armed;
+        if earlier {
+            self.armed = due;
+        }
+        AfterCall {
+            rare: self.first_end <= self.machine.first_unacknowledged() || self.machine.is_closed(),
+            ready: self.ready,
+            class: self.class,
+            host: self.host,
+            slot: self.slot,
+            arm: if earlier { due } else { Time::MAX },
+        }
+    }
+
     /// What accompanies a SYN or the last segment of a message.
     fn extra(&self, index: u32, segment: Segment) -> Extra {
         let end = segment.seq + u64::from(segment.len);

@@ -21,10 +21,25 @@ impl Partition {
         }
     }
 
+    /// Sends a packet on a link that is known to be free, from a pulling network card without limits.
+    #[inline(always)]
+    pub(super) fn send_at_once(&mut self, link: u32, packet: Packet) {
+        if self.links[link as usize].special & !Link::LOSSY != 0 {
+            return self.send(link, packet);
+        }
+        let Sent { arrival, first } = self.ports[link as usize].send_at_once(self.now, packet);
+        if first {
+            self.schedule_arrival(arrival, link);
+        }
+    }
+
     /// The same with everything that a link may need.
     fn send_specially(&mut self, link: u32, packet: Packet, special: u32) {
-        if special & Link::ALLOCATED != 0 && packet.flags & D3 != 0 {
-            self.allocate(link, packet);
+        if special & Link::ALLOCATED != 0 {
+            self.sample_queue(link);
+            if packet.flags() & D3 != 0 {
+                self.allocate(link, packet);
+            }
         }
         let marks_before = self.ports[link as usize].counters().marks;
         let offer = if special & Link::POOLED != 0 {
@@ -74,25 +89,27 @@ impl Partition {
     /// A packet's last bit arrives at the far end of `link`.
     #[inline(always)]
     pub(super) fn arrival(&mut self, link: u32) {
-        let Link { target, special, .. } = self.links[link as usize];
-        let (packet, next) = if special & Link::CROSSING == 0 {
-            self.ports[link as usize].arrive()
-        } else {
-            self.arrive_from_outside(link)
-        };
-        if next != Time::MAX {
-            self.schedule_arrival(next, link);
+        let Link { target, special } = self.links[link as usize];
+        if special & Link::SLOW_ARRIVAL != 0 {
+            return self.arrival_with_care(link, target, special);
         }
+        let port = &mut self.ports[link as usize];
+        let packet = port.arrive();
+        if let Some(next) = port.next_arrival() {
+            self.queue.push(next.as_ps(), link);
+        }
+        self.pass_on(target, packet);
+    }
+
+    #[inline(always)]
+    fn pass_on(&mut self, target: u32, packet: Packet) {
         self.totals.packet_hops += 1;
-        if special & Link::SLOW_ARRIVAL != 0 && !self.survives(link, packet, special) {
-            return;
-        }
         if target & TO_HOST == 0 {
-            let out = self.setup.routing.next(target, packet.destination, packet.flow);
+            let out = self.setup.routing.next_at_switch(target, packet.destination(), packet.flow);
             return self.send(out, packet);
         }
-        self.totals.arrived_bytes += u64::from(packet.wire_bytes);
-        match packet.flags & (D3 | REVERSE) {
+        self.totals.arrived_bytes += u64::from(packet.wire_bytes());
+        match packet.flags() & (D3 | REVERSE) {
             0 => self.tcp_data(target & !TO_HOST, packet),
             REVERSE => self.tcp_acknowledgement(packet),
             D3 => self.d3_data(target & !TO_HOST, packet),
@@ -100,14 +117,26 @@ impl Partition {
         }
     }
 
-    fn arrive_from_outside(&mut self, link: u32) -> (Packet, Time) {
-        let ring = self.inbound.get_mut(&link).expect("an arrival was scheduled");
-        let packet = ring.pop();
-        (packet, ring.next_arrival().unwrap_or(Time::MAX))
+    /// The same where the link comes from another partition, loses packets or is watched.
+    fn arrival_with_care(&mut self, link: u32, target: u32, special: u32) {
+        let (packet, next) = if special & Link::CROSSING == 0 {
+            let port = &mut self.ports[link as usize];
+            (port.arrive(), port.next_arrival())
+        } else {
+            let ring = self.inbound.get_mut(&link).expect("an arrival was scheduled");
+            (ring.pop(), ring.next_arrival())
+        };
+        if let Some(next) = next {
+            self.schedule_arrival(next, link);
+        }
+        if self.survives(link, packet, special) {
+            self.pass_on(target, packet);
+        } else {
+            self.totals.packet_hops += 1;
+        }
     }
 
     /// Loss and observation at the far end; false if the packet is lost.
-    #[cold]
     fn survives(&mut self, link: u32, packet: Packet, special: u32) -> bool {
         if special & Link::LOSSY != 0 && self.is_lost(link, packet) {
             self.discard(packet);
@@ -126,7 +155,7 @@ impl Partition {
         }
         let lost = self.losses.entry(link).or_default();
         lost.0 += 1;
-        lost.1 += u64::from(packet.wire_bytes);
+        lost.1 += u64::from(packet.wire_bytes());
         self.observe(packet.flow, FlowEventKind::Lost { link });
         true
     }
@@ -134,7 +163,7 @@ impl Partition {
     /// A packet that goes no further.
     #[cold]
     pub(super) fn discard(&mut self, packet: Packet) {
-        self.totals.dropped_bytes += u64::from(packet.wire_bytes);
+        self.totals.dropped_bytes += u64::from(packet.wire_bytes());
         self.take_extra(packet);
     }
 
@@ -146,12 +175,13 @@ impl Partition {
 
     /// Bytes of packets in ports or on links, at the end of a run.
     pub(super) fn bytes_in_flight(&self) -> u64 {
-        let crosses = |link: &Link| link.special & Link::CROSSING != 0;
-        let ports = || self.ports.iter().zip(&self.links);
-        let own = ports().filter(|(_, link)| !crosses(link)).flat_map(|(port, _)| port.frames());
-        // What a crossing link has sent is the other partition's.
-        let waiting = ports().filter(|(_, link)| crosses(link)).flat_map(|(port, _)| port.waiting());
+        let ports = self.ports.iter().zip(&self.links);
+        let own = ports.flat_map(|(port, link)| {
+            // What has been sent on a crossing link is in the other partition's books.
+            let sent = (link.special & Link::CROSSING == 0).then(|| port.sent_frames());
+            sent.into_iter().flatten().chain(port.waiting_frames())
+        });
         let inbound = self.inbound.values().flat_map(duetime_link::Ring::iter);
-        own.chain(waiting).chain(inbound).map(|packet| u64::from(packet.wire_bytes())).sum()
+        own.chain(inbound).map(|packet| u64::from(packet.wire_bytes())).sum()
     }
 }

@@ -1,0 +1,82 @@
+//! One run of the simulator in this process, measured from inside.
+
+use duetime_results::digest;
+use duetime_scenario::NoFiles;
+use duetime_sim::Options;
+use std::time::Instant;
+
+/// What to run: `SCENARIO TRANSPORT [--threads N] [--set KEY=VALUE]...`.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let [file, transport, rest @ ..] = arguments else {
+        return Err("child needs a scenario and a transport".to_owned());
+    };
+    let mut overrides = vec![("transport".to_owned(), format!("\"{transport}\""))];
+    let mut threads = 1;
+    for pair in rest.chunks(2) {
+        match pair {
+            [flag, value] if flag == "--threads" => {
+                threads = value.parse().map_err(|_| "--threads needs a number")?;
+            }
+            [flag, value] if flag == "--set" => {
+                let (key, value) = value.split_once('=').ok_or("--set needs KEY=VALUE")?;
+                overrides.push((key.to_owned(), value.to_owned()));
+            }
+            other => return Err(format!("unknown: {}", other.join(" "))),
+        }
+    }
+    measure(file, transport, &overrides, threads)
+}
+
+#[expect(clippy::print_stdout, reason = "the parent reads it")]
+fn measure(
+    file: &str,
+    transport: &str,
+    overrides: &[(String, String)],
+    threads: usize,
+) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let scenario = duetime_scenario::load(&text, file, overrides, &NoFiles)
+        .map_err(|error| error.to_string())?;
+    if !matches!(&scenario.transports[..], [only] if only.name == transport) {
+        return Err(format!("{file} does not run under {transport} alone"));
+    }
+    let options = Options {
+        threads,
+        ..Options::default()
+    };
+    let started = Instant::now();
+    let output = duetime_sim::run(&scenario, 0, 0, &options).map_err(|error| error.to_string())?;
+    let nanoseconds = started.elapsed().as_nanos() as f64;
+    let resident = peak_resident_kib();
+    let totals = output.records.totals;
+    let unfinished = output
+        .records
+        .flows
+        .iter()
+        .filter(|flow| flow.finish.is_none())
+        .count();
+    let finished = output
+        .records
+        .flows
+        .iter()
+        .filter_map(|flow| flow.finish)
+        .max()
+        .unwrap_or_default();
+    println!(
+        "packet_hops={} ns_per_packet_hop={:.2} finished_us={:.3} flows={} unfinished={unfinished} resident_kib={resident} digest={}",
+        totals.packet_hops,
+        nanoseconds / totals.packet_hops as f64,
+        finished.as_ps() as f64 / 1e6,
+        output.records.flows.len(),
+        digest(&output.records),
+    );
+    Ok(())
+}
+
+/// The peak of this process's resident memory, where the system tells it; else 0.
+fn peak_resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,211 @@
+//! Growing networks at the same load per host: what a packet-hop costs, and how much memory a run takes.
+
+use crate::process::{Cost, Program, median};
+use crate::speed::scenario;
+use crate::table::{grouped, lines};
+use serde_json::json;
+
+/// A row: hosts, their network, the distribution of sizes, the number of flows.
+struct Case {
+    hosts: u32,
+    topology: &'static str,
+    sizes: &'static str,
+    flows: u32,
+}
+
+const CASES: [Case; 5] = [
+    Case {
+        hosts: 100,
+        topology: RACKS_5_BY_20,
+        sizes: "hadoop",
+        flows: 6_250,
+    },
+    Case {
+        hosts: 1_000,
+        topology: RACKS_25_BY_40,
+        sizes: "hadoop",
+        flows: 62_500,
+    },
+    Case {
+        hosts: 4_000,
+        topology: RACKS_100_BY_40,
+        sizes: "hadoop",
+        flows: 250_000,
+    },
+    Case {
+        hosts: 16_000,
+        topology: FAT_TREE_40,
+        sizes: "hadoop",
+        flows: 1_000_000,
+    },
+    Case {
+        hosts: 16_000,
+        topology: FAT_TREE_40,
+        sizes: "web-search",
+        flows: 20_000,
+    },
+];
+
+const RACKS_5_BY_20: &str = r#"kind = "leaf-spine"
+racks = 5
+hosts_per_rack = 20
+host_link = { rate = "10 Gbps", latency = "1 us" }
+spines = 4
+uplink = { rate = "40 Gbps", latency = "1 us" }"#;
+const RACKS_25_BY_40: &str = r#"kind = "leaf-spine"
+racks = 25
+hosts_per_rack = 40
+host_link = { rate = "10 Gbps", latency = "1 us" }
+spines = 4
+uplink = { rate = "100 Gbps", latency = "1 us" }"#;
+const RACKS_100_BY_40: &str = r#"kind = "leaf-spine"
+racks = 100
+hosts_per_rack = 40
+host_link = { rate = "10 Gbps", latency = "1 us" }
+spines = 4
+uplink = { rate = "100 Gbps", latency = "1 us" }"#;
+const FAT_TREE_40: &str = r#"kind = "fat-tree"
+k = 40
+link = { rate = "10 Gbps", latency = "1 us" }"#;
+
+/// Flows per second and host: with the mean of the Hadoop sizes about an eighth of the links' capacity.
+const RATE_PER_HOST: u32 = 1_250;
+/// So many more flows are offered than asked for, since their number is random: three standard deviations at 6,250.
+const MARGIN: f64 = 1.04;
+
+const MEMORY_LIMIT_MB: f64 = 8_000.0;
+const COST_LIMIT: f64 = 2.0;
+
+/// Measures, prints, and says whether every gate is met.
+#[expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program whose output is its purpose"
+)]
+pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
+    let json = arguments.iter().any(|argument| argument == "--json");
+    let asked: Vec<u32> = arguments
+        .windows(2)
+        .filter(|pair| pair[0] == "--hosts")
+        .map(|pair| pair[1].parse().map_err(|_| "--hosts needs a number"))
+        .collect::<Result<_, _>>()?;
+    let cases: Vec<&Case> = CASES
+        .iter()
+        .filter(|case| asked.is_empty() || asked.contains(&case.hosts))
+        .collect();
+    if cases.is_empty() {
+        return Err("--hosts is one of 100, 1000, 4000 and 16000".to_owned());
+    }
+    let w2 = Program::simulator(&scenario("w2"), "dctcp", &[])?;
+    let mut baseline = vec![w2.run()?.ns_per_hop];
+    let mut rows = Vec::new();
+    for case in cases {
+        eprintln!(
+            "{} hosts, {} flows of {} …",
+            case.hosts, case.flows, case.sizes
+        );
+        rows.push((case, measure(case)?));
+        // W2 beside each case, so that the ratio is of one machine in one mood.
+        baseline.push(w2.run()?.ns_per_hop);
+    }
+    let baseline = median(baseline);
+    if json {
+        for (case, cost) in &rows {
+            println!("{}", line(case, cost, baseline));
+        }
+    } else {
+        print(&rows, baseline);
+    }
+    Ok(rows.iter().all(|(_, cost)| {
+        cost.resident_mb < MEMORY_LIMIT_MB && cost.ns_per_hop <= COST_LIMIT * baseline
+    }))
+}
+
+fn measure(case: &Case) -> Result<Cost, String> {
+    let folder = std::env::temp_dir().join(format!("duetime-scale-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let file = folder.join(format!("{}-{}.toml", case.hosts, case.sizes));
+    std::fs::write(&file, text(case)).map_err(|error| format!("{}: {error}", file.display()))?;
+    let cost =
+        Program::simulator(&file.to_string_lossy(), "dctcp", &[]).and_then(|program| program.run());
+    std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let cost = cost?;
+    if cost.flows < u64::from(case.flows) || cost.unfinished > 0 {
+        return Err(format!(
+            "{} flows, {} unfinished; {} were asked for",
+            cost.flows, cost.unfinished, case.flows
+        ));
+    }
+    Ok(cost)
+}
+
+fn text(case: &Case) -> String {
+    let Case {
+        hosts,
+        topology,
+        sizes,
+        flows,
+    } = case;
+    // The web-search flows are much larger, so they come less often.
+    let per_host = if *sizes == "hadoop" {
+        RATE_PER_HOST
+    } else {
+        RATE_PER_HOST / 10
+    };
+    let rate = per_host * hosts;
+    let milliseconds = f64::from(*flows) * MARGIN / f64::from(rate) * 1e3;
+    format!(
+        "name = \"scale\"\ntransport = \"dctcp\"\nduration = \"{milliseconds:.3} ms\"\ndrain = \"60 s\"\n\n\
+         [topology]\n{topology}\n\n[switch]\nbuffer = \"16 MB\"\n\n[tcp]\ninitial_window = 10\n\n[[workload]]\nkind = \"poisson\"\nsize = \"{sizes}\"\nrate = \"{rate} /s\"\n"
+    )
+}
+
+fn line(case: &Case, cost: &Cost, baseline: f64) -> serde_json::Value {
+    json!({
+        "work": format!("scale-{}-{}", case.hosts, case.sizes),
+        "transport": "dctcp",
+        "hosts": case.hosts,
+        "flows": cost.flows,
+        "packet_hops": cost.packet_hops,
+        "ns_per_packet_hop": cost.ns_per_hop,
+        "w2_ratio": cost.ns_per_hop / baseline,
+        "resident_mb": cost.resident_mb,
+    })
+}
+
+#[expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
+fn print(rows: &[(&Case, Cost)], baseline: f64) {
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|(case, cost)| {
+            let met =
+                cost.resident_mb < MEMORY_LIMIT_MB && cost.ns_per_hop <= COST_LIMIT * baseline;
+            vec![
+                case.sizes.to_owned(),
+                grouped(u64::from(case.hosts)),
+                grouped(cost.flows),
+                grouped(cost.packet_hops),
+                format!("{:.1}", cost.ns_per_hop * cost.packet_hops as f64 / 1e9),
+                format!("{:.1}", cost.ns_per_hop),
+                format!("{:.2}", cost.ns_per_hop / baseline),
+                format!("{:.0}", cost.resident_mb),
+                if met { "met" } else { "NOT MET" }.to_owned(),
+            ]
+        })
+        .collect();
+    let head = [
+        "sizes",
+        "hosts",
+        "flows",
+        "packet-hops",
+        "seconds",
+        "ns/hop",
+        "× W2",
+        "MB",
+        "gates",
+    ];
+    println!("{}", lines(&head, 1, &cells));
+    println!(
+        "W2: {baseline:.1} ns/hop. Gates: under {MEMORY_LIMIT_MB} MB, at most {COST_LIMIT} × W2 per packet-hop."
+    );
+}

@@ -1,0 +1,263 @@
+//! What may be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Datacenter flows that meet their deadlines: D3 and D2TCP beside what they are measured against.
+#[derive(Debug, Parser)]
+#[command(
+    name = "duetime",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 110,
+    after_help = "Exit codes: 0 done, 1 a run failed or was stopped, 2 bad input (nothing was written)."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One subcommand.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a scenario under each of its transports and seeds, and print the table.
+    #[command(after_long_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Run a grid of settings; runs that are already in the folder are kept.
+    #[command(after_long_help = SWEEP_EXAMPLES)]
+    Sweep(Sweep),
+    /// Show where one flow's time went: handshake, queues, pauses, denials, timeouts.
+    #[command(after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
+    /// Write one self-contained HTML page about a finished study.
+    Report(Report),
+    /// Show the network of a scenario without running it.
+    Topology(Show),
+    /// Show the flows that a scenario will offer, without running it.
+    Workload(Show),
+    /// Write the tables of a study as CSV.
+    Export(Export),
+    /// Print the JSON Schema of the scenario file, for editors.
+    Schema,
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example: duetime completions bash > ~/.local/share/bash-completion/completions/duetime"
+    )]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  duetime run scenarios/search-fanout.toml
+  duetime run scenarios/incast.toml --transport d2tcp,dctcp --seeds 20
+  duetime run scenarios/incast.toml --set workload.senders=60 --set 'switch.buffer=\"512 KB\"' --out out/tight
+  duetime run scenarios/incast.toml --json | jq 'select(.event == \"row\")'";
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  duetime sweep scenarios/search-fanout.toml --vary workload.fan_in=5..40:5
+  duetime sweep scenarios/search-fanout.toml --vary 'workload.deadline.base=20 ms..50 ms:10 ms' --vary workload.load=0.1,0.2
+  duetime sweep scenarios/search-fanout.toml --vary workload.fan_in=5..40:5 --dry-run
+
+Values: FIRST..LAST:STEP with both ends included, or a list with commas; with units, as in the file.
+Several --vary make a grid. What is in the folder already is not run again.";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  duetime explain out/incast worst --transport dctcp
+  duetime explain out/incast worst-missed --transport d3 --run 2
+  duetime explain out/incast 12884901888
+  duetime explain out/incast row:17
+
+Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow is watched.";
+
+/// What narrows or changes a scenario.
+#[derive(Args, Debug, Clone)]
+pub struct Choice {
+    /// Compare only these transports, with commas, e.g. `d2tcp,dctcp`
+    #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
+    pub transport: Vec<String>,
+    /// Change one setting of the file, e.g. `workload.fan_in=40`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub settings: Vec<(String, String)>,
+    /// Number of runs per transport, each with random streams of its own [default: the file's `seeds`]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub seeds: Option<u32>,
+    /// Root of all random streams [default: the file's `seed`]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+}
+
+/// How to run.
+#[derive(Args, Debug, Clone)]
+pub struct Work {
+    /// Runs at the same time [default: one per core]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Threads that one run is split over; results stay the same
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: u16,
+    /// Folder for the results [default: out/<name of the scenario>]
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Replace what the folder holds
+    #[arg(long)]
+    pub overwrite: bool,
+    /// JSON lines on standard output: every event, then every row of the table
+    #[arg(long)]
+    pub json: bool,
+    /// Do not write `report.html`
+    #[arg(long)]
+    pub no_report: bool,
+}
+
+/// `duetime run`
+#[derive(Args, Debug)]
+pub struct Run {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// What to change.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// How to run.
+    #[command(flatten)]
+    pub work: Work,
+    /// Keep finished runs of this very study in the folder, and run only what is missing
+    #[arg(long, conflicts_with = "overwrite")]
+    pub resume: bool,
+}
+
+/// `duetime sweep`
+#[derive(Args, Debug)]
+pub struct Sweep {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// One axis of the grid, e.g. `workload.fan_in=5..40:5`, `workload.load=0.1,0.2`; may be repeated [default: the
+    /// file's `[sweep]`]
+    #[arg(long, value_name = "KEY=VALUES")]
+    pub vary: Vec<String>,
+    /// What to change.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// How to run.
+    #[command(flatten)]
+    pub work: Work,
+    /// Only say how many runs there are and how long they may take
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `duetime explain`
+#[derive(Args, Debug)]
+pub struct Explain {
+    /// The folder of a study
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// A flow's id, `row:N` (row of flows.parquet, from 0), `worst` (slowest for its deadline or, without
+    /// deadlines, slowest) or `worst-missed`
+    #[arg(value_name = "FLOW")]
+    pub flow: String,
+    /// Which transport [default: the only one]
+    #[arg(long, short, value_name = "NAME")]
+    pub transport: Option<String>,
+    /// Which run, from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub run: u32,
+    /// Which point of a sweep, e.g. `workload.fan_in=40`; may be repeated
+    #[arg(long = "at", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub at: Vec<(String, String)>,
+    /// Every event of the flow, not only the sums
+    #[arg(long)]
+    pub events: bool,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `duetime report`
+#[derive(Args, Debug)]
+pub struct Report {
+    /// The folder of a study
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Open the page in a browser afterwards
+    #[arg(long, value_enum, default_value_t = Open::No, value_name = "YES|NO", num_args = 0..=1, default_missing_value = "yes")]
+    pub open: Open,
+}
+
+/// Whether to open the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Open {
+    /// Open it.
+    Yes,
+    /// Only write it.
+    No,
+}
+
+/// `duetime topology`, `duetime workload`
+#[derive(Args, Debug)]
+pub struct Show {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// What to change.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `duetime export`
+#[derive(Args, Debug)]
+pub struct Export {
+    /// The folder of a study
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// As CSV files
+    #[arg(long, required = true)]
+    pub csv: bool,
+    /// Where to [default: DIR/csv]
+    #[arg(long, short, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `key=value`, as typed.
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        }
+        _ => Err("write KEY=VALUE, e.g. workload.fan_in=40".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_setting_keeps_later_equal_signs() {
+        assert_eq!(
+            key_value("a.b = c=d"),
+            Ok(("a.b".to_owned(), "c=d".to_owned()))
+        );
+        assert!(key_value("a.b=").is_err());
+        assert!(key_value("fan_in").is_err());
+    }
+}

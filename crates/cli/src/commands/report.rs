@@ -1,0 +1,40 @@
+//! `duetime report`
+
+use std::io::{Write, stdout};
+use std::process::{Command, Stdio};
+
+use duetime_store::RunFolder;
+
+use crate::args::{self, Open};
+use crate::failure::Failure;
+
+/// Writes the page about a study, and opens it where asked.
+pub fn report(args: &args::Report) -> Result<(), Failure> {
+    let (plan, folder) = open(&args.dir)?;
+    let (gathered, path) = duetime_study::report(&plan, &folder)?;
+    duetime_study::write_summary(&plan, &folder, &gathered)?;
+    writeln!(stdout(), "{}", path.display())?;
+    if args.open == Open::Yes {
+        let opener = if cfg!(target_os = "macos") {
+            "open"
+        } else {
+            "xdg-open"
+        };
+        let spawned = Command::new(opener)
+            .arg(&path)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        spawned.map_err(|why| Failure::Input(format!("{opener}: cannot open a browser: {why}")))?;
+    }
+    Ok(())
+}
+
+/// The study in a folder.
+pub fn open(path: &std::path::Path) -> Result<(duetime_study::Plan, RunFolder), Failure> {
+    let folder = RunFolder::open(path).map_err(|error| Failure::Input(error.to_string()))?;
+    let manifest = folder
+        .manifest()
+        .map_err(|error| Failure::Input(error.to_string()))?;
+    Ok((duetime_study::plan(&manifest)?, folder))
+}

@@ -1,0 +1,244 @@
+//! `duetime run` and `duetime sweep`
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use duetime_scenario::sweep::grid;
+use duetime_scenario::{Axis, Document};
+use duetime_store::{IfExists, RunFolder, StoreError};
+use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator, StudyError, text};
+use serde_json::json;
+
+use super::request;
+use crate::args::{self, Work};
+use crate::failure::Failure;
+use crate::{interrupt, progress, tables};
+
+/// Runs a scenario and prints its table.
+pub fn run(args: &args::Run) -> Result<(), Failure> {
+    let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
+    let if_exists = match (args.work.overwrite, args.resume) {
+        (true, _) => IfExists::Replace,
+        (_, true) => IfExists::Resume,
+        _ => IfExists::Refuse,
+    };
+    work(&plan, &args.work, if_exists)
+}
+
+/// Runs the missing part of a grid and prints its table.
+pub fn sweep(args: &args::Sweep) -> Result<(), Failure> {
+    let mut request = request(&args.scenario, &args.choice, Vec::new())?;
+    let mut axes = args
+        .vary
+        .iter()
+        .map(|text| Axis::parse(text))
+        .collect::<Result<Vec<_>, _>>()?;
+    if axes.is_empty() {
+        let file = args.scenario.display().to_string();
+        axes = Document::parse(&request.text, &file)?.sweep()?;
+        if axes.is_empty() {
+            let why = "nothing to vary: give --vary KEY=VALUES, or a [sweep] table in the file";
+            return Err(Failure::Input(format!("{file}: {why}")));
+        }
+    }
+    request.points = grid(&axes);
+    let plan = Plan::new(request)?;
+    if args.dry_run {
+        return dry_run(&plan, &args.work);
+    }
+    work(
+        &plan,
+        &args.work,
+        if args.work.overwrite {
+            IfExists::Replace
+        } else {
+            IfExists::Resume
+        },
+    )
+}
+
+fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
+    let out = out(plan, work);
+    let cancel = interrupt::flag();
+    let execution = Execution {
+        jobs: jobs(work),
+        threads: usize::from(work.threads),
+        if_exists,
+        cancel,
+    };
+    let listener = progress::listener(work.json);
+    let outcome = duetime_study::execute(plan, &out, &execution, &Simulator, &*listener).map_err(
+        |error| {
+            let more = match &error {
+                StudyError::Store(StoreError::Exists { .. }) => " (--resume, --overwrite, --out)",
+                StudyError::Store(StoreError::NotResumable { .. }) => " (--overwrite, --out)",
+                _ => "",
+            };
+            Failure::Input(format!("{error}{more}"))
+        },
+    )?;
+    let folder = RunFolder::open(&out).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut report = None;
+    let gathered = if work.no_report {
+        duetime_study::gather(plan, &folder, |_, _| {})?
+    } else {
+        let (gathered, path) = duetime_study::report(plan, &folder)?;
+        report = Some(path);
+        gathered
+    };
+    duetime_study::write_summary(plan, &folder, &gathered)?;
+    if work.json {
+        json_rows(plan, &gathered, &out, report.as_deref())?;
+    } else {
+        human(plan, &gathered, &outcome, &out, report.as_deref())?;
+    }
+    verdict(&outcome)
+}
+
+/// How the command ends: a failed or missing run is never a success.
+fn verdict(outcome: &Outcome) -> Result<(), Failure> {
+    if outcome.cancelled {
+        return Err(Failure::Runs(format!(
+            "stopped: {} runs are missing; the same sweep, or run --resume, makes them",
+            outcome.missing
+        )));
+    }
+    match outcome.failures.len() {
+        0 => Ok(()),
+        failed => Err(Failure::Runs(format!(
+            "{failed} of {} runs failed",
+            failed + outcome.finished
+        ))),
+    }
+}
+
+fn human(
+    plan: &Plan,
+    gathered: &Gathered,
+    outcome: &Outcome,
+    out: &Path,
+    report: Option<&Path>,
+) -> Result<(), Failure> {
+    let mut to = stdout().lock();
+    writeln!(to)?;
+    for table in tables::of(plan, gathered) {
+        writeln!(to, "{table}")?;
+    }
+    for (run, error) in &outcome.failures {
+        writeln!(to, "FAILED  {run}: {error}")?;
+    }
+    if !outcome.failures.is_empty() {
+        writeln!(to)?;
+    }
+    writeln!(to, "runs    {}", out.display())?;
+    if let Some(report) = report {
+        writeln!(to, "report  {}", report.display())?;
+    }
+    Ok(())
+}
+
+/// The rows of the table and where everything is, as JSON lines.
+fn json_rows(
+    plan: &Plan,
+    gathered: &Gathered,
+    out: &Path,
+    report: Option<&Path>,
+) -> Result<(), Failure> {
+    let mut to = stdout().lock();
+    for row in gathered.rows(plan) {
+        let mut line = serde_json::to_value(&row).expect("plain data");
+        line["event"] = json!("row");
+        writeln!(to, "{line}")?;
+    }
+    writeln!(
+        to,
+        "{}",
+        json!({ "event": "done", "folder": out, "report": report })
+    )?;
+    Ok(())
+}
+
+/// Says how many runs there are and how long they may take.
+fn dry_run(plan: &Plan, work: &Work) -> Result<(), Failure> {
+    let out = out(plan, work);
+    duetime_study::check(plan)?;
+    let missing = if work.overwrite {
+        all(plan)
+    } else {
+        left(plan, &out)?
+    };
+    let runs = plan.jobs().len();
+    let seconds = duetime_study::estimate(plan, &missing, jobs(work), &Simulator)?;
+    let mut to = stdout().lock();
+    if work.json {
+        let line = json!({
+            "event": "dry-run", "points": plan.points.len(), "runs": runs, "missing": missing.len(), "estimate_s": seconds,
+        });
+        writeln!(to, "{line}")?;
+        return Ok(());
+    }
+    let transports: Vec<&str> = plan
+        .base
+        .transports
+        .iter()
+        .map(|transport| transport.name.as_str())
+        .collect();
+    writeln!(
+        to,
+        "{} points x {} transports ({}) x {} seeds = {runs} runs",
+        plan.points.len(),
+        transports.len(),
+        transports.join(", "),
+        plan.base.seeds
+    )?;
+    writeln!(
+        to,
+        "{} in {} already, {} to run",
+        runs - missing.len(),
+        out.display(),
+        missing.len()
+    )?;
+    writeln!(
+        to,
+        "about {} with {} at a time (from a moment of the middle point)",
+        text::wall(seconds),
+        jobs(work)
+    )?;
+    Ok(())
+}
+
+fn all(plan: &Plan) -> Vec<(usize, duetime_study::Job)> {
+    plan.jobs().into_iter().enumerate().collect()
+}
+
+/// The jobs whose results are not in the folder; an error if it holds another study.
+fn left(plan: &Plan, out: &Path) -> Result<Vec<(usize, duetime_study::Job)>, Failure> {
+    let Ok(folder) = RunFolder::open(out) else {
+        return Ok(all(plan));
+    };
+    let input = |error: duetime_store::StoreError| Failure::Input(error.to_string());
+    match folder
+        .manifest()
+        .map_err(input)?
+        .difference(&duetime_study::manifest(plan))
+    {
+        Some(reason) => Err(Failure::Input(format!(
+            "`{}` cannot be resumed: {reason}",
+            out.display()
+        ))),
+        None => Ok(duetime_study::missing(plan, &folder)),
+    }
+}
+
+fn out(plan: &Plan, work: &Work) -> PathBuf {
+    work.out
+        .clone()
+        .unwrap_or_else(|| Path::new("out").join(plan.name()))
+}
+
+/// Runs at the same time: one per core, unless each run takes several.
+fn jobs(work: &Work) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    work.jobs
+        .map_or_else(|| (cores / usize::from(work.threads)).max(1), usize::from)
+}

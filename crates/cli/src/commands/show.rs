@@ -1,0 +1,148 @@
+//! `duetime topology`, `duetime workload` and `duetime schema`
+
+use std::io::{Write, stdout};
+
+use duetime_sim::describe::{Description, TopologyDescription, WorkloadDescription, describe};
+use duetime_study::{Plan, StudyError, text};
+
+use super::request;
+use crate::args;
+use crate::failure::Failure;
+
+/// Shows the network.
+pub fn topology(args: &args::Show) -> Result<(), Failure> {
+    let (plan, description) = described(args)?;
+    if args.json {
+        writeln!(
+            stdout(),
+            "{}",
+            serde_json::to_string(&description.topology).expect("plain data")
+        )?;
+        return Ok(());
+    }
+    lines(plan.name(), &network(&description.topology))
+}
+
+/// Shows the workloads.
+pub fn workload(args: &args::Show) -> Result<(), Failure> {
+    let (_, description) = described(args)?;
+    if args.json {
+        writeln!(
+            stdout(),
+            "{}",
+            serde_json::to_string(&description.workloads).expect("plain data")
+        )?;
+        return Ok(());
+    }
+    description.workloads.iter().try_for_each(|workload| {
+        lines(
+            &format!("{} ({})", workload.name, workload.kind),
+            &flows(workload),
+        )
+    })
+}
+
+/// Prints the JSON Schema of the scenario file.
+pub fn schema() -> Result<(), Failure> {
+    writeln!(stdout(), "{:#}", duetime_scenario::json_schema())?;
+    Ok(())
+}
+
+fn described(args: &args::Show) -> Result<(Plan, Description), Failure> {
+    let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
+    let description = describe(&plan.base).map_err(StudyError::from)?;
+    Ok((plan, description))
+}
+
+/// A heading, and names with their values below it.
+fn lines(heading: &str, facts: &[(&str, String)]) -> Result<(), Failure> {
+    let wide = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut to = stdout().lock();
+    writeln!(to, "{heading}")?;
+    for (name, value) in facts {
+        writeln!(to, "  {name:<wide$}  {value}")?;
+    }
+    Ok(())
+}
+
+fn network(of: &TopologyDescription) -> Vec<(&'static str, String)> {
+    let rate = |rate: &duetime_sim::describe::RateCount| {
+        format!(
+            "{} to hosts and {} between switches at {}",
+            rate.host_cables,
+            rate.switch_cables,
+            text::rate(rate.rate_bps as f64)
+        )
+    };
+    let between = format!(
+        "{} ({} of what either half could take)",
+        text::rate(of.between_halves_bps as f64),
+        text::percent(of.between_halves_share)
+    );
+    vec![
+        ("hosts", of.hosts.to_string()),
+        ("switches", of.switches.to_string()),
+        (
+            "cables",
+            of.rates.iter().map(rate).collect::<Vec<_>>().join("; "),
+        ),
+        ("longest path", format!("{} links", of.longest_path_links)),
+        (
+            "longest idle round trip",
+            text::seconds(of.base_rtt_ns as f64 * 1e-9),
+        ),
+        (
+            "bandwidth-delay product",
+            text::bytes(of.bandwidth_delay_product_bytes as f64),
+        ),
+        ("between halves", between),
+        ("routing tables", text::bytes(of.routing_table_bytes as f64)),
+    ]
+}
+
+fn flows(of: &WorkloadDescription) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("senders", of.senders.to_string())];
+    let mut add =
+        |name: &'static str, value: Option<String>| facts.extend(value.map(|value| (name, value)));
+    add("trees", of.trees.map(|trees| trees.to_string()));
+    let fan_in: Vec<String> = of.fan_in.iter().map(u32::to_string).collect();
+    add("fan-in", (!fan_in.is_empty()).then(|| fan_in.join(" x ")));
+    add(
+        "answers needed",
+        of.answers_needed.map(|needed| needed.to_string()),
+    );
+    add("queries expected", of.expected_queries.map(text::count));
+    add("flows expected", of.expected_flows.map(text::count));
+    add("mean size", of.mean_size_bytes.map(text::bytes));
+    add("mean on the wire", of.mean_wire_bytes.map(text::bytes));
+    add("offered", of.offered_bps.map(text::rate));
+    let load = |load: f64| {
+        format!(
+            "{} of {}",
+            text::percent(load),
+            of.load_of.unwrap_or("capacity")
+        )
+    };
+    add("load", of.offered_load.map(load));
+    let ms = |ns: u64| text::seconds(ns as f64 * 1e-9);
+    let deadline = of.deadline.as_ref().map(|of| {
+        format!(
+            "p1 {}, p25 {}, p50 {}, p75 {}, p99 {}",
+            ms(of.p1_ns),
+            ms(of.p25_ns),
+            ms(of.p50_ns),
+            ms(of.p75_ns),
+            ms(of.p99_ns)
+        )
+    });
+    add("deadlines", deadline);
+    let drain = of.burst_drain_ns.map_or(String::new(), |ns| {
+        format!(", {} on the receiver's link", ms(ns))
+    });
+    add(
+        "one burst",
+        of.burst_bytes
+            .map(|bytes| format!("{}{drain}", text::bytes(bytes))),
+    );
+    facts
+}

@@ -1,0 +1,112 @@
+//! Columns of text, aligned.
+
+/// How a column stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// Rows of cells below a head.
+#[derive(Clone, Debug)]
+pub struct Table {
+    head: Vec<(String, Align)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(head: &[(&str, Align)]) -> Table {
+        Table {
+            head: head
+                .iter()
+                .map(|&(name, align)| (name.to_owned(), align))
+                .collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Appends a row of as many cells as the head has.
+    pub fn row(&mut self, cells: Vec<String>) {
+        assert_eq!(cells.len(), self.head.len(), "a row fits its table");
+        self.rows.push(cells);
+    }
+
+    /// Leaves out the columns in which no row says anything.
+    pub fn without_empty_columns(mut self) -> Table {
+        let said = |column: usize| self.rows.iter().any(|row| !row[column].is_empty());
+        let keep: Vec<bool> = (0..self.head.len()).map(said).collect();
+        let filter = |cells: Vec<String>| {
+            cells
+                .into_iter()
+                .zip(&keep)
+                .filter_map(|(cell, &k)| k.then_some(cell))
+        };
+        self.rows = self
+            .rows
+            .into_iter()
+            .map(|row| filter(row).collect())
+            .collect();
+        self.head = self
+            .head
+            .into_iter()
+            .zip(&keep)
+            .filter_map(|(name, &k)| k.then_some(name))
+            .collect();
+        self
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let wide = |column: usize| {
+            let cells = self.rows.iter().map(|row| row[column].chars().count());
+            cells
+                .chain([self.head[column].0.chars().count()])
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.head.len()).map(wide).collect();
+        let mut line = |cells: &[String]| -> std::fmt::Result {
+            let cells = cells.iter().zip(&widths).zip(&self.head);
+            let text: Vec<String> = cells
+                .map(|((cell, &width), (_, align))| {
+                    let pad = " ".repeat(width - cell.chars().count());
+                    match align {
+                        Align::Left => format!("{cell}{pad}"),
+                        Align::Right => format!("{pad}{cell}"),
+                    }
+                })
+                .collect();
+            writeln!(f, "{}", text.join("  ").trim_end())
+        };
+        let head: Vec<String> = self.head.iter().map(|(name, _)| name.clone()).collect();
+        line(&head)?;
+        let rule: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
+        line(&rule)?;
+        self.rows.iter().try_for_each(|row| line(row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_silent_ones_left_out() {
+        let mut table = Table::new(&[
+            ("transport", Align::Left),
+            ("none", Align::Left),
+            ("missed", Align::Right),
+        ]);
+        table.row(vec!["d2tcp".into(), String::new(), "1.2 %".into()]);
+        table.row(vec!["tcp".into(), String::new(), "31.0 %".into()]);
+        let shown = table.without_empty_columns().to_string();
+        assert_eq!(
+            shown,
+            "transport  missed\n─────────  ──────\nd2tcp       1.2 %\ntcp        31.0 %\n"
+        );
+    }
+}

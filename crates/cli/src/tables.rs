@@ -1,0 +1,207 @@
+//! The final tables: what a study found, in text.
+
+use duetime_results::Estimate;
+use duetime_study::{Gathered, Plan, Row};
+
+use crate::table::{Align, Table};
+use duetime_study::text;
+
+/// The tables of a study, each with its title.
+pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
+    let rows = gathered.rows(plan);
+    let mut tables = Vec::new();
+    if plan.points.len() > 1 {
+        tables.extend(sweep(plan, gathered));
+    }
+    let (deadline, other): (Vec<&Row>, Vec<&Row>) =
+        rows.iter().partition(|row| row.group.deadlines.is_some());
+    if !deadline.is_empty() {
+        tables.push(format!("Flows with deadlines\n{}", deadlines(&deadline)));
+    }
+    if !other.is_empty() {
+        tables.push(format!("Flows without deadlines\n{}", without(&other)));
+    }
+    if !rows.is_empty() {
+        tables.push(format!("Network, per run\n{}", network(&rows)));
+    }
+    tables
+}
+
+/// Missed deadlines, a row per point and a column per transport.
+fn sweep(plan: &Plan, gathered: &Gathered) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    for cell in &gathered.cells {
+        if !names.contains(&cell.summary.transport.as_str()) {
+            names.push(&cell.summary.transport);
+        }
+    }
+    gathered
+        .cells
+        .iter()
+        .find(|cell| cell.summary.deadlines.is_some())?;
+    let mut head = vec![("", Align::Left)];
+    head.extend(names.iter().map(|&name| (name, Align::Right)));
+    let mut table = Table::new(&head);
+    for (index, point) in plan.points.iter().enumerate() {
+        let missed = |name: &&str| {
+            let cell = gathered
+                .cells
+                .iter()
+                .find(|cell| cell.point == index && cell.summary.transport == **name);
+            cell.and_then(|cell| cell.summary.deadlines)
+                .map_or("-".to_owned(), |of| percent(&of.missed))
+        };
+        let mut cells = vec![point.label()];
+        cells.extend(names.iter().map(missed));
+        table.row(cells);
+    }
+    Some(format!("Missed deadlines\n{table}"))
+}
+
+fn deadlines(rows: &[&Row]) -> Table {
+    let mut table = Table::new(&[
+        ("point", Align::Left),
+        ("transport", Align::Left),
+        ("flows", Align::Left),
+        ("number", Align::Right),
+        ("missed", Align::Right),
+        ("answers in time per query", Align::Right),
+        ("queries below 95 %", Align::Right),
+        ("p50", Align::Right),
+        ("p99", Align::Right),
+        ("slack p99", Align::Right),
+        ("timeouts/flow", Align::Right),
+        ("denied", Align::Right),
+        ("inverted", Align::Right),
+    ]);
+    for row in rows {
+        let Some(deadlines) = &row.group.deadlines else {
+            continue;
+        };
+        let queries = row.queries.as_ref();
+        table.row(vec![
+            row.point.clone(),
+            row.transport.clone(),
+            row.flows_name(),
+            text::count(deadlines.flows as f64),
+            percent(&deadlines.missed),
+            queries
+                .and_then(|of| of.in_time)
+                .map_or(String::new(), |of| percent(&of)),
+            queries
+                .and_then(|of| of.below_95)
+                .map_or(String::new(), |of| text::percent(of.value)),
+            time(row.group.completion_s.p50.as_ref()),
+            time(row.group.completion_s.p99.as_ref()),
+            time(row.group.slack_s.p99.as_ref()),
+            row.group
+                .timeouts_per_flow
+                .map_or(String::new(), |of| text::significant(of.value)),
+            row.group
+                .denied_requests
+                .map_or(String::new(), |of| text::percent(of.value)),
+            row.group
+                .inverted_denials
+                .map_or(String::new(), |of| text::percent(of.value)),
+        ]);
+    }
+    table.without_empty_columns()
+}
+
+fn without(rows: &[&Row]) -> Table {
+    let mut table = Table::new(&[
+        ("point", Align::Left),
+        ("transport", Align::Left),
+        ("flows", Align::Left),
+        ("number", Align::Right),
+        ("finished", Align::Right),
+        ("goodput, mean", Align::Right),
+        ("goodput, p50", Align::Right),
+        ("p50", Align::Right),
+        ("p99", Align::Right),
+        ("timeouts/flow", Align::Right),
+        ("fairness", Align::Right),
+    ]);
+    for row in rows {
+        let goodput = &row.group.goodput_bytes_per_s;
+        table.row(vec![
+            row.point.clone(),
+            row.transport.clone(),
+            row.flows_name(),
+            text::count(row.group.flows as f64),
+            text::count(row.group.finished as f64),
+            goodput.mean.map_or(String::new(), |of| {
+                interval(&of, |bytes| text::rate(bytes * 8.0))
+            }),
+            goodput
+                .p50
+                .map_or(String::new(), |of| text::rate(of.value * 8.0)),
+            time(row.group.completion_s.p50.as_ref()),
+            time(row.group.completion_s.p99.as_ref()),
+            row.group
+                .timeouts_per_flow
+                .map_or(String::new(), |of| text::significant(of.value)),
+            row.group
+                .fairness
+                .map_or(String::new(), |of| text::significant(of.value)),
+        ]);
+    }
+    table.without_empty_columns()
+}
+
+/// One line per transport and point.
+fn network(rows: &[Row]) -> Table {
+    let mut table = Table::new(&[
+        ("point", Align::Left),
+        ("transport", Align::Left),
+        ("runs", Align::Right),
+        ("drops", Align::Right),
+        ("losses", Align::Right),
+        ("marks", Align::Right),
+        ("largest queue", Align::Right),
+        ("its mean", Align::Right),
+        ("busiest link", Align::Right),
+    ]);
+    let mut last = None;
+    for row in rows {
+        let here = Some((&row.point, &row.transport));
+        if std::mem::replace(&mut last, here) == here {
+            continue;
+        }
+        let number = |of: Option<Estimate>| of.map_or(String::new(), |of| text::count(of.value));
+        let some = |of: Option<Estimate>| number(of.filter(|of| of.value > 0.0));
+        table.row(vec![
+            row.point.clone(),
+            row.transport.clone(),
+            row.runs.to_string(),
+            number(row.network.drops),
+            some(row.network.losses),
+            some(row.network.marks),
+            row.network
+                .queue_max_bytes
+                .map_or(String::new(), |of| text::bytes(of.value)),
+            row.network
+                .queue_mean_bytes
+                .map_or(String::new(), |of| text::bytes(of.value)),
+            row.network
+                .utilisation
+                .map_or(String::new(), |of| text::percent(of.value)),
+        ]);
+    }
+    table.without_empty_columns()
+}
+
+/// `12.3 % [11.8, 12.9]`
+fn percent(of: &Estimate) -> String {
+    interval(of, text::percent)
+}
+
+fn interval(of: &Estimate, show: impl Fn(f64) -> String) -> String {
+    let (value, range) = text::estimate(of, show);
+    range.map_or(value.clone(), |range| format!("{value} {range}"))
+}
+
+/// A time, or `-` where the percentile falls among flows that never finished.
+fn time(of: Option<&Estimate>) -> String {
+    of.map_or("-".to_owned(), |of| text::seconds(of.value))
+}

@@ -1,0 +1,169 @@
+//! Every mistake is refused with a message that says where it is and what is allowed, and nothing is written.
+
+mod room;
+
+use room::{Room, TINY};
+
+/// Runs the tiny scenario with `from` replaced by `to`; the refusal must have all `parts`, and nothing may be written.
+#[track_caller]
+fn refused(name: &str, from: &str, to: &str, parts: &[&str]) {
+    assert!(TINY.contains(from), "the tiny scenario has `{from}`");
+    let room = Room::new(name);
+    room.file("tiny.toml", &TINY.replacen(from, to, 1));
+    room.duetime("run tiny.toml").refused(parts);
+    assert_eq!(room.names(), ["tiny.toml"], "nothing is written");
+}
+
+#[test]
+fn malformed_toml() {
+    refused(
+        "malformed",
+        "seeds = 2",
+        "seeds = = 2",
+        &["tiny.toml:3:", "seeds = = 2"],
+    );
+}
+
+#[test]
+fn an_unknown_key_and_the_nearest_one() {
+    refused(
+        "unknown-key",
+        "senders = 5",
+        "sender = 5",
+        &["tiny.toml:17:", "sender", "senders"],
+    );
+}
+
+#[test]
+fn a_missing_unit() {
+    refused(
+        "no-unit",
+        "at = \"1 ms\"",
+        "at = \"1\"",
+        &["tiny.toml:20:", "workload", "at", "ms"],
+    );
+}
+
+#[test]
+fn a_wrong_unit() {
+    refused(
+        "wrong-unit",
+        "rate = \"1 Gbps\"",
+        "rate = \"1 ms\"",
+        &["tiny.toml:9:", "rate", "Gbps"],
+    );
+}
+
+#[test]
+fn a_negative_value() {
+    refused(
+        "negative",
+        "hosts = 8",
+        "hosts = -8",
+        &["tiny.toml:8:", "hosts", "-8"],
+    );
+}
+
+#[test]
+fn an_absurd_value() {
+    refused(
+        "absurd",
+        "rate = \"1 Gbps\"",
+        "rate = \"1000000 Gbps\"",
+        &["tiny.toml:9:", "rate", "1000000 Gbps"],
+    );
+}
+
+#[test]
+fn nan() {
+    refused(
+        "nan",
+        "{ base = \"2 ms\" }",
+        "{ base = nan }",
+        &["tiny.toml:19:", "nan"],
+    );
+}
+
+#[test]
+fn more_senders_than_hosts() {
+    refused(
+        "fan-in",
+        "senders = 5",
+        "senders = 50",
+        &["tiny.toml:17:", "senders", "50", "7"],
+    );
+}
+
+#[test]
+fn an_unknown_transport() {
+    let room = Room::new("unknown-transport");
+    room.file("tiny.toml", TINY);
+    room.duetime("run tiny.toml --transport d3tcp")
+        .refused(&["d3tcp", "d3", "d2tcp"]);
+    assert_eq!(room.names(), ["tiny.toml"]);
+}
+
+#[test]
+fn a_missing_file() {
+    let room = Room::new("missing-file");
+    room.duetime("run nowhere.toml")
+        .refused(&["nowhere.toml", "cannot read"]);
+    room.duetime("report nowhere").refused(&["nowhere"]);
+    room.duetime("explain nowhere worst").refused(&["nowhere"]);
+    assert!(room.names().is_empty());
+}
+
+#[test]
+fn bad_settings_on_the_command_line() {
+    let room = Room::new("bad-settings");
+    room.file("tiny.toml", TINY);
+    room.duetime("run tiny.toml --set seeds")
+        .refused(&["KEY=VALUE"]);
+    room.duetime("run tiny.toml --set switch.bufer=1")
+        .refused(&["bufer", "buffer"]);
+    room.duetime("run tiny.toml --seeds 0")
+        .refused(&["--seeds"]);
+    room.duetime("sweep tiny.toml --vary workload.senders")
+        .refused(&["no values", "5..40:5"]);
+    room.duetime("sweep tiny.toml --vary workload.senders=5,3,5")
+        .refused(&["5 is listed twice"]);
+    room.duetime("sweep tiny.toml --vary workload.sender=3,5")
+        .refused(&["sender", "senders"]);
+    room.duetime("sweep tiny.toml --vary workload.senders=5,50")
+        .refused(&["senders", "50"]);
+    room.duetime("sweep tiny.toml")
+        .refused(&["--vary", "[sweep]"]);
+    assert_eq!(room.names(), ["tiny.toml"]);
+}
+
+#[test]
+fn an_output_folder_that_exists() {
+    let room = Room::new("exists");
+    room.file("tiny.toml", TINY);
+    std::fs::create_dir(room.0.join("mine")).expect("a folder");
+    room.file("mine/diary.txt", "dear diary");
+    room.duetime("run tiny.toml --out mine").refused(&["mine"]);
+    room.duetime("run tiny.toml --out mine --overwrite")
+        .refused(&["mine"]);
+    room.duetime("sweep tiny.toml --vary workload.senders=2,3 --out mine")
+        .refused(&["mine"]);
+    assert_eq!(
+        room.read("mine/diary.txt"),
+        "dear diary",
+        "what is not ours is left alone"
+    );
+    room.duetime("run tiny.toml --out tiny.toml")
+        .refused(&["tiny.toml"]);
+    assert_eq!(room.read("tiny.toml"), TINY);
+}
+
+#[test]
+fn an_output_folder_that_cannot_be_written() {
+    let room = Room::new("unwritable");
+    room.file("tiny.toml", TINY);
+    // Not even root can make a folder below these.
+    room.duetime("run tiny.toml --out tiny.toml/below")
+        .refused(&["tiny.toml/below"]);
+    room.duetime("run tiny.toml --out /proc/duetime")
+        .refused(&["/proc/duetime"]);
+}

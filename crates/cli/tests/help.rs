@@ -1,0 +1,74 @@
+//! Help and completions.
+
+mod room;
+
+use room::Room;
+
+#[test]
+fn help_names_every_command_and_its_units() {
+    let room = Room::new("help");
+    let out = room.duetime("--help").ok();
+    for command in [
+        "run",
+        "sweep",
+        "explain",
+        "report",
+        "topology",
+        "workload",
+        "export",
+        "schema",
+        "completions",
+    ] {
+        assert!(
+            out.lines()
+                .any(|line| line.trim_start().starts_with(command)),
+            "{command} in:\n{out}"
+        );
+    }
+    let run = room.duetime("run --help").ok();
+    assert!(
+        run.contains("Examples:") && run.contains("--transport d2tcp,dctcp --seeds 20"),
+        "{run}"
+    );
+    assert!(
+        room.duetime("sweep --help")
+            .ok()
+            .contains("workload.fan_in=5..40:5")
+    );
+    assert!(room.names().is_empty(), "help writes nothing");
+}
+
+#[test]
+fn completions_come_for_each_shell() {
+    let room = Room::new("completions");
+    for (shell, part) in [
+        ("bash", "_duetime"),
+        ("zsh", "#compdef duetime"),
+        ("fish", "complete -c duetime"),
+    ] {
+        let script = room.duetime(&format!("completions {shell}")).ok();
+        assert!(script.contains(part), "{shell}");
+        assert!(
+            script.contains("--overwrite") || script.contains("overwrite"),
+            "{shell} knows the options"
+        );
+    }
+}
+
+#[test]
+fn the_schema_is_json() {
+    let room = Room::new("schema");
+    let schema: serde_json::Value =
+        serde_json::from_str(&room.duetime("schema").ok()).expect("JSON");
+    let keys = schema["properties"].as_object().expect("properties");
+    for key in [
+        "name",
+        "transport",
+        "seeds",
+        "topology",
+        "switch",
+        "workload",
+    ] {
+        assert!(keys.contains_key(key), "{key}");
+    }
+}

@@ -1,0 +1,136 @@
+//! A room of one's own for each test: an empty folder, and the binary run in it.
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An empty folder.
+pub struct Room(pub PathBuf);
+
+impl Room {
+    /// A fresh one; `name` must be unique among all tests.
+    pub fn new(name: &str) -> Room {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        if path.exists() {
+            fs::remove_dir_all(&path).expect("an old room can be cleared");
+        }
+        fs::create_dir_all(&path).expect("a room can be made");
+        Room(path)
+    }
+
+    /// Writes a file in it.
+    pub fn file(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).expect("a file can be written");
+    }
+
+    /// Reads a file in it.
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Names in the folder, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("a room can be read");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Runs `duetime` with arguments split at blanks.
+    pub fn duetime(&self, arguments: &str) -> Said {
+        self.duetime_args(&arguments.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Runs `duetime`.
+    pub fn duetime_args(&self, arguments: &[&str]) -> Said {
+        let output = Command::new(env!("CARGO_BIN_EXE_duetime"))
+            .args(arguments)
+            .current_dir(&self.0)
+            .env("NO_COLOR", "1")
+            .output()
+            .expect("the binary starts");
+        Said::new(output)
+    }
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub struct Said {
+    /// Exit code.
+    pub code: i32,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Said {
+    fn new(output: Output) -> Said {
+        Said {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).expect("UTF-8"),
+            err: String::from_utf8(output.stderr).expect("UTF-8"),
+        }
+    }
+
+    /// It succeeded; its standard output.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{}\n{}", self.out, self.err);
+        self.out
+    }
+
+    /// It refused its input with a message that has all these parts.
+    #[track_caller]
+    pub fn refused(self, parts: &[&str]) {
+        assert_eq!(self.code, 2, "{}\n{}", self.out, self.err);
+        assert_eq!(self.out, "", "nothing on standard output");
+        for part in parts {
+            assert!(
+                self.err.contains(part),
+                "`{part}` is missing in:\n{}",
+                self.err
+            );
+        }
+    }
+}
+
+/// A scenario that runs in a blink: two transports, two runs, a burst with deadlines and a background flow.
+pub const TINY: &str = r#"name = "tiny"
+transport = ["dctcp", "d2tcp"]
+seeds = 2
+duration = "20 ms"
+
+[topology]
+kind = "star"
+hosts = 8
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[switch]
+buffer = "100 KB"
+ecn_threshold = "20 packets"
+
+[[workload]]
+kind = "burst"
+senders = 5
+size = "20 KB"
+deadline = { base = "2 ms" }
+at = "1 ms"
+repeat = 4
+every = "4 ms"
+
+[[workload]]
+kind = "background"
+count = 1
+size = "50 KB"
+every = "5 ms"
+"#;

@@ -1,0 +1,303 @@
+//! Whole sessions: run, look, resume.
+
+mod room;
+
+use std::fs;
+
+use room::{Room, TINY};
+use serde_json::Value;
+
+fn json_lines(out: &str) -> Vec<Value> {
+    out.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
+}
+
+#[test]
+fn a_run_prints_a_table_and_leaves_a_folder() {
+    let room = Room::new("run");
+    room.file("tiny.toml", TINY);
+    let out = room.duetime("run tiny.toml").ok();
+    let head = out
+        .lines()
+        .find(|line| line.starts_with("transport"))
+        .expect("a table");
+    assert!(head.contains("missed") && head.contains("p99"), "{out}");
+    for transport in ["dctcp", "d2tcp"] {
+        let burst = |line: &&str| line.starts_with(transport) && line.contains("burst");
+        assert!(
+            out.lines()
+                .find(burst)
+                .is_some_and(|line| line.contains('%')),
+            "{out}"
+        );
+    }
+    assert!(out.contains("report  out/tiny/report.html"), "{out}");
+    assert_eq!(room.names(), ["out", "tiny.toml"]);
+    for file in [
+        "manifest.json",
+        "summary.json",
+        "report.html",
+        "runs/d2tcp/1/flows.parquet",
+    ] {
+        assert!(room.0.join("out/tiny").join(file).is_file(), "{file}");
+    }
+    let manifest: Value = serde_json::from_str(&room.read("out/tiny/manifest.json")).expect("JSON");
+    let states: Vec<&Value> = manifest["runs"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|run| &run["state"])
+        .collect();
+    assert_eq!(states, ["done"; 4]);
+    assert_eq!(manifest["scenario_text"], TINY);
+
+    room.duetime("run tiny.toml")
+        .refused(&["out/tiny", "--resume", "--overwrite"]);
+    let again = room.duetime("run tiny.toml --resume");
+    assert!(again.err.contains("4 there already"), "{}", again.err);
+    assert_eq!(again.ok(), out, "the table is the same");
+    assert_eq!(
+        room.duetime("run tiny.toml --overwrite --jobs 1 --threads 2")
+            .ok(),
+        out,
+        "for any split"
+    );
+}
+
+#[test]
+fn every_event_is_a_json_line_and_so_is_every_row() {
+    let room = Room::new("json");
+    room.file("tiny.toml", TINY);
+    let said = room.duetime("run tiny.toml --json --transport d2tcp --seeds 3 --seed 7 --out here");
+    assert_eq!(said.err, "", "nothing else is said");
+    let lines = json_lines(&said.ok());
+    let of = |event: &str| {
+        lines
+            .iter()
+            .filter(|line| line["event"] == event)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of("study-started").len(), 1);
+    assert_eq!(of("study-started")[0]["runs"], 3);
+    assert_eq!(of("run-started").len(), 3);
+    let finished = of("run-finished");
+    assert_eq!(finished.len(), 3);
+    assert!(
+        finished
+            .iter()
+            .all(|line| line["packet_hops"].as_u64() > Some(0) && line["transport"] == "d2tcp")
+    );
+    let rows = of("row");
+    assert_eq!(rows.len(), 2, "a burst and a background");
+    let burst = rows
+        .iter()
+        .find(|row| row["workload_name"] == "burst")
+        .expect("the burst");
+    assert_eq!(burst["deadlines"]["flows"], 60);
+    assert!(
+        burst["deadlines"]["missed"]["interval"]["low"].is_number(),
+        "{burst}"
+    );
+    assert_eq!(lines.last().expect("lines")["report"], "here/report.html");
+}
+
+#[test]
+fn a_sweep_runs_only_what_is_missing() {
+    let room = Room::new("sweep");
+    room.file("tiny.toml", TINY);
+    let sweep = "sweep tiny.toml --vary workload.burst.senders=2..4:1 --seeds 1 --json";
+    let dry = json_lines(&room.duetime(&format!("{sweep} --dry-run")).ok());
+    assert_eq!(
+        (&dry[0]["runs"], &dry[0]["missing"]),
+        (&Value::from(6), &Value::from(6))
+    );
+    assert_eq!(room.names(), ["tiny.toml"], "a dry run writes nothing");
+
+    let finished = |out: String| {
+        let lines = json_lines(&out).into_iter();
+        let finished = lines.filter(|line| line["event"] == "run-finished");
+        finished
+            .map(|line| line["folder"].as_str().expect("a folder").to_owned())
+            .collect::<Vec<_>>()
+    };
+    let first = finished(room.duetime(sweep).ok());
+    assert_eq!(first.len(), 6);
+    let summary = room.read("out/tiny/summary.json");
+    assert!(
+        finished(room.duetime(sweep).ok()).is_empty(),
+        "all is there"
+    );
+
+    fs::remove_dir_all(room.0.join(&first[2])).expect("a run goes");
+    let dry = json_lines(&room.duetime(&format!("{sweep} --dry-run")).ok());
+    assert_eq!(dry[0]["missing"], 1);
+    assert_eq!(finished(room.duetime(sweep).ok()), [first[2].as_str()]);
+    assert_eq!(
+        room.read("out/tiny/summary.json"),
+        summary,
+        "with the same result"
+    );
+
+    let text = room.duetime("sweep tiny.toml --vary workload.burst.senders=2..5:1 --seeds 1");
+    assert!(
+        text.err.contains("8 runs into out/tiny, 6 there already"),
+        "{}",
+        text.err
+    );
+    let out = text.ok();
+    assert!(
+        out.lines()
+            .any(|line| line.starts_with("workload.burst.senders=5")),
+        "{out}"
+    );
+    let other = "sweep tiny.toml --vary workload.burst.senders=2..4:1 --set switch.buffer=50KB";
+    room.duetime(other)
+        .refused(&["out/tiny", "cannot be resumed", "buffer"]);
+}
+
+#[test]
+fn an_explanation_adds_up() {
+    let room = Room::new("explain");
+    room.file("tiny.toml", TINY);
+    room.duetime("run tiny.toml --no-report").ok();
+    assert!(!room.0.join("out/tiny/report.html").exists());
+    let text = room
+        .duetime("explain out/tiny worst --transport d2tcp --run 1")
+        .ok();
+    assert!(
+        text.contains("d2tcp run 1") && text.contains("completion time"),
+        "{text}"
+    );
+    assert!(
+        text.contains("queue of ") && text.contains("propagation"),
+        "{text}"
+    );
+    let json = room
+        .duetime("explain out/tiny worst --transport d2tcp --run 1 --json")
+        .ok();
+    let of: Value = serde_json::from_str(&json).expect("JSON");
+    let parts = of["parts"].as_array().expect("parts").iter();
+    let sum: u64 = parts
+        .map(|part| part["ps"].as_u64().expect("picoseconds"))
+        .sum();
+    assert_eq!(Some(sum), of["completion_ps"].as_u64());
+    let id = of["flow"].as_u64().expect("an id");
+    let by_id = room
+        .duetime(&format!(
+            "explain out/tiny {id} --transport d2tcp --run 1 --json --events"
+        ))
+        .ok();
+    let by_id: Value = serde_json::from_str(&by_id).expect("JSON");
+    assert_eq!(by_id["parts"], of["parts"]);
+    assert!(
+        by_id["events"]
+            .as_array()
+            .is_some_and(|events| events.len() > 10)
+    );
+
+    room.duetime("explain out/tiny worst")
+        .refused(&["--transport", "dctcp, d2tcp"]);
+    room.duetime("explain out/tiny worst --transport tcp")
+        .refused(&["tcp", "dctcp, d2tcp"]);
+    room.duetime("explain out/tiny best --transport d2tcp")
+        .refused(&["best", "worst-missed"]);
+    room.duetime("explain out/tiny worst --transport d2tcp --run 9")
+        .refused(&["no run 9", "0 to 1"]);
+}
+
+#[test]
+fn a_study_is_read_again_from_its_folder() {
+    let room = Room::new("again");
+    room.file("tiny.toml", TINY);
+    room.duetime("run tiny.toml --transport dctcp").ok();
+    let page = room.read("out/tiny/report.html");
+    fs::remove_file(room.0.join("tiny.toml")).expect("the scenario goes");
+    assert_eq!(
+        room.duetime("report out/tiny").ok(),
+        "out/tiny/report.html\n"
+    );
+    assert_eq!(room.read("out/tiny/report.html"), page, "byte for byte");
+
+    let out = room.duetime("export out/tiny --csv").ok();
+    assert!(out.contains("10 files in out/tiny/csv"), "{out}");
+    let flows = room.read("out/tiny/csv/runs/dctcp/0/flows.csv");
+    let head = flows.lines().next().expect("a head");
+    assert!(
+        head.contains("fct_ns") && head.contains("deadline_ns"),
+        "{head}"
+    );
+    assert!(flows.lines().count() > 20);
+}
+
+#[test]
+fn a_scenario_is_shown_before_it_runs() {
+    let room = Room::new("show");
+    room.file("tiny.toml", TINY);
+    let out = room
+        .duetime("topology tiny.toml --set topology.hosts=9")
+        .ok();
+    assert!(
+        out.lines()
+            .any(|line| line.split_whitespace().eq(["hosts", "9"])),
+        "{out}"
+    );
+    let out = room.duetime("workload tiny.toml").ok();
+    assert!(
+        out.contains("burst (burst)") && out.contains("20 KB"),
+        "{out}"
+    );
+    let json: Value =
+        serde_json::from_str(&room.duetime("workload tiny.toml --json").ok()).expect("JSON");
+    assert_eq!(json.as_array().map(Vec::len), Some(2));
+    assert_eq!(room.names(), ["tiny.toml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_leaves_no_half_of_a_run() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    let room = Room::new("ctrl-c");
+    room.file("long.toml", &TINY.replace("20 ms", "20000 s"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_duetime"))
+        .args(["run", "long.toml", "--json", "--out", "out/long"])
+        .current_dir(&room.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the binary starts");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("\"progress\"") {
+        line.clear();
+        assert!(
+            out.read_line(&mut line).expect("a line") > 0,
+            "it ended by itself"
+        );
+    }
+    let kill = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
+        .status()
+        .expect("a signal");
+    assert!(kill.success());
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).expect("the rest");
+    assert_eq!(child.wait().expect("an end").code(), Some(1));
+    let lines = json_lines(&rest);
+    let end = lines
+        .iter()
+        .find(|line| line["event"] == "study-finished")
+        .expect("an end");
+    assert_eq!(
+        (&end["cancelled"], &end["missing"]),
+        (&Value::from(true), &Value::from(4))
+    );
+    let manifest: Value = serde_json::from_str(&room.read("out/long/manifest.json")).expect("JSON");
+    assert_eq!(manifest["runs"][0]["state"], "missing");
+    assert!(
+        !room.0.join("out/long/runs").exists(),
+        "no run is half-written"
+    );
+}

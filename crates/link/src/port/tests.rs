@@ -1,0 +1,158 @@
+use super::*;
+use crate::sample::Sample;
+use duetime_core::random::{Purpose, Streams};
+
+/// 1 Gbps: 1500 B leave in 12 µs.
+fn port() -> Port<Sample> {
+    Port::new(Rate::from_gbps(1), Span::from_us(5))
+}
+
+fn at(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+/// Feeds a port for a while; returns it with its queue summed up instant by instant, every 1024 ps up to `end`.
+fn integrated(mut port: Port<Sample>, end: Time) -> (Port<Sample>, u64) {
+    let mut draws = Streams::new(0, 0).stream(0, Purpose::Arrival);
+    let (mut next, mut wake) = (0, u64::MAX);
+    let mut sum = 0;
+    for now in 1..=end.as_ps() {
+        // What is in the port just before the clock's edge.
+        if now % 1024 == 0 {
+            port.drain(Time::from_ps(now - 1));
+            sum += port.queue_bytes();
+        }
+        if now == wake {
+            wake = port.departure(Time::from_ps(now)).and_then(|(_, wake)| wake).map_or(u64::MAX, Time::as_ps);
+        }
+        if now >= next && now < end.as_ps() / 2 {
+            next = now + draws.below(20_000);
+            let frame = Sample { class: draws.below(2) as usize, ..Sample::of(draws.between(40, 1_500) as u32) };
+            if let Offer::Queued { wake: Some(at) } = port.offer(Time::from_ps(now), frame) {
+                wake = at.as_ps();
+            }
+        }
+        if now % 100_003 == 0 || now == end.as_ps() {
+            port.drain(Time::from_ps(now));
+            assert_eq!(port.queue_integral(Time::from_ps(now)), sum, "at {now}");
+        }
+    }
+    (port, sum)
+}
+
+#[test]
+fn the_sum_of_stays_is_the_integral_of_the_queue() {
+    // 600 Gbps: a packet in 20 ns at most, about as often as they come.
+    let fast = || Port::new(Rate::from_gbps(600), Span::from_ns(50)).with_limit(Limit::Packets(4));
+    for port in [fast(), fast().with_classes(2)] {
+        let (port, sum) = integrated(port, at(3));
+        let counters = port.counters();
+        assert!(counters.packets > 100 && counters.drops > 0, "{counters:?}");
+        assert_eq!((port.queue_bytes(), counters.queue_integral), (0, sum));
+    }
+}
+
+#[test]
+fn the_integral_of_a_steady_queue_is_its_size_by_time() {
+    // Ten packets at once, 12 µs each: 10 + 9 + … + 1 packets for 12 µs each.
+    for mut port in [port(), port().with_classes(2)] {
+        let mut wake = None;
+        for _ in 0..10 {
+            if let Offer::Queued { wake: Some(at) } = port.offer(at(0), Sample::of(1_500)) {
+                wake = Some(at);
+            }
+        }
+        let half = 1_500.0 * 12e6 * (10.0 + 9.0 + 8.0 + 7.0 + 6.0);
+        while let Some(now) = wake.filter(|&now| now <= at(60)) {
+            wake = port.departure(now).and_then(|(_, wake)| wake);
+        }
+        port.drain(at(60));
+        let integral = port.queue_integral(at(60)) as f64 * 1024.0;
+        assert!((integral / half - 1.0).abs() < 1e-4, "{integral} {half}");
+        while let Some(now) = wake {
+            wake = port.departure(now).and_then(|(_, wake)| wake);
+        }
+        let whole = 1_500.0 * 12e6 * 55.0;
+        let integral = port.counters().queue_integral as f64 * 1024.0;
+        assert!((integral / whole - 1.0).abs() < 1e-4, "{integral} {whole}");
+    }
+}
+
+#[test]
+fn departed_and_waiting_bytes_as_a_tick_reads_them() {
+    let mut port = port();
+    let mut tick = |now: Time, offers: &[u32]| {
+        for &bytes in offers {
+            port.offer(now, Sample::of(bytes));
+        }
+        port.drain(now);
+        (port.departed_bytes(), port.queue_bytes_waiting(), port.queue_bytes())
+    };
+    // D3's u counts whole packets once their last bit has left; its q leaves the packet in service out.
+    assert_eq!(tick(at(0), &[]), (0, 0, 0));
+    assert_eq!(tick(at(0), &[1_500, 40, 1_000]), (0, 1_040, 2_540));
+    assert_eq!(tick(Time::from_ps(11_999_999), &[]), (0, 1_040, 2_540));
+    assert_eq!(tick(at(12), &[]), (1_500, 1_000, 1_040));
+    assert_eq!(tick(Time::from_ps(12_320_000), &[]), (1_540, 0, 1_000));
+    // The last bit leaves as the next packet comes.
+    assert_eq!(tick(Time::from_ps(20_320_000), &[500]), (2_540, 0, 500));
+    assert_eq!(tick(at(99), &[]), (3_040, 0, 0));
+}
+
+#[test]
+fn departed_and_waiting_bytes_under_strict_priority() {
+    let mut port = port().with_classes(2);
+    for (bytes, class) in [(1_500, 1), (1_000, 1), (40, 0)] {
+        port.offer(at(0), Sample { class, ..Sample::of(bytes) });
+    }
+    let mut tick = |now: Time| {
+        port.drain(now);
+        let before = port.departed_bytes();
+        let wake = (now == port.busy_until()).then(|| port.departure(now)).flatten().and_then(|(_, wake)| wake);
+        port.drain(now);
+        assert_eq!(port.departed_bytes(), before, "a packet leaves when its last bit has, whoever asks");
+        (port.departed_bytes(), port.queue_bytes_waiting(), port.queue_bytes(), wake)
+    };
+    assert_eq!(tick(at(11)), (0, 1_040, 2_540, None));
+    assert_eq!(tick(at(12)), (1_500, 1_000, 1_040, Some(Time::from_ps(12_320_000))));
+    assert_eq!(tick(Time::from_ps(12_320_000)), (1_540, 0, 1_000, None));
+    assert_eq!(tick(at(99)), (2_540, 0, 0, None));
+}
+
+#[test]
+fn forgetting_leaves_only_what_has_not_left() {
+    for mut port in [port(), port().with_classes(2)] {
+        for bytes in [1_500, 1_000, 500] {
+            port.offer(at(0), Sample::of(bytes));
+            port.forget_departed(at(0));
+        }
+        assert_eq!(port.queue_bytes(), 3_000);
+        let in_port = |port: &Port<Sample>| port.frames().map(|frame| frame.bytes).collect::<Vec<_>>();
+        assert_eq!(in_port(&port), [1_500, 1_000, 500]);
+        port.departure(at(12));
+        // Long before the first arrives at the far end.
+        port.forget_departed(at(12));
+        assert_eq!(in_port(&port), [1_000, 500]);
+        assert_eq!((port.queue_bytes(), port.queue_packets(), port.queue_bytes_waiting()), (1_500, 2, 500));
+        port.departure(at(20));
+        port.forget_departed(at(24));
+        assert_eq!(in_port(&port), [0; 0]);
+        assert!(port.last_sent().is_none());
+        assert_eq!((port.departed_bytes(), port.counters().packets), (3_000, 3));
+    }
+}
+
+#[test]
+fn a_queue_without_limit_grows_as_it_must() {
+    let mut port = port();
+    for _ in 0..10_000 {
+        port.offer(at(1), Sample::of(1_500));
+    }
+    assert_eq!((port.queue_packets(), port.counters().queue_max_bytes), (10_000, 15_000_000));
+    for number in 1..=10_000 {
+        port.arrive();
+        assert_eq!(port.next_arrival(), (number < 10_000).then(|| at(6 + 12 * (number + 1))));
+        assert_eq!(port.queue_packets(), 10_000 - number as u32, "what arrives has left");
+    }
+    assert_eq!(port.queue_bytes(), 0);
+}

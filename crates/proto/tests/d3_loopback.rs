@@ -1,0 +1,27 @@
+//! The loopback example's two sides as threads: the state machines and codecs over real sockets.
+
+#[path = "../examples/d3_loopback.rs"]
+#[allow(dead_code, reason = "only its sides are run")]
+mod example;
+
+use std::net::{Ipv4Addr, UdpSocket};
+
+#[test]
+fn ten_megabytes_each_way_survive_dropped_datagrams() {
+    let listener = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let other = std::thread::spawn(move || {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        example::exchange(&socket, Some(address), 2).unwrap()
+    });
+    let one = example::exchange(&listener, None, 1).unwrap();
+    let other = other.join().unwrap();
+    assert_eq!((one.sent, one.received), (other.received, other.sent));
+    assert!(
+        one.dropped > 20 && other.dropped > 20,
+        "{} and {}",
+        one.dropped,
+        other.dropped
+    );
+    assert!(one.counters.retransmits > 0 && other.counters.retransmits > 0);
+}

@@ -1,0 +1,166 @@
+//! Bytes from anywhere: the codecs accept exactly what they write, and no packet makes a state machine panic.
+
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::d3::{
+    Allocator, Config, EncodedRate, Flags, MAX_HOPS, Packet, Receiver, Request, Rounding, Sender,
+    Tag, wire,
+};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+fn settings() -> ProptestConfig {
+    ProptestConfig {
+        cases: 2_000,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    }
+}
+
+fn rates() -> impl Strategy<Value = [EncodedRate; MAX_HOPS]> {
+    any::<[u8; MAX_HOPS]>().prop_map(|bytes| bytes.map(EncodedRate::from_byte))
+}
+
+prop_compose! {
+    fn request()(
+        desired in any::<u8>(),
+        index in 0_u8..=6,
+        scale in -16_i8..16,
+        allocations in rates(),
+        previous_desired in any::<u8>(),
+        previous_allocations in rates(),
+        feedback in rates(),
+        stamps in 0_u8..64,
+        pace in 0_u8..4,
+    ) -> Request {
+        Request {
+            desired: EncodedRate::from_byte(desired),
+            index,
+            scale,
+            allocations,
+            previous_desired: EncodedRate::from_byte(previous_desired),
+            previous_allocations,
+            feedback,
+            stamps,
+            pace,
+        }
+    }
+}
+
+prop_compose! {
+    fn packet()(
+        seq in prop_oneof![any::<u64>(), 0_u64..10_000],
+        len in 0_u32..2_000,
+        flags in 0_u16..128,
+        number in any::<u16>(),
+        echo in prop_oneof![any::<u16>(), 0_u16..5],
+        hops in 0_u8..=6,
+        stamps in 0_u8..64,
+        request in prop::option::of(request()),
+    ) -> Packet {
+        let tag = if request.is_some() { Tag { number, echo, hops, stamps } } else { Tag::default() };
+        Packet { seq, len, flags: Flags(flags), tag, request }
+    }
+}
+
+proptest! {
+    #![proptest_config(settings())]
+
+    #[test]
+    fn requests_come_back_as_they_were(request in request()) {
+        let mut bytes = [0; Request::WIRE_BYTES];
+        request.encode(&mut bytes).unwrap();
+        prop_assert_eq!(Request::decode(&bytes), Ok(request));
+    }
+
+    #[test]
+    fn datagrams_come_back_as_they_were(packet in packet()) {
+        let mut header = [0; wire::MAX_HEADER_BYTES];
+        let length = wire::encode(&packet, &mut header).unwrap();
+        prop_assert_eq!(length as u32 + 20 + packet.len, packet.wire_bytes());
+        let mut datagram = header[..length].to_vec();
+        datagram.extend((0..packet.len).map(|i| i as u8));
+        let (decoded, payload) = wire::decode(&datagram).unwrap();
+        prop_assert_eq!(decoded, packet);
+        prop_assert_eq!(payload, &datagram[length..]);
+        for cut in 0..datagram.len() {
+            prop_assert!(wire::decode(&datagram[..cut]).is_err());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_mean_themselves(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..100),
+        magic in any::<bool>(),
+    ) {
+        if magic && bytes.len() >= 4 {
+            bytes[0] = 0xd3;
+            let header = if bytes[1] & 0x80 != 0 { 42 } else { 20 };
+            let payload = bytes.len().saturating_sub(header) as u16;
+            bytes[2..4].copy_from_slice(&payload.to_be_bytes());
+            if bytes.len() >= 20 {
+                bytes[16] %= 7;
+                bytes[17] %= 64;
+                bytes[18..20].fill(0);
+            }
+        }
+        if let Ok((packet, payload)) = wire::decode(&bytes) {
+            let mut header = [0; wire::MAX_HEADER_BYTES];
+            let length = wire::encode(&packet, &mut header).unwrap();
+            prop_assert_eq!(&header[..length], &bytes[..length]);
+            prop_assert_eq!(payload, &bytes[length..]);
+        }
+        if let Ok(request) = Request::decode(&bytes) {
+            let mut header = [0; Request::WIRE_BYTES];
+            request.encode(&mut header).unwrap();
+            prop_assert_eq!(&header[..], &bytes[..Request::WIRE_BYTES]);
+        }
+    }
+
+    #[test]
+    fn no_packet_upsets_a_state_machine(
+        packets in prop::collection::vec((packet(), 0_u64..5_000), 0..60),
+        bytes in prop_oneof![Just(u64::MAX), 0_u64..20_000],
+        deadline in prop::option::of(0_u64..20_000),
+        rounding in prop_oneof![Just(Rounding::Carry), Just(Rounding::Exact)],
+        quench in any::<bool>(),
+    ) {
+        let config = Config { rounding, quench, ..Config::default() };
+        let rate = Rate::from_gbps(1);
+        let mut now = Time::ZERO;
+        let deadline = deadline.map(|us| now + Span::from_us(us));
+        let mut sender = Sender::new(&config, now, rate, bytes, deadline);
+        let mut receiver = Receiver::new(&config);
+        let mut router = Allocator::new(&config, rate);
+        let mut delivered = 0;
+        for (mut packet, wait) in packets {
+            now += Span::from_us(wait);
+            if sender.next_timeout() <= now {
+                sender.timeout(&config, now);
+            }
+            sender.input(&config, now, &packet);
+            for _ in 0..20 {
+                let ready = sender.can_transmit(&config);
+                let sent = sender.poll_transmit(&config, now);
+                prop_assert_eq!(ready, sent.is_some());
+                let Some(sent) = sent else { break };
+                prop_assert!(sent.wire_bytes() <= config.mtu);
+                prop_assert!(sent.seq + u64::from(sent.len) <= bytes);
+            }
+            prop_assert!(sender.acked() <= bytes);
+            let delivery = receiver.input(&config, now, &packet);
+            delivered += delivery.bytes;
+            prop_assert_eq!(delivered, receiver.delivered());
+            while receiver.poll_transmit(&config, now).is_some() {}
+            if let Some(request) = &mut packet.request {
+                request.scale %= 2;
+                let index = request.index;
+                let outcome = router.process(&config, now, packet.flags, request);
+                prop_assert!(outcome.granted <= EncodedRate::from_byte(255));
+                prop_assert_eq!(request.index, if index < 6 { index + 1 } else { index });
+            }
+            router.tick(&config, now, wait * 100, wait);
+            prop_assert!(router.capacity() >= 12 * 256 && router.capacity() <= 250 * 256);
+        }
+    }
+}

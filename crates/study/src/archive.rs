@@ -1,0 +1,121 @@
+//! Between a study and its run folder.
+
+use duetime_results::{CapturedPacket, FlowRecord, digest};
+use duetime_scenario::resolved_json;
+use duetime_sim::RunOutput;
+use duetime_store::{
+    Captures, Manifest, Point, RunFolder, RunInfo, RunKey, RunNotes, RunState, State, pcapng,
+};
+
+use crate::error::StudyError;
+use crate::plan::{Job, Plan, Request};
+
+/// What `manifest.json` says of a plan.
+pub fn manifest(plan: &Plan) -> Manifest {
+    let request = &plan.request;
+    let base = &plan.base;
+    let mut manifest = Manifest::new(&base.name, resolved_json(base), &request.text);
+    // The study may be asked further questions from another folder.
+    let file = std::path::absolute(&request.file).unwrap_or_else(|_| request.file.clone());
+    manifest.scenario_file = file.display().to_string();
+    manifest.overrides.clone_from(&request.settings);
+    manifest.seed = base.seed;
+    manifest.seeds = u64::from(base.seeds);
+    manifest.transports = base
+        .transports
+        .iter()
+        .map(|transport| transport.name.clone())
+        .collect();
+    manifest.points = plan
+        .points
+        .iter()
+        .filter(|point| !point.settings.is_empty())
+        .map(|point| Point {
+            id: duetime_store::point_id(&point.settings),
+            values: point.settings.clone(),
+        })
+        .collect();
+    manifest
+}
+
+/// The plan behind a manifest.
+pub fn plan(manifest: &Manifest) -> Result<Plan, StudyError> {
+    let request = Request {
+        text: manifest.scenario_text.clone(),
+        file: manifest.scenario_file.clone().into(),
+        settings: manifest.overrides.clone(),
+        transports: manifest.transports.clone(),
+        points: manifest
+            .points
+            .iter()
+            .map(|point| point.values.clone())
+            .collect(),
+    };
+    Plan::new(request)
+}
+
+/// How a run stands, for the manifest.
+pub fn state(
+    key: &RunKey,
+    state: State,
+    digest: Option<String>,
+    reason: Option<String>,
+) -> RunState {
+    RunState {
+        point: key.point.clone(),
+        transport: key.transport.clone(),
+        run: key.run,
+        state,
+        digest,
+        reason,
+    }
+}
+
+/// Writes one finished run.
+pub fn save(
+    folder: &RunFolder,
+    plan: &Plan,
+    job: Job,
+    output: &RunOutput,
+    wall_seconds: f64,
+    threads: usize,
+) -> Result<RunInfo, StudyError> {
+    let ended = |flow: &FlowRecord| flow.finish.is_some() || flow.quenched;
+    let counted = |flow: &&FlowRecord| flow.counted && flow.is_finite();
+    let notes = RunNotes {
+        digest: digest(&output.records).to_string(),
+        complete: output.records.flows.iter().filter(counted).all(ended),
+        wall_seconds,
+        threads,
+    };
+    let links: Vec<String> = output
+        .capture_links
+        .iter()
+        .map(|(_, name)| name.clone())
+        .collect();
+    // A capture counts the links of the network, its file those that were captured.
+    let place = |link: u32| output.capture_links.iter().position(|&(of, _)| of == link);
+    let packets: Vec<pcapng::Packet<'_>> = output
+        .captures
+        .iter()
+        .filter_map(|captured| {
+            let CapturedPacket {
+                link,
+                at,
+                original_bytes,
+                bytes,
+            } = captured;
+            Some(pcapng::Packet {
+                link: place(*link)? as u32,
+                at: *at,
+                original_bytes: *original_bytes,
+                bytes,
+            })
+        })
+        .collect();
+    let captures = (!links.is_empty()).then_some(Captures {
+        links: &links,
+        packets: &packets,
+    });
+    Ok(folder.write_run(&plan.key(job), &output.records, &notes, captures)?)
+}

@@ -1,0 +1,252 @@
+//! What the runs in a folder amount to.
+
+use duetime_results::summary::{Comparison, GroupEstimate, NetworkEstimate, QueryEstimate};
+use duetime_results::{Class, RunRecords, RunSummary, Summary};
+use duetime_store::{RunFolder, RunKey};
+use serde::Serialize;
+
+use crate::error::StudyError;
+use crate::event::RunName;
+use crate::plan::{Job, Plan};
+
+/// One transport at one point, over all its runs.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Index into the plan's points.
+    pub point: usize,
+    /// Index into the point's transports.
+    pub transport: usize,
+    /// Each run.
+    pub runs: Vec<RunSummary>,
+    /// All of them.
+    pub summary: Summary,
+}
+
+/// Everything that a folder holds of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    /// By point, then transport; only those with at least one run.
+    pub cells: Vec<Cell>,
+    /// Runs that are not there, and why.
+    pub absent: Vec<(RunName, String)>,
+}
+
+/// One row of the final table: one workload's flows of one class under one transport at one point.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The settings of the point, e.g. `workload.fan_in=40`; empty without a sweep.
+    pub point: String,
+    /// The transport.
+    pub transport: String,
+    /// Runs summed up.
+    pub runs: u64,
+    /// Name of the workload.
+    pub workload_name: String,
+    /// The flows.
+    #[serde(flatten)]
+    pub group: GroupEstimate,
+    /// The workload's queries, beside its answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queries: Option<QueryEstimate>,
+    /// The network, the same for all rows of a transport at a point.
+    pub network: NetworkEstimate,
+}
+
+impl Row {
+    /// What its flows are called.
+    pub fn flows_name(&self) -> String {
+        flows_name(&self.workload_name, self.group.class)
+    }
+}
+
+/// The workload's name, and the class where it has several.
+fn flows_name(workload: &str, class: Class) -> String {
+    match class {
+        Class::Query | Class::Response => format!("{workload} {}", class.name()),
+        Class::Flow | Class::Long => workload.to_owned(),
+    }
+}
+
+/// What the flows of a cell's group are called.
+pub fn group_name(plan: &Plan, cell: &Cell, group: &GroupEstimate) -> String {
+    flows_name(&workload_name(plan, cell, group.workload), group.class)
+}
+
+/// Whether the group's goodput is worth a figure: that of deadline flows is told by their completion, and that of
+/// queries of a few bytes by nothing.
+pub fn is_bulk(group: &GroupEstimate) -> bool {
+    group.deadlines.is_none() && group.class != Class::Query
+}
+
+/// Reads all runs of the plan that the folder holds, and shows each to `each` in order.
+pub fn gather(
+    plan: &Plan,
+    folder: &RunFolder,
+    mut each: impl FnMut(Job, &RunRecords),
+) -> Result<Gathered, StudyError> {
+    let mut gathered = Gathered::default();
+    let mut jobs: Vec<(Job, RunKey)> = plan.jobs().into_iter().zip(plan.keys()).collect();
+    jobs.sort_by_key(|(job, _)| (job.point, job.transport, job.run));
+    for (job, key) in jobs {
+        let records = match folder.read_run(&key) {
+            Ok(run) => run.records,
+            Err(error) => {
+                let why = if folder.has_run(&key) {
+                    error.to_string()
+                } else {
+                    absence(folder, &key)
+                };
+                gathered.absent.push((plan.describe(job), why));
+                continue;
+            }
+        };
+        each(job, &records);
+        let run = RunSummary::of(key.run, &records);
+        match gathered.cells.last_mut() {
+            Some(cell) if (cell.point, cell.transport) == (job.point, job.transport) => {
+                cell.runs.push(run);
+            }
+            _ => gathered.cells.push(Cell {
+                point: job.point,
+                transport: job.transport,
+                runs: vec![run],
+                summary: Summary::of(&key.transport, &[]),
+            }),
+        }
+    }
+    for cell in &mut gathered.cells {
+        cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
+    }
+    Ok(gathered)
+}
+
+/// Why a run is not there.
+fn absence(folder: &RunFolder, key: &RunKey) -> String {
+    let scan = folder.scan(std::slice::from_ref(key));
+    scan.failed
+        .into_iter()
+        .next()
+        .map_or_else(|| "not run yet".to_owned(), |(_, reason)| reason)
+}
+
+impl Gathered {
+    /// The rows of the final table.
+    pub fn rows(&self, plan: &Plan) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for cell in &self.cells {
+            let point = &plan.points[cell.point];
+            for group in &cell.summary.groups {
+                let queries = cell
+                    .summary
+                    .queries
+                    .iter()
+                    .find(|queries| queries.workload == group.workload);
+                rows.push(Row {
+                    point: point.label(),
+                    transport: cell.summary.transport.clone(),
+                    runs: cell.summary.runs,
+                    workload_name: workload_name(plan, cell, group.workload),
+                    group: group.clone(),
+                    queries: queries.filter(|_| group.class == Class::Response).cloned(),
+                    network: cell.summary.network.clone(),
+                });
+            }
+        }
+        rows
+    }
+
+    /// Each transport beside the first one of its point: differences, paired by seed.
+    pub fn comparisons(&self) -> Vec<(usize, Comparison)> {
+        let first = |of: &Cell| {
+            self.cells
+                .iter()
+                .find(|cell| cell.point == of.point && cell.transport == 0)
+        };
+        let pair = |cell: &Cell| {
+            let base = first(cell).filter(|base| base.transport != cell.transport)?;
+            let ours = (cell.summary.transport.as_str(), cell.runs.as_slice());
+            Some((
+                cell.point,
+                Comparison::of(
+                    ours,
+                    (base.summary.transport.as_str(), base.runs.as_slice()),
+                ),
+            ))
+        };
+        self.cells.iter().filter_map(pair).collect()
+    }
+}
+
+/// The name of a workload of the cell's scenario.
+pub fn workload_name(plan: &Plan, cell: &Cell, workload: u16) -> String {
+    let workloads = &plan.points[cell.point].scenario.workloads;
+    workloads
+        .get(usize::from(workload))
+        .map_or_else(|| workload.to_string(), |of| of.name.clone())
+}
+
+/// `summary.json`.
+#[derive(Debug, Serialize)]
+struct SummaryFile<'a> {
+    points: Vec<PointSummary<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct PointSummary<'a> {
+    settings: &'a [(String, String)],
+    workloads: Vec<&'a str>,
+    transports: Vec<&'a Summary>,
+    comparisons: Vec<Comparison>,
+    runs: Vec<Runs<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Runs<'a> {
+    transport: &'a str,
+    runs: &'a [RunSummary],
+}
+
+/// Writes `summary.json`.
+pub fn write_summary(
+    plan: &Plan,
+    folder: &RunFolder,
+    gathered: &Gathered,
+) -> Result<(), StudyError> {
+    let comparisons = gathered.comparisons();
+    let points = plan
+        .points
+        .iter()
+        .enumerate()
+        .map(|(index, point)| PointSummary {
+            settings: &point.settings,
+            workloads: point
+                .scenario
+                .workloads
+                .iter()
+                .map(|workload| workload.name.as_str())
+                .collect(),
+            transports: gathered
+                .cells
+                .iter()
+                .filter(|cell| cell.point == index)
+                .map(|cell| &cell.summary)
+                .collect(),
+            comparisons: comparisons
+                .iter()
+                .filter(|(of, _)| *of == index)
+                .map(|(_, of)| of.clone())
+                .collect(),
+            runs: gathered
+                .cells
+                .iter()
+                .filter(|cell| cell.point == index)
+                .map(|cell| Runs {
+                    transport: &cell.summary.transport,
+                    runs: &cell.runs,
+                })
+                .collect(),
+        });
+    Ok(folder.write_summary(&SummaryFile {
+        points: points.collect(),
+    })?)
+}

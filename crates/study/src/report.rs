@@ -1,0 +1,24 @@
+//! One self-contained HTML page about a study: tables, figures, and how to make it again.
+
+mod curves;
+mod draw;
+mod page;
+mod samples;
+mod tables;
+
+use std::path::PathBuf;
+
+use duetime_store::RunFolder;
+
+use crate::error::StudyError;
+use crate::gather::{Gathered, gather};
+use crate::plan::Plan;
+
+/// Writes `report.html` into the folder; gives what the runs amount to, and the page's path.
+pub fn report(plan: &Plan, folder: &RunFolder) -> Result<(Gathered, PathBuf), StudyError> {
+    let mut samples = samples::Samples::new(plan);
+    let gathered = gather(plan, folder, |job, records| samples.take(job, records))?;
+    let html = page::html(plan, &gathered, draw::figures(plan, &gathered, &samples))?;
+    let path = folder.write_file("report.html", html.as_bytes())?;
+    Ok((gathered, path))
+}

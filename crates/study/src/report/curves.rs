@@ -1,0 +1,210 @@
+//! Figures of a sweep: what changes along its first axis, one panel for each setting of the others.
+
+use duetime_figures::{Axis, Panel, Point, Series, Style};
+use duetime_results::Estimate;
+
+use super::draw::on_page;
+use super::page;
+use crate::gather::{Cell, Gathered, group_name, is_bulk, workload_name};
+use crate::plan::Plan;
+
+/// The axis along which curves run: the one with the most values.
+struct Along {
+    key: String,
+    values: Vec<String>,
+    /// Each value as a number, if all are numbers of one unit.
+    numbers: Option<(Vec<f64>, String)>,
+}
+
+impl Along {
+    fn of(plan: &Plan) -> Option<Along> {
+        let axes = plan.axes();
+        let most = axes.iter().map(|(_, values)| values.len()).max()?;
+        let (key, values) = axes.into_iter().find(|(_, values)| values.len() == most)?;
+        let numbers = numbers(&values);
+        Some(Along {
+            key,
+            values,
+            numbers,
+        })
+    }
+
+    fn axis(&self) -> Axis {
+        match &self.numbers {
+            Some((_, unit)) => Axis::linear(&self.key, unit),
+            None => Axis::names(&self.key, self.values.iter().cloned()),
+        }
+    }
+
+    fn place(&self, settings: &[(String, String)]) -> Option<f64> {
+        let (_, value) = settings.iter().find(|(key, _)| *key == self.key)?;
+        let index = self.values.iter().position(|of| of == value)?;
+        Some(
+            self.numbers
+                .as_ref()
+                .map_or(index as f64, |(numbers, _)| numbers[index]),
+        )
+    }
+}
+
+/// Values as numbers of one unit.
+fn numbers(values: &[String]) -> Option<(Vec<f64>, String)> {
+    let split = |value: &String| {
+        let value = value.trim_matches('"').trim();
+        let end = value
+            .find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)))
+            .unwrap_or(value.len());
+        Some((
+            value[..end].parse::<f64>().ok()?,
+            value[end..].trim().to_owned(),
+        ))
+    };
+    let split: Vec<(f64, String)> = values.iter().map(split).collect::<Option<_>>()?;
+    let unit = split.first()?.1.clone();
+    let same = split.iter().all(|(_, of)| *of == unit);
+    same.then(|| (split.into_iter().map(|(number, _)| number).collect(), unit))
+}
+
+/// All figures of the sweep.
+pub fn figures(plan: &Plan, gathered: &Gathered) -> Vec<page::Figure> {
+    let Some(along) = Along::of(plan) else {
+        return Vec::new();
+    };
+    let curves = Curves {
+        plan,
+        gathered,
+        along,
+    };
+    let mut figures = Vec::new();
+    figures.extend(curves.figure(
+        "Missed deadlines",
+        &Axis::linear("missed", "%"),
+        100.0,
+        |cell| vec![(String::new(), cell.summary.deadlines.map(|of| of.missed))],
+    ));
+    figures.extend(curves.figure(
+        "Completeness of queries",
+        &Axis::linear("answers in time", "%"),
+        100.0,
+        |cell| {
+            let queries = cell.summary.queries.iter();
+            queries
+                .map(|of| (workload_name(plan, cell, of.workload), of.in_time))
+                .collect()
+        },
+    ));
+    figures.extend(curves.figure(
+        "Completion time, p99",
+        &Axis::log("completion time p99", "ms"),
+        1e3,
+        |cell| {
+            let groups = cell.summary.groups.iter();
+            groups
+                .map(|group| (group_name(plan, cell, group), group.completion_s.p99))
+                .collect()
+        },
+    ));
+    figures.extend(curves.figure(
+        "Goodput of flows without deadlines",
+        &Axis::linear("mean goodput", "Mbps"),
+        8e-6,
+        |cell| {
+            let groups = cell.summary.groups.iter().filter(|group| is_bulk(group));
+            groups
+                .map(|group| {
+                    (
+                        group_name(plan, cell, group),
+                        group.goodput_bytes_per_s.mean,
+                    )
+                })
+                .collect()
+        },
+    ));
+    figures
+}
+
+/// A name, and what was measured under it.
+type Named = (String, Option<Estimate>);
+
+struct Curves<'a> {
+    plan: &'a Plan,
+    gathered: &'a Gathered,
+    along: Along,
+}
+
+impl Curves<'_> {
+    /// A panel per setting of the other axes and per name that `values` gives; a curve per transport.
+    fn figure(
+        &self,
+        title: &str,
+        y: &Axis,
+        factor: f64,
+        values: impl Fn(&Cell) -> Vec<Named>,
+    ) -> Option<page::Figure> {
+        let mut panels: Vec<Panel> = Vec::new();
+        for cell in &self.gathered.cells {
+            let settings = &self.plan.points[cell.point].settings;
+            let Some(x) = self.along.place(settings) else {
+                continue;
+            };
+            let others = settings.iter().filter(|(key, _)| *key != self.along.key);
+            let others: Vec<String> = others
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            for (name, value) in values(cell) {
+                let Some(value) = value else { continue };
+                let mut words = others.clone();
+                words.splice(0..0, (!name.is_empty()).then_some(name));
+                let title = words.join(", ");
+                let index = panels
+                    .iter()
+                    .position(|panel| panel.title == title)
+                    .unwrap_or_else(|| {
+                        panels.push(Panel {
+                            title,
+                            ..Panel::new(self.along.axis(), y.clone(), Vec::new())
+                        });
+                        panels.len() - 1
+                    });
+                let transport = &cell.summary.transport;
+                let curves = &mut panels[index].series;
+                let curve = curves
+                    .iter()
+                    .position(|of| of.name == *transport)
+                    .unwrap_or_else(|| {
+                        curves.push(Series::new(transport, Style::Line, Vec::new()));
+                        curves.len() - 1
+                    });
+                curves[curve].points.push(Point::of(x, &value, factor));
+            }
+        }
+        for curve in panels.iter_mut().flat_map(|panel| &mut panel.series) {
+            curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
+        on_page(title, "Bands: 95 % intervals over runs.", panels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_one_unit_are_numbers() {
+        let values = |texts: &[&str]| {
+            numbers(
+                &texts
+                    .iter()
+                    .map(|&text| text.to_owned())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(values(&["5", "10"]), Some((vec![5.0, 10.0], String::new())));
+        assert_eq!(
+            values(&["20 ms", "\"30 ms\""]),
+            Some((vec![20.0, 30.0], "ms".to_owned()))
+        );
+        assert_eq!(values(&["20 ms", "30 us"]), None);
+        assert_eq!(values(&["web-search", "hadoop"]), None);
+    }
+}

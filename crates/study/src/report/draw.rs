@@ -1,0 +1,296 @@
+//! The page's figures.
+
+use duetime_figures::{Axis, Figure, Guide, Panel, Point, Series, Style};
+use duetime_results::Estimate;
+use duetime_results::summary::{GroupEstimate, Percentiles};
+
+use super::page;
+use super::samples::Samples;
+use crate::gather::{Cell, Gathered, group_name, is_bulk};
+use crate::plan::Plan;
+
+/// Points of a drawn curve: more cannot be seen.
+const MOST_POINTS: usize = 240;
+
+/// All figures, in the order of the page.
+pub fn figures(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Vec<page::Figure> {
+    let mut figures = Vec::new();
+    if plan.points.len() > 1 {
+        figures.extend(super::curves::figures(plan, gathered));
+    } else {
+        figures.extend(missed(plan, gathered));
+        figures.extend(shares(gathered, samples));
+        figures.extend(percentiles(plan, gathered));
+        figures.extend(completeness(gathered, samples));
+        figures.extend(goodput(plan, gathered));
+        figures.extend(queues(gathered, samples));
+    }
+    figures
+}
+
+/// A drawn figure with its place on the page. The title stands in the page, not in the drawing.
+pub fn on_page(title: &str, note: &str, mut panels: Vec<Panel>) -> Option<page::Figure> {
+    panels.retain(|panel| panel.series.iter().any(|series| !series.points.is_empty()));
+    if panels.is_empty() {
+        return None;
+    }
+    let description = format!("{title}. {note}");
+    let svg = Figure {
+        title: String::new(),
+        description,
+        panels,
+    }
+    .to_svg();
+    Some(page::Figure {
+        title: title.to_owned(),
+        note: note.to_owned(),
+        svg,
+        wide: false,
+    })
+}
+
+/// The names of the groups that have what `of` asks for, in order.
+fn group_names(
+    plan: &Plan,
+    gathered: &Gathered,
+    of: impl Fn(&GroupEstimate) -> bool,
+) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for cell in &gathered.cells {
+        for group in cell.summary.groups.iter().filter(|group| of(group)) {
+            let name = group_name(plan, cell, group);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// One series per transport over named places.
+fn bars(
+    plan: &Plan,
+    gathered: &Gathered,
+    names: &[String],
+    value: impl Fn(&GroupEstimate) -> Option<Estimate>,
+    factor: f64,
+) -> Vec<Series> {
+    let series = |cell: &Cell| {
+        let point = |group: &GroupEstimate| {
+            let name = group_name(plan, cell, group);
+            let place = names.iter().position(|of| *of == name)?;
+            Some(Point::of(place as f64, &value(group)?, factor))
+        };
+        let points = cell.summary.groups.iter().filter_map(point).collect();
+        Series::new(&cell.summary.transport, Style::Bars, points)
+    };
+    gathered.cells.iter().map(series).collect()
+}
+
+fn missed(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
+    let names = group_names(plan, gathered, |group| group.deadlines.is_some());
+    let series = bars(
+        plan,
+        gathered,
+        &names,
+        |group| group.deadlines.map(|of| of.missed),
+        100.0,
+    );
+    let panel = Panel::new(Axis::names("", names), Axis::linear("missed", "%"), series);
+    on_page(
+        "Missed deadlines",
+        "Error bars: 95 % intervals over runs.",
+        vec![panel],
+    )
+}
+
+fn goodput(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
+    let names = group_names(plan, gathered, is_bulk);
+    let series = bars(
+        plan,
+        gathered,
+        &names,
+        |group| group.goodput_bytes_per_s.mean,
+        8e-6,
+    );
+    let panel = Panel::new(
+        Axis::names("", names),
+        Axis::linear("mean goodput per flow", "Mbps"),
+        series,
+    );
+    on_page(
+        "Goodput of flows without deadlines",
+        "Error bars: 95 % intervals over runs.",
+        vec![panel],
+    )
+}
+
+/// Completion time over deadline: all of it, and its tail.
+fn shares(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
+    let axis = || Axis::log("completion time / deadline", "");
+    let mut all = Panel::new(
+        axis(),
+        Axis::linear("delivered", "%").between(0.0, 100.0),
+        Vec::new(),
+    );
+    let mut tail = Panel::new(axis(), Axis::log("not delivered yet", "%"), Vec::new());
+    for cell in &gathered.cells {
+        let sample = &samples.transports[cell.transport];
+        let mut values = sample.deadline_shares.clone();
+        values.sort_by(f64::total_cmp);
+        let flows = sample.deadline_flows as f64;
+        let (mut delivered, mut left) = (Vec::new(), Vec::new());
+        for rank in ranks(values.len(), sample.deadline_flows) {
+            let share = 100.0 * (rank + 1) as f64 / flows;
+            delivered.push(Point::new(values[rank], share));
+            left.push(Point::new(values[rank], 100.0 - share));
+        }
+        all.series
+            .push(Series::new(&cell.summary.transport, Style::Step, delivered));
+        tail.series
+            .push(Series::new(&cell.summary.transport, Style::Step, left));
+    }
+    for panel in [&mut all, &mut tail] {
+        panel.guides.push(Guide {
+            vertical: true,
+            at: 1.0,
+            label: "deadline".to_owned(),
+        });
+    }
+    let note = "Above: share of deadline flows delivered by then. Below: the rest, on a logarithmic scale.";
+    on_page("Completion time over deadline", note, vec![all, tail])
+}
+
+/// The ranks drawn of `n` sorted values out of `all`: evenly spread, and ever denser towards the end.
+fn ranks(n: usize, all: usize) -> Vec<usize> {
+    let mut ranks: Vec<usize> = (0..MOST_POINTS).map(|i| i * n / MOST_POINTS).collect();
+    let mut left = all;
+    while left > 0 {
+        ranks.extend((all - left < n).then_some(all - left));
+        left = left * 24 / 25;
+    }
+    ranks.extend(n.checked_sub(1));
+    ranks.retain(|&rank| rank < n);
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
+}
+
+fn percentiles(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
+    type Pick = fn(&Percentiles<Option<Estimate>>) -> Option<Estimate>;
+    let picks: [(&str, Pick); 5] = [
+        ("p50", |of| of.p50),
+        ("p90", |of| of.p90),
+        ("p95", |of| of.p95),
+        ("p99", |of| of.p99),
+        ("p99.9", |of| of.p999),
+    ];
+    let panel = |name: &String| {
+        let series = |cell: &Cell| {
+            let group = cell
+                .summary
+                .groups
+                .iter()
+                .find(|group| group_name(plan, cell, group) == *name)?;
+            let point = |(place, (_, pick)): (usize, &(&str, Pick))| {
+                Some(Point::of(place as f64, &pick(&group.completion_s)?, 1e3))
+            };
+            let points = picks.iter().enumerate().filter_map(point).collect();
+            Some(Series::new(&cell.summary.transport, Style::Line, points))
+        };
+        let names = Axis::names("", picks.map(|(name, _)| name));
+        let series = gathered.cells.iter().filter_map(series).collect();
+        Panel {
+            title: name.clone(),
+            ..Panel::new(names, Axis::log("completion time", "ms"), series)
+        }
+    };
+    let names = group_names(plan, gathered, |group| group.completion_s.p50.is_some());
+    let note = "Bands: 95 % intervals over runs. A line ends where flows never finished.";
+    on_page(
+        "Completion time percentiles",
+        note,
+        names.iter().map(panel).collect(),
+    )
+}
+
+fn completeness(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
+    let series = |cell: &Cell| {
+        let mut values = samples.transports[cell.transport].completeness.clone();
+        values.sort_by(f64::total_cmp);
+        let n = values.len();
+        let point =
+            |rank: usize| Point::new(values[rank] * 100.0, 100.0 * (rank + 1) as f64 / n as f64);
+        // Values are few and repeat: the last of each is the step.
+        let steps = (0..n).filter(|&rank| rank + 1 == n || values[rank + 1] > values[rank]);
+        let first = values.first().map(|&value| Point::new(value * 100.0, 0.0));
+        Series::new(
+            &cell.summary.transport,
+            Style::Step,
+            first.into_iter().chain(steps.map(point)).collect(),
+        )
+    };
+    let panel = Panel::new(
+        Axis::linear("answers in time", "%"),
+        Axis::linear("queries with at most that", "%").between(0.0, 100.0),
+        gathered.cells.iter().map(series).collect(),
+    );
+    let note = "Per query: the share of its answers that met their deadlines. The lower the line stays, the better.";
+    on_page("Completeness of queries", note, vec![panel])
+}
+
+fn queues(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
+    let (from, to) = samples.window()?;
+    let link = samples.link.as_ref()?;
+    let panel = |cell: &Cell| {
+        let queue = &samples.transports[cell.transport].queue;
+        let shown: Vec<(f64, f64)> = queue
+            .iter()
+            .copied()
+            .filter(|&(at, _)| from <= at && at <= to)
+            .collect();
+        // The longest of each piece stays, so that no peak is lost.
+        let piece = shown.len().div_ceil(2 * MOST_POINTS).max(1);
+        let longest = |piece: &[(f64, f64)]| {
+            let (at, bytes) =
+                piece.iter().fold(
+                    (0.0, -1.0),
+                    |best, &now| if now.1 > best.1 { now } else { best },
+                );
+            Point::new(at * 1e3, bytes * 1e-3)
+        };
+        let series = Series::new(
+            &cell.summary.transport,
+            Style::Step,
+            shown.chunks(piece).map(longest).collect(),
+        );
+        let x = Axis::linear("simulated time", "ms").between(from * 1e3, to * 1e3);
+        Panel {
+            title: cell.summary.transport.clone(),
+            ..Panel::new(x, Axis::linear("queue", "KB"), vec![series])
+        }
+    };
+    let note = format!("Queue of {link} in the first run, around its fullest moment.");
+    let mut figure = on_page("A queue", &note, gathered.cells.iter().map(panel).collect())?;
+    figure.wide = true;
+    Some(figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drawn_ranks_are_few_and_keep_the_tail() {
+        let ranks = ranks(100_000, 100_000);
+        assert!(ranks.len() < 2 * MOST_POINTS + 60, "{}", ranks.len());
+        assert!(ranks.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!((ranks[0], *ranks.last().unwrap()), (0, 99_999));
+        assert!(
+            ranks.iter().filter(|&&rank| rank >= 99_000).count() > 20,
+            "the tail is drawn"
+        );
+        assert!(super::ranks(0, 10).is_empty());
+        assert_eq!(super::ranks(1, 10), [0]);
+    }
+}

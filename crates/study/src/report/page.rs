@@ -1,0 +1,271 @@
+//! What the page says.
+
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+
+use super::tables::{self, Entry, Table, percent};
+use crate::error::StudyError;
+use crate::gather::{Cell, Gathered};
+use crate::plan::Plan;
+use crate::text;
+
+/// A figure on the page.
+#[derive(Debug, Serialize)]
+pub struct Figure {
+    /// What it shows.
+    pub title: String,
+    /// What to know to read it; may be empty.
+    pub note: String,
+    /// The drawing.
+    pub svg: String,
+    /// Whether it takes the whole width.
+    pub wide: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Named {
+    name: String,
+    value: String,
+    interval: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Headline {
+    title: String,
+    note: String,
+    bars: Vec<Named>,
+}
+
+#[derive(Debug, Serialize)]
+struct Failure {
+    name: String,
+    error: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Term {
+    name: &'static str,
+    meaning: &'static str,
+}
+
+/// Everything that the page's template takes.
+#[derive(Serialize)]
+struct View<'a> {
+    title: &'a str,
+    style: &'a str,
+    version: &'a str,
+    lead: String,
+    facts: Vec<Named>,
+    failures: Vec<Failure>,
+    headline: Option<Headline>,
+    tables: Vec<Table>,
+    figures: Vec<Figure>,
+    command: String,
+    file: String,
+    scenario: &'a str,
+    terms: &'a [Term],
+}
+
+/// The page.
+pub fn html(plan: &Plan, gathered: &Gathered, figures: Vec<Figure>) -> Result<String, StudyError> {
+    let mut environment = Environment::new();
+    environment
+        .add_template("page.html", include_str!("page.html"))
+        .expect("the page is a template");
+    let page = environment
+        .get_template("page.html")
+        .expect("it was just added");
+    let rows = gathered.rows(plan);
+    let failures: Vec<Failure> = gathered
+        .absent
+        .iter()
+        .map(|(run, error)| Failure {
+            name: run.to_string(),
+            error: error.clone(),
+        })
+        .collect();
+    let view = View {
+        title: plan.name(),
+        style: include_str!("page.css"),
+        version: duetime_store::VERSION,
+        lead: lead(plan),
+        facts: facts(plan, gathered),
+        failures,
+        headline: headline(plan, gathered),
+        tables: tables::tables(plan, gathered, &rows),
+        figures,
+        command: command(plan),
+        file: file_name(plan),
+        scenario: &plan.request.text,
+        terms: TERMS,
+    };
+    page.render(Serde(&view))
+        .map_err(|error| StudyError::Choice(format!("the report cannot be drawn: {error}")))
+}
+
+/// The first comment of the scenario file, which says what it is about; else what was compared.
+fn lead(plan: &Plan) -> String {
+    let comment = plan
+        .request
+        .text
+        .lines()
+        .take_while(|line| line.starts_with('#'));
+    let comment: Vec<&str> = comment
+        .map(|line| line.trim_start_matches('#').trim())
+        .collect();
+    if !comment.is_empty() {
+        return comment.join(" ");
+    }
+    let names: Vec<&str> = plan
+        .base
+        .transports
+        .iter()
+        .map(|transport| transport.name.as_str())
+        .collect();
+    format!("{} compared.", names.join(", "))
+}
+
+fn facts(plan: &Plan, gathered: &Gathered) -> Vec<Named> {
+    let fact = |name: &str, value: String| Named {
+        name: name.to_owned(),
+        value,
+        interval: String::new(),
+    };
+    let scenario = &plan.base;
+    let runs: usize = gathered.cells.iter().map(|cell| cell.runs.len()).sum();
+    let hops: u64 = gathered
+        .cells
+        .iter()
+        .flat_map(|cell| &cell.runs)
+        .map(|run| run.network.packet_hops)
+        .sum();
+    let mut facts = vec![
+        fact("transports", scenario.transports.len().to_string()),
+        fact("runs per transport", scenario.seeds.to_string()),
+        fact("runs", format!("{runs} of {}", plan.jobs().len())),
+        fact("seed", scenario.seed.to_string()),
+        fact(
+            "counted time",
+            text::seconds(scenario.duration.as_secs_f64() - scenario.warm_up.as_secs_f64()),
+        ),
+        fact("packet-hops simulated", text::count(hops as f64)),
+    ];
+    if plan.points.len() > 1 {
+        facts.insert(
+            0,
+            fact("points of the sweep", plan.points.len().to_string()),
+        );
+    }
+    facts
+}
+
+/// Missed deadlines per transport, large. A sweep has no single number.
+fn headline(plan: &Plan, gathered: &Gathered) -> Option<Headline> {
+    if plan.points.len() > 1 {
+        return None;
+    }
+    let bar = |cell: &Cell| {
+        let Entry { value, interval } = percent(&cell.summary.deadlines?.missed);
+        Some(Named {
+            name: cell.summary.transport.clone(),
+            value,
+            interval,
+        })
+    };
+    let bars: Vec<Named> = gathered.cells.iter().filter_map(bar).collect();
+    let flows = gathered
+        .cells
+        .iter()
+        .filter_map(|cell| cell.summary.deadlines)
+        .map(|of| of.flows)
+        .min()?;
+    Some(Headline {
+        title: "Missed deadlines".to_owned(),
+        note: format!(
+            "Share of the flows with deadlines that were not delivered in time, all workloads and runs together; {} \
+             such flows per transport. In brackets: 95 % interval over runs.",
+            text::count(flows as f64)
+        ),
+        bars,
+    })
+}
+
+fn file_name(plan: &Plan) -> String {
+    plan.request
+        .file
+        .file_name()
+        .map_or(String::new(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The command that makes the folder again.
+fn command(plan: &Plan) -> String {
+    let quoted = |text: String| {
+        if text.contains([' ', '"', '[', ',']) {
+            format!("'{text}'")
+        } else {
+            text
+        }
+    };
+    let file = file_name(plan);
+    let mut words = vec!["duetime".to_owned()];
+    words.push(
+        if plan.request.points.is_empty() {
+            "run"
+        } else {
+            "sweep"
+        }
+        .to_owned(),
+    );
+    words.push(quoted(file));
+    let names: Vec<&str> = plan
+        .base
+        .transports
+        .iter()
+        .map(|transport| transport.name.as_str())
+        .collect();
+    words.extend(["--transport".to_owned(), names.join(",")]);
+    for (key, value) in &plan.request.settings {
+        match key.as_str() {
+            "seeds" | "seed" => words.extend([format!("--{key}"), value.clone()]),
+            _ => words.extend(["--set".to_owned(), quoted(format!("{key}={value}"))]),
+        }
+    }
+    for (key, values) in plan.axes() {
+        words.extend([
+            "--vary".to_owned(),
+            quoted(format!("{key}={}", values.join(","))),
+        ]);
+    }
+    words.join(" ")
+}
+
+const TERMS: &[Term] = &[
+    Term {
+        name: "Completion time",
+        meaning: "From the moment the application hands the flow over to the in-order delivery of its last byte; the \
+                  handshake is within, the FIN exchange is not.",
+    },
+    Term {
+        name: "Missed",
+        meaning: "Not delivered by its deadline, for whatever reason. Flows count if they start after the warm-up and \
+                  before the end; runs go on until the last counted deadline has passed.",
+    },
+    Term {
+        name: "Slack",
+        meaning: "Deadline minus completion; negative is late. Its p99 is what 99 % had at least.",
+    },
+    Term {
+        name: "Answers in time per query",
+        meaning: "Share of a query's answers that met their deadlines, averaged over queries.",
+    },
+    Term {
+        name: "Intervals",
+        meaning: "95 %, by bootstrap over runs. Runs with equal numbers share their seed between transports. One run \
+                  gives no interval, and of a handful it is too narrow.",
+    },
+    Term {
+        name: "KB, MB",
+        meaning: "1000 and 1,000,000 bytes.",
+    },
+];

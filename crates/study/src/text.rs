@@ -1,0 +1,157 @@
+//! Numbers with units, for people.
+
+use duetime_results::Estimate;
+
+/// A value and, where there is one that says something, its interval in brackets: `950 Mbps`, `[912, 983]`. The unit
+/// is repeated only where it differs.
+pub fn estimate(of: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<String>) {
+    let value = show(of.value);
+    let unit = value
+        .split_once(' ')
+        .map(|(_, unit)| unit.to_owned())
+        .unwrap_or_default();
+    let end = |end: f64| {
+        let text = show(end);
+        match text.strip_suffix(&unit) {
+            Some(number) => number.trim_end().to_owned(),
+            None => text,
+        }
+    };
+    let range = of.interval.filter(|range| range.low < range.high);
+    (
+        value,
+        range.map(|range| format!("[{}, {}]", end(range.low), end(range.high))),
+    )
+}
+
+/// A span of simulated time.
+pub fn seconds(seconds: f64) -> String {
+    let (value, unit) = match seconds {
+        0.0 => (0.0, "s"),
+        s if s.abs() >= 1.0 => (s, "s"),
+        s if s.abs() >= 1e-3 => (s * 1e3, "ms"),
+        s if s.abs() >= 1e-6 => (s * 1e6, "us"),
+        s => (s * 1e9, "ns"),
+    };
+    format!("{} {unit}", significant(value))
+}
+
+/// A span of wall time.
+pub fn wall(seconds: f64) -> String {
+    match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min {:02.0} s", (s / 60.0).floor(), s % 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// A count with its thousands as k, M or G.
+pub fn count(value: f64) -> String {
+    match value {
+        v if v.abs() >= 1e9 => format!("{} G", significant(v / 1e9)),
+        v if v.abs() >= 1e6 => format!("{} M", significant(v / 1e6)),
+        v if v.abs() >= 1e4 => format!("{} k", significant(v / 1e3)),
+        v => significant(v),
+    }
+}
+
+/// A rate in bits per second.
+pub fn rate(bps: f64) -> String {
+    match bps {
+        b if b >= 1e9 => format!("{} Gbps", significant(b / 1e9)),
+        b if b >= 1e6 => format!("{} Mbps", significant(b / 1e6)),
+        b if b >= 1e3 => format!("{} kbps", significant(b / 1e3)),
+        b => format!("{} bps", significant(b)),
+    }
+}
+
+/// An amount of data.
+pub fn bytes(bytes: f64) -> String {
+    match bytes {
+        b if b >= 1e9 => format!("{} GB", significant(b / 1e9)),
+        b if b >= 1e6 => format!("{} MB", significant(b / 1e6)),
+        b if b >= 1e3 => format!("{} KB", significant(b / 1e3)),
+        b => format!("{} B", significant(b)),
+    }
+}
+
+/// A share in per cent.
+pub fn percent(share: f64) -> String {
+    // More digits near 0, where they matter.
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        p if p.abs() < 1.0 => format!("{p:.2} %"),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// Three significant digits, whole numbers in full.
+pub fn significant(value: f64) -> String {
+    let size = value.abs();
+    // What rounds up to the next power of ten has its digits.
+    match size {
+        _ if size >= 99.95 || size.fract() == 0.0 => format!("{value:.0}"),
+        _ if size >= 9.995 => format!("{value:.1}"),
+        _ if size >= 0.0995 => format!("{value:.2}"),
+        _ if size >= 0.000_995 => format!("{value:.3}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_stand_in_brackets() {
+        use duetime_results::Interval;
+        let of = |value, low, high| Estimate {
+            value,
+            interval: Some(Interval { low, high }),
+        };
+        let shown = |value: &str, interval: &str| (value.to_owned(), Some(interval.to_owned()));
+        assert_eq!(
+            estimate(&of(0.123, 0.118, 0.129), percent),
+            shown("12.3 %", "[11.8, 12.9]")
+        );
+        assert_eq!(
+            estimate(&of(9.5e8, 9e8, 1.1e9), rate),
+            shown("950 Mbps", "[900, 1.10 Gbps]")
+        );
+        assert_eq!(
+            estimate(&of(0.0, 0.0, 0.0), percent),
+            ("0 %".to_owned(), None)
+        );
+        assert_eq!(
+            estimate(
+                &Estimate {
+                    value: 0.5,
+                    interval: None
+                },
+                percent
+            ),
+            ("50.0 %".to_owned(), None)
+        );
+    }
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(seconds(0.0123), "12.3 ms");
+        assert_eq!(seconds(1.5), "1.50 s");
+        assert_eq!(seconds(2e-6), "2 us");
+        assert_eq!(wall(75.2), "75 s");
+        assert_eq!(wall(150.0), "2 min 30 s");
+        assert_eq!(count(12_345.0), "12.3 k");
+        assert_eq!(count(7.0), "7");
+        assert_eq!(rate(9.5e8), "950 Mbps");
+        assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!(percent(0.0012), "0.12 %");
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(significant(99.97), "100");
+        assert_eq!(significant(9.996), "10.0");
+        assert_eq!(significant(-12.34), "-12.3");
+        assert_eq!(significant(0.0021), "0.002");
+        assert_eq!(significant(0.00021), "2.1e-4");
+    }
+}

@@ -1,0 +1,46 @@
+# Shared by the scripts here: where the repository is, and how sections are printed. To be sourced.
+# shellcheck shell=bash
+
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$ROOT"
+
+# rustup installs for the user; a shell that was open before does not know it yet.
+if ! command -v cargo >/dev/null 2>&1 && [ -f "$HOME/.cargo/env" ]; then
+    # shellcheck source=/dev/null
+    . "$HOME/.cargo/env"
+fi
+
+# say TEXT: a line to the person who watches.
+say() {
+    printf '%s\n' "$*"
+}
+
+# die TEXT: why the script stops.
+die() {
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+# section NAME COMMAND...: runs the command under a heading and says how long it took; stops if it fails.
+section() {
+    local name=$1 started=$SECONDS status
+    shift
+    printf '\n── %s\n' "$name"
+    # Not `if ! "$@"`: as a condition, a function would run on past its own failures.
+    set +e
+    (
+        set -e
+        "$@"
+    )
+    status=$?
+    set -e
+    [ "$status" = 0 ] || die "── $name: FAILED after $((SECONDS - started)) s"
+    printf '── %s: ok, %d s\n' "$name" $((SECONDS - started))
+}
+
+# target_dir: where cargo builds.
+target_dir() {
+    printf '%s\n' "${CARGO_TARGET_DIR:-$ROOT/target}"
+}

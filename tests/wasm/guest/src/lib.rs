@@ -1,0 +1,61 @@
+//! Small simulations, each run to one digest of all that it leaves: built for wasm32 and for the machine itself, the
+//! digests must be equal.
+
+// Every crate that promises wasm32 is linked in, so that the module's import section speaks for all of them.
+use duetime_core as _;
+use duetime_figures as _;
+use duetime_fluid as _;
+use duetime_link as _;
+use duetime_proto as _;
+
+use duetime_scenario::NoFiles;
+use duetime_sim::Options;
+
+/// The scenarios, each under all of its transports.
+const SCENARIOS: [(&str, &str); 2] = [
+    ("incast.toml", include_str!("../incast.toml")),
+    ("tree.toml", include_str!("../tree.toml")),
+];
+
+/// Number of the cases that [`digest`] knows.
+#[unsafe(no_mangle)]
+pub extern "C" fn cases() -> u32 {
+    SCENARIOS
+        .iter()
+        .map(|(name, text)| transports(name, text))
+        .sum()
+}
+
+/// Runs case `case`, one scenario under one transport, and digests its records; 0 if there is no such case.
+#[unsafe(no_mangle)]
+pub extern "C" fn digest(case: u32) -> u64 {
+    let mut first = 0;
+    for (name, text) in SCENARIOS {
+        let transports = transports(name, text);
+        if case < first + transports {
+            return run(name, text, (case - first) as usize);
+        }
+        first += transports;
+    }
+    0
+}
+
+fn load(name: &str, text: &str) -> duetime_scenario::Scenario {
+    duetime_scenario::load(text, name, &[], &NoFiles)
+        .unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn transports(name: &str, text: &str) -> u32 {
+    u32::try_from(load(name, text).transports.len()).expect("a few transports")
+}
+
+fn run(name: &str, text: &str, transport: usize) -> u64 {
+    let options = Options {
+        threads: 1,
+        ..Options::default()
+    };
+    let output = duetime_sim::run(&load(name, text), transport, 0, &options)
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    // 64 of the 128 bits: what a wasm32 function can hand over as one number.
+    duetime_results::digest(&output.records).0 as u64
+}
