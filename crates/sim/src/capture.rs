@@ -9,8 +9,8 @@ use duetime_proto::tcp;
 const TCP_PROTOCOL: u8 = 6;
 const D3_PROTOCOL: u8 = 253;
 
-/// The first `snap_length` bytes of the IP packet; payload is zeros.
-pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_length: u32) -> Vec<u8> {
+/// The first `snap_length` bytes of the IP packet of `length` bytes between two hosts; payload is zeros.
+pub fn ip_packet(packet: &Packet, length: u32, extra: Option<&Extra>, ends: (u32, u32), snap_length: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(64);
     let is_d3 = packet.flags() & D3 != 0;
     let flags = packet.tcp_flags();
@@ -20,10 +20,10 @@ pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_lengt
         _ => 0,
     };
     bytes.extend([0x45, (packet.class() as u8) << 5 | ecn]);
-    bytes.extend((packet.wire_bytes() as u16).to_be_bytes());
+    bytes.extend((length as u16).to_be_bytes());
     bytes.extend([0, 0, 0x40, 0, 64, if is_d3 { D3_PROTOCOL } else { TCP_PROTOCOL }, 0, 0]);
-    bytes.extend(address(source));
-    bytes.extend(address(packet.destination()));
+    bytes.extend(address(ends.0));
+    bytes.extend(address(ends.1));
     let checksum = checksum(&bytes);
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
 
@@ -45,7 +45,7 @@ pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_lengt
             bytes.extend(header);
         }
     }
-    bytes.resize(packet.wire_bytes().max(bytes.len() as u32).min(snap_length) as usize, 0);
+    bytes.resize(length.max(bytes.len() as u32).min(snap_length) as usize, 0);
     bytes
 }
 

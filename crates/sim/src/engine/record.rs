@@ -117,9 +117,9 @@ impl Partition {
         if observed.taps.contains(&link) {
             let extra = self.extras.get(packet.extra as usize);
             // Framing is not part of the IP packet.
-            let ip = Packet { wire_bytes: packet.wire_bytes - self.setup.frame_overhead, ..packet };
-            let bytes = crate::capture::ip_packet(&ip, extra, source, observed.snap_length);
-            let original_bytes = ip.wire_bytes();
+            let original_bytes = packet.wire_bytes() - u32::from(self.setup.frame_overhead);
+            let ends = (source, packet.destination());
+            let bytes = crate::capture::ip_packet(&packet, original_bytes, extra, ends, observed.snap_length);
             self.records.captures.push(CapturedPacket { link, at: departed, original_bytes, bytes });
         }
         let Some(observed) = &mut self.observed else { return };
