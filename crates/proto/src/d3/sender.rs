@@ -212,8 +212,9 @@ impl Sender {
                 self.reverse.allocations = request.allocations;
                 self.reverse.stamps = request.stamps;
             }
+            // An answer that comes late is still good while the next request has not left.
             let answers = flags.contains(Flags::FEEDBACK)
-                && self.outstanding
+                && (self.outstanding || self.recovering)
                 && packet.tag.echo == self.number;
             let expected = match self.state {
                 State::Opening => flags.contains(Flags::SYN),
