@@ -48,7 +48,7 @@ const TO_HOST: u32 = 1 << 31;
 struct Link {
     /// What is at its far end: a host's number with [`TO_HOST`], or a switch's.
     target: u32,
-    /// What takes its packets off the fast path: some of the constants below.
+    /// What takes its packets off the fast path: some of the constants below, and the number of its shared memory.
     special: u32,
 }
 
@@ -59,12 +59,14 @@ impl Link {
     const LOSSY: u32 = 2;
     /// Its port has a D3 allocator.
     const ALLOCATED: u32 = 4;
-    /// Its port shares memory with others.
+    /// Its port shares memory with others; which one is above [`Self::POOL_SHIFT`].
     const POOLED: u32 = 8;
     /// Its port serves by class.
     const CLASSED: u32 = 16;
     /// Its packets are watched.
     const OBSERVED: u32 = 32;
+
+    const POOL_SHIFT: u32 = 8;
 
     /// Arrivals need the slow path.
     const SLOW_ARRIVAL: u32 = Self::CROSSING | Self::LOSSY | Self::OBSERVED;
@@ -96,8 +98,6 @@ pub struct Partition {
     links: Vec<Link>,
     ports: Vec<Port<Packet>>,
     pools: Vec<SharedBuffer>,
-    /// Per link: the shared memory of its port, or [`NONE`].
-    pool_of: Vec<u32>,
     hosts: Vec<Host>,
     tcp_senders: Slab<tcp::Sending>,
     tcp_receivers: Slab<tcp::Receiving>,
@@ -158,7 +158,7 @@ impl Partition {
                 }
                 let mut set = |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
                 set(setup.d3.is_some(), Link::ALLOCATED);
-                set(pool_of[number] != NONE, Link::POOLED);
+                set(pool_of[number] != NONE, Link::POOLED | pool_of[number] << Link::POOL_SHIFT);
                 set(ports[number].has_classes(), Link::CLASSED);
                 set(observed.is_some(), Link::OBSERVED);
                 Link {
@@ -182,7 +182,6 @@ impl Partition {
             queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders).gathering(gather),
             ports,
             pools,
-            pool_of,
             hosts: network.uplink.iter().map(|&uplink| Host::new(uplink)).collect(),
             tcp_senders: Slab::new(),
             tcp_receivers: Slab::new(),
@@ -221,7 +220,6 @@ impl Partition {
                         setup: &self.setup,
                         links: &self.links,
                         ports: &self.ports,
-                        pool_of: &self.pool_of,
                         hosts: &self.hosts,
                         senders: &self.tcp_senders,
                         receivers: &self.tcp_receivers,
