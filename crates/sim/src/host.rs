@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 pub struct Nic {
     /// The host's link into the network.
     pub uplink: u32,
+    /// The link takes packets without more ado: nothing about it is special.
+    pub plain: bool,
     /// A departure event is due when the card is free.
     pub wake_pending: bool,
     /// Something waits in [`Host`].

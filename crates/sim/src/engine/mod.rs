@@ -220,6 +220,17 @@ impl Partition {
         let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
         workloads.start(&owned, &mut actions);
         let parts = partition_of.iter().copied().max().unwrap_or(0) as usize + 1;
+        let nics = network
+            .uplink
+            .iter()
+            .map(|&uplink| Nic {
+                uplink,
+                plain: links[uplink as usize].special & !Link::LOSSY == 0,
+                wake_pending: false,
+                waiting: false,
+                next: None,
+            })
+            .collect();
         let mut partition = Self {
             setup: Arc::clone(setup),
             frame_overhead: setup.frame_overhead,
@@ -228,16 +239,7 @@ impl Partition {
             queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders).gathering(gather),
             ports,
             pools,
-            nics: network
-                .uplink
-                .iter()
-                .map(|&uplink| Nic {
-                    uplink,
-                    wake_pending: false,
-                    waiting: false,
-                    next: None,
-                })
-                .collect(),
+            nics,
             hosts: network.uplink.iter().map(|_| Host::default()).collect(),
             tcp_senders: Slab::new(),
             tcp_receivers: Slab::new(),

@@ -10,16 +10,17 @@ impl Partition {
     /// A small packet (acknowledgement, SYN-ACK) leaves the host.
     #[inline(always)]
     pub(super) fn send_control(&mut self, host: u32, packet: Packet) {
+        let nic = self.nics[host as usize];
         let Nic {
             uplink,
             wake_pending,
             ..
-        } = self.nics[host as usize];
+        } = nic;
         if !self.nic_pulls {
             return self.inject(uplink, packet);
         }
         if !wake_pending && self.ports[uplink as usize].is_idle(self.now) {
-            return self.inject_at_once(uplink, packet);
+            return self.inject_at_once(nic, packet);
         }
         self.hosts[host as usize].control.push_back(packet);
         self.nics[host as usize].waiting = true;
@@ -29,11 +30,12 @@ impl Partition {
     /// A sender that is not in the ready queue may have become ready.
     #[inline(always)]
     pub(super) fn offer_sender(&mut self, host: u32, class: u8, sender: Sender) {
+        let nic = self.nics[host as usize];
         let Nic {
             uplink,
             wake_pending,
             ..
-        } = self.nics[host as usize];
+        } = nic;
         if !self.nic_pulls {
             return self.flood(uplink, sender);
         }
@@ -47,7 +49,7 @@ impl Partition {
         // An idle card has an empty queue: the sender is next.
         let (packet, more) = self.pull_from(sender);
         if let Some(packet) = packet {
-            self.inject_at_once(uplink, packet);
+            self.inject_at_once(nic, packet);
         }
         if more {
             self.queue_sender(host, class, sender);
@@ -113,7 +115,7 @@ impl Partition {
             let Some(packet) = self.pull(host) else {
                 return;
             };
-            self.inject_at_once(uplink, packet);
+            self.inject_at_once(self.nics[host as usize], packet);
         }
         let nic = &self.nics[host as usize];
         if nic.waiting || nic.next.is_some() {
@@ -191,8 +193,8 @@ impl Partition {
     }
 
     #[inline(always)]
-    fn inject_at_once(&mut self, uplink: u32, packet: Packet) {
+    fn inject_at_once(&mut self, nic: Nic, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
-        self.send_at_once(uplink, packet);
+        self.send_at_once(nic, packet);
     }
 }

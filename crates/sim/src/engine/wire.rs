@@ -1,6 +1,7 @@
 //! The packet path: through a port, over its link, into a switch or a host.
 
 use super::{Crossing, Link, Partition, TO_HOST};
+use crate::host::Nic;
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
 use duetime_core::Time;
 use duetime_link::{Frame, Offer, Sent};
@@ -25,8 +26,9 @@ impl Partition {
 
     /// Sends a packet on a link that is known to be free, from a pulling network card without limits.
     #[inline(always)]
-    pub(super) fn send_at_once(&mut self, link: u32, packet: Packet) {
-        if self.links[link as usize].special & !Link::LOSSY != 0 {
+    pub(super) fn send_at_once(&mut self, nic: Nic, packet: Packet) {
+        let link = nic.uplink;
+        if !nic.plain {
             return self.send(link, packet);
         }
         let Sent { arrival, first } = self.ports[link as usize].send_at_once(self.now, packet);
