@@ -87,15 +87,16 @@ pub struct Port<F> {
     rare: Box<Rare<F>>,
 }
 
-/// What a port rarely needs.
+/// What a port rarely needs. What a shared memory asks for is in one cache line.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 struct Rare<F> {
-    cost: TransmitCost,
-    drops: u64,
-    drop_bytes: u64,
     /// What a shared memory believes this port to hold.
     charged_bytes: u64,
     classes: Option<Classes<F>>,
+    drops: u64,
+    drop_bytes: u64,
+    cost: TransmitCost,
 }
 
 impl<F: Frame> Port<F> {
@@ -118,11 +119,11 @@ impl<F: Frame> Port<F> {
             queue_max_bytes: 0,
             queue_integral: 0,
             rare: Box::new(Rare {
-                cost,
-                drops: 0,
-                drop_bytes: 0,
                 charged_bytes: 0,
                 classes: None,
+                drops: 0,
+                drop_bytes: 0,
+                cost,
             }),
         }
     }
@@ -225,7 +226,7 @@ impl<F: Frame> Port<F> {
     /// The same for what lies behind the port: the place of the next packet, and what is rare.
     #[inline]
     pub fn touch_behind(&self) -> u64 {
-        self.wire.touch() ^ self.rare.charged_bytes ^ u64::from(self.has_classes())
+        self.wire.touch() ^ self.rare.charged_bytes
     }
 
     /// Packets in the port or on the link.

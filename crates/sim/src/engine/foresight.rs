@@ -44,7 +44,6 @@ pub(super) struct Foresight<'a> {
     pub(super) setup: &'a Setup,
     pub(super) links: &'a [Link],
     pub(super) ports: &'a [Port<Packet>],
-    pub(super) pool_of: &'a [u32],
     pub(super) nics: &'a [Nic],
     pub(super) hosts: &'a [Host],
     pub(super) senders: &'a Slab<tcp::Sending>,
@@ -117,8 +116,7 @@ impl Foresight<'_> {
         }
         for step in steps.iter().filter(|step| step.out != NONE) {
             let out = step.out as usize;
-            read ^=
-                self.ports[out].touch() ^ u64::from(self.links[out].special ^ self.pool_of[out]);
+            read ^= self.ports[out].touch() ^ u64::from(self.links[out].special);
             read ^= queue.touch(step.out);
         }
         for step in steps.iter().filter(|step| step.out != NONE) {

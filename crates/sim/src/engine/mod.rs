@@ -54,7 +54,7 @@ const TO_HOST: u32 = 1 << 31;
 struct Link {
     /// What is at its far end: a host's number with [`TO_HOST`], or a switch's.
     target: u32,
-    /// What takes its packets off the fast path: some of the constants below.
+    /// What takes its packets off the fast path: some of the constants below, and the number of its shared memory.
     special: u32,
 }
 
@@ -65,7 +65,7 @@ impl Link {
     const LOSSY: u32 = 2;
     /// Its port has a D3 allocator.
     const ALLOCATED: u32 = 4;
-    /// Its port shares memory with others.
+    /// Its port shares memory with others; which one is above [`Self::POOL_SHIFT`].
     const POOLED: u32 = 8;
     /// Its port serves by class.
     const CLASSED: u32 = 16;
@@ -73,6 +73,8 @@ impl Link {
     const OBSERVED: u32 = 32;
     /// It loses requests.
     const FAULTY: u32 = 64;
+
+    const POOL_SHIFT: u32 = 8;
 
     /// Arrivals need the slow path.
     const SLOW_ARRIVAL: u32 = Self::CROSSING | Self::LOSSY | Self::OBSERVED | Self::FAULTY;
@@ -110,8 +112,6 @@ pub struct Partition {
     links: Vec<Link>,
     ports: Vec<Port<Packet>>,
     pools: Vec<SharedBuffer>,
-    /// Per link: the shared memory of its port, or [`NONE`].
-    pool_of: Vec<u32>,
     nics: Vec<Nic>,
     hosts: Vec<Host>,
     tcp_senders: Slab<tcp::Sending>,
@@ -179,7 +179,10 @@ impl Partition {
                 let mut set =
                     |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
                 set(setup.d3.is_some(), Link::ALLOCATED);
-                set(pool_of[number] != NONE, Link::POOLED);
+                set(
+                    pool_of[number] != NONE,
+                    Link::POOLED | pool_of[number] << Link::POOL_SHIFT,
+                );
                 set(ports[number].has_classes(), Link::CLASSED);
                 set(observed.is_some(), Link::OBSERVED);
                 set(
@@ -225,7 +228,6 @@ impl Partition {
             queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders).gathering(gather),
             ports,
             pools,
-            pool_of,
             nics: network
                 .uplink
                 .iter()
@@ -280,7 +282,6 @@ impl Partition {
                         setup: &self.setup,
                         links: &self.links,
                         ports: &self.ports,
-                        pool_of: &self.pool_of,
                         nics: &self.nics,
                         hosts: &self.hosts,
                         senders: &self.tcp_senders,

@@ -49,7 +49,7 @@ impl Partition {
             self.ports[link as usize].counters().marks
         };
         let offer = if special & Link::POOLED != 0 {
-            let pool = self.pool_of[link as usize];
+            let pool = special >> Link::POOL_SHIFT;
             self.pools[pool as usize].offer(&mut self.ports, link, self.now, packet)
         } else {
             self.ports[link as usize].offer(self.now, packet)
