@@ -169,6 +169,7 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
             "captured after the end: {packet:?}"
         );
     }
+    own_cards(case, output)?;
     let parallel = (0..network.links.len() as u32)
         .any(|link| network.find_link(&network.link_name(link)) != Some(link));
     if parallel {
@@ -249,5 +250,23 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
         queued + under_way <= held,
         "{queued} B queued and {under_way} B on links, but {held} B in flight"
     );
+    Ok(())
+}
+
+/// A packet leaves through the card of the host that it is from.
+fn own_cards(case: &Case, output: &RunOutput) -> Result<(), String> {
+    for packet in &output.captures {
+        let from = case.network.links[packet.link as usize].from;
+        let Some(host) = case.network.nodes[from as usize].host else {
+            continue;
+        };
+        let source = u32::from_be_bytes([0, packet.bytes[13], packet.bytes[14], packet.bytes[15]]);
+        // All ones: the connection was closed before the packet had crossed the link.
+        let known = source != 0x00ff_ffff;
+        ensure!(
+            !known || source == host + 1,
+            "sent through the card of host {host}: {packet:?}"
+        );
+    }
     Ok(())
 }
