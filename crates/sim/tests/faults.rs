@@ -1,0 +1,186 @@
+//! Random scenarios with faults: whatever the network loses or drops, a run ends, its books balance, and no flow is
+//! faster than light.
+//!
+//! `DUETIME_SEEDS=from..to` chooses the seeds; 0..300 without it. A failure names the line that replays it.
+
+mod generator;
+mod laws;
+
+use duetime_results::digest;
+use duetime_sim::{Options, RunOutput, run};
+use generator::Case;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+/// A case that takes longer hangs: the usual one takes milliseconds.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// The seeds are dealt to this many tests, so that the test runner spreads them over the processors.
+const HANDS: u64 = 4;
+
+#[test]
+fn books_balance_for_every_fourth_seed() {
+    deal(0);
+}
+
+#[test]
+fn books_balance_for_every_fourth_seed_after_the_first() {
+    deal(1);
+}
+
+#[test]
+fn books_balance_for_every_fourth_seed_after_the_second() {
+    deal(2);
+}
+
+#[test]
+fn books_balance_for_every_fourth_seed_after_the_third() {
+    deal(3);
+}
+
+fn deal(hand: u64) {
+    let (from, to) = seeds();
+    let failures: Vec<String> = (from..to)
+        .filter(|seed| seed % HANDS == hand)
+        .filter_map(failure)
+        .collect();
+    assert!(failures.is_empty(), "\n{}\n", failures.join("\n"));
+}
+
+fn seeds() -> (u64, u64) {
+    let Ok(text) = std::env::var("DUETIME_SEEDS") else {
+        return (0, 300);
+    };
+    let ends = text
+        .split_once("..")
+        .and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..300"))
+}
+
+/// What is wrong with a seed, and how to see it again.
+fn failure(seed: u64) -> Option<String> {
+    let (sender, receiver) = channel();
+    let worker = std::thread::spawn(move || {
+        let outcome = check(seed);
+        sender.send(()).ok();
+        outcome
+    });
+    let what = match receiver.recv_timeout(PATIENCE) {
+        Err(RecvTimeoutError::Timeout) => format!("still not done after {PATIENCE:?}"),
+        Ok(()) | Err(RecvTimeoutError::Disconnected) => match worker.join() {
+            Ok(Ok(())) => return None,
+            Ok(Err(what)) => what,
+            Err(panic) => format!("panic: {}", message(panic.as_ref())),
+        },
+    };
+    let case = std::panic::catch_unwind(|| Case::new(seed).summary()).unwrap_or_default();
+    let next = seed + 1;
+    Some(format!(
+        "seed {seed}: {what}\n  ({case})\n  DUETIME_SEEDS={seed}..{next} cargo test -p duetime-sim --test faults"
+    ))
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().cloned();
+    text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
+        .unwrap_or_default()
+}
+
+/// Runs a seed, and some seeds again: split over threads, or watched packet by packet.
+fn check(seed: u64) -> Result<(), String> {
+    let case = Case::new(seed);
+    let output = outcome(&case, &options())?;
+    laws::check(&case, &output)?;
+    if case.threads > 1 {
+        let split = outcome(
+            &case,
+            &Options {
+                threads: case.threads,
+                ..options()
+            },
+        )?;
+        laws::check(&case, &split)?;
+        same(&output, &split, "two threads")?;
+    } else if case.watched {
+        let mut watched = Case::new(seed);
+        let links = 0..case.network.links.len() as u32;
+        watched.scenario.record.pcap = links.map(|link| case.network.link_name(link)).collect();
+        let flows = &output.records.flows;
+        let traced = flows
+            .get(seed as usize % flows.len().max(1))
+            .map(|flow| flow.flow);
+        let seen = outcome(
+            &watched,
+            &Options {
+                trace_flow: traced,
+                ..options()
+            },
+        )?;
+        same(&output, &seen, "captures and a traced flow")?;
+        laws::check_captures(&case, &seen)?;
+    }
+    Ok(())
+}
+
+fn options() -> Options {
+    Options {
+        threads: 1,
+        ..Options::default()
+    }
+}
+
+fn outcome(case: &Case, options: &Options) -> Result<RunOutput, String> {
+    // The threads of a run wait for each other all the time: while two are at it, nobody else is.
+    static PROCESSORS: RwLock<()> = RwLock::new(());
+    let (mut alone, mut shared) = (None, None);
+    if options.threads > 1 {
+        alone = Some(PROCESSORS.write().unwrap_or_else(PoisonError::into_inner));
+    } else {
+        shared = Some(PROCESSORS.read().unwrap_or_else(PoisonError::into_inner));
+    }
+    let result = run(&case.scenario, 0, 0, options);
+    drop((alone.take(), shared.take()));
+    result.map_err(|error| format!("refused: {error}"))
+}
+
+/// Fails with the first record that is different.
+fn same(a: &RunOutput, b: &RunOutput, what: &str) -> Result<(), String> {
+    let (a, b) = (&a.records, &b.records);
+    if digest(a) == digest(b) {
+        return Ok(());
+    }
+    let first = |pairs: Vec<(String, String)>| pairs.into_iter().find(|(a, b)| a != b);
+    let flows = a
+        .flows
+        .iter()
+        .zip(&b.flows)
+        .map(|(a, b)| (format!("{a:?}"), format!("{b:?}")))
+        .collect();
+    let queries = a
+        .queries
+        .iter()
+        .zip(&b.queries)
+        .map(|(a, b)| (format!("{a:?}"), format!("{b:?}")))
+        .collect();
+    let ports = a
+        .ports
+        .iter()
+        .zip(&b.ports)
+        .map(|(a, b)| (format!("{a:?}"), format!("{b:?}")))
+        .collect();
+    let totals = vec![(format!("{:?}", a.totals), format!("{:?}", b.totals))];
+    let lengths = |r: &duetime_results::RunRecords| {
+        format!(
+            "{} flows, {} ports, {} samples",
+            r.flows.len(),
+            r.ports.len(),
+            r.series.len()
+        )
+    };
+    let difference = first(flows)
+        .or_else(|| first(queries))
+        .or_else(|| first(ports))
+        .or_else(|| first(totals));
+    let (a, b) = difference.unwrap_or_else(|| (lengths(a), lengths(b)));
+    Err(format!("with {what}, {a}\n  became {b}"))
+}

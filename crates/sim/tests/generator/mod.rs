@@ -1,0 +1,295 @@
+//! Random scenarios: any topology × any workloads × any transports × faults, the same for the same seed everywhere.
+//!
+//! Every part is drawn from a stream of its own, so that a change in one leaves the others as they were.
+
+mod network;
+mod transport;
+mod workload;
+
+use duetime_core::random::{Purpose, Stream, Streams};
+use duetime_core::{Rate, Span};
+use duetime_scenario::model::{Buffer, Link, Protocol, Record, Scenario, Topology, WorkloadKind};
+use duetime_sim::topology::Network;
+
+/// A scenario with what its run must show.
+pub struct Case {
+    /// The scenario; its transport 0 is to be run.
+    pub scenario: Scenario,
+    /// Its network.
+    pub network: Network,
+    /// Every counted flow must finish: faults are mild and there is all the time in the world.
+    pub patient: bool,
+    /// On how many threads to run it in the end.
+    pub threads: usize,
+    /// To be run again with every link captured.
+    pub watched: bool,
+}
+
+impl Case {
+    /// The case of a seed.
+    pub fn new(seed: u64) -> Self {
+        let draw = |part| Draw(Streams::new(seed, 0).stream(part, Purpose::Fault));
+        let mut all = draw(0);
+        let patient = all.flag(0.3);
+        let threads = if all.flag(0.1) { 2 } else { 1 };
+        let watched = all.flag(0.25);
+        let mut budget = Budget::new(&mut all);
+        let kinds = workload::kinds(&mut draw(1), patient);
+        if kinds.contains(&workload::Kind::Long) {
+            budget.limit_long_flows();
+        }
+        let (topology, network) = network::topology(&mut draw(2), &budget, patient);
+        let switch = network::switch(&mut draw(3), patient);
+        let host = network::host(&mut draw(4));
+        let (transport, others) = transport::transports(&mut draw(5), patient);
+        if patient {
+            budget.drain = time_in_the_world(&transport.protocol, budget.rate);
+        }
+        let hosts = network.hosts();
+        let workloads = workload::workloads(&mut draw(6), &budget, hosts, &kinds, &others);
+        let record = record(&mut draw(7), &budget, &network);
+        let scenario = Scenario {
+            name: format!("fault-{seed}"),
+            transports: vec![transport],
+            seeds: 1,
+            seed,
+            warm_up: if all.flag(0.5) {
+                Span::ZERO
+            } else {
+                budget.duration / 4
+            },
+            duration: budget.duration,
+            drain: budget.drain,
+            topology,
+            switch,
+            host,
+            workloads,
+            record,
+        };
+        Self {
+            scenario,
+            network,
+            patient,
+            threads,
+            watched,
+        }
+    }
+
+    /// Whether nothing can be lost: no seeded loss and no limit on buffers.
+    pub fn is_lossless(&self) -> bool {
+        self.scenario.switch.buffer == Buffer::Unlimited
+            && self.network.links.iter().all(|link| link.loss == 0.0)
+    }
+
+    /// The protocols in use, the compared one first.
+    pub fn protocols(&self) -> impl Iterator<Item = &Protocol> {
+        let own = self
+            .scenario
+            .workloads
+            .iter()
+            .filter_map(|workload| workload.transport.as_ref());
+        self.scenario
+            .transports
+            .iter()
+            .chain(own)
+            .map(|transport| &transport.protocol)
+    }
+
+    /// The protocol of a workload.
+    pub fn protocol(&self, workload: u16) -> &Protocol {
+        let own = self.scenario.workloads[usize::from(workload)]
+            .transport
+            .as_ref();
+        &own.unwrap_or(&self.scenario.transports[0]).protocol
+    }
+
+    /// Whether any two hosts are joined by one path only.
+    pub fn is_tree(&self) -> bool {
+        self.network.links.len() / 2 == self.network.nodes.len() - 1
+    }
+
+    /// One line that tells the case apart.
+    pub fn summary(&self) -> String {
+        let Scenario {
+            topology,
+            switch,
+            host,
+            workloads,
+            duration,
+            drain,
+            ..
+        } = &self.scenario;
+        let shape = match topology {
+            Topology::Star { .. } => "star",
+            Topology::Dumbbell { .. } => "dumbbell",
+            Topology::D3Testbed { .. } => "D3 testbed",
+            Topology::LeafSpine { .. } => "leaf-spine",
+            Topology::FatTree { .. } => "fat-tree",
+            Topology::Graph { .. } => "graph",
+        };
+        let kinds: Vec<String> = workloads
+            .iter()
+            .map(|workload| {
+                let kind = match &workload.kind {
+                    WorkloadKind::Oldi(_) => "oldi",
+                    WorkloadKind::Burst { .. } => "burst",
+                    WorkloadKind::Poisson { .. } => "poisson",
+                    WorkloadKind::Background { .. } => "background",
+                    WorkloadKind::Permutation { .. } => "permutation",
+                    WorkloadKind::Long { .. } => "long",
+                    WorkloadKind::Trace { .. } => "trace",
+                };
+                let transport = workload
+                    .transport
+                    .as_ref()
+                    .unwrap_or(&self.scenario.transports[0]);
+                format!("{kind} by {} {:?}", transport.name, workload.connection)
+            })
+            .collect();
+        let loss = self
+            .network
+            .links
+            .iter()
+            .map(|link| link.loss)
+            .fold(0.0, f64::max);
+        format!(
+            "{shape} of {} hosts, {}; {:?}, {:?} NIC, loss up to {loss:.3}, {duration} + {drain}, {} threads{}",
+            self.network.hosts(),
+            kinds.join(", "),
+            switch.buffer,
+            host.nic,
+            self.threads,
+            if self.patient { ", patient" } else { "" },
+        )
+    }
+}
+
+/// How much a scenario may do, so that thousands of them take minutes.
+pub struct Budget {
+    /// The usual rate of a host's link.
+    pub rate: Rate,
+    /// Flows of all workloads, about.
+    pub flows: u64,
+    /// Bytes of all flows, about.
+    pub bytes: u64,
+    /// How long sources start flows.
+    pub duration: Span,
+    /// How long the run may take after that.
+    pub drain: Span,
+}
+
+impl Budget {
+    fn new(draw: &mut Draw) -> Self {
+        let rate = draw.one_of(&[
+            10_000_000,
+            100_000_000,
+            333_333_333,
+            1_000_000_000,
+            10_000_000_000,
+        ]);
+        let duration = draw.span(Span::from_us(300), Span::from_ms(80));
+        let drain = draw.one_of(&[Span::ZERO, duration / 3, duration * 2, Span::from_ms(200)]);
+        Self {
+            rate: Rate::from_bps(rate),
+            flows: draw.scale(1, 500),
+            bytes: draw.scale(1_000, 30_000_000.min(rate / 16)),
+            duration,
+            drain,
+        }
+    }
+
+    /// A flow without an end fills its link for the whole run: at most about 3,000 packets.
+    fn limit_long_flows(&mut self) {
+        let longest = self.rate.transmit(4_500_000);
+        self.duration = self.duration.min(longest);
+        self.drain = self.drain.min(longest);
+    }
+}
+
+/// Time in which everything can finish. D3 needs no long silence, and where its paused flows fill their links with
+/// requests for ever, that shall not take for ever.
+fn time_in_the_world(protocol: &Protocol, rate: Rate) -> Span {
+    match protocol {
+        Protocol::Tcp(_) => Span::from_secs(300),
+        Protocol::D3(_) => rate
+            .transmit(400_000_000)
+            .min(Span::from_secs(20))
+            .max(Span::from_secs(2)),
+    }
+}
+
+fn record(draw: &mut Draw, budget: &Budget, network: &Network) -> Record {
+    let links =
+        (0..draw.between(1, 3)).map(|_| network.link_name(draw.below(network.links.len()) as u32));
+    let mut links: Vec<String> = links.collect();
+    links.sort();
+    links.dedup();
+    let sampled = draw.flag(0.3);
+    Record {
+        every: sampled.then(|| {
+            draw.span(budget.duration / 50, budget.duration)
+                .max(Span::from_us(1))
+        }),
+        links: if sampled { links } else { Vec::new() },
+        pcap: Vec::new(),
+        snap_length: 40,
+    }
+}
+
+/// Draws with the distributions that cases like.
+pub struct Draw(Stream);
+
+impl Draw {
+    pub fn flag(&mut self, probability: f64) -> bool {
+        self.0.chance(probability)
+    }
+
+    /// An index below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0.below(bound as u64) as usize
+    }
+
+    pub fn one_of<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+
+    /// Uniform, both ends included.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        self.0.between(low, high.max(low))
+    }
+
+    /// Uniform in [low, high).
+    pub fn real(&mut self, low: f64, high: f64) -> f64 {
+        low + self.0.unit() * (high - low)
+    }
+
+    /// Every order of magnitude between the two equally often; `low` is at least 1.
+    pub fn scale(&mut self, low: u64, high: u64) -> u64 {
+        let (low, high) = (low.max(1), high.max(low).max(1));
+        let factor = libm::pow(high as f64 / low as f64, self.0.unit());
+        ((low as f64 * factor) as u64).clamp(low, high)
+    }
+
+    /// A span, every order of magnitude equally often.
+    pub fn span(&mut self, low: Span, high: Span) -> Span {
+        Span::from_ps(self.scale(low.as_ps(), high.as_ps()))
+    }
+
+    pub fn permutation(&mut self, n: usize) -> Vec<u32> {
+        self.0.permutation(n)
+    }
+
+    /// A link of about `rate`.
+    fn link(&mut self, rate: Rate, loss: f64) -> Link {
+        let latency = if self.flag(0.05) {
+            Span::ZERO
+        } else {
+            self.span(Span::from_ns(50), Span::from_us(200))
+        };
+        Link {
+            rate,
+            latency,
+            loss,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Transports with all their options.
+
+use super::Draw;
+use duetime_core::Span;
+use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
+use duetime_proto::tcp;
+use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_scenario::model::{Protocol, Transport};
+
+/// Four of the TCP family, three of D3.
+const NAMES: [&str; 7] = [
+    "tcp",
+    "dctcp",
+    "d2tcp",
+    "tcp-prio",
+    "d3",
+    "rcpdc",
+    "rcpdc-prio",
+];
+
+/// The compared transport, and some that workloads may use instead. Routers have one set of options, so all kinds of
+/// D3 share theirs.
+pub(super) fn transports(draw: &mut Draw, patient: bool) -> (Transport, Vec<Transport>) {
+    let d3 = d3(draw, patient);
+    let mut any = |names: &[&str]| {
+        let name = draw.one_of(names);
+        let protocol = match name {
+            "d3" => Protocol::D3(d3),
+            "rcpdc" | "rcpdc-prio" => Protocol::D3(d3::Config {
+                ignore_deadlines: true,
+                ..d3
+            }),
+            _ => Protocol::Tcp(tcp(draw, name, patient)),
+        };
+        let priorities = if name.ends_with("-prio") {
+            draw.between(2, 4) as u8
+        } else {
+            1
+        };
+        Transport {
+            name: name.to_owned(),
+            protocol,
+            priorities,
+        }
+    };
+    let compared = any(&NAMES);
+    // The two families need different patience.
+    let others = match compared.protocol {
+        _ if !patient => &NAMES,
+        Protocol::Tcp(_) => &NAMES[..4],
+        Protocol::D3(_) => &NAMES[4..],
+    };
+    let others = vec![any(others), any(others)];
+    (compared, others)
+}
+
+fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
+    let rto_min = draw.span(
+        Span::from_us(if patient { 1_000 } else { 10 }),
+        Span::from_ms(20),
+    );
+    let rto_initial = rto_min * draw.between(1, 3);
+    let marks = Dctcp {
+        gain_shift: draw.between(0, 10) as u8,
+        initial_alpha: draw.one_of(&[0.0, 0.5, 1.0]),
+    };
+    tcp::Config {
+        mss: draw.one_of(&[1_460, 1_460, 1_460, 536, 100, 8_960]),
+        initial_window: draw.scale(1, 50) as u32,
+        min_window: draw.between(1, 4) as u32,
+        initial_ssthresh: draw.flag(0.3).then(|| draw.scale(1, 100) as u32),
+        rto_min,
+        rto_initial,
+        // Below the time that everybody's segments take, timeouts fill the network with what is there already.
+        rto_max: if patient {
+            Span::from_secs(5)
+        } else {
+            rto_initial * draw.scale(1, 1_000)
+        },
+        delayed_ack: draw.one_of(&[1, 2, 2, 3, 100]),
+        delayed_ack_timeout: draw.one_of(&[Span::ZERO, Span::from_us(200), Span::from_ms(1)]),
+        slow_start_restart: draw.flag(0.5),
+        receive_window: if draw.flag(0.7) {
+            1 << 30
+        } else {
+            draw.scale(1_500, 1_000_000)
+        },
+        law: match name {
+            "dctcp" => Law::Dctcp(marks),
+            "d2tcp" => Law::D2tcp(marks, d2tcp(draw)),
+            _ => Law::NewReno,
+        },
+    }
+}
+
+fn d2tcp(draw: &mut Draw) -> D2tcp {
+    let d_min = draw.real(0.0625, 1.0);
+    let d_max = draw.real(d_min, 16.0);
+    D2tcp {
+        d_min,
+        d_max,
+        d_expired: draw.real(d_min, d_max),
+        completion: draw.one_of(&[Completion::Approximate, Completion::Precise]),
+    }
+}
+
+/// The paper's profile with a few options changed; for patient cases only those that keep its promises.
+fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
+    let mut config = d3::Config {
+        rounding: draw.one_of(&[
+            Rounding::Carry,
+            Rounding::CeilFloor,
+            Rounding::FloorFloor,
+            Rounding::Exact,
+        ]),
+        late: draw.one_of(&[Late::FairShare, Late::Extend, Late::Max]),
+        queue_sample: draw.one_of(&[QueueSample::Smallest, QueueSample::Instant]),
+        queue_in_service: draw.flag(0.3),
+        cap_to_left: draw.flag(0.3),
+        pause_new: draw.flag(0.7),
+        reverse_request: draw.flag(0.7),
+        rto_min: draw.span(
+            Span::from_us(if patient { 1_000 } else { 10 }),
+            Span::from_ms(20),
+        ),
+        ..d3::Config::default()
+    };
+    if draw.flag(0.4) {
+        config.base_rate = BaseRate::Segment(draw.span(Span::from_us(1), Span::from_ms(2)));
+    }
+    if draw.flag(0.3) {
+        config.mtu = draw.one_of(&[200, 1_501, 9_000]);
+    }
+    if patient {
+        return config;
+    }
+    config.quench = draw.flag(0.3);
+    config.quench_strict = draw.flag(0.3);
+    config.repair = draw.flag(0.7);
+    if draw.flag(0.2) {
+        config.scale = Some(draw.between(0, 20) as i8 - 10);
+    }
+    if draw.flag(0.3) {
+        config.alpha_256 = draw.scale(1, 4_097) as u32 - 1;
+        config.beta_256 = draw.scale(1, 4_097) as u32 - 1;
+        config.alpha_reference = draw.one_of(&[AlphaReference::Physical, AlphaReference::Literal]);
+    }
+    if draw.flag(0.3) {
+        config.update_interval = draw.span(Span::from_us(20), Span::from_ms(20));
+        config.reset_intervals = draw.between(1, 20) as u32;
+    }
+    config
+}

@@ -1,0 +1,345 @@
+//! Workloads of every kind, within the case's budget.
+
+use super::{Budget, Draw};
+use duetime_core::{Bytes, Span};
+use duetime_scenario::model::{
+    Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Oldi, QueryArrival, Size,
+    TraceFlow, Transport, Workload, WorkloadKind,
+};
+
+/// What a workload will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Oldi,
+    Burst,
+    Poisson,
+    Background,
+    Permutation,
+    Long,
+    Trace,
+}
+
+pub(super) fn kinds(draw: &mut Draw, patient: bool) -> Vec<Kind> {
+    use Kind::{Background, Burst, Long, Oldi, Permutation, Poisson, Trace};
+    let all = [
+        Oldi,
+        Oldi,
+        Burst,
+        Poisson,
+        Background,
+        Permutation,
+        Trace,
+        Long,
+    ];
+    let count = draw.between(1, 3);
+    let some = if patient { &all[..7] } else { &all };
+    (0..count).map(|_| draw.one_of(some)).collect()
+}
+
+pub(super) fn workloads(
+    draw: &mut Draw,
+    budget: &Budget,
+    hosts: u32,
+    kinds: &[Kind],
+    others: &[Transport],
+) -> Vec<Workload> {
+    let flows = (budget.flows / kinds.len() as u64).max(1);
+    let share = Share {
+        flows,
+        bytes: (budget.bytes / kinds.len() as u64 / flows).max(1),
+        hosts,
+        budget,
+    };
+    kinds
+        .iter()
+        .enumerate()
+        .map(|(number, &kind)| Workload {
+            name: format!("{kind:?}-{number}"),
+            kind: share.kind(draw, kind),
+            transport: draw.flag(0.25).then(|| draw.one_of(others)),
+            connection: draw.one_of(&[Connection::PerFlow, Connection::Persistent]),
+        })
+        .collect()
+}
+
+/// What one workload may do.
+struct Share<'a> {
+    flows: u64,
+    /// Bytes per flow.
+    bytes: u64,
+    hosts: u32,
+    budget: &'a Budget,
+}
+
+impl Share<'_> {
+    fn kind(&self, draw: &mut Draw, kind: Kind) -> WorkloadKind {
+        let (size, deadline) = (self.size(draw), self.deadline(draw));
+        let duration = self.budget.duration;
+        match kind {
+            Kind::Oldi => WorkloadKind::Oldi(self.oldi(draw)),
+            Kind::Burst => {
+                let senders = draw.scale(1, self.flows.min(80)) as u32;
+                WorkloadKind::Burst {
+                    senders,
+                    receiver: draw.flag(0.5).then(|| self.host(draw)),
+                    size,
+                    deadline,
+                    at: self.start(draw),
+                    repeat: (self.flows / u64::from(senders)).clamp(1, 20) as u32,
+                    every: draw.span(Span::from_us(1), duration),
+                }
+            }
+            Kind::Poisson => WorkloadKind::Poisson {
+                intensity: self.intensity(draw, &size),
+                size,
+                deadline,
+                destination: if draw.flag(0.7) {
+                    Destination::Uniform
+                } else {
+                    Destination::Host(self.host(draw))
+                },
+            },
+            Kind::Background => {
+                let count = draw.scale(1, self.flows) as u32;
+                let mean = duration * u64::from(count) / self.flows;
+                WorkloadKind::Background {
+                    count,
+                    size,
+                    deadline,
+                    every: gap(draw, mean),
+                }
+            }
+            Kind::Permutation => WorkloadKind::Permutation {
+                size,
+                deadline,
+                at: self.start(draw),
+            },
+            Kind::Long => WorkloadKind::Long {
+                pairs: (0..draw.between(1, 4)).map(|_| self.pair(draw)).collect(),
+                at: self.start(draw),
+            },
+            Kind::Trace => WorkloadKind::Trace {
+                flows: self.trace(draw),
+            },
+        }
+    }
+
+    fn oldi(&self, draw: &mut Draw) -> Oldi {
+        let two_layers = draw.flag(0.4) && self.hosts >= 3;
+        let share_hosts = draw.flag(0.4) || two_layers && self.hosts < 4;
+        let widest = if share_hosts {
+            20
+        } else {
+            u64::from(self.hosts - 1)
+        }
+        .min(self.flows)
+        .max(1);
+        let fan_in = if two_layers {
+            let first = draw.scale(1, (widest / 2).clamp(1, 5));
+            let most = if share_hosts {
+                5
+            } else {
+                ((u64::from(self.hosts) - 1 - first) / first).clamp(1, 5)
+            };
+            vec![first as u32, draw.between(1, most) as u32]
+        } else {
+            vec![draw.scale(1, widest) as u32]
+        };
+        let nodes = 1 + fan_in[0] + fan_in.get(1).map_or(0, |inner| fan_in[0] * inner);
+        let most_trees = if share_hosts {
+            6
+        } else {
+            u64::from(self.hosts / nodes).clamp(1, 6)
+        };
+        let all_trees = draw.between(1, most_trees) as u32;
+        let applications = if all_trees.is_multiple_of(2) { 2 } else { 1 };
+        // Queries per tree, each two messages per edge.
+        let queries = (self.flows / u64::from(all_trees * (nodes - 1) * 2)).max(1);
+        let every = self.budget.duration / queries;
+        let back_to_back = draw.flag(0.2);
+        // Back to back, only computing and deadlines keep the queries apart.
+        let compute = if back_to_back {
+            Gap::Fixed(every)
+        } else {
+            self.pause(draw)
+        };
+        let response: Vec<Size> = (0..applications).map(|_| self.size(draw)).collect();
+        let deadline = (0..applications).map(|_| match self.deadline(draw) {
+            _ if back_to_back && draw.flag(0.5) => Deadline::None,
+            _ if back_to_back => Deadline::Added {
+                base: every,
+                added: 0.5,
+            },
+            deadline => deadline,
+        });
+        let deadline = deadline.collect();
+        let arrival = match draw.below(3) {
+            _ if back_to_back => QueryArrival::BackToBack,
+            0 | 1 => {
+                let answer =
+                    response.iter().map(wire_bytes).fold(f64::MAX, f64::min) * f64::from(fan_in[0]);
+                let line = self.budget.rate.as_bps() as f64 * every.as_secs_f64() / 8.0;
+                // Links of a graph may be ten times as fast.
+                let load = (answer / line / 10.0).clamp(0.0001, 0.99);
+                QueryArrival::Load {
+                    load,
+                    poisson: draw.flag(0.5),
+                }
+            }
+            _ => QueryArrival::Every(gap(draw, every)),
+        };
+        Oldi {
+            applications,
+            trees: all_trees / applications,
+            layer_share: fan_in
+                .iter()
+                .enumerate()
+                .map(|(layer, _)| [1.0, 0.6][layer])
+                .collect(),
+            fan_in,
+            query: Bytes(draw.one_of(&[1, 100, 1_460, 5_000])),
+            response,
+            deadline,
+            deadline_from: draw.one_of(&[DeadlineFrom::Query, DeadlineFrom::Response]),
+            query_deadline: if draw.flag(0.3) {
+                self.deadline(draw)
+            } else {
+                Deadline::None
+            },
+            arrival,
+            compute,
+            jitter: self.pause(draw),
+            complete_at: draw.one_of(&[1.0, 1.0, 0.95, 0.5, 0.001]),
+            share_hosts,
+        }
+    }
+
+    /// Nothing, or up to a tenth of the duration.
+    fn pause(&self, draw: &mut Draw) -> Gap {
+        if draw.flag(0.4) {
+            return Gap::Fixed(Span::ZERO);
+        }
+        let mean = draw.span(Span::from_us(1), self.budget.duration / 10);
+        gap(draw, mean)
+    }
+
+    fn intensity(&self, draw: &mut Draw, size: &Size) -> Intensity {
+        let seconds = self.budget.duration.as_secs_f64();
+        if draw.flag(0.5) {
+            return Intensity::FlowsPerSecond(self.flows as f64 / seconds);
+        }
+        let per_host = self.flows as f64 / f64::from(self.hosts);
+        let line = self.budget.rate.as_bps() as f64 * seconds / 8.0;
+        Intensity::Load((per_host * wire_bytes(size) / line / 2.0).clamp(1e-6, 0.99))
+    }
+
+    fn size(&self, draw: &mut Draw) -> Size {
+        let bytes = self.bytes;
+        match draw.below(7) {
+            0 => Size::Fixed(Bytes(1)),
+            1 => Size::Fixed(Bytes(
+                draw.one_of(&[2, 60, 1_438, 1_460, 1_461, 2_920])
+                    .min(bytes.max(60)),
+            )),
+            2 | 3 => Size::Fixed(Bytes(draw.scale(bytes / 10, bytes))),
+            4 => Size::Uniform(Bytes(1), Bytes(bytes * 2)),
+            _ => {
+                let most = bytes as f64 * 4.0;
+                let points = vec![
+                    (1.0, 0.0),
+                    (1.0, 0.1),
+                    (most / 20.0 + 1.0, 0.5),
+                    (most / 10.0 + 1.0, 0.5),
+                ];
+                let last = (most + 2.0, 1.0);
+                Size::Cdf {
+                    name: "drawn".to_owned(),
+                    points: [points, vec![(most / 5.0 + 1.0, 0.9), last]].concat(),
+                }
+            }
+        }
+    }
+
+    fn deadline(&self, draw: &mut Draw) -> Deadline {
+        let base = draw.span(Span::from_us(1), self.budget.duration * 2);
+        match draw.below(6) {
+            0 | 1 => Deadline::None,
+            2 => Deadline::Added {
+                base,
+                added: draw.one_of(&[0.0, 0.5, 3.0]),
+            },
+            3 => Deadline::Around {
+                base,
+                variation: draw.real(0.0, 0.99),
+            },
+            4 => Deadline::Exponential {
+                mean: base,
+                floor: base / 4,
+            },
+            _ => Deadline::AddedExponential {
+                base: base / 4,
+                mean: base,
+            },
+        }
+    }
+
+    fn trace(&self, draw: &mut Draw) -> Vec<TraceFlow> {
+        let mut flows: Vec<TraceFlow> = (0..self.flows)
+            .map(|_| {
+                let (source, destination) = self.pair(draw);
+                TraceFlow {
+                    // Many at the same instant, some too late.
+                    start: self.budget.duration * draw.between(0, 22) / 20,
+                    source,
+                    destination,
+                    size: Bytes(draw.scale(1, self.bytes * 2)),
+                    deadline: draw
+                        .flag(0.5)
+                        .then(|| draw.span(Span::from_us(1), self.budget.duration * 2)),
+                }
+            })
+            .collect();
+        flows.sort_by_key(|flow| flow.start);
+        flows
+    }
+
+    fn start(&self, draw: &mut Draw) -> Span {
+        if draw.flag(0.5) {
+            Span::ZERO
+        } else {
+            self.budget.duration * draw.between(0, 8) / 10
+        }
+    }
+
+    fn host(&self, draw: &mut Draw) -> u32 {
+        draw.below(self.hosts as usize) as u32
+    }
+
+    fn pair(&self, draw: &mut Draw) -> (u32, u32) {
+        let ends = draw.permutation(self.hosts as usize);
+        (ends[0], ends[1])
+    }
+}
+
+/// A gap with this mean.
+fn gap(draw: &mut Draw, mean: Span) -> Gap {
+    let mean = mean.max(Span::from_ns(1));
+    match draw.below(3) {
+        0 => Gap::Fixed(mean),
+        1 => Gap::Uniform(mean / 2, mean + mean / 2),
+        _ => Gap::Exponential(mean),
+    }
+}
+
+/// Least mean bytes of a flow on the wire, roughly.
+fn wire_bytes(size: &Size) -> f64 {
+    let bytes = match size {
+        Size::Fixed(bytes) => bytes.0 as f64,
+        Size::Uniform(low, high) => (low.0 + high.0) as f64 / 2.0,
+        Size::Cdf { points, .. } => points
+            .windows(2)
+            .map(|p| (p[1].1 - p[0].1) * (p[0].0 + p[1].0) / 2.0)
+            .sum(),
+    };
+    bytes + 40.0 + bytes / 1_460.0 * 40.0
+}

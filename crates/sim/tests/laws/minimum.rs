@@ -1,0 +1,108 @@
+//! The least time that a flow can take: all its bytes over its slowest link, and the way there.
+
+use crate::generator::Case;
+use duetime_core::{Rate, Span};
+use duetime_proto::d3;
+use duetime_results::FlowRecord;
+use duetime_scenario::model::{Connection, Protocol};
+use duetime_sim::topology::Network;
+
+/// TCP and IP headers, in bytes.
+const HEADERS: u64 = 40;
+
+/// The best of all shortest paths between any two hosts.
+pub struct Minimum {
+    paths: Vec<Vec<Path>>,
+}
+
+/// The least latency and the greatest capacity of any of the shortest paths; they may be two paths.
+#[derive(Clone, Copy)]
+struct Path {
+    links: u32,
+    latency: Span,
+    capacity: Rate,
+}
+
+impl Minimum {
+    /// Searches the network from every host.
+    pub fn of(network: &Network) -> Self {
+        Self {
+            paths: (0..network.hosts())
+                .map(|host| paths_from(network, host))
+                .collect(),
+        }
+    }
+
+    /// The least time from hand-over to delivery of a flow.
+    pub fn of_flow(&self, case: &Case, flow: &FlowRecord) -> Span {
+        let there = self.paths[flow.source as usize][flow.destination as usize];
+        let back = self.paths[flow.destination as usize][flow.source as usize];
+        let overhead = u64::from(case.scenario.host.frame_overhead);
+        let (payload, handshake) = match case.protocol(flow.workload) {
+            Protocol::Tcp(config) => {
+                let own = case.scenario.workloads[usize::from(flow.workload)].connection
+                    == Connection::PerFlow;
+                (config.mss, own.then_some(HEADERS))
+            }
+            // Opening takes a request and its answer.
+            Protocol::D3(config) => {
+                let header = HEADERS as u32 + d3::Packet::REQUEST_BYTES;
+                (config.mtu - HEADERS as u32, Some(u64::from(header)))
+            }
+        };
+        let packets = flow.size_bytes.div_ceil(u64::from(payload));
+        let wire = flow.size_bytes + packets * (HEADERS + overhead);
+        let data = there.capacity.transmit(wire) + there.latency;
+        let Some(header) = handshake else { return data };
+        let opening =
+            [there, back].map(|path| path.capacity.transmit(header + overhead) + path.latency);
+        data + opening[0] + opening[1]
+    }
+}
+
+/// Breadth first: nodes of one distance before those of the next.
+fn paths_from(network: &Network, host: u32) -> Vec<Path> {
+    let start = Path {
+        links: 0,
+        latency: Span::ZERO,
+        capacity: Rate::from_bps(u64::MAX),
+    };
+    let mut best: Vec<Option<Path>> = vec![None; network.nodes.len()];
+    best[host as usize] = Some(start);
+    let mut layer = vec![host];
+    while !layer.is_empty() {
+        let mut next = Vec::new();
+        for link in network
+            .links
+            .iter()
+            .filter(|link| layer.contains(&link.from))
+        {
+            let before = best[link.from as usize].expect("in this layer");
+            let path = Path {
+                links: before.links + 1,
+                latency: before.latency + link.latency,
+                capacity: before.capacity.min(link.rate),
+            };
+            match &mut best[link.to as usize] {
+                Some(known) if known.links < path.links => {}
+                Some(known) => {
+                    known.latency = known.latency.min(path.latency);
+                    known.capacity = known.capacity.max(path.capacity);
+                }
+                unknown @ None => {
+                    *unknown = Some(path);
+                    next.push(link.to);
+                }
+            }
+        }
+        // Only the first host is passed through.
+        layer = next
+            .into_iter()
+            .filter(|&node| network.nodes[node as usize].host.is_none())
+            .collect();
+    }
+    best[..network.hosts() as usize]
+        .iter()
+        .map(|path| path.expect("every host can be reached"))
+        .collect()
+}

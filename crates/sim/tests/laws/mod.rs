@@ -1,0 +1,268 @@
+//! What holds for every run, whatever was lost.
+
+mod minimum;
+mod ports;
+
+pub use ports::check_captures;
+
+use crate::generator::Case;
+use duetime_core::Time;
+use duetime_proto::d3::BaseRate;
+use duetime_proto::tcp;
+use duetime_results::{Class, FlowRecord, QueryRecord, RunRecords};
+use duetime_scenario::model::{Protocol, WorkloadKind};
+use duetime_sim::RunOutput;
+use minimum::Minimum;
+
+/// Fails with a message unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        let holds: bool = $condition;
+        if !holds {
+            return Err(format!($($message)+));
+        }
+    };
+}
+pub(crate) use ensure;
+
+/// Checks everything that a run left behind.
+pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
+    let records = &output.records;
+    let cut = Time::ZERO + (case.scenario.duration + case.scenario.drain);
+    ensure!(output.complete, "cancelled by nobody");
+    ensure!(
+        records.totals.end <= cut,
+        "ended at {:?}, after the cut at {cut:?}",
+        records.totals.end
+    );
+    flows(case, records)?;
+    endings(case, records)?;
+    queries(case, records)?;
+    ports::check(case, records)
+}
+
+fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
+    let minimum = Minimum::of(&case.network);
+    let end = records.totals.end;
+    ensure!(
+        records.flows.is_sorted_by(|a, b| a.flow < b.flow),
+        "flows are not in order, or one is there twice"
+    );
+    for flow in &records.flows {
+        ends(case, flow)?;
+        let FlowRecord {
+            size_bytes,
+            delivered_bytes,
+            start,
+            finish,
+            ..
+        } = flow;
+        ensure!(
+            delivered_bytes <= size_bytes,
+            "more delivered than sent: {flow:?}"
+        );
+        ensure!(
+            flow.is_finite() || finish.is_none(),
+            "a flow without an end has ended: {flow:?}"
+        );
+        ensure!(*start <= end, "started after the end: {flow:?}");
+        let counted = case.scenario.warm_up <= start.since(Time::ZERO)
+            && start.since(Time::ZERO) < case.scenario.duration;
+        ensure!(flow.counted == counted, "wrongly counted or not: {flow:?}");
+        if let Some(finish) = *finish {
+            ensure!(
+                delivered_bytes == size_bytes,
+                "finished, but not all is there: {flow:?}"
+            );
+            ensure!(!flow.quenched, "both quenched and finished: {flow:?}");
+            ensure!(finish <= end, "finished after the end {end:?}: {flow:?}");
+            let least = minimum.of_flow(case, flow);
+            ensure!(
+                finish >= *start + least,
+                "faster than its links allow ({least}): {flow:?}"
+            );
+        } else {
+            ensure!(
+                delivered_bytes < size_bytes,
+                "everything is there, but it is not finished: {flow:?}"
+            );
+        }
+        counters(case, flow)?;
+    }
+    Ok(())
+}
+
+/// Whom a flow joins.
+fn ends(case: &Case, flow: &FlowRecord) -> Result<(), String> {
+    let hosts = case.network.hosts();
+    ensure!(
+        flow.source < hosts && flow.destination < hosts,
+        "no such hosts: {flow:?}"
+    );
+    ensure!(flow.source != flow.destination, "to itself: {flow:?}");
+    ensure!(
+        (flow.flow >> 32) as u32 == flow.source,
+        "numbered by another host: {flow:?}"
+    );
+    let kind = &case.scenario.workloads[usize::from(flow.workload)].kind;
+    let of_a_tree = matches!(kind, WorkloadKind::Oldi(_));
+    ensure!(
+        flow.query.is_some() == of_a_tree,
+        "of a query or not? {flow:?}"
+    );
+    Ok(())
+}
+
+/// What its transport can have counted.
+fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
+    match case.protocol(flow.workload) {
+        Protocol::Tcp(tcp::Config { law, .. }) => {
+            let of_d3 = (flow.requests, flow.denials, flow.inversions, flow.quenched);
+            ensure!(of_d3 == (0, 0, 0, false), "TCP asks no router: {flow:?}");
+            ensure!(
+                law.uses_marks() || flow.marks == 0,
+                "marked without ECN: {flow:?}"
+            );
+        }
+        Protocol::D3(config) => {
+            ensure!(flow.marks == 0, "D3 is not marked: {flow:?}");
+            ensure!(
+                config.quench || !flow.quenched,
+                "quenched without being told to: {flow:?}"
+            );
+            ensure!(
+                flow.inversions <= flow.denials,
+                "more inversions than denials: {flow:?}"
+            );
+            ensure!(
+                flow.delivered_bytes == 0 || flow.requests > 0,
+                "delivered without a request: {flow:?}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A counted flow ends, or the run has done what it could.
+fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
+    let cut = Time::ZERO + (case.scenario.duration + case.scenario.drain);
+    let open = |flow: &&FlowRecord| {
+        flow.counted && flow.is_finite() && flow.finish.is_none() && !flow.quenched
+    };
+    if case.patient {
+        let late = records
+            .flows
+            .iter()
+            .filter(open)
+            .find(|flow| !is_drowned(case, records, flow));
+        ensure!(
+            late.is_none(),
+            "never finished, with all the time in the world: {late:?}"
+        );
+    }
+    if records.totals.end < cut {
+        // D3 gives a flow up when nothing comes back for long enough.
+        let gives_up = |flow: &&FlowRecord| matches!(case.protocol(flow.workload), Protocol::D3(_));
+        let stuck = records
+            .flows
+            .iter()
+            .filter(open)
+            .find(|flow| !gives_up(flow));
+        ensure!(
+            stuck.is_none(),
+            "the run ended early at {:?} without {stuck:?}",
+            records.totals.end
+        );
+    }
+    if case.is_lossless() {
+        // One path per flow, first in first out: without a timeout nothing is sent twice.
+        let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();
+        let again = records.flows.iter().find(|flow| flow.retransmits > 0);
+        ensure!(
+            timeouts > 0 || again.is_none(),
+            "sent again, but nothing was lost: {again:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Requests of paused flows are not accounted for (D3 §4.5). Where more flows are paused than requests fit into a round
+/// trip, requests fill the link, and capacity adaptation leaves nothing to grant.
+fn is_drowned(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
+    let Protocol::D3(config) = case.protocol(flow.workload) else {
+        return false;
+    };
+    let full = records.ports.iter().any(|port| port.utilisation > 0.8);
+    config.base_rate == BaseRate::HeaderOnly && full
+}
+
+fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
+    ensure!(
+        records.queries.is_sorted_by(|a, b| a.query < b.query),
+        "queries are not in order, or one is there twice"
+    );
+    for query in &records.queries {
+        let QueryRecord {
+            start,
+            complete,
+            children,
+            answered,
+            in_time,
+            ..
+        } = *query;
+        ensure!(query.root < case.network.hosts(), "no such host: {query:?}");
+        ensure!(
+            in_time <= answered && answered <= children,
+            "more answers than children: {query:?}"
+        );
+        let since = start.since(Time::ZERO);
+        let counted = case.scenario.warm_up <= since && since < case.scenario.duration;
+        ensure!(
+            query.counted == counted,
+            "wrongly counted or not: {query:?}"
+        );
+        let WorkloadKind::Oldi(oldi) = &case.scenario.workloads[usize::from(query.workload)].kind
+        else {
+            return Err(format!("a query of a workload without trees: {query:?}"));
+        };
+        ensure!(
+            children == oldi.fan_in[0],
+            "{} children were wanted: {query:?}",
+            oldi.fan_in[0]
+        );
+        let enough =
+            f64::from(answered) >= oldi.complete_at * f64::from(children) - 1e-6 && answered > 0;
+        ensure!(complete.is_some() == enough, "complete or not? {query:?}");
+        ensure!(
+            complete.is_none_or(|at| start < at && at <= records.totals.end),
+            "complete too early or late: {query:?}"
+        );
+        if oldi.fan_in.len() == 1 {
+            answers(records, query)?;
+        }
+    }
+    Ok(())
+}
+
+/// The answers of a tree of one layer are its flows.
+fn answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
+    let all = records
+        .flows
+        .iter()
+        .filter(|flow| flow.query == Some(query.query) && flow.class == Class::Response);
+    let (mut answered, mut in_time) = (0, 0);
+    for flow in all {
+        ensure!(
+            flow.destination == query.root,
+            "an answer to somebody else: {flow:?} of {query:?}"
+        );
+        answered += u32::from(flow.finish.is_some());
+        in_time += u32::from(flow.finish.is_some() && flow.met() != Some(false));
+    }
+    let found = (answered, in_time);
+    ensure!(
+        found == (query.answered, query.in_time),
+        "its flows say {found:?}: {query:?}"
+    );
+    Ok(())
+}

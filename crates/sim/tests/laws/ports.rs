@@ -1,0 +1,272 @@
+//! Conservation: what goes in comes out, was dropped, or is still there; at every node and every port.
+
+use super::ensure;
+use crate::generator::Case;
+use duetime_results::{PortRecord, RunRecords};
+use duetime_scenario::model::{Amount, Buffer, Protocol};
+use duetime_sim::RunOutput;
+use duetime_sim::routing::Routing;
+use std::collections::BTreeMap;
+
+/// The largest packet of any case on the wire.
+const LARGEST_PACKET: u64 = 10_100;
+
+/// Bytes by what became of them at one link.
+#[derive(Clone, Copy, Default)]
+struct Flux {
+    left: u64,
+    dropped: u64,
+    lost: u64,
+}
+
+pub(super) fn check(case: &Case, records: &RunRecords) -> Result<(), String> {
+    let flux = by_link(case, records)?;
+    for port in &records.ports {
+        limits(case, records, port)?;
+    }
+    conservation(case, records, &flux)?;
+    for (number, name) in records.sampled_links.iter().enumerate() {
+        let samples = records
+            .series
+            .iter()
+            .filter(|sample| sample.link == number as u32);
+        let sent: u64 = samples.clone().map(|sample| sample.sent_bytes).sum();
+        let highest = samples.map(|sample| sample.queue_bytes).max().unwrap_or(0);
+        let ports = records.ports.iter().filter(|port| port.link == *name);
+        let fits = |port: &PortRecord| sent <= port.bytes && highest <= port.queue_max_bytes;
+        let fitting = sent == 0 && highest == 0 || ports.clone().any(fits);
+        ensure!(
+            fitting,
+            "{name} sent {sent} B in its samples and held {highest} B"
+        );
+    }
+    Ok(())
+}
+
+/// Per link of the network; parallel links have one name, but each its record, in order.
+fn by_link(case: &Case, records: &RunRecords) -> Result<Vec<Flux>, String> {
+    let names: Vec<String> = (0..case.network.links.len() as u32)
+        .map(|link| case.network.link_name(link))
+        .collect();
+    let mut flux = vec![Flux::default(); names.len()];
+    for port in &records.ports {
+        // Which of several parallel links it is does not matter for the sums.
+        let Some(link) = names.iter().position(|name| *name == port.link) else {
+            return Err(format!("no such link: {port:?}"));
+        };
+        flux[link].left += port.bytes;
+        flux[link].dropped += port.drop_bytes;
+        flux[link].lost += port.loss_bytes;
+    }
+    Ok(flux)
+}
+
+fn limits(case: &Case, records: &RunRecords, port: &PortRecord) -> Result<(), String> {
+    let named = (0..case.network.links.len() as u32)
+        .filter(|&link| case.network.link_name(link) == port.link);
+    let mut links = named.map(|link| &case.network.links[link as usize]);
+    let lossy = links.clone().any(|link| link.loss > 0.0);
+    let from_host = links.all(|link| case.network.nodes[link.from as usize].host.is_some());
+    let most = match case.scenario.switch.buffer {
+        _ if from_host => u64::MAX,
+        Buffer::Unlimited => u64::MAX,
+        Buffer::Static(Amount::Packets(packets)) => u64::from(packets) * LARGEST_PACKET,
+        Buffer::Static(Amount::Bytes(bytes)) => bytes,
+        Buffer::Dynamic { pool, .. } => pool.0,
+    };
+    ensure!(
+        most < u64::MAX || port.drops == 0,
+        "drops without a limit: {port:?}"
+    );
+    ensure!(
+        port.queue_max_bytes <= most,
+        "more than {most} B held: {port:?}"
+    );
+    ensure!(
+        lossy || port.losses == 0,
+        "lost on a perfect link: {port:?}"
+    );
+    let marks = case
+        .protocols()
+        .any(|protocol| matches!(protocol, Protocol::Tcp(config) if config.law.uses_marks()));
+    ensure!(
+        port.marks == 0 || marks && !from_host,
+        "marked without ECN: {port:?}"
+    );
+    ensure!(port.losses <= port.packets, "more lost than sent: {port:?}");
+    ensure!(
+        port.queue_mean_bytes <= port.queue_max_bytes as f64 * 1.001,
+        "mean above maximum: {port:?}"
+    );
+    ensure!(port.queue_mean_bytes >= 0.0, "negative mean: {port:?}");
+    ensure!(
+        (0.0..=1.0 + 1e-9).contains(&port.utilisation),
+        "busier than always, until {:?}: {port:?}",
+        records.totals.end
+    );
+    Ok(())
+}
+
+/// At every node, what came and did not leave is still there; and all that is still there adds up.
+fn conservation(case: &Case, records: &RunRecords, flux: &[Flux]) -> Result<(), String> {
+    let (network, totals) = (&case.network, &records.totals);
+    let accounted = totals.arrived_bytes + totals.dropped_bytes + totals.in_flight_bytes;
+    ensure!(
+        totals.injected_bytes == accounted,
+        "injected is not arrived + dropped + in flight: {totals:?}"
+    );
+    let gone: u64 = flux.iter().map(|link| link.dropped + link.lost).sum();
+    ensure!(
+        totals.dropped_bytes == gone,
+        "the ports dropped and lost {gone} B: {totals:?}"
+    );
+
+    let mut balance = vec![0i128; network.nodes.len()];
+    for (link, flux) in network.links.iter().zip(flux) {
+        balance[link.from as usize] -= i128::from(flux.left + flux.dropped);
+        balance[link.to as usize] += i128::from(flux.left - flux.lost);
+    }
+    let (hosts, switches) = balance.split_at(network.hosts() as usize);
+    for (node, held) in switches.iter().enumerate() {
+        let name = &network.nodes[hosts.len() + node].name;
+        ensure!(*held >= 0, "{name} sent {} B more than it got", -held);
+    }
+    let at_hosts = hosts.iter().sum::<i128>() + i128::from(totals.injected_bytes)
+        - i128::from(totals.arrived_bytes);
+    ensure!(
+        at_hosts >= 0,
+        "hosts sent {} B more than they injected",
+        -at_hosts
+    );
+    let held = switches.iter().sum::<i128>() + at_hosts;
+    ensure!(
+        held == i128::from(totals.in_flight_bytes),
+        "the nodes hold {held} B or it is under way: {totals:?}"
+    );
+
+    let packets: u64 = records.ports.iter().map(|port| port.packets).sum();
+    ensure!(
+        totals.packet_hops <= packets,
+        "{packets} packets left ports: {totals:?}"
+    );
+    let all_there = totals.in_flight_bytes > 0 || totals.packet_hops == packets;
+    ensure!(
+        all_there,
+        "{packets} packets left ports and nothing is under way: {totals:?}"
+    );
+    Ok(())
+}
+
+/// Every packet that was seen on a link went on as the routes say: what each port got is what it sent, dropped or holds.
+pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
+    let (network, records) = (&case.network, &output.records);
+    let overhead = u64::from(case.scenario.host.frame_overhead);
+    let mut arrived = vec![0u64; network.links.len()];
+    for packet in &output.captures {
+        arrived[packet.link as usize] += u64::from(packet.original_bytes) + overhead;
+        ensure!(
+            packet.at <= records.totals.end,
+            "captured after the end: {packet:?}"
+        );
+    }
+    own_cards(case, output)?;
+    let parallel = (0..network.links.len() as u32)
+        .any(|link| network.find_link(&network.link_name(link)) != Some(link));
+    if parallel {
+        return Ok(());
+    }
+    let ports: BTreeMap<&str, &PortRecord> = records
+        .ports
+        .iter()
+        .map(|port| (port.link.as_str(), port))
+        .collect();
+    let none = Flux::default();
+    let flux = |link: usize| {
+        let port = ports.get(network.link_name(link as u32).as_str());
+        port.map_or(none, |port| Flux {
+            left: port.bytes,
+            dropped: port.drop_bytes,
+            lost: port.loss_bytes,
+        })
+    };
+    let mut under_way = 0;
+    for (link, arrived) in arrived.iter().enumerate() {
+        let Flux { left, lost, .. } = flux(link);
+        let name = network.link_name(link as u32);
+        // What is lost was seen before.
+        let lawful = lost <= *arrived && *arrived <= left;
+        ensure!(
+            lawful,
+            "{name}: {arrived} B seen, {lost} B of them lost, but {left} B sent"
+        );
+        under_way += left - arrived;
+    }
+    ensure!(
+        under_way <= records.totals.in_flight_bytes,
+        "{under_way} B left ports and came nowhere"
+    );
+    if !case.is_tree() {
+        return Ok(());
+    }
+    // One way to every host: the destination alone says through which port a packet went.
+    let routing = Routing::build(network).map_err(|error| error.to_string())?;
+    let mut offered = vec![0u64; network.links.len()];
+    for packet in &output.captures {
+        let node = network.links[packet.link as usize].to;
+        if network.nodes[node as usize].host.is_none() {
+            let host =
+                u32::from_be_bytes([0, packet.bytes[17], packet.bytes[18], packet.bytes[19]]) - 1;
+            offered[routing.next(node, host, 0) as usize] +=
+                u64::from(packet.original_bytes) + overhead;
+        }
+    }
+    let (mut queued, mut lost_before) = (0, 0);
+    for (link, offered) in offered.iter().enumerate() {
+        if network.nodes[network.links[link].to as usize]
+            .host
+            .is_none()
+        {
+            lost_before += flux(link).lost;
+        }
+        if network.nodes[network.links[link].from as usize]
+            .host
+            .is_some()
+        {
+            continue;
+        }
+        let (Flux { left, dropped, .. }, name) = (flux(link), network.link_name(link as u32));
+        ensure!(
+            left + dropped <= *offered,
+            "{name}: got {offered} B, sent {left} B and dropped {dropped} B"
+        );
+        queued += offered - left - dropped;
+    }
+    ensure!(
+        lost_before <= queued,
+        "{lost_before} B lost on the way to switches that got all but {queued} B"
+    );
+    let (queued, held) = (queued - lost_before, records.totals.in_flight_bytes);
+    ensure!(
+        queued + under_way <= held,
+        "{queued} B queued and {under_way} B on links, but {held} B in flight"
+    );
+    Ok(())
+}
+
+/// A packet leaves through the card of the host that it is from.
+fn own_cards(case: &Case, output: &RunOutput) -> Result<(), String> {
+    for packet in &output.captures {
+        let from = case.network.links[packet.link as usize].from;
+        let Some(host) = case.network.nodes[from as usize].host else {
+            continue;
+        };
+        let source = u32::from_be_bytes([0, packet.bytes[13], packet.bytes[14], packet.bytes[15]]);
+        // All ones: the connection was closed before the packet had crossed the link.
+        let known = source != 0x00ff_ffff;
+        ensure!(
+            !known || source == host + 1,
+            "sent through the card of host {host}: {packet:?}"
+        );
+    }
+    Ok(())
+}

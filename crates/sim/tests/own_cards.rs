@@ -1,0 +1,128 @@
+//! A packet leaves through the network card of its own host, however often connections end while they wait for it.
+
+use duetime_core::{Bytes, Rate, Span};
+use duetime_proto::tcp;
+use duetime_results::digest;
+use duetime_scenario::model::{
+    Buffer, Connection, Host, Link, Nic, Protocol, Record, Scenario, Switch, Topology, TraceFlow,
+    Transport, Workload, WorkloadKind,
+};
+use duetime_sim::{Options, run};
+
+const HOSTS: u32 = 8;
+
+/// Short flows from everywhere, closer than a packet's time, with timeouts shorter than the queue at the card: segments
+/// wait to be sent again while their acknowledgement is on its way.
+fn scenario() -> Scenario {
+    let link = Link {
+        rate: Rate::from_mbps(10),
+        latency: Span::from_us(20),
+        loss: 0.0,
+    };
+    let config = tcp::Config {
+        rto_min: Span::from_us(300),
+        rto_initial: Span::from_us(300),
+        rto_max: Span::from_ms(20),
+        ..tcp::Config::default()
+    };
+    let flows = (0..600_u32).map(|number| {
+        let source = number * 5 % HOSTS;
+        TraceFlow {
+            start: Span::from_us(u64::from(number) * 97),
+            source,
+            destination: (source + 1 + number / 8 % (HOSTS - 1)) % HOSTS,
+            size: Bytes(200 + u64::from(number * 37 % 1_900)),
+            deadline: None,
+        }
+    });
+    Scenario {
+        name: "cards".into(),
+        transports: vec![Transport {
+            name: "tcp".into(),
+            protocol: Protocol::Tcp(config),
+            priorities: 1,
+        }],
+        seeds: 1,
+        seed: 1,
+        warm_up: Span::ZERO,
+        duration: Span::from_ms(100),
+        drain: Span::from_secs(10),
+        topology: Topology::Dumbbell {
+            left: HOSTS / 2,
+            right: HOSTS / 2,
+            link,
+            bottleneck: Link {
+                rate: Rate::from_mbps(100),
+                ..link
+            },
+        },
+        switch: Switch {
+            buffer: Buffer::Unlimited,
+            ecn_threshold: Vec::new(),
+        },
+        host: Host {
+            nic: Nic::Pull,
+            frame_overhead: 0,
+            start_jitter: false,
+        },
+        workloads: vec![Workload {
+            name: "flows".into(),
+            kind: WorkloadKind::Trace {
+                flows: flows.collect(),
+            },
+            transport: None,
+            connection: Connection::PerFlow,
+        }],
+        record: Record {
+            every: None,
+            links: Vec::new(),
+            pcap: Vec::new(),
+            snap_length: 40,
+        },
+    }
+}
+
+#[test]
+fn a_connection_that_ends_while_it_waits_leaves_its_place() {
+    let mut scenario = scenario();
+    let records = |threads| {
+        run(
+            &scenario,
+            0,
+            0,
+            &Options {
+                threads,
+                ..Options::default()
+            },
+        )
+        .expect("a run")
+        .records
+    };
+    let alone = records(1);
+    assert!(alone.flows.iter().all(|flow| flow.finish.is_some()));
+    assert!(
+        alone.flows.iter().map(|flow| flow.timeouts).sum::<u32>() > 100,
+        "the case needs its timeouts"
+    );
+    assert_eq!(digest(&alone), digest(&records(2)));
+
+    let side = |host: u32| if host < HOSTS / 2 { "left" } else { "right" };
+    scenario.record.pcap = (0..HOSTS)
+        .map(|host| format!("host{host}->{}", side(host)))
+        .collect();
+    let output = run(&scenario, 0, 0, &Options::default()).expect("a run");
+    let name = |link| {
+        &output
+            .capture_links
+            .iter()
+            .find(|(number, _)| *number == link)
+            .expect("captured")
+            .1
+    };
+    for packet in &output.captures {
+        let source = u32::from(packet.bytes[15]);
+        // 255: the connection was closed before the packet had crossed the link.
+        let own = source == 255 || name(packet.link).starts_with(&format!("host{}->", source - 1));
+        assert!(own, "from host {} over {}", source - 1, name(packet.link));
+    }
+}

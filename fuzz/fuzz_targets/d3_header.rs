@@ -1,0 +1,16 @@
+//! D3's congestion header: what is accepted is written back byte by byte.
+#![no_main]
+
+use duetime_proto::d3::Request;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(request) = Request::decode(bytes) else {
+        return;
+    };
+    let mut written = [0; Request::WIRE_BYTES];
+    request
+        .encode(&mut written)
+        .expect("what was read can be written");
+    assert_eq!(written, bytes[..Request::WIRE_BYTES]);
+});

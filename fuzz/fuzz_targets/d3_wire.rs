@@ -1,0 +1,27 @@
+//! D3 datagrams: what is accepted is written back byte by byte, and no packet upsets a receiver. The input is several
+//! datagrams, each led by its length in one byte.
+#![no_main]
+
+use duetime_core::Time;
+use duetime_proto::d3::{Config, Receiver, wire};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let config = Config::default();
+    let mut receiver = Receiver::new(&config);
+    let mut rest = bytes;
+    while let Some((&length, after)) = rest.split_first() {
+        let (datagram, after) = after.split_at(usize::from(length).min(after.len()));
+        rest = after;
+        let Ok((packet, payload)) = wire::decode(datagram) else {
+            continue;
+        };
+        let mut header = [0; wire::MAX_HEADER_BYTES];
+        let written = wire::encode(&packet, &mut header).expect("what was read can be written");
+        assert_eq!(datagram, [&header[..written], payload].concat());
+        let before = receiver.delivered();
+        let delivery = receiver.input(&config, Time::ZERO, &packet);
+        assert_eq!(receiver.delivered(), before + delivery.bytes);
+        while receiver.poll_transmit(&config, Time::ZERO).is_some() {}
+    }
+});
