@@ -63,40 +63,41 @@ pub struct Counters {
 /// Time only moves forward between calls. A departure at t comes before an arrival at t. What the packet path touches
 /// fits into two cache lines; the rest lies apart.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub struct Port<F> {
-    /// When the last accepted packet (FIFO) or the packet in service (strict priority) has left.
-    busy_until: Time,
-    /// Picoseconds per byte, or 0 where that is not a whole number.
-    ps_per_byte: u64,
-    latency: Span,
+    // First what an arrival at the far end needs.
     /// Packets in service or on the link; of a FIFO port also those that wait.
     wire: Ring<F>,
+    /// When the last accepted packet (FIFO) or the packet in service (strict priority) has left.
+    busy_until: Time,
+    latency: Span,
+    /// Of the bytes accepted, what was still here at the last drain.
+    queue_bytes: u64,
     /// How many packets at the end of `wire` had not left at the last drain.
     staying: u32,
+    marks: u32,
+    // Then what a packet that is offered needs besides.
+    /// Picoseconds per byte, or 0 where that is not a whole number of 32 bits.
+    ps_per_byte: u32,
+    /// What a shared memory believes this port to hold.
+    charged_bytes: u32,
     mark_packets: u32,
     limit_packets: u32,
-    marks: u32,
     limit_bytes: u64,
     mark_bytes: u64,
-    /// Bytes accepted, and of those what was still here at the last drain.
     accepted_bytes: u64,
-    queue_bytes: u64,
     queue_max_bytes: u64,
     queue_integral: u64,
     rare: Box<Rare<F>>,
 }
 
-/// What a port rarely needs. What a shared memory asks for is in one cache line.
+/// What a port rarely needs.
 #[derive(Clone, Debug)]
-#[repr(C, align(64))]
 struct Rare<F> {
-    /// What a shared memory believes this port to hold.
-    charged_bytes: u64,
-    classes: Option<Classes<F>>,
+    cost: TransmitCost,
     drops: u64,
     drop_bytes: u64,
-    cost: TransmitCost,
+    classes: Option<Classes<F>>,
 }
 
 impl<F: Frame> Port<F> {
@@ -104,26 +105,29 @@ impl<F: Frame> Port<F> {
     pub fn new(rate: Rate, latency: Span) -> Self {
         let cost = rate.transmit_cost();
         Self {
-            busy_until: Time::ZERO,
-            ps_per_byte: cost.ps_per_byte().unwrap_or(0),
-            latency,
             wire: Ring::default(),
+            busy_until: Time::ZERO,
+            latency,
+            queue_bytes: 0,
             staying: 0,
+            marks: 0,
+            ps_per_byte: cost
+                .ps_per_byte()
+                .and_then(|ps| u32::try_from(ps).ok())
+                .unwrap_or(0),
+            charged_bytes: 0,
             mark_packets: u32::MAX,
             limit_packets: u32::MAX,
-            marks: 0,
             limit_bytes: u64::MAX,
             mark_bytes: u64::MAX,
             accepted_bytes: 0,
-            queue_bytes: 0,
             queue_max_bytes: 0,
             queue_integral: 0,
             rare: Box::new(Rare {
-                charged_bytes: 0,
-                classes: None,
+                cost,
                 drops: 0,
                 drop_bytes: 0,
-                cost,
+                classes: None,
             }),
         }
     }
@@ -216,17 +220,23 @@ impl<F: Frame> Port<F> {
         (!self.wire.is_empty()).then(|| self.wire.back(self.wire.len()).frame)
     }
 
-    /// Reads what the packet path needs of the port itself: a driver of many ports calls this for several before it
+    /// Reads what an arrival at the far end needs of the port: a driver of many ports calls this for several before it
     /// works on the first, so that the processor waits for all of them at once. The value means nothing.
     #[inline]
-    pub fn touch(&self) -> u64 {
-        self.busy_until.as_ps() ^ self.wire.pushed() ^ self.accepted_bytes ^ self.queue_integral
+    pub fn touch_arrival(&self) -> u64 {
+        self.wire.pushed()
     }
 
-    /// The same for what lies behind the port: the place of the next packet, and what is rare.
+    /// The same for an offer.
     #[inline]
-    pub fn touch_behind(&self) -> u64 {
-        self.wire.touch() ^ self.rare.charged_bytes
+    pub fn touch_offer(&self) -> u64 {
+        self.wire.pushed() ^ self.accepted_bytes
+    }
+
+    /// The same for what lies behind the port: the places of the next packets.
+    #[inline]
+    pub fn touch_wire(&self) -> u64 {
+        self.wire.touch()
     }
 
     /// Packets in the port or on the link.
@@ -344,8 +354,9 @@ impl<F: Frame> Port<F> {
         Offer::Sent(self.transmit(now, now, frame))
     }
 
+    /// As [`Port::accept`], by a port without classes.
     #[inline(always)]
-    fn accept_fifo(&mut self, now: Time, frame: F) -> Sent {
+    pub(crate) fn accept_fifo(&mut self, now: Time, frame: F) -> Sent {
         let frame = self.admit(frame, self.staying);
         let departure = self.busy_until.max(now).as_ps() + self.transmission_ps(frame);
         self.busy_until = Time::from_ps(departure);
@@ -356,7 +367,7 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     fn transmission_ps(&self, frame: F) -> u64 {
         if self.ps_per_byte != 0 {
-            return u64::from(frame.wire_bytes()) * self.ps_per_byte;
+            return u64::from(frame.wire_bytes()) * u64::from(self.ps_per_byte);
         }
         self.rare.cost.of(frame.wire_bytes()).as_ps()
     }
@@ -435,18 +446,24 @@ impl<F: Frame> Port<F> {
         }
     }
 
-    /// Adds to what a shared memory believes this port to hold.
+    /// Adds to what a shared memory, which is smaller than 2³² bytes, believes this port to hold.
     #[inline]
     pub(crate) fn charge(&mut self, bytes: u32) {
-        self.rare.charged_bytes += u64::from(bytes);
+        self.charged_bytes += bytes;
     }
 
     /// Sets what a shared memory believes to what the port held at the last drain; returns the difference.
     #[inline]
     pub(crate) fn settle(&mut self) -> u64 {
-        let released = self.rare.charged_bytes - self.queue_bytes;
-        self.rare.charged_bytes = self.queue_bytes;
+        let released = u64::from(self.charged_bytes) - self.queue_bytes;
+        self.charged_bytes = self.queue_bytes as u32;
         released
+    }
+
+    /// As [`Port::has_room`], of a port without classes.
+    #[inline]
+    pub(crate) fn has_room_fifo(&self, bytes: u32) -> bool {
+        self.staying < self.limit_packets && self.queue_bytes + u64::from(bytes) <= self.limit_bytes
     }
 }
 

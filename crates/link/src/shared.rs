@@ -1,6 +1,6 @@
 //! One memory shared by the ports of a switch, with a dynamic threshold per port (Choudhury and Hahne, 1998).
 
-use crate::{Frame, Offer, Port};
+use crate::{Frame, Offer, Port, Sent};
 use duetime_core::Time;
 
 /// The shared memory of one switch.
@@ -20,12 +20,11 @@ pub struct SharedBuffer {
 }
 
 impl SharedBuffer {
-    /// A memory of `capacity_bytes` for the ports `members`; each may hold up to `alpha × free`.
+    /// A memory of `capacity_bytes`, at most 4 GiB, for the ports `members`; each may hold up to `alpha × free`.
     pub fn new(capacity_bytes: u64, alpha: f64, members: Vec<u32>) -> Self {
-        let alpha_256 = (alpha * 256.0 + 0.5) as u64;
         Self {
-            capacity_bytes,
-            alpha_256,
+            capacity_bytes: capacity_bytes.min(u64::from(u32::MAX)),
+            alpha_256: (alpha * 256.0 + 0.5) as u64,
             charged_bytes: 0,
             members,
         }
@@ -40,27 +39,60 @@ impl SharedBuffer {
         now: Time,
         frame: F,
     ) -> Offer {
+        if self.charge(ports, to, now, frame, Port::has_room) {
+            ports[to as usize].accept(now, frame)
+        } else {
+            ports[to as usize].refuse(frame)
+        }
+    }
+
+    /// The same for a port without classes; `None`: dropped.
+    #[inline]
+    pub fn offer_fifo<F: Frame>(
+        &mut self,
+        ports: &mut [Port<F>],
+        to: u32,
+        now: Time,
+        frame: F,
+    ) -> Option<Sent> {
+        if self.charge(ports, to, now, frame, Port::has_room_fifo) {
+            return Some(ports[to as usize].accept_fifo(now, frame));
+        }
+        ports[to as usize].refuse(frame);
+        None
+    }
+
+    /// Charges the packet to the port if there is room for it.
+    #[inline(always)]
+    fn charge<F: Frame>(
+        &mut self,
+        ports: &mut [Port<F>],
+        to: u32,
+        now: Time,
+        frame: F,
+        has_room: impl Fn(&Port<F>, u32) -> bool,
+    ) -> bool {
+        let bytes = frame.wire_bytes();
         let port = &mut ports[to as usize];
         port.drain(now);
         self.charged_bytes -= port.settle();
-        if !self.admits(port, frame.wire_bytes()) {
+        if !(self.admits(port, bytes) && has_room(port, bytes)) {
             self.sweep(ports, now);
-            if !self.admits(&ports[to as usize], frame.wire_bytes()) {
-                return ports[to as usize].refuse(frame);
+            let port = &ports[to as usize];
+            if !(self.admits(port, bytes) && has_room(port, bytes)) {
+                return false;
             }
         }
-        self.charged_bytes += u64::from(frame.wire_bytes());
-        ports[to as usize].charge(frame.wire_bytes());
-        ports[to as usize].accept(now, frame)
+        self.charged_bytes += u64::from(bytes);
+        ports[to as usize].charge(bytes);
+        true
     }
 
     #[inline]
     fn admits<F: Frame>(&self, port: &Port<F>, bytes: u32) -> bool {
         let bytes = u64::from(bytes);
         let free = self.capacity_bytes.saturating_sub(self.charged_bytes);
-        bytes <= free
-            && (port.queue_bytes() + bytes) * 256 <= self.alpha_256 * free
-            && port.has_room(bytes as u32)
+        bytes <= free && (port.queue_bytes() + bytes) * 256 <= self.alpha_256 * free
     }
 
     #[cold]

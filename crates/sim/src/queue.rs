@@ -35,6 +35,7 @@ pub struct Event {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     time: u64,
+    order: u64,
     /// The next in the bucket, or the next free number.
     next: u32,
 }
@@ -56,8 +57,6 @@ pub struct EventQueue {
     current: Vec<Event>,
     /// By event number.
     nodes: Vec<Node>,
-    /// By event number.
-    orders: Vec<u64>,
     /// By bucket.
     heads: Box<[u32; BUCKETS]>,
     /// One bit per non-empty bucket.
@@ -81,14 +80,14 @@ impl EventQueue {
             free: NONE,
             overflow_number: u64::MAX,
             current: Vec::with_capacity(64),
-            nodes: vec![
-                Node {
+            nodes: fixed_orders
+                .into_iter()
+                .map(|order| Node {
                     time: 0,
-                    next: NONE
-                };
-                fixed_orders.len()
-            ],
-            orders: fixed_orders,
+                    order,
+                    next: NONE,
+                })
+                .collect(),
             heads: vec![NONE; BUCKETS].try_into().expect("as many as buckets"),
             occupied: [0; WORDS],
             overflow: BinaryHeap::new(),
@@ -112,10 +111,9 @@ impl EventQueue {
             return self.push_outside(time, id);
         }
         let bucket = number as usize % BUCKETS;
-        self.nodes[id as usize] = Node {
-            time,
-            next: self.heads[bucket],
-        };
+        let node = &mut self.nodes[id as usize];
+        node.time = time;
+        node.next = self.heads[bucket];
         self.heads[bucket] = id;
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
     }
@@ -124,20 +122,25 @@ impl EventQueue {
     pub fn push_single(&mut self, time: u64, order: u64) {
         let id = self.free;
         if id == NONE {
-            self.nodes.push(Node { time, next: NONE });
-            self.orders.push(order);
+            self.nodes.push(Node {
+                time,
+                order,
+                next: NONE,
+            });
             return self.push(time, self.nodes.len() as u32 - 1);
         }
-        self.free = self.nodes[id as usize].next;
-        self.orders[id as usize] = order;
+        let node = &mut self.nodes[id as usize];
+        self.free = node.next;
+        node.order = order;
         self.push(time, id);
     }
 
     /// Frees the number of a single event that was popped; returns its order.
     pub fn retire(&mut self, id: u32) -> u64 {
-        self.nodes[id as usize].next = self.free;
+        let node = &mut self.nodes[id as usize];
+        node.next = self.free;
         self.free = id;
-        self.orders[id as usize]
+        node.order
     }
 
     /// Takes the next event, as its time and number, if it comes before `end_ps`; otherwise the number is [`NONE`].
@@ -159,7 +162,7 @@ impl EventQueue {
         let bucket = number as usize % BUCKETS;
         let first = self.heads[bucket];
         // The usual bucket has one event, which never sees `current`.
-        let Some(&Node { time, next }) = self.nodes.get(first as usize) else {
+        let Some(&Node { time, next, .. }) = self.nodes.get(first as usize) else {
             return (0, NONE);
         };
         if next != NONE || self.gather > 0 {
@@ -221,7 +224,7 @@ impl EventQueue {
     fn push_outside(&mut self, time: u64, id: u32) {
         let event = Event {
             time,
-            order: self.orders[id as usize],
+            order: self.nodes[id as usize].order,
             id,
         };
         let number = time >> self.shift;
@@ -324,12 +327,8 @@ impl EventQueue {
         self.cursor = number;
         self.occupied[bucket / 64] &= !(1 << (bucket % 64));
         while id != NONE {
-            let Node { time, next } = self.nodes[id as usize];
-            self.current.push(Event {
-                time,
-                order: self.orders[id as usize],
-                id,
-            });
+            let Node { time, order, next } = self.nodes[id as usize];
+            self.current.push(Event { time, order, id });
             id = next;
         }
     }

@@ -67,7 +67,11 @@ impl Foresight<'_> {
                 event.id - links
             };
             if let Some(port) = self.ports.get(link as usize) {
-                read ^= port.touch();
+                read ^= if event.id < links {
+                    port.touch_arrival()
+                } else {
+                    port.touch_offer()
+                };
                 read ^= u64::from(self.links[link as usize].target);
             }
         }
@@ -116,11 +120,11 @@ impl Foresight<'_> {
         }
         for step in steps.iter().filter(|step| step.out != NONE) {
             let out = step.out as usize;
-            read ^= self.ports[out].touch() ^ u64::from(self.links[out].special);
+            read ^= self.ports[out].touch_offer() ^ u64::from(self.links[out].special);
             read ^= queue.touch(step.out);
         }
         for step in steps.iter().filter(|step| step.out != NONE) {
-            read ^= self.ports[step.out as usize].touch_behind();
+            read ^= self.ports[step.out as usize].touch_wire();
         }
         black_box(read);
     }

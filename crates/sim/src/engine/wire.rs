@@ -50,11 +50,14 @@ impl Partition {
         } else {
             self.ports[link as usize].counters().marks
         };
-        let offer = if special & Link::POOLED != 0 {
-            let pool = special >> Link::POOL_SHIFT;
-            self.pools[pool as usize].offer(&mut self.ports, link, self.now, packet)
-        } else {
-            self.ports[link as usize].offer(self.now, packet)
+        let pool = (special >> Link::POOL_SHIFT) as usize;
+        let offer = match (special & Link::POOLED != 0, special & Link::CLASSED != 0) {
+            (true, true) => self.pools[pool].offer(&mut self.ports, link, self.now, packet),
+            (true, false) => {
+                fifo(self.pools[pool].offer_fifo(&mut self.ports, link, self.now, packet))
+            }
+            (false, true) => self.ports[link as usize].offer(self.now, packet),
+            (false, false) => fifo(self.ports[link as usize].offer_fifo(self.now, packet)),
         };
         if special & Link::OBSERVED != 0 {
             self.observe_offer(link, packet, offer, marks_before);
@@ -207,4 +210,9 @@ impl Partition {
             .map(|packet| u64::from(packet.wire_bytes()))
             .sum()
     }
+}
+
+/// What a port without classes says.
+fn fifo(sent: Option<Sent>) -> Offer {
+    sent.map_or(Offer::Dropped, Offer::Sent)
 }
