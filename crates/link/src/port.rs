@@ -7,7 +7,7 @@ use duetime_core::{Rate, Span, Time, TransmitCost};
 /// How much a port may hold, the packet in service included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Anything.
+    /// Anything; less than 2³² bytes, which no port holds.
     Unlimited,
     /// This many packets of any size.
     Packets(u32),
@@ -71,22 +71,24 @@ pub struct Port<F> {
     /// When the last accepted packet (FIFO) or the packet in service (strict priority) has left.
     busy_until: Time,
     latency: Span,
+    /// Two words of the driver's own, where an arrival and an offer find them at hand.
+    pub tag: [u32; 2],
     /// Of the bytes accepted, what was still here at the last drain.
-    queue_bytes: u64,
+    queue_bytes: u32,
     /// How many packets at the end of `wire` had not left at the last drain.
     staying: u32,
-    marks: u32,
     // Then what a packet that is offered needs besides.
     /// Picoseconds per byte, or 0 where that is not a whole number of 32 bits.
     ps_per_byte: u32,
     /// What a shared memory believes this port to hold.
     charged_bytes: u32,
     mark_packets: u32,
+    mark_bytes: u32,
     limit_packets: u32,
-    limit_bytes: u64,
-    mark_bytes: u64,
+    limit_bytes: u32,
+    marks: u32,
+    queue_max_bytes: u32,
     accepted_bytes: u64,
-    queue_max_bytes: u64,
     queue_integral: u64,
     rare: Box<Rare<F>>,
 }
@@ -108,20 +110,21 @@ impl<F: Frame> Port<F> {
             wire: Ring::default(),
             busy_until: Time::ZERO,
             latency,
+            tag: [0; 2],
             queue_bytes: 0,
             staying: 0,
-            marks: 0,
             ps_per_byte: cost
                 .ps_per_byte()
                 .and_then(|ps| u32::try_from(ps).ok())
                 .unwrap_or(0),
             charged_bytes: 0,
             mark_packets: u32::MAX,
+            mark_bytes: u32::MAX,
             limit_packets: u32::MAX,
-            limit_bytes: u64::MAX,
-            mark_bytes: u64::MAX,
-            accepted_bytes: 0,
+            limit_bytes: u32::MAX,
+            marks: 0,
             queue_max_bytes: 0,
+            accepted_bytes: 0,
             queue_integral: 0,
             rare: Box::new(Rare {
                 cost,
@@ -173,7 +176,7 @@ impl<F: Frame> Port<F> {
     /// Bytes in the port as of the last drain, the packet in service included.
     #[inline(always)]
     pub fn queue_bytes(&self) -> u64 {
-        self.queue_bytes
+        u64::from(self.queue_bytes)
     }
 
     /// Packets in the port as of the last drain, the packet in service included.
@@ -185,14 +188,14 @@ impl<F: Frame> Port<F> {
     /// Bytes in the port as of the last drain without the packet in service (D3's q).
     pub fn queue_bytes_waiting(&self) -> u64 {
         if self.staying == 0 {
-            return self.queue_bytes;
+            return self.queue_bytes();
         }
-        self.queue_bytes - u64::from(self.wire.back(self.staying).frame.wire_bytes())
+        u64::from(self.queue_bytes - self.wire.back(self.staying).frame.wire_bytes())
     }
 
     /// Bytes whose packets had left whole by the last drain, since the start (D3's u is a difference of two).
     pub fn departed_bytes(&self) -> u64 {
-        self.accepted_bytes - self.queue_bytes
+        self.accepted_bytes - self.queue_bytes()
     }
 
     /// What the port has done.
@@ -204,7 +207,7 @@ impl<F: Frame> Port<F> {
             drops: self.rare.drops,
             drop_bytes: self.rare.drop_bytes,
             marks: u64::from(self.marks),
-            queue_max_bytes: self.queue_max_bytes,
+            queue_max_bytes: u64::from(self.queue_max_bytes),
             queue_integral: self.queue_integral,
         }
     }
@@ -225,6 +228,12 @@ impl<F: Frame> Port<F> {
     #[inline]
     pub fn touch_arrival(&self) -> u64 {
         self.wire.pushed()
+    }
+
+    /// The same for the packet that arrives next.
+    #[inline(always)]
+    pub fn touch_first(&self) -> u64 {
+        self.wire.touch_first()
     }
 
     /// The same for an offer.
@@ -280,7 +289,7 @@ impl<F: Frame> Port<F> {
             if slot.arrival.as_ps() > horizon {
                 break;
             }
-            self.queue_bytes -= u64::from(slot.frame.wire_bytes());
+            self.queue_bytes -= slot.frame.wire_bytes();
             self.staying -= 1;
         }
     }
@@ -300,8 +309,7 @@ impl<F: Frame> Port<F> {
     pub fn offer_fifo(&mut self, now: Time, frame: F) -> Option<Sent> {
         debug_assert!(!self.has_classes());
         self.drain(now);
-        let wire_bytes = u64::from(frame.wire_bytes());
-        if self.staying >= self.limit_packets || self.queue_bytes + wire_bytes > self.limit_bytes {
+        if !self.has_room_fifo(frame.wire_bytes()) {
             self.refuse(frame);
             return None;
         }
@@ -313,9 +321,9 @@ impl<F: Frame> Port<F> {
     pub fn send_at_once(&mut self, now: Time, frame: F) -> Sent {
         debug_assert!(!self.has_classes() && self.is_idle(now));
         self.staying = 0;
-        let bytes = u64::from(frame.wire_bytes());
-        (self.accepted_bytes, self.queue_bytes) = (self.accepted_bytes + bytes, bytes);
-        self.queue_max_bytes = self.queue_max_bytes.max(bytes);
+        self.accepted_bytes += u64::from(frame.wire_bytes());
+        self.queue_bytes = frame.wire_bytes();
+        self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
         let sending = self.transmission_ps(frame);
         self.busy_until = Time::from_ps(now.as_ps() + sending);
         self.queue_integral += byte_time(frame, now, self.busy_until);
@@ -325,8 +333,12 @@ impl<F: Frame> Port<F> {
     /// Whether the port's own limit admits `bytes` more, as of the last drain.
     #[inline]
     pub fn has_room(&self, bytes: u32) -> bool {
-        self.queue_packets() < self.limit_packets
-            && self.queue_bytes + u64::from(bytes) <= self.limit_bytes
+        self.queue_packets() < self.limit_packets && self.fits(bytes)
+    }
+
+    #[inline(always)]
+    fn fits(&self, bytes: u32) -> bool {
+        self.queue_bytes() + u64::from(bytes) <= u64::from(self.limit_bytes)
     }
 
     /// Counts a packet as dropped.
@@ -382,9 +394,8 @@ impl<F: Frame> Port<F> {
             frame.mark();
             self.marks += 1;
         }
-        let wire_bytes = u64::from(frame.wire_bytes());
-        self.accepted_bytes += wire_bytes;
-        self.queue_bytes += wire_bytes;
+        self.accepted_bytes += u64::from(frame.wire_bytes());
+        self.queue_bytes += frame.wire_bytes();
         self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
         frame
     }
@@ -427,7 +438,7 @@ impl<F: Frame> Port<F> {
         let left = self.wire.len();
         if self.staying > left {
             self.staying = left;
-            self.queue_bytes -= u64::from(frame.wire_bytes());
+            self.queue_bytes -= frame.wire_bytes();
         }
         frame
     }
@@ -455,24 +466,25 @@ impl<F: Frame> Port<F> {
     /// Sets what a shared memory believes to what the port held at the last drain; returns the difference.
     #[inline]
     pub(crate) fn settle(&mut self) -> u64 {
-        let released = u64::from(self.charged_bytes) - self.queue_bytes;
-        self.charged_bytes = self.queue_bytes as u32;
-        released
+        let released = self.charged_bytes - self.queue_bytes;
+        self.charged_bytes = self.queue_bytes;
+        u64::from(released)
     }
 
     /// As [`Port::has_room`], of a port without classes.
     #[inline]
     pub(crate) fn has_room_fifo(&self, bytes: u32) -> bool {
-        self.staying < self.limit_packets && self.queue_bytes + u64::from(bytes) <= self.limit_bytes
+        self.staying < self.limit_packets && self.fits(bytes)
     }
 }
 
 impl Limit {
-    fn parts(self) -> (u32, u64) {
+    /// In packets and in bytes.
+    fn parts(self) -> (u32, u32) {
         match self {
-            Self::Unlimited => (u32::MAX, u64::MAX),
-            Self::Packets(packets) => (packets, u64::MAX),
-            Self::Bytes(bytes) => (u32::MAX, bytes),
+            Self::Unlimited => (u32::MAX, u32::MAX),
+            Self::Packets(packets) => (packets, u32::MAX),
+            Self::Bytes(bytes) => (u32::MAX, u32::try_from(bytes).unwrap_or(u32::MAX)),
         }
     }
 }

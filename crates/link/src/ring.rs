@@ -99,6 +99,14 @@ impl<F: Frame> Ring<F> {
         self.slots[self.pushed as usize & mask].arrival.as_ps() ^ self.slots[oldest].arrival.as_ps()
     }
 
+    /// Reads the slot of the first packet; see [`crate::Port::touch_first`].
+    #[inline(always)]
+    pub(crate) fn touch_first(&self) -> u64 {
+        let mask = self.slots.len().wrapping_sub(1);
+        let oldest = (self.pushed - u64::from(self.len)) as usize & mask;
+        self.slots.get(oldest).map_or(0, |slot| slot.arrival.as_ps())
+    }
+
     /// Packets held, first to last.
     pub fn iter(&self) -> impl Iterator<Item = F> + '_ {
         (1..=self.len).rev().map(|count| self.back(count).frame)

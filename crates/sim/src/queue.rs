@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Buckets of the calendar.
-const BUCKETS: usize = 16_384;
+const BUCKETS: usize = 131_072;
 const WORDS: usize = BUCKETS / 64;
 /// The horizon spans at least this many of them: in a small network few, so that the next event is found in the same
 /// word of the bitmap or in the one after it.
@@ -17,27 +17,37 @@ const FEWEST: usize = 64;
 
 /// From so many fixed events on, most of the events that are in come within a few transmission times.
 const MANY: usize = 1_024;
+/// Then the horizon spans so many buckets per event, that a bucket rarely has two.
+const BUCKETS_PER_EVENT: usize = 32;
+/// Events that [`EventQueue::pop_foreseen_before`] takes out of the calendar at a time, where there are so many.
+const AT_A_TIME: usize = 16;
 
 /// No event: the number that [`EventQueue::pop_before`] gives when none is due.
 pub const NONE: u32 = u32::MAX;
 
-/// An event that is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// An event that has been taken out of the calendar.
+#[derive(Clone, Copy, Debug)]
 pub struct Event {
     /// Picoseconds since the start.
-    pub time: u64,
-    /// Orders simultaneous events; unique among them.
-    pub order: u64,
+    time: u64,
     /// Below the number of fixed events: which of them. Otherwise the number of a single event.
     pub id: u32,
 }
 
+/// An event in the calendar.
 #[derive(Clone, Copy, Debug)]
 struct Node {
     time: u64,
-    order: u64,
     /// The next in the bucket, or the next free number.
     next: u32,
+}
+
+/// An event in the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Late {
+    time: u64,
+    order: u64,
+    id: u32,
 }
 
 /// A monotone priority queue: nothing may be pushed before the last event popped.
@@ -45,10 +55,10 @@ struct Node {
 pub struct EventQueue {
     /// Absolute number of the bucket being served; its events that are still due are all in `current`.
     cursor: u64,
+    /// Absolute number of the first bucket after it that is not empty, or `u64::MAX`.
+    upcoming: u64,
     /// Bucket width is 2^shift ps.
     shift: u32,
-    /// Takes at least so many events at a time out of the calendar, where there are; 0 to take one.
-    gather: u32,
     /// First free number of single events.
     free: u32,
     /// Number of the bucket of the first event in `overflow`.
@@ -57,11 +67,13 @@ pub struct EventQueue {
     current: Vec<Event>,
     /// By event number.
     nodes: Vec<Node>,
+    /// What orders simultaneous events, unique among them; by event number.
+    orders: Vec<u64>,
     /// By bucket.
     heads: Box<[u32; BUCKETS]>,
     /// One bit per non-empty bucket.
     occupied: [u64; WORDS],
-    overflow: BinaryHeap<Reverse<Event>>,
+    overflow: BinaryHeap<Reverse<Late>>,
 }
 
 impl EventQueue {
@@ -70,36 +82,32 @@ impl EventQueue {
     pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>) -> Self {
         let fixed = fixed_orders.len();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
-        let wanted = if fixed < MANY { fixed } else { fixed * 4 };
+        let wanted = if fixed < MANY {
+            fixed
+        } else {
+            fixed * BUCKETS_PER_EVENT
+        };
         let buckets = wanted.clamp(FEWEST, BUCKETS - 1);
         let width = (horizon_ps / buckets as u64).max(1).next_power_of_two();
         Self {
             cursor: 0,
+            upcoming: u64::MAX,
             shift: width.trailing_zeros(),
-            gather: 0,
             free: NONE,
             overflow_number: u64::MAX,
             current: Vec::with_capacity(64),
-            nodes: fixed_orders
-                .into_iter()
-                .map(|order| Node {
+            nodes: vec![
+                Node {
                     time: 0,
-                    order,
-                    next: NONE,
-                })
-                .collect(),
+                    next: NONE
+                };
+                fixed
+            ],
+            orders: fixed_orders,
             heads: vec![NONE; BUCKETS].try_into().expect("as many as buckets"),
             occupied: [0; WORDS],
             overflow: BinaryHeap::new(),
         }
-    }
-
-    /// The same queue, which takes at least so many events at a time out of the calendar, so that whoever pops them
-    /// can look at what comes ([`EventQueue::current`]).
-    #[must_use]
-    pub fn gathering(mut self, events: u32) -> Self {
-        self.gather = events;
-        self
     }
 
     /// Puts a fixed event in, which must not be in.
@@ -116,71 +124,78 @@ impl EventQueue {
         node.next = self.heads[bucket];
         self.heads[bucket] = id;
         self.occupied[bucket / 64] |= 1 << (bucket % 64);
+        self.upcoming = self.upcoming.min(number);
     }
 
     /// Puts a single event in; [`EventQueue::retire`] it when it is due.
     pub fn push_single(&mut self, time: u64, order: u64) {
         let id = self.free;
         if id == NONE {
-            self.nodes.push(Node {
-                time,
-                order,
-                next: NONE,
-            });
+            self.nodes.push(Node { time, next: NONE });
+            self.orders.push(order);
             return self.push(time, self.nodes.len() as u32 - 1);
         }
-        let node = &mut self.nodes[id as usize];
-        self.free = node.next;
-        node.order = order;
+        self.free = self.nodes[id as usize].next;
+        self.orders[id as usize] = order;
         self.push(time, id);
     }
 
     /// Frees the number of a single event that was popped; returns its order.
     pub fn retire(&mut self, id: u32) -> u64 {
-        let node = &mut self.nodes[id as usize];
-        node.next = self.free;
+        self.nodes[id as usize].next = self.free;
         self.free = id;
-        node.order
+        self.orders[id as usize]
     }
 
     /// Takes the next event, as its time and number, if it comes before `end_ps`; otherwise the number is [`NONE`].
     #[inline(always)]
     pub fn pop_before(&mut self, end_ps: u64) -> (u64, u32) {
-        self.pop_before_looking(end_ps, |_| ())
-    }
-
-    /// The same; `look` is called when several events have been taken out of the calendar.
-    #[inline(always)]
-    pub fn pop_before_looking(&mut self, end_ps: u64, look: impl FnOnce(&Self)) -> (u64, u32) {
         if !self.current.is_empty() {
             return self.pop_current(end_ps);
         }
-        let number = self.next_bucket();
+        let number = self.upcoming;
         if number >= self.overflow_number {
             return self.pop_from_overflow(number, end_ps);
         }
         let bucket = number as usize % BUCKETS;
         let first = self.heads[bucket];
         // The usual bucket has one event, which never sees `current`.
-        let Some(&Node { time, next, .. }) = self.nodes.get(first as usize) else {
+        let Some(&Node { time, next }) = self.nodes.get(first as usize) else {
             return (0, NONE);
         };
-        if next != NONE || self.gather > 0 {
-            if self.gather == 0 {
-                self.load(number);
-            } else {
-                self.load_some(number, end_ps);
-                look(self);
-            }
+        if next != NONE {
+            self.load(number);
             return self.pop_current(end_ps);
         }
         if time >= end_ps {
             return (0, NONE);
         }
         self.heads[bucket] = NONE;
-        self.cursor = number;
-        self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        self.leave(number);
         (time, first)
+    }
+
+    /// The same, but takes many events at a time out of the calendar and calls `look` then, which finds them in
+    /// [`EventQueue::current`].
+    #[inline(always)]
+    pub fn pop_foreseen_before(&mut self, end_ps: u64, look: impl FnOnce(&Self)) -> (u64, u32) {
+        if self.current.is_empty() {
+            if self.upcoming >= self.overflow_number {
+                return self.pop_from_overflow(self.upcoming, end_ps);
+            }
+            self.load_many(end_ps);
+            look(self);
+        }
+        self.pop_current(end_ps)
+    }
+
+    /// The number of an event that is likely the next, or [`NONE`].
+    #[inline(always)]
+    pub fn likely_next(&self) -> u32 {
+        match self.current.last() {
+            Some(event) => event.id,
+            None => self.heads[self.upcoming as usize % BUCKETS],
+        }
     }
 
     /// The events that have been taken out of the calendar, latest first.
@@ -203,7 +218,7 @@ impl EventQueue {
             .overflow
             .peek()
             .map_or(u64::MAX, |Reverse(event)| event.time);
-        self.earliest_in(self.next_bucket()).min(overflow)
+        self.earliest_in(self.upcoming).min(overflow)
     }
 
     /// The earliest time in a bucket, or `u64::MAX`.
@@ -222,17 +237,15 @@ impl EventQueue {
 
     #[cold]
     fn push_outside(&mut self, time: u64, id: u32) {
-        let event = Event {
-            time,
-            order: self.nodes[id as usize].order,
-            id,
-        };
         let number = time >> self.shift;
         if number <= self.cursor {
-            let at = self.current.partition_point(|other| *other > event);
-            self.current.insert(at, event);
+            self.insert(Event { time, id });
         } else {
-            self.overflow.push(Reverse(event));
+            self.overflow.push(Reverse(Late {
+                time,
+                order: self.orders[id as usize],
+                id,
+            }));
             self.overflow_number = self.overflow_number.min(number);
         }
     }
@@ -254,8 +267,10 @@ impl EventQueue {
             && event.time >> self.shift == late
         {
             self.overflow.pop();
-            let at = self.current.partition_point(|other| *other > event);
-            self.current.insert(at, event);
+            self.insert(Event {
+                time: event.time,
+                id: event.id,
+            });
         }
         self.overflow_number = self
             .overflow
@@ -264,7 +279,16 @@ impl EventQueue {
         self.pop_current(end_ps)
     }
 
-    #[inline]
+    /// Puts an event into `current`.
+    fn insert(&mut self, event: Event) {
+        let orders = &self.orders;
+        let at = self
+            .current
+            .partition_point(|other| comes_before(orders, event, *other));
+        self.current.insert(at, event);
+    }
+
+    #[inline(always)]
     fn pop_current(&mut self, end_ps: u64) -> (u64, u32) {
         match self.current.last() {
             Some(&Event { time, id, .. }) if time < end_ps => {
@@ -296,60 +320,73 @@ impl EventQueue {
         u64::MAX
     }
 
-    /// Loads a bucket and those after it, until enough events are there.
+    /// Moves the cursor to a bucket, whose events are being taken out.
+    #[inline(always)]
+    fn leave(&mut self, number: u64) {
+        let bucket = number as usize % BUCKETS;
+        self.cursor = number;
+        self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        self.upcoming = self.next_bucket();
+    }
+
+    /// Loads buckets until enough events are in `current`, which is empty, or the rest is not due.
     #[inline(never)]
-    fn load_some(&mut self, mut number: u64, end_ps: u64) {
-        while number < self.overflow_number && number <= end_ps >> self.shift {
+    fn load_many(&mut self, end_ps: u64) {
+        while self.upcoming < self.overflow_number && self.upcoming <= end_ps >> self.shift {
             let first = self.current.len();
-            self.take_bucket(number);
+            self.take_bucket(self.upcoming);
             // A bucket's latest event tends to come first. Now to the end, and with all the buckets to the front.
             self.current[first..].reverse();
-            if self.current.len() >= self.gather as usize {
+            if self.current.len() >= AT_A_TIME {
                 break;
             }
-            number = self.next_bucket();
         }
         self.current.reverse();
-        sort_latest_first(&mut self.current);
+        self.sort_current();
     }
 
     /// Moves the cursor to a bucket and its events into `current`, which is empty.
     fn load(&mut self, number: u64) {
         self.take_bucket(number);
-        sort_latest_first(&mut self.current);
+        self.sort_current();
     }
 
     /// Moves the cursor to a bucket and its events to the end of `current`, in any order.
     #[inline]
     fn take_bucket(&mut self, number: u64) {
-        let bucket = number as usize % BUCKETS;
-        let mut id = std::mem::replace(&mut self.heads[bucket], NONE);
-        self.cursor = number;
-        self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        let mut id = std::mem::replace(&mut self.heads[number as usize % BUCKETS], NONE);
+        self.leave(number);
         while id != NONE {
-            let Node { time, order, next } = self.nodes[id as usize];
-            self.current.push(Event { time, order, id });
+            let Node { time, next } = self.nodes[id as usize];
+            self.current.push(Event { time, id });
             id = next;
+        }
+    }
+
+    /// Latest first. Insertion sort for the usual handful, the library's sort for bursts.
+    #[inline]
+    fn sort_current(&mut self) {
+        let (events, orders) = (&mut self.current[..], &self.orders);
+        if events.len() > 24 {
+            events.sort_unstable_by_key(|event| Reverse((event.time, orders[event.id as usize])));
+            return;
+        }
+        for i in 1..events.len() {
+            let event = events[i];
+            let mut j = i;
+            while j > 0 && comes_before(orders, events[j - 1], event) {
+                events[j] = events[j - 1];
+                j -= 1;
+            }
+            events[j] = event;
         }
     }
 }
 
-/// Insertion sort for the usual handful, the library's sort for bursts.
-#[inline]
-fn sort_latest_first(events: &mut [Event]) {
-    if events.len() > 24 {
-        events.sort_unstable_by(|a, b| b.cmp(a));
-        return;
-    }
-    for i in 1..events.len() {
-        let event = events[i];
-        let mut j = i;
-        while j > 0 && events[j - 1] < event {
-            events[j] = events[j - 1];
-            j -= 1;
-        }
-        events[j] = event;
-    }
+/// Whether `a` is due before `b`.
+#[inline(always)]
+fn comes_before(orders: &[u64], a: Event, b: Event) -> bool {
+    a.time < b.time || a.time == b.time && orders[a.id as usize] < orders[b.id as usize]
 }
 
 #[cfg(test)]
@@ -362,14 +399,18 @@ mod tests {
         #[test]
         fn equals_a_binary_heap(
             horizon in 1u64..5_000_000_000,
-            gather in 0u32..20,
+            foresee in any::<bool>(),
             steps in prop::collection::vec((0u64..4, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
         ) {
-            let queue = EventQueue::new(horizon, vec![u64::MAX]).gathering(gather);
-            let (mut queue, mut heap) = (queue, BinaryHeap::new());
+            let mut queue = EventQueue::new(horizon, vec![u64::MAX]);
+            let mut heap = BinaryHeap::new();
             let (mut now, mut count, mut fixed) = (0u64, 0u64, false);
             let pop = |queue: &mut EventQueue, fixed: &mut bool| {
-                let (time, id) = queue.pop_before(u64::MAX);
+                let (time, id) = if foresee {
+                    queue.pop_foreseen_before(u64::MAX, |_| ())
+                } else {
+                    queue.pop_before(u64::MAX)
+                };
                 *fixed &= id != 0;
                 (id != NONE).then(|| (time, if id == 0 { u64::MAX } else { queue.retire(id) }))
             };

@@ -144,8 +144,18 @@ impl Partition {
         (Some(packet), more)
     }
 
+    /// A D3 packet reaches its host.
+    #[inline(never)]
+    pub(super) fn d3_packet(&mut self, host: u32, packet: Packet) {
+        if packet.flags() & REVERSE == 0 {
+            self.d3_data(host, packet);
+        } else {
+            self.d3_acknowledgement(packet);
+        }
+    }
+
     /// A packet of a flow reaches its receiver.
-    pub(super) fn d3_data(&mut self, host: u32, packet: Packet) {
+    fn d3_data(&mut self, host: u32, packet: Packet) {
         let Some(Extra::D3 {
             packet: inner,
             reply,
@@ -263,7 +273,7 @@ impl Partition {
     }
 
     /// A packet of the receiver reaches the sender.
-    pub(super) fn d3_acknowledgement(&mut self, packet: Packet) {
+    fn d3_acknowledgement(&mut self, packet: Packet) {
         let Some(Extra::D3 {
             packet: mut inner,
             reply,

@@ -12,10 +12,10 @@ use duetime_link::Port;
 use slab::Slab;
 use std::hint::black_box;
 
-/// Looks ahead from this many links on; the state of fewer stays in the caches by itself.
-pub(super) const FEWEST_LINKS: usize = 8_192;
-/// Events taken out of the calendar at a time.
-pub(super) const AT_A_TIME: u32 = 16;
+/// Links from which on the packet of the next event is read while this one is processed.
+pub(super) const MEDIUM: usize = 512;
+/// Links from which on [`Foresight::look`] pays.
+pub(super) const LARGE: usize = 8_192;
 /// Follows at most so many events of one bucket.
 const MOST: usize = 24;
 
@@ -42,7 +42,6 @@ const NOTHING: Step = Step {
 /// What is looked at.
 pub(super) struct Foresight<'a> {
     pub(super) setup: &'a Setup,
-    pub(super) links: &'a [Link],
     pub(super) ports: &'a [Port<Packet>],
     pub(super) nics: &'a [Nic],
     pub(super) hosts: &'a [Host],
@@ -55,7 +54,7 @@ impl Foresight<'_> {
     #[inline(never)]
     pub(super) fn look(&self, queue: &EventQueue) {
         let mut steps = [NOTHING; MOST];
-        let links = self.links.len() as u32;
+        let links = self.ports.len() as u32;
         let events = queue.current();
         let events = &events[events.len().saturating_sub(MOST)..];
         let steps = &mut steps[..events.len()];
@@ -72,17 +71,18 @@ impl Foresight<'_> {
                 } else {
                     port.touch_offer()
                 };
-                read ^= u64::from(self.links[link as usize].target);
             }
         }
         for (step, event) in steps.iter_mut().zip(events) {
             if event.id < links {
-                step.packet = self.ports[event.id as usize].first_sent();
-                step.target = self.links[event.id as usize].target;
-            } else if let Some(from) = self.links.get((event.id - links) as usize ^ 1) {
+                let port = &self.ports[event.id as usize];
+                step.packet = port.first_sent();
+                step.target = Link::of(port).target;
+            } else if let Some(back) = self.ports.get((event.id - links) as usize ^ 1) {
                 step.out = event.id - links;
-                if from.target & TO_HOST != 0 {
-                    let host = (from.target & !TO_HOST) as usize;
+                let from = Link::of(back).target;
+                if from & TO_HOST != 0 {
+                    let host = (from & !TO_HOST) as usize;
                     let nic = &self.nics[host];
                     step.sender = if nic.waiting {
                         self.hosts[host].foreseen()
@@ -120,7 +120,7 @@ impl Foresight<'_> {
         }
         for step in steps.iter().filter(|step| step.out != NONE) {
             let out = step.out as usize;
-            read ^= self.ports[out].touch_offer() ^ u64::from(self.links[out].special);
+            read ^= self.ports[out].touch_offer();
             read ^= queue.touch(step.out);
         }
         for step in steps.iter().filter(|step| step.out != NONE) {

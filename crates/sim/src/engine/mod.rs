@@ -42,6 +42,11 @@ const TICK: u64 = 1;
 const ARRIVAL: u64 = 2;
 const TIMER: u64 = 3;
 
+/// Networks by how much of their state the processor's caches hold: all of it, most of it, little of it.
+const SMALL: u8 = 0;
+const MEDIUM: u8 = 1;
+const LARGE: u8 = 2;
+
 /// In the number of a tick: it samples the link instead of updating its D3 allocator.
 const SAMPLE: u32 = 1 << 31;
 /// The number of a tick that samples the windows of TCP senders.
@@ -59,6 +64,12 @@ struct Link {
 }
 
 impl Link {
+    #[inline(always)]
+    const fn of(port: &Port<Packet>) -> Self {
+        let [target, special] = port.tag;
+        Self { target, special }
+    }
+
     /// Its far end belongs to another partition.
     const CROSSING: u32 = 1;
     /// It loses packets at random.
@@ -109,7 +120,7 @@ pub struct Partition {
     nic_pulls: bool,
     now: Time,
     queue: EventQueue,
-    links: Vec<Link>,
+    /// Each with its [`Link`] in its tag.
     ports: Vec<Port<Packet>>,
     pools: Vec<SharedBuffer>,
     nics: Vec<Nic>,
@@ -158,7 +169,7 @@ impl Partition {
     ) -> Self {
         let faults = faults::State::new(&options.faults);
         let network = &setup.network;
-        let ports = setup.ports(scenario);
+        let mut ports = setup.ports(scenario);
         let (pools, pool_of) = setup.pools(scenario);
         let mut loss = FxHashMap::default();
         let links: Vec<Link> = network
@@ -198,6 +209,9 @@ impl Partition {
                 }
             })
             .collect();
+        for (port, link) in ports.iter_mut().zip(&links) {
+            port.tag = [link.target, link.special];
+        }
         let fixed = |kind: u64| {
             setup
                 .link_rank
@@ -211,11 +225,6 @@ impl Partition {
             .iter()
             .map(|link| (link.rate.transmit(1538) + link.latency).as_ps())
             .max();
-        let gather = if links.len() >= foresight::FEWEST_LINKS {
-            foresight::AT_A_TIME
-        } else {
-            0
-        };
         let mut actions = Actions::default();
         let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
         workloads.start(&owned, &mut actions);
@@ -236,7 +245,7 @@ impl Partition {
             frame_overhead: setup.frame_overhead,
             nic_pulls: setup.nic_pulls,
             now: Time::ZERO,
-            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders).gathering(gather),
+            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
             ports,
             pools,
             nics,
@@ -245,7 +254,6 @@ impl Partition {
             tcp_receivers: Slab::new(),
             d3: d3::Endpoints::default(),
             allocators: links.iter().map(|_| None).collect(),
-            links,
             extras: Slab::new(),
             receivers: FxHashMap::default(),
             connections: FxHashMap::default(),
@@ -276,13 +284,21 @@ impl Partition {
 
     /// Processes every event before `end`.
     pub fn run_before(&mut self, end: Time) {
-        let links = self.links.len() as u32;
+        match self.ports.len() {
+            foresight::LARGE.. => self.run::<LARGE>(end),
+            foresight::MEDIUM.. => self.run::<MEDIUM>(end),
+            _ => self.run::<SMALL>(end),
+        }
+    }
+
+    #[inline(never)]
+    fn run<const SIZE: u8>(&mut self, end: Time) {
+        let links = self.ports.len() as u32;
         loop {
-            let (time, id) = self.queue.pop_before_looking(end.as_ps(), |queue| {
-                if self.links.len() >= foresight::FEWEST_LINKS {
+            let (time, id) = if SIZE == LARGE {
+                self.queue.pop_foreseen_before(end.as_ps(), |queue| {
                     foresight::Foresight {
                         setup: &self.setup,
-                        links: &self.links,
                         ports: &self.ports,
                         nics: &self.nics,
                         hosts: &self.hosts,
@@ -290,8 +306,15 @@ impl Partition {
                         receivers: &self.tcp_receivers,
                     }
                     .look(queue);
-                }
-            });
+                })
+            } else {
+                self.queue.pop_before(end.as_ps())
+            };
+            if SIZE == MEDIUM
+                && let Some(port) = self.ports.get(self.queue.likely_next() as usize)
+            {
+                std::hint::black_box(port.touch_first());
+            }
             if id < links {
                 self.now = Time::from_ps(time);
                 self.arrival(id);
@@ -384,7 +407,7 @@ impl Partition {
     /// The next departure from the port of `link`.
     #[inline]
     fn schedule_departure(&mut self, at: Time, link: u32) {
-        self.queue.push(at.as_ps(), self.links.len() as u32 + link);
+        self.queue.push(at.as_ps(), self.ports.len() as u32 + link);
     }
 
     fn schedule_tick(&mut self, at: Time, link: u32, number: u32) {
@@ -403,7 +426,7 @@ impl Partition {
 
     fn departure(&mut self, link: u32) {
         // The other direction of the same cable ends where this one begins.
-        let from = self.links[link as usize ^ 1].target;
+        let from = Link::of(&self.ports[link as usize ^ 1]).target;
         if from & TO_HOST == 0 || !self.nic_pulls {
             return self.port_departure(link);
         }

@@ -202,17 +202,30 @@ impl Partition {
     /// Data, or a SYN or FIN, reaches its receiver.
     #[inline(always)]
     pub(super) fn tcp_data(&mut self, host: u32, packet: Packet) {
-        let mut index = packet.endpoint as usize;
-        let mut last = None;
-        if packet.extra != NONE {
-            match self.extras.remove(packet.extra as usize) {
-                Extra::Syn { reply, message } => {
-                    index = self.accept_tcp(host, packet, reply, &message) as usize;
-                }
-                Extra::Last { message } => last = Some(message),
-                _ => return,
-            }
+        if packet.extra == NONE {
+            self.tcp_segment(packet.endpoint, packet, None);
+        } else {
+            self.tcp_data_with_extra(host, packet);
         }
+    }
+
+    /// The first segment of a connection, or the last of a message.
+    #[cold]
+    fn tcp_data_with_extra(&mut self, host: u32, packet: Packet) {
+        match self.extras.remove(packet.extra as usize) {
+            Extra::Syn { reply, message } => {
+                let index = self.accept_tcp(host, packet, reply, &message);
+                self.tcp_segment(index, packet, None);
+            }
+            Extra::Last { message } => self.tcp_segment(packet.endpoint, packet, Some(message)),
+            _ => {}
+        }
+    }
+
+    /// A segment for the receiver `index`; `last` if it is the last of a message.
+    #[inline(always)]
+    fn tcp_segment(&mut self, index: u32, packet: Packet, last: Option<Message>) {
+        let index = index as usize;
         let now = self.now;
         let Some(receiving) = self.tcp_receivers.get_mut(index) else {
             return;
@@ -335,16 +348,15 @@ impl Partition {
     /// An acknowledgement reaches its sender.
     #[inline(always)]
     pub(super) fn tcp_acknowledgement(&mut self, packet: Packet) {
-        let extra = self.take_extra(packet);
+        if packet.extra != NONE {
+            self.meet_peer(packet);
+        }
         let now = self.now;
         let Some(sending) = self.tcp_senders.get_mut(packet.endpoint as usize) else {
             return;
         };
         if sending.hash != packet.flow {
             return;
-        }
-        if let Some(Extra::SynAck { reply }) = extra {
-            sending.peer = reply;
         }
         let seq = tcp::expand(packet.seq, sending.machine.first_unacknowledged());
         sending.machine.input(
@@ -364,6 +376,18 @@ impl Partition {
             }
         }
         self.follow_up(packet.endpoint, after);
+    }
+
+    /// A SYN-ACK says where to send.
+    #[cold]
+    fn meet_peer(&mut self, packet: Packet) {
+        let extra = self.take_extra(packet);
+        if let Some(sending) = self.tcp_senders.get_mut(packet.endpoint as usize)
+            && sending.hash == packet.flow
+            && let Some(Extra::SynAck { reply }) = extra
+        {
+            sending.peer = reply;
+        }
     }
 
     fn after_tcp_sender(&mut self, index: u32) {

@@ -10,11 +10,12 @@ impl Partition {
     /// Offers a packet to the port of `link`.
     #[inline(always)]
     pub(super) fn send(&mut self, link: u32, packet: Packet) {
-        let special = self.links[link as usize].special & !Link::LOSSY;
+        let port = &mut self.ports[link as usize];
+        let special = Link::of(port).special & !Link::LOSSY;
         if special != 0 {
             return self.send_specially(link, packet, special);
         }
-        match self.ports[link as usize].offer_fifo(self.now, packet) {
+        match port.offer_fifo(self.now, packet) {
             Some(Sent {
                 arrival,
                 first: true,
@@ -82,7 +83,7 @@ impl Partition {
     }
 
     fn sent(&mut self, link: u32, sent: Sent) {
-        if self.links[link as usize].special & Link::CROSSING != 0 {
+        if Link::of(&self.ports[link as usize]).special & Link::CROSSING != 0 {
             self.cross(link, sent.arrival);
         } else if sent.first {
             self.schedule_arrival(sent.arrival, link);
@@ -111,11 +112,11 @@ impl Partition {
     /// A packet's last bit arrives at the far end of `link`.
     #[inline(always)]
     pub(super) fn arrival(&mut self, link: u32) {
-        let Link { target, special } = self.links[link as usize];
+        let port = &mut self.ports[link as usize];
+        let Link { target, special } = Link::of(port);
         if special & Link::SLOW_ARRIVAL != 0 {
             return self.arrival_with_care(link, target, special);
         }
-        let port = &mut self.ports[link as usize];
         let packet = port.arrive();
         if let Some(next) = port.next_arrival() {
             self.queue.push(next.as_ps(), link);
@@ -134,11 +135,12 @@ impl Partition {
             return self.send(out, packet);
         }
         self.totals.arrived_bytes += u64::from(packet.wire_bytes());
-        match packet.flags() & (D3 | REVERSE) {
-            0 => self.tcp_data(target & !TO_HOST, packet),
-            REVERSE => self.tcp_acknowledgement(packet),
-            D3 => self.d3_data(target & !TO_HOST, packet),
-            _ => self.d3_acknowledgement(packet),
+        if packet.flags() & D3 != 0 {
+            self.d3_packet(target & !TO_HOST, packet);
+        } else if packet.flags() & REVERSE != 0 {
+            self.tcp_acknowledgement(packet);
+        } else {
+            self.tcp_data(target & !TO_HOST, packet);
         }
     }
 
@@ -199,10 +201,9 @@ impl Partition {
 
     /// Bytes of packets in ports or on links, at the end of a run.
     pub(super) fn bytes_in_flight(&self) -> u64 {
-        let ports = self.ports.iter().zip(&self.links);
-        let own = ports.flat_map(|(port, link)| {
+        let own = self.ports.iter().flat_map(|port| {
             // What has been sent on a crossing link is in the other partition's books.
-            let sent = (link.special & Link::CROSSING == 0).then(|| port.sent_frames());
+            let sent = (Link::of(port).special & Link::CROSSING == 0).then(|| port.sent_frames());
             sent.into_iter().flatten().chain(port.waiting_frames())
         });
         let inbound = self.inbound.iter().flat_map(duetime_link::Ring::iter);
