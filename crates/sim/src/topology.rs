@@ -117,13 +117,15 @@ impl Network {
 /// A network under construction: names and cables, in any order of hosts and switches.
 #[derive(Default)]
 struct Plan {
+    /// Names, and whether it is a host.
     nodes: Vec<(String, bool)>,
+    hosts: usize,
     cables: Vec<(usize, usize, Link)>,
 }
 
 impl Plan {
     fn host(&mut self) -> usize {
-        let name = format!("host{}", self.nodes.iter().filter(|node| node.1).count());
+        let name = format!("host{}", self.hosts);
         self.node(name, true)
     }
 
@@ -133,6 +135,7 @@ impl Plan {
 
     fn node(&mut self, name: String, host: bool) -> usize {
         self.nodes.push((name, host));
+        self.hosts += usize::from(host);
         self.nodes.len() - 1
     }
 
@@ -141,7 +144,7 @@ impl Plan {
     }
 
     fn finish(self) -> Result<Network, SetupError> {
-        let hosts = self.nodes.iter().filter(|node| node.1).count();
+        let hosts = self.hosts;
         if hosts < 2 {
             return Err(SetupError::Shape(format!(
                 "{hosts} host(s); at least 2 are needed"
