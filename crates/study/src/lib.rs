@@ -10,6 +10,7 @@ mod event;
 mod execute;
 mod explain;
 mod gather;
+mod memory;
 mod plan;
 mod report;
 
@@ -21,5 +22,6 @@ pub use archive::{manifest, plan};
 pub use execute::{Engine, Execution, Outcome, Simulator, check, estimate, execute, missing};
 pub use explain::{Explained, FlowChoice, RunChoice, explain};
 pub use gather::{Cell, Gathered, Row, gather, write_summary};
+pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use plan::{Job, Plan, Point, Request};
 pub use report::report;

@@ -58,6 +58,7 @@ pub fn sweep(args: &args::Sweep) -> Result<(), Failure> {
 }
 
 fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
+    duetime_study::prefer_huge_pages(&plan.base);
     let out = out(plan, work);
     let cancel = interrupt::flag();
     let execution = Execution {
