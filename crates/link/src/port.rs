@@ -227,7 +227,7 @@ impl<F: Frame> Port<F> {
     /// works on the first, so that the processor waits for all of them at once. The value means nothing.
     #[inline]
     pub fn touch_arrival(&self) -> u64 {
-        self.wire.pushed()
+        u64::from(self.wire.len())
     }
 
     /// The same for the packet that arrives next.
@@ -239,7 +239,7 @@ impl<F: Frame> Port<F> {
     /// The same for an offer.
     #[inline]
     pub fn touch_offer(&self) -> u64 {
-        self.wire.pushed() ^ self.accepted_bytes
+        u64::from(self.wire.len()) ^ self.accepted_bytes
     }
 
     /// The same for what lies behind the port: the places of the next packets.

@@ -8,9 +8,13 @@ use duetime_core::Time;
 pub struct Ring<F> {
     /// A power of two of slots, or none.
     slots: Box<[Slot<F>]>,
-    /// How many packets have ever been pushed: the last one's position plus one.
-    pushed: u64,
+    /// How many packets had been pushed when the ring was last empty.
+    before: u64,
     len: u32,
+    /// How many have been pushed since, modulo 2³²: the position after the last one. An empty ring starts again at the
+    /// first slot, so that a link that carries little takes little of the processor's caches, however long its queue
+    /// once was.
+    end: u32,
 }
 
 /// A packet and its arrival at the far end.
@@ -24,8 +28,9 @@ impl<F: Frame> Default for Ring<F> {
     fn default() -> Self {
         Self {
             slots: Box::default(),
-            pushed: 0,
+            before: 0,
             len: 0,
+            end: 0,
         }
     }
 }
@@ -45,7 +50,7 @@ impl<F: Frame> Ring<F> {
 
     /// How many packets have ever been pushed.
     pub fn pushed(&self) -> u64 {
-        self.pushed
+        self.before + u64::from(self.end)
     }
 
     /// When the first packet arrives.
@@ -67,6 +72,9 @@ impl<F: Frame> Ring<F> {
         debug_assert!(!self.is_empty(), "nothing is on the way");
         let frame = self.back(self.len).frame;
         self.len -= 1;
+        if self.len == 0 {
+            self.before += u64::from(std::mem::take(&mut self.end));
+        }
         frame
     }
 
@@ -77,15 +85,15 @@ impl<F: Frame> Ring<F> {
             self.grow(Slot { arrival, frame });
         }
         let mask = self.slots.len() - 1;
-        self.slots[self.pushed as usize & mask] = Slot { arrival, frame };
-        self.pushed += 1;
+        self.slots[self.end as usize & mask] = Slot { arrival, frame };
+        self.end = self.end.wrapping_add(1);
         self.len += 1;
     }
 
     /// The slot that is `count`-th from the end: 1 is the last packet.
     #[inline(always)]
     pub(crate) fn back(&self, count: u32) -> &Slot<F> {
-        &self.slots[(self.pushed - u64::from(count)) as usize & (self.slots.len() - 1)]
+        &self.slots[self.end.wrapping_sub(count) as usize & (self.slots.len() - 1)]
     }
 
     /// Reads the slots next to be left and to be filled; see [`crate::Port::touch`].
@@ -95,16 +103,18 @@ impl<F: Frame> Ring<F> {
             return 0;
         }
         let mask = self.slots.len() - 1;
-        let oldest = (self.pushed - u64::from(self.len)) as usize & mask;
-        self.slots[self.pushed as usize & mask].arrival.as_ps() ^ self.slots[oldest].arrival.as_ps()
+        let oldest = self.end.wrapping_sub(self.len) as usize & mask;
+        self.slots[self.end as usize & mask].arrival.as_ps() ^ self.slots[oldest].arrival.as_ps()
     }
 
     /// Reads the slot of the first packet; see [`crate::Port::touch_first`].
     #[inline(always)]
     pub(crate) fn touch_first(&self) -> u64 {
         let mask = self.slots.len().wrapping_sub(1);
-        let oldest = (self.pushed - u64::from(self.len)) as usize & mask;
-        self.slots.get(oldest).map_or(0, |slot| slot.arrival.as_ps())
+        let oldest = self.end.wrapping_sub(self.len) as usize & mask;
+        self.slots
+            .get(oldest)
+            .map_or(0, |slot| slot.arrival.as_ps())
     }
 
     /// Packets held, first to last.
@@ -117,7 +127,7 @@ impl<F: Frame> Ring<F> {
         let new = (self.slots.len() * 2).max(4);
         let mut slots = vec![filler; new].into_boxed_slice();
         for count in 1..=self.len {
-            slots[(self.pushed - u64::from(count)) as usize & (new - 1)] = *self.back(count);
+            slots[self.end.wrapping_sub(count) as usize & (new - 1)] = *self.back(count);
         }
         self.slots = slots;
     }

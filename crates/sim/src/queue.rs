@@ -19,6 +19,9 @@ const FEWEST: usize = 64;
 const MANY: usize = 1_024;
 /// Then the horizon spans so many buckets per event, that a bucket rarely has two.
 const BUCKETS_PER_EVENT: usize = 32;
+/// From so many on the calendar competes with the state of the network for the processor's caches, and spans less.
+const VERY_MANY: usize = 16_384;
+const VERY_MANY_BUCKETS: usize = 65_535;
 /// Events that [`EventQueue::pop_foreseen_before`] takes out of the calendar at a time, where there are so many.
 const AT_A_TIME: usize = 16;
 
@@ -82,12 +85,11 @@ impl EventQueue {
     pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>) -> Self {
         let fixed = fixed_orders.len();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
-        let wanted = if fixed < MANY {
-            fixed
-        } else {
-            fixed * BUCKETS_PER_EVENT
+        let buckets = match fixed {
+            ..MANY => fixed.max(FEWEST),
+            ..VERY_MANY => (fixed * BUCKETS_PER_EVENT).min(BUCKETS - 1),
+            _ => VERY_MANY_BUCKETS,
         };
-        let buckets = wanted.clamp(FEWEST, BUCKETS - 1);
         let width = (horizon_ps / buckets as u64).max(1).next_power_of_two();
         Self {
             cursor: 0,
@@ -332,28 +334,40 @@ impl EventQueue {
     /// Loads buckets until enough events are in `current`, which is empty, or the rest is not due.
     #[inline(never)]
     fn load_many(&mut self, end_ps: u64) {
-        while self.upcoming < self.overflow_number && self.upcoming <= end_ps >> self.shift {
-            let first = self.current.len();
-            self.take_bucket(self.upcoming);
-            // A bucket's latest event tends to come first. Now to the end, and with all the buckets to the front.
-            self.current[first..].reverse();
+        let last = end_ps >> self.shift;
+        while self.upcoming < self.overflow_number && self.upcoming <= last {
+            let bucket = self.upcoming as usize % BUCKETS;
+            let id = std::mem::replace(&mut self.heads[bucket], NONE);
+            self.leave(self.upcoming);
+            let Node { time, next } = self.nodes[id as usize];
+            self.current.push(Event { time, id });
+            if next != NONE {
+                self.load_rest(next);
+            }
             if self.current.len() >= AT_A_TIME {
                 break;
             }
         }
         self.current.reverse();
-        self.sort_current();
+    }
+
+    /// Takes the others of a bucket whose first event is the last of `current`, and puts them all in order, earliest
+    /// first.
+    #[inline(never)]
+    fn load_rest(&mut self, mut id: u32) {
+        let start = self.current.len() - 1;
+        while id != NONE {
+            let Node { time, next } = self.nodes[id as usize];
+            self.current.push(Event { time, id });
+            id = next;
+        }
+        let tail = &mut self.current[start..];
+        sort_latest_first(tail, &self.orders);
+        tail.reverse();
     }
 
     /// Moves the cursor to a bucket and its events into `current`, which is empty.
     fn load(&mut self, number: u64) {
-        self.take_bucket(number);
-        self.sort_current();
-    }
-
-    /// Moves the cursor to a bucket and its events to the end of `current`, in any order.
-    #[inline]
-    fn take_bucket(&mut self, number: u64) {
         let mut id = std::mem::replace(&mut self.heads[number as usize % BUCKETS], NONE);
         self.leave(number);
         while id != NONE {
@@ -361,25 +375,25 @@ impl EventQueue {
             self.current.push(Event { time, id });
             id = next;
         }
+        sort_latest_first(&mut self.current, &self.orders);
     }
+}
 
-    /// Latest first. Insertion sort for the usual handful, the library's sort for bursts.
-    #[inline]
-    fn sort_current(&mut self) {
-        let (events, orders) = (&mut self.current[..], &self.orders);
-        if events.len() > 24 {
-            events.sort_unstable_by_key(|event| Reverse((event.time, orders[event.id as usize])));
-            return;
+/// Insertion sort for the usual handful, the library's sort for bursts.
+#[inline]
+fn sort_latest_first(events: &mut [Event], orders: &[u64]) {
+    if events.len() > 24 {
+        events.sort_unstable_by_key(|event| Reverse((event.time, orders[event.id as usize])));
+        return;
+    }
+    for i in 1..events.len() {
+        let event = events[i];
+        let mut j = i;
+        while j > 0 && comes_before(orders, events[j - 1], event) {
+            events[j] = events[j - 1];
+            j -= 1;
         }
-        for i in 1..events.len() {
-            let event = events[i];
-            let mut j = i;
-            while j > 0 && comes_before(orders, events[j - 1], event) {
-                events[j] = events[j - 1];
-                j -= 1;
-            }
-            events[j] = event;
-        }
+        events[j] = event;
     }
 }
 

@@ -19,26 +19,6 @@ pub(super) const LARGE: usize = 8_192;
 /// Follows at most so many events of one bucket.
 const MOST: usize = 24;
 
-/// What an event is going to need.
-#[derive(Clone, Copy)]
-struct Step {
-    /// The packet that arrives, if it does.
-    packet: Option<Packet>,
-    /// Where it arrives, as in [`Link::target`].
-    target: u32,
-    /// The port that it, or its answer, leaves by; or [`NONE`].
-    out: u32,
-    /// Who sends next.
-    sender: Option<Sender>,
-}
-
-const NOTHING: Step = Step {
-    packet: None,
-    target: 0,
-    out: NONE,
-    sender: None,
-};
-
 /// What is looked at.
 pub(super) struct Foresight<'a> {
     pub(super) setup: &'a Setup,
@@ -50,82 +30,85 @@ pub(super) struct Foresight<'a> {
 }
 
 impl Foresight<'_> {
-    /// Reads what the events in the queue's bucket will need.
+    /// Reads what the events taken out of the queue will need.
     #[inline(never)]
     pub(super) fn look(&self, queue: &EventQueue) {
-        let mut steps = [NOTHING; MOST];
         let links = self.ports.len() as u32;
         let events = queue.current();
         let events = &events[events.len().saturating_sub(MOST)..];
-        let steps = &mut steps[..events.len()];
         let mut read = 0;
         for event in events {
-            let link = if event.id < links {
-                event.id
-            } else {
-                event.id - links
+            if let Some(port) = self.ports.get(event.id as usize) {
+                read ^= port.touch_first();
+            } else if let Some(port) = self.ports.get((event.id - links) as usize) {
+                read ^= port.touch_arrival();
+            }
+        }
+        let mut outs = [NONE; MOST];
+        for (event, out) in events.iter().zip(&mut outs) {
+            let (touched, leaves_by) = match self.ports.get(event.id as usize) {
+                Some(port) => self.follow(port),
+                None => self.follow_departure(event.id - links),
             };
-            if let Some(port) = self.ports.get(link as usize) {
-                read ^= if event.id < links {
-                    port.touch_arrival()
-                } else {
-                    port.touch_offer()
-                };
+            *out = leaves_by;
+            read ^= touched;
+            if let Some(port) = self.ports.get(leaves_by as usize) {
+                read ^= port.touch_offer() ^ queue.touch(leaves_by);
             }
         }
-        for (step, event) in steps.iter_mut().zip(events) {
-            if event.id < links {
-                let port = &self.ports[event.id as usize];
-                step.packet = port.first_sent();
-                step.target = Link::of(port).target;
-            } else if let Some(back) = self.ports.get((event.id - links) as usize ^ 1) {
-                step.out = event.id - links;
-                let from = Link::of(back).target;
-                if from & TO_HOST != 0 {
-                    let host = (from & !TO_HOST) as usize;
-                    let nic = &self.nics[host];
-                    step.sender = if nic.waiting {
-                        self.hosts[host].foreseen()
-                    } else {
-                        nic.next
-                    };
-                }
+        for out in &outs[..events.len()] {
+            if let Some(port) = self.ports.get(*out as usize) {
+                read ^= port.touch_wire();
             }
-        }
-        for step in steps.iter_mut() {
-            if let Some(Sender::Tcp(index)) = step.sender {
-                read ^= self
-                    .senders
-                    .get(index as usize)
-                    .map_or(0, tcp::Sending::touch);
-            }
-            let Some(packet) = step.packet else { continue };
-            if step.target & TO_HOST == 0 {
-                step.out = self.setup.routing.next_at_switch(
-                    step.target,
-                    packet.destination(),
-                    packet.flow,
-                );
-                continue;
-            }
-            step.out = self.nics[(step.target & !TO_HOST) as usize].uplink;
-            let endpoint = packet.endpoint as usize;
-            read ^= if packet.flags() & REVERSE == 0 {
-                self.receivers
-                    .get(endpoint)
-                    .map_or(0, tcp::Receiving::touch)
-            } else {
-                self.senders.get(endpoint).map_or(0, tcp::Sending::touch)
-            };
-        }
-        for step in steps.iter().filter(|step| step.out != NONE) {
-            let out = step.out as usize;
-            read ^= self.ports[out].touch_offer();
-            read ^= queue.touch(step.out);
-        }
-        for step in steps.iter().filter(|step| step.out != NONE) {
-            read ^= self.ports[step.out as usize].touch_wire();
         }
         black_box(read);
+    }
+
+    /// What the next packet of a port touches at the far end, and the port that it, or its answer, leaves by.
+    #[inline(always)]
+    fn follow(&self, port: &Port<Packet>) -> (u64, u32) {
+        let target = Link::of(port).target;
+        let Some(packet) = port.first_sent() else {
+            return (0, NONE);
+        };
+        if target & TO_HOST == 0 {
+            let (to, flow) = (packet.destination(), packet.flow);
+            return (0, self.setup.routing.next_at_switch(target, to, flow));
+        }
+        let endpoint = packet.endpoint as usize;
+        let touched = if packet.flags() & REVERSE == 0 {
+            let receiver = self.receivers.get(endpoint);
+            receiver.map_or(0, tcp::Receiving::touch)
+        } else {
+            let sender = self.senders.get(endpoint);
+            sender.map_or(0, tcp::Sending::touch)
+        };
+        (touched, self.nics[(target & !TO_HOST) as usize].uplink)
+    }
+
+    /// The same for a network card that is free: it takes the sender whose turn it is.
+    fn follow_departure(&self, link: u32) -> (u64, u32) {
+        let Some(back) = self.ports.get(link as usize ^ 1) else {
+            return (0, NONE);
+        };
+        let from = Link::of(back).target;
+        if from & TO_HOST == 0 {
+            return (0, link);
+        }
+        let host = (from & !TO_HOST) as usize;
+        let nic = &self.nics[host];
+        let sender = if nic.waiting {
+            self.hosts[host].foreseen()
+        } else {
+            nic.next
+        };
+        let touched = match sender {
+            Some(Sender::Tcp(index)) => self
+                .senders
+                .get(index as usize)
+                .map_or(0, tcp::Sending::touch),
+            _ => 0,
+        };
+        (touched, link)
     }
 }
