@@ -40,6 +40,7 @@ fn measure(
     if !matches!(&scenario.transports[..], [only] if only.name == transport) {
         return Err(format!("{file} does not run under {transport} alone"));
     }
+    duetime_study::prefer_huge_pages(&scenario);
     let options = Options {
         threads,
         ..Options::default()

@@ -1,4 +1,5 @@
-//! Growing networks at the same load per host: what a packet-hop costs, and how much memory a run takes.
+//! Growing networks at the same load per host: what a packet-hop costs, and how much memory a run takes. The switches
+//! are those of W2 (a buffer per port, one threshold), so that what grows is the network.
 
 use crate::process::{Cost, Program, median};
 use crate::speed::scenario;
@@ -156,7 +157,7 @@ fn text(case: &Case) -> String {
     let milliseconds = f64::from(*flows) * MARGIN / f64::from(rate) * 1e3;
     format!(
         "name = \"scale\"\ntransport = \"dctcp\"\nduration = \"{milliseconds:.3} ms\"\ndrain = \"60 s\"\n\n\
-         [topology]\n{topology}\n\n[switch]\nbuffer = \"16 MB\"\n\n[tcp]\ninitial_window = 10\n\n[[workload]]\nkind = \"poisson\"\nsize = \"{sizes}\"\nrate = \"{rate} /s\"\n"
+         [topology]\n{topology}\n\n[switch]\nbuffer = \"1000 packets\"\necn_threshold = \"65 packets\"\n\n[tcp]\ninitial_window = 10\n\n[[workload]]\nkind = \"poisson\"\nsize = \"{sizes}\"\nrate = \"{rate} /s\"\n"
     )
 }
 
