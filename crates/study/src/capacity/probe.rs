@@ -135,6 +135,9 @@ impl<'a> Prober<'a> {
             let mut scenario = subject.scenario(position)?;
             // The journal shall know a run by what it depends on: not by what it was compared with.
             scenario.transports = vec![scenario.transports.swap_remove(transport)];
+            // Only deadlines are looked at.
+            scenario.record.every = None;
+            scenario.record.pcap.clear();
             let value = subject.text(position);
             let runs = self.probe(&scenario, &value)?;
             let pooled = runs
