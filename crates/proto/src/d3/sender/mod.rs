@@ -4,7 +4,7 @@ mod reliability;
 mod slot;
 mod transmit;
 
-use super::desired::Desire;
+use super::desired::{Desire, Rises};
 use super::rate::fixed_from_rate;
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet};
 use duetime_core::{Rate, Span, Time};
@@ -68,6 +68,7 @@ pub struct Sender {
     data_timer: Time,
     deadline: Time,
     allowance: Span,
+    rises: Rises,
     uplink: i64,
     counters: Counters,
 }
@@ -163,6 +164,7 @@ impl Sender {
             } else {
                 deadline.since(now)
             },
+            rises: Rises::default(),
             uplink: fixed_from_rate(uplink, config.exponent()),
             counters: Counters::default(),
         };
@@ -228,7 +230,7 @@ impl Sender {
         self.state == State::Closed
     }
 
-    /// The flow was ended early because its deadline cannot be met (D3 §6.1.3).
+    /// The flow was ended early because its deadline cannot be met (D3 §6.1.3), or probably not (D3 §7).
     pub fn is_quenched(&self) -> bool {
         self.quenched
     }

@@ -32,9 +32,20 @@ impl Sender {
         self.slot = self.rate.bytes_in(self.srtt, config.exponent());
         self.grant_slot(config);
         self.request_due = true;
-        if self.desire(config, now) == Desire::Quench {
+        if self.is_hopeless(config, now) {
             self.quenched = true;
             self.fin_due = true;
+        }
+    }
+
+    /// Whether to end the flow now, at a slot's begin: its deadline cannot be met, or it is taken for one that will
+    /// miss. The SYN's desired rate, which has no lag terms, is not compared with the later ones.
+    fn is_hopeless(&mut self, config: &Config, now: Time) -> bool {
+        match self.desire(config, now) {
+            Desire::Quench => true,
+            Desire::Rate(rate) => {
+                config.speculative && self.rises.see(config.speculation, rate) // D3 §7
+            }
         }
     }
 
