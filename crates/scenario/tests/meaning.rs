@@ -187,8 +187,9 @@ completion = "precise"
 }
 
 #[test]
-fn d3s_deadline_policy() {
+fn d3s_deadline_policy_and_target() {
     let scenario = with(&[
+        ("d3.target", "95%"),
         ("d3.speculative", "true"),
         ("d3.speculative_rises", "2"),
         ("d3.speculative_growth", "0.25"),
@@ -196,6 +197,7 @@ fn d3s_deadline_policy() {
         ("d3.late_extension", "150%"),
     ]);
     let d3 = rates(&scenario, "d3");
+    assert_eq!(d3.target_256, 243);
     assert!(d3.speculative);
     let speculation = d3::Speculation {
         rises: 2,
@@ -207,6 +209,8 @@ fn d3s_deadline_policy() {
         (d3::Late::Extend, 1_500)
     );
     for (key, value) in [
+        ("d3.target", "101%"),
+        ("d3.target", "0"),
         ("d3.speculative_rises", "0"),
         ("d3.speculative_growth", "-10%"),
         ("d3.late_extension", "0%"),
@@ -451,6 +455,7 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
         ("d3.repair", "false"),
         ("d3.queue_sample", "instant"),
         ("d3.reset_intervals", "8"),
+        ("d3.target", "95%"),
         ("d3.speculative", "true"),
         ("d3.speculative_rises", "3"),
         ("d3.speculative_growth", "20%"),

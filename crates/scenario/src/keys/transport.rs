@@ -190,6 +190,12 @@ static D3_KEYS: &[Key] = &[
         "Gain of the queue (rounded to 1/256).",
     ),
     key(
+        "target",
+        Kind::Share(0.1, 1.0),
+        "\"100%\"",
+        "Share of the link's rate that capacity adaptation steers to, with `alpha_reference = \"physical\"` (rounded to 1/256): a few per cent below the whole keep queues as short as published (D3 §6.2).",
+    ),
+    key(
         "alpha_reference",
         Kind::Choice(&["physical", "literal"]),
         "\"physical\"",

@@ -380,6 +380,7 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     };
     gain("alpha", &mut config.alpha_256)?;
     gain("beta", &mut config.beta_256)?;
+    gain("target", &mut config.target_256)?;
     if let Some(interval) = reader.time("update_interval")? {
         config.update_interval = interval;
     }
