@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use duetime_study::capacity::Target;
 
 /// Datacenter flows that meet their deadlines: D3 and D2TCP beside what they are measured against.
 #[derive(Debug, Parser)]
@@ -29,6 +30,9 @@ pub enum Command {
     /// Run a grid of settings; runs that are already in the folder are kept.
     #[command(after_long_help = SWEEP_EXAMPLES)]
     Sweep(Sweep),
+    /// Search for the most senders, the highest rate or the tightest deadlines that a transport carries.
+    #[command(after_long_help = CAPACITY_EXAMPLES)]
+    Capacity(Capacity),
     /// Show where one flow's time went: handshake, queues, pauses, denials, timeouts.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
@@ -67,6 +71,16 @@ Examples:
 
 Values: FIRST..LAST:STEP with both ends included, or a list with commas; with units, as in the file.
 Several --vary make a grid. What is in the folder already is not run again.";
+
+const CAPACITY_EXAMPLES: &str = "\
+Examples:
+  duetime capacity scenarios/incast.toml --of senders
+  duetime capacity scenarios/incast.toml --of deadline --transport d2tcp,dctcp --seeds 20
+  duetime capacity scenarios/search-fanout.toml --of rate --target 95% --step 1%
+
+The answer is the largest value such that every smaller one reaches the target too (of deadlines: every looser one). It is
+bisected; what lies below is tried where the curve is not falling steadily or is near the target, and everywhere with
+--check-all. The interval is 95 %, by bootstrap over seeds. Runs are kept in a journal and are not made again.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -153,6 +167,53 @@ pub struct Sweep {
     /// Only say how many runs there are and how long they may take
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// `duetime capacity`
+#[derive(Args, Debug)]
+pub struct Capacity {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// What to search for
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub of: Of,
+    /// Share of deadlines that must be met [default: 99%; of deadlines 95%]
+    #[arg(long, value_name = "SHARE")]
+    pub target: Option<Target>,
+    /// Workloads that change, by name, with commas [default: those with deadlines, if they agree]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub workload: Vec<String>,
+    /// Resolution, such as `2`, `50 /s`, `1%`; of deadlines `0.01` [default: 1 sender; about a twentieth of the file's
+    /// rate; 0.05 of the file's deadlines]
+    #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
+    pub step: Option<String>,
+    /// Try every value below the answer
+    #[arg(long)]
+    pub check_all: bool,
+    /// What to change.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Runs at the same time [default: one per core]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// File for the journal of runs [default: out/NAME-capacity.jsonl, by the name of the scenario]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// JSON lines on standard output: every event, then every row of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `duetime capacity` searches for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Of {
+    /// The most senders of a burst, or the largest fan-in of a tree.
+    Senders,
+    /// The highest flow rate, or load where the scenario gives that.
+    Rate,
+    /// The tightest deadlines, as a factor on those of the file.
+    Deadline,
 }
 
 /// `duetime explain`

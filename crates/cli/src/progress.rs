@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use duetime_study::capacity::Moment;
 use duetime_study::{Event, Listener};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
@@ -21,6 +22,53 @@ pub fn listener(json: bool) -> Box<dyn Listener> {
     }
 }
 
+/// What shows a search at work: a line per value tried, and on a terminal a bar of its runs.
+pub fn search(json: bool) -> Box<dyn Fn(&Moment) + Sync> {
+    if json {
+        let broken = Mutex::new(false);
+        return Box::new(move |moment| {
+            let line = serde_json::to_string(moment).expect("plain data");
+            say_line(&line, &broken);
+        });
+    }
+    let bar = ProgressBar::new(0);
+    if stderr().is_terminal() {
+        bar.set_style(style("{elapsed:>5} {bar:24.green} {pos}/{len} runs  {msg}"));
+    } else {
+        bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
+    }
+    Box::new(move |moment| match moment {
+        Moment::ValueStarted {
+            transport,
+            value,
+            runs,
+            kept,
+        } => {
+            bar.reset();
+            bar.set_length(u64::from(*runs));
+            bar.set_position(u64::from(*kept));
+            bar.set_message(format!("{transport} at {value}"));
+        }
+        Moment::RunFinished { done, .. } => bar.set_position(u64::from(*done)),
+        Moment::ValueFinished {
+            transport,
+            value,
+            met,
+            counted,
+            reached,
+        } => {
+            let share = text::percent(*met as f64 / (*counted).max(1) as f64);
+            let verdict = if *reached { "reached" } else { "missed" };
+            bar.suspend(|| {
+                let _ = writeln!(
+                    stderr(),
+                    "{transport} at {value}: {share} met, target {verdict}"
+                );
+            });
+        }
+    })
+}
+
 /// Every event as one line of JSON on standard output, as it happens.
 #[derive(Debug, Default)]
 struct Json {
@@ -30,11 +78,15 @@ struct Json {
 impl Listener for Json {
     fn on(&self, event: &Event) {
         let line = serde_json::to_string(event).expect("plain data");
-        let mut broken = self.broken.lock().expect("no panic holds it");
-        let mut out = stdout().lock();
-        // The reader may have seen enough; the study still goes on, for its folder.
-        *broken = *broken || writeln!(out, "{line}").and_then(|()| out.flush()).is_err();
+        say_line(&line, &self.broken);
     }
+}
+
+fn say_line(line: &str, broken: &Mutex<bool>) {
+    let mut broken = broken.lock().expect("no panic holds it");
+    let mut out = stdout().lock();
+    // The reader may have seen enough; the study still goes on, for its folder.
+    *broken = *broken || writeln!(out, "{line}").and_then(|()| out.flush()).is_err();
 }
 
 /// One line per run and a line on the whole every few seconds, on standard error.

@@ -11,6 +11,7 @@ fn help_names_every_command_and_its_units() {
     for command in [
         "run",
         "sweep",
+        "capacity",
         "explain",
         "report",
         "topology",

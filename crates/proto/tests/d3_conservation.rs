@@ -33,7 +33,7 @@ fn config() -> impl Strategy<Value = Config> {
         Just(BaseRate::Segment(Span::from_us(400)))
     ];
     let late = prop_oneof![Just(Late::FairShare), Just(Late::Extend), Just(Late::Max)];
-    (rounding, base, late, any::<[bool; 6]>()).prop_map(|(rounding, base_rate, late, switch)| {
+    (rounding, base, late, any::<[bool; 7]>()).prop_map(|(rounding, base_rate, late, switch)| {
         Config {
             scale: Some(0),
             rounding,
@@ -45,6 +45,7 @@ fn config() -> impl Strategy<Value = Config> {
             repair: switch[3],
             cap_to_left: switch[4],
             pause_new: switch[5],
+            speculative: switch[6],
             ..Config::default()
         }
     })

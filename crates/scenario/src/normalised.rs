@@ -108,6 +108,10 @@ fn d3(config: &d3::Config) -> Value {
         },
         "quench": config.quench,
         "quench_strict": config.quench_strict,
+        "speculative": config.speculative,
+        "speculative_rises": config.speculation.rises,
+        "speculative_growth_permille": config.speculation.growth_permille,
+        "late_extension_permille": config.late_extension_permille,
         "late": match config.late {
             Late::FairShare => "fair-share",
             Late::Extend => "extend",

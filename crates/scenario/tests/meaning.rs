@@ -187,6 +187,47 @@ completion = "precise"
 }
 
 #[test]
+fn d3s_deadline_policy_and_target() {
+    let scenario = with(&[
+        ("d3.target", "95%"),
+        ("d3.speculative", "true"),
+        ("d3.speculative_rises", "2"),
+        ("d3.speculative_growth", "0.25"),
+        ("d3.late", "extend"),
+        ("d3.late_extension", "150%"),
+    ]);
+    let d3 = rates(&scenario, "d3");
+    assert_eq!(d3.target_256, 243);
+    assert!(d3.speculative);
+    let speculation = d3::Speculation {
+        rises: 2,
+        growth_permille: 250,
+    };
+    assert_eq!(d3.speculation, speculation);
+    assert_eq!(
+        (d3.late, d3.late_extension_permille),
+        (d3::Late::Extend, 1_500)
+    );
+    for (key, value) in [
+        ("d3.target", "101%"),
+        ("d3.target", "0"),
+        ("d3.speculative_rises", "0"),
+        ("d3.speculative_growth", "-10%"),
+        ("d3.late_extension", "0%"),
+        ("d3.speculative", "4"),
+    ] {
+        let set = [(key.to_owned(), value.to_owned())];
+        let error = load(EXAMPLE, "x.toml", &set, &NoFiles)
+            .expect_err(key)
+            .to_string();
+        assert!(
+            error.contains(key) && error.contains("allowed: "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_variant_changes_its_base_alone() {
     let text = format!(
         "{}{}",
@@ -414,6 +455,11 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
         ("d3.repair", "false"),
         ("d3.queue_sample", "instant"),
         ("d3.reset_intervals", "8"),
+        ("d3.target", "95%"),
+        ("d3.speculative", "true"),
+        ("d3.speculative_rises", "3"),
+        ("d3.speculative_growth", "20%"),
+        ("d3.late_extension", "50%"),
         ("host.nic", "fifo"),
         ("record.every", "1 ms"),
         ("workload.background.connection", "persistent"),

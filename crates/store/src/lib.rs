@@ -17,6 +17,7 @@ mod csv;
 mod error;
 mod file;
 mod folder;
+mod journal;
 mod lines;
 mod manifest;
 mod name;
@@ -28,7 +29,9 @@ mod trace;
 
 pub use csv::export_csv;
 pub use error::StoreError;
+pub use file::checksum;
 pub use folder::{IfExists, RunFolder, Scan};
+pub use journal::{Damage, Journal};
 pub use lines::JsonLines;
 pub use manifest::{Machine, Manifest, Point, RunState, State};
 pub use name::point_id;

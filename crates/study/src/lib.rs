@@ -2,9 +2,11 @@
 //!
 //! A [`Request`] is resolved into a [`Plan`], [`execute()`] runs what its folder does not hold yet, and [`gather()`],
 //! [`report()`] and [`explain()`] read the folder. All that a study leaves is decided by its plan: not by the number of
-//! jobs, nor by how often it was stopped and taken up again.
+//! jobs, nor by how often it was stopped and taken up again. [`capacity`] chooses its points itself: it searches for the
+//! most that a transport carries.
 
 mod archive;
+pub mod capacity;
 mod error;
 mod event;
 mod execute;

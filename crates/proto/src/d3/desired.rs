@@ -1,7 +1,7 @@
-//! Which rate a flow asks for, and when it gives up (D3 §5 "Calculating desired rate", §6.1.3).
+//! Which rate a flow asks for, and when it gives up (D3 §5 "Calculating desired rate", §6.1.3, §7).
 
 use super::rate::{LARGEST, fixed_from_bytes};
-use super::{Config, Late};
+use super::{Config, Late, Speculation};
 use duetime_core::{Span, Time};
 
 /// What a flow knows when it asks.
@@ -26,7 +26,7 @@ pub(super) enum Desire {
     Quench,
 }
 
-/// r(t+1). `deadline` moves under `Late::Extend`, by `allowance` at a time.
+/// r(t+1). `deadline` moves under `Late::Extend`, by a share of `allowance` at a time.
 pub(super) fn desire(
     config: &Config,
     now: Time,
@@ -45,10 +45,14 @@ pub(super) fn desire(
             return Desire::Rate(0);
         }
         match config.late {
-            Late::FairShare => return Desire::Rate(0),
+            Late::FairShare => return Desire::Rate(0), // D3 §7: "fall back to fair share mode"
             Late::Max => return Desire::Rate(need.uplink.min(LARGEST)),
             Late::Extend => {
-                let step = allowance.as_ps().max(1);
+                // D3 §7: "extend their deadlines if these are missed"
+                let step = u128::from(allowance.as_ps())
+                    * u128::from(config.late_extension_permille)
+                    / 1_000;
+                let step = u64::try_from(step).unwrap_or(u64::MAX).max(1);
                 let steps = now.since(*deadline).as_ps() / step + 1;
                 *deadline += Span::from_ps(step.saturating_mul(steps));
             }
@@ -74,6 +78,29 @@ pub(super) fn desire(
         }
     }
     Desire::Rate(rate.min(need.uplink).min(LARGEST))
+}
+
+/// How often running a flow's desired rate has risen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rises {
+    previous: i64,
+    count: u8,
+}
+
+impl Rises {
+    /// Takes the desired rate of one more round trip; true if the flow should be ended.
+    pub(super) fn see(&mut self, speculation: Speculation, rate: i64) -> bool {
+        // D3 §7: "successive increases of the desired rate over multiple RTTs"
+        let enough = i128::from(self.previous) * i128::from(1_000 + speculation.growth_permille);
+        let risen = self.previous > 0 && rate > self.previous && i128::from(rate) * 1_000 >= enough;
+        self.count = if risen {
+            self.count.saturating_add(1)
+        } else {
+            0
+        };
+        self.previous = rate;
+        self.count >= speculation.rises.max(1)
+    }
 }
 
 #[cfg(test)]
@@ -156,6 +183,74 @@ mod tests {
             ask(&late(Late::Extend), at(12), NEED, at(10)),
             Desire::Rate(12 * UNIT + UNIT / 2)
         );
+    }
+
+    #[test]
+    fn an_extension_is_a_share_of_the_original_allowance() {
+        let config = |late_extension_permille| Config {
+            late: Late::Extend,
+            late_extension_permille,
+            ..Config::default()
+        };
+        let moved = |permille, now| {
+            let mut deadline = at(10);
+            let rate = desire(
+                &config(permille),
+                at(now),
+                NEED,
+                &mut deadline,
+                Span::from_ms(10),
+            );
+            (deadline, rate)
+        };
+        // A quarter of 10 ms at a time: 12.5 ms is past 12 ms; 100000 B in 0.5 ms are more than the uplink.
+        assert_eq!(
+            moved(250, 12),
+            (at(10) + Span::from_us(2_500), Desire::Rate(125 * UNIT))
+        );
+        // As often as it takes: 10, 12.5, 15, 17.5, 20, 22.5 ms.
+        assert_eq!(moved(250, 20).0, at(20) + Span::from_us(2_500));
+        // Twice the allowance: 30 ms, 100000 B in 20 ms.
+        assert_eq!(moved(2_000, 10), (at(30), Desire::Rate(5 * UNIT)));
+        // Before the deadline nothing moves.
+        assert_eq!(moved(2_000, 9).0, at(10));
+    }
+
+    #[test]
+    fn successive_rises_are_counted_from_one_request_to_the_next() {
+        let seen = |speculation: Speculation, rates: &[i64]| -> Vec<bool> {
+            let mut rises = Rises::default();
+            rates
+                .iter()
+                .map(|&rate| rises.see(speculation, rate))
+                .collect()
+        };
+        let four = Speculation::default();
+        // 10 % is enough, the fourth rise ends it, whatever came before.
+        assert_eq!(
+            seen(four, &[900, 1_000, 1_100, 1_210, 1_331, 1_465]),
+            [false, false, false, false, true, true]
+        );
+        assert_eq!(
+            seen(four, &[1_000, 1_099, 1_208, 1_328, 1_460, 1_605]),
+            [false; 6]
+        );
+        // A smaller rise begins the count again.
+        assert_eq!(
+            seen(
+                four,
+                &[
+                    1_000, 1_100, 1_210, 1_331, 1_400, 1_540, 1_694, 1_864, 2_051
+                ]
+            ),
+            [false, false, false, false, false, false, false, false, true]
+        );
+        // From nothing to something is no rise.
+        let once = Speculation {
+            rises: 1,
+            growth_permille: 0,
+        };
+        assert_eq!(seen(once, &[0, 5, 5, 6]), [false, false, false, true]);
     }
 
     #[test]

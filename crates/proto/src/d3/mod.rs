@@ -38,8 +38,14 @@ pub struct Config {
     pub quench: bool,
     /// Quench by the paper's formula literally, lag terms included.
     pub quench_strict: bool,
-    /// What to ask for after the deadline.
+    /// End flows early whose desired rate keeps rising (D3 §7, "speculative flow quenching"), whatever `quench` says.
+    pub speculative: bool,
+    /// What `speculative` takes for rising.
+    pub speculation: Speculation,
+    /// What to ask for after the deadline. With `quench` there is no after.
     pub late: Late,
+    /// By how much [`Late::Extend`] moves a deadline, in 1/1000 of the flow's original allowance; at least 1.
+    pub late_extension_permille: u32,
     /// Period of capacity adaptation, T.
     pub update_interval: Span,
     /// Gain α of capacity adaptation, in 1/256.
@@ -96,12 +102,32 @@ pub enum BaseRate {
     Segment(Span),
 }
 
-/// What a late flow asks for.
+/// When a rising desired rate is taken for a deadline that will be missed. D3 §7 names the sign, "successive increases
+/// of the desired rate over multiple RTTs", and leaves both numbers open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speculation {
+    /// k: so many increases running end the flow; at least 1.
+    pub rises: u8,
+    /// The smallest growth from one round trip's request to the next that counts, in 1/1000.
+    pub growth_permille: u32,
+}
+
+impl Default for Speculation {
+    /// Four increases of 10 %.
+    fn default() -> Self {
+        Self {
+            rises: 4,
+            growth_permille: 100,
+        }
+    }
+}
+
+/// What a late flow asks for: ways to live with soft deadlines (D3 §7), by the host alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// Nothing: it becomes a flow without deadline.
+    /// Nothing: it becomes a flow without deadline, in fair share mode.
     FairShare,
-    /// Its deadline moves by the original allowance.
+    /// Its deadline moves by `late_extension_permille` of the original allowance, as often as it is missed.
     Extend,
     /// Its uplink's rate.
     Max,
@@ -137,7 +163,10 @@ impl Default for Config {
             base_rate: BaseRate::HeaderOnly,
             quench: false,
             quench_strict: false,
+            speculative: false,
+            speculation: Speculation::default(),
             late: Late::FairShare,
+            late_extension_permille: 1_000,
             update_interval: Span::from_us(800),
             alpha_256: 26,
             beta_256: 256,

@@ -142,10 +142,34 @@ static D3_KEYS: &[Key] = &[
         "Quench by the printed formula, lag terms included.",
     ),
     key(
+        "speculative",
+        Kind::Boolean,
+        "false",
+        "End flows early whose desired rate keeps rising, whatever `quench` says (D3 §7, speculative flow quenching).",
+    ),
+    key(
+        "speculative_rises",
+        Kind::Integer(1, 100),
+        "4",
+        "Increases of the desired rate running, one per round trip, that end a flow with `speculative`.",
+    ),
+    key(
+        "speculative_growth",
+        Kind::Share(0.0, 10.0),
+        "\"10%\"",
+        "Smallest growth of the desired rate that counts as an increase (rounded to 1/1000).",
+    ),
+    key(
         "late",
         Kind::Choice(&["fair-share", "extend", "max"]),
         "\"fair-share\"",
-        "What a flow asks for after its deadline: nothing, a longer deadline, its uplink's rate.",
+        "What a flow asks for after its deadline: nothing, a longer deadline, its uplink's rate. Ways to live with soft deadlines (D3 §7); with `quench` there is no after.",
+    ),
+    key(
+        "late_extension",
+        Kind::Share(0.001, 100.0),
+        "\"100%\"",
+        "By how much `late = \"extend\"` moves a deadline each time it is missed, as a share of the flow's original allowance (rounded to 1/1000).",
     ),
     key(
         "update_interval",
@@ -164,6 +188,12 @@ static D3_KEYS: &[Key] = &[
         Kind::Number(0.0, 16.0),
         "1",
         "Gain of the queue (rounded to 1/256).",
+    ),
+    key(
+        "target",
+        Kind::Share(0.1, 1.0),
+        "\"100%\"",
+        "Share of the link's rate that capacity adaptation steers to, with `alpha_reference = \"physical\"` (rounded to 1/256): a few per cent below the whole keep queues as short as published (D3 §6.2).",
     ),
     key(
         "alpha_reference",

@@ -291,6 +291,24 @@ fn read_d2tcp(deadlines: &mut Imminence, reader: &Reader<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Soft deadlines and speculative quenching (D3 §7).
+fn read_deadline_policy(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
+    let permille = |share: f64| (share * 1_000.0 + 0.5) as u32;
+    if let Some(extension) = reader.number("late_extension")? {
+        config.late_extension_permille = permille(extension).max(1);
+    }
+    if let Some(speculative) = reader.boolean("speculative")? {
+        config.speculative = speculative;
+    }
+    if let Some(rises) = reader.integer("speculative_rises")? {
+        config.speculation.rises = rises as u8;
+    }
+    if let Some(growth) = reader.number("speculative_growth")? {
+        config.speculation.growth_permille = permille(growth);
+    }
+    Ok(())
+}
+
 fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     match reader.choice("profile")? {
         // How D2TCP's authors ran D3: one full segment per round trip of 200 us.
@@ -353,6 +371,7 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     flag("pause_new", &mut config.pause_new)?;
     flag("reverse_request", &mut config.reverse_request)?;
     flag("repair", &mut config.repair)?;
+    read_deadline_policy(config, reader)?;
     let gain = |key: &'static str, value: &mut u32| -> Result<()> {
         if let Some(gain) = reader.number(key)? {
             *value = (gain * 256.0 + 0.5) as u32;
@@ -361,6 +380,7 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     };
     gain("alpha", &mut config.alpha_256)?;
     gain("beta", &mut config.beta_256)?;
+    gain("target", &mut config.target_256)?;
     if let Some(interval) = reader.time("update_interval")? {
         config.update_interval = interval;
     }

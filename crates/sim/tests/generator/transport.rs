@@ -149,5 +149,11 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
         config.update_interval = draw.span(Span::from_us(20), Span::from_ms(20));
         config.reset_intervals = draw.between(1, 20) as u32;
     }
+    if draw.flag(0.3) {
+        config.speculative = true;
+        config.speculation.rises = draw.between(1, 6) as u8;
+        config.late_extension_permille = draw.scale(1, 4_001) as u32;
+        config.target_256 = draw.between(128, 256) as u32;
+    }
     config
 }

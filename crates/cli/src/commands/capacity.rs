@@ -1,0 +1,220 @@
+//! `duetime capacity`
+
+use std::io::{Write, stderr, stdout};
+use std::path::{Path, PathBuf};
+
+use duetime_results::Estimate;
+use duetime_study::capacity::{Capacity, Check, Prober, Quantity, Search, Stopped, Subject, Tried};
+use duetime_study::{Simulator, text};
+use serde_json::{Value, json};
+
+use super::request;
+use crate::args;
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+use crate::{interrupt, progress};
+
+/// Searches for each transport in turn, and prints the table.
+pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
+    let request = request(&args.scenario, &args.choice, Vec::new())?;
+    let quantity = match args.of {
+        args::Of::Senders => Quantity::Senders,
+        args::Of::Rate => Quantity::Rate,
+        args::Of::Deadline => Quantity::Deadline,
+    };
+    let subject = Subject::new(request, quantity, &args.workload, args.step.as_deref())?;
+    let of = Search {
+        check: if args.check_all {
+            Check::All
+        } else {
+            Check::Doubtful
+        },
+        ..subject.search(args.target.unwrap_or(quantity.target()))
+    };
+    let journal = journal(args, &subject);
+    let cancel = interrupt::flag();
+    let show = progress::search(args.json);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or(cores, usize::from);
+    let (prober, damages) = Prober::new(&Simulator, jobs, cancel, &journal, &*show)
+        .map_err(|error| Failure::Input(error.to_string()))?;
+    for damage in damages {
+        let place = journal.display();
+        let _ = writeln!(
+            stderr(),
+            "{place}:{}: damaged; what it held is run again",
+            damage.0
+        );
+    }
+    let mut found = Vec::new();
+    let mut failed = None;
+    for transport in 0..subject.base().transports.len() {
+        match prober.find(&subject, transport, &of) {
+            Ok(capacity) => found.push((transport, capacity)),
+            Err(stopped) => {
+                failed = Some(stopped);
+                break;
+            }
+        }
+    }
+    drop(prober);
+    drop(show);
+    if args.json {
+        json_rows(&subject, &of, &found, &journal)?;
+    } else if !found.is_empty() {
+        human(&subject, &of, &found, &journal)?;
+    }
+    match failed {
+        None => Ok(()),
+        Some(Stopped::Cancelled) => Err(Failure::Runs(format!(
+            "stopped: finished runs are in {}; the same command goes on from there",
+            journal.display()
+        ))),
+        Some(Stopped::Failed(error)) => Err(Failure::Runs(format!("error: {error}"))),
+    }
+}
+
+fn journal(args: &args::Capacity, subject: &Subject) -> PathBuf {
+    args.out
+        .clone()
+        .unwrap_or_else(|| Path::new("out").join(format!("{}-capacity.jsonl", subject.base().name)))
+}
+
+fn human(
+    subject: &Subject,
+    of: &Search,
+    found: &[(usize, Capacity)],
+    journal: &Path,
+) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        ("transport", Align::Left),
+        ("capacity", Align::Right),
+        ("95 %", Align::Left),
+        ("met there", Align::Right),
+        ("next", Align::Right),
+        ("met there", Align::Right),
+        ("tried", Align::Right),
+        ("", Align::Left),
+    ]);
+    for (transport, capacity) in found {
+        let at = |x: u32| capacity.curve.iter().find(|tried| tried.x == x);
+        let met =
+            |tried: Option<&Tried>| tried.map_or_else(String::new, |tried| met(&tried.throughput));
+        let next = at(capacity.value + 1);
+        table.row(vec![
+            subject.base().transports[*transport].name.clone(),
+            subject.text(capacity.value),
+            range(subject, capacity),
+            met(at(capacity.value)),
+            next.map_or_else(String::new, |tried| subject.text(tried.x)),
+            met(next),
+            capacity.curve.len().to_string(),
+            remark(subject, of, capacity),
+        ]);
+    }
+    let mut to = stdout().lock();
+    writeln!(to)?;
+    writeln!(
+        to,
+        "{} at {} of deadlines met, over {} {}",
+        subject.keys().join(", "),
+        of.target,
+        subject.base().seeds,
+        if subject.base().seeds == 1 {
+            "run (no interval)"
+        } else {
+            "runs"
+        }
+    )?;
+    writeln!(to, "{}", table.without_empty_columns())?;
+    writeln!(to, "runs    {}", journal.display())?;
+    Ok(())
+}
+
+/// A share met with its interval.
+fn met(throughput: &Estimate) -> String {
+    let (value, interval) = text::estimate(throughput, text::percent);
+    match interval {
+        Some(interval) => format!("{value} {interval}"),
+        None => value,
+    }
+}
+
+/// The interval, from the smaller number to the larger; empty where it says nothing.
+fn range(subject: &Subject, capacity: &Capacity) -> String {
+    let Some((low, high)) = capacity.interval.filter(|(low, high)| low < high) else {
+        return String::new();
+    };
+    let ends = if subject.value(low) < subject.value(high) {
+        (low, high)
+    } else {
+        (high, low)
+    };
+    format!("[{}, {}]", subject.text(ends.0), subject.text(ends.1))
+}
+
+fn remark(subject: &Subject, of: &Search, capacity: &Capacity) -> String {
+    let mut parts = Vec::new();
+    if capacity.at_limit {
+        parts.push("or more: nothing harder can be tried".to_owned());
+    }
+    if capacity.value == 0 {
+        parts.push(format!("not even {}", subject.text(1)));
+    }
+    if of.check == Check::Doubtful && capacity.untried > 0 {
+        parts.push(format!("{} easier values not tried", capacity.untried));
+    }
+    parts.join("; ")
+}
+
+fn json_rows(
+    subject: &Subject,
+    of: &Search,
+    found: &[(usize, Capacity)],
+    journal: &Path,
+) -> Result<(), Failure> {
+    let mut to = stdout().lock();
+    for (transport, capacity) in found {
+        let ends = capacity.interval.map(|(low, high)| {
+            let (low, high) = (subject.value(low), subject.value(high));
+            // Tighter deadlines are smaller numbers.
+            if low <= high {
+                (low, high)
+            } else {
+                (high, low)
+            }
+        });
+        let curve: Vec<Value> = capacity
+            .curve
+            .iter()
+            .map(|tried| {
+                json!({
+                    "value": subject.value(tried.x),
+                    "met": tried.deadlines.met,
+                    "counted": tried.deadlines.counted,
+                    "throughput": tried.throughput.value,
+                    "low": tried.throughput.interval.map(|interval| interval.low),
+                    "high": tried.throughput.interval.map(|interval| interval.high),
+                    "reached": tried.reached,
+                })
+            })
+            .collect();
+        let row = json!({
+            "event": "capacity",
+            "transport": subject.base().transports[*transport].name,
+            "keys": subject.keys(),
+            "unit": subject.unit(),
+            "target": of.target.share(),
+            "runs": subject.base().seeds,
+            "value": subject.value(capacity.value),
+            "low": ends.map(|ends| ends.0),
+            "high": ends.map(|ends| ends.1),
+            "at_limit": capacity.at_limit,
+            "untried": capacity.untried,
+            "curve": curve,
+        });
+        writeln!(to, "{row}")?;
+    }
+    writeln!(to, "{}", json!({ "event": "done", "journal": journal }))?;
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! The sending host of a flow: asks for rates, spends what it gets in bursts, and repairs losses.
+
+mod reliability;
+mod slot;
+mod transmit;
+
+use super::desired::{Desire, Rises};
+use super::rate::fixed_from_rate;
+use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet};
+use duetime_core::{Rate, Span, Time};
+
+/// One flow's sender.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    /// Bytes that may still leave in this slot, whole IP packets counted; what is left is carried (D3 §5).
+    budget: u64,
+    /// First byte never sent.
+    next: u64,
+    size: u64,
+    /// Every byte below is acknowledged.
+    acked: u64,
+    /// Bytes to send again, `resend..resend_end`.
+    resend: u64,
+    resend_end: u64,
+    state: State,
+    /// A request is on its way.
+    outstanding: bool,
+    /// A request (or SYN) should leave with the next packet.
+    request_due: bool,
+    /// The FIN should leave (again).
+    fin_due: bool,
+    fin_acked: bool,
+    /// The request in the next packet replaces one whose feedback did not come.
+    recovering: bool,
+    /// The old rate has been used for one more round trip.
+    extended: bool,
+    /// A loss found by gaps is being repaired, hole by hole.
+    fast_recovery: bool,
+    quenched: bool,
+    has_reverse: bool,
+    gaps: u8,
+    silence: u8,
+    request_backoff: u8,
+    backoff: u8,
+    /// Number of the newest request.
+    number: u16,
+    /// s: the smallest allocation of the path.
+    rate: EncodedRate,
+    asked: EncodedRate,
+    /// What the routers hold for this flow, as far as confirmed.
+    held: Held,
+    /// The receiver's last request, to be answered.
+    reverse: Held,
+    reverse_number: u16,
+    reverse_hops: u8,
+    /// What rounding took from earlier requests.
+    carry: i32,
+    /// Bytes of one slot, s·rtt.
+    slot: u64,
+    /// What earlier slots left of the budget, if it is a packet or more.
+    overdue: u64,
+    /// Repair by gaps ends when everything below is acknowledged.
+    recover: u64,
+    srtt: Span,
+    rttvar: Span,
+    emitted: Time,
+    request_timer: Time,
+    data_timer: Time,
+    deadline: Time,
+    allowance: Span,
+    rises: Rises,
+    uplink: i64,
+    counters: Counters,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The SYN is not answered.
+    Opening,
+    Open,
+    /// The FIN has left.
+    Closing,
+    Closed,
+}
+
+/// What the routers of a path hold.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    desired: EncodedRate,
+    allocations: [EncodedRate; MAX_HOPS],
+    stamps: u8,
+}
+
+/// What happened to a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Retransmission timeouts, SYN and FIN included.
+    pub timeouts: u32,
+    /// Data packets sent again.
+    pub retransmits: u32,
+    /// Losses found by arrivals beyond a gap.
+    pub fast_retransmits: u32,
+    /// Requests sent.
+    pub requests: u32,
+    /// Requests whose feedback did not come in time.
+    pub lost_requests: u32,
+    /// Feedbacks below the desired rate.
+    pub denials: u32,
+    /// Feedbacks that paused the flow.
+    pub pauses: u32,
+}
+
+impl Sender {
+    /// A flow of `bytes`, handed over now, that leaves through a link of rate `uplink`. Its SYN is due at once, unless
+    /// quenching finds it hopeless: then it is closed and nothing is sent.
+    pub fn new(
+        config: &Config,
+        now: Time,
+        uplink: Rate,
+        bytes: u64,
+        deadline: Option<Time>,
+    ) -> Self {
+        let deadline = deadline.unwrap_or(Time::MAX);
+        let mut sender = Self {
+            budget: 0,
+            next: 0,
+            size: bytes.min(u64::MAX / 2),
+            acked: 0,
+            resend: 0,
+            resend_end: 0,
+            state: State::Opening,
+            outstanding: false,
+            request_due: true,
+            fin_due: false,
+            fin_acked: false,
+            recovering: false,
+            extended: false,
+            fast_recovery: false,
+            quenched: false,
+            has_reverse: false,
+            gaps: 0,
+            silence: 0,
+            request_backoff: 0,
+            backoff: 0,
+            number: 0,
+            rate: EncodedRate::ZERO,
+            asked: EncodedRate::ZERO,
+            held: Held::default(),
+            reverse: Held::default(),
+            reverse_number: 0,
+            reverse_hops: 0,
+            carry: 0,
+            slot: 0,
+            overdue: 0,
+            recover: 0,
+            srtt: Span::ZERO,
+            rttvar: Span::ZERO,
+            emitted: now,
+            request_timer: Time::MAX,
+            data_timer: Time::MAX,
+            deadline,
+            allowance: if deadline == Time::MAX {
+                Span::ZERO
+            } else {
+                deadline.since(now)
+            },
+            rises: Rises::default(),
+            uplink: fixed_from_rate(uplink, config.exponent()),
+            counters: Counters::default(),
+        };
+        if sender.desire(config, now) == Desire::Quench {
+            sender.quenched = true;
+            sender.state = State::Closed;
+        }
+        sender
+    }
+
+    /// A packet from the receiver.
+    pub fn input(&mut self, config: &Config, now: Time, packet: &Packet) {
+        let flags = packet.flags;
+        if self.state == State::Closed || !flags.contains(Flags::ACK) {
+            return;
+        }
+        self.silence = 0;
+        if let Some(request) = &packet.request {
+            if packet.tag.number != 0 || config.reverse_request {
+                self.has_reverse = true;
+                self.reverse_number = packet.tag.number;
+                self.reverse_hops = request.index;
+                self.reverse.allocations = request.allocations;
+                self.reverse.stamps = request.stamps;
+            }
+            // An answer that comes late is still good while the next request has not left.
+            let answers = flags.contains(Flags::FEEDBACK)
+                && (self.outstanding || self.recovering)
+                && packet.tag.echo == self.number;
+            let expected = match self.state {
+                State::Opening => flags.contains(Flags::SYN),
+                State::Open => true,
+                State::Closing | State::Closed => false,
+            };
+            if answers && expected {
+                self.feedback(config, now, packet.tag, request);
+            }
+        }
+        if self.state == State::Opening {
+            return;
+        }
+        self.acknowledgement(config, now, packet);
+        if self.state == State::Closing && flags.contains(Flags::FIN) {
+            self.fin_acked = true;
+            self.fin_due = false;
+        }
+        if self.state == State::Closing
+            && self.fin_acked
+            && (self.quenched || self.acked == self.size)
+        {
+            self.close();
+        }
+    }
+
+    /// When `timeout` wants to be called; `Time::MAX`: never.
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        self.request_timer.min(self.data_timer)
+    }
+
+    /// Everything is acknowledged, FIN included, or the flow was given up.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Closed
+    }
+
+    /// The flow was ended early because its deadline cannot be met (D3 §6.1.3), or probably not (D3 §7).
+    pub fn is_quenched(&self) -> bool {
+        self.quenched
+    }
+
+    /// The SYN has been answered.
+    pub fn is_established(&self) -> bool {
+        matches!(self.state, State::Open | State::Closing)
+    }
+
+    /// Bytes that the receiver has acknowledged.
+    pub fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    /// Bytes granted for an earlier slot and still not sent, although they could leave: the queue that this flow is at
+    /// its own interface, hop 0. What the current slot allows is no queue: it has a round trip to leave.
+    #[inline]
+    pub fn overdue(&self) -> u64 {
+        let left = self.size - self.next + self.resend_end.saturating_sub(self.resend);
+        self.overdue.min(left)
+    }
+
+    /// s: the current sending rate, the smallest allocation on the path.
+    pub fn rate(&self) -> EncodedRate {
+        self.rate
+    }
+
+    /// Smoothed round-trip time, once measured.
+    pub fn srtt(&self) -> Option<Span> {
+        (self.srtt != Span::ZERO).then_some(self.srtt)
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+}

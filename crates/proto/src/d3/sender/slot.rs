@@ -1,0 +1,69 @@
+//! Slot by slot: which rate a flow needs, what it got, and when it gives up.
+
+use super::super::desired::{Desire, Need, desire};
+use super::super::{Config, EncodedRate, MAX_HOPS, Request, Tag};
+use super::{Held, Sender, State};
+use duetime_core::Time;
+
+impl Sender {
+    /// The routers' answer has come: a new slot begins (D3 §4.3).
+    pub(super) fn feedback(&mut self, config: &Config, now: Time, tag: Tag, request: &Request) {
+        self.sample(now.since(self.emitted));
+        self.outstanding = false;
+        self.recovering = false;
+        self.extended = false;
+        self.request_backoff = 0;
+        self.request_timer = Time::MAX;
+        self.held = Held {
+            desired: self.asked,
+            allocations: request.feedback,
+            stamps: tag.stamps,
+        };
+        let hops = usize::from(tag.hops).min(MAX_HOPS);
+        let whole_uplink = EncodedRate::floor(self.uplink, false);
+        self.rate = request.feedback[..hops]
+            .iter()
+            .min()
+            .copied()
+            .unwrap_or(whole_uplink); // D3 §4.1
+        self.counters.denials += u32::from(self.rate < self.asked);
+        self.counters.pauses += u32::from(self.rate == EncodedRate::ZERO);
+        self.state = State::Open;
+        self.slot = self.rate.bytes_in(self.srtt, config.exponent());
+        self.grant_slot(config);
+        self.request_due = true;
+        if self.is_hopeless(config, now) {
+            self.quenched = true;
+            self.fin_due = true;
+        }
+    }
+
+    /// Whether to end the flow now, at a slot's begin: its deadline cannot be met, or it is taken for one that will
+    /// miss. The SYN's desired rate, which has no lag terms, is not compared with the later ones.
+    fn is_hopeless(&mut self, config: &Config, now: Time) -> bool {
+        match self.desire(config, now) {
+            Desire::Quench => true,
+            Desire::Rate(rate) => {
+                config.speculative && self.rises.see(config.speculation, rate) // D3 §7
+            }
+        }
+    }
+
+    /// One more slot may be sent. D3 §5: unused allocation is carried; but a paused flow cannot hoard.
+    pub(super) fn grant_slot(&mut self, config: &Config) {
+        let mtu = u64::from(config.mtu);
+        let carried = self.budget.min(self.slot.max(mtu));
+        self.overdue = if carried >= mtu { carried } else { 0 };
+        self.budget = carried.saturating_add(self.slot);
+    }
+
+    pub(super) fn desire(&mut self, config: &Config, now: Time) -> Desire {
+        let need = Need {
+            remaining: self.size - self.next + (self.resend_end.saturating_sub(self.resend)),
+            in_slot: self.slot,
+            rtt: self.srtt,
+            uplink: self.uplink,
+        };
+        desire(config, now, need, &mut self.deadline, self.allowance)
+    }
+}

@@ -1,0 +1,237 @@
+//! What leaves, in which packets, and what they carry.
+
+use super::super::desired::Desire;
+use super::super::rate::round_desired;
+use super::super::repair::{SLOWEST_PACE, epoch};
+use super::super::{Config, EncodedRate, Flags, Packet, Request};
+use super::reliability::MAX_BACKOFF;
+use super::{Sender, State};
+use duetime_core::{Span, Time};
+
+/// Doublings of the wait for feedback at most: the routers' repair has to hear a live flow.
+const MAX_REQUEST_BACKOFF: u32 = 2;
+
+/// What the next packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plan {
+    Syn,
+    /// Headers only, with a request.
+    Request,
+    Data {
+        seq: u64,
+        len: u32,
+        request: bool,
+        fin: bool,
+    },
+    Fin,
+}
+
+impl Sender {
+    /// The next packet that may leave now. A request's round trip starts here, so call it when the packet can leave.
+    pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Packet> {
+        let plan = self.plan(config)?;
+        let mut packet = Packet::default();
+        match plan {
+            Plan::Syn => {
+                packet.flags = Flags::SYN.with(Flags::RETRANSMIT, self.recovering);
+                self.attach_request(config, now, &mut packet);
+            }
+            Plan::Request => {
+                packet.seq = self.next;
+                packet.flags = packet.flags.with(Flags::RETRANSMIT, self.recovering);
+                self.attach_request(config, now, &mut packet);
+            }
+            Plan::Fin => {
+                packet.seq = self.next;
+                packet.flags = packet
+                    .flags
+                    .with(Flags::RETRANSMIT, self.state == State::Closing);
+                self.attach_fin(config, now, &mut packet);
+            }
+            Plan::Data {
+                seq,
+                len,
+                request,
+                fin,
+            } => {
+                packet.seq = seq;
+                packet.len = len;
+                let end = seq + u64::from(len);
+                if seq < self.next {
+                    packet.flags |= Flags::RETRANSMIT;
+                    self.counters.retransmits += 1;
+                    self.resend = end;
+                } else {
+                    self.next = end;
+                }
+                if self.data_timer == Time::MAX {
+                    self.arm_data_timer(config, now);
+                }
+                if fin {
+                    self.attach_fin(config, now, &mut packet);
+                } else if request {
+                    self.attach_request(config, now, &mut packet);
+                }
+                let sent = u64::from(packet.wire_bytes());
+                self.budget = self.budget.saturating_sub(sent);
+                self.overdue = self.overdue.saturating_sub(sent);
+            }
+        }
+        Some(packet)
+    }
+
+    /// Whether `poll_transmit` would give a packet.
+    #[inline]
+    pub fn can_transmit(&self, config: &Config) -> bool {
+        self.plan(config).is_some()
+    }
+
+    fn plan(&self, config: &Config) -> Option<Plan> {
+        match self.state {
+            State::Closed => return None,
+            State::Opening => return self.request_due.then_some(Plan::Syn),
+            State::Open | State::Closing => {}
+        }
+        let open = self.state == State::Open;
+        if self.fin_due {
+            return Some(Plan::Fin);
+        }
+        if self.quenched {
+            return None;
+        }
+        if open && self.recovering && self.request_due {
+            return Some(Plan::Request);
+        }
+        let again = self.resend < self.resend_end;
+        let (seq, left) = if again {
+            (self.resend, self.resend_end - self.resend)
+        } else {
+            (self.next, self.size - self.next)
+        };
+        let unsent = self.size - self.next;
+        if left == 0 {
+            // All data has left, but not the FIN: it returns the allocation as soon as we know it.
+            return (open && !self.outstanding).then_some(Plan::Fin);
+        }
+        let all_left = if again { left + unsent } else { left };
+        let request = open
+            && self.request_due
+            && !self.outstanding
+            && burst_cost(config, all_left) > self.budget;
+        let len = left.min(u64::from(payload(
+            config,
+            if request { Packet::REQUEST_BYTES } else { 0 },
+        ))) as u32;
+        // D3 §5, Fig 7 (5): the FIN rides on the last data packet. It returns what the last feedback said, so it never
+        // leaves while a request is on its way.
+        let fin = !self.fin_acked
+            && !self.outstanding
+            && !request
+            && u64::from(len) == all_left
+            && len <= payload(config, Packet::REQUEST_BYTES);
+        let header = Packet::HEADER_BYTES
+            + if request || fin {
+                Packet::REQUEST_BYTES
+            } else {
+                0
+            };
+        if self.budget >= u64::from(header + len) {
+            Some(Plan::Data {
+                seq,
+                len,
+                request,
+                fin,
+            })
+        } else {
+            request.then_some(Plan::Request)
+        }
+    }
+
+    fn attach_request(&mut self, config: &Config, now: Time, packet: &mut Packet) {
+        self.request_due = false;
+        self.outstanding = true;
+        self.recovering = false;
+        self.number = self.number.wrapping_add(1);
+        self.emitted = now;
+        let desired = match self.desire(config, now) {
+            Desire::Rate(rate) => rate,
+            Desire::Quench => self.uplink, // decided at the next feedback
+        };
+        self.asked = round_desired(config, desired, &mut self.carry);
+        self.counters.requests += 1;
+        let wait = if self.state == State::Opening {
+            self.rto(config).as_ps() << u32::from(self.request_backoff).min(MAX_BACKOFF)
+        } else {
+            self.request_wait().as_ps() << u32::from(self.request_backoff).min(MAX_REQUEST_BACKOFF)
+        };
+        self.request_timer = now + Span::from_ps(wait);
+        self.attach(config, packet, self.asked);
+    }
+
+    fn attach_fin(&mut self, config: &Config, now: Time, packet: &mut Packet) {
+        self.state = State::Closing;
+        self.fin_due = false;
+        self.request_timer = Time::MAX;
+        self.number = self.number.wrapping_add(1);
+        packet.flags = (packet.flags | Flags::FIN).with(Flags::QUENCH, self.quenched);
+        self.counters.requests += 1;
+        self.arm_data_timer(config, now);
+        self.attach(config, packet, EncodedRate::ZERO);
+    }
+
+    fn attach(&mut self, config: &Config, packet: &mut Packet, desired: EncodedRate) {
+        let mut request = Request {
+            desired,
+            scale: config.exponent(),
+            previous_desired: self.held.desired,
+            previous_allocations: self.held.allocations,
+            stamps: self.held.stamps,
+            pace: if config.repair { self.pace(config) } else { 0 },
+            ..Request::default()
+        };
+        packet.tag.number = self.number;
+        if self.has_reverse {
+            packet.flags |= Flags::FEEDBACK;
+            packet.tag.echo = self.reverse_number;
+            packet.tag.hops = self.reverse_hops;
+            packet.tag.stamps = self.reverse.stamps;
+            request.feedback = self.reverse.allocations;
+        }
+        packet.request = Some(request);
+    }
+
+    /// How long the routers have to wait to hear this flow again: a power of four of their usual patience.
+    fn pace(&self, config: &Config) -> u8 {
+        let mut patience = config.update_interval * u64::from(epoch(config));
+        let mut pace = 0;
+        while pace < SLOWEST_PACE && patience < self.request_wait() {
+            patience = patience * 4;
+            pace += 1;
+        }
+        pace
+    }
+}
+
+/// Payload of a packet with `extra` header bytes.
+pub(super) fn payload(config: &Config, extra: u32) -> u32 {
+    config
+        .mtu
+        .saturating_sub(Packet::HEADER_BYTES + extra)
+        .max(1)
+}
+
+/// Wire bytes of `bytes` sent as one burst with a FIN on its last packet, or after it where it does not fit.
+fn burst_cost(config: &Config, bytes: u64) -> u64 {
+    let full = u64::from(payload(config, 0));
+    let last = bytes - (bytes - 1) / full * full;
+    let fin = if last <= u64::from(payload(config, Packet::REQUEST_BYTES)) {
+        Packet::REQUEST_BYTES
+    } else {
+        0
+    };
+    bytes.saturating_add(
+        bytes
+            .div_ceil(full)
+            .saturating_mul(u64::from(Packet::HEADER_BYTES)),
+    ) + u64::from(fin)
+}

@@ -1,0 +1,293 @@
+//! Runs a scenario at the values that a search asks for, on several cores, and keeps what every run saw.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+
+use duetime_results::RunSummary;
+use duetime_scenario::{Scenario, resolved_json};
+use duetime_sim::{Options, Progress};
+use duetime_store::{Damage, Journal, StoreError, checksum};
+use serde::{Deserialize, Serialize};
+
+use super::{Capacity, Deadlines, Search, SearchError, Subject, search};
+use crate::error::StudyError;
+use crate::execute::{Engine, TICK, panic_text};
+
+/// Something happened. Serialised, each is one JSON line with the tag `event`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Moment {
+    /// A value is tried.
+    ValueStarted {
+        /// The transport.
+        transport: String,
+        /// The value with its unit.
+        value: String,
+        /// Runs in all.
+        runs: u32,
+        /// Runs that the journal holds already.
+        kept: u32,
+    },
+    /// One more of its runs is done.
+    RunFinished {
+        /// The transport.
+        transport: String,
+        /// The value with its unit.
+        value: String,
+        /// Runs done, those that were there included.
+        done: u32,
+        /// Runs in all.
+        runs: u32,
+    },
+    /// All of its runs are done.
+    ValueFinished {
+        /// The transport.
+        transport: String,
+        /// The value with its unit.
+        value: String,
+        /// Counted flows that met their deadline.
+        met: u64,
+        /// Counted flows with a deadline.
+        counted: u64,
+        /// Whether that reaches the target.
+        reached: bool,
+    },
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// It was asked to stop; what is finished is in the journal.
+    #[error("stopped")]
+    Cancelled,
+    /// A run failed, or the scenario is wrong at some value.
+    #[error(transparent)]
+    Failed(#[from] StudyError),
+}
+
+/// One run, as the journal keeps it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    /// Checksum of the resolved scenario with this one transport, and of the version.
+    scenario: String,
+    transport: String,
+    value: String,
+    run: u32,
+    met: u64,
+    counted: u64,
+}
+
+/// Makes the runs of searches; those that its journal holds are not made again, whatever search they were made for.
+pub struct Prober<'a> {
+    engine: &'a dyn Engine,
+    jobs: usize,
+    cancel: Arc<AtomicBool>,
+    listener: &'a (dyn Fn(&Moment) + Sync),
+    book: Mutex<Book>,
+}
+
+struct Book {
+    journal: Journal,
+    known: HashMap<(String, u32), Deadlines>,
+}
+
+impl<'a> Prober<'a> {
+    /// With `jobs` runs at a time and a journal at `path`; the lines of it that are damaged are given back, and what
+    /// they held is run again. `cancel` is set to stop.
+    pub fn new(
+        engine: &'a dyn Engine,
+        jobs: usize,
+        cancel: Arc<AtomicBool>,
+        path: &Path,
+        listener: &'a (dyn Fn(&Moment) + Sync),
+    ) -> Result<(Self, Vec<Damage>), StoreError> {
+        let (journal, entries, damages) = Journal::open::<Entry>(path)?;
+        let known = entries
+            .into_iter()
+            .map(|entry| {
+                let Entry { met, counted, .. } = entry;
+                ((entry.scenario, entry.run), Deadlines { met, counted })
+            })
+            .collect();
+        let prober = Self {
+            engine,
+            jobs,
+            cancel,
+            listener,
+            book: Mutex::new(Book { journal, known }),
+        };
+        Ok((prober, damages))
+    }
+
+    /// Searches for what `transport`, an index into the transports of the subject's scenario, carries.
+    pub fn find(
+        &self,
+        subject: &Subject,
+        transport: usize,
+        of: &Search,
+    ) -> Result<Capacity, Stopped> {
+        let name = &subject.base().transports[transport].name;
+        let found = search(of, |position| {
+            let mut scenario = subject.scenario(position)?;
+            // The journal shall know a run by what it depends on: not by what it was compared with.
+            scenario.transports = vec![scenario.transports.swap_remove(transport)];
+            // Only deadlines are looked at.
+            scenario.record.every = None;
+            scenario.record.pcap.clear();
+            let value = subject.text(position);
+            let runs = self.probe(&scenario, &value)?;
+            let pooled = runs
+                .iter()
+                .fold(Deadlines::default(), |sum, run| Deadlines {
+                    met: sum.met + run.met,
+                    counted: sum.counted + run.counted,
+                });
+            (self.listener)(&Moment::ValueFinished {
+                transport: name.clone(),
+                value,
+                met: pooled.met,
+                counted: pooled.counted,
+                reached: of.target.is_reached(pooled),
+            });
+            Ok(runs)
+        });
+        found.map_err(|error| match error {
+            SearchError::Probe(stopped) => stopped,
+            SearchError::NoDeadlines(position) => {
+                let value = subject.text(position);
+                Stopped::Failed(StudyError::Choice(format!(
+                    "{name} at {value}: no flow with a deadline was counted: see `warm_up`, `duration` and `deadline`"
+                )))
+            }
+            SearchError::Runs { .. } => unreachable!("every value has as many runs as there are seeds"),
+        })
+    }
+
+    /// What each run of the scenario's one transport sees, in the order of the seeds.
+    fn probe(&self, scenario: &Scenario, value: &str) -> Result<Vec<Deadlines>, Stopped> {
+        let transport = &scenario.transports[0].name;
+        let id = identity(scenario);
+        let runs = scenario.seeds;
+        let missing: Vec<u32> = {
+            let book = self.book.lock().expect("no panic holds it");
+            (0..runs)
+                .filter(|&run| !book.known.contains_key(&(id.clone(), run)))
+                .collect()
+        };
+        let kept = runs - missing.len() as u32;
+        (self.listener)(&Moment::ValueStarted {
+            transport: transport.clone(),
+            value: value.to_owned(),
+            runs,
+            kept,
+        });
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(kept);
+        let failure: Mutex<Option<StudyError>> = Mutex::new(None);
+        // One for all: it is only used to stop them.
+        let progress = Arc::new(Progress::default());
+        let (alive, all_left) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.clamp(1, missing.len().max(1)) {
+                let alive = alive.clone();
+                let (next, done, failure, missing) = (&next, &done, &failure, &missing);
+                let (progress, id) = (&progress, &id);
+                scope.spawn(move || {
+                    while !self.cancel.load(Ordering::Relaxed) {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(&run) = missing.get(index) else {
+                            break;
+                        };
+                        match self.one(scenario, value, id, run, progress) {
+                            Ok(true) => {}
+                            Ok(false) => break,
+                            Err(error) => {
+                                *failure.lock().expect("no panic holds it") = Some(error);
+                                next.store(missing.len(), Ordering::Relaxed);
+                                break;
+                            }
+                        }
+                        let mut done = done.lock().expect("no panic holds it");
+                        *done += 1;
+                        (self.listener)(&Moment::RunFinished {
+                            transport: transport.clone(),
+                            value: value.to_owned(),
+                            done: *done,
+                            runs,
+                        });
+                    }
+                    drop(alive);
+                });
+            }
+            drop(alive);
+            // The channel carries nothing: it closes when the last worker has left.
+            while all_left.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                if self.cancel.load(Ordering::Relaxed) {
+                    progress.cancel.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        if let Some(error) = failure.into_inner().expect("no panic holds it") {
+            return Err(Stopped::Failed(error));
+        }
+        let book = self.book.lock().expect("no panic holds it");
+        let seen = (0..runs).map(|run| book.known.get(&(id.clone(), run)).copied());
+        seen.collect::<Option<_>>().ok_or(Stopped::Cancelled)
+    }
+
+    /// Makes one run and keeps what it saw; false if it was stopped.
+    fn one(
+        &self,
+        scenario: &Scenario,
+        value: &str,
+        id: &str,
+        run: u32,
+        progress: &Arc<Progress>,
+    ) -> Result<bool, StudyError> {
+        let transport = &scenario.transports[0].name;
+        let options = Options {
+            threads: 1,
+            progress: Some(Arc::clone(progress)),
+            ..Options::default()
+        };
+        let make = || self.engine.run(scenario, 0, u64::from(run), &options);
+        let output = catch_unwind(AssertUnwindSafe(make))
+            .unwrap_or_else(|panic| Err(panic_text(&*panic)))
+            .map_err(|why| {
+                StudyError::Choice(format!("{transport} run {run} at {value}: {why}"))
+            })?;
+        if !output.complete {
+            return Ok(false);
+        }
+        let summary = RunSummary::of(u64::from(run), &output.records);
+        let seen = Deadlines {
+            met: summary.met(),
+            counted: summary.deadline_flows(),
+        };
+        let entry = Entry {
+            scenario: id.to_owned(),
+            transport: transport.clone(),
+            value: value.to_owned(),
+            run,
+            met: seen.met,
+            counted: seen.counted,
+        };
+        let mut book = self.book.lock().expect("no panic holds it");
+        book.journal.keep(&entry)?;
+        book.known.insert((entry.scenario, run), seen);
+        Ok(true)
+    }
+}
+
+/// What a run depends on beside its number.
+fn identity(scenario: &Scenario) -> String {
+    let mut alone = scenario.clone();
+    alone.seeds = 1;
+    alone.name.clear();
+    let text = format!("{} {}", duetime_store::VERSION, resolved_json(&alone));
+    checksum(text.as_bytes())
+}

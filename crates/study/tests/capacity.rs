@@ -1,0 +1,218 @@
+//! Capacity searches on a real, small scenario: against the definition, stopped and taken up again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use duetime_results::RunSummary;
+use duetime_scenario::Scenario;
+use duetime_sim::{Options, RunOutput};
+use duetime_study::capacity::{
+    Capacity, Check, Deadlines, Moment, Prober, Quantity, Search, Stopped, Subject,
+};
+use duetime_study::{Engine, Request, Simulator};
+
+/// Six flows fit into the deadline; how many more depends on the sizes drawn.
+const BURST: &str = r#"
+transport = ["tcp", "dctcp"]
+seeds = 3
+
+[topology]
+kind = "star"
+hosts = 17
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[switch]
+buffer = "100 KB"
+
+[[workload]]
+kind = "burst"
+senders = 8
+receiver = 0
+size = "uniform 10 KB..20 KB"
+deadline = "1.2 ms"
+repeat = 5
+every = "10 ms"
+"#;
+
+fn subject(text: &str, quantity: Quantity) -> Subject {
+    let request = Request {
+        text: text.to_owned(),
+        file: "burst.toml".into(),
+        settings: Vec::new(),
+        transports: Vec::new(),
+        points: Vec::new(),
+    };
+    Subject::new(request, quantity, &[], None).expect("a subject")
+}
+
+fn journal(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.jsonl"));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+fn quiet(_: &Moment) {}
+
+fn find(
+    subject: &Subject,
+    of: &Search,
+    path: &Path,
+    jobs: usize,
+    engine: &dyn Engine,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Capacity, Stopped> {
+    let (prober, damages) =
+        Prober::new(engine, jobs, Arc::clone(cancel), path, &quiet).expect("a journal");
+    assert_eq!(damages, []);
+    prober.find(subject, 1, of)
+}
+
+fn never() -> Arc<AtomicBool> {
+    Arc::new(AtomicBool::new(false))
+}
+
+/// The simulator, with runs counted, and stopped from inside after some of them.
+struct Counting {
+    runs: AtomicUsize,
+    stop_after: usize,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Counting {
+    fn new(stop_after: usize) -> Self {
+        Self {
+            runs: AtomicUsize::new(0),
+            stop_after,
+            cancel: never(),
+        }
+    }
+}
+
+impl Engine for Counting {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        transport: usize,
+        run: u64,
+        options: &Options,
+    ) -> Result<RunOutput, String> {
+        if self.runs.fetch_add(1, Ordering::Relaxed) + 1 >= self.stop_after {
+            self.cancel.store(true, Ordering::Relaxed);
+        }
+        Simulator.run(scenario, transport, run, options)
+    }
+}
+
+/// What the simulator says at a position, without any of this crate's search.
+fn seen(subject: &Subject, position: u32) -> Deadlines {
+    let scenario = subject.scenario(position).expect("a scenario");
+    (0..u64::from(scenario.seeds)).fold(Deadlines::default(), |sum, run| {
+        let output = duetime_sim::run(&scenario, 1, run, &Options::default()).expect("a run");
+        let summary = RunSummary::of(run, &output.records);
+        Deadlines {
+            met: sum.met + summary.met(),
+            counted: sum.counted + summary.deadline_flows(),
+        }
+    })
+}
+
+#[test]
+fn the_answer_is_the_definitions() {
+    let subject = subject(BURST, Quantity::Senders);
+    for target in ["99%", "90%"] {
+        let of = Search {
+            check: Check::All,
+            ..subject.search(target.parse().expect("a target"))
+        };
+        let found = find(
+            &subject,
+            &of,
+            &journal("definition"),
+            2,
+            &Simulator,
+            &never(),
+        );
+        let found = found.expect("an answer");
+        let short = |&x: &u32| !of.target.is_reached(seen(&subject, x));
+        let first = (1..=16).find(short).expect("16 senders are too many");
+        assert_eq!(found.value, first - 1, "{target}");
+        assert!(found.value >= 3, "some fit: {}", found.value);
+        for tried in &found.curve {
+            assert_eq!(tried.deadlines, seen(&subject, tried.x), "at {}", tried.x);
+        }
+    }
+}
+
+#[test]
+fn tighter_deadlines_are_found_by_their_factor() {
+    let subject = subject(BURST, Quantity::Deadline);
+    let of = subject.search(Quantity::Deadline.target());
+    let found = find(&subject, &of, &journal("deadline"), 2, &Simulator, &never());
+    let found = found.expect("an answer");
+    assert!(of.target.is_reached(seen(&subject, found.value)));
+    assert!(!of.target.is_reached(seen(&subject, found.value + 1)));
+    let factor = subject.value(found.value).expect("a factor");
+    assert!((0.3..4.0).contains(&factor), "x {factor}");
+}
+
+#[test]
+fn a_stopped_search_goes_on_where_it_was() {
+    let subject = subject(BURST, Quantity::Senders);
+    let of = subject.search(Quantity::Senders.target());
+    let whole = Counting::new(usize::MAX);
+    let once = find(&subject, &of, &journal("whole"), 2, &whole, &never()).expect("an answer");
+    let all = whole.runs.into_inner();
+
+    let path = journal("stopped");
+    let stopped = Counting::new(5);
+    let cancel = Arc::clone(&stopped.cancel);
+    let end = find(&subject, &of, &path, 1, &stopped, &cancel);
+    assert!(matches!(end, Err(Stopped::Cancelled)), "{end:?}");
+    let kept = fs::read_to_string(&path)
+        .expect("a journal")
+        .lines()
+        .count();
+    assert_eq!(kept, stopped.runs.into_inner(), "what was finished is kept");
+    let rest = Counting::new(usize::MAX);
+    let again = find(&subject, &of, &path, 2, &rest, &never()).expect("an answer");
+    assert_eq!(again, once, "and the answer is the same");
+    assert_eq!(rest.runs.into_inner() + kept, all, "nothing is run twice");
+
+    // Another target asks for other values; those that it shares are not run again.
+    let other = subject.search("90%".parse().expect("a target"));
+    let shared = Counting::new(usize::MAX);
+    let found = find(&subject, &other, &path, 2, &shared, &never()).expect("an answer");
+    assert!(found.value >= again.value);
+    assert!(
+        shared.runs.into_inner() < 3 * found.curve.len(),
+        "some were there"
+    );
+}
+
+#[test]
+fn another_scenario_finds_nothing_of_its_own_in_the_journal() {
+    let path = journal("another");
+    let first = subject(BURST, Quantity::Senders);
+    let of = first.search(Quantity::Senders.target());
+    find(&first, &of, &path, 2, &Simulator, &never()).expect("an answer");
+    let other = subject(&BURST.replace("100 KB", "50 KB"), Quantity::Senders);
+    let engine = Counting::new(usize::MAX);
+    let found = find(&other, &of, &path, 2, &engine, &never()).expect("an answer");
+    assert_eq!(engine.runs.into_inner(), 3 * found.curve.len());
+}
+
+#[test]
+fn a_scenario_that_counts_no_flow_is_refused_in_words() {
+    // The last burst is at 40 ms.
+    let late = format!("warm_up = \"40.5 ms\"\n{BURST}");
+    let subject = subject(&late, Quantity::Senders);
+    let of = subject.search(Quantity::Senders.target());
+    let end = find(&subject, &of, &journal("none"), 1, &Simulator, &never());
+    let why = end.expect_err("no flow").to_string();
+    assert!(
+        why.contains("dctcp at 8 senders") && why.contains("`duration`"),
+        "{why}"
+    );
+}
