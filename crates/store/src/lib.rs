@@ -21,6 +21,7 @@ mod lines;
 mod manifest;
 mod name;
 pub mod pcapng;
+mod point;
 mod records;
 mod run;
 mod table;
@@ -28,10 +29,12 @@ mod trace;
 
 pub use csv::export_csv;
 pub use error::StoreError;
+pub use file::checksum;
 pub use folder::{IfExists, RunFolder, Scan};
 pub use lines::JsonLines;
 pub use manifest::{Machine, Manifest, Point, RunState, State};
-pub use name::point_id;
+pub use name::{folder_name, point_id};
+pub use point::{PointFolder, replace_file};
 pub use run::{Captures, FileInfo, RunInfo, RunKey, RunNotes, StoredRun};
 pub use trace::{Files, read_trace_parquet};
 

@@ -23,7 +23,7 @@ use crate::event::{Event, Listener, RunName};
 use crate::plan::{Job, Plan};
 
 /// Time between two progress events of a run.
-const TICK: Duration = Duration::from_millis(200);
+pub(crate) const TICK: Duration = Duration::from_millis(200);
 
 /// How to run a study.
 #[derive(Clone, Debug)]
@@ -448,7 +448,7 @@ fn seconds(span: duetime_core::Span) -> f64 {
     span.as_secs_f64()
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

@@ -10,6 +10,7 @@ mod event;
 mod execute;
 mod explain;
 mod gather;
+pub mod paper;
 mod plan;
 mod report;
 

@@ -2,6 +2,7 @@
 
 pub mod explain;
 pub mod export;
+pub mod paper;
 pub mod report;
 pub mod run;
 pub mod show;
