@@ -44,6 +44,9 @@ pub enum Command {
     Workload(Show),
     /// Write the tables of a study as CSV.
     Export(Export),
+    /// Run the papers' experiments and hold what comes out against what the papers say.
+    #[command(after_long_help = PAPER_EXAMPLES)]
+    Paper(Paper),
     /// Print the JSON Schema of the scenario file, for editors.
     Schema,
     /// Print a completion script for a shell.
@@ -90,6 +93,17 @@ Examples:
   duetime explain out/incast row:17
 
 Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow is watched.";
+
+const PAPER_EXAMPLES: &str = "\
+Examples:
+  duetime paper                          list the experiments
+  duetime paper d3 fig10                 one of them
+  duetime paper all --quick              all, with few repetitions
+  duetime paper d2tcp --json | jq 'select(.verdict == \"missed\")'
+
+Runs that are in the folder already are kept, of a quick campaign as well: stop it at any time and start it again.
+A number is met within 15 % of the published one, or if our 95 % interval holds it and is no wider than ± 5 % of it or
+± 1 point.";
 
 /// What narrows or changes a scenario.
 #[derive(Args, Debug, Clone)]
@@ -261,6 +275,32 @@ pub enum Open {
     Yes,
     /// Only write it.
     No,
+}
+
+/// `duetime paper`
+#[derive(Args, Debug)]
+pub struct Paper {
+    /// A paper, with or without names of its experiments; or `all` [default: list them]
+    #[arg(value_name = "PAPER [EXPERIMENT]")]
+    pub which: Vec<String>,
+    /// Fewer repetitions and points: wider intervals, in a fraction of the time
+    #[arg(long)]
+    pub quick: bool,
+    /// Runs at the same time [default: one per core]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// Folder for the results
+    #[arg(long, short, value_name = "DIR", default_value = "out/papers")]
+    pub out: PathBuf,
+    /// Folder of the experiments
+    #[arg(long, value_name = "DIR", default_value = "papers")]
+    pub papers: PathBuf,
+    /// The rows of the table as JSON lines on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Write the verdicts to this file, as `docs/papers.md` has them
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "docs/papers.md")]
+    pub write_docs: Option<PathBuf>,
 }
 
 /// `duetime topology`, `duetime workload`

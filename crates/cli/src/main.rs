@@ -39,6 +39,7 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Topology(args) => commands::show::topology(&args),
         Command::Workload(args) => commands::show::workload(&args),
         Command::Export(args) => commands::export::export(&args),
+        Command::Paper(args) => commands::paper::paper(&args),
         Command::Schema => commands::show::schema(),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -194,6 +194,9 @@ impl Listener for Bars {
                     let _ = self.multi.println(sentence(event));
                 }
             }
+            Event::PointDamaged { .. } => {
+                let _ = self.multi.println(sentence(event));
+            }
             Event::StudyFinished { .. } => {
                 for bar in std::mem::take(&mut *runs).into_values() {
                     bar.finish_and_clear();
@@ -291,6 +294,9 @@ fn sentence(event: &Event) -> String {
             text::count(*packet_hops as f64)
         ),
         Event::RunFailed { name, error, .. } => format!("{name}: FAILED: {error}"),
+        Event::PointDamaged { name, reason } => {
+            format!("{name} and those with it are made again: {reason}")
+        }
         Event::StudyFinished {
             finished,
             failed,

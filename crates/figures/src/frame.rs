@@ -146,7 +146,19 @@ impl Frame {
             .iter()
             .filter(|series| series.style != Style::Bars)
         {
-            self.series(svg, series, look(&series.name), panel);
+            // A published value stands over the bar that it belongs to.
+            let bar = bars.iter().position(|bar| bar.name == series.name);
+            match bar.filter(|_| series.style == Style::Published) {
+                Some(bar) => {
+                    let aside = Self::beside(bar, bars.len());
+                    let mut moved = series.clone();
+                    for point in &mut moved.points {
+                        point.x += aside;
+                    }
+                    self.series(svg, &moved, look(&series.name), panel);
+                }
+                None => self.series(svg, series, look(&series.name), panel),
+            }
         }
         svg.close();
         for guide in &panel.guides {

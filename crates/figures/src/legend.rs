@@ -1,8 +1,8 @@
 //! The legend: all series of a figure with their looks, and its guides.
 
 use crate::layout::{TEXT, rows, width};
-use crate::marks::{dots, line, marker};
-use crate::palette::Look;
+use crate::marks::{dots, hollow, line, marker};
+use crate::palette::{Look, Marker};
 use crate::svg::{Svg, number};
 use crate::{Figure, Style};
 
@@ -17,37 +17,53 @@ pub(crate) struct Legend<'a> {
 
 struct Entry<'a> {
     text: &'a str,
-    /// `None` for a guide.
-    series: Option<(Style, Look)>,
+    kind: Kind,
+}
+
+enum Kind {
+    Series(Style, Look),
+    /// All published values, whatever their colour.
+    Published,
+    Guide,
 }
 
 impl<'a> Legend<'a> {
     pub(crate) fn new(figure: &'a Figure, names: &[&'a str], looks: &[Look]) -> Self {
-        let style = |name: &str| {
-            let mut series = figure.panels.iter().flat_map(|panel| &panel.series);
-            series
-                .find(|series| series.name == name)
-                .map(|series| series.style)
+        let all = || figure.panels.iter().flat_map(|panel| &panel.series);
+        let drawn = |name: &str| {
+            let mut named = all().filter(|series| series.name == name);
+            named.find(|series| series.style != Style::Published)
         };
         let mut entries: Vec<Entry> = names
             .iter()
             .zip(looks)
             .filter(|(name, _)| !name.is_empty())
             .filter_map(|(name, look)| {
+                let series = drawn(name)?;
                 Some(Entry {
-                    text: name,
-                    series: Some((style(name)?, *look)),
+                    text: if series.label.is_empty() {
+                        name
+                    } else {
+                        &series.label
+                    },
+                    kind: Kind::Series(series.style, *look),
                 })
             })
             .collect();
+        if all().any(|series| series.style == Style::Published && !series.points.is_empty()) {
+            entries.push(Entry {
+                text: "published",
+                kind: Kind::Published,
+            });
+        }
         for guide in figure.panels.iter().flat_map(|panel| &panel.guides) {
             let known = entries
                 .iter()
-                .any(|entry| entry.series.is_none() && entry.text == guide.label);
+                .any(|entry| matches!(entry.kind, Kind::Guide) && entry.text == guide.label);
             if !known && !guide.label.is_empty() {
                 entries.push(Entry {
                     text: &guide.label,
-                    series: None,
+                    kind: Kind::Guide,
                 });
             }
         }
@@ -71,9 +87,12 @@ impl<'a> Legend<'a> {
         for (&(x, row), entry) in self.places.iter().zip(&self.entries) {
             let y = top + row as f64 * ROW + ROW / 2.0;
             let across = format!("M{} {}h22", number(x), number(y));
-            match entry.series {
-                None => dots(svg, &across),
-                Some((Style::Bars, look)) => svg.empty(
+            match entry.kind {
+                Kind::Guide => dots(svg, &across),
+                Kind::Published => {
+                    hollow(svg, "currentColor", Marker::Circle, (x + 11.0, y), None);
+                }
+                Kind::Series(Style::Bars, look) => svg.empty(
                     "rect",
                     &[
                         ("x", &number(x + 5.0)),
@@ -83,7 +102,7 @@ impl<'a> Legend<'a> {
                         ("fill", look.colour),
                     ],
                 ),
-                Some((style, look)) => {
+                Kind::Series(style, look) => {
                     if style != Style::Points {
                         line(svg, look, &across);
                     }

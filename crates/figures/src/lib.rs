@@ -72,8 +72,10 @@ pub enum Scale {
 /// A named sequence of points. A name's colour is the same in every figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Shown in the legend.
+    /// Decides its look; shown in the legend unless there is a label.
     pub name: String,
+    /// Shown in the legend instead of the name, if not empty.
+    pub label: String,
     /// In order of x.
     pub points: Vec<Point>,
     /// How it is drawn.
@@ -104,6 +106,9 @@ pub enum Style {
     Bars,
     /// Markers with error bars.
     Points,
+    /// Hollow markers in the series' colour: values of others, drawn beside those of the same name. The legend has them
+    /// once, as "published".
+    Published,
 }
 
 /// A line across a panel: a target, a deadline, a published value.
@@ -187,8 +192,18 @@ impl Series {
     pub fn new(name: &str, style: Style, points: Vec<Point>) -> Self {
         Self {
             name: name.to_owned(),
+            label: String::new(),
             points,
             style,
+        }
+    }
+
+    /// The same with a text of its own in the legend.
+    #[must_use]
+    pub fn labelled(self, label: &str) -> Self {
+        Self {
+            label: label.to_owned(),
+            ..self
         }
     }
 

@@ -11,7 +11,15 @@ const MARKED: usize = 40;
 /// A line with more than four points in each of as many columns is thinned to its extremes in each.
 const COLUMNS: usize = 440;
 
+/// Share of a named place that its bars take.
+const FILLED: f64 = 0.8;
+
 impl Frame {
+    /// How far the middle of bar `i` of `all` lies from the middle of its place, in places.
+    pub(crate) fn beside(i: usize, all: usize) -> f64 {
+        (i as f64 + 0.5 - all as f64 / 2.0) * FILLED / all as f64
+    }
+
     pub(crate) fn series(&self, svg: &mut Svg, series: &Series, look: Look, panel: &Panel) {
         let points = thinned(&series.points);
         let runs = self.runs(&points);
@@ -36,6 +44,15 @@ impl Frame {
             }
             if !path.is_empty() {
                 line(svg, look, &path);
+            }
+        }
+        if series.style == Style::Published {
+            for point in runs.iter().flatten() {
+                let Some(at) = self.at(point.x, point.y) else {
+                    continue;
+                };
+                let tip = format!("published: {}", tip(series, point, panel));
+                hollow(svg, look.colour, look.marker, at, Some(&tip));
             }
         }
         if series.style == Style::Points || (series.style == Style::Line && points.len() <= MARKED)
@@ -100,7 +117,7 @@ impl Frame {
         panel: &Panel,
     ) {
         let slot = (Self::right() - self.left) / self.x.ticks.len().max(1) as f64;
-        let wide = slot * 0.8 / all as f64;
+        let wide = slot * FILLED / all as f64;
         for point in &series.points {
             let (Some((x, y)), Some(ground)) =
                 (self.at(point.x, point.y), self.up(self.y.ground()))
@@ -279,20 +296,56 @@ pub(crate) fn line(svg: &mut Svg, look: Look, path: &str) {
     svg.empty("path", &attributes);
 }
 
-pub(crate) fn marker(svg: &mut Svg, look: Look, (x, y): (f64, f64), tip: Option<&str>) {
-    let corner = |dx: f64, dy: f64| format!("{} {}", number(x + dx), number(y + dy));
-    let path = match look.marker {
-        Marker::Circle => format!(
-            "M{}a3.3 3.3 0 1 0 6.6 0a3.3 3.3 0 1 0 -6.6 0Z",
-            corner(-3.3, 0.0)
-        ),
-        Marker::Square => format!("M{}h6v6h-6Z", corner(-3.0, -3.0)),
-        Marker::Diamond => format!("M{}l4 4l-4 4l-4 -4Z", corner(0.0, -4.0)),
-        Marker::Triangle => format!("M{}l4 7h-8Z", corner(0.0, -4.5)),
-    };
+pub(crate) fn marker(svg: &mut Svg, look: Look, at: (f64, f64), tip: Option<&str>) {
+    let path = outline(look.marker, at, 1.0);
     let attributes = [("d", path.as_str()), ("fill", look.colour)];
     match tip {
         Some(tip) => svg.tipped("path", &attributes, tip),
         None => svg.empty("path", &attributes),
+    }
+}
+
+/// A larger marker of which only the outline is drawn.
+pub(crate) fn hollow(
+    svg: &mut Svg,
+    colour: &str,
+    marker: Marker,
+    at: (f64, f64),
+    tip: Option<&str>,
+) {
+    let path = outline(marker, at, 1.7);
+    let attributes = [
+        ("d", path.as_str()),
+        ("fill", "none"),
+        ("stroke", colour),
+        ("stroke-width", "1.8"),
+    ];
+    match tip {
+        Some(tip) => svg.tipped("path", &attributes, tip),
+        None => svg.empty("path", &attributes),
+    }
+}
+
+fn outline(marker: Marker, (x, y): (f64, f64), by: f64) -> String {
+    let corner = |dx: f64, dy: f64| format!("{} {}", number(x + dx * by), number(y + dy * by));
+    let n = |length: f64| number(length * by);
+    match marker {
+        Marker::Circle => {
+            let (r, d) = (n(3.3), n(6.6));
+            let start = corner(-3.3, 0.0);
+            format!("M{start}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0Z")
+        }
+        Marker::Square => {
+            let side = n(6.0);
+            format!("M{}h{side}v{side}h-{side}Z", corner(-3.0, -3.0))
+        }
+        Marker::Diamond => {
+            let half = n(4.0);
+            format!(
+                "M{}l{half} {half}l-{half} {half}l-{half} -{half}Z",
+                corner(0.0, -4.0)
+            )
+        }
+        Marker::Triangle => format!("M{}l{} {}h-{}Z", corner(0.0, -4.5), n(4.0), n(7.0), n(8.0)),
     }
 }

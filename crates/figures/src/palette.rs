@@ -29,7 +29,7 @@ const BROWN: &str = "#a0674b";
 const PAGE: &str = "currentColor";
 
 /// The fixed looks, by name.
-const NAMED: [(&str, Look); 11] = [
+const NAMED: [(&str, Look); 23] = [
     ("tcp", look(GREY, Marker::Square, false)),
     ("dctcp", look(VERMILION, Marker::Diamond, false)),
     ("d2tcp", look(BLUE, Marker::Circle, false)),
@@ -38,9 +38,22 @@ const NAMED: [(&str, Look); 11] = [
     ("tcp-prio", look(OCHRE, Marker::Square, false)),
     ("rcpdc-prio", look(VIOLET, Marker::Diamond, false)),
     ("ideal", look(PAGE, Marker::Circle, true)),
-    ("fair share", look(GREY, Marker::Square, true)),
+    ("fair-share", look(GREY, Marker::Square, true)),
     ("edf", look(BLUE, Marker::Circle, true)),
     ("reservation", look(GREEN, Marker::Triangle, true)),
+    ("optimum", look(PAGE, Marker::Diamond, true)),
+    // Variants of the papers' figures: the colour of what they vary where it is free, and always a look of their own.
+    ("tcp-10ms", look(GREY, Marker::Circle, false)),
+    ("tcppr-2", look(OCHRE, Marker::Triangle, false)),
+    ("tcppr-3", look(OCHRE, Marker::Diamond, false)),
+    ("tcppr-4", look(OCHRE, Marker::Circle, false)),
+    ("rcpdc-pr-2", look(VIOLET, Marker::Circle, false)),
+    ("rcpdc-pr-4", look(VIOLET, Marker::Square, false)),
+    ("d3-paper", look(GREEN, Marker::Diamond, false)),
+    ("d3-quench", look(GREEN, Marker::Square, false)),
+    ("d3-per-sender", look(GREEN, Marker::Circle, false)),
+    ("d2tcp-precise", look(BLUE, Marker::Square, false)),
+    ("d3-authors", look(BROWN, Marker::Triangle, false)),
 ];
 
 /// For all other names.

@@ -45,7 +45,7 @@ impl Scheduler {
     /// Its name in tables and figures.
     pub fn name(self) -> &'static str {
         match self {
-            Self::FairShare => "fair share",
+            Self::FairShare => "fair-share",
             Self::EarliestDeadline => "edf",
             Self::Reservation => "reservation",
         }

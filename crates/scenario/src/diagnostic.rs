@@ -41,12 +41,7 @@ pub struct Details {
 
 impl Diagnostic {
     /// A mistake at the bytes `span` of `text`, which is the content of `file`.
-    pub(crate) fn at(
-        file: &str,
-        text: &str,
-        span: Range<usize>,
-        message: impl Into<String>,
-    ) -> Self {
+    pub fn at(file: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         let start = floor_char(text, span.start);
         let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
@@ -67,7 +62,7 @@ impl Diagnostic {
     }
 
     /// A mistake that is in no line of `file`.
-    pub(crate) fn of_file(file: &str, message: impl Into<String>) -> Self {
+    pub fn of_file(file: &str, message: impl Into<String>) -> Self {
         Self(Box::new(Details {
             file: file.to_owned(),
             message: message.into(),
@@ -75,22 +70,30 @@ impl Diagnostic {
         }))
     }
 
-    pub(crate) fn key(mut self, key: impl Into<String>) -> Self {
+    /// The key's path.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
         self.0.key = key.into();
         self
     }
 
-    pub(crate) fn value(mut self, value: impl Into<String>) -> Self {
+    /// The value as written.
+    #[must_use]
+    pub fn value(mut self, value: impl Into<String>) -> Self {
         self.0.value = Some(value.into());
         self
     }
 
-    pub(crate) fn allowed(mut self, allowed: impl Into<String>) -> Self {
+    /// What is allowed.
+    #[must_use]
+    pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
         self.0.allowed = Some(allowed.into());
         self
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    /// What to do about it.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }
@@ -145,10 +148,7 @@ fn floor_char(text: &str, at: usize) -> usize {
 }
 
 /// The candidate nearest to `word` by edit distance, if one is near enough to be meant.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
         .map(|candidate| (distance(word, candidate), candidate))

@@ -27,7 +27,7 @@ mod table;
 mod trace;
 mod words;
 
-pub use diagnostic::{Details, Diagnostic};
+pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;
 pub use model::Scenario;
 pub use normalised::resolved_json;

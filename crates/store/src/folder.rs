@@ -275,7 +275,7 @@ fn holds(path: &Path) -> Result<bool, StoreError> {
 }
 
 /// Excludes other processes; the system releases the lock when this one ends in any way.
-fn lock(path: &Path) -> Result<Option<File>, StoreError> {
+pub(crate) fn lock(path: &Path) -> Result<Option<File>, StoreError> {
     // Where directories cannot be locked (some network file systems), there is no protection.
     let Ok(directory) = File::open(path) else {
         return Ok(None);

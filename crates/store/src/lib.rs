@@ -22,6 +22,7 @@ mod lines;
 mod manifest;
 mod name;
 pub mod pcapng;
+mod point;
 mod records;
 mod run;
 mod table;
@@ -34,7 +35,8 @@ pub use folder::{IfExists, RunFolder, Scan};
 pub use journal::{Damage, Journal};
 pub use lines::JsonLines;
 pub use manifest::{Machine, Manifest, Point, RunState, State};
-pub use name::point_id;
+pub use name::{folder_name, point_id};
+pub use point::{PointFolder, replace_file};
 pub use run::{Captures, FileInfo, RunInfo, RunKey, RunNotes, StoredRun};
 pub use trace::{Files, read_trace_parquet};
 

@@ -104,6 +104,14 @@ pub enum Event {
         /// Why.
         error: String,
     },
+    /// A file of finished runs is not as it was written; its runs, and only those, are made again.
+    PointDamaged {
+        /// The first of them.
+        #[serde(flatten)]
+        name: RunName,
+        /// The file, and what is wrong with it.
+        reason: String,
+    },
     /// The study ends.
     StudyFinished {
         /// Runs that are in the folder now.

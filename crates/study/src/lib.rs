@@ -13,6 +13,7 @@ mod execute;
 mod explain;
 mod gather;
 mod memory;
+pub mod paper;
 mod plan;
 mod report;
 

@@ -99,6 +99,24 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// Values as numbers of one unit, with that unit; `None` if they are not.
+pub fn numbers(values: &[String]) -> Option<(Vec<f64>, String)> {
+    let split = |value: &String| {
+        let value = value.trim_matches('"').trim();
+        let end = value
+            .find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)))
+            .unwrap_or(value.len());
+        Some((
+            value[..end].parse::<f64>().ok()?,
+            value[end..].trim().to_owned(),
+        ))
+    };
+    let split: Vec<(f64, String)> = values.iter().map(split).collect::<Option<_>>()?;
+    let unit = split.first()?.1.clone();
+    let same = split.iter().all(|(_, of)| *of == unit);
+    same.then(|| (split.into_iter().map(|(number, _)| number).collect(), unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,5 +171,24 @@ mod tests {
         assert_eq!(significant(-12.34), "-12.3");
         assert_eq!(significant(0.0021), "0.002");
         assert_eq!(significant(0.00021), "2.1e-4");
+    }
+
+    #[test]
+    fn values_of_one_unit_are_numbers() {
+        let values = |texts: &[&str]| {
+            numbers(
+                &texts
+                    .iter()
+                    .map(|&text| text.to_owned())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(values(&["5", "10"]), Some((vec![5.0, 10.0], String::new())));
+        assert_eq!(
+            values(&["20 ms", "\"30 ms\""]),
+            Some((vec![20.0, 30.0], "ms".to_owned()))
+        );
+        assert_eq!(values(&["20 ms", "30 us"]), None);
+        assert_eq!(values(&["web-search", "hadoop"]), None);
     }
 }

@@ -3,6 +3,7 @@
 pub mod capacity;
 pub mod explain;
 pub mod export;
+pub mod paper;
 pub mod report;
 pub mod run;
 pub mod show;

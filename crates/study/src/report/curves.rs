@@ -7,6 +7,7 @@ use super::draw::on_page;
 use super::page;
 use crate::gather::{Cell, Gathered, group_name, is_bulk, workload_name};
 use crate::plan::Plan;
+use crate::text::numbers;
 
 /// The axis along which curves run: the one with the most values.
 struct Along {
@@ -45,24 +46,6 @@ impl Along {
                 .map_or(index as f64, |(numbers, _)| numbers[index]),
         )
     }
-}
-
-/// Values as numbers of one unit.
-fn numbers(values: &[String]) -> Option<(Vec<f64>, String)> {
-    let split = |value: &String| {
-        let value = value.trim_matches('"').trim();
-        let end = value
-            .find(|c: char| !(c.is_ascii_digit() || "+-.".contains(c)))
-            .unwrap_or(value.len());
-        Some((
-            value[..end].parse::<f64>().ok()?,
-            value[end..].trim().to_owned(),
-        ))
-    };
-    let split: Vec<(f64, String)> = values.iter().map(split).collect::<Option<_>>()?;
-    let unit = split.first()?.1.clone();
-    let same = split.iter().all(|(_, of)| *of == unit);
-    same.then(|| (split.into_iter().map(|(number, _)| number).collect(), unit))
 }
 
 /// All figures of the sweep.
@@ -182,29 +165,5 @@ impl Curves<'_> {
             curve.points.sort_by(|a, b| a.x.total_cmp(&b.x));
         }
         on_page(title, "Bands: 95 % intervals over runs.", panels)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_of_one_unit_are_numbers() {
-        let values = |texts: &[&str]| {
-            numbers(
-                &texts
-                    .iter()
-                    .map(|&text| text.to_owned())
-                    .collect::<Vec<_>>(),
-            )
-        };
-        assert_eq!(values(&["5", "10"]), Some((vec![5.0, 10.0], String::new())));
-        assert_eq!(
-            values(&["20 ms", "\"30 ms\""]),
-            Some((vec![20.0, 30.0], "ms".to_owned()))
-        );
-        assert_eq!(values(&["20 ms", "30 us"]), None);
-        assert_eq!(values(&["web-search", "hadoop"]), None);
     }
 }

@@ -1,0 +1,213 @@
+//! `duetime paper`
+
+use std::io::{Write, stderr, stdout};
+use std::path::{Path, PathBuf};
+
+use duetime_store::{IfExists, replace_file};
+use duetime_study::paper::{
+    Campaign, CampaignOutcome, Counts, Drawn, Experiment, Method, PaperRow, Results, campaign_page,
+    choose, drawings, library, papers_md, rows, run_campaign,
+};
+use duetime_study::{Execution, Simulator, StudyError, text};
+
+use crate::args::Paper;
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+use crate::{interrupt, progress};
+
+/// Lists the experiments, or runs some of them and prints their table.
+pub fn paper(args: &Paper) -> Result<(), Failure> {
+    let experiments = library(&args.papers)?;
+    if args.which.is_empty() {
+        return list(experiments);
+    }
+    let chosen = choose(&experiments, &args.which)?;
+    let campaign = Campaign::new(experiments, chosen, args.quick)?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let execution = Execution {
+        jobs: args.jobs.map_or(cores, usize::from),
+        threads: 1,
+        if_exists: IfExists::Resume,
+        cancel: interrupt::flag(),
+    };
+    let listener = progress::listener(false);
+    let (results, outcome) =
+        run_campaign(&campaign, &args.out, &execution, &Simulator, &*listener)?;
+    if outcome.cancelled {
+        return Err(Failure::Runs(format!(
+            "stopped: {} runs are missing; the same command makes them",
+            outcome.missing
+        )));
+    }
+    let rows = rows(&results);
+    let drawn = drawings(&results);
+    let files = write(args, &results, &rows, &drawn)?;
+    if args.json {
+        let mut to = stdout().lock();
+        for row in &rows {
+            let line = serde_json::to_string(row).expect("plain data");
+            writeln!(to, "{line}")?;
+        }
+    } else {
+        let mut to = stdout().lock();
+        writeln!(to, "\n{}", table(&rows))?;
+        for (run, error) in &outcome.failures {
+            writeln!(to, "FAILED  {run}: {error}")?;
+        }
+        writeln!(to, "{}", counts(&rows, campaign.quick))?;
+        for (name, path) in &files {
+            writeln!(to, "{name:<8}{}", path.display())?;
+        }
+    }
+    if args.json {
+        // Standard output is for the rows alone.
+        writeln!(stderr(), "{}", counts(&rows, campaign.quick))?;
+    }
+    verdict(&outcome)
+}
+
+/// A failed run is never a success; a missed number is a result.
+fn verdict(outcome: &CampaignOutcome) -> Result<(), Failure> {
+    match outcome.failures.len() {
+        0 => Ok(()),
+        failed => Err(Failure::Runs(format!("{failed} points failed"))),
+    }
+}
+
+fn list(experiments: Vec<Experiment>) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        ("experiment", Align::Left),
+        ("runs", Align::Right),
+        ("quick", Align::Right),
+        ("numbers", Align::Right),
+        ("checks", Align::Right),
+        ("shows", Align::Left),
+    ]);
+    let all: Vec<usize> = (0..experiments.len()).collect();
+    let mut runs = [Vec::new(), Vec::new()];
+    let mut experiments = experiments;
+    for (of, quick) in runs.iter_mut().zip([false, true]) {
+        for &index in &all {
+            let campaign = Campaign::new(experiments, vec![index], quick)?;
+            of.push(campaign.own_runs(index));
+            experiments = campaign.experiments;
+        }
+    }
+    for (index, of) in experiments.iter().enumerate() {
+        let runs = |quick: usize| match of.method {
+            Method::Note => "–".to_owned(),
+            _ => runs[quick][index].to_string(),
+        };
+        table.row(vec![
+            format!("{} {}", of.paper, of.name),
+            runs(0),
+            runs(1),
+            of.published.len().to_string(),
+            of.checks.len().to_string(),
+            of.title.clone(),
+        ]);
+    }
+    Ok(write!(stdout().lock(), "{table}")?)
+}
+
+fn table(rows: &[PaperRow]) -> Table {
+    let mut table = Table::new(&[
+        ("experiment", Align::Left),
+        ("scheme", Align::Left),
+        ("point", Align::Left),
+        ("published", Align::Right),
+        ("ours", Align::Right),
+        ("95 % interval", Align::Right),
+        ("", Align::Left),
+        ("verdict", Align::Left),
+        ("kind", Align::Left),
+    ]);
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), text::significant);
+    for row in rows {
+        let interval = match (row.low, row.high) {
+            (Some(low), Some(high)) => {
+                format!("[{}, {}]", text::significant(low), text::significant(high))
+            }
+            _ => String::new(),
+        };
+        table.row(vec![
+            format!("{} {}", row.paper, row.experiment),
+            row.scheme.clone(),
+            row.point.clone(),
+            number(row.published),
+            number(row.ours),
+            interval,
+            row.unit.clone(),
+            row.verdict.name().to_owned(),
+            row.kind.name().to_owned(),
+        ]);
+    }
+    table
+}
+
+fn counts(rows: &[PaperRow], quick: bool) -> String {
+    let counts = Counts::of(rows);
+    let mut lines = vec![
+        format!("published numbers met         {}", counts.numbers),
+        format!("stated orderings and trends   {}", counts.orderings),
+        format!("looser bounds of our reading  {}", counts.looser_bounds),
+        format!(
+            "calibrated numbers            {}",
+            counts.calibrated_numbers
+        ),
+        format!(
+            "calibrated orderings          {}",
+            counts.calibrated_orderings
+        ),
+        format!("not stated in the papers      {}", counts.not_stated),
+    ];
+    if counts.not_run > 0 {
+        lines.push(format!("not in this campaign          {}", counts.not_run));
+    }
+    if quick {
+        lines.push(
+            "quick: few repetitions, so wide intervals; without --quick for the real ones"
+                .to_owned(),
+        );
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// Writes rows, figures, page and, on request, the document; gives what is where.
+fn write(
+    args: &Paper,
+    results: &Results<'_>,
+    rows: &[PaperRow],
+    drawn: &[Drawn],
+) -> Result<Vec<(&'static str, PathBuf)>, Failure> {
+    let put = |path: &Path, bytes: &[u8]| {
+        replace_file(path, bytes).map_err(|error| Failure::Runs(error.to_string()))
+    };
+    let mut lines = Vec::new();
+    for row in rows {
+        lines.extend(serde_json::to_vec(row).expect("plain data"));
+        lines.push(b'\n');
+    }
+    let (verdicts, page) = (
+        args.out.join("verdicts.jsonl"),
+        args.out.join("papers.html"),
+    );
+    put(&verdicts, &lines)?;
+    let figures = args.out.join("figures");
+    for figure in drawn {
+        put(
+            &figures.join(format!("{}.svg", figure.file)),
+            figure.svg.as_bytes(),
+        )?;
+    }
+    let html =
+        campaign_page(results, rows, drawn).map_err(|error: StudyError| Failure::from(error))?;
+    put(&page, html.as_bytes())?;
+    let mut files = vec![("page", page), ("figures", figures), ("rows", verdicts)];
+    if let Some(docs) = &args.write_docs {
+        put(docs, papers_md(results, rows).as_bytes())?;
+        files.push(("docs", docs.clone()));
+    }
+    Ok(files)
+}

@@ -1,0 +1,508 @@
+//! Runs what is missing of a campaign, on several cores. A batch of seeds of one point is one file, so that a campaign
+//! that was killed takes up where it was and leaves the same bytes as one that was not.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use duetime_results::RunRecords;
+use duetime_sim::topology::Network;
+use duetime_sim::{Options, Progress};
+use duetime_store::{PointFolder, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::expand::{self, Point};
+use super::experiment::Experiment;
+use super::ideal;
+use super::results::Results;
+use super::sums::Sums;
+use crate::error::StudyError;
+use crate::event::{Event, Listener, RunName};
+use crate::execute::{Engine, Execution, TICK, panic_text};
+
+/// Most seeds of one file.
+const MOST_SEEDS: u32 = 20;
+
+/// Some experiments, expanded.
+#[derive(Debug)]
+pub struct Campaign {
+    /// All experiments of the library.
+    pub experiments: Vec<Experiment>,
+    /// Those asked for, by index.
+    pub chosen: Vec<usize>,
+    /// Fewer repetitions and points.
+    pub quick: bool,
+    /// The points of those asked for, and of those that their checks read.
+    points: Vec<Point>,
+}
+
+/// What became of a campaign.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CampaignOutcome {
+    /// Runs whose sums are in the folder.
+    pub finished: usize,
+    /// Of those, the ones that were there before.
+    pub kept: usize,
+    /// Files that were not as written, and why; their runs were made again.
+    pub damaged: Vec<String>,
+    /// Runs that failed, and why.
+    pub failures: Vec<(String, String)>,
+    /// Runs that were stopped or not begun.
+    pub missing: usize,
+    /// Whether it was stopped.
+    pub cancelled: bool,
+}
+
+/// What is kept of one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    /// The simulated run; none where nothing was simulated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own: Option<Sums>,
+    /// The ideal schedulers on its flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ideal: Vec<Sums>,
+}
+
+/// Some seeds of one point: one file.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    point: usize,
+    from: u32,
+    to: u32,
+}
+
+impl Campaign {
+    /// Expands the experiments asked for, and those that their checks read.
+    pub fn new(
+        experiments: Vec<Experiment>,
+        chosen: Vec<usize>,
+        quick: bool,
+    ) -> Result<Self, StudyError> {
+        let mut needed: BTreeSet<usize> = chosen.iter().copied().collect();
+        for &index in &chosen {
+            let of = &experiments[index];
+            let find = |name: &str| {
+                experiments
+                    .iter()
+                    .position(|other| other.paper == of.paper && other.name == name)
+            };
+            needed.extend(of.others().into_iter().filter_map(find));
+        }
+        let mut points = Vec::new();
+        for index in needed {
+            points.extend(expand::points(index, &experiments[index], quick)?);
+        }
+        Ok(Self {
+            experiments,
+            chosen,
+            quick,
+            points,
+        })
+    }
+
+    /// How many runs it has; those that several points share count once.
+    pub fn runs(&self) -> usize {
+        self.batches().iter().map(Batch::runs).sum()
+    }
+
+    /// How many runs one experiment has of its own, those shared with others included.
+    pub fn own_runs(&self, experiment: usize) -> usize {
+        let own = |point: &&Point| point.experiment == experiment;
+        self.points
+            .iter()
+            .filter(own)
+            .map(|point| point.seeds as usize)
+            .sum()
+    }
+
+    /// The files, each once however many points share it.
+    fn batches(&self) -> Vec<Batch> {
+        let mut seen = BTreeSet::new();
+        let mut batches = Vec::new();
+        for (point, of) in self.points.iter().enumerate() {
+            for (from, to) in of.cuts() {
+                if seen.insert((of.digest.as_str(), from, to)) {
+                    batches.push(Batch { point, from, to });
+                }
+            }
+        }
+        batches
+    }
+
+    /// A point in words.
+    fn describe(&self, point: &Point, run: u32) -> RunName {
+        let of = &self.experiments[point.experiment];
+        let words = [
+            of.id(),
+            of.panels[point.panel].name.clone(),
+            of.axis.values[point.value].clone(),
+        ];
+        let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        RunName {
+            point: words.join(" "),
+            transport: of.schemes[point.scheme].name.clone(),
+            run,
+        }
+    }
+}
+
+impl Batch {
+    fn runs(&self) -> usize {
+        (self.to - self.from) as usize
+    }
+}
+
+impl Point {
+    /// Where its seeds are cut into files: after those of a quick campaign, so that a full one takes them over, and
+    /// after every so many.
+    fn cuts(&self) -> Vec<(u32, u32)> {
+        let step = self.quick_seeds.clamp(1, MOST_SEEDS);
+        let mut ends: BTreeSet<u32> = (1..)
+            .map(|i| i * step)
+            .take_while(|&end| end < self.seeds)
+            .collect();
+        ends.insert(self.quick_seeds.min(self.seeds));
+        ends.insert(self.seeds);
+        let mut from = 0;
+        ends.into_iter()
+            .map(|to| (std::mem::replace(&mut from, to), to))
+            .collect()
+    }
+
+    fn file(&self, (from, to): (u32, u32)) -> String {
+        format!("{}/{}/{from}-{to}.json", &self.digest[..2], self.digest)
+    }
+}
+
+/// Runs whatever the folder at `path` does not hold yet, and gives everything that the campaign's experiments measured.
+pub fn run_campaign<'a>(
+    campaign: &'a Campaign,
+    path: &Path,
+    execution: &Execution,
+    engine: &dyn Engine,
+    listener: &dyn Listener,
+) -> Result<(Results<'a>, CampaignOutcome), StudyError> {
+    let began = Instant::now();
+    let folder = PointFolder::create(&path.join("points"))?;
+    let batches = campaign.batches();
+    let total = batches.iter().map(Batch::runs).sum();
+    let mut outcome = CampaignOutcome::default();
+    let mut done: HashMap<String, Vec<Kept>> = HashMap::new();
+    let mut missing: Vec<Batch> = Vec::new();
+    for batch in batches {
+        let point = &campaign.points[batch.point];
+        let file = point.file((batch.from, batch.to));
+        match folder.read::<Vec<Kept>>(&file) {
+            Ok(Some(kept)) if kept.len() == batch.runs() => {
+                outcome.kept += batch.runs();
+                done.insert(file, kept);
+                continue;
+            }
+            Ok(None) => {}
+            found => {
+                let why = match found {
+                    Err(error @ StoreError::Damaged { .. }) => error.to_string(),
+                    Err(error) => return Err(error.into()),
+                    Ok(_) => format!(
+                        "`{}` has another number of runs",
+                        folder.file(&file).display()
+                    ),
+                };
+                let name = campaign.describe(point, batch.from);
+                let told = format!("{} of {}: {why}; run again", name.transport, name.point);
+                listener.on(&Event::PointDamaged { name, reason: why });
+                outcome.damaged.push(told);
+            }
+        }
+        missing.push(batch);
+    }
+    listener.on(&Event::StudyStarted {
+        name: "papers".to_owned(),
+        folder: path.display().to_string(),
+        runs: total,
+        kept: outcome.kept,
+    });
+    probes_first(&mut missing, &campaign.points);
+    let pool = Pool {
+        campaign,
+        folder: &folder,
+        execution,
+        engine,
+        listener,
+        kept: outcome.kept,
+        missing: &missing,
+        total,
+        packet_hops: AtomicU64::new(0),
+        began,
+    };
+    outcome.finished = outcome.kept;
+    for (batch, end) in missing.iter().zip(pool.run()) {
+        let point = &campaign.points[batch.point];
+        match end {
+            End::Kept(kept) => {
+                outcome.finished += kept.len();
+                done.insert(point.file((batch.from, batch.to)), kept);
+            }
+            End::Failed(run, error) => {
+                outcome
+                    .failures
+                    .push((campaign.describe(point, run).to_string(), error));
+            }
+            End::Missing => outcome.missing += batch.runs(),
+        }
+    }
+    outcome.failures.sort();
+    outcome.cancelled = execution.cancel.load(Ordering::Relaxed);
+    listener.on(&Event::StudyFinished {
+        finished: outcome.finished,
+        failed: outcome.failures.len(),
+        missing: outcome.missing,
+        wall_s: began.elapsed().as_secs_f64(),
+        cancelled: outcome.cancelled,
+    });
+    Ok((results(campaign, done), outcome))
+}
+
+/// One batch of every scheme of every experiment comes first, so that the time left can soon be told.
+fn probes_first(missing: &mut Vec<Batch>, points: &[Point]) {
+    let mut seen: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    for (index, batch) in missing.iter().enumerate() {
+        let point = &points[batch.point];
+        seen.entry((point.experiment, point.scheme))
+            .or_default()
+            .push(index);
+    }
+    // The middle one of each: neither the cheapest nor the dearest.
+    let probes: BTreeSet<usize> = seen.values().map(|of| of[of.len() / 2]).collect();
+    let (first, rest): (Vec<_>, Vec<_>) =
+        (0..missing.len()).partition(|index| probes.contains(index));
+    *missing = first
+        .into_iter()
+        .chain(rest)
+        .map(|index| missing[index])
+        .collect();
+}
+
+/// Sorts what was kept by experiment, panel, scheme and axis value.
+fn results(campaign: &Campaign, mut done: HashMap<String, Vec<Kept>>) -> Results<'_> {
+    let mut shared: HashMap<String, Vec<(Option<Arc<Sums>>, Vec<Arc<Sums>>)>> = HashMap::new();
+    let mut results = Results::new(campaign);
+    for point in &campaign.points {
+        for cut in point.cuts() {
+            let file = point.file(cut);
+            if let Some(kept) = done.remove(&file) {
+                let share = |kept: Kept| {
+                    let ideal = kept.ideal.into_iter().map(Arc::new).collect();
+                    (kept.own.map(Arc::new), ideal)
+                };
+                shared.insert(file.clone(), kept.into_iter().map(share).collect());
+            }
+            // Seeds are paired by their order: none may be left out before the last.
+            let Some(runs) = shared.get(&file) else {
+                break;
+            };
+            for (own, ideal) in runs {
+                let of = (point.experiment, point.panel, point.value);
+                if let Some(own) = own {
+                    results.add(of, point.scheme, Arc::clone(own));
+                }
+                for ((_, scheme), sums) in point.ideals.iter().zip(ideal) {
+                    results.add(of, *scheme, Arc::clone(sums));
+                }
+            }
+        }
+        results.set_workloads(point.experiment, &point.scenario);
+    }
+    results
+}
+
+/// How a batch ended.
+enum End {
+    Kept(Vec<Kept>),
+    /// The run, and why.
+    Failed(u32, String),
+    Missing,
+}
+
+struct Pool<'a> {
+    campaign: &'a Campaign,
+    folder: &'a PointFolder,
+    execution: &'a Execution,
+    engine: &'a dyn Engine,
+    listener: &'a dyn Listener,
+    kept: usize,
+    missing: &'a [Batch],
+    total: usize,
+    packet_hops: AtomicU64,
+    began: Instant,
+}
+
+/// Wall time spent on runs of one scheme of one experiment, and runs still to be made.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    spent_s: f64,
+    made: usize,
+    left: usize,
+}
+
+type Costs = BTreeMap<(usize, usize), Cost>;
+
+impl Pool<'_> {
+    /// Runs all missing batches; the ends are in their order.
+    fn run(&self) -> Vec<End> {
+        let next = AtomicUsize::new(0);
+        let ends: Vec<Mutex<End>> = self
+            .missing
+            .iter()
+            .map(|_| Mutex::new(End::Missing))
+            .collect();
+        let mut costs = Costs::new();
+        for batch in self.missing {
+            costs.entry(self.scheme(batch)).or_default().left += batch.runs();
+        }
+        let costs = Mutex::new(costs);
+        let working: Mutex<Vec<Arc<Progress>>> = Mutex::default();
+        let (done, all_done) = mpsc::channel::<()>();
+        let workers = self.execution.jobs.clamp(1, self.missing.len().max(1));
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                let done = done.clone();
+                let (next, ends, costs, working) = (&next, &ends, &costs, &working);
+                scope.spawn(move || {
+                    while !self.execution.cancel.load(Ordering::Relaxed) {
+                        let index = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(batch) = self.missing.get(index) else {
+                            break;
+                        };
+                        let progress = Arc::new(Progress::default());
+                        working
+                            .lock()
+                            .expect("no panic holds it")
+                            .push(Arc::clone(&progress));
+                        let end = self.batch(batch, &progress, costs);
+                        working
+                            .lock()
+                            .expect("no panic holds it")
+                            .retain(|other| !Arc::ptr_eq(other, &progress));
+                        *ends[index].lock().expect("no panic holds it") = end;
+                    }
+                    drop(done);
+                });
+            }
+            drop(done);
+            // The channel carries nothing: it closes when the last worker has left.
+            while all_done.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                if self.execution.cancel.load(Ordering::Relaxed) {
+                    for progress in working.lock().expect("no panic holds it").iter() {
+                        progress.cancel.store(true, Ordering::Relaxed);
+                    }
+                }
+                self.tell(&costs.lock().expect("no panic holds it"), workers);
+            }
+        });
+        ends.into_iter()
+            .map(|end| end.into_inner().expect("no panic holds it"))
+            .collect()
+    }
+
+    fn scheme(&self, batch: &Batch) -> (usize, usize) {
+        let point = &self.campaign.points[batch.point];
+        (point.experiment, point.scheme)
+    }
+
+    /// Some seeds of a point, from the first packet to the file.
+    fn batch(&self, batch: &Batch, progress: &Arc<Progress>, costs: &Mutex<Costs>) -> End {
+        let point = &self.campaign.points[batch.point];
+        let failed = |run: u32, error: String| {
+            self.listener.on(&Event::RunFailed {
+                name: self.campaign.describe(point, run),
+                job: batch.point,
+                error: error.clone(),
+            });
+            End::Failed(run, error)
+        };
+        let mut all = Vec::with_capacity(batch.runs());
+        for run in batch.from..batch.to {
+            let began = Instant::now();
+            // A bug in one run must not take the other runs with it.
+            let made = catch_unwind(AssertUnwindSafe(|| self.one(point, run, progress)))
+                .unwrap_or_else(|panic| Err(panic_text(&*panic)));
+            if self.execution.cancel.load(Ordering::Relaxed) {
+                return End::Missing;
+            }
+            match made {
+                Ok(kept) => all.push(kept),
+                Err(error) => return failed(run, error),
+            }
+            let mut costs = costs.lock().expect("no panic holds it");
+            let cost = costs.entry(self.scheme(batch)).or_default();
+            cost.spent_s += began.elapsed().as_secs_f64();
+            cost.made += 1;
+            cost.left -= 1;
+        }
+        match self.folder.write(&point.file((batch.from, batch.to)), &all) {
+            Ok(()) => End::Kept(all),
+            Err(error) => failed(batch.from, error.to_string()),
+        }
+    }
+
+    fn one(&self, point: &Point, run: u32, progress: &Arc<Progress>) -> Result<Kept, String> {
+        let (scenario, number) = (&point.scenario, u64::from(run));
+        let network = || Network::build(&scenario.topology).map_err(|error| error.to_string());
+        let (own, records): (_, RunRecords) = if point.simulated {
+            let options = Options {
+                threads: self.execution.threads,
+                progress: Some(Arc::clone(progress)),
+                ..Options::default()
+            };
+            let records = self.engine.run(scenario, 0, number, &options)?.records;
+            self.packet_hops
+                .fetch_add(records.totals.packet_hops, Ordering::Relaxed);
+            (
+                Some(Sums::of(scenario, number, &records, point.keep)),
+                records,
+            )
+        } else {
+            let offered = ideal::offered(scenario, number, &network()?);
+            (None, offered.map_err(|error| error.to_string())?)
+        };
+        let mut ideals = Vec::with_capacity(point.ideals.len());
+        if !point.ideals.is_empty() {
+            let network = network()?;
+            for &(of, _) in &point.ideals {
+                ideals.push(ideal::sums(
+                    of, scenario, number, &records, &network, point.keep,
+                ));
+            }
+        }
+        Ok(Kept { own, ideal: ideals })
+    }
+
+    /// Tells how far things are. Runs of one scheme of one experiment are alike; of a scheme that none was made of yet,
+    /// they are taken to cost what those of all others do on average.
+    fn tell(&self, costs: &Costs, workers: usize) {
+        let made: usize = costs.values().map(|cost| cost.made).sum();
+        let spent_s: f64 = costs.values().map(|cost| cost.spent_s).sum();
+        let left_s = |cost: &Cost| {
+            let (spent_s, made) = if cost.made > 0 {
+                (cost.spent_s, cost.made)
+            } else {
+                (spent_s, made)
+            };
+            spent_s / made as f64 * cost.left as f64
+        };
+        let eta_s = (made > 0).then(|| costs.values().map(left_s).sum::<f64>() / workers as f64);
+        let hops = self.packet_hops.load(Ordering::Relaxed) as f64;
+        self.listener.on(&Event::Overall {
+            done: self.kept + made,
+            runs: self.total,
+            packet_hops_per_s: hops / self.began.elapsed().as_secs_f64().max(1e-9),
+            eta_s,
+        });
+    }
+}

@@ -1,0 +1,154 @@
+//! The ideal schedulers and the offline optimum, on the flows of one run.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use duetime_core::random::Streams;
+use duetime_core::{Rate, Time};
+use duetime_fluid::{Job, Scheduler, fewest_late};
+use duetime_results::{FlowRecord, RunRecords, Totals};
+use duetime_scenario::Scenario;
+use duetime_sim::SetupError;
+use duetime_sim::topology::Network;
+use duetime_sim::workload::{Actions, Message, Wake, Workloads};
+
+use super::experiment::Ideal;
+use super::sums::{Keep, Sums};
+
+/// Payload of a full packet, and the headers of IP and TCP that each carries.
+const SEGMENT_BYTES: u64 = 1460;
+const HEADER_BYTES: u64 = 40;
+
+/// What the scheduler would have made of the flows in `records`, each receiver's access link on its own: the network
+/// elsewhere, latencies and handshakes cost nothing, so that a bound stays one.
+///
+/// The optimum only tells how many flows are late. Which they are is not known: they are counted with the receiver's
+/// first workload that has deadlines, and none has a completion time.
+pub(super) fn sums(
+    ideal: Ideal,
+    scenario: &Scenario,
+    run: u64,
+    records: &RunRecords,
+    network: &Network,
+    keep: Keep,
+) -> Sums {
+    let mut flows = records.flows.clone();
+    let mut by_receiver: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (index, flow) in flows.iter().enumerate() {
+        by_receiver.entry(flow.destination).or_default().push(index);
+    }
+    let end = Time::ZERO + scenario.duration + scenario.drain;
+    for (receiver, own) in by_receiver {
+        let link = network.downlink[receiver as usize] as usize;
+        let rate = network.links[link].rate;
+        let jobs: Vec<Job> = own
+            .iter()
+            .map(|&index| job(&flows[index], rate, end))
+            .collect();
+        let scheduler = match ideal {
+            Ideal::EarliestDeadline => Scheduler::EarliestDeadline,
+            Ideal::FairShare => Scheduler::FairShare,
+            Ideal::Reservation => Scheduler::Reservation,
+            Ideal::Optimum => {
+                late(&mut flows, &own, rate, &jobs);
+                continue;
+            }
+        };
+        for (&index, finish) in own.iter().zip(scheduler.finish(rate, &jobs)) {
+            let flow = &mut flows[index];
+            flow.finish = finish.filter(|_| flow.is_finite());
+            flow.quenched = false;
+        }
+    }
+    let totals = Totals {
+        end,
+        ..Totals::default()
+    };
+    let ideally = RunRecords {
+        flows,
+        totals,
+        ..RunRecords::default()
+    };
+    Sums::of(scenario, run, &ideally, keep)
+}
+
+fn job(flow: &FlowRecord, rate: Rate, end: Time) -> Job {
+    let bytes = if flow.is_finite() {
+        flow.size_bytes + HEADER_BYTES * flow.size_bytes.div_ceil(SEGMENT_BYTES)
+    } else {
+        // A flow without an end has always something to send.
+        rate.bytes_in(end.since(flow.start))
+    };
+    Job {
+        arrival: flow.start,
+        bytes,
+        deadline: flow.deadline,
+    }
+}
+
+/// Lets the fewest flows possible be late: only their number is known, so the last of the receiver's counted deadline
+/// flows stand for them.
+fn late(flows: &mut [FlowRecord], own: &[usize], rate: Rate, jobs: &[Job]) {
+    let counted: Vec<usize> = (0..own.len()).filter(|&i| flows[own[i]].counted).collect();
+    let jobs: Vec<Job> = counted.iter().map(|&i| jobs[i]).collect();
+    let mut late = fewest_late(rate, &jobs).late;
+    for &i in counted.iter().rev() {
+        let flow = &mut flows[own[i]];
+        flow.quenched = false;
+        flow.finish = flow.deadline;
+        if flow.deadline.is_some() && late > 0 {
+            late -= 1;
+            flow.finish = None;
+        }
+    }
+}
+
+/// The flows that a scenario offers by itself, without a network: whatever starts no matter how others fare.
+pub(super) fn offered(
+    scenario: &Scenario,
+    run: u64,
+    network: &Network,
+) -> Result<RunRecords, SetupError> {
+    let streams = Streams::new(scenario.seed, run);
+    let mut workloads = Workloads::new(scenario, network, &streams)?;
+    let mut actions = Actions::default();
+    workloads.start(&|_| true, &mut actions);
+    let mut wakes: BinaryHeap<Reverse<(Time, u32, u16, u64)>> = BinaryHeap::new();
+    let key = |wake: &Wake| Reverse((wake.at, wake.host, wake.workload, wake.token));
+    wakes.extend(actions.wakes.drain(..).map(|wake| key(&wake)));
+    let mut flows: Vec<FlowRecord> = actions.sends.drain(..).map(|of| record(&of)).collect();
+    while let Some(Reverse((at, host, workload, token))) = wakes.pop() {
+        workloads.wake(at, host, workload, token, &mut actions);
+        wakes.extend(actions.wakes.drain(..).map(|wake| key(&wake)));
+        flows.extend(actions.sends.drain(..).map(|of| record(&of)));
+    }
+    flows.sort_by_key(|flow| flow.flow);
+    Ok(RunRecords {
+        flows,
+        ..RunRecords::default()
+    })
+}
+
+fn record(message: &Message) -> FlowRecord {
+    FlowRecord {
+        flow: message.flow,
+        workload: message.workload,
+        class: message.class,
+        query: message.query,
+        source: message.source,
+        destination: message.destination,
+        size_bytes: message.bytes,
+        delivered_bytes: message.bytes,
+        start: message.handed_over,
+        finish: None,
+        deadline: message.deadline,
+        quenched: false,
+        counted: message.counted,
+        timeouts: 0,
+        retransmits: 0,
+        marks: 0,
+        denials: 0,
+        inversions: 0,
+        requests: 0,
+    }
+}

@@ -1,0 +1,37 @@
+//! The papers' campaign: every experiment under `papers/`, run, measured and judged against what its paper says.
+//!
+//! ```text
+//! papers/PAPER/NAME/ ──read──> Experiment ──expand──> Point × seeds ──run──> Sums in OUT/points ──> Results
+//!     Results ──> rows (table, JSON lines) · drawings (SVG) · one page (HTML) · docs/papers.md
+//! ```
+//!
+//! An experiment is data: a scenario, what is varied, what the paper published, what must hold. Runs are many and short,
+//! so that of each only [`Sums`] are kept. What a campaign leaves is decided by its files and by the number of
+//! repetitions: not by the number of jobs, nor by how often it was stopped.
+
+mod campaign;
+mod docs;
+mod drawings;
+mod expand;
+mod experiment;
+mod file;
+mod ideal;
+mod metric;
+mod page;
+mod read;
+mod results;
+mod rows;
+mod spread;
+mod sums;
+mod verdict;
+
+pub use campaign::{Campaign, CampaignOutcome, run_campaign};
+pub use docs::papers_md;
+pub use drawings::{Drawn, drawings};
+pub use experiment::{Experiment, Method};
+pub use page::campaign_page;
+pub use read::{choose, library};
+pub use results::Results;
+pub use rows::{Counts, Row as PaperRow, Share, rows};
+pub use sums::Sums;
+pub use verdict::{Kind, Verdict};
