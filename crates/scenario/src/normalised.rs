@@ -226,6 +226,7 @@ fn does(kind: &WorkloadKind) -> Value {
         WorkloadKind::Burst {
             senders,
             receiver,
+            from,
             size,
             deadline,
             at,
@@ -235,6 +236,7 @@ fn does(kind: &WorkloadKind) -> Value {
             "kind": "burst",
             "senders": senders,
             "receiver": receiver,
+            "from": from,
             "size": bytes(size),
             "deadline": due(deadline),
             "at_ps": at.as_ps(),
