@@ -245,6 +245,8 @@ pub enum WorkloadKind {
         senders: u32,
         /// The receiving host; `None`: drawn.
         receiver: Option<u32>,
+        /// The sending hosts; `None`: drawn among all but the receiver.
+        from: Option<Vec<u32>>,
         /// Bytes of each flow.
         size: Size,
         /// Deadline of each flow.

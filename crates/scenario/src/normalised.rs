@@ -230,6 +230,7 @@ fn does(kind: &WorkloadKind) -> Value {
         WorkloadKind::Burst {
             senders,
             receiver,
+            from,
             size,
             deadline,
             at,
@@ -239,6 +240,7 @@ fn does(kind: &WorkloadKind) -> Value {
             "kind": "burst",
             "senders": senders,
             "receiver": receiver,
+            "from": from,
             "size": bytes(size),
             "deadline": due(deadline),
             "at_ps": at.as_ps(),

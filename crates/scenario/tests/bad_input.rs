@@ -488,6 +488,37 @@ fn a_burst_with_more_senders_than_hosts() {
     );
 }
 
+#[test]
+fn a_burst_from_hosts_that_cannot_send() {
+    let said = |keys: &str| {
+        let burst = TRACE.replace(
+            "kind = \"trace\"\nfile = \"flows.csv\"",
+            &format!("kind = \"burst\"\nsize = \"1 KB\"\n{keys}"),
+        );
+        said_of(&burst, &[])
+    };
+    for (keys, message) in [
+        (
+            "senders = 1\nfrom = [1]",
+            "senders are named, the receiver is not",
+        ),
+        ("senders = 1\nreceiver = 0\nfrom = [0]", "the receiver\n"),
+        ("senders = 1\nreceiver = 0\nfrom = [1, 1]", "named twice\n"),
+        ("senders = 1\nreceiver = 0\nfrom = []", "an empty list\n"),
+        (
+            "senders = 1\nreceiver = 0\nfrom = [3]",
+            "the topology has 3 hosts",
+        ),
+        (
+            "senders = 2\nreceiver = 0\nfrom = [1]",
+            "larger than the 1 hosts of `from`",
+        ),
+    ] {
+        let said = said(keys);
+        assert!(said.contains(message), "{keys}: {said}");
+    }
+}
+
 /// What is said about a value set over the scenario.
 #[track_caller]
 fn said_of_set(key: &str, value: &str) -> String {

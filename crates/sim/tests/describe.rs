@@ -239,6 +239,7 @@ fn plain_workloads_are_described_by_count_and_load() {
     let burst = WorkloadKind::Burst {
         senders: 10,
         receiver: Some(3),
+        from: None,
         size: size.clone(),
         deadline,
         at: Span::from_ms(1_500),

@@ -139,6 +139,7 @@ fn bursts_with_impossible_deadlines_end_as_soon_as_dctcps() {
                 WorkloadKind::Burst {
                     senders,
                     receiver: Some(0),
+                    from: None,
                     size: Size::Fixed(Bytes(100_000)),
                     deadline: Deadline::Added {
                         base: Span::from_ms(1),

@@ -174,6 +174,12 @@ static BURST: Table = Table {
                 "Whether several of them may start at one host, where there are more senders than hosts.",
             ),
             key("receiver", HOST, "drawn at random", "The receiving host."),
+            key(
+                "from",
+                Kind::List(&HOST),
+                "drawn at random",
+                "The hosts that send, without the receiver; flow i starts at entry i, in turn with `share_hosts`. Needs `receiver`.",
+            ),
             SIZE_KEY,
             DEADLINE_KEY,
             AT_KEY,

@@ -87,10 +87,22 @@ fn workload(
         "oldi" => WorkloadKind::Oldi(oldi(reader, sources)?),
         "burst" => {
             let senders = reader.needed("senders", Reader::integer)? as u32;
-            if senders >= hosts && !reader.boolean("share_hosts")?.unwrap_or(false) {
-                let message = format!("larger than the {} hosts beside the receiver", hosts - 1);
+            let receiver = reader
+                .get("receiver")
+                .map(|place| host(&place, hosts))
+                .transpose()?;
+            let from = reader
+                .get("from")
+                .map(|place| from(&place, hosts, receiver))
+                .transpose()?;
+            let (most, which) = match &from {
+                Some(from) => (from.len() as u32, "of `from`"),
+                None => (hosts - 1, "beside the receiver"),
+            };
+            if senders > most && !reader.boolean("share_hosts")?.unwrap_or(false) {
+                let message = format!("larger than the {most} hosts {which}");
                 let place = reader.need("senders")?;
-                let error = place.wrong(message).allowed(format!("1..={}", hosts - 1));
+                let error = place.wrong(message).allowed(format!("1..={most}"));
                 return Err(error.help("`share_hosts = true` lets several start at one host"));
             }
             let repeat = reader.integer("repeat")?.unwrap_or(1) as u32;
@@ -107,10 +119,8 @@ fn workload(
             }
             WorkloadKind::Burst {
                 senders,
-                receiver: reader
-                    .get("receiver")
-                    .map(|place| host(&place, hosts))
-                    .transpose()?,
+                receiver,
+                from,
                 size: sizes()?,
                 deadline: one_deadline("deadline")?,
                 at: at()?,
@@ -181,6 +191,30 @@ fn host(place: &Place<'_>, hosts: u32) -> Result<u32> {
             .allowed(allowed));
     }
     Ok(host as u32)
+}
+
+/// The sending hosts of a burst: each once, none the receiver.
+fn from(place: &Place<'_>, hosts: u32, receiver: Option<u32>) -> Result<Vec<u32>> {
+    if receiver.is_none() {
+        return Err(place
+            .wrong("senders are named, the receiver is not")
+            .allowed("with `receiver` only"));
+    }
+    let mut from = Vec::new();
+    for entry in place.array()? {
+        let sender = host(&entry, hosts)?;
+        if Some(sender) == receiver {
+            return Err(entry.wrong("the receiver").allowed("other hosts"));
+        }
+        if from.contains(&sender) {
+            return Err(entry.wrong("named twice").allowed("each host once"));
+        }
+        from.push(sender);
+    }
+    if from.is_empty() {
+        return Err(place.wrong("an empty list").allowed("at least one host"));
+    }
+    Ok(from)
 }
 
 fn pairs(place: &Place<'_>, hosts: u32) -> Result<Vec<(u32, u32)>> {

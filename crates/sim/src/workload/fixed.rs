@@ -25,12 +25,13 @@ impl Burst {
         self.receiver
     }
 
-    /// Takes the receiver of the file, or a random one, and random senders among the others; when there are more
-    /// senders than other hosts, several share a host.
+    /// Takes the receiver and the sending hosts of the file, or a random receiver and random senders among the others;
+    /// when there are more senders than such hosts, several share a host.
     pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
         let WorkloadKind::Burst {
             senders,
             receiver,
+            from,
             size,
             deadline,
             at,
@@ -48,8 +49,19 @@ impl Burst {
             Some(host) => place.host(*host, || "`receiver`".into())?,
             None => stream.below(u64::from(hosts)) as u32,
         };
-        let mut others = stream.permutation(hosts as usize);
-        others.retain(|&host| host != receiver);
+        let others = match from {
+            Some(from) => {
+                for (index, &host) in from.iter().enumerate() {
+                    place.ends(host, receiver, || format!("`from[{index}]`"))?;
+                }
+                from.clone()
+            }
+            None => {
+                let mut others = stream.permutation(hosts as usize);
+                others.retain(|&host| host != receiver);
+                others
+            }
+        };
         Ok(Self {
             flows: Flows {
                 workload: place.workload,

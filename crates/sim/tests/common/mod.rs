@@ -212,6 +212,7 @@ pub fn burst(senders: u32, repeat: u32) -> WorkloadKind {
     WorkloadKind::Burst {
         senders,
         receiver: Some(0),
+        from: None,
         size: Size::Uniform(Bytes(5_000), Bytes(60_000)),
         deadline: Deadline::Added {
             base: Span::from_ms(2),

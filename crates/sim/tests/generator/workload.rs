@@ -82,6 +82,7 @@ impl Share<'_> {
                 WorkloadKind::Burst {
                     senders,
                     receiver: draw.flag(0.5).then(|| self.host(draw)),
+                    from: None,
                     size,
                     deadline,
                     at: self.start(draw),

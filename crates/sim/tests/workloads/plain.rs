@@ -104,6 +104,19 @@ fn a_burst_of_more_senders_than_hosts_shares_hosts_evenly() {
 }
 
 #[test]
+fn a_burst_starts_at_the_hosts_that_are_named_in_turn() {
+    let mut kind = burst(5, Some(0));
+    if let WorkloadKind::Burst { from, .. } = &mut kind {
+        *from = Some(vec![3, 1]);
+    }
+    let messages = run(&scenario(8, vec![kind])).messages;
+    let mut sources: Vec<u32> = messages.iter().map(|it| it.source).collect();
+    sources.sort_unstable();
+    assert_eq!(sources, [1, 1, 3, 3, 3]);
+    assert!(messages.iter().all(|it| it.destination == 0));
+}
+
+#[test]
 fn sources_stop_at_the_end_and_only_flows_after_the_warm_up_count() {
     let mut kind = burst(3, None);
     if let WorkloadKind::Burst { repeat, every, .. } = &mut kind {

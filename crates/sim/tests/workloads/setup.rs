@@ -90,6 +90,7 @@ pub fn burst(senders: u32, receiver: Option<u32>) -> WorkloadKind {
     WorkloadKind::Burst {
         senders,
         receiver,
+        from: None,
         size: kilobytes(10),
         deadline: Deadline::None,
         at: Span::from_ms(1),
