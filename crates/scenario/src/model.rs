@@ -271,7 +271,7 @@ pub enum WorkloadKind {
     },
     /// `count` sources, each starting flows one after another: the gap runs from start to start (`every`).
     Background {
-        /// Sources, each between two random hosts.
+        /// Sources, each at a random host.
         count: u32,
         /// Bytes of each flow.
         size: Size,
@@ -279,6 +279,9 @@ pub enum WorkloadKind {
         deadline: Deadline,
         /// From start to start at one source.
         every: Gap,
+        /// Position of an earlier workload of trees: source i sends to the root of its tree i, in turn. None: each
+        /// flow goes to a random host.
+        to_roots_of: Option<usize>,
     },
     /// Each host sends one flow to another, so that every host sends and receives exactly one.
     Permutation {
@@ -354,6 +357,8 @@ pub enum QueryArrival {
         load: f64,
         /// Poisson arrivals; otherwise periodic.
         poisson: bool,
+        /// Every tree offers `load`; otherwise all trees ask equally often and offer it in the mean.
+        each_tree: bool,
     },
     /// A fixed or random gap.
     Every(Gap),

@@ -270,12 +270,14 @@ fn does(kind: &WorkloadKind) -> Value {
             size,
             deadline,
             every,
+            to_roots_of,
         } => json!({
             "kind": "background",
             "count": count,
             "size": bytes(size),
             "deadline": due(deadline),
             "every": gap(*every),
+            "to_roots_of": to_roots_of,
         }),
         WorkloadKind::Permutation { size, deadline, at } => json!({
             "kind": "permutation",
@@ -308,7 +310,14 @@ fn oldi(oldi: &Oldi) -> Value {
         },
         "query_deadline": due(&oldi.query_deadline),
         "arrival": match oldi.arrival {
-            QueryArrival::Load { load, poisson } => json!({ "load": load, "poisson": poisson }),
+            QueryArrival::Load {
+                load,
+                poisson,
+                each_tree,
+            } => {
+                let over = if each_tree { "tree" } else { "workload" };
+                json!({ "load": load, "poisson": poisson, "load_over": over })
+            }
             QueryArrival::Every(every) => json!({ "every": gap(every) }),
             QueryArrival::BackToBack => json!("back-to-back"),
         },

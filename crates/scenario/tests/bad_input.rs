@@ -94,7 +94,7 @@ search.toml:11:2: swich: unknown key in scenario
 search.toml:15:1: workload.fan_ni: unknown key in workload of kind "oldi"
    15 | fan_ni = 40
       | ^^^^^^
-   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, layer_share, deadline_from, query_deadline, load, every, arrival, compute, jitter, complete_at, share_hosts
+   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, every, arrival, compute, jitter, complete_at, share_hosts
    help: did you mean `fan_in`?
 "#;
     an_unknown_kind: "\"oldi\"" => "\"odli\"", r#"
@@ -234,6 +234,18 @@ search.toml:19:9: workload.every = "300 ms": `load` is given too
       |         ^^^^^^^^
    allowed: one of `load` (with `arrival` "poisson" or "periodic"), `every`, `arrival = "back-to-back"`
 "#;
+    load_over_without_load: "load = 0.15" => "every = \"300 ms\"\nload_over = \"workload\"", r#"
+search.toml:19:13: workload.load_over = "workload": says what `load` is over, but there is none
+   19 | load_over = "workload"
+      |             ^^^^^^^^^^
+   allowed: `load_over` beside `load`
+"#;
+    roots_of_no_trees: "load = 0.15" => "load = 0.15\n[[workload]]\nkind = \"background\"\nevery = \"5 ms\"\nsize = \"1 KB\"\nto_roots_of = \"tree\"", r#"
+search.toml:23:15: workload[1].to_roots_of = "tree": no such trees
+   23 | to_roots_of = "tree"
+      |               ^^^^^^
+   allowed: an `oldi` workload before this one: oldi
+"#;
     no_answer_needed: "load = 0.15" => "load = 0.15\ncomplete_at = 0", r#"
 search.toml:19:15: workload.complete_at = 0: too small
    19 | complete_at = 0
@@ -294,7 +306,7 @@ search.toml:12:11: priority.classes = 5: too large
 search.toml:12:20: sweep.workload.fan_out = [1, 2]: unknown key `fan_out` in workload of kind "oldi"
    12 | workload.fan_out = [1, 2]
       |                    ^^^^^^
-   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, layer_share, deadline_from, query_deadline, load, every, arrival, compute, jitter, complete_at, share_hosts
+   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, every, arrival, compute, jitter, complete_at, share_hosts
 "#;
     one_table_where_a_list_belongs: "[[workload]]" => "[workload]", r"
 search.toml:13:1: workload: `[workload]` is one table

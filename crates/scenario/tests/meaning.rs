@@ -117,7 +117,8 @@ fn the_example_of_the_design_means_what_it_says() {
         oldi.arrival,
         QueryArrival::Load {
             load: 0.15,
-            poisson: true
+            poisson: true,
+            each_tree: true,
         }
     );
     assert_eq!(oldi.layer_share, [1.0]);
@@ -283,6 +284,7 @@ fn values_are_set_over_the_file() {
         ("workload.oldi.deadline.base", "20 ms"),
         ("workload.background.size", "uniform 2 KB..50 KB"),
         ("workload[1].count", "7"),
+        ("workload.background.to_roots_of", "oldi"),
         ("topology.uplink.rate", "10 Gbps"),
         ("switch.buffer", "100 packets"),
         ("tcp.rto_min", "300 ms"),
@@ -297,12 +299,18 @@ fn values_are_set_over_the_file() {
             added: 0.5
         }]
     );
-    let WorkloadKind::Background { count, size, .. } = &scenario.workloads[1].kind else {
+    let WorkloadKind::Background {
+        count,
+        size,
+        to_roots_of,
+        ..
+    } = &scenario.workloads[1].kind
+    else {
         panic!()
     };
     assert_eq!(
-        (*count, size),
-        (7, &Size::Uniform(Bytes(2_000), Bytes(50_000)))
+        (*count, size, to_roots_of),
+        (7, &Size::Uniform(Bytes(2_000), Bytes(50_000)), &Some(0))
     );
     let Topology::LeafSpine { uplink, .. } = &scenario.topology else {
         panic!()
@@ -426,8 +434,53 @@ fn every_form_of_size_deadline_gap_and_arrival() {
         periodic,
         QueryArrival::Load {
             load: 0.15,
-            poisson: false
+            poisson: false,
+            each_tree: true,
         }
+    );
+    let even = trees(&with(&[("workload.load_over", "workload")])).arrival;
+    assert_eq!(
+        even,
+        QueryArrival::Load {
+            load: 0.15,
+            poisson: true,
+            each_tree: false,
+        }
+    );
+    let scale = |deadline: &str| {
+        let keys = [
+            ("workload.deadline", deadline),
+            ("workload.deadline_scale", "0.5"),
+        ];
+        trees(&with(&keys)).deadline[0]
+    };
+    assert_eq!(
+        [
+            scale(r#"{ base = "30 ms", variation = "uniform 50%" }"#),
+            scale(r#"{ base = "30 ms", variation = "around 10%" }"#),
+            scale(r#"{ mean = "30 ms", floor = "5 ms" }"#),
+            scale(r#"{ base = "30 ms", variation = "exponential" }"#),
+            scale("\"none\""),
+        ],
+        [
+            Deadline::Added {
+                base: ms(15),
+                added: 0.5
+            },
+            Deadline::Around {
+                base: ms(15),
+                variation: 0.1
+            },
+            Deadline::Exponential {
+                mean: ms(15),
+                floor: Span::from_us(2_500)
+            },
+            Deadline::AddedExponential {
+                base: ms(15),
+                mean: ms(15)
+            },
+            Deadline::None,
+        ]
     );
     let text = EXAMPLE.replace("load = 0.15", "arrival = \"back-to-back\"");
     let scenario = load(&text, "x.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));

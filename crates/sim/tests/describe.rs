@@ -257,6 +257,7 @@ fn plain_workloads_are_described_by_count_and_load() {
         size: Size::Fixed(Bytes(1_460_000)),
         deadline: Deadline::None,
         every: Gap::Exponential(Span::from_ms(300)),
+        to_roots_of: None,
     };
     let long = WorkloadKind::Long {
         pairs: vec![(0, 1), (0, 2), (5, 2)],

@@ -93,6 +93,12 @@ static OLDI: Table = Table {
                 "Deadline of each answer; a list, or a list in `base`, has one entry per application.",
             ),
             key(
+                "deadline_scale",
+                Kind::Number(0.01, 100.0),
+                "1",
+                "Factor on all deadlines of the answers, variation included: below 1 they are tighter.",
+            ),
+            key(
                 "layer_share",
                 Kind::List(&Kind::Share(0.001, 1.0)),
                 "equal steps: 1, 1/2 for two layers",
@@ -115,6 +121,12 @@ static OLDI: Table = Table {
                 Kind::Share(0.0001, 0.99),
                 "one of `load`, `every` and `arrival = \"back-to-back\"`",
                 "Mean wire bytes of answers per second, as a share of the parent's access link.",
+            ),
+            key(
+                "load_over",
+                Kind::Choice(&["tree", "workload"]),
+                "\"tree\"",
+                "`tree`: every tree offers `load`, so that those with small answers ask more often. `workload`: all trees ask equally often, and offer `load` in the mean.",
             ),
             key(
                 "every",
@@ -232,7 +244,13 @@ static BACKGROUND: Table = Table {
                 "count",
                 Kind::Integer(1, 1_000_000),
                 "1",
-                "Number of sources, each between two random hosts.",
+                "Number of sources, each at a random host.",
+            ),
+            key(
+                "to_roots_of",
+                Kind::Text,
+                "each flow goes to a random host",
+                "Name of an earlier `oldi` workload: source i sends to the root of its tree i, in turn.",
             ),
             SIZE_KEY,
             DEADLINE_KEY,

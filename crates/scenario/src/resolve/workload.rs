@@ -40,7 +40,7 @@ pub(super) fn all(
             Some("persistent") => Connection::Persistent,
             _ => Connection::PerFlow,
         };
-        let kind = workload(kind, &reader, hosts, sources)?;
+        let kind = workload(kind, &reader, hosts, sources, &workloads)?;
         workloads.push(Workload {
             name,
             kind,
@@ -75,6 +75,7 @@ fn workload(
     reader: &Reader<'_>,
     hosts: u32,
     sources: &dyn Sources,
+    before: &[Workload],
 ) -> Result<WorkloadKind> {
     let sizes = || size(&reader.need("size")?, sources);
     let one_deadline = |key| {
@@ -157,6 +158,7 @@ fn workload(
             size: sizes()?,
             deadline: one_deadline("deadline")?,
             every: gap(&reader.need("every")?, false)?,
+            to_roots_of: roots_of(reader, before)?,
         },
         "permutation" => WorkloadKind::Permutation {
             size: sizes()?,
@@ -178,6 +180,25 @@ fn workload(
             }
         }
     })
+}
+
+/// The trees to whose roots background flows go, by position.
+fn roots_of(reader: &Reader<'_>, before: &[Workload]) -> Result<Option<usize>> {
+    let Some(name) = reader.text("to_roots_of")? else {
+        return Ok(None);
+    };
+    let trees = |it: &Workload| matches!(it.kind, WorkloadKind::Oldi(_));
+    match before.iter().position(|it| it.name == name && trees(it)) {
+        Some(position) => Ok(Some(position)),
+        None => {
+            let names: Vec<&str> = (before.iter().filter(|it| trees(it)))
+                .map(|it| it.name.as_str())
+                .collect();
+            let place = reader.need("to_roots_of")?;
+            let allowed = format!("an `oldi` workload before this one: {}", names.join(", "));
+            Err(place.wrong("no such trees").allowed(allowed))
+        }
+    }
 }
 
 fn host(place: &Place<'_>, hosts: u32) -> Result<u32> {
@@ -255,6 +276,10 @@ fn oldi(reader: &Reader<'_>, sources: &dyn Sources) -> Result<Oldi> {
             .get(key)
             .map_or(Ok(Gap::Fixed(Span::ZERO)), |place| gap(&place, true))
     };
+    let unscaled = reader
+        .get("deadline")
+        .map_or(Ok(vec![Deadline::None]), |place| deadlines(&place))?;
+    let deadline_scale = reader.number("deadline_scale")?.unwrap_or(1.0);
     Ok(Oldi {
         applications: reader.integer("applications")?.unwrap_or(1) as u32,
         trees: reader.integer("trees")?.unwrap_or(1) as u32,
@@ -262,9 +287,9 @@ fn oldi(reader: &Reader<'_>, sources: &dyn Sources) -> Result<Oldi> {
         fan_in,
         query: reader.size("query")?.unwrap_or(Bytes(1_000)),
         response: responses(&reader.need("response")?, sources)?,
-        deadline: reader
-            .get("deadline")
-            .map_or(Ok(vec![Deadline::None]), |place| deadlines(&place))?,
+        deadline: (unscaled.into_iter())
+            .map(|deadline| scaled(deadline, deadline_scale))
+            .collect(),
         deadline_from: match reader.choice("deadline_from")? {
             Some("query") => DeadlineFrom::Query,
             _ => DeadlineFrom::Response,
@@ -278,6 +303,35 @@ fn oldi(reader: &Reader<'_>, sources: &dyn Sources) -> Result<Oldi> {
         complete_at: reader.number("complete_at")?.unwrap_or(1.0),
         share_hosts: reader.boolean("share_hosts")?.unwrap_or(false),
     })
+}
+
+/// A deadline times `factor`. Variations that are shares of the base follow it.
+fn scaled(deadline: Deadline, factor: f64) -> Deadline {
+    // Millionths, so that the result is the same on every machine and never zero.
+    let millionths = (factor * 1e6).round() as u64;
+    let scale = |span: Span| {
+        let ps = u128::from(span.as_ps()) * u128::from(millionths) / 1_000_000;
+        Span::from_ps((ps as u64).max(u64::from(span > Span::ZERO)))
+    };
+    match deadline {
+        Deadline::None => Deadline::None,
+        Deadline::Added { base, added } => Deadline::Added {
+            base: scale(base),
+            added,
+        },
+        Deadline::Around { base, variation } => Deadline::Around {
+            base: scale(base),
+            variation,
+        },
+        Deadline::Exponential { mean, floor } => Deadline::Exponential {
+            mean: scale(mean),
+            floor: scale(floor),
+        },
+        Deadline::AddedExponential { base, mean } => Deadline::AddedExponential {
+            base: scale(base),
+            mean: scale(mean),
+        },
+    }
 }
 
 fn responses(place: &Place<'_>, sources: &dyn Sources) -> Result<Vec<Size>> {
@@ -315,16 +369,26 @@ fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
     let arrival = reader.choice("arrival")?;
     let every = reader.get("every");
     let load = reader.number("load")?;
+    let over = reader.choice("load_over")?;
+    if over.is_some() && load.is_none() {
+        let place = reader.need("load_over")?;
+        return Err(place
+            .wrong("says what `load` is over, but there is none")
+            .allowed("`load_over` beside `load`"));
+    }
+    let each_tree = over != Some("workload");
     let allowed = "one of `load` (with `arrival` \"poisson\" or \"periodic\"), `every`, `arrival = \"back-to-back\"`";
     match (load, every, arrival) {
         (None, None, Some("back-to-back")) => Ok(QueryArrival::BackToBack),
         (Some(load), None, None | Some("poisson")) => Ok(QueryArrival::Load {
             load,
             poisson: true,
+            each_tree,
         }),
         (Some(load), None, Some("periodic")) => Ok(QueryArrival::Load {
             load,
             poisson: false,
+            each_tree,
         }),
         (None, Some(every), None) => Ok(QueryArrival::Every(gap(&every, false)?)),
         (None, Some(every), Some("periodic")) => match every.node.value {

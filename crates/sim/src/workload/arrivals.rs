@@ -1,7 +1,7 @@
 //! Flows that arrive at random: Poisson arrivals at every host, and background sources.
 
 use super::context::{Context, Flows, Key};
-use super::{Actions, Place, Wake, draw};
+use super::{Actions, Place, Source, Wake, draw};
 use crate::SetupError;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
@@ -134,6 +134,8 @@ pub(super) struct Background {
     hosts: u32,
     /// Per source: its host.
     sources: Arc<[u32]>,
+    /// Where the sources send, in turn; empty: each flow to a random host.
+    roots: Arc<[u32]>,
     every: Gap,
 }
 
@@ -145,6 +147,7 @@ impl Background {
             size,
             deadline,
             every,
+            to_roots_of,
         } = kind
         else {
             unreachable!("called for background flows only");
@@ -159,6 +162,16 @@ impl Background {
             .context
             .stream(Key::new(place.workload, 0, 0), Purpose::Placement);
         let order = stream.permutation(hosts as usize);
+        let roots = match to_roots_of.map(|workload| &place.before[workload]) {
+            Some(Source::Oldi(oldi)) => oldi.roots(),
+            _ => Vec::new(),
+        };
+        let mut next = order.iter().copied().cycle();
+        let sources = (0..*count as usize).map(|source| {
+            // A source that would be its own root takes the next host.
+            let root = (!roots.is_empty()).then(|| roots[source % roots.len()]);
+            next.find(|&host| Some(host) != root).unwrap_or(order[0])
+        });
         Ok(Self {
             flows: Flows {
                 workload: place.workload,
@@ -166,12 +179,8 @@ impl Background {
                 deadline: *deadline,
             },
             hosts,
-            sources: order
-                .iter()
-                .copied()
-                .cycle()
-                .take(*count as usize)
-                .collect(),
+            sources: sources.collect(),
+            roots: roots.into(),
             every: *every,
         })
     }
@@ -199,7 +208,11 @@ impl Background {
     pub(super) fn wake(&self, context: &mut Context, now: Time, token: u64, actions: &mut Actions) {
         let (source, number) = ((token >> 32) as usize, token as u32);
         let (host, key) = (self.sources[source], self.key(source, number));
-        let to = other_host(context, key, host, self.hosts);
+        let to = if self.roots.is_empty() {
+            other_host(context, key, host, self.hosts)
+        } else {
+            self.roots[source % self.roots.len()]
+        };
         context.send_flow(actions, now, &self.flows, (host, to), key);
         let gap = draw::gap(
             self.every,

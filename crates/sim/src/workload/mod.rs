@@ -115,6 +115,7 @@ impl Workloads {
                 network,
                 context: &context,
                 trees_before,
+                before: &sources,
             };
             let source = Source::new(&workload.kind, &place)?;
             if let Source::Oldi(oldi) = &source {
@@ -254,6 +255,8 @@ struct Place<'a> {
     context: &'a Context,
     /// OLDI trees of the workloads before this one: trees are numbered through.
     trees_before: u32,
+    /// The workloads before this one.
+    before: &'a [Source],
 }
 
 impl Place<'_> {

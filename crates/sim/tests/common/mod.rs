@@ -243,6 +243,7 @@ pub fn mixture(transport: Transport) -> Scenario {
         arrival: QueryArrival::Load {
             load: 0.4,
             poisson: true,
+            each_tree: true,
         },
         compute: Gap::Exponential(Span::from_us(100)),
         jitter: Gap::Uniform(Span::ZERO, Span::from_us(20)),

@@ -108,6 +108,7 @@ impl Share<'_> {
                     size,
                     deadline,
                     every: gap(draw, mean),
+                    to_roots_of: None,
                 }
             }
             Kind::Permutation => WorkloadKind::Permutation {
@@ -185,6 +186,7 @@ impl Share<'_> {
                 QueryArrival::Load {
                     load,
                     poisson: draw.flag(0.5),
+                    each_tree: true,
                 }
             }
             _ => QueryArrival::Every(gap(draw, every)),

@@ -270,6 +270,7 @@ fn queries_arrive_at_the_load_asked_for() {
             arrival: QueryArrival::Load {
                 load: 0.15,
                 poisson,
+                each_tree: true,
             },
             share_hosts: true,
             ..oldi()
@@ -300,6 +301,39 @@ fn queries_arrive_at_the_load_asked_for() {
         let starts: BTreeSet<Time> = outcome.queries.iter().map(|query| query.start).collect();
         assert_eq!(starts.len(), outcome.queries.len());
     }
+}
+
+#[test]
+fn trees_that_share_a_load_ask_equally_often() {
+    let count = |each_tree| {
+        let tree = Oldi {
+            applications: 2,
+            trees: 1,
+            fan_in: vec![4],
+            response: [20, 180].map(kilobytes).into(),
+            arrival: QueryArrival::Load {
+                load: 0.15,
+                poisson: false,
+                each_tree,
+            },
+            ..oldi()
+        };
+        let mut scenario = scenario(10, vec![WorkloadKind::Oldi(tree)]);
+        scenario.duration = Span::from_secs(20);
+        let load = describe(&scenario).unwrap().workloads[0].offered_load;
+        assert!((load.unwrap() - 0.15).abs() < 1e-9);
+        let queries = run(&scenario).queries;
+        [0, 1].map(|application| {
+            let of = queries
+                .iter()
+                .filter(|query| query.application == application);
+            of.count() as f64
+        })
+    };
+    let [small, large] = count(true);
+    assert!((small / large / 9.0 - 1.0).abs() < 0.02, "{small} {large}");
+    let [small, large] = count(false);
+    assert!((small - large).abs() <= 1.0, "{small} {large}");
 }
 
 proptest! {

@@ -10,6 +10,7 @@ use duetime_sim::describe::describe;
 use duetime_sim::topology::Network;
 use duetime_sim::workload::{Actions, Message, Workloads};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 fn poisson(intensity: Intensity, destination: Destination) -> WorkloadKind {
     WorkloadKind::Poisson {
@@ -48,6 +49,7 @@ fn background(count: u32, every: Gap) -> WorkloadKind {
         size: kilobytes(1_000),
         deadline: fixed_deadline(5),
         every,
+        to_roots_of: None,
     }
 }
 
@@ -64,6 +66,33 @@ fn near(found: f64, expected: f64, share: f64) {
         (found / expected - 1.0).abs() <= share,
         "{found} should be {expected} within {share}"
     );
+}
+
+#[test]
+fn background_flows_go_to_the_roots_of_the_trees_in_turn() {
+    let trees = Oldi {
+        trees: 3,
+        fan_in: vec![2],
+        layer_share: vec![1.0],
+        ..oldi()
+    };
+    let mut kind = background(6, Gap::Fixed(Span::from_ms(20)));
+    if let WorkloadKind::Background { to_roots_of, .. } = &mut kind {
+        *to_roots_of = Some(0);
+    }
+    let mut scenario = scenario(9, vec![WorkloadKind::Oldi(trees), kind]);
+    scenario.duration = Span::from_ms(200);
+    let outcome = run(&scenario);
+    let roots: BTreeSet<u32> = outcome.queries.iter().map(|query| query.root).collect();
+    let to: Vec<u32> = (outcome.messages.iter())
+        .filter(|message| message.workload == 1)
+        .map(|message| message.destination)
+        .collect();
+    // Six sources, every 20 ms for 200 ms; each root has two of them.
+    assert_eq!((roots.len(), to.len()), (3, 60));
+    for root in roots {
+        assert_eq!(to.iter().filter(|&&it| it == root).count(), 20);
+    }
 }
 
 #[test]

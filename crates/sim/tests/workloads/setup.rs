@@ -125,6 +125,7 @@ fn impossible_workloads_say_what_is_wrong() {
         size: kilobytes(1),
         deadline: Deadline::None,
         every: Gap::Fixed(Span::ZERO),
+        to_roots_of: None,
     };
     let cases = [
         (
@@ -142,6 +143,7 @@ fn impossible_workloads_say_what_is_wrong() {
                 oldi.arrival = QueryArrival::Load {
                     load: 0.0,
                     poisson: true,
+                    each_tree: true,
                 }
             }),
             "`load` is 0",

@@ -166,11 +166,21 @@ impl Plan {
         let gap = match self.config.arrival {
             QueryArrival::BackToBack => return Ok(None),
             QueryArrival::Every(gap) => gap,
-            QueryArrival::Load { load, poisson } => {
+            QueryArrival::Load {
+                load,
+                poisson,
+                each_tree,
+            } => {
                 let root = self.host(self.root(tree)) as usize;
                 let rate = place.network.links[place.network.downlink[root] as usize].rate;
-                let answer =
-                    draw::mean_wire(self.response(self.application(tree)), place.context.header);
+                let wire =
+                    |application| draw::mean_wire(self.response(application), place.context.header);
+                let answer = if each_tree {
+                    wire(self.application(tree))
+                } else {
+                    let applications = self.config.applications;
+                    (0..applications as usize).map(wire).sum::<f64>() / f64::from(applications)
+                };
                 let bits = 8.0 * answer * f64::from(self.shape.fan_in(0));
                 let mean = draw::scale(Span::from_secs(1), bits / (load * rate.as_bps() as f64));
                 if poisson {
