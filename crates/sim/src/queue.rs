@@ -85,10 +85,12 @@ impl EventQueue {
     pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>) -> Self {
         let fixed = fixed_orders.len();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
-        let buckets = match fixed {
-            ..MANY => fixed.max(FEWEST),
-            ..VERY_MANY => (fixed * BUCKETS_PER_EVENT).min(BUCKETS - 1),
-            _ => VERY_MANY_BUCKETS,
+        let buckets = if fixed < MANY {
+            fixed.max(FEWEST)
+        } else if fixed < VERY_MANY {
+            (fixed * BUCKETS_PER_EVENT).min(BUCKETS - 1)
+        } else {
+            VERY_MANY_BUCKETS
         };
         let width = (horizon_ps / buckets as u64).max(1).next_power_of_two();
         Self {

@@ -188,17 +188,16 @@ fn roots_of(reader: &Reader<'_>, before: &[Workload]) -> Result<Option<usize>> {
         return Ok(None);
     };
     let trees = |it: &Workload| matches!(it.kind, WorkloadKind::Oldi(_));
-    match before.iter().position(|it| it.name == name && trees(it)) {
-        Some(position) => Ok(Some(position)),
-        None => {
-            let names: Vec<&str> = (before.iter().filter(|it| trees(it)))
-                .map(|it| it.name.as_str())
-                .collect();
-            let place = reader.need("to_roots_of")?;
-            let allowed = format!("an `oldi` workload before this one: {}", names.join(", "));
-            Err(place.wrong("no such trees").allowed(allowed))
-        }
+    let found = before.iter().position(|it| it.name == name && trees(it));
+    if found.is_none() {
+        let names: Vec<&str> = (before.iter().filter(|it| trees(it)))
+            .map(|it| it.name.as_str())
+            .collect();
+        let place = reader.need("to_roots_of")?;
+        let allowed = format!("an `oldi` workload before this one: {}", names.join(", "));
+        return Err(place.wrong("no such trees").allowed(allowed));
     }
+    Ok(found)
 }
 
 fn host(place: &Place<'_>, hosts: u32) -> Result<u32> {

@@ -49,18 +49,15 @@ impl Burst {
             Some(host) => place.host(*host, || "`receiver`".into())?,
             None => stream.below(u64::from(hosts)) as u32,
         };
-        let others = match from {
-            Some(from) => {
-                for (index, &host) in from.iter().enumerate() {
-                    place.ends(host, receiver, || format!("`from[{index}]`"))?;
-                }
-                from.clone()
+        let others = if let Some(from) = from {
+            for (index, &host) in from.iter().enumerate() {
+                place.ends(host, receiver, || format!("`from[{index}]`"))?;
             }
-            None => {
-                let mut others = stream.permutation(hosts as usize);
-                others.retain(|&host| host != receiver);
-                others
-            }
+            from.clone()
+        } else {
+            let mut others = stream.permutation(hosts as usize);
+            others.retain(|&host| host != receiver);
+            others
         };
         Ok(Self {
             flows: Flows {
