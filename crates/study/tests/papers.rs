@@ -26,12 +26,13 @@ link = { rate = "1 Gbps", latency = "20 us" }
 
 [switch]
 buffer = "100 KB"
+ecn_threshold = "5 packets"
 
 [[workload]]
 kind = "burst"
 senders = 5
-size = "uniform 10 KB..40 KB"
-deadline = "1 ms"
+size = "uniform 20 KB..100 KB"
+deadline = "2 ms"
 repeat = 3
 every = "5 ms"
 "#;
@@ -268,7 +269,7 @@ fn mistakes_are_named_with_file_line_value_and_what_is_allowed() {
         "at = 5\nworkload = \"bust\"\nkind",
     );
     assert!(
-        said.contains("experiment.toml:37:") && said.contains("allowed: burst"),
+        said.contains("experiment.toml:35:12") && said.contains("allowed: burst"),
         "{said}"
     );
     let said = refusal(
@@ -308,6 +309,33 @@ fn a_fitted_value_cannot_pass_for_a_prediction() {
         &fitted("dctcp", "kind = \"calibrated\"\nvalue = 1"),
     )
     .expect("said");
+}
+
+#[test]
+fn the_experiments_of_this_repository_can_be_read_and_expanded() {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let experiments = library(&papers).unwrap_or_else(|error| panic!("{error}"));
+    for of in &experiments {
+        let headings: Vec<&str> = of
+            .reading
+            .lines()
+            .filter(|line| line.starts_with("## "))
+            .collect();
+        let expected = [
+            "## What the paper leaves open",
+            "## What was chosen, and why",
+            "## Calibrated and predicted",
+            "## Misses",
+        ];
+        assert_eq!(headings, expected, "{}/reading.md", of.id());
+    }
+    let all: Vec<usize> = (0..experiments.len()).collect();
+    for quick in [true, false] {
+        let experiments = library(&papers).expect("it was just read");
+        let campaign = Campaign::new(experiments, all.clone(), quick);
+        let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
+        assert!(campaign.runs() > 0);
+    }
 }
 
 #[test]
@@ -365,7 +393,7 @@ fn d3_without_deadlines_is_rcpdc() {
             "transport = \"d3\"",
         )
         .replace("metric = \"missed\"", "metric = \"fct-mean\"");
-    let scenario = SCENARIO.replace("deadline = \"1 ms\"\n", "");
+    let scenario = SCENARIO.replace("deadline = \"2 ms\"\n", "");
     let papers = papers("rcpdc", &experiment, &scenario);
     let (rows, _) = run(&campaign(&papers, true), &place("rcpdc-out"), &Simulator);
     let same = rows
@@ -380,7 +408,7 @@ fn a_campaign_that_was_stopped_leaves_the_same_bytes() {
     let campaign = campaign(&papers, false);
     let (whole, stopped) = (place("resume-whole"), place("resume-stopped"));
     let (expected, _) = run(&campaign, &whole, &Simulator);
-    for stop_after in [1, 7, 12, 20] {
+    for stop_after in [1, 7, 12, 3] {
         let cancel = Arc::new(AtomicBool::new(false));
         let engine = Counting {
             stop_after: Some((stop_after, Arc::clone(&cancel))),
@@ -493,7 +521,7 @@ low = 0
 stated = false
 "#
     );
-    let papers = papers("fluid", &experiment, &SCENARIO.replace("1 ms", "800 us"));
+    let papers = papers("fluid", &experiment, &SCENARIO.replace("2 ms", "1 ms"));
     let engine = Counting::default();
     let (rows, outcome) = run(&campaign(&papers, false), &place("fluid-out"), &engine);
     assert_eq!((outcome.finished, outcome.failures), (30, Vec::new()));

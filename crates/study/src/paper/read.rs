@@ -267,6 +267,21 @@ fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> {
             );
             return Err(wrong(&of.span, message).allowed("a curve of another scheme"));
         }
+        let fitted = |check: &&Check| {
+            let mut sides = std::iter::once(&check.left).chain(&check.right);
+            check.kind == Kind::Predicted
+                && check.stated
+                && sides.all(|side| side_lies_on(side, of, on))
+        };
+        if let Some(free) = on.checks.iter().find(fitted) {
+            let message = format!(
+                "`{}` was fitted here, and {}'s check \"{}\" reads nothing else",
+                of.key,
+                on.id(),
+                free.text
+            );
+            return Err(wrong(&of.span, message).allowed("kind = \"calibrated\" there"));
+        }
         let lies_on = |published: &&Published| {
             let panel = &on.panels[published.panel].name;
             let at = published.at.map(|at| &on.axis.values[at]);
@@ -294,6 +309,29 @@ fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a side of one of `on`'s checks reads nothing but what was fitted.
+fn side_lies_on(side: &Side, of: &Calibration, on: &Experiment) -> bool {
+    match side {
+        Side::Value(_) => true,
+        Side::Over(a, b) | Side::Minus(a, b) => side_lies_on(a, of, on) && side_lies_on(b, of, on),
+        Side::Measured {
+            experiment,
+            scheme,
+            panel,
+            at,
+            measure,
+        } => {
+            let panel = panel.as_deref().unwrap_or(&on.panels[0].name);
+            let metric = measure.as_ref().unwrap_or(&on.measure).metric;
+            experiment.is_none()
+                && *scheme == of.scheme
+                && of.panel.as_deref().is_none_or(|name| name == panel)
+                && (of.at.is_none() || of.at == *at)
+                && of.metric.is_none_or(|fitted| fitted == metric)
+        }
+    }
 }
 
 /// Whether every name of a side is known, as an error in words.
