@@ -162,10 +162,7 @@ impl Point {
     /// after every so many.
     fn cuts(&self) -> Vec<(u32, u32)> {
         let step = self.quick_seeds.clamp(1, MOST_SEEDS);
-        let mut ends: BTreeSet<u32> = (1..)
-            .map(|i| i * step)
-            .take_while(|&end| end < self.seeds)
-            .collect();
+        let mut ends: BTreeSet<u32> = (step..self.seeds).step_by(step as usize).collect();
         ends.insert(self.quick_seeds.min(self.seeds));
         ends.insert(self.seeds);
         let mut from = 0;
@@ -290,7 +287,9 @@ fn probes_first(missing: &mut Vec<Batch>, points: &[Point]) {
 
 /// Sorts what was kept by experiment, panel, scheme and axis value.
 fn results(campaign: &Campaign, mut done: HashMap<String, Vec<Kept>>) -> Results<'_> {
-    let mut shared: HashMap<String, Vec<(Option<Arc<Sums>>, Vec<Arc<Sums>>)>> = HashMap::new();
+    /// Of one seed: the simulated run, and the ideal schedulers on its flows.
+    type Shared = (Option<Arc<Sums>>, Vec<Arc<Sums>>);
+    let mut shared: HashMap<String, Vec<Shared>> = HashMap::new();
     let mut results = Results::new(campaign);
     for point in &campaign.points {
         for cut in point.cuts() {

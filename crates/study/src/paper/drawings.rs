@@ -2,6 +2,7 @@
 
 use duetime_figures::{Axis, Figure, Guide, Panel, Point, Series, Style};
 use serde::Serialize;
+use std::sync::Arc;
 
 use super::experiment::{Drawing, Experiment, Measure, Method, Sampled, YAxis};
 use super::metric::Metric;
@@ -360,7 +361,7 @@ impl Artist<'_> {
                 let mut series = Vec::new();
                 for (scheme, curve) in self.of.schemes.iter().enumerate() {
                     let seeds = self.results.seeds(self.index, panel, scheme, value);
-                    let (pooled, all) = pooled(seeds.iter().map(AsRef::as_ref), what);
+                    let (pooled, all) = pooled(seeds, what);
                     let shares = pooled.cumulative(all).into_iter();
                     let points =
                         shares.map(|(x, share)| Point::new(x * what.factor(), share * 100.0));
@@ -395,17 +396,12 @@ impl Artist<'_> {
                 let mut series = Vec::new();
                 for link in seeds.iter().flat_map(|sums| &sums.series) {
                     let bin = ((average_s / link.every_s).round() as usize).max(1);
-                    let samples: Vec<f64> = match what {
-                        Sampled::Queue => link
-                            .queue_bytes
-                            .iter()
-                            .map(|&of| of as f64 * 1e-3)
-                            .collect(),
-                        _ => {
-                            let mbps = 8e-6 / link.every_s;
-                            link.sent_bytes.iter().map(|&of| of as f64 * mbps).collect()
-                        }
+                    let (samples, scale) = if what == Sampled::Queue {
+                        (&link.queue_bytes, 1e-3)
+                    } else {
+                        (&link.sent_bytes, 8e-6 / link.every_s)
                     };
+                    let samples: Vec<f64> = samples.iter().map(|&of| of as f64 * scale).collect();
                     let points = samples.chunks(bin).enumerate().map(|(i, chunk)| {
                         let middle = (i * bin) as f64 + chunk.len() as f64 / 2.0;
                         let mean = chunk.iter().sum::<f64>() / chunk.len() as f64;
@@ -455,10 +451,10 @@ impl Sampled {
 }
 
 /// All values of some seeds, and how many there are with those that never came.
-fn pooled<'s>(seeds: impl Iterator<Item = &'s Sums> + Clone, what: Sampled) -> (Pooled, u64) {
-    let links = || seeds.clone().flat_map(|sums| &sums.links);
+fn pooled(seeds: &[Arc<Sums>], what: Sampled) -> (Pooled, u64) {
+    let links = || seeds.iter().flat_map(|sums| &sums.links);
     let groups = || {
-        let groups = seeds.clone().flat_map(|sums| &sums.groups);
+        let groups = seeds.iter().flat_map(|sums| &sums.groups);
         groups.filter(|group| group.deadline_flows > 0 || what == Sampled::Completion)
     };
     match what {

@@ -5,6 +5,9 @@ use duetime_results::Class;
 use super::spread::{Pooled, Spread};
 use super::sums::{GroupSums, LinkSums, Sums};
 
+/// A metric that has a rank.
+type Ranked = fn(Rank) -> Metric;
+
 /// A metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
@@ -84,7 +87,7 @@ impl Metric {
         .into_iter()
         .map(|(name, metric)| (name.to_owned(), metric))
         .collect();
-        let ranked: [(&str, fn(Rank) -> Self); 6] = [
+        let ranked: [(&str, Ranked); 6] = [
             ("fct", Self::Completion),
             ("overshoot", Self::Overshoot),
             ("allowed", Self::Allowed),

@@ -84,17 +84,15 @@ pub fn choose(
         {
             whole = false;
             let own = |of: &Experiment| of.paper == word;
-            match experiments.iter().position(|of| own(of) && of.name == name) {
-                Some(index) => chosen[index] = true,
-                None => {
-                    let names: Vec<&str> = experiments
-                        .iter()
-                        .filter(|of| own(of))
-                        .map(|of| of.name.as_str())
-                        .collect();
-                    return Err(refuse(name, &names));
-                }
-            }
+            let Some(index) = experiments.iter().position(|of| own(of) && of.name == name) else {
+                let names: Vec<&str> = experiments
+                    .iter()
+                    .filter(|of| own(of))
+                    .map(|of| of.name.as_str())
+                    .collect();
+                return Err(refuse(name, &names));
+            };
+            chosen[index] = true;
         }
         if whole {
             for (index, experiment) in experiments.iter().enumerate() {

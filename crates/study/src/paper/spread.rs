@@ -16,6 +16,7 @@ pub struct Spread {
     bins: Vec<(i32, u32)>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -61,13 +62,13 @@ pub struct Pooled {
 impl Pooled {
     /// The sum of `spreads`.
     pub fn of<'a>(spreads: impl Iterator<Item = &'a Spread> + Clone) -> Self {
-        let ends = |pick: fn(&[(i32, u32)]) -> Option<&(i32, u32)>| {
+        let bins = || {
             spreads
                 .clone()
-                .filter_map(move |spread| pick(&spread.bins).map(|bin| bin.0))
+                .flat_map(|spread| spread.bins.iter().map(|bin| bin.0))
         };
-        let first = ends(|bins| bins.first()).min().unwrap_or(0);
-        let last = ends(|bins| bins.last()).max().unwrap_or(-1);
+        let first = bins().min().unwrap_or(0);
+        let last = bins().max().unwrap_or(-1);
         let mut counts = vec![0; usize::try_from(last - first + 1).unwrap_or(0)];
         let mut zeros = 0;
         for spread in spreads {

@@ -126,7 +126,7 @@ impl Sums {
             let own: Vec<&FlowRecord> = counted()
                 .filter(|flow| (flow.workload, flow.class) == (group.workload, group.class))
                 .collect();
-            let took = |flow: &&FlowRecord| flow.completion().map(|took| took.as_secs_f64());
+            let took = |flow: &&FlowRecord| flow.completion().map(duetime_core::Span::as_secs_f64);
             let shares: Vec<f64> = own.iter().filter_map(|flow| share(flow)).collect();
             let late = || shares.iter().filter(|share| **share > 1.0);
             let count = |of: &dyn Fn(&FlowRecord) -> bool| {
@@ -174,7 +174,7 @@ impl Sums {
 
 fn pair(flow: &FlowRecord) -> Option<(u64, Option<u64>)> {
     let allowed = flow.deadline?.since(flow.start).as_ns();
-    Some((allowed, flow.completion().map(|took| took.as_ns())))
+    Some((allowed, flow.completion().map(duetime_core::Span::as_ns)))
 }
 
 /// Completion over time allowed. What met its deadline is at most 1, whatever the rounding.
