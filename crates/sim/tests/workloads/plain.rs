@@ -71,6 +71,7 @@ fn near(found: f64, expected: f64, share: f64) {
 #[test]
 fn background_flows_go_to_the_roots_of_the_trees_in_turn() {
     let trees = Oldi {
+        applications: 1,
         trees: 3,
         fan_in: vec![2],
         layer_share: vec![1.0],
