@@ -138,13 +138,13 @@ pub fn campaign_page(
     let mut notes = Vec::new();
     if counts.not_stated > 0 {
         notes.push(format!(
-            "{} values are ours alone: the papers do not state them.",
+            "Values that the papers do not state, and that are ours alone: {}.",
             counts.not_stated
         ));
     }
     if counts.not_run > 0 {
         notes.push(format!(
-            "{} rows are not part of this campaign.",
+            "Rows that are not part of this campaign: {}.",
             counts.not_run
         ));
     }
