@@ -127,7 +127,7 @@ fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
         Protocol::D3(config) => {
             ensure!(flow.marks == 0, "D3 is not marked: {flow:?}");
             ensure!(
-                config.quench || !flow.quenched,
+                config.quench || config.speculative || !flow.quenched,
                 "quenched without being told to: {flow:?}"
             );
             ensure!(
