@@ -12,6 +12,7 @@ mod foresight;
 mod nic;
 mod observe;
 mod record;
+mod router;
 mod series;
 mod tcp;
 mod timers;
@@ -128,7 +129,7 @@ pub struct Partition {
     tcp_senders: Slab<tcp::Sending>,
     tcp_receivers: Slab<tcp::Receiving>,
     d3: d3::Endpoints,
-    allocators: Vec<Option<Box<d3::Seat>>>,
+    allocators: Vec<Option<Box<router::Seat>>>,
     extras: Slab<Extra>,
     /// Receivers by the flow that opened their connection: for repeated SYNs.
     receivers: FxHashMap<u64, u32>,
