@@ -196,10 +196,9 @@ fn write(
     put(&verdicts, &lines)?;
     let figures = args.out.join("figures");
     for figure in drawn {
-        put(
-            &figures.join(format!("{}.svg", figure.file)),
-            figure.svg.as_bytes(),
-        )?;
+        let place = |ending: &str| figures.join(format!("{}.{ending}", figure.file));
+        put(&place("svg"), figure.svg.as_bytes())?;
+        put(&place("png"), &figure.png())?;
     }
     let html =
         campaign_page(results, rows, drawn).map_err(|error: StudyError| Failure::from(error))?;

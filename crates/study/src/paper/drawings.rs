@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::experiment::{Drawing, Experiment, Measure, Method, Sampled, YAxis};
 use super::metric::Metric;
+use super::raster;
 use super::results::Results;
 use super::spread::Pooled;
 use super::sums::Sums;
@@ -23,6 +24,13 @@ pub struct Drawn {
     pub note: String,
     /// The drawing.
     pub svg: String,
+}
+
+impl Drawn {
+    /// The drawing as PNG on white, 1320 pixels wide: three per unit of the SVG.
+    pub fn png(&self) -> Vec<u8> {
+        raster::png(&self.svg)
+    }
 }
 
 /// All drawings of the experiments asked for, one per panel.
