@@ -295,7 +295,7 @@ pub(crate) fn bar(
     match look.dash.lengths() {
         None => attributes.push(("fill-opacity", "0.85")),
         Some(lengths) => attributes.extend([
-            ("fill-opacity", "0.4"),
+            ("fill-opacity", "0.25"),
             ("stroke", look.colour),
             ("stroke-width", "1.4"),
             ("stroke-dasharray", lengths),
