@@ -340,6 +340,22 @@ fn the_experiments_of_this_repository_can_be_read_and_expanded() {
 }
 
 #[test]
+fn every_scheme_of_this_repository_looks_the_same_in_every_figure() {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let experiments = library(&papers).unwrap_or_else(|error| panic!("{error}"));
+    for of in &experiments {
+        for scheme in &of.schemes {
+            assert!(
+                duetime_figures::has_fixed_look(&scheme.name),
+                "{}: give scheme `{}` a colour and a dash pattern in `figures`' palette",
+                of.id(),
+                scheme.name
+            );
+        }
+    }
+}
+
+#[test]
 fn unknown_names_suggest_the_nearest() {
     let experiments = library(&papers("names", EXPERIMENT, SCENARIO)).expect("a library");
     let said = |words: &[&str]| {

@@ -10,7 +10,8 @@ use resvg::usvg::{Options, Tree};
 /// Pixels per unit of a drawing.
 const SCALE: f32 = 3.0;
 
-/// DejaVu Sans 2.37, regular: Latin, Greek and mathematical signs. It is one of the families that drawings ask for.
+/// `DejaVu Sans` 2.37, regular, cut down to Latin, Greek and mathematical signs and without hints. Drawings ask for this
+/// family.
 const FONT: &[u8] = include_bytes!("../../fonts/DejaVuSans.ttf");
 
 static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
