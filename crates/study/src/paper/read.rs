@@ -1,6 +1,7 @@
 //! Reads `papers/PAPER/NAME/`: every mistake is named with its file, line and value, and with what is allowed.
 
 mod across;
+mod calibrated;
 mod checks;
 mod choose;
 mod method;
@@ -22,6 +23,7 @@ use super::verdict::Kind;
 use crate::error::StudyError;
 use crate::text::numbers;
 use across::across;
+use calibrated::calibrated;
 pub use choose::choose;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -45,6 +47,7 @@ pub fn library(papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError
     }
     for experiment in &experiments {
         across(experiment, &experiments)?;
+        calibrated(experiment, &experiments)?;
     }
     Ok(experiments)
 }

@@ -37,10 +37,7 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
                 format!("there is no scheme `{name}` in {}", on.id()),
             ));
         };
-        let deadline_aware = ["d3", "d2tcp"]
-            .iter()
-            .any(|name| of.scheme.starts_with(name));
-        if deadline_aware && on.id() == experiment.id() {
+        if of.is_deadline_aware() && on.id() == experiment.id() {
             let message = format!(
                 "`{}` was fitted on {}'s own curve: its points would predict themselves",
                 of.key, of.scheme
