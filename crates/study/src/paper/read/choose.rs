@@ -7,15 +7,15 @@ use crate::error::StudyError;
 
 /// The experiments that `words` name: `all`, or a paper, or a paper and some of its experiments, or `d3/fig10`.
 /// An unknown name suggests the nearest.
-pub fn choose(
-    experiments: &[Experiment],
-    words: &[String],
-) -> std::result::Result<Vec<usize>, StudyError> {
+pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>, StudyError> {
     let mut papers: Vec<&str> = experiments.iter().map(|of| of.paper.as_str()).collect();
     papers.dedup();
-    let refuse = |word: &str, known: &[&str]| {
-        let near = nearest(word, known.iter().copied());
-        let help = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let refuse = |word: &str, near: &[String], known: &[&str]| {
+        let near: Vec<String> = near.iter().map(|near| format!("`{near}`")).collect();
+        let help = match near.as_slice() {
+            [] => ".".to_owned(),
+            near => format!("; did you mean {}?", near.join(" or ")),
+        };
         let known = known.join(", ");
         StudyError::Choice(format!(
             "there is no paper or experiment `{word}`{help} There are: {known}"
@@ -37,7 +37,7 @@ pub fn choose(
             let mut known: Vec<&str> = papers.clone();
             known.push("all");
             known.extend(ids.iter().map(String::as_str));
-            return Err(refuse(word, &known));
+            return Err(refuse(word, &near(experiments, word, &known), &known));
         }
         let mut whole = true;
         while let Some(name) =
@@ -51,7 +51,8 @@ pub fn choose(
                     .filter(|of| own(of))
                     .map(|of| of.name.as_str())
                     .collect();
-                return Err(refuse(name, &names));
+                let near = nearest(name, names.iter().copied()).map(str::to_owned);
+                return Err(refuse(name, near.as_slice(), &names));
             };
             chosen[index] = true;
         }
@@ -62,4 +63,18 @@ pub fn choose(
         }
     }
     Ok((0..experiments.len()).filter(|&i| chosen[i]).collect())
+}
+
+/// What a first word that is neither a paper nor an experiment may have meant: that of `known`, or the experiments of
+/// the name that is nearest.
+fn near(experiments: &[Experiment], word: &str, known: &[&str]) -> Vec<String> {
+    let names = experiments.iter().map(|of| of.name.as_str());
+    let Some(name) = nearest(word, known.iter().copied().chain(names)) else {
+        return Vec::new();
+    };
+    if known.contains(&name) {
+        return vec![name.to_owned()];
+    }
+    let own = experiments.iter().filter(|of| of.name == name);
+    own.map(|of| format!("{} {}", of.paper, of.name)).collect()
 }
