@@ -1,12 +1,13 @@
 //! Runs what is missing of a campaign, on several cores. A batch of seeds of one point is one file, so that a campaign
 //! that was killed takes up where it was and leaves the same bytes as one that was not.
 
+mod cost;
 mod pool;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use duetime_store::{PointFolder, StoreError};
@@ -48,7 +49,7 @@ pub struct CampaignOutcome {
     pub damaged: Vec<String>,
     /// Runs that failed, and why.
     pub failures: Vec<(String, String)>,
-    /// Runs that were stopped or not begun.
+    /// Runs that were stopped or not begun; also those after a file that could not be written.
     pub missing: usize,
     /// Whether it was stopped.
     pub cancelled: bool,
@@ -232,6 +233,7 @@ pub fn run_campaign<'a>(
         missing: &missing,
         total,
         packet_hops: AtomicU64::new(0),
+        unwritable: AtomicBool::new(false),
         began,
     };
     outcome.finished = outcome.kept;
@@ -262,7 +264,8 @@ pub fn run_campaign<'a>(
     Ok((results(campaign, done), outcome))
 }
 
-/// One batch of every scheme of every experiment comes first, so that the time left can soon be told.
+/// One batch of every scheme of every experiment comes first, the smallest before the others, so that the time left can
+/// soon be told.
 fn probes_first(missing: &mut Vec<Batch>, points: &[Point]) {
     let mut seen: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (index, batch) in missing.iter().enumerate() {
@@ -272,11 +275,21 @@ fn probes_first(missing: &mut Vec<Batch>, points: &[Point]) {
             .push(index);
     }
     // The middle one of each: neither the cheapest nor the dearest.
-    let probes: BTreeSet<usize> = seen.values().map(|of| of[of.len() / 2]).collect();
-    let (first, rest): (Vec<_>, Vec<_>) =
-        (0..missing.len()).partition(|index| probes.contains(index));
-    *missing = first
-        .into_iter()
+    let mut probes: Vec<(f64, usize)> = seen
+        .values()
+        .map(|of| of[of.len() / 2])
+        .map(|index| {
+            let batch = &missing[index];
+            let work = cost::work(&points[batch.point].scenario);
+            (work * batch.runs() as f64, index)
+        })
+        .collect();
+    probes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let chosen: BTreeSet<usize> = probes.iter().map(|&(_, index)| index).collect();
+    let rest = (0..missing.len()).filter(|index| !chosen.contains(index));
+    *missing = probes
+        .iter()
+        .map(|&(_, index)| index)
         .chain(rest)
         .map(|index| missing[index])
         .collect();

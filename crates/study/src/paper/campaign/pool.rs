@@ -1,8 +1,7 @@
 //! The workers that make a campaign's runs, and how far they are.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -15,6 +14,7 @@ use duetime_store::PointFolder;
 use super::super::expand::Point;
 use super::super::ideal;
 use super::super::sums::Sums;
+use super::cost::Costs;
 use super::{Batch, Campaign, Kept};
 use crate::event::{Event, Listener};
 use crate::execute::{Engine, Execution, TICK, panic_text};
@@ -38,18 +38,10 @@ pub(super) struct Pool<'a> {
     pub missing: &'a [Batch],
     pub total: usize,
     pub packet_hops: AtomicU64,
+    /// Set once a file cannot be written: further runs would be made for nothing.
+    pub unwritable: AtomicBool,
     pub began: Instant,
 }
-
-/// Wall time spent on runs of one scheme of one experiment, and runs still to be made.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    spent_s: f64,
-    made: usize,
-    left: usize,
-}
-
-type Costs = BTreeMap<(usize, usize), Cost>;
 
 impl Pool<'_> {
     /// Runs all missing batches; the ends are in their order.
@@ -60,9 +52,13 @@ impl Pool<'_> {
             .iter()
             .map(|_| Mutex::new(End::Missing))
             .collect();
-        let mut costs = Costs::new();
+        let mut costs = Costs::default();
         for batch in self.missing {
-            costs.entry(self.scheme(batch)).or_default().left += batch.runs();
+            costs.expect(
+                batch.point,
+                &self.campaign.points[batch.point],
+                batch.runs(),
+            );
         }
         let costs = Mutex::new(costs);
         let working: Mutex<Vec<Arc<Progress>>> = Mutex::default();
@@ -73,7 +69,7 @@ impl Pool<'_> {
                 let done = done.clone();
                 let (next, ends, costs, working) = (&next, &ends, &costs, &working);
                 scope.spawn(move || {
-                    while !self.execution.cancel.load(Ordering::Relaxed) {
+                    while !self.is_stopped() {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(batch) = self.missing.get(index) else {
                             break;
@@ -109,11 +105,6 @@ impl Pool<'_> {
             .collect()
     }
 
-    fn scheme(&self, batch: &Batch) -> (usize, usize) {
-        let point = &self.campaign.points[batch.point];
-        (point.experiment, point.scheme)
-    }
-
     /// Some seeds of a point, from the first packet to the file.
     fn batch(&self, batch: &Batch, progress: &Arc<Progress>, costs: &Mutex<Costs>) -> End {
         let point = &self.campaign.points[batch.point];
@@ -138,16 +129,23 @@ impl Pool<'_> {
                 Ok(kept) => all.push(kept),
                 Err(error) => return failed(run, error),
             }
-            let mut costs = costs.lock().expect("no panic holds it");
-            let cost = costs.entry(self.scheme(batch)).or_default();
-            cost.spent_s += began.elapsed().as_secs_f64();
-            cost.made += 1;
-            cost.left -= 1;
+            costs.lock().expect("no panic holds it").made(
+                batch.point,
+                point,
+                began.elapsed().as_secs_f64(),
+            );
         }
         match self.folder.write(&point.file((batch.from, batch.to)), &all) {
             Ok(()) => End::Kept(all),
-            Err(error) => failed(batch.from, error.to_string()),
+            Err(error) => {
+                self.unwritable.store(true, Ordering::Relaxed);
+                failed(batch.from, error.to_string())
+            }
         }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.execution.cancel.load(Ordering::Relaxed) || self.unwritable.load(Ordering::Relaxed)
     }
 
     fn one(&self, point: &Point, run: u32, progress: &Arc<Progress>) -> Result<Kept, String> {
@@ -182,26 +180,14 @@ impl Pool<'_> {
         Ok(Kept { own, ideal: ideals })
     }
 
-    /// Tells how far things are. Runs of one scheme of one experiment are alike; of a scheme that none was made of yet,
-    /// they are taken to cost what those of all others do on average.
+    /// Tells how far things are.
     fn tell(&self, costs: &Costs, workers: usize) {
-        let made: usize = costs.values().map(|cost| cost.made).sum();
-        let spent_s: f64 = costs.values().map(|cost| cost.spent_s).sum();
-        let left_s = |cost: &Cost| {
-            let (spent_s, made) = if cost.made > 0 {
-                (cost.spent_s, cost.made)
-            } else {
-                (spent_s, made)
-            };
-            spent_s / made as f64 * cost.left as f64
-        };
-        let eta_s = (made > 0).then(|| costs.values().map(left_s).sum::<f64>() / workers as f64);
         let hops = self.packet_hops.load(Ordering::Relaxed) as f64;
         self.listener.on(&Event::Overall {
-            done: self.kept + made,
+            done: self.kept + costs.runs(),
             runs: self.total,
             packet_hops_per_s: hops / self.began.elapsed().as_secs_f64().max(1e-9),
-            eta_s,
+            eta_s: costs.left_s().map(|seconds| seconds / workers as f64),
         });
     }
 }
