@@ -56,13 +56,26 @@ pub fn search(json: bool) -> Box<dyn Fn(&Moment) + Sync> {
             met,
             counted,
             reached,
+            values_left,
+            eta_s,
         } => {
             let share = text::percent(*met as f64 / (*counted).max(1) as f64);
             let verdict = if *reached { "reached" } else { "missed" };
+            let left = match values_left.filter(|left| *left > 0) {
+                None => String::new(),
+                Some(left) => {
+                    let about = eta_s.map(|eta| format!(" (about {})", text::wall(eta)));
+                    let values = plural(left as usize, "value");
+                    format!(
+                        "; at most {left} {values} more by bisection{}",
+                        about.unwrap_or_default()
+                    )
+                }
+            };
             bar.suspend(|| {
                 let _ = writeln!(
                     stderr(),
-                    "{transport} at {value}: {share} met, target {verdict}"
+                    "{transport} at {value}: {share} met, target {verdict}{left}"
                 );
             });
         }

@@ -122,13 +122,15 @@ impl Frame {
         self.text_above(svg);
         self.axes(svg, panel);
         svg.open("clipPath", &[("id", id)]);
+        // As far beyond the axes as the largest marker at their ends.
+        let margin = 8.0;
         svg.empty(
             "rect",
             &[
-                ("x", &number(self.left - 4.0)),
-                ("y", &number(self.top - 4.0)),
-                ("width", &number(Self::right() - self.left + 8.0)),
-                ("height", &number(PLOT_HEIGHT + 8.0)),
+                ("x", &number(self.left - margin)),
+                ("y", &number(self.top - margin)),
+                ("width", &number(Self::right() - self.left + 2.0 * margin)),
+                ("height", &number(PLOT_HEIGHT + 2.0 * margin)),
             ],
         );
         svg.close();

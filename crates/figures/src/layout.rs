@@ -6,8 +6,8 @@ pub(crate) const WIDTH: f64 = 440.0;
 pub(crate) const PLOT_HEIGHT: f64 = 190.0;
 /// Right margin.
 pub(crate) const RIGHT: f64 = 14.0;
-/// Size of all text but titles.
-pub(crate) const TEXT: f64 = 12.0;
+/// Size of all text but titles: 11 pixels where a figure is as wide as a phone.
+pub(crate) const TEXT: f64 = 13.0;
 /// Size of titles.
 pub(crate) const TITLE: f64 = 14.0;
 

@@ -1,7 +1,7 @@
 //! The legend: all series of a figure with their looks, and its guides.
 
 use crate::layout::{TEXT, rows, width};
-use crate::marks::{dots, hollow, line, marker};
+use crate::marks::{bar, dots, hollow, line, marker};
 use crate::palette::{Look, Marker};
 use crate::svg::{Svg, number};
 use crate::{Figure, Style};
@@ -92,16 +92,9 @@ impl<'a> Legend<'a> {
                 Kind::Published => {
                     hollow(svg, "currentColor", Marker::Circle, (x + 11.0, y), None);
                 }
-                Kind::Series(Style::Bars, look) => svg.empty(
-                    "rect",
-                    &[
-                        ("x", &number(x + 5.0)),
-                        ("y", &number(y - 5.0)),
-                        ("width", "12"),
-                        ("height", "10"),
-                        ("fill", look.colour),
-                    ],
-                ),
+                Kind::Series(Style::Bars, look) => {
+                    bar(svg, look, (x + 5.0, y - 5.0), (12.0, 10.0), None);
+                }
                 Kind::Series(style, look) => {
                     if style != Style::Points {
                         line(svg, look, &across);

@@ -2,7 +2,7 @@
 //!
 //! A figure is a title and panels, one below the other, so that it can be read on a phone. Text and axes take the
 //! page's colour (`currentColor`), series have colours that stand out from light and dark pages and that colour-blind
-//! readers can tell apart; a transport has the same colour and marker in every figure. Nothing here reads files, clocks
+//! readers can tell apart; a transport has the same colour, dash pattern and marker in every figure. Nothing here reads files, clocks
 //! or fonts: the same figure is the same bytes everywhere.
 
 mod axis;
@@ -15,6 +15,8 @@ mod palette;
 mod svg;
 
 use duetime_results::Estimate;
+
+pub use palette::has_fixed_look;
 
 /// A figure. Drawn by [`Figure::to_svg`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -69,7 +71,7 @@ pub enum Scale {
     Names(Vec<String>),
 }
 
-/// A named sequence of points. A name's colour is the same in every figure.
+/// A named sequence of points. A name's look is the same in every figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Decides its look; shown in the legend unless there is a label.

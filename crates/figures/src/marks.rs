@@ -1,7 +1,7 @@
 //! What is drawn between the axes: lines, bands, bars, markers, error bars, guides.
 
 use crate::frame::Frame;
-use crate::palette::{Look, Marker};
+use crate::palette::{Dash, Look, Marker};
 use crate::svg::{Svg, number};
 use crate::{Guide, Panel, Point, Scale, Series, Style};
 use std::fmt::Write;
@@ -125,18 +125,9 @@ impl Frame {
                 continue;
             };
             let from = x + (i as f64 - all as f64 / 2.0) * wide;
-            svg.tipped(
-                "rect",
-                &[
-                    ("x", &number(from)),
-                    ("y", &number(y.min(ground))),
-                    ("width", &number((wide - 1.5).max(1.0))),
-                    ("height", &number((y - ground).abs())),
-                    ("fill", look.colour),
-                    ("fill-opacity", "0.85"),
-                ],
-                &tip(series, point, panel),
-            );
+            let size = ((wide - 1.5).max(1.0), (y - ground).abs());
+            let tip = tip(series, point, panel);
+            bar(svg, look, (from, y.min(ground)), size, Some(&tip));
             self.whisker(svg, from + (wide - 1.5) / 2.0, point, "currentColor");
         }
     }
@@ -282,6 +273,40 @@ pub(crate) fn dots(svg: &mut Svg, path: &str) {
     );
 }
 
+/// A bar: full, or pale and outlined in the look's pattern.
+pub(crate) fn bar(
+    svg: &mut Svg,
+    look: Look,
+    (x, y): (f64, f64),
+    (width, height): (f64, f64),
+    tip: Option<&str>,
+) {
+    // The outline lies within the bar.
+    let inset = if look.dash == Dash::Solid { 0.0 } else { 0.7 };
+    let [x, y] = [x + inset, y + inset].map(number);
+    let [width, height] = [width, height].map(|length| number((length - 2.0 * inset).max(0.0)));
+    let mut attributes = vec![
+        ("x", x.as_str()),
+        ("y", &y),
+        ("width", &width),
+        ("height", &height),
+        ("fill", look.colour),
+    ];
+    match look.dash.lengths() {
+        None => attributes.push(("fill-opacity", "0.85")),
+        Some(lengths) => attributes.extend([
+            ("fill-opacity", "0.25"),
+            ("stroke", look.colour),
+            ("stroke-width", "1.4"),
+            ("stroke-dasharray", lengths),
+        ]),
+    }
+    match tip {
+        Some(tip) => svg.tipped("rect", &attributes, tip),
+        None => svg.empty("rect", &attributes),
+    }
+}
+
 pub(crate) fn line(svg: &mut Svg, look: Look, path: &str) {
     let mut attributes = vec![
         ("d", path),
@@ -290,8 +315,8 @@ pub(crate) fn line(svg: &mut Svg, look: Look, path: &str) {
         ("stroke-linejoin", "round"),
         ("fill", "none"),
     ];
-    if look.dashed {
-        attributes.push(("stroke-dasharray", "6 4"));
+    if let Some(lengths) = look.dash.lengths() {
+        attributes.push(("stroke-dasharray", lengths));
     }
     svg.empty("path", &attributes);
 }
@@ -305,7 +330,7 @@ pub(crate) fn marker(svg: &mut Svg, look: Look, at: (f64, f64), tip: Option<&str
     }
 }
 
-/// A larger marker of which only the outline is drawn.
+/// A larger marker of which only the outline is drawn, on white: it may lie on a bar of its own colour.
 pub(crate) fn hollow(
     svg: &mut Svg,
     colour: &str,
@@ -316,7 +341,8 @@ pub(crate) fn hollow(
     let path = outline(marker, at, 1.7);
     let attributes = [
         ("d", path.as_str()),
-        ("fill", "none"),
+        ("fill", "#fff"),
+        ("fill-opacity", "0.8"),
         ("stroke", colour),
         ("stroke-width", "1.8"),
     ];

@@ -1,12 +1,37 @@
 //! Which name is drawn how. Colours are of middle lightness, at least 3:1 against white and against near-black; they
-//! follow Okabe and Ito's set for the colour-blind, and markers differ as well.
+//! follow Okabe and Ito's set for the colour-blind. There are more schemes than colours: a variant shares the colour of
+//! what it varies, or one that its figures leave free, and has a dash pattern of its own. Colour and pattern together
+//! name a scheme; markers differ as well. Bars with a pattern are paler and outlined in it.
 
 /// How a series looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Look {
     pub colour: &'static str,
     pub marker: Marker,
-    pub dashed: bool,
+    pub dash: Dash,
+}
+
+/// The pattern of a line, or of a bar's outline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dash {
+    Solid,
+    Dashed,
+    Short,
+    Long,
+    Dotted,
+}
+
+impl Dash {
+    /// Lengths of strokes and gaps, as SVG takes them; none for a solid line.
+    pub(crate) fn lengths(self) -> Option<&'static str> {
+        match self {
+            Self::Solid => None,
+            Self::Dashed => Some("6 4"),
+            Self::Short => Some("3 2"),
+            Self::Long => Some("12 3"),
+            Self::Dotted => Some("8 3 2 3"),
+        }
+    }
 }
 
 /// The shape of a point.
@@ -28,51 +53,69 @@ const VIOLET: &str = "#8c6bd1";
 const BROWN: &str = "#a0674b";
 const PAGE: &str = "currentColor";
 
-/// The fixed looks, by name.
-const NAMED: [(&str, Look); 23] = [
-    ("tcp", look(GREY, Marker::Square, false)),
-    ("dctcp", look(VERMILION, Marker::Diamond, false)),
-    ("d2tcp", look(BLUE, Marker::Circle, false)),
-    ("d3", look(GREEN, Marker::Triangle, false)),
-    ("rcpdc", look(PINK, Marker::Circle, false)),
-    ("tcp-prio", look(OCHRE, Marker::Square, false)),
-    ("rcpdc-prio", look(VIOLET, Marker::Diamond, false)),
-    ("ideal", look(PAGE, Marker::Circle, true)),
-    ("fair-share", look(GREY, Marker::Square, true)),
-    ("edf", look(BLUE, Marker::Circle, true)),
-    ("reservation", look(GREEN, Marker::Triangle, true)),
-    ("optimum", look(PAGE, Marker::Diamond, true)),
-    // Variants of the papers' figures: the colour of what they vary where it is free, and always a look of their own.
-    ("tcp-10ms", look(GREY, Marker::Circle, false)),
-    ("tcppr-2", look(OCHRE, Marker::Triangle, false)),
-    ("tcppr-3", look(OCHRE, Marker::Diamond, false)),
-    ("tcppr-4", look(OCHRE, Marker::Circle, false)),
-    ("rcpdc-pr-2", look(VIOLET, Marker::Circle, false)),
-    ("rcpdc-pr-4", look(VIOLET, Marker::Square, false)),
-    ("d3-paper", look(GREEN, Marker::Diamond, false)),
-    ("d3-quench", look(GREEN, Marker::Square, false)),
-    ("d3-per-sender", look(GREEN, Marker::Circle, false)),
-    ("d2tcp-precise", look(BLUE, Marker::Square, false)),
-    ("d3-authors", look(BROWN, Marker::Triangle, false)),
+/// The fixed looks, by name: every scheme under `papers/` is here.
+const NAMED: [(&str, Look); 29] = [
+    ("tcp", look(GREY, Marker::Square, Dash::Solid)),
+    ("dctcp", look(VERMILION, Marker::Diamond, Dash::Solid)),
+    ("d2tcp", look(BLUE, Marker::Circle, Dash::Solid)),
+    ("d3", look(GREEN, Marker::Triangle, Dash::Solid)),
+    ("rcpdc", look(PINK, Marker::Circle, Dash::Solid)),
+    ("tcp-prio", look(OCHRE, Marker::Square, Dash::Solid)),
+    ("rcpdc-prio", look(VIOLET, Marker::Diamond, Dash::Solid)),
+    ("ideal", look(PAGE, Marker::Circle, Dash::Dashed)),
+    ("fair-share", look(GREY, Marker::Square, Dash::Dashed)),
+    ("edf", look(BLUE, Marker::Circle, Dash::Dashed)),
+    ("reservation", look(GREEN, Marker::Triangle, Dash::Dashed)),
+    ("optimum", look(PAGE, Marker::Diamond, Dash::Long)),
+    // Variants of the papers' figures.
+    ("tcp-10ms", look(GREY, Marker::Circle, Dash::Short)),
+    ("tcppr-2", look(OCHRE, Marker::Triangle, Dash::Short)),
+    ("tcppr-3", look(OCHRE, Marker::Diamond, Dash::Long)),
+    ("tcppr-4", look(OCHRE, Marker::Circle, Dash::Dotted)),
+    ("rcpdc-pr-2", look(VIOLET, Marker::Circle, Dash::Short)),
+    ("rcpdc-pr-4", look(VIOLET, Marker::Square, Dash::Long)),
+    ("d3-paper", look(GREEN, Marker::Diamond, Dash::Long)),
+    ("d3-quench", look(GREEN, Marker::Square, Dash::Short)),
+    ("d3-per-sender", look(GREEN, Marker::Circle, Dash::Dotted)),
+    ("d3-authors", look(BROWN, Marker::Triangle, Dash::Solid)),
+    ("d2tcp-precise", look(BLUE, Marker::Square, Dash::Short)),
+    // Our own experiments on D3 §7.
+    ("d3-speculative", look(BROWN, Marker::Diamond, Dash::Dashed)),
+    (
+        "d3-speculative-2",
+        look(OCHRE, Marker::Square, Dash::Dashed),
+    ),
+    (
+        "d3-speculative-only",
+        look(VIOLET, Marker::Circle, Dash::Dashed),
+    ),
+    ("d3-extend", look(VIOLET, Marker::Diamond, Dash::Dotted)),
+    ("d3-extend-25", look(PINK, Marker::Square, Dash::Dotted)),
+    ("d3-max", look(BROWN, Marker::Circle, Dash::Dotted)),
 ];
 
 /// For all other names.
 const OTHERS: [Look; 8] = [
-    look(BROWN, Marker::Square, false),
-    look(BLUE, Marker::Diamond, true),
-    look(VERMILION, Marker::Circle, true),
-    look(VIOLET, Marker::Triangle, true),
-    look(GREEN, Marker::Square, true),
-    look(PINK, Marker::Diamond, true),
-    look(OCHRE, Marker::Circle, true),
-    look(BROWN, Marker::Triangle, true),
+    look(BROWN, Marker::Square, Dash::Solid),
+    look(BLUE, Marker::Diamond, Dash::Dashed),
+    look(VERMILION, Marker::Circle, Dash::Dashed),
+    look(VIOLET, Marker::Triangle, Dash::Dashed),
+    look(GREEN, Marker::Square, Dash::Dashed),
+    look(PINK, Marker::Diamond, Dash::Dashed),
+    look(OCHRE, Marker::Circle, Dash::Dashed),
+    look(BROWN, Marker::Triangle, Dash::Dashed),
 ];
 
-const fn look(colour: &'static str, marker: Marker, dashed: bool) -> Look {
+/// Whether a series of this name looks the same in every figure, and like no other name.
+pub fn has_fixed_look(name: &str) -> bool {
+    NAMED.iter().any(|(known, _)| *known == name)
+}
+
+const fn look(colour: &'static str, marker: Marker, dash: Dash) -> Look {
     Look {
         colour,
         marker,
-        dashed,
+        dash,
     }
 }
 
@@ -123,6 +166,16 @@ mod tests {
         let looks = looks(&names);
         for (i, look) in looks.iter().enumerate() {
             assert!(!looks[..i].contains(look), "{}", names[i]);
+        }
+    }
+
+    #[test]
+    fn colour_and_pattern_name_a_scheme() {
+        for (i, (name, look)) in NAMED.iter().enumerate() {
+            for (other, of) in &NAMED[..i] {
+                let alike = look.colour == of.colour && look.dash == of.dash;
+                assert!(!alike && name != other, "{name} and {other}");
+            }
         }
     }
 

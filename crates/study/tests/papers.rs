@@ -182,6 +182,9 @@ struct Counting {
     runs: AtomicUsize,
     stop_after: Option<(usize, Arc<AtomicBool>)>,
     fails_at: Option<u64>,
+    panics_at: Option<u64>,
+    /// From this many runs on, no new folder can be made in this one.
+    full_after: Option<(usize, PathBuf)>,
 }
 
 impl Engine for Counting {
@@ -198,6 +201,17 @@ impl Engine for Counting {
         {
             cancel.store(true, Ordering::Relaxed);
         }
+        if let Some((after, points)) = &self.full_after
+            && before + 1 == *after
+        {
+            for folder in 0..=u8::MAX {
+                let path = points.join(format!("{folder:02x}"));
+                if !path.exists() {
+                    fs::write(path, "").expect("a file");
+                }
+            }
+        }
+        assert!(self.panics_at != Some(run), "a bug");
         if self.fails_at == Some(run) {
             return Err("no luck".to_owned());
         }
@@ -312,6 +326,50 @@ fn a_fitted_value_cannot_pass_for_a_prediction() {
 }
 
 #[test]
+fn a_curve_cannot_predict_itself_through_another_experiment() {
+    // `burst` publishes a prediction for its D2TCP curve; `other` fitted the buffer on that curve.
+    let predicted = EXPERIMENT.replacen(
+        "scheme = \"dctcp\"\nat = 5\nkind = \"not-stated\"",
+        "scheme = \"free\"\nat = 5\nkind = \"predicted\"\nvalue = 1",
+        1,
+    );
+    let predicted = predicted.replace("\"free\"", "\"d2tcp-free\"");
+    let other = |name: &str, key: &str, value: &str| {
+        let papers = papers(name, &predicted, SCENARIO);
+        let folder = papers.join("test/other");
+        fs::create_dir_all(&folder).expect("a folder");
+        let fitted = format!(
+            "{EXPERIMENT}\n[[calibration]]\nkey = \"{key}\"\nvalue = \"{value}\"\n\
+             on = {{ experiment = \"burst\", scheme = \"d2tcp-free\", at = 2 }}\n"
+        );
+        let scenario = SCENARIO.replace("100 KB\"\necn", "90 KB\"\necn");
+        for (file, text) in [
+            ("experiment.toml", fitted.as_str()),
+            ("scenario.toml", &scenario),
+            ("reading.md", READING),
+        ] {
+            fs::write(folder.join(file), text).expect("a file");
+        }
+        library(&papers)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    // The threshold is the same in both: what was fitted at 2 senders is read at 5.
+    let said = other("silent-shared", "switch.ecn_threshold", "5 packets").expect_err("shared");
+    assert!(
+        said.contains("test/burst's curve of d2tcp-free reads switch.ecn_threshold = 5 packets"),
+        "{said}"
+    );
+    // The buffer is not: what `burst` reads was not fitted on it.
+    assert_eq!(other("not-shared", "switch.buffer", "90 KB"), Ok(()));
+    let said = other("stale", "switch.buffer", "80 KB").expect_err("nobody reads it");
+    assert!(
+        said.contains("no scenario here reads switch.buffer = 80 KB"),
+        "{said}"
+    );
+}
+
+#[test]
 fn the_experiments_of_this_repository_can_be_read_and_expanded() {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let experiments = library(&papers).unwrap_or_else(|error| panic!("{error}"));
@@ -340,6 +398,22 @@ fn the_experiments_of_this_repository_can_be_read_and_expanded() {
 }
 
 #[test]
+fn every_scheme_of_this_repository_looks_the_same_in_every_figure() {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let experiments = library(&papers).unwrap_or_else(|error| panic!("{error}"));
+    for of in &experiments {
+        for scheme in &of.schemes {
+            assert!(
+                duetime_figures::has_fixed_look(&scheme.name),
+                "{}: give scheme `{}` a colour and a dash pattern in `figures`' palette",
+                of.id(),
+                scheme.name
+            );
+        }
+    }
+}
+
+#[test]
 fn unknown_names_suggest_the_nearest() {
     let experiments = library(&papers("names", EXPERIMENT, SCENARIO)).expect("a library");
     let said = |words: &[&str]| {
@@ -353,6 +427,15 @@ fn unknown_names_suggest_the_nearest() {
     assert!(error.contains("did you mean `burst`?"), "{error}");
     let error = said(&["tset"]).expect_err("no such paper");
     assert!(error.contains("did you mean `test`?"), "{error}");
+    for word in ["burst", "bursst"] {
+        let error = said(&[word]).expect_err("no paper before it");
+        assert!(error.contains("did you mean `test burst`?"), "{error}");
+    }
+    let error = said(&["quite-another"]).expect_err("nothing like it");
+    assert!(
+        error.contains("`quite-another`. There are: test, all, test/burst"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -495,6 +578,63 @@ fn a_failed_run_is_told_and_the_others_are_kept() {
     let engine = Counting::default();
     run(&campaign, &out, &engine);
     assert_eq!(engine.runs.load(Ordering::Relaxed), 6);
+}
+
+#[test]
+fn a_worker_that_panics_takes_no_other_run_with_it() {
+    let papers = papers("panic", EXPERIMENT, SCENARIO);
+    let campaign = campaign(&papers, false);
+    let engine = Counting {
+        panics_at: Some(4),
+        ..Counting::default()
+    };
+    let (_, outcome) = run(&campaign, &place("panic-out"), &engine);
+    assert_eq!((outcome.failures.len(), outcome.missing), (6, 0));
+    assert!(
+        outcome
+            .failures
+            .iter()
+            .all(|(_, why)| why.contains("a bug"))
+    );
+    assert!(outcome.finished > 0, "the others are kept");
+}
+
+#[test]
+fn a_full_disk_stops_the_campaign_and_loses_no_finished_point() {
+    let papers = papers("full", EXPERIMENT, SCENARIO);
+    let campaign = campaign(&papers, false);
+    let (whole, full) = (place("full-whole"), place("full-out"));
+    let (expected, _) = run(&campaign, &whole, &Simulator);
+    let points = full.join("points");
+    let engine = Counting {
+        full_after: Some((5, points.clone())),
+        ..Counting::default()
+    };
+    let (_, outcome) = run(&campaign, &full, &engine);
+    assert!(!outcome.failures.is_empty() && outcome.missing > 0);
+    assert!(
+        outcome
+            .failures
+            .iter()
+            .all(|(_, why)| why.contains("points"))
+    );
+    assert!(
+        engine.runs.load(Ordering::Relaxed) < 30,
+        "no run is made that cannot be kept"
+    );
+    let finished = outcome.finished;
+    assert!(finished > 0, "some were written before");
+    // There is room again.
+    for folder in 0..=u8::MAX {
+        let path = points.join(format!("{folder:02x}"));
+        if path.is_file() {
+            fs::remove_file(path).expect("a file goes");
+        }
+    }
+    let (rows, outcome) = run(&campaign, &full, &Simulator);
+    assert_eq!((outcome.kept, outcome.finished), (finished, 30));
+    assert_eq!(rows, expected);
+    assert_eq!(content(&full), content(&whole));
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
     }
     let rows = rows(&results);
     let drawn = drawings(&results);
-    let files = write(args, &results, &rows, &drawn)?;
+    // What was measured is shown even where it cannot be written.
+    let files = write(args, &results, &rows, &drawn);
     if args.json {
         let mut to = stdout().lock();
         for row in &rows {
@@ -55,7 +56,7 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
             writeln!(to, "FAILED  {run}: {error}")?;
         }
         writeln!(to, "{}", counts(&rows, campaign.quick))?;
-        for (name, path) in &files {
+        for (name, path) in files.iter().flatten() {
             writeln!(to, "{name:<8}{}", path.display())?;
         }
     }
@@ -63,14 +64,23 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
         // Standard output is for the rows alone.
         writeln!(stderr(), "{}", counts(&rows, campaign.quick))?;
     }
-    verdict(&outcome)
+    verdict(&outcome)?;
+    files.map(|_| ())
 }
 
 /// A failed run is never a success; a missed number is a result.
 fn verdict(outcome: &CampaignOutcome) -> Result<(), Failure> {
     match outcome.failures.len() {
         0 => Ok(()),
-        failed => Err(Failure::Runs(format!("{failed} points failed"))),
+        failed => {
+            let missing = match outcome.missing {
+                0 => String::new(),
+                missing => format!(", {missing} runs are missing"),
+            };
+            Err(Failure::Runs(format!(
+                "{failed} points failed{missing}; the same command makes them again"
+            )))
+        }
     }
 }
 
@@ -196,10 +206,9 @@ fn write(
     put(&verdicts, &lines)?;
     let figures = args.out.join("figures");
     for figure in drawn {
-        put(
-            &figures.join(format!("{}.svg", figure.file)),
-            figure.svg.as_bytes(),
-        )?;
+        let place = |ending: &str| figures.join(format!("{}.{ending}", figure.file));
+        put(&place("svg"), figure.svg.as_bytes())?;
+        put(&place("png"), &figure.png())?;
     }
     let html =
         campaign_page(results, rows, drawn).map_err(|error: StudyError| Failure::from(error))?;

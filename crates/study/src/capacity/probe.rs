@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use duetime_results::RunSummary;
 use duetime_scenario::{Scenario, resolved_json};
@@ -13,7 +14,8 @@ use duetime_sim::{Options, Progress};
 use duetime_store::{Damage, Journal, StoreError, checksum};
 use serde::{Deserialize, Serialize};
 
-use super::{Capacity, Deadlines, Search, SearchError, Subject, search};
+use super::search::search_telling;
+use super::{Capacity, Deadlines, Search, SearchError, Subject};
 use crate::error::StudyError;
 use crate::execute::{Engine, TICK, panic_text};
 
@@ -55,6 +57,11 @@ pub enum Moment {
         counted: u64,
         /// Whether that reaches the target.
         reached: bool,
+        /// Values that bisection still tries at most for this transport; none until one fell short. Those that are
+        /// tried out of doubt come on top.
+        values_left: Option<u32>,
+        /// What their runs take at the pace of the dearest value so far, s; none where all of this one's were kept.
+        eta_s: Option<f64>,
     },
 }
 
@@ -131,7 +138,9 @@ impl<'a> Prober<'a> {
         of: &Search,
     ) -> Result<Capacity, Stopped> {
         let name = &subject.base().transports[transport].name;
-        let found = search(of, |position| {
+        // The dearest value so far: what is left lies close to the answer, and easy values are cheap.
+        let mut seconds_per_run = 0.0_f64;
+        let found = search_telling(of, |position, values_left| {
             let mut scenario = subject.scenario(position)?;
             // The journal shall know a run by what it depends on: not by what it was compared with.
             scenario.transports = vec![scenario.transports.swap_remove(transport)];
@@ -139,7 +148,12 @@ impl<'a> Prober<'a> {
             scenario.record.every = None;
             scenario.record.pcap.clear();
             let value = subject.text(position);
-            let runs = self.probe(&scenario, &value)?;
+            let began = Instant::now();
+            let (runs, made) = self.probe(&scenario, &value)?;
+            let own = began.elapsed().as_secs_f64() / f64::from(made.max(1));
+            seconds_per_run = seconds_per_run.max(own);
+            let eta_s =
+                |values: u32| seconds_per_run * f64::from(values) * f64::from(scenario.seeds);
             let pooled = runs
                 .iter()
                 .fold(Deadlines::default(), |sum, run| Deadlines {
@@ -152,6 +166,8 @@ impl<'a> Prober<'a> {
                 met: pooled.met,
                 counted: pooled.counted,
                 reached: of.target.is_reached(pooled),
+                values_left,
+                eta_s: values_left.filter(|_| made > 0).map(eta_s),
             });
             Ok(runs)
         });
@@ -167,8 +183,8 @@ impl<'a> Prober<'a> {
         })
     }
 
-    /// What each run of the scenario's one transport sees, in the order of the seeds.
-    fn probe(&self, scenario: &Scenario, value: &str) -> Result<Vec<Deadlines>, Stopped> {
+    /// What each run of the scenario's one transport sees, in the order of the seeds; and how many were made for it.
+    fn probe(&self, scenario: &Scenario, value: &str) -> Result<(Vec<Deadlines>, u32), Stopped> {
         let transport = &scenario.transports[0].name;
         let id = identity(scenario);
         let runs = scenario.seeds;
@@ -236,7 +252,8 @@ impl<'a> Prober<'a> {
         }
         let book = self.book.lock().expect("no panic holds it");
         let seen = (0..runs).map(|run| book.known.get(&(id.clone(), run)).copied());
-        seen.collect::<Option<_>>().ok_or(Stopped::Cancelled)
+        let seen = seen.collect::<Option<_>>().ok_or(Stopped::Cancelled)?;
+        Ok((seen, runs - kept))
     }
 
     /// Makes one run and keeps what it saw; false if it was stopped.

@@ -201,6 +201,15 @@ pub fn search<E>(
     of: &Search,
     mut probe: impl FnMut(u32) -> Result<Vec<Deadlines>, E>,
 ) -> Result<Capacity, SearchError<E>> {
+    search_telling(of, |x, _| probe(x))
+}
+
+/// The same; `probe` also hears how many values bisection will try at most after this one, once a value that falls
+/// short is known. Stretches that are doubted come on top.
+pub(super) fn search_telling<E>(
+    of: &Search,
+    mut probe: impl FnMut(u32, Option<u32>) -> Result<Vec<Deadlines>, E>,
+) -> Result<Capacity, SearchError<E>> {
     let mut curve = Curve {
         of: Search {
             last: of.last.max(1),
@@ -210,7 +219,7 @@ pub fn search<E>(
         points: BTreeMap::new(),
     };
     while let Some(x) = curve.next() {
-        let runs = probe(x).map_err(SearchError::Probe)?;
+        let runs = probe(x, curve.bisections_after(x)).map_err(SearchError::Probe)?;
         curve.add(x, runs)?;
     }
     Ok(curve.answer())
@@ -291,6 +300,19 @@ impl Curve {
             }
             None => None,
         }
+    }
+
+    /// Values that bisection tries at most after `x`; `None` while all that was tried holds.
+    fn bisections_after(&self, x: u32) -> Option<u32> {
+        let value = self.capacity(|point| point.reached);
+        let (&short, _) = self.points.range(value + 1..).next()?;
+        let wider = if (value..short).contains(&x) {
+            (x - value).max(short - x)
+        } else {
+            short - value
+        };
+        // Each value halves the gap; a gap of one leaves nothing to try.
+        Some(wider.next_power_of_two().ilog2())
     }
 
     /// Where to look below `value`, which would hold if nothing below it failed.

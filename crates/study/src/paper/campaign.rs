@@ -1,28 +1,26 @@
 //! Runs what is missing of a campaign, on several cores. A batch of seeds of one point is one file, so that a campaign
 //! that was killed takes up where it was and leaves the same bytes as one that was not.
 
+mod cost;
+mod pool;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use duetime_results::RunRecords;
-use duetime_sim::topology::Network;
-use duetime_sim::{Options, Progress};
 use duetime_store::{PointFolder, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::expand::{self, Point};
 use super::experiment::Experiment;
-use super::ideal;
 use super::results::Results;
 use super::sums::Sums;
 use crate::error::StudyError;
 use crate::event::{Event, Listener, RunName};
-use crate::execute::{Engine, Execution, TICK, panic_text};
+use crate::execute::{Engine, Execution};
+use pool::{End, Pool};
 
 /// Most seeds of one file.
 const MOST_SEEDS: u32 = 20;
@@ -51,7 +49,7 @@ pub struct CampaignOutcome {
     pub damaged: Vec<String>,
     /// Runs that failed, and why.
     pub failures: Vec<(String, String)>,
-    /// Runs that were stopped or not begun.
+    /// Runs that were stopped or not begun; also those after a file that could not be written.
     pub missing: usize,
     /// Whether it was stopped.
     pub cancelled: bool,
@@ -235,6 +233,7 @@ pub fn run_campaign<'a>(
         missing: &missing,
         total,
         packet_hops: AtomicU64::new(0),
+        unwritable: AtomicBool::new(false),
         began,
     };
     outcome.finished = outcome.kept;
@@ -265,7 +264,8 @@ pub fn run_campaign<'a>(
     Ok((results(campaign, done), outcome))
 }
 
-/// One batch of every scheme of every experiment comes first, so that the time left can soon be told.
+/// One batch of every scheme of every experiment comes first, the smallest before the others, so that the time left can
+/// soon be told.
 fn probes_first(missing: &mut Vec<Batch>, points: &[Point]) {
     let mut seen: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for (index, batch) in missing.iter().enumerate() {
@@ -275,11 +275,21 @@ fn probes_first(missing: &mut Vec<Batch>, points: &[Point]) {
             .push(index);
     }
     // The middle one of each: neither the cheapest nor the dearest.
-    let probes: BTreeSet<usize> = seen.values().map(|of| of[of.len() / 2]).collect();
-    let (first, rest): (Vec<_>, Vec<_>) =
-        (0..missing.len()).partition(|index| probes.contains(index));
-    *missing = first
-        .into_iter()
+    let mut probes: Vec<(f64, usize)> = seen
+        .values()
+        .map(|of| of[of.len() / 2])
+        .map(|index| {
+            let batch = &missing[index];
+            let work = cost::work(&points[batch.point].scenario);
+            (work * batch.runs() as f64, index)
+        })
+        .collect();
+    probes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let chosen: BTreeSet<usize> = probes.iter().map(|&(_, index)| index).collect();
+    let rest = (0..missing.len()).filter(|index| !chosen.contains(index));
+    *missing = probes
+        .iter()
+        .map(|&(_, index)| index)
         .chain(rest)
         .map(|index| missing[index])
         .collect();
@@ -318,190 +328,4 @@ fn results(campaign: &Campaign, mut done: HashMap<String, Vec<Kept>>) -> Results
         results.set_workloads(point.experiment, &point.scenario);
     }
     results
-}
-
-/// How a batch ended.
-enum End {
-    Kept(Vec<Kept>),
-    /// The run, and why.
-    Failed(u32, String),
-    Missing,
-}
-
-struct Pool<'a> {
-    campaign: &'a Campaign,
-    folder: &'a PointFolder,
-    execution: &'a Execution,
-    engine: &'a dyn Engine,
-    listener: &'a dyn Listener,
-    kept: usize,
-    missing: &'a [Batch],
-    total: usize,
-    packet_hops: AtomicU64,
-    began: Instant,
-}
-
-/// Wall time spent on runs of one scheme of one experiment, and runs still to be made.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cost {
-    spent_s: f64,
-    made: usize,
-    left: usize,
-}
-
-type Costs = BTreeMap<(usize, usize), Cost>;
-
-impl Pool<'_> {
-    /// Runs all missing batches; the ends are in their order.
-    fn run(&self) -> Vec<End> {
-        let next = AtomicUsize::new(0);
-        let ends: Vec<Mutex<End>> = self
-            .missing
-            .iter()
-            .map(|_| Mutex::new(End::Missing))
-            .collect();
-        let mut costs = Costs::new();
-        for batch in self.missing {
-            costs.entry(self.scheme(batch)).or_default().left += batch.runs();
-        }
-        let costs = Mutex::new(costs);
-        let working: Mutex<Vec<Arc<Progress>>> = Mutex::default();
-        let (done, all_done) = mpsc::channel::<()>();
-        let workers = self.execution.jobs.clamp(1, self.missing.len().max(1));
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                let done = done.clone();
-                let (next, ends, costs, working) = (&next, &ends, &costs, &working);
-                scope.spawn(move || {
-                    while !self.execution.cancel.load(Ordering::Relaxed) {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(batch) = self.missing.get(index) else {
-                            break;
-                        };
-                        let progress = Arc::new(Progress::default());
-                        working
-                            .lock()
-                            .expect("no panic holds it")
-                            .push(Arc::clone(&progress));
-                        let end = self.batch(batch, &progress, costs);
-                        working
-                            .lock()
-                            .expect("no panic holds it")
-                            .retain(|other| !Arc::ptr_eq(other, &progress));
-                        *ends[index].lock().expect("no panic holds it") = end;
-                    }
-                    drop(done);
-                });
-            }
-            drop(done);
-            // The channel carries nothing: it closes when the last worker has left.
-            while all_done.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                if self.execution.cancel.load(Ordering::Relaxed) {
-                    for progress in working.lock().expect("no panic holds it").iter() {
-                        progress.cancel.store(true, Ordering::Relaxed);
-                    }
-                }
-                self.tell(&costs.lock().expect("no panic holds it"), workers);
-            }
-        });
-        ends.into_iter()
-            .map(|end| end.into_inner().expect("no panic holds it"))
-            .collect()
-    }
-
-    fn scheme(&self, batch: &Batch) -> (usize, usize) {
-        let point = &self.campaign.points[batch.point];
-        (point.experiment, point.scheme)
-    }
-
-    /// Some seeds of a point, from the first packet to the file.
-    fn batch(&self, batch: &Batch, progress: &Arc<Progress>, costs: &Mutex<Costs>) -> End {
-        let point = &self.campaign.points[batch.point];
-        let failed = |run: u32, error: String| {
-            self.listener.on(&Event::RunFailed {
-                name: self.campaign.describe(point, run),
-                job: batch.point,
-                error: error.clone(),
-            });
-            End::Failed(run, error)
-        };
-        let mut all = Vec::with_capacity(batch.runs());
-        for run in batch.from..batch.to {
-            let began = Instant::now();
-            // A bug in one run must not take the other runs with it.
-            let made = catch_unwind(AssertUnwindSafe(|| self.one(point, run, progress)))
-                .unwrap_or_else(|panic| Err(panic_text(&*panic)));
-            if self.execution.cancel.load(Ordering::Relaxed) {
-                return End::Missing;
-            }
-            match made {
-                Ok(kept) => all.push(kept),
-                Err(error) => return failed(run, error),
-            }
-            let mut costs = costs.lock().expect("no panic holds it");
-            let cost = costs.entry(self.scheme(batch)).or_default();
-            cost.spent_s += began.elapsed().as_secs_f64();
-            cost.made += 1;
-            cost.left -= 1;
-        }
-        match self.folder.write(&point.file((batch.from, batch.to)), &all) {
-            Ok(()) => End::Kept(all),
-            Err(error) => failed(batch.from, error.to_string()),
-        }
-    }
-
-    fn one(&self, point: &Point, run: u32, progress: &Arc<Progress>) -> Result<Kept, String> {
-        let (scenario, number) = (&point.scenario, u64::from(run));
-        let network = || Network::build(&scenario.topology).map_err(|error| error.to_string());
-        let (own, records): (_, RunRecords) = if point.simulated {
-            let options = Options {
-                threads: self.execution.threads,
-                progress: Some(Arc::clone(progress)),
-                ..Options::default()
-            };
-            let records = self.engine.run(scenario, 0, number, &options)?.records;
-            self.packet_hops
-                .fetch_add(records.totals.packet_hops, Ordering::Relaxed);
-            (
-                Some(Sums::of(scenario, number, &records, point.keep)),
-                records,
-            )
-        } else {
-            let offered = ideal::offered(scenario, number, &network()?);
-            (None, offered.map_err(|error| error.to_string())?)
-        };
-        let mut ideals = Vec::with_capacity(point.ideals.len());
-        if !point.ideals.is_empty() {
-            let network = network()?;
-            for &(of, _) in &point.ideals {
-                ideals.push(ideal::sums(
-                    of, scenario, number, &records, &network, point.keep,
-                ));
-            }
-        }
-        Ok(Kept { own, ideal: ideals })
-    }
-
-    /// Tells how far things are. Runs of one scheme of one experiment are alike; of a scheme that none was made of yet,
-    /// they are taken to cost what those of all others do on average.
-    fn tell(&self, costs: &Costs, workers: usize) {
-        let made: usize = costs.values().map(|cost| cost.made).sum();
-        let spent_s: f64 = costs.values().map(|cost| cost.spent_s).sum();
-        let left_s = |cost: &Cost| {
-            let (spent_s, made) = if cost.made > 0 {
-                (cost.spent_s, cost.made)
-            } else {
-                (spent_s, made)
-            };
-            spent_s / made as f64 * cost.left as f64
-        };
-        let eta_s = (made > 0).then(|| costs.values().map(left_s).sum::<f64>() / workers as f64);
-        let hops = self.packet_hops.load(Ordering::Relaxed) as f64;
-        self.listener.on(&Event::Overall {
-            done: self.kept + made,
-            runs: self.total,
-            packet_hops_per_s: hops / self.began.elapsed().as_secs_f64().max(1e-9),
-            eta_s,
-        });
-    }
 }

@@ -64,7 +64,7 @@ pub(super) fn points(
                 if !experiment.has(panel, scheme, value, quick) {
                     continue;
                 }
-                let scenario = scenario(experiment, panel, scheme, value)?;
+                let scenario = scenario(experiment, panel, scheme, value, None)?;
                 let keep = keep(&experiment.method, value);
                 points.push(Point {
                     experiment: index,
@@ -102,12 +102,26 @@ fn keep(method: &Method, value: usize) -> Keep {
     }
 }
 
-/// The scenario of one point: panel, then scheme, then the axis are set over the file.
+/// Whether the scenario of one point (panel, scheme, axis value) has this setting: whether setting it changes nothing.
+pub(super) fn has_setting(
+    experiment: &Experiment,
+    (panel, scheme, value): (usize, usize, usize),
+    key: &str,
+    written: &str,
+) -> Result<bool, StudyError> {
+    let own = scenario(experiment, panel, scheme, value, None)?;
+    // A key that this point does not know is not read by it.
+    let set = scenario(experiment, panel, scheme, value, Some((key, written)));
+    Ok(set.is_ok_and(|set| resolved_json(&set) == resolved_json(&own)))
+}
+
+/// The scenario of one point: panel, then scheme, then the axis are set over the file, and then `more`.
 fn scenario(
     experiment: &Experiment,
     panel: usize,
     scheme: usize,
     value: usize,
+    more: Option<(&str, &str)>,
 ) -> Result<Scenario, StudyError> {
     let axis = &experiment.axis;
     let (panel_of, scheme_of) = (&experiment.panels[panel], &experiment.schemes[scheme]);
@@ -121,6 +135,7 @@ fn scenario(
                 .iter()
                 .map(|key| (key.clone(), axis.values[value].clone())),
         )
+        .chain(more.map(|(key, written)| (key.to_owned(), written.to_owned())))
         .collect();
     let path = experiment.folder.join("scenario.toml");
     let file = path.display().to_string();

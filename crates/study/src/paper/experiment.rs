@@ -350,6 +350,15 @@ pub struct Calibration {
     pub span: Range<usize>,
 }
 
+impl Calibration {
+    /// Whether it was fitted on a curve of D3 or D2TCP.
+    pub fn is_deadline_aware(&self) -> bool {
+        ["d3", "d2tcp"]
+            .iter()
+            .any(|name| self.scheme.starts_with(name))
+    }
+}
+
 impl Experiment {
     /// `d3/fig10`.
     pub fn id(&self) -> String {

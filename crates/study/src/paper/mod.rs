@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! papers/PAPER/NAME/ ──read──> Experiment ──expand──> Point × seeds ──run──> Sums in OUT/points ──> Results
-//!     Results ──> rows (table, JSON lines) · drawings (SVG) · one page (HTML) · docs/papers.md
+//!     Results ──> rows (table, JSON lines) · drawings (SVG, PNG) · one page (HTML) · docs/papers.md
 //! ```
 //!
 //! An experiment is data: a scenario, what is varied, what the paper published, what must hold. Runs are many and short,
@@ -18,6 +18,7 @@ mod file;
 mod ideal;
 mod metric;
 mod page;
+mod raster;
 mod read;
 mod results;
 mod rows;

@@ -39,6 +39,26 @@ fn by_definition(target: Target, last: u32, met: impl Fn(u32) -> u64) -> u32 {
 }
 
 #[test]
+fn bisection_tries_no_more_values_than_were_told() {
+    for edge in [1, 2, 17, 370, 998, 999] {
+        let mut told = Vec::new();
+        let found = search_telling(&Search::within(Target::N99, 1_000), |x, left| {
+            told.push(left);
+            Ok::<_, String>(exactly(if x <= edge { 10_000 } else { 0 }))
+        });
+        assert_eq!(found.expect("an answer").value, edge);
+        assert!(told.iter().any(Option::is_some), "{told:?}");
+        for (i, left) in told.iter().enumerate() {
+            let followed = told.len() - i - 1;
+            assert!(
+                left.is_none_or(|left| followed <= left as usize),
+                "{edge}: {followed} came after value {i} of {told:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn n99_of_a_falling_curve_in_few_probes() {
     // 1 % is lost at 370 and a little more beyond.
     let met = |x: u32| 10_000 - u64::from(x.saturating_sub(270));

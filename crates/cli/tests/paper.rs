@@ -1,0 +1,190 @@
+//! `duetime paper` on experiments of this repository: killed at any moment, a campaign goes on and leaves the same bytes.
+
+mod room;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use room::Room;
+
+/// The campaign: a few seconds, in some dozens of files.
+const EXPERIMENTS: [&str; 4] = ["d3", "fig01", "fig02", "fig16"];
+
+/// The campaign in `room`, with its results in `out`.
+fn command(room: &Room) -> Command {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_duetime"));
+    command.arg("paper").args(EXPERIMENTS);
+    command.args(["--quick", "--jobs", "1", "--json", "--out", "out"]);
+    command.args(["--write-docs", "out/papers.md", "--papers"]);
+    command.arg(papers).current_dir(&room.0);
+    command
+}
+
+/// Runs it to its end; gives standard output and standard error.
+fn whole(room: &Room) -> (String, String) {
+    let output = command(room).output().expect("the binary starts");
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    let said = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{}", said.1);
+    said
+}
+
+/// Every file below a folder by its path in it, with its bytes; what is only there while a file is written is one too.
+fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(at) = folders.pop() {
+        for entry in fs::read_dir(&at).into_iter().flatten() {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(bytes) = fs::read(&path) {
+                let name = path.strip_prefix(folder).expect("below").to_path_buf();
+                found.insert(name, bytes);
+            }
+        }
+    }
+    found
+}
+
+/// The files of measured points.
+fn points(room: &Room) -> Vec<PathBuf> {
+    let folder = room.0.join("out/points");
+    let names = content(&folder).into_keys();
+    names
+        .filter(|name| name.extension().is_some_and(|ending| ending == "json"))
+        .map(|name| folder.join(name))
+        .collect()
+}
+
+/// Starts it, and waits until so many files of points are there.
+fn until(room: &Room, files: usize) -> Child {
+    let mut child = command(room)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    while points(room).len() < files {
+        let ended = child.try_wait().expect("a child");
+        assert!(ended.is_none(), "it ended before {files} files were there");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child
+}
+
+/// What a listener was told of the runs: all of them, and those that were there.
+fn told(err: &str) -> (usize, usize) {
+    let line = err.lines().find(|line| line.starts_with("papers: "));
+    let numbers: Vec<usize> = line
+        .expect("a first line")
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    (numbers[0], numbers.get(1).copied().unwrap_or(0))
+}
+
+#[cfg(unix)]
+#[test]
+fn a_campaign_that_was_killed_leaves_the_bytes_of_one_that_was_not() {
+    let (undisturbed, stopped) = (Room::new("paper-whole"), Room::new("paper-killed"));
+    let expected = whole(&undisturbed).0;
+    let all = points(&undisturbed).len();
+    assert!(all > 20, "{all} files");
+
+    until(&stopped, 1).kill().expect("SIGKILL");
+    let after_kill = points(&stopped).len();
+    assert!((1..all).contains(&after_kill), "{after_kill} of {all}");
+
+    let child = until(&stopped, all / 3);
+    let interrupt = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
+        .status();
+    assert!(interrupt.expect("a signal").success());
+    let output = child.wait_with_output().expect("an end");
+    let err = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("the same command makes them"), "{err}");
+    assert!(output.stdout.is_empty(), "no verdicts on half a campaign");
+    assert!(points(&stopped).len() < all);
+
+    let mut child = until(&stopped, all / 2);
+    child.kill().expect("SIGKILL");
+    child.wait().expect("an end");
+
+    let (out, err) = whole(&stopped);
+    assert!(told(&err).1 > 0, "something was kept: {err}");
+    assert_eq!(out, expected);
+    let (left, right) = (content(&stopped.0), content(&undisturbed.0));
+    let names = |of: &BTreeMap<PathBuf, Vec<u8>>| of.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&left), names(&right));
+    for (name, bytes) in &left {
+        assert!(bytes == &right[name], "{} differs", name.display());
+    }
+    for ending in ["svg", "png", "html", "md", "jsonl"] {
+        let there = |name: &PathBuf| name.extension().is_some_and(|own| own == ending);
+        assert!(left.keys().any(there), "a campaign leaves .{ending}");
+    }
+}
+
+#[test]
+fn a_damaged_point_is_named_and_only_its_runs_are_made_again() {
+    let room = Room::new("paper-damaged");
+    let (expected, err) = whole(&room);
+    let (runs, _) = told(&err);
+    let before = content(&room.0);
+    let points = points(&room);
+    let (cut, changed) = (&points[1], &points[points.len() / 2]);
+    let mut bytes = fs::read(cut).expect("a point");
+    bytes.truncate(bytes.len() / 2);
+    fs::write(cut, bytes).expect("a file");
+    let mut bytes = fs::read(changed).expect("a point");
+    *bytes.last_mut().expect("a byte") ^= 1;
+    fs::write(changed, bytes).expect("a file");
+
+    let (out, err) = whole(&room);
+    // `3-20.json` holds runs 3 to 19.
+    let runs_of = |path: &PathBuf| {
+        let name = path
+            .file_stem()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let (from, to) = name.split_once('-').expect("a range");
+        to.parse::<usize>().expect("a number") - from.parse::<usize>().expect("a number")
+    };
+    assert_eq!(told(&err), (runs, runs - runs_of(cut) - runs_of(changed)));
+    for path in [cut, changed] {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        let folder = path.parent().and_then(Path::file_name).expect("a digest");
+        let said = |line: &&str| {
+            line.contains("made again")
+                && line.contains(&*name)
+                && line.contains(&*folder.to_string_lossy())
+        };
+        assert!(err.lines().any(|line| said(&line)), "{name}: {err}");
+    }
+    assert_eq!(out, expected);
+    assert!(content(&room.0) == before, "the same bytes");
+}
+
+#[test]
+fn an_unknown_experiment_suggests_the_nearest() {
+    let room = Room::new("paper-unknown");
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let papers = papers.to_string_lossy();
+    for (words, near) in [
+        (&["figg10"][..], "`d3 fig10`"),
+        (&["d3", "figg10"][..], "`fig10`"),
+        (&["d4"][..], "`d3`"),
+    ] {
+        let mut arguments = vec!["paper", "--papers", &papers];
+        arguments.extend(words);
+        room.duetime_args(&arguments)
+            .refused(&["did you mean", near]);
+    }
+    assert!(room.names().is_empty(), "nothing is written");
+}

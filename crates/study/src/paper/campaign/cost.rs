@@ -1,0 +1,173 @@
+//! How long the rest of a campaign takes. Runs differ by a factor of thousands between experiments, and by tens along an
+//! axis, so that they are not counted but weighed: by what their workloads offer, times the pace measured so far.
+
+use std::collections::BTreeMap;
+
+use duetime_scenario::Scenario;
+use duetime_sim::describe::describe;
+
+use super::super::expand::Point;
+
+/// What is done and left of some runs. Work is in bytes offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Tally {
+    spent_s: f64,
+    made: f64,
+    left: f64,
+}
+
+/// Wall time spent and work left, by experiment and scheme: runs of one scheme of one experiment have the same pace.
+#[derive(Debug, Default)]
+pub(super) struct Costs {
+    /// Of each point, the work of one run; filled where runs are missing.
+    work: BTreeMap<usize, f64>,
+    tallies: BTreeMap<(usize, usize), Tally>,
+    runs: usize,
+}
+
+impl Costs {
+    /// Adds runs of point number `index` that are still to be made.
+    pub fn expect(&mut self, index: usize, point: &Point, runs: usize) {
+        let work = *self
+            .work
+            .entry(index)
+            .or_insert_with(|| work(&point.scenario));
+        self.tally(point).left += work * runs as f64;
+    }
+
+    /// One of them was made.
+    pub fn made(&mut self, index: usize, point: &Point, seconds: f64) {
+        let work = self.work.get(&index).copied().unwrap_or_default();
+        let tally = self.tally(point);
+        tally.spent_s += seconds;
+        tally.made += work;
+        tally.left = (tally.left - work).max(0.0);
+        self.runs += 1;
+    }
+
+    /// Runs made.
+    pub fn runs(&self) -> usize {
+        self.runs
+    }
+
+    /// Time of one worker for all that is left, s; none until something was measured.
+    pub fn left_s(&self) -> Option<f64> {
+        left_s(&self.tallies)
+    }
+
+    fn tally(&mut self, point: &Point) -> &mut Tally {
+        self.tallies
+            .entry((point.experiment, point.scheme))
+            .or_default()
+    }
+}
+
+/// A scheme that was not measured yet is taken to have its experiment's pace, and an experiment that of all others. That
+/// is a guess: while most of the work is guessed, nothing is said.
+fn left_s(tallies: &BTreeMap<(usize, usize), Tally>) -> Option<f64> {
+    let pace = |of: &dyn Fn(usize, usize) -> bool| {
+        let own = tallies.iter().filter(|((a, b), _)| of(*a, *b));
+        let (spent_s, made) = own.fold((0.0, 0.0), |(spent_s, made), (_, tally)| {
+            (spent_s + tally.spent_s, made + tally.made)
+        });
+        (made > 0.0).then(|| spent_s / made)
+    };
+    let all = pace(&|_, _| true)?;
+    let (mut seconds, mut work, mut guessed) = (0.0, 0.0, 0.0);
+    for (&(experiment, scheme), tally) in tallies {
+        let own = pace(&|a, b| (a, b) == (experiment, scheme));
+        let near = own.or_else(|| pace(&|a, _| a == experiment));
+        seconds += tally.left * near.unwrap_or(all);
+        work += tally.left;
+        if near.is_none() {
+            guessed += tally.left;
+        }
+    }
+    (guessed <= work / 2.0).then_some(seconds)
+}
+
+/// What a run is expected to carry, in bytes; flows without an end fill one access link.
+pub(super) fn work(scenario: &Scenario) -> f64 {
+    let duration_s = scenario.duration.as_secs_f64();
+    let offered_bps = describe(scenario).map_or(0.0, |described| {
+        let access_bps = described
+            .topology
+            .rates
+            .iter()
+            .filter(|rate| rate.host_cables > 0)
+            .map(|rate| rate.rate_bps as f64)
+            .fold(0.0, f64::max);
+        let offered = described.workloads.iter().map(|of| of.offered_bps);
+        offered.map(|bps| bps.unwrap_or(access_bps)).sum()
+    });
+    (offered_bps * duration_s / 8.0).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(spent_s: f64, made: f64, left: f64) -> Tally {
+        Tally {
+            spent_s,
+            made,
+            left,
+        }
+    }
+
+    #[test]
+    fn each_scheme_has_its_own_pace() {
+        // A thousand cheap runs, and ten that cost a hundred times as much; one of each was made.
+        let tallies = BTreeMap::from([
+            ((0, 0), tally(0.01, 1.0, 999.0)),
+            ((1, 0), tally(1.0, 1.0, 9.0)),
+        ]);
+        let left = left_s(&tallies).expect("measured");
+        assert!((left - (9.99 + 9.0)).abs() < 1e-9, "{left}");
+    }
+
+    #[test]
+    fn what_was_not_measured_has_the_pace_of_what_is_nearest() {
+        let tallies = BTreeMap::from([
+            ((0, 0), tally(2.0, 1.0, 0.0)),
+            ((1, 0), tally(4.0, 1.0, 0.0)),
+            // Its experiment's pace: 4 s each. That of all: 3 s each.
+            ((1, 1), tally(0.0, 0.0, 10.0)),
+            ((2, 0), tally(0.0, 0.0, 5.0)),
+        ]);
+        assert_eq!(left_s(&tallies), Some(40.0 + 15.0));
+    }
+
+    #[test]
+    fn nothing_is_said_while_most_is_guessed() {
+        let mut tallies = BTreeMap::from([((0, 0), tally(0.0, 0.0, 5.0))]);
+        assert_eq!(left_s(&tallies), None);
+        tallies.insert((0, 0), tally(1.0, 1.0, 4.0));
+        tallies.insert((1, 0), tally(0.0, 0.0, 5.0));
+        assert_eq!(left_s(&tallies), None);
+        tallies.insert((1, 0), tally(2.0, 1.0, 4.0));
+        assert_eq!(left_s(&tallies), Some(4.0 + 8.0));
+    }
+
+    #[test]
+    fn a_longer_run_of_more_senders_is_more_work() {
+        let scenario = |senders: u32, repeat: u32| {
+            let text = format!(
+                "transport = \"tcp\"\n\
+                 topology = {{ kind = \"star\", hosts = 41, link = {{ rate = \"1 Gbps\", latency = \"20 us\" }} }}\n\
+                 [[workload]]\nkind = \"burst\"\nsenders = {senders}\nsize = \"20 KB\"\nrepeat = {repeat}\nevery = \"5 ms\"\n"
+            );
+            let files = duetime_store::Files::beside(std::path::Path::new("scenario.toml"));
+            let scenario = duetime_scenario::load(&text, "scenario.toml", &[], &files);
+            work(&scenario.unwrap_or_else(|error| panic!("{error}")))
+        };
+        let one = scenario(5, 10);
+        for (more, times) in [(scenario(40, 10), 8.0), (scenario(5, 100), 10.0)] {
+            let ratio = more / one;
+            assert!(
+                (ratio / times - 1.0).abs() < 0.05,
+                "{ratio} instead of {times}"
+            );
+        }
+    }
+}

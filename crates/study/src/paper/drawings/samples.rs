@@ -1,0 +1,184 @@
+//! Drawings of what was sampled: single flows, distributions, links over time.
+
+use std::sync::Arc;
+
+use duetime_figures::{Axis, Panel, Point, Series, Style};
+
+use super::super::experiment::{Method, Sampled};
+use super::super::spread::Pooled;
+use super::super::sums::Sums;
+use super::{Artist, Drawn, words};
+
+impl Artist<'_> {
+    /// Each flow at its deadline, one drawing per scheme and panel.
+    pub(super) fn scatter(&self, drawn: &mut Vec<Drawn>) {
+        /// More points than this cannot be told apart.
+        const MOST: usize = 1500;
+        for (panel, of) in self.of.panels.iter().enumerate() {
+            for (scheme, curve) in self.of.schemes.iter().enumerate() {
+                let values = 0..self.of.axis.values.len();
+                let flows: Vec<(u64, Option<u64>)> = values
+                    .flat_map(|value| self.results.seeds(self.index, panel, scheme, value))
+                    .flat_map(|sums| sums.flows.iter().copied())
+                    .collect();
+                let step = flows.len().div_ceil(MOST).max(1);
+                let ms = |ns: u64| ns as f64 * 1e-6;
+                let mut points: Vec<Point> = flows
+                    .iter()
+                    .step_by(step)
+                    .filter_map(|&(allowed, took)| Some(Point::new(ms(allowed), ms(took?))))
+                    .collect();
+                points.sort_by(|a, b| a.x.total_cmp(&b.x));
+                let longest = points.iter().map(|point| point.x).fold(0.0, f64::max);
+                let edge = [0.5, longest.max(1.0)].map(|at| Point::new(at, at));
+                let mut line =
+                    Series::new("ideal", Style::Line, edge.to_vec()).labelled("deadline");
+                if points.is_empty() {
+                    line.points.clear();
+                }
+                let flows = Series::new(&curve.name, Style::Points, points).labelled(&curve.label);
+                let axes = (
+                    Axis::log("Deadline", "ms"),
+                    Axis::log("Completion time", "ms"),
+                );
+                let drawing = Panel::new(axes.0, axes.1, vec![flows, line]);
+                let title = words(&[&of.label, &curve.label]);
+                let note = "Each point is a flow; above the line it is late. Flows that never finished are not drawn.";
+                self.put(
+                    &[&of.name, &curve.name, "flows"],
+                    title,
+                    note,
+                    vec![drawing],
+                    drawn,
+                );
+            }
+        }
+    }
+
+    pub(super) fn distribution(&self, what: Sampled, at: &[usize], drawn: &mut Vec<Drawn>) {
+        for (panel, of) in self.of.panels.iter().enumerate() {
+            for &value in at {
+                let mut series = Vec::new();
+                for (scheme, curve) in self.of.schemes.iter().enumerate() {
+                    let seeds = self.results.seeds(self.index, panel, scheme, value);
+                    let (pooled, all) = pooled(seeds, what);
+                    let shares = pooled.cumulative(all).into_iter();
+                    let points =
+                        shares.map(|(x, share)| Point::new(x * what.factor(), share * 100.0));
+                    series.push(
+                        Series::new(&curve.name, Style::Step, points.collect())
+                            .labelled(&curve.label),
+                    );
+                }
+                let (label, unit) = what.words();
+                let written = &self.of.axis.values[value];
+                let shown = if written.is_empty() {
+                    String::new()
+                } else {
+                    format!("{} {written}", self.of.axis.label)
+                };
+                let y = Axis::linear("share at or below", "%").between(0.0, 100.0);
+                let drawing = Panel::new(Axis::linear(label, unit), y, series);
+                let title = words(&[&of.label, &shown, label]);
+                let file = [of.name.as_str(), written, "distribution"];
+                self.put(&file, title, "Over all seeds.", vec![drawing], drawn);
+            }
+        }
+    }
+
+    pub(super) fn series(
+        &self,
+        what: Sampled,
+        value: usize,
+        average_s: f64,
+        drawn: &mut Vec<Drawn>,
+    ) {
+        let Method::Series { names, .. } = &self.of.method else {
+            return;
+        };
+        for (panel, of) in self.of.panels.iter().enumerate() {
+            for (scheme, curve) in self.of.schemes.iter().enumerate() {
+                let seeds = self.results.seeds(self.index, panel, scheme, value);
+                let mut series = Vec::new();
+                for link in seeds.iter().flat_map(|sums| &sums.series) {
+                    let bin = ((average_s / link.every_s).round() as usize).max(1);
+                    let (samples, scale) = if what == Sampled::Queue {
+                        (&link.queue_bytes, 1e-3)
+                    } else {
+                        (&link.sent_bytes, 8e-6 / link.every_s)
+                    };
+                    let samples: Vec<f64> = samples.iter().map(|&of| of as f64 * scale).collect();
+                    let points = samples.chunks(bin).enumerate().map(|(i, chunk)| {
+                        let middle = (i * bin) as f64 + chunk.len() as f64 / 2.0;
+                        let mean = chunk.iter().sum::<f64>() / chunk.len() as f64;
+                        Point::new(middle * link.every_s * 1e3, mean)
+                    });
+                    let name = names.get(&link.link).unwrap_or(&link.link);
+                    series.push(Series::new(name, Style::Line, points.collect()));
+                }
+                let (label, unit) = what.words();
+                let drawing = Panel::new(
+                    Axis::linear("Time", "ms"),
+                    Axis::linear(label, unit),
+                    series,
+                );
+                let title = words(&[&of.label, &curve.label]);
+                self.put(
+                    &[&of.name, &curve.name, "series"],
+                    title,
+                    "One run.",
+                    vec![drawing],
+                    drawn,
+                );
+            }
+        }
+    }
+}
+
+impl Sampled {
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Queue => ("Queue", "KB"),
+            Self::Throughput => ("Throughput", "Mbps"),
+            Self::Completion => ("Completion time", "ms"),
+            Self::Allowed => ("Completion / time allowed", ""),
+        }
+    }
+
+    /// From what is kept to what is shown.
+    fn factor(self) -> f64 {
+        match self {
+            Self::Queue => 1e-3,
+            Self::Throughput => 1e-6,
+            Self::Completion => 1e3,
+            Self::Allowed => 1.0,
+        }
+    }
+}
+
+/// All values of some seeds, and how many there are with those that never came.
+fn pooled(seeds: &[Arc<Sums>], what: Sampled) -> (Pooled, u64) {
+    let links = || seeds.iter().flat_map(|sums| &sums.links);
+    let groups = || {
+        let groups = seeds.iter().flat_map(|sums| &sums.groups);
+        groups.filter(|group| group.deadline_flows > 0 || what == Sampled::Completion)
+    };
+    match what {
+        Sampled::Queue => {
+            let all = links().map(|link| link.samples).sum();
+            (Pooled::of(links().map(|link| &link.queue)), all)
+        }
+        Sampled::Throughput => {
+            let all = links().map(|link| link.samples).sum();
+            (Pooled::of(links().map(|link| &link.throughput_bps)), all)
+        }
+        Sampled::Completion => {
+            let all = groups().map(|group| group.finite).sum();
+            (Pooled::of(groups().map(|group| &group.completion_s)), all)
+        }
+        Sampled::Allowed => {
+            let all = groups().map(|group| group.deadline_flows).sum();
+            (Pooled::of(groups().map(|group| &group.allowed)), all)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+use duetime_results::Class;
+
+use super::super::spread::Spread;
+use super::super::sums::GroupSums;
+use super::*;
+
+/// One seed of ten deadline flows.
+fn seed(met: u64) -> Sums {
+    let group = GroupSums {
+        workload: 0,
+        class: Class::Flow,
+        finite: 10,
+        finished: 10,
+        deadline_flows: 10,
+        met,
+        late: 10 - met,
+        overshoot: 0.25 * (10 - met) as f64,
+        timeouts: 1,
+        slow: 0,
+        requests: (20, 8, 2),
+        completion_mean_s: Some(0.01),
+        goodput_mean: Some(1e6),
+        completion_s: Spread::of([0.01; 10]),
+        allowed: Spread::of((0..10).map(|i| if i < met { 0.5 } else { 1.25 })),
+    };
+    Sums {
+        groups: vec![group],
+        ..Sums::default()
+    }
+}
+
+#[test]
+fn every_name_is_one_metric_and_has_a_way_back() {
+    for (name, metric) in Metric::all() {
+        assert_eq!(Metric::named(&name), Some(metric), "{name}");
+        assert_eq!(Metric::named(&metric.name()), Some(metric), "{name}");
+    }
+    assert_eq!(Metric::named("throughputs"), None);
+}
+
+#[test]
+fn shares_are_pooled_over_seeds() {
+    let (a, b) = (seed(10), seed(5));
+    let seeds = [&a, &b];
+    let at = |metric: Metric| metric.at(&seeds, None);
+    assert_eq!(at(Metric::ApplicationThroughput), Some(75.0));
+    assert_eq!(at(Metric::Missed), Some(25.0));
+    assert_eq!(at(Metric::Overshoot(Rank::Mean)), Some(25.0));
+    assert_eq!(at(Metric::DeniedInversions), Some(25.0));
+    assert_eq!(at(Metric::Timeouts), Some(10.0));
+    assert_eq!(at(Metric::Goodput), None);
+    assert_eq!(Metric::Goodput.at(&seeds, Some(0)), Some(8.0));
+    assert_eq!(Metric::Missed.at(&seeds, Some(1)), None);
+    let p95 = at(Metric::Overshoot(Rank::Percent(95))).unwrap();
+    assert!((p95 - 25.0).abs() < 0.5, "{p95}");
+}
+
+#[test]
+fn capacity_is_read_up_to_the_first_failure() {
+    let (good, bad) = (seed(10), seed(5));
+    let points =
+        |seeds: [&'static str; 4]| -> Vec<bool> { seeds.iter().map(|of| *of == "good").collect() };
+    let along = |metric: Metric, of: [&'static str; 4]| {
+        let points: Vec<(f64, Vec<&Sums>)> = points(of)
+            .into_iter()
+            .zip([5.0, 10.0, 15.0, 20.0])
+            .map(|(ok, place)| (place, vec![if ok { &good } else { &bad }]))
+            .collect();
+        metric.along(&points, None)
+    };
+    let n99 = Metric::Capacity(99);
+    assert_eq!(along(n99, ["good", "good", "bad", "good"]), Some(10.0));
+    assert_eq!(along(n99, ["bad", "good", "good", "good"]), Some(0.0));
+    let tightest = Metric::Tightest;
+    assert_eq!(along(tightest, ["bad", "good", "bad", "good"]), Some(20.0));
+    assert_eq!(along(tightest, ["good", "good", "good", "bad"]), None);
+}

@@ -1,0 +1,80 @@
+//! Which experiments a command line names.
+
+use duetime_scenario::nearest;
+
+use super::super::experiment::Experiment;
+use crate::error::StudyError;
+
+/// The experiments that `words` name: `all`, or a paper, or a paper and some of its experiments, or `d3/fig10`.
+/// An unknown name suggests the nearest.
+pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>, StudyError> {
+    let mut papers: Vec<&str> = experiments.iter().map(|of| of.paper.as_str()).collect();
+    papers.dedup();
+    let refuse = |word: &str, near: &[String], known: &[&str]| {
+        let near: Vec<String> = near.iter().map(|near| format!("`{near}`")).collect();
+        let help = match near.as_slice() {
+            [] => ".".to_owned(),
+            near => format!("; did you mean {}?", near.join(" or ")),
+        };
+        let known = known.join(", ");
+        StudyError::Choice(format!(
+            "there is no paper or experiment `{word}`{help} There are: {known}"
+        ))
+    };
+    let mut chosen = vec![false; experiments.len()];
+    let mut words = words.iter().map(String::as_str).peekable();
+    while let Some(word) = words.next() {
+        if word == "all" {
+            chosen.fill(true);
+            continue;
+        }
+        if let Some(index) = experiments.iter().position(|of| of.id() == word) {
+            chosen[index] = true;
+            continue;
+        }
+        if !papers.contains(&word) {
+            let ids: Vec<String> = experiments.iter().map(Experiment::id).collect();
+            let mut known: Vec<&str> = papers.clone();
+            known.push("all");
+            known.extend(ids.iter().map(String::as_str));
+            return Err(refuse(word, &near(experiments, word, &known), &known));
+        }
+        let mut whole = true;
+        while let Some(name) =
+            words.next_if(|next| !papers.contains(next) && *next != "all" && !next.contains('/'))
+        {
+            whole = false;
+            let own = |of: &Experiment| of.paper == word;
+            let Some(index) = experiments.iter().position(|of| own(of) && of.name == name) else {
+                let names: Vec<&str> = experiments
+                    .iter()
+                    .filter(|of| own(of))
+                    .map(|of| of.name.as_str())
+                    .collect();
+                let near = nearest(name, names.iter().copied()).map(str::to_owned);
+                return Err(refuse(name, near.as_slice(), &names));
+            };
+            chosen[index] = true;
+        }
+        if whole {
+            for (index, experiment) in experiments.iter().enumerate() {
+                chosen[index] |= experiment.paper == word;
+            }
+        }
+    }
+    Ok((0..experiments.len()).filter(|&i| chosen[i]).collect())
+}
+
+/// What a first word that is neither a paper nor an experiment may have meant: that of `known`, or the experiments of
+/// the name that is nearest.
+fn near(experiments: &[Experiment], word: &str, known: &[&str]) -> Vec<String> {
+    let names = experiments.iter().map(|of| of.name.as_str());
+    let Some(name) = nearest(word, known.iter().copied().chain(names)) else {
+        return Vec::new();
+    };
+    if known.contains(&name) {
+        return vec![name.to_owned()];
+    }
+    let own = experiments.iter().filter(|of| of.name == name);
+    own.map(|of| format!("{} {}", of.paper, of.name)).collect()
+}
