@@ -43,6 +43,8 @@ pub enum Metric {
     Timeouts,
     /// Of denied D3 requests, those denied while a later deadline held more, %.
     DeniedInversions,
+    /// Deadline flows with at least one such denial, %.
+    InvertedFlows,
     /// Denied D3 requests, %.
     Denied,
     /// Mean share of a query's answers in time, %.
@@ -81,6 +83,7 @@ impl Metric {
             ("drops", Self::Drops),
             ("timeouts", Self::Timeouts),
             ("denied-inversions", Self::DeniedInversions),
+            ("inverted-flows", Self::InvertedFlows),
             ("denied", Self::Denied),
             ("query-completeness", Self::QueryCompleteness),
         ]
@@ -157,6 +160,7 @@ impl Metric {
             Self::Drops => "drops".to_owned(),
             Self::Timeouts => "flows with a timeout".to_owned(),
             Self::DeniedInversions => "inverted denials".to_owned(),
+            Self::InvertedFlows => "flows with a priority inversion".to_owned(),
             Self::Denied => "denied requests".to_owned(),
             Self::QueryCompleteness => "answers in time per query".to_owned(),
         }
@@ -186,6 +190,7 @@ impl Metric {
             Self::Drops => of.mean(|sums| Some(sums.drops as f64)),
             Self::Timeouts => of.ratio(|g| g.timeouts, |g| g.finite),
             Self::DeniedInversions => of.ratio(|g| g.requests.2, |g| g.requests.1),
+            Self::InvertedFlows => of.ratio(|g| g.inverted, |g| g.deadline_flows),
             Self::Denied => of.ratio(|g| g.requests.1, |g| g.requests.0),
             Self::QueryCompleteness => of.completeness(),
         }

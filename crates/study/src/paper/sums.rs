@@ -58,6 +58,8 @@ pub struct GroupSums {
     pub slow: u64,
     /// D3: rate requests sent, denied, and denied while a later deadline held more.
     pub requests: (u64, u64, u64),
+    /// D3: deadline flows of which at least one request was denied while a later deadline held more.
+    pub inverted: u64,
     /// Mean completion time of those that finished, s.
     pub completion_mean_s: Option<f64>,
     /// Mean goodput, bytes per second.
@@ -146,6 +148,7 @@ impl Sums {
                     flow.is_finite() && took(&flow).is_none_or(|took| took >= SLOW_S)
                 }),
                 requests: (group.requests, group.denials, group.inversions),
+                inverted: count(&|flow| flow.deadline.is_some() && flow.inversions > 0),
                 completion_mean_s: group.completion_s.mean,
                 goodput_mean: group.goodput_bytes_per_s.mean,
                 completion_s: Spread::of(own.iter().filter_map(took)),

@@ -18,6 +18,7 @@ fn seed(met: u64) -> Sums {
         timeouts: 1,
         slow: 0,
         requests: (20, 8, 2),
+        inverted: 3,
         completion_mean_s: Some(0.01),
         goodput_mean: Some(1e6),
         completion_s: Spread::of([0.01; 10]),
@@ -47,6 +48,7 @@ fn shares_are_pooled_over_seeds() {
     assert_eq!(at(Metric::Missed), Some(25.0));
     assert_eq!(at(Metric::Overshoot(Rank::Mean)), Some(25.0));
     assert_eq!(at(Metric::DeniedInversions), Some(25.0));
+    assert_eq!(at(Metric::InvertedFlows), Some(30.0));
     assert_eq!(at(Metric::Timeouts), Some(10.0));
     assert_eq!(at(Metric::Goodput), None);
     assert_eq!(Metric::Goodput.at(&seeds, Some(0)), Some(8.0));
