@@ -131,6 +131,7 @@ fn d3(config: &d3::Config) -> Value {
             QueueSample::Instant => "instant",
         },
         "cap_to_left": config.cap_to_left,
+        "cap_to_remaining": config.cap_to_remaining,
         "pause_new": config.pause_new,
         "reverse_request": config.reverse_request,
         "repair": config.repair,

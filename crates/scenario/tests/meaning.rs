@@ -509,6 +509,7 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
         ("d3.queue_sample", "instant"),
         ("d3.reset_intervals", "8"),
         ("d3.target", "95%"),
+        ("d3.cap_to_remaining", "true"),
         ("d3.speculative", "true"),
         ("d3.speculative_rises", "3"),
         ("d3.speculative_growth", "20%"),

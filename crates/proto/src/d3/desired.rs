@@ -77,7 +77,12 @@ pub(super) fn desire(
             return Desire::Quench;
         }
     }
-    Desire::Rate(rate.min(need.uplink).min(LARGEST))
+    let usable = if config.cap_to_remaining && need.rtt > Span::ZERO {
+        fixed_from_bytes(left, need.rtt, scale)
+    } else {
+        i64::MAX
+    };
+    Desire::Rate(rate.min(usable).min(need.uplink).min(LARGEST))
 }
 
 /// How often running a flow's desired rate has risen.
@@ -161,6 +166,40 @@ mod tests {
         assert_eq!(
             ask(&Config::default(), at(0), last, at(10)),
             Desire::Rate(0)
+        );
+    }
+
+    #[test]
+    fn no_more_is_asked_for_than_one_round_trip_can_use() {
+        let need = Need {
+            remaining: 10_000,
+            rtt: Span::from_us(500),
+            ..NEED
+        };
+        let capped = Config {
+            cap_to_remaining: true,
+            ..Config::default()
+        };
+        // 10000 B in 500 us are 20 B/us. With 1 ms left the formula's time is zero; with 1.25 ms it asks for 40 B/us.
+        for (deadline_us, plain) in [(1_000, 125), (1_250, 40), (1_500, 20), (2_000, 10)] {
+            let deadline = Time::ZERO + Span::from_us(deadline_us);
+            assert_eq!(
+                ask(&Config::default(), at(0), need, deadline),
+                Desire::Rate(plain * UNIT)
+            );
+            assert_eq!(
+                ask(&capped, at(0), need, deadline),
+                Desire::Rate(plain.min(20) * UNIT)
+            );
+        }
+        // Rule (i) of quenching sees the rate without the cap: 10000 B in 50 us need 200 B/us.
+        let quench = Config {
+            quench: true,
+            ..capped
+        };
+        assert_eq!(
+            ask(&quench, at(0), need, Time::ZERO + Span::from_us(50)),
+            Desire::Quench
         );
     }
 

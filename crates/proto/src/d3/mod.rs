@@ -64,6 +64,9 @@ pub struct Config {
     pub queue_sample: QueueSample,
     /// Never grant more than what is left.
     pub cap_to_left: bool,
+    /// Never ask for more than what is left to send can use in one round trip, which is as long as a grant holds
+    /// (D3 §4.1). The formula of §5 asks for more as soon as the deadline is nearer than three round trips.
+    pub cap_to_remaining: bool,
     /// Grant new flows only the base rate as fair share (D3 §4.5).
     pub pause_new: bool,
     /// Acknowledgements register as a flow of their own.
@@ -175,6 +178,7 @@ impl Default for Config {
             queue_in_service: false,
             queue_sample: QueueSample::Smallest,
             cap_to_left: false,
+            cap_to_remaining: false,
             pause_new: true,
             reverse_request: true,
             repair: true,

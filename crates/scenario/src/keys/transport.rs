@@ -220,6 +220,12 @@ static D3_KEYS: &[Key] = &[
         "Never grant more than what is left.",
     ),
     key(
+        "cap_to_remaining",
+        Kind::Boolean,
+        "false",
+        "Never ask for more than what is left to send can use in one round trip, which is as long as a grant holds (D3 §4.1).",
+    ),
+    key(
         "pause_new",
         Kind::Boolean,
         "true",

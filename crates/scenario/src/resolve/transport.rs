@@ -368,6 +368,7 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     flag("quench_strict", &mut config.quench_strict)?;
     flag("queue_in_service", &mut config.queue_in_service)?;
     flag("cap_to_left", &mut config.cap_to_left)?;
+    flag("cap_to_remaining", &mut config.cap_to_remaining)?;
     flag("pause_new", &mut config.pause_new)?;
     flag("reverse_request", &mut config.reverse_request)?;
     flag("repair", &mut config.repair)?;
