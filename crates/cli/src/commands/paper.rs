@@ -78,7 +78,7 @@ fn verdict(outcome: &CampaignOutcome) -> Result<(), Failure> {
                 missing => format!(", {missing} runs are missing"),
             };
             Err(Failure::Runs(format!(
-                "{failed} points failed{missing}; the same command makes them again"
+                "points that failed: {failed}{missing}; the same command makes them again"
             )))
         }
     }
