@@ -54,7 +54,7 @@ const BROWN: &str = "#a0674b";
 const PAGE: &str = "currentColor";
 
 /// The fixed looks, by name: every scheme under `papers/` is here.
-const NAMED: [(&str, Look); 29] = [
+const NAMED: [(&str, Look); 30] = [
     ("tcp", look(GREY, Marker::Square, Dash::Solid)),
     ("dctcp", look(VERMILION, Marker::Diamond, Dash::Solid)),
     ("d2tcp", look(BLUE, Marker::Circle, Dash::Solid)),
@@ -77,6 +77,7 @@ const NAMED: [(&str, Look); 29] = [
     ("d3-paper", look(GREEN, Marker::Diamond, Dash::Long)),
     ("d3-quench", look(GREEN, Marker::Square, Dash::Short)),
     ("d3-per-sender", look(GREEN, Marker::Circle, Dash::Dotted)),
+    ("d3-printed", look(BROWN, Marker::Square, Dash::Long)),
     ("d3-authors", look(BROWN, Marker::Triangle, Dash::Solid)),
     ("d2tcp-precise", look(BLUE, Marker::Square, Dash::Short)),
     // Our own experiments on D3 §7.

@@ -183,8 +183,10 @@ struct Counting {
     stop_after: Option<(usize, Arc<AtomicBool>)>,
     fails_at: Option<u64>,
     panics_at: Option<u64>,
-    /// From this many runs on, no new folder can be made in this one.
-    full_after: Option<(usize, PathBuf)>,
+    /// Once something was written here, no new folder can be made here.
+    full: Option<PathBuf>,
+    /// Held while the folder is made full, so that no run begins then.
+    filling: Mutex<()>,
 }
 
 impl Engine for Counting {
@@ -195,22 +197,23 @@ impl Engine for Counting {
         run: u64,
         options: &Options,
     ) -> Result<RunOutput, String> {
+        let filling = self.filling.lock().expect("no panic holds it");
         let before = self.runs.fetch_add(1, Ordering::Relaxed);
         if let Some((after, cancel)) = &self.stop_after
             && before + 1 == *after
         {
             cancel.store(true, Ordering::Relaxed);
         }
-        if let Some((after, points)) = &self.full_after
-            && before + 1 == *after
-        {
-            for folder in 0..=u8::MAX {
-                let path = points.join(format!("{folder:02x}"));
-                if !path.exists() {
-                    fs::write(path, "").expect("a file");
+        if let Some(points) = &self.full {
+            let paths = (0..=u8::MAX).map(|folder| points.join(format!("{folder:02x}")));
+            if paths.clone().any(|path| path.exists()) {
+                for path in paths.filter(|path| !path.exists()) {
+                    // It fails where the other worker has just made the folder.
+                    fs::write(path, "").ok();
                 }
             }
         }
+        drop(filling);
         assert!(self.panics_at != Some(run), "a bug");
         if self.fails_at == Some(run) {
             return Err("no luck".to_owned());
@@ -607,7 +610,7 @@ fn a_full_disk_stops_the_campaign_and_loses_no_finished_point() {
     let (expected, _) = run(&campaign, &whole, &Simulator);
     let points = full.join("points");
     let engine = Counting {
-        full_after: Some((5, points.clone())),
+        full: Some(points.clone()),
         ..Counting::default()
     };
     let (_, outcome) = run(&campaign, &full, &engine);
