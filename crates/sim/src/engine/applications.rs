@@ -4,7 +4,7 @@ use super::Partition;
 use crate::host::Owner;
 use crate::workload::{Actions, Message};
 use duetime_core::random::mix;
-use duetime_results::{Class, FlowEventKind, FlowRecord};
+use duetime_results::{Class, FlowEventKind};
 use duetime_scenario::model::Protocol;
 
 impl Partition {
@@ -56,27 +56,7 @@ impl Partition {
     /// The application hands a message to its transport.
     fn hand_over(&mut self, message: Message) {
         let record = self.records.flows.len() as u32;
-        self.records.flows.push(FlowRecord {
-            flow: message.flow,
-            workload: message.workload,
-            class: message.class,
-            query: message.query,
-            source: message.source,
-            destination: message.destination,
-            size_bytes: message.bytes,
-            delivered_bytes: 0,
-            start: message.handed_over,
-            finish: None,
-            deadline: message.deadline,
-            quenched: false,
-            counted: message.counted,
-            timeouts: 0,
-            retransmits: 0,
-            marks: 0,
-            denials: 0,
-            inversions: 0,
-            requests: 0,
-        });
+        self.records.flows.push(message.record());
         if message.counted && message.class != Class::Long {
             self.open += 1;
         }

@@ -17,7 +17,7 @@ use crate::topology::Network;
 use context::Context;
 use duetime_core::Time;
 use duetime_core::random::Streams;
-use duetime_results::record::{Class, QueryRecord};
+use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
 use oldi::Call;
 use priority::Priorities;
@@ -47,6 +47,33 @@ pub struct Message {
     pub tag: u32,
     /// Whether it counts: handed over within [warm-up, duration).
     pub counted: bool,
+}
+
+impl Message {
+    /// Its record, as long as nothing has happened to it.
+    pub fn record(&self) -> FlowRecord {
+        FlowRecord {
+            flow: self.flow,
+            workload: self.workload,
+            class: self.class,
+            query: self.query,
+            source: self.source,
+            destination: self.destination,
+            size_bytes: self.bytes,
+            delivered_bytes: 0,
+            start: self.handed_over,
+            finish: None,
+            deadline: self.deadline,
+            quenched: false,
+            counted: self.counted,
+            timeouts: 0,
+            retransmits: 0,
+            marks: 0,
+            denials: 0,
+            inversions: 0,
+            requests: 0,
+        }
+    }
 }
 
 /// A call that a workload asks for.

@@ -129,26 +129,10 @@ pub(super) fn offered(
     })
 }
 
+/// The record of a message that arrives whole.
 fn record(message: &Message) -> FlowRecord {
     FlowRecord {
-        flow: message.flow,
-        workload: message.workload,
-        class: message.class,
-        query: message.query,
-        source: message.source,
-        destination: message.destination,
-        size_bytes: message.bytes,
         delivered_bytes: message.bytes,
-        start: message.handed_over,
-        finish: None,
-        deadline: message.deadline,
-        quenched: false,
-        counted: message.counted,
-        timeouts: 0,
-        retransmits: 0,
-        marks: 0,
-        denials: 0,
-        inversions: 0,
-        requests: 0,
+        ..message.record()
     }
 }
