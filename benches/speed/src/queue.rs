@@ -47,7 +47,7 @@ pub(crate) fn measure() -> Vec<Row> {
             let (mut queue, mut heap) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
                 let (calendar, order) = hold(
-                    &mut EventQueue::new(HORIZON_PS, (0..u64::from(pending)).collect()),
+                    &mut EventQueue::new(HORIZON_PS, (0..u64::from(pending)).collect(), 1),
                     pending,
                 );
                 let (binary, same) = hold(&mut Heap(BinaryHeap::new()), pending);
@@ -75,11 +75,11 @@ trait Queue {
 
 impl Queue for EventQueue {
     fn put(&mut self, time: u64, number: u32) {
-        self.push(time, number);
+        self.push::<true>(time, number);
     }
 
     fn take(&mut self) -> (u64, u32) {
-        self.pop_before(u64::MAX)
+        self.pop_before::<true>(u64::MAX)
     }
 }
 

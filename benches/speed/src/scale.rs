@@ -6,41 +6,62 @@ use crate::speed::scenario;
 use crate::table::{grouped, lines};
 use serde_json::json;
 
-/// A row: hosts, their network, the distribution of sizes, the number of flows.
+/// A row: hosts, their network, the latency of its links, the distribution of sizes, the number of flows.
 struct Case {
     hosts: u32,
+    latency_us: u32,
     topology: &'static str,
     sizes: &'static str,
     flows: u32,
 }
 
-const CASES: [Case; 5] = [
+const CASES: [Case; 7] = [
     Case {
         hosts: 100,
+        latency_us: 1,
         topology: RACKS_5_BY_20,
         sizes: "hadoop",
         flows: 6_250,
     },
     Case {
         hosts: 1_000,
+        latency_us: 1,
         topology: RACKS_25_BY_40,
         sizes: "hadoop",
         flows: 62_500,
     },
     Case {
         hosts: 4_000,
+        latency_us: 1,
         topology: RACKS_100_BY_40,
         sizes: "hadoop",
         flows: 250_000,
     },
     Case {
         hosts: 16_000,
+        latency_us: 1,
         topology: FAT_TREE_40,
         sizes: "hadoop",
         flows: 1_000_000,
     },
     Case {
         hosts: 16_000,
+        latency_us: 1,
+        topology: FAT_TREE_40,
+        sizes: "web-search",
+        flows: 20_000,
+    },
+    // The same network with links as long as those of W2.
+    Case {
+        hosts: 16_000,
+        latency_us: 20,
+        topology: FAT_TREE_40,
+        sizes: "hadoop",
+        flows: 1_000_000,
+    },
+    Case {
+        hosts: 16_000,
+        latency_us: 20,
         topology: FAT_TREE_40,
         sizes: "web-search",
         flows: 20_000,
@@ -50,24 +71,24 @@ const CASES: [Case; 5] = [
 const RACKS_5_BY_20: &str = r#"kind = "leaf-spine"
 racks = 5
 hosts_per_rack = 20
-host_link = { rate = "10 Gbps", latency = "1 us" }
+host_link = { rate = "10 Gbps", latency = "LATENCY" }
 spines = 4
-uplink = { rate = "40 Gbps", latency = "1 us" }"#;
+uplink = { rate = "40 Gbps", latency = "LATENCY" }"#;
 const RACKS_25_BY_40: &str = r#"kind = "leaf-spine"
 racks = 25
 hosts_per_rack = 40
-host_link = { rate = "10 Gbps", latency = "1 us" }
+host_link = { rate = "10 Gbps", latency = "LATENCY" }
 spines = 4
-uplink = { rate = "100 Gbps", latency = "1 us" }"#;
+uplink = { rate = "100 Gbps", latency = "LATENCY" }"#;
 const RACKS_100_BY_40: &str = r#"kind = "leaf-spine"
 racks = 100
 hosts_per_rack = 40
-host_link = { rate = "10 Gbps", latency = "1 us" }
+host_link = { rate = "10 Gbps", latency = "LATENCY" }
 spines = 4
-uplink = { rate = "100 Gbps", latency = "1 us" }"#;
+uplink = { rate = "100 Gbps", latency = "LATENCY" }"#;
 const FAT_TREE_40: &str = r#"kind = "fat-tree"
 k = 40
-link = { rate = "10 Gbps", latency = "1 us" }"#;
+link = { rate = "10 Gbps", latency = "LATENCY" }"#;
 
 /// Flows per second and host: with the mean of the Hadoop sizes about an eighth of the links' capacity.
 const RATE_PER_HOST: u32 = 1_250;
@@ -102,8 +123,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     let mut rows = Vec::new();
     for case in cases {
         eprintln!(
-            "{} hosts, {} flows of {} …",
-            case.hosts, case.flows, case.sizes
+            "{} hosts, {} us, {} flows of {} …",
+            case.hosts, case.latency_us, case.flows, case.sizes
         );
         rows.push((case, measure(case)?));
         // W2 beside each case, so that the ratio is of one machine in one mood.
@@ -143,10 +164,12 @@ fn measure(case: &Case) -> Result<Cost, String> {
 fn text(case: &Case) -> String {
     let Case {
         hosts,
+        latency_us,
         topology,
         sizes,
         flows,
     } = case;
+    let topology = topology.replace("LATENCY", &format!("{latency_us} us"));
     // The web-search flows are much larger, so they come less often.
     let per_host = if *sizes == "hadoop" {
         RATE_PER_HOST
@@ -163,9 +186,10 @@ fn text(case: &Case) -> String {
 
 fn line(case: &Case, cost: &Cost, baseline: f64) -> serde_json::Value {
     json!({
-        "work": format!("scale-{}-{}", case.hosts, case.sizes),
+        "work": format!("scale-{}-{}us-{}", case.hosts, case.latency_us, case.sizes),
         "transport": "dctcp",
         "hosts": case.hosts,
+        "latency_us": case.latency_us,
         "flows": cost.flows,
         "packet_hops": cost.packet_hops,
         "ns_per_packet_hop": cost.ns_per_hop,
@@ -184,6 +208,7 @@ fn print(rows: &[(&Case, Cost)], baseline: f64) {
             vec![
                 case.sizes.to_owned(),
                 grouped(u64::from(case.hosts)),
+                case.latency_us.to_string(),
                 grouped(cost.flows),
                 grouped(cost.packet_hops),
                 format!("{:.1}", cost.ns_per_hop * cost.packet_hops as f64 / 1e9),
@@ -197,6 +222,7 @@ fn print(rows: &[(&Case, Cost)], baseline: f64) {
     let head = [
         "sizes",
         "hosts",
+        "us/link",
         "flows",
         "packet-hops",
         "seconds",

@@ -1,7 +1,9 @@
-//! Cutting a network into parts for threads: a rack's switch and hosts stay together.
+//! Cutting a network into parts for threads, and a large part into regions that fit the processor's caches: a rack's
+//! switch and hosts stay together.
 
 use crate::topology::Network;
 use duetime_core::Span;
+use std::collections::BTreeMap;
 
 /// A cut.
 pub struct Cut {
@@ -48,6 +50,75 @@ pub fn cut(network: &Network, threads: usize) -> Cut {
         partition_of,
         parts,
         lookahead,
+    }
+}
+
+/// A part's regions. What happens in one is felt in another only after the latency of the links between them.
+#[derive(Clone, Debug)]
+pub struct Regions {
+    /// Per node: its region; 0 for the nodes of other parts.
+    pub region_of: Vec<u16>,
+    /// Per region: those with a link into it, each with the shortest latency of these links.
+    pub neighbours: Vec<Vec<(u16, Span)>>,
+}
+
+impl Regions {
+    /// Cuts part `index` of `partition_of` into at most `count` regions of about equal work and of neighbouring racks;
+    /// into one where two would be joined by a link without latency.
+    pub fn cut(network: &Network, partition_of: &[u16], index: u16, count: usize) -> Self {
+        let mut groups = groups(network);
+        groups.retain(|(_, nodes)| partition_of[nodes[0] as usize] == index);
+        groups.sort_unstable_by_key(|(_, nodes)| nodes[0]);
+        let count = count.min(groups.len()).max(1);
+        let total: u128 = groups.iter().map(|(weight, _)| weight).sum();
+        let mut regions = Self {
+            region_of: vec![0; network.nodes.len()],
+            neighbours: Vec::new(),
+        };
+        let mut before = 0;
+        for (weight, nodes) in groups {
+            let region = (before * count as u128 / total.max(1)) as u16;
+            before += weight;
+            for node in nodes {
+                regions.region_of[node as usize] = region;
+            }
+        }
+        let mut neighbours = vec![BTreeMap::new(); count];
+        for link in &network.links {
+            let [from, to] = [link.from, link.to].map(|node| node as usize);
+            let [part, other] = [from, to].map(|node| partition_of[node]);
+            let [region, reached] = [from, to].map(|node| regions.region_of[node]);
+            if part == index && other == index && region != reached {
+                let least = neighbours[usize::from(reached)]
+                    .entry(region)
+                    .or_insert(link.latency);
+                *least = link.latency.min(*least);
+            }
+        }
+        if neighbours
+            .iter()
+            .any(|from| from.values().any(|&latency| latency == Span::ZERO))
+        {
+            return Self::one(network);
+        }
+        regions.neighbours = neighbours
+            .into_iter()
+            .map(|from| from.into_iter().collect())
+            .collect();
+        regions
+    }
+
+    /// The whole part as one region.
+    pub fn one(network: &Network) -> Self {
+        Self {
+            region_of: vec![0; network.nodes.len()],
+            neighbours: vec![Vec::new()],
+        }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.neighbours.len()
     }
 }
 

@@ -17,6 +17,10 @@ pub struct Options {
     /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it. A run that is watched packet
     /// by packet, for a trace or a capture, takes one.
     pub threads: usize,
+    /// Regions that each thread's part is run in, one after the other; 0: as many as the size of the network makes
+    /// worth while. Results do not depend on it. A run that is watched packet by packet or whose windows are sampled
+    /// takes one.
+    pub regions: usize,
     /// Where to say how far the run is, and where to be told to stop.
     pub progress: Option<Arc<Progress>>,
     /// The flow whose events are wanted, by `FlowRecord::flow`.

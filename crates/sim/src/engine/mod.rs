@@ -12,6 +12,7 @@ mod foresight;
 mod nic;
 mod observe;
 mod record;
+mod regions;
 mod router;
 mod series;
 mod tcp;
@@ -24,6 +25,7 @@ pub use record::{Finish, PartRecords, merge};
 
 use crate::host::{Host, Nic};
 use crate::packet::{Extra, NONE, Packet};
+use crate::partition::Regions;
 use crate::queue::EventQueue;
 use crate::run::Options;
 use crate::setup::Setup;
@@ -85,11 +87,14 @@ impl Link {
     const OBSERVED: u32 = 32;
     /// It loses requests.
     const FAULTY: u32 = 64;
+    /// Its partition is run region by region.
+    const REGIONAL: u32 = 128;
 
     const POOL_SHIFT: u32 = 8;
 
     /// Arrivals need the slow path.
-    const SLOW_ARRIVAL: u32 = Self::CROSSING | Self::LOSSY | Self::OBSERVED | Self::FAULTY;
+    const SLOW_ARRIVAL: u32 =
+        Self::CROSSING | Self::LOSSY | Self::OBSERVED | Self::FAULTY | Self::REGIONAL;
 }
 
 /// Packets on their way to another partition.
@@ -121,6 +126,11 @@ pub struct Partition {
     nic_pulls: bool,
     now: Time,
     queue: EventQueue,
+    turns: regions::Turns,
+    /// The region of each link's far end.
+    target_region: Vec<u16>,
+    /// The region of each host.
+    host_region: Vec<u16>,
     /// Each with its [`Link`] in its tag.
     ports: Vec<Port<Packet>>,
     pools: Vec<SharedBuffer>,
@@ -170,6 +180,20 @@ impl Partition {
     ) -> Self {
         let faults = faults::State::new(&options.faults);
         let network = &setup.network;
+        let regions = match options.regions {
+            _ if observed.is_some() || options.windows.is_some() => Regions::one(network),
+            0 => {
+                let count = regions::worthwhile(network);
+                Regions::cut(network, partition_of, index, count)
+            }
+            count => Regions::cut(
+                network,
+                partition_of,
+                index,
+                count.min(EventQueue::MOST_REGIONS),
+            ),
+        };
+        let region_of = |node: u32| regions.region_of[node as usize];
         let mut ports = setup.ports(scenario);
         let (pools, pool_of) = setup.pools(scenario);
         let mut loss = FxHashMap::default();
@@ -203,6 +227,7 @@ impl Partition {
                         .is_some_and(|faults| faults.loses_requests()),
                     Link::FAULTY,
                 );
+                set(regions.len() > 1, Link::REGIONAL);
                 Link {
                     target: host
                         .map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST),
@@ -246,7 +271,14 @@ impl Partition {
             frame_overhead: setup.frame_overhead,
             nic_pulls: setup.nic_pulls,
             now: Time::ZERO,
-            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders),
+            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders, regions.len()),
+            turns: regions::Turns::new(&regions),
+            target_region: network
+                .links
+                .iter()
+                .map(|link| region_of(link.to))
+                .collect(),
+            host_region: network.hosts.iter().map(|&node| region_of(node)).collect(),
             ports,
             pools,
             nics,
@@ -283,17 +315,8 @@ impl Partition {
         partition
     }
 
-    /// Processes every event before `end`.
-    pub fn run_before(&mut self, end: Time) {
-        match self.ports.len() {
-            foresight::LARGE.. => self.run::<LARGE>(end),
-            foresight::MEDIUM.. => self.run::<MEDIUM>(end),
-            _ => self.run::<SMALL>(end),
-        }
-    }
-
     #[inline(never)]
-    fn run<const SIZE: u8>(&mut self, end: Time) {
+    fn run<const SIZE: u8, const ALONE: bool>(&mut self, end: Time) {
         let links = self.ports.len() as u32;
         loop {
             let (time, id) = if SIZE == LARGE {
@@ -309,10 +332,10 @@ impl Partition {
                     .look(queue);
                 })
             } else {
-                self.queue.pop_before(end.as_ps())
+                self.queue.pop_before::<ALONE>(end.as_ps())
             };
             if SIZE == MEDIUM
-                && let Some(port) = self.ports.get(self.queue.likely_next() as usize)
+                && let Some(port) = self.ports.get(self.queue.likely_next::<ALONE>() as usize)
             {
                 std::hint::black_box(port.touch_first());
             }
@@ -393,7 +416,8 @@ impl Partition {
             let first = ring.is_empty();
             ring.push(arrival, packet);
             if first {
-                self.schedule_arrival(arrival, link);
+                let region = self.region_of_target(link);
+                self.queue.push_to(region, arrival.as_ps(), link);
             }
         }
         mail.extras.clear();
@@ -402,31 +426,36 @@ impl Partition {
     /// The next arrival at the far end of `link`.
     #[inline(always)]
     fn schedule_arrival(&mut self, at: Time, link: u32) {
-        self.queue.push(at.as_ps(), link);
+        self.queue.push::<false>(at.as_ps(), link);
     }
 
     /// The next departure from the port of `link`.
     #[inline]
     fn schedule_departure(&mut self, at: Time, link: u32) {
-        self.queue.push(at.as_ps(), self.ports.len() as u32 + link);
+        self.queue
+            .push::<false>(at.as_ps(), self.ports.len() as u32 + link);
     }
 
     fn schedule_tick(&mut self, at: Time, link: u32, number: u32) {
-        self.queue.push_single(
+        // The other direction of the same cable ends where the port is.
+        let region = self.region_of_target(link ^ 1);
+        self.queue.push_single_to(
+            region,
             at.as_ps(),
             order(TICK, self.setup.link_rank[link as usize], number),
         );
     }
 
     fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {
-        self.queue.push_single(
+        self.queue.push_single_to(
+            usize::from(self.host_region[host as usize]),
             at.as_ps(),
             order(TIMER, self.setup.host_rank[host as usize], slot),
         );
     }
 
     fn departure(&mut self, link: u32) {
-        // The other direction of the same cable ends where this one begins.
+        // The other direction of the same cable ends where the port is.
         let from = Link::of(&self.ports[link as usize ^ 1]).target;
         if from & TO_HOST == 0 || !self.nic_pulls {
             return self.port_departure(link);

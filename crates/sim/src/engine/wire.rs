@@ -19,7 +19,7 @@ impl Partition {
             Some(Sent {
                 arrival,
                 first: true,
-            }) => self.schedule_arrival(arrival, link),
+            }) => self.queue.push::<true>(arrival.as_ps(), link),
             Some(_) => {}
             None => self.discard(packet),
         }
@@ -34,12 +34,18 @@ impl Partition {
         }
         let Sent { arrival, first } = self.ports[link as usize].send_at_once(self.now, packet);
         if first {
-            self.schedule_arrival(arrival, link);
+            self.queue.push::<true>(arrival.as_ps(), link);
         }
     }
 
     /// The same with everything that a link may need.
     fn send_specially(&mut self, link: u32, packet: Packet, special: u32) {
+        if special == Link::REGIONAL {
+            return match self.ports[link as usize].offer_fifo(self.now, packet) {
+                Some(sent) => self.schedule_sent(link, sent),
+                None => self.discard(packet),
+            };
+        }
         if special & Link::ALLOCATED != 0 {
             self.sample_queue(link);
             if packet.flags() & D3 != 0 {
@@ -85,8 +91,16 @@ impl Partition {
     fn sent(&mut self, link: u32, sent: Sent) {
         if Link::of(&self.ports[link as usize]).special & Link::CROSSING != 0 {
             self.cross(link, sent.arrival);
-        } else if sent.first {
-            self.schedule_arrival(sent.arrival, link);
+        } else {
+            self.schedule_sent(link, sent);
+        }
+    }
+
+    #[inline(always)]
+    fn schedule_sent(&mut self, link: u32, sent: Sent) {
+        if sent.first {
+            let region = self.region_of_target(link);
+            self.queue.push_to(region, sent.arrival.as_ps(), link);
         }
     }
 
@@ -119,7 +133,7 @@ impl Partition {
         }
         let packet = port.arrive();
         if let Some(next) = port.next_arrival() {
-            self.queue.push(next.as_ps(), link);
+            self.queue.push::<true>(next.as_ps(), link);
         }
         self.pass_on(target, packet);
     }
@@ -144,7 +158,7 @@ impl Partition {
         }
     }
 
-    /// The same where the link comes from another partition, loses packets or is watched.
+    /// The same where the link comes from another partition or region, loses packets or is watched.
     fn arrival_with_care(&mut self, link: u32, target: u32, special: u32) {
         let (packet, next) = if special & Link::CROSSING == 0 {
             let port = &mut self.ports[link as usize];
@@ -156,7 +170,7 @@ impl Partition {
         if let Some(next) = next {
             self.schedule_arrival(next, link);
         }
-        if self.survives(link, packet, special) {
+        if special & Link::SLOW_ARRIVAL == Link::REGIONAL || self.survives(link, packet, special) {
             self.pass_on(target, packet);
         } else {
             self.totals.packet_hops += 1;

@@ -1,4 +1,5 @@
-//! The same scenario leaves the same bytes behind: again, on any number of threads, and watched or not.
+//! The same scenario leaves the same bytes behind: again, on any number of threads, in any number of regions, and watched
+//! or not.
 
 use crate::common::*;
 use duetime_core::{Bytes, Rate, Span};
@@ -6,13 +7,19 @@ use duetime_results::digest;
 use duetime_scenario::model::*;
 use duetime_sim::Options;
 
-/// Runs on one thread and on others, and compares everything that the runs leave behind.
+/// Runs on one thread and on others, in one region and in several, and compares everything that the runs leave behind.
 fn assert_equal_on_threads(scenario: &Scenario, threads: &[usize], case: &str) {
     let alone = run(scenario);
     assert!(!alone.records.flows.is_empty(), "{case}");
-    for &threads in threads {
-        let split = run_on(scenario, threads);
-        let case = format!("{case}, {threads} threads");
+    let regions = [(1, 2), (1, 5), (2, 3)];
+    for (threads, regions) in threads.iter().map(|&count| (count, 1)).chain(regions) {
+        let options = Options {
+            threads,
+            regions,
+            ..Options::default()
+        };
+        let split = duetime_sim::run(scenario, 0, 0, &options).expect("a scenario that runs");
+        let case = format!("{case}, {threads} threads, {regions} regions");
         assert_same(&alone.records, &split.records, &case);
         assert_eq!(alone.allocators, split.allocators, "{case}");
     }

@@ -21,6 +21,8 @@ pub struct Case {
     pub patient: bool,
     /// On how many threads to run it in the end.
     pub threads: usize,
+    /// In how many regions to run each thread's part in the end.
+    pub regions: usize,
     /// To be run again with every link captured.
     pub watched: bool,
 }
@@ -33,6 +35,12 @@ impl Case {
         let patient = all.flag(0.3);
         let threads = if all.flag(0.1) { 2 } else { 1 };
         let watched = all.flag(0.25);
+        let mut parts = draw(8);
+        let regions = if parts.flag(0.3) {
+            2 + parts.below(4)
+        } else {
+            1
+        };
         let mut budget = Budget::new(&mut all);
         let kinds = workload::kinds(&mut draw(1), patient);
         if kinds.contains(&workload::Kind::Long) {
@@ -71,6 +79,7 @@ impl Case {
             network,
             patient,
             threads,
+            regions,
             watched,
         }
     }
@@ -153,12 +162,13 @@ impl Case {
             .map(|link| link.loss)
             .fold(0.0, f64::max);
         format!(
-            "{shape} of {} hosts, {}; {:?}, {:?} NIC, loss up to {loss:.3}, {duration} + {drain}, {} threads{}",
+            "{shape} of {} hosts, {}; {:?}, {:?} NIC, loss up to {loss:.3}, {duration} + {drain}, {} threads, {} regions{}",
             self.network.hosts(),
             kinds.join(", "),
             switch.buffer,
             host.nic,
             self.threads,
+            self.regions,
             if self.patient { ", patient" } else { "" },
         )
     }

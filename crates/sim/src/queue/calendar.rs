@@ -1,0 +1,395 @@
+//! One region's calendar, and the memory that the calendars of all regions share.
+
+use super::{AT_A_TIME, Event, NONE};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Buckets of all calendars together.
+pub(super) const BUCKETS: usize = 131_072;
+const WORDS: usize = BUCKETS / 64;
+
+/// An event in a bucket.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node {
+    pub(super) time: u64,
+    /// The next in the bucket, or the next free number.
+    next: u32,
+}
+
+/// An event in the heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Late {
+    time: u64,
+    order: u64,
+    id: u32,
+}
+
+/// What the calendars share.
+#[derive(Clone, Debug)]
+pub(super) struct Store {
+    /// Bucket width is 2^shift ps.
+    shift: u32,
+    /// Buckets of a calendar, a power of two, less one.
+    mask: usize,
+    /// By event number.
+    pub(super) nodes: Vec<Node>,
+    /// What orders simultaneous events, unique among them; by event number.
+    orders: Vec<u64>,
+    /// By bucket.
+    heads: Box<[u32; BUCKETS]>,
+    /// One bit per non-empty bucket.
+    occupied: [u64; WORDS],
+}
+
+impl Store {
+    /// For calendars of `share` buckets, a power of two of at least 64.
+    pub(super) fn new(shift: u32, share: usize, fixed_orders: Vec<u64>) -> Self {
+        debug_assert!(share.is_power_of_two() && share >= 64);
+        let node = Node {
+            time: 0,
+            next: NONE,
+        };
+        Self {
+            shift,
+            mask: share - 1,
+            nodes: vec![node; fixed_orders.len()],
+            orders: fixed_orders,
+            heads: vec![NONE; BUCKETS].try_into().expect("as many as buckets"),
+            occupied: [0; WORDS],
+        }
+    }
+
+    /// A new event number with this order.
+    pub(super) fn add(&mut self, order: u64) -> u32 {
+        self.nodes.push(Node {
+            time: 0,
+            next: NONE,
+        });
+        self.orders.push(order);
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Gives a free number an order; returns the next free number.
+    pub(super) fn reuse(&mut self, id: u32, order: u64) -> u32 {
+        self.orders[id as usize] = order;
+        self.nodes[id as usize].next
+    }
+
+    /// Frees a number, before `next` in the list of free ones; returns its order.
+    pub(super) fn free(&mut self, id: u32, next: u32) -> u64 {
+        self.nodes[id as usize].next = next;
+        self.orders[id as usize]
+    }
+}
+
+/// The events of one region.
+#[derive(Clone, Debug)]
+pub(super) struct Calendar {
+    /// Its first bucket.
+    first: usize,
+    /// Absolute number of the bucket being served; its events that are still due are all in `current`.
+    cursor: u64,
+    /// Absolute number of the first bucket after it that is not empty, or `u64::MAX`.
+    pub(super) upcoming: u64,
+    /// Number of the bucket of the first event in `overflow`.
+    pub(super) overflow_number: u64,
+    /// Latest first, so that the next event is the last.
+    pub(super) current: Vec<Event>,
+    overflow: BinaryHeap<Reverse<Late>>,
+}
+
+impl Calendar {
+    /// An empty one.
+    pub(super) fn new(first: usize) -> Self {
+        Self {
+            first,
+            cursor: 0,
+            upcoming: u64::MAX,
+            overflow_number: u64::MAX,
+            current: Vec::with_capacity(64),
+            overflow: BinaryHeap::new(),
+        }
+    }
+
+    /// Its first bucket.
+    #[inline(always)]
+    fn first<const ALONE: bool>(&self) -> usize {
+        if ALONE { 0 } else { self.first }
+    }
+
+    /// Where a bucket is kept.
+    #[inline(always)]
+    fn place<const ALONE: bool>(&self, store: &Store, number: u64) -> usize {
+        (self.first::<ALONE>() | (number as usize & Self::last::<ALONE>(store))) % BUCKETS
+    }
+
+    /// The number of its buckets less one.
+    #[inline(always)]
+    fn last<const ALONE: bool>(store: &Store) -> usize {
+        if ALONE { BUCKETS - 1 } else { store.mask }
+    }
+
+    /// Puts an event in.
+    #[inline(always)]
+    pub(super) fn push<const ALONE: bool>(&mut self, store: &mut Store, time: u64, id: u32) {
+        let number = time >> store.shift;
+        let ahead = number.wrapping_sub(self.cursor).wrapping_sub(1);
+        if ahead >= Self::last::<ALONE>(store) as u64 {
+            return self.push_outside(store, time, id);
+        }
+        let bucket = self.place::<ALONE>(store, number);
+        let node = &mut store.nodes[id as usize];
+        node.time = time;
+        node.next = store.heads[bucket];
+        store.heads[bucket] = id;
+        store.occupied[bucket / 64] |= 1 << (bucket % 64);
+        self.upcoming = self.upcoming.min(number);
+    }
+
+    /// Takes the next event, if it comes before `end_ps`.
+    #[inline(always)]
+    pub(super) fn pop_before<const ALONE: bool>(
+        &mut self,
+        store: &mut Store,
+        end_ps: u64,
+    ) -> (u64, u32) {
+        if !self.current.is_empty() {
+            return self.pop_current(end_ps);
+        }
+        let number = self.upcoming;
+        if number >= self.overflow_number {
+            return self.pop_from_overflow::<ALONE>(store, number, end_ps);
+        }
+        let bucket = self.place::<ALONE>(store, number);
+        let first = store.heads[bucket];
+        // The usual bucket has one event, which never sees `current`.
+        let Some(&Node { time, next }) = store.nodes.get(first as usize) else {
+            return (0, NONE);
+        };
+        if next != NONE {
+            self.load::<ALONE>(store, number);
+            return self.pop_current(end_ps);
+        }
+        if time >= end_ps {
+            return (0, NONE);
+        }
+        store.heads[bucket] = NONE;
+        self.leave::<ALONE>(store, number);
+        (time, first)
+    }
+
+    /// The number of an event that is likely the next, or [`NONE`].
+    #[inline(always)]
+    pub(super) fn likely_next<const ALONE: bool>(&self, store: &Store) -> u32 {
+        match self.current.last() {
+            Some(event) => event.id,
+            None => store.heads[self.place::<ALONE>(store, self.upcoming)],
+        }
+    }
+
+    /// The time of the next event, or `u64::MAX`.
+    pub(super) fn next_time(&self, store: &Store) -> u64 {
+        if let Some(event) = self.current.last() {
+            return event.time;
+        }
+        let overflow = self
+            .overflow
+            .peek()
+            .map_or(u64::MAX, |Reverse(event)| event.time);
+        self.earliest_in::<false>(store, self.upcoming)
+            .min(overflow)
+    }
+
+    /// The earliest time in a bucket, or `u64::MAX`.
+    fn earliest_in<const ALONE: bool>(&self, store: &Store, number: u64) -> u64 {
+        if number == u64::MAX {
+            return u64::MAX;
+        }
+        let mut earliest = u64::MAX;
+        let mut id = store.heads[self.place::<ALONE>(store, number)];
+        while let Some(node) = store.nodes.get(id as usize) {
+            earliest = earliest.min(node.time);
+            id = node.next;
+        }
+        earliest
+    }
+
+    /// Puts an event in that comes before the buckets or after them.
+    #[cold]
+    fn push_outside(&mut self, store: &Store, time: u64, id: u32) {
+        let number = time >> store.shift;
+        if number <= self.cursor {
+            self.insert(store, Event { time, id });
+        } else {
+            self.overflow.push(Reverse(Late {
+                time,
+                order: store.orders[id as usize],
+                id,
+            }));
+            self.overflow_number = self.overflow_number.min(number);
+        }
+    }
+
+    /// As [`Calendar::pop_before`] where the heap may have the next event; `number` is that of the next bucket.
+    #[cold]
+    pub(super) fn pop_from_overflow<const ALONE: bool>(
+        &mut self,
+        store: &mut Store,
+        number: u64,
+        end_ps: u64,
+    ) -> (u64, u32) {
+        let Some(Reverse(first)) = self.overflow.peek() else {
+            return (0, NONE);
+        };
+        let late = first.time >> store.shift;
+        if first.time >= end_ps && self.earliest_in::<ALONE>(store, number) >= end_ps {
+            return (0, NONE);
+        }
+        self.cursor = late;
+        if late == number {
+            self.load::<ALONE>(store, number);
+        }
+        while let Some(&Reverse(event)) = self.overflow.peek()
+            && event.time >> store.shift == late
+        {
+            self.overflow.pop();
+            self.insert(
+                store,
+                Event {
+                    time: event.time,
+                    id: event.id,
+                },
+            );
+        }
+        self.overflow_number = self
+            .overflow
+            .peek()
+            .map_or(u64::MAX, |Reverse(event)| event.time >> store.shift);
+        self.pop_current(end_ps)
+    }
+
+    /// Puts an event into `current`.
+    fn insert(&mut self, store: &Store, event: Event) {
+        let at = self
+            .current
+            .partition_point(|other| comes_before(&store.orders, event, *other));
+        self.current.insert(at, event);
+    }
+
+    /// Takes the last of `current`, if it comes before `end_ps`.
+    #[inline(always)]
+    pub(super) fn pop_current(&mut self, end_ps: u64) -> (u64, u32) {
+        match self.current.last() {
+            Some(&Event { time, id, .. }) if time < end_ps => {
+                self.current.pop();
+                (time, id)
+            }
+            _ => (0, NONE),
+        }
+    }
+
+    /// The number of the first non-empty bucket after the cursor, or `u64::MAX`.
+    #[inline(always)]
+    fn next_bucket<const ALONE: bool>(&self, store: &Store) -> u64 {
+        let start = self.place::<ALONE>(store, self.cursor + 1);
+        let here = store.occupied[start / 64] >> (start % 64);
+        if here != 0 {
+            return self.cursor + 1 + u64::from(here.trailing_zeros());
+        }
+        // Later words first, then round to the front; this word's low bits come last.
+        let words = Self::last::<ALONE>(store) / 64;
+        let mut word = start / 64;
+        for _ in 0..words + 1 {
+            word = (self.first::<ALONE>() / 64 | ((word + 1) & words)) % WORDS;
+            let bits = store.occupied[word];
+            if bits != 0 {
+                let bucket = word * 64 + bits.trailing_zeros() as usize;
+                return self.cursor
+                    + 1
+                    + (bucket.wrapping_sub(start) & Self::last::<ALONE>(store)) as u64;
+            }
+        }
+        u64::MAX
+    }
+
+    /// Moves the cursor to a bucket, whose events are being taken out.
+    #[inline(always)]
+    fn leave<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
+        let bucket = self.place::<ALONE>(store, number);
+        self.cursor = number;
+        store.occupied[bucket / 64] &= !(1 << (bucket % 64));
+        self.upcoming = self.next_bucket::<ALONE>(store);
+    }
+
+    /// Loads buckets until enough events are in `current`, which is empty, or the rest is not due.
+    #[inline(never)]
+    pub(super) fn load_many<const ALONE: bool>(&mut self, store: &mut Store, end_ps: u64) {
+        let last = end_ps >> store.shift;
+        while self.upcoming < self.overflow_number && self.upcoming <= last {
+            let bucket = self.place::<ALONE>(store, self.upcoming);
+            let id = std::mem::replace(&mut store.heads[bucket], NONE);
+            self.leave::<ALONE>(store, self.upcoming);
+            let Node { time, next } = store.nodes[id as usize];
+            self.current.push(Event { time, id });
+            if next != NONE {
+                self.load_rest(store, next);
+            }
+            if self.current.len() >= AT_A_TIME {
+                break;
+            }
+        }
+        self.current.reverse();
+    }
+
+    /// Takes the others of a bucket whose first event is the last of `current`, and puts them all in order, earliest
+    /// first.
+    #[inline(never)]
+    fn load_rest(&mut self, store: &Store, mut id: u32) {
+        let start = self.current.len() - 1;
+        while id != NONE {
+            let Node { time, next } = store.nodes[id as usize];
+            self.current.push(Event { time, id });
+            id = next;
+        }
+        let tail = &mut self.current[start..];
+        sort_latest_first(tail, &store.orders);
+        tail.reverse();
+    }
+
+    /// Moves the cursor to a bucket and its events into `current`, which is empty.
+    fn load<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
+        let bucket = self.place::<ALONE>(store, number);
+        let mut id = std::mem::replace(&mut store.heads[bucket], NONE);
+        self.leave::<ALONE>(store, number);
+        while id != NONE {
+            let Node { time, next } = store.nodes[id as usize];
+            self.current.push(Event { time, id });
+            id = next;
+        }
+        sort_latest_first(&mut self.current, &store.orders);
+    }
+}
+
+/// Insertion sort for the usual handful, the library's sort for bursts.
+#[inline]
+fn sort_latest_first(events: &mut [Event], orders: &[u64]) {
+    if events.len() > 24 {
+        events.sort_unstable_by_key(|event| Reverse((event.time, orders[event.id as usize])));
+        return;
+    }
+    for i in 1..events.len() {
+        let event = events[i];
+        let mut j = i;
+        while j > 0 && comes_before(orders, events[j - 1], event) {
+            events[j] = events[j - 1];
+            j -= 1;
+        }
+        events[j] = event;
+    }
+}
+
+/// Whether `a` is due before `b`.
+#[inline(always)]
+fn comes_before(orders: &[u64], a: Event, b: Event) -> bool {
+    a.time < b.time || a.time == b.time && orders[a.id as usize] < orders[b.id as usize]
+}
