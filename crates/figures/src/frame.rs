@@ -121,19 +121,10 @@ impl Frame {
         svg.open("g", &[]);
         self.text_above(svg);
         self.axes(svg, panel);
-        svg.open("clipPath", &[("id", id)]);
-        // As far beyond the axes as the largest marker at their ends.
-        let margin = 8.0;
-        svg.empty(
-            "rect",
-            &[
-                ("x", &number(self.left - margin)),
-                ("y", &number(self.top - margin)),
-                ("width", &number(Self::right() - self.left + 2.0 * margin)),
-                ("height", &number(PLOT_HEIGHT + 2.0 * margin)),
-            ],
-        );
-        svg.close();
+        // Lines end at the axes, but for half their width; markers at the ends of the axes are whole.
+        let lines = format!("{id}l");
+        self.clip(svg, id, 8.0);
+        self.clip(svg, &lines, 1.0);
         svg.open("g", &[("clip-path", &format!("url(#{id})"))]);
         let bars: Vec<&Series> = panel
             .series
@@ -157,15 +148,30 @@ impl Frame {
                     for point in &mut moved.points {
                         point.x += aside;
                     }
-                    self.series(svg, &moved, look(&series.name), panel);
+                    self.series(svg, &moved, look(&series.name), panel, &lines);
                 }
-                None => self.series(svg, series, look(&series.name), panel),
+                None => self.series(svg, series, look(&series.name), panel, &lines),
             }
         }
         svg.close();
         for guide in &panel.guides {
             self.guide(svg, guide);
         }
+        svg.close();
+    }
+
+    /// The clip path `id`: the area between the axes, and `margin` around it.
+    fn clip(&self, svg: &mut Svg, id: &str, margin: f64) {
+        svg.open("clipPath", &[("id", id)]);
+        svg.empty(
+            "rect",
+            &[
+                ("x", &number(self.left - margin)),
+                ("y", &number(self.top - margin)),
+                ("width", &number(Self::right() - self.left + 2.0 * margin)),
+                ("height", &number(PLOT_HEIGHT + 2.0 * margin)),
+            ],
+        );
         svg.close();
     }
 

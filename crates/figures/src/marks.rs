@@ -20,15 +20,24 @@ impl Frame {
         (i as f64 + 0.5 - all as f64 / 2.0) * FILLED / all as f64
     }
 
-    pub(crate) fn series(&self, svg: &mut Svg, series: &Series, look: Look, panel: &Panel) {
+    /// A series that is not of bars; `clip` is the path that its lines end at.
+    pub(crate) fn series(
+        &self,
+        svg: &mut Svg,
+        series: &Series,
+        look: Look,
+        panel: &Panel,
+        clip: &str,
+    ) {
         let points = thinned(&series.points);
         let runs = self.runs(&points);
-        if series.style == Style::Line {
-            for run in &runs {
-                self.band(svg, run, look);
+        if matches!(series.style, Style::Line | Style::Step) && !runs.is_empty() {
+            svg.open("g", &[("clip-path", &format!("url(#{clip})"))]);
+            if series.style == Style::Line {
+                for run in &runs {
+                    self.band(svg, run, look);
+                }
             }
-        }
-        if matches!(series.style, Style::Line | Style::Step) {
             let mut path = String::new();
             for run in &runs {
                 for (i, point) in run.iter().enumerate() {
@@ -45,6 +54,7 @@ impl Frame {
             if !path.is_empty() {
                 line(svg, look, &path);
             }
+            svg.close();
         }
         if series.style == Style::Published {
             for point in runs.iter().flatten() {

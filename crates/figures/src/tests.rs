@@ -114,6 +114,55 @@ fn figures_of_one_page_do_not_share_ids() {
 }
 
 #[test]
+fn lines_end_at_the_axes_and_markers_are_whole() {
+    let mut figure = small();
+    figure.panels[0].y.from = Some(5.0); // the first two points lie below it
+    let svg = check(&figure);
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let rect = |of: roxmltree::Node| {
+        let group = of.ancestors().find_map(|node| node.attribute("clip-path"));
+        let id = group
+            .unwrap()
+            .trim_start_matches("url(#")
+            .trim_end_matches(')');
+        let clip = document
+            .descendants()
+            .find(|node| node.attribute("id") == Some(id))
+            .unwrap();
+        let number = |name| -> f64 {
+            let rect = clip.first_element_child().unwrap();
+            rect.attribute(name).unwrap().parse().unwrap()
+        };
+        (number("y"), number("y") + number("height"))
+    };
+    let grid = document
+        .descendants()
+        .find(|node| node.attribute("stroke-opacity") == Some("0.7"))
+        .and_then(|node| node.attribute("d"))
+        .unwrap();
+    let bottom: f64 = grid[1..grid.find('H').unwrap()]
+        .split(' ')
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap();
+    let inside = |node: &roxmltree::Node| {
+        node.ancestors()
+            .any(|above| above.attribute("clip-path").is_some())
+    };
+    let line = document
+        .descendants()
+        .find(|node| node.attribute("stroke-width") == Some("1.8") && inside(node))
+        .unwrap();
+    assert_eq!(rect(line), (bottom - 191.0, bottom + 1.0));
+    let marker = document
+        .descendants()
+        .find(|node| node.has_tag_name("title") && inside(node))
+        .unwrap();
+    assert_eq!(rect(marker), (bottom - 198.0, bottom + 8.0));
+}
+
+#[test]
 fn bars_stand_on_zero() {
     let bars = |name: &str, y: f64| {
         Series::new(
