@@ -297,10 +297,11 @@ impl Calendar {
             return self.cursor + 1 + u64::from(here.trailing_zeros());
         }
         // Later words first, then round to the front; this word's low bits come last.
-        let words = Self::last::<ALONE>(store) / 64;
+        let last = Self::last::<ALONE>(store) / 64;
+        let words = last + 1;
         let mut word = start / 64;
-        for _ in 0..words + 1 {
-            word = (self.first::<ALONE>() / 64 | ((word + 1) & words)) % WORDS;
+        for _ in 0..words {
+            word = ((self.first::<ALONE>() / 64) | ((word + 1) & last)) % WORDS;
             let bits = store.occupied[word];
             if bits != 0 {
                 let bucket = word * 64 + bits.trailing_zeros() as usize;
