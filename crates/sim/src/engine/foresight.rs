@@ -14,7 +14,7 @@ use std::hint::black_box;
 
 /// Links from which on the packet of the next event is read while this one is processed.
 pub(super) const MEDIUM: usize = 512;
-/// Links from which on [`Foresight::look`] pays.
+/// Links from which on [`Foresight::look`] pays, or regions where latencies allow them.
 pub(super) const LARGE: usize = 8_192;
 /// Follows at most so many events of one bucket.
 const MOST: usize = 24;
