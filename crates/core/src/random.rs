@@ -40,6 +40,8 @@ pub enum Purpose {
     Destination = 11,
     /// Faults put in by a test.
     Fault = 12,
+    /// A flow's start within the time that its workload gives.
+    Start = 13,
 }
 
 /// One stream of draws.

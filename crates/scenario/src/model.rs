@@ -257,6 +257,8 @@ pub enum WorkloadKind {
         repeat: u32,
         /// From burst to burst.
         every: Span,
+        /// Each flow starts later by U[0, jitter], drawn anew in each burst; at most `every` where bursts repeat.
+        jitter: Span,
     },
     /// Poisson arrivals between uniformly random hosts, at `load` of all host links (or `rate` flows per second).
     Poisson {
@@ -298,6 +300,8 @@ pub enum WorkloadKind {
         pairs: Vec<(u32, u32)>,
         /// When all start.
         at: Span,
+        /// Each flow starts later by U[0, jitter].
+        jitter: Span,
     },
     /// Given flows.
     Trace {

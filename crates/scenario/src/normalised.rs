@@ -6,6 +6,7 @@ use crate::model::{
     Oldi, Protocol, QueryArrival, Scenario, Size, Switch, Topology, TraceFlow, Transport, Workload,
     WorkloadKind,
 };
+use duetime_core::Span;
 use duetime_core::random::mix;
 use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
 use duetime_proto::tcp;
@@ -237,17 +238,21 @@ fn does(kind: &WorkloadKind) -> Value {
             at,
             repeat,
             every,
-        } => json!({
-            "kind": "burst",
-            "senders": senders,
-            "receiver": receiver,
-            "from": from,
-            "size": bytes(size),
-            "deadline": due(deadline),
-            "at_ps": at.as_ps(),
-            "repeat": repeat,
-            "every_ps": every.as_ps(),
-        }),
+            jitter,
+        } => with_jitter(
+            *jitter,
+            json!({
+                "kind": "burst",
+                "senders": senders,
+                "receiver": receiver,
+                "from": from,
+                "size": bytes(size),
+                "deadline": due(deadline),
+                "at_ps": at.as_ps(),
+                "repeat": repeat,
+                "every_ps": every.as_ps(),
+            }),
+        ),
         WorkloadKind::Poisson {
             size,
             deadline,
@@ -286,13 +291,22 @@ fn does(kind: &WorkloadKind) -> Value {
             "deadline": due(deadline),
             "at_ps": at.as_ps(),
         }),
-        WorkloadKind::Long { pairs, at } => {
-            json!({ "kind": "long", "pairs": pairs, "at_ps": at.as_ps() })
-        }
+        WorkloadKind::Long { pairs, at, jitter } => with_jitter(
+            *jitter,
+            json!({ "kind": "long", "pairs": pairs, "at_ps": at.as_ps() }),
+        ),
         WorkloadKind::Trace { flows } => {
             json!({ "kind": "trace", "flows": flows.len(), "digest": format!("{:016x}", digest(flows)) })
         }
     }
+}
+
+/// No jitter is left out: runs of scenarios without one keep the names that they had before there was the key.
+fn with_jitter(jitter: Span, mut does: Value) -> Value {
+    if jitter > Span::ZERO {
+        does["jitter_ps"] = json!(jitter.as_ps());
+    }
+    does
 }
 
 fn oldi(oldi: &Oldi) -> Value {

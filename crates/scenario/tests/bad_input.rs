@@ -610,6 +610,34 @@ fn a_burst_that_never_ends() {
 }
 
 #[test]
+fn a_burst_whose_starts_reach_into_the_next() {
+    let burst = |keys: &str| {
+        TRACE.replace(
+            "kind = \"trace\"\nfile = \"flows.csv\"",
+            &format!("kind = \"burst\"\nsenders = 2\nsize = \"1 KB\"\n{keys}"),
+        )
+    };
+    assert_eq!(
+        said_of(
+            &burst("repeat = 3\nevery = \"5 ms\"\njitter = \"5.1 ms\""),
+            &[]
+        ),
+        "search.toml:12:10: workload.jitter = \"5.1 ms\": longer than the 5 ms from burst to burst\n   \
+         12 | jitter = \"5.1 ms\"\n      |          ^^^^^^^^\n   allowed: at most `every`"
+    );
+    assert_eq!(
+        said_of(&burst("jitter = \"2 h\""), &[]),
+        "search.toml:10:10: workload.jitter = \"2 h\": too large\n   10 | jitter = \"2 h\"\n      |          ^^^^^\n   \
+         allowed: 0 us to 1 h"
+    );
+    let said = said_of(&burst("jitter = \"uniform 0 us..5 ms\""), &[]);
+    assert!(
+        said.starts_with("search.toml:10:10: workload.jitter = \"uniform 0 us..5 ms\": "),
+        "{said}"
+    );
+}
+
+#[test]
 fn no_text_panics() {
     // Every prefix of a good scenario, and every scenario with one byte taken out, ends in an answer.
     for cut in 0..GOOD.len() {

@@ -374,6 +374,50 @@ every = "10 ms"
     assert!(
         matches!(scenario.topology, Topology::Star { link, .. } if link.loss.to_bits() == 0.01f64.to_bits())
     );
+    let spread = [("workload.jitter".to_owned(), "5 ms".to_owned())];
+    let scenario =
+        load(text, "runs/a.toml", &spread, &NoFiles).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(scenario.duration, Span::from_ms(27));
+}
+
+#[test]
+fn starts_may_be_spread_over_a_jitter() {
+    let of = |keys: &str| {
+        let text = format!(
+            r#"
+transport = "tcp"
+duration = "1 s"
+topology = {{ kind = "star", hosts = 4, link = {{ rate = "1 Gbps", latency = "0 us" }} }}
+[[workload]]
+kind = "burst"
+senders = 3
+size = "1 KB"
+repeat = 3
+every = "10 ms"
+{keys}
+[[workload]]
+kind = "long"
+pairs = [[0, 1]]
+{keys}
+"#
+        );
+        let scenario =
+            load(&text, "a.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
+        let jitter = |index: usize| match scenario.workloads[index].kind {
+            WorkloadKind::Burst { jitter, .. } | WorkloadKind::Long { jitter, .. } => jitter,
+            _ => unreachable!("a burst and a long flow"),
+        };
+        let kept = resolved_json(&scenario)["workloads"].clone();
+        let written = |index: usize| kept[index]["does"]["jitter_ps"].clone();
+        ((jitter(0), jitter(1)), (written(0), written(1)))
+    };
+    let none = (serde_json::Value::Null, serde_json::Value::Null);
+    let ten = Span::from_ms(10);
+    assert_eq!(of(""), ((Span::ZERO, Span::ZERO), none.clone()));
+    assert_eq!(of("jitter = \"0 us\""), ((Span::ZERO, Span::ZERO), none));
+    // As long as the gap is the longest that bursts may have.
+    let kept = serde_json::json!(10_000_000_000_u64);
+    assert_eq!(of("jitter = \"10 ms\""), ((ten, ten), (kept.clone(), kept)));
 }
 
 #[test]

@@ -82,6 +82,7 @@ fn several_bottlenecks() {
         WorkloadKind::Long {
             pairs: pairs.clone(),
             at: Span::ZERO,
+            jitter: Span::ZERO,
         },
     )];
     let records = run(&scenario, &Options::default()).records;

@@ -90,6 +90,7 @@ fn measure(flows: u32, delayed_ack: u32) -> (Theory, Measured) {
         WorkloadKind::Long {
             pairs,
             at: Span::ZERO,
+            jitter: Span::ZERO,
         },
     )];
     mark_at(&mut scenario, K);

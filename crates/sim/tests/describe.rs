@@ -245,6 +245,7 @@ fn plain_workloads_are_described_by_count_and_load() {
         at: Span::from_ms(1_500),
         repeat: 100,
         every: Span::from_ms(100),
+        jitter: Span::ZERO,
     };
     let poisson = WorkloadKind::Poisson {
         size: size.clone(),
@@ -262,6 +263,7 @@ fn plain_workloads_are_described_by_count_and_load() {
     let long = WorkloadKind::Long {
         pairs: vec![(0, 1), (0, 2), (5, 2)],
         at: Span::ZERO,
+        jitter: Span::from_ms(10),
     };
     let flow = |ms, bytes| TraceFlow {
         start: Span::from_ms(ms),
@@ -303,6 +305,7 @@ fn plain_workloads_are_described_by_count_and_load() {
         (long.senders, long.expected_flows, long.mean_size_bytes),
         (2, Some(3.0), None)
     );
+    assert_eq!((long.jitter_ns, burst.jitter_ns), (Some(10_000_000), None));
     assert_eq!(
         (trace.senders, trace.expected_flows, trace.mean_size_bytes),
         (1, Some(2.0), Some(1_500.0))

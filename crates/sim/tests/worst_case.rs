@@ -148,6 +148,7 @@ fn bursts_with_impossible_deadlines_end_as_soon_as_dctcps() {
                     at: Span::ZERO,
                     repeat: 20,
                     every,
+                    jitter: Span::ZERO,
                 },
             )];
             let records = run(&scenario, &Options::default()).records;

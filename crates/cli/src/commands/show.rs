@@ -125,6 +125,7 @@ fn flows(of: &WorkloadDescription) -> Vec<(&'static str, String)> {
     };
     add("load", of.offered_load.map(load));
     let ms = |ns: u64| text::seconds(ns as f64 * 1e-9);
+    add("starts spread over", of.jitter_ns.map(ms));
     let deadline = of.deadline.as_ref().map(|of| {
         format!(
             "p1 {}, p25 {}, p50 {}, p75 {}, p99 {}",

@@ -1,6 +1,8 @@
 //! What the hosts do, and the distributions of sizes and deadlines.
 
-use super::{FLOW_SIZE, H, HOST, INSTANT, Key, Kind, REQUIRED, SOME_TIME, Table, key, kind};
+use super::{
+    ANY_TIME, FLOW_SIZE, H, HOST, INSTANT, Key, Kind, REQUIRED, SOME_TIME, Table, key, kind,
+};
 
 /// The kinds of workload.
 pub static WORKLOADS: &[(&str, &Table)] = &[
@@ -50,6 +52,12 @@ const DEADLINE_KEY: Key = key(
     "Deadline of each flow, after its start.",
 );
 const AT_KEY: Key = key("at", INSTANT, "\"0 us\"", "When they start.");
+const JITTER_KEY: Key = key(
+    "jitter",
+    Kind::Time(ANY_TIME.0, ANY_TIME.1),
+    "\"0 us\"",
+    "Further delay of each flow's start: random, its own for each flow, up to this.",
+);
 static OLDI: Table = Table {
     name: "workload of kind \"oldi\"",
     doc: "Partition-aggregate trees: a parent queries its children, all answer at once (D2TCP §2, D3 §2.1).",
@@ -202,6 +210,7 @@ static BURST: Table = Table {
                 "required with `repeat`",
                 "From burst to burst.",
             ),
+            JITTER_KEY,
         ],
     ],
 };
@@ -281,6 +290,7 @@ static LONG: Table = Table {
                 "The flows, as [from, to].",
             ),
             AT_KEY,
+            JITTER_KEY,
         ],
     ],
 };

@@ -99,10 +99,14 @@ pub(crate) fn is_name(text: &str) -> bool {
 fn last_start(kind: &WorkloadKind) -> Option<Span> {
     match kind {
         WorkloadKind::Burst {
-            at, repeat, every, ..
+            at,
+            repeat,
+            every,
+            jitter,
+            ..
         } => {
             let gaps = every.as_ps().saturating_mul(u64::from(repeat - 1));
-            Some(*at + Span::from_ps(gaps))
+            Some(*at + Span::from_ps(gaps) + *jitter)
         }
         WorkloadKind::Permutation { at, .. } => Some(*at),
         WorkloadKind::Trace { flows } => flows.last().map(|flow| flow.start),

@@ -84,6 +84,7 @@ fn workload(
             .map_or(Ok(Deadline::None), |place| deadline(&place))
     };
     let at = || Ok(reader.time("at")?.unwrap_or(Span::ZERO));
+    let jitter = || Ok(reader.time("jitter")?.unwrap_or(Span::ZERO));
     Ok(match kind {
         "oldi" => WorkloadKind::Oldi(oldi(reader, sources)?),
         "burst" => {
@@ -118,6 +119,13 @@ fn workload(
                 let message = format!("with {every} from burst to burst the last is too late");
                 return Err(place.wrong(message).allowed("bursts within 24 hours"));
             }
+            let jitter = jitter()?;
+            // A sender's start asks for its next one, which must not be due before.
+            if repeat > 1 && jitter > every {
+                let place = reader.need("jitter")?;
+                let message = format!("longer than the {every} from burst to burst");
+                return Err(place.wrong(message).allowed("at most `every`"));
+            }
             WorkloadKind::Burst {
                 senders,
                 receiver,
@@ -127,6 +135,7 @@ fn workload(
                 at: at()?,
                 repeat,
                 every,
+                jitter,
             }
         }
         "poisson" => {
@@ -168,6 +177,7 @@ fn workload(
         "long" => WorkloadKind::Long {
             pairs: pairs(&reader.need("pairs")?, hosts)?,
             at: at()?,
+            jitter: jitter()?,
         },
         _ => {
             let place = reader.need("file")?;

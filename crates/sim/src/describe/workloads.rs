@@ -20,6 +20,8 @@ pub struct WorkloadDescription {
     pub senders: u32,
     /// Flows expected to start within the duration, queries included; `None` where it depends on the network.
     pub expected_flows: Option<f64>,
+    /// Flows that start together start within this of each other, beside one packet's time; `None` without `jitter`.
+    pub jitter_ns: Option<u64>,
     /// Mean application bytes of a flow (of an answer, for trees); `None` without an end.
     pub mean_size_bytes: Option<f64>,
     /// Its mean bytes on the wire.
@@ -164,12 +166,14 @@ impl Site<'_> {
                 at,
                 repeat,
                 every,
+                jitter,
                 ..
             } => {
-                let rounds = self.rounds(*at, *repeat, *every);
+                let rounds = self.rounds(*at, *repeat, *every, *jitter);
                 let burst = f64::from(*senders) * draw::mean_wire(size, self.header);
                 WorkloadDescription {
                     kind: "burst",
+                    jitter_ns: jitter_ns(*jitter),
                     burst_bytes: Some(burst),
                     burst_drain_ns: Some(self.drain_ns(receiver.unwrap_or(0), burst)),
                     ..self.flows(
@@ -224,18 +228,22 @@ impl Site<'_> {
                 }
             }
             WorkloadKind::Permutation { size, at, .. } => {
-                let rounds = self.rounds(*at, 1, Span::ZERO);
+                let rounds = self.rounds(*at, 1, Span::ZERO, Span::ZERO);
                 WorkloadDescription {
                     kind: "permutation",
                     ..self.flows(f64::from(hosts) * rounds, size, hosts, shared)
                 }
             }
-            WorkloadKind::Long { pairs, at } => WorkloadDescription {
-                kind: "long",
-                senders: distinct(pairs.iter().map(|pair| pair.0)),
-                expected_flows: Some(pairs.len() as f64 * self.rounds(*at, 1, Span::ZERO)),
-                ..shared
-            },
+            WorkloadKind::Long { pairs, at, jitter } => {
+                let rounds = self.rounds(*at, 1, Span::ZERO, *jitter);
+                WorkloadDescription {
+                    kind: "long",
+                    senders: distinct(pairs.iter().map(|pair| pair.0)),
+                    expected_flows: Some(pairs.len() as f64 * rounds),
+                    jitter_ns: jitter_ns(*jitter),
+                    ..shared
+                }
+            }
             WorkloadKind::Trace { flows } => self.trace(flows, shared),
         }
     }
@@ -286,8 +294,8 @@ impl Site<'_> {
         }
     }
 
-    /// How many of `repeat` rounds start within the duration.
-    fn rounds(&self, at: Span, repeat: u32, every: Span) -> f64 {
+    /// How many of `repeat` rounds start within the duration; of the last, the share that its jitter leaves in time.
+    fn rounds(&self, at: Span, repeat: u32, every: Span, jitter: Span) -> f64 {
         if at >= self.duration {
             return 0.0;
         }
@@ -295,7 +303,14 @@ impl Site<'_> {
         let in_time = after_first
             .checked_div(every.as_ps())
             .map_or(u64::MAX, |further| further.saturating_add(1));
-        in_time.min(u64::from(repeat.max(1))) as f64
+        let before_last = in_time.min(u64::from(repeat.max(1))) - 1;
+        let left = self.duration - (at + every * before_last);
+        let share = if left < jitter {
+            left.as_ps() as f64 / jitter.as_ps() as f64
+        } else {
+            1.0
+        };
+        before_last as f64 + share
     }
 
     fn drain_ns(&self, receiver: u32, bytes: f64) -> u64 {
@@ -328,6 +343,11 @@ impl DeadlineQuantiles {
             p99_ns: quantile(0.99).as_ns(),
         }
     }
+}
+
+/// A jitter, if there is one.
+fn jitter_ns(jitter: Span) -> Option<u64> {
+    (jitter > Span::ZERO).then(|| jitter.as_ns())
 }
 
 fn distinct(hosts: impl Iterator<Item = u32>) -> u32 {

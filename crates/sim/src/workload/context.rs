@@ -81,6 +81,15 @@ impl Context {
         })
     }
 
+    /// Where in [0, longest] one flow starts, uniformly.
+    pub(super) fn within(&self, longest: Span, key: Key) -> Span {
+        if longest == Span::ZERO {
+            return Span::ZERO;
+        }
+        let mut stream = self.stream(key, Purpose::Start);
+        Span::from_ps(stream.between(0, longest.as_ps()))
+    }
+
     /// Whether what starts now counts.
     pub(super) fn counted(&self, at: Time) -> bool {
         self.warm_up <= at && at < self.end

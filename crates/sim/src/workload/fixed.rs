@@ -18,6 +18,7 @@ pub(super) struct Burst {
     at: Span,
     repeat: u32,
     every: Span,
+    jitter: Span,
 }
 
 impl Burst {
@@ -37,6 +38,7 @@ impl Burst {
             at,
             repeat,
             every,
+            jitter,
         } = kind
         else {
             unreachable!("called for bursts only");
@@ -75,6 +77,7 @@ impl Burst {
             at: *at,
             repeat: (*repeat).max(1),
             every: *every,
+            jitter: *jitter,
         })
     }
 
@@ -103,9 +106,11 @@ impl Burst {
 
     fn schedule(&self, context: &Context, sender: u32, round: u32, actions: &mut Actions) {
         let host = self.senders[sender as usize];
-        let base = Time::ZERO + self.at + self.every * u64::from(round);
+        let key = self.key(sender, round);
+        let burst = Time::ZERO + self.at + self.every * u64::from(round);
+        let base = burst + context.within(self.jitter, key);
         let token = u64::from(sender) << 32 | u64::from(round);
-        let jitter = context.jitter(host, self.key(sender, round));
+        let jitter = context.jitter(host, key);
         context.start_at(
             actions,
             base,
@@ -209,12 +214,14 @@ pub(super) struct Long {
     workload: u16,
     pairs: Arc<[(u32, u32)]>,
     at: Span,
+    jitter: Span,
 }
 
 impl Long {
     pub(super) fn new(
         pairs: &[(u32, u32)],
         at: Span,
+        jitter: Span,
         place: &Place<'_>,
     ) -> Result<Self, SetupError> {
         for (index, &(source, destination)) in pairs.iter().enumerate() {
@@ -224,6 +231,7 @@ impl Long {
             workload: place.workload,
             pairs: pairs.into(),
             at,
+            jitter,
         })
     }
 
@@ -233,7 +241,6 @@ impl Long {
         owned: &dyn Fn(u32) -> bool,
         actions: &mut Actions,
     ) {
-        let base = Time::ZERO + self.at;
         for (index, &(host, _)) in self
             .pairs
             .iter()
@@ -241,7 +248,9 @@ impl Long {
             .filter(|(_, pair)| owned(pair.0))
         {
             let token = index as u64;
-            let jitter = context.jitter(host, Key::new(self.workload, token, 0));
+            let key = Key::new(self.workload, token, 0);
+            let base = Time::ZERO + self.at + context.within(self.jitter, key);
+            let jitter = context.jitter(host, key);
             context.start_at(
                 actions,
                 base,

@@ -336,7 +336,9 @@ impl Source {
             WorkloadKind::Permutation { .. } => {
                 Self::Permutation(fixed::Permutation::new(kind, place))
             }
-            WorkloadKind::Long { pairs, at } => Self::Long(fixed::Long::new(pairs, *at, place)?),
+            WorkloadKind::Long { pairs, at, jitter } => {
+                Self::Long(fixed::Long::new(pairs, *at, *jitter, place)?)
+            }
             WorkloadKind::Poisson { .. } => Self::Poisson(arrivals::Poisson::new(kind, place)?),
             WorkloadKind::Background { .. } => {
                 Self::Background(arrivals::Background::new(kind, place)?)

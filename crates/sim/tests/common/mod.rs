@@ -221,6 +221,7 @@ pub fn burst(senders: u32, repeat: u32) -> WorkloadKind {
         at: Span::from_us(100),
         repeat,
         every: Span::from_ms(4),
+        jitter: Span::ZERO,
     }
 }
 

@@ -239,6 +239,7 @@ fn a_busy_port_heals_while_a_long_flow_keeps_it_busy() {
     let long = WorkloadKind::Long {
         pairs: vec![(2, 0)],
         at: Span::ZERO,
+        jitter: Span::ZERO,
     };
     let held = |config| {
         let mut scenario = scenario(

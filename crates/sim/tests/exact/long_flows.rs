@@ -12,6 +12,7 @@ fn records(n: u32, link: Link, ms: u64) -> RunRecords {
     let long = WorkloadKind::Long {
         pairs,
         at: Span::ZERO,
+        jitter: Span::ZERO,
     };
     let topology = Topology::Star { hosts: n + 1, link };
     let mut scenario = scenario(topology, Protocol::D3(Config::default()), vec![long]);

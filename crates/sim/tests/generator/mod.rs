@@ -54,7 +54,8 @@ impl Case {
             budget.drain = time_in_the_world(&transport.protocol, budget.rate);
         }
         let hosts = network.hosts();
-        let workloads = workload::workloads(&mut draw(6), &budget, hosts, &kinds, &others);
+        let mut workloads = workload::workloads(&mut draw(6), &budget, hosts, &kinds, &others);
+        workload::jitter(&mut draw(9), &budget, &mut workloads);
         let record = record(&mut draw(7), &budget, &network);
         let scenario = Scenario {
             name: format!("fault-{seed}"),

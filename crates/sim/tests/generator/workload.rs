@@ -62,6 +62,20 @@ pub(super) fn workloads(
         .collect()
 }
 
+/// Lets the flows of some workloads start within a random time.
+pub(super) fn jitter(draw: &mut Draw, budget: &Budget, workloads: &mut [Workload]) {
+    for workload in workloads {
+        let (jitter, most) = match &mut workload.kind {
+            WorkloadKind::Burst { every, jitter, .. } => (jitter, *every),
+            WorkloadKind::Long { jitter, .. } => (jitter, budget.duration / 4),
+            _ => continue,
+        };
+        if draw.flag(0.3) {
+            *jitter = draw.span(Span::from_ns(1), most);
+        }
+    }
+}
+
 /// What one workload may do.
 struct Share<'a> {
     flows: u64,
@@ -88,6 +102,7 @@ impl Share<'_> {
                     at: self.start(draw),
                     repeat: (self.flows / u64::from(senders)).clamp(1, 20) as u32,
                     every: draw.span(Span::from_us(1), duration),
+                    jitter: Span::ZERO,
                 }
             }
             Kind::Poisson => WorkloadKind::Poisson {
@@ -119,6 +134,7 @@ impl Share<'_> {
             Kind::Long => WorkloadKind::Long {
                 pairs: (0..draw.between(1, 4)).map(|_| self.pair(draw)).collect(),
                 at: self.start(draw),
+                jitter: Span::ZERO,
             },
             Kind::Trace => WorkloadKind::Trace {
                 flows: self.trace(draw),

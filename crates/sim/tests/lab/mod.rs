@@ -73,6 +73,7 @@ pub fn long(sources: impl IntoIterator<Item = u32>) -> Workload {
         WorkloadKind::Long {
             pairs,
             at: Span::ZERO,
+            jitter: Span::ZERO,
         },
     )
 }

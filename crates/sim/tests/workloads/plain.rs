@@ -184,6 +184,105 @@ fn start_jitter_stays_within_one_packet_time() {
     assert!(after.iter().any(|&ns| ns < 3_000) && after.iter().any(|&ns| ns > 9_000));
 }
 
+#[test]
+fn bursts_and_long_flows_start_at_random_within_their_jitter() {
+    let long = WorkloadKind::Long {
+        pairs: (1..40).map(|host| (host, 0)).collect(),
+        at: Span::from_ms(1),
+        jitter: Span::from_ms(10),
+    };
+    let mut kind = burst(39, Some(0));
+    if let WorkloadKind::Burst {
+        repeat,
+        every,
+        jitter,
+        ..
+    } = &mut kind
+    {
+        (*repeat, *every, *jitter) = (3, Span::from_ms(10), Span::from_ms(10));
+    }
+    let starts = |seed| {
+        let mut scenario = scenario(40, vec![kind.clone(), long.clone()]);
+        scenario.host.start_jitter = true;
+        scenario.seed = seed;
+        let messages = run(&scenario).messages;
+        let mut starts: Vec<(u16, u32, u64)> = messages
+            .iter()
+            .map(|it| (it.workload, it.source, it.handed_over.as_ns()))
+            .collect();
+        starts.sort_unstable();
+        starts
+    };
+    let found = starts(1);
+    assert_eq!(found.len(), 39 * 4);
+    let of = |workload: u16, round: usize| -> Vec<u64> {
+        let rounds = if workload == 0 { 3 } else { 1 };
+        let all = found.iter().filter(|it| it.0 == workload);
+        // A host's starts follow one another, one for each round.
+        all.skip(round).step_by(rounds).map(|it| it.2).collect()
+    };
+    let mut delays: Vec<Vec<u64>> = Vec::new();
+    for (workload, round) in [(0, 0), (0, 1), (0, 2), (1, 0)] {
+        let from = 1_000_000 + 10_000_000 * round as u64;
+        let after: Vec<u64> = of(workload, round).iter().map(|at| at - from).collect();
+        // 10 ms, and 1500 B at 1 Gbps.
+        assert!(after.iter().all(|&ns| ns <= 10_012_000), "{after:?}");
+        // Each fifth of the time has some of the 39; their mean is in its middle.
+        for fifth in 0..5 {
+            let within = after.iter().filter(|&ns| ns / 2_000_000 == fifth).count();
+            assert!((1..=20).contains(&within), "{after:?}");
+        }
+        near(after.iter().sum::<u64>() as f64 / 39.0, 5e6, 0.3);
+        delays.push(after);
+    }
+    for (index, one) in delays.iter().enumerate() {
+        assert!(delays[..index].iter().all(|other| other != one));
+    }
+    assert_eq!(starts(1), found);
+    assert_ne!(starts(2), found);
+}
+
+#[test]
+fn a_flow_whose_jitter_ends_after_the_duration_may_not_start() {
+    let long = WorkloadKind::Long {
+        pairs: (1..1_000).map(|host| (host, 0)).collect(),
+        at: Span::from_ms(900),
+        jitter: Span::from_ms(400),
+    };
+    let scenario = scenario(1_000, vec![long]);
+    let expected = describe(&scenario).unwrap().workloads[0].clone();
+    assert_eq!(expected.jitter_ns, Some(400_000_000));
+    near(expected.expected_flows.unwrap(), 999.0 / 4.0, 1e-9);
+    let messages = run(&scenario).messages;
+    let end = Time::ZERO + scenario.duration;
+    assert!(messages.iter().all(|it| it.handed_over < end));
+    near(messages.len() as f64, 999.0 / 4.0, 0.2);
+}
+
+#[test]
+fn a_jitter_moves_the_starts_of_its_workload_only() {
+    let starts = |jitter| {
+        let mut kind = burst(5, Some(2));
+        if let WorkloadKind::Burst { jitter: it, .. } = &mut kind {
+            *it = jitter;
+        }
+        let mut scenario = scenario(8, vec![kind, permutation()]);
+        scenario.host.start_jitter = true;
+        run(&scenario).messages
+    };
+    let (none, some) = (starts(Span::ZERO), starts(Span::from_ms(1)));
+    // The other workload's flows are as they were, and so is all but the start of the burst's own.
+    let others = |of: &[Message]| -> Vec<Message> {
+        let other = |it: &&Message| it.workload == 1;
+        of.iter().filter(other).cloned().collect()
+    };
+    let brief =
+        |of: &[Message]| -> Vec<(u32, u64)> { of.iter().map(|it| (it.source, it.bytes)).collect() };
+    assert_eq!(others(&none), others(&some));
+    assert_eq!(brief(&none), brief(&some));
+    assert_ne!(none, some);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -208,6 +307,7 @@ proptest! {
             poisson(Intensity::FlowsPerSecond(300.0), Destination::Uniform),
             background(5, Gap::Exponential(Span::from_ms(20))),
             permutation(),
+            WorkloadKind::Long { pairs: vec![(0, 1), (5, 7)], at: Span::ZERO, jitter: Span::from_ms(20) },
         ];
         let mut scenario = scenario(12, kinds);
         scenario.duration = Span::from_ms(100);
@@ -322,6 +422,7 @@ fn long_flows_have_no_end() {
     let kind = WorkloadKind::Long {
         pairs: vec![(0, 1), (0, 2), (3, 1)],
         at: Span::from_ms(5),
+        jitter: Span::ZERO,
     };
     let messages = run(&scenario(4, vec![kind])).messages;
     let ends: Vec<(u32, u32)> = messages

@@ -96,6 +96,7 @@ pub fn burst(senders: u32, receiver: Option<u32>) -> WorkloadKind {
         at: Span::from_ms(1),
         repeat: 1,
         every: Span::ZERO,
+        jitter: Span::ZERO,
     }
 }
 
@@ -160,6 +161,7 @@ fn impossible_workloads_say_what_is_wrong() {
             WorkloadKind::Long {
                 pairs: vec![(0, 1), (3, 3)],
                 at,
+                jitter: Span::ZERO,
             },
             "`pairs[1]` goes from host 3 to itself",
         ),
