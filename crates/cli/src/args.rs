@@ -280,7 +280,7 @@ pub enum Open {
 /// `duetime paper`
 #[derive(Args, Debug)]
 pub struct Paper {
-    /// A paper, with or without names of its experiments; or `all` [default: list them]
+    /// A paper, with or without names of its experiments; or `all` [default: list them; with --quick, all]
     #[arg(value_name = "PAPER [EXPERIMENT]")]
     pub which: Vec<String>,
     /// Fewer repetitions and points: wider intervals, in a fraction of the time

@@ -188,3 +188,29 @@ fn an_unknown_experiment_suggests_the_nearest() {
     }
     assert!(room.names().is_empty(), "nothing is written");
 }
+
+#[test]
+fn without_a_name_it_lists_and_with_quick_it_runs_all() {
+    let room = Room::new("paper-all");
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    for name in ["fig01", "fig02"] {
+        let to = room.0.join("papers/d3").join(name);
+        fs::create_dir_all(&to).expect("a folder");
+        for (file, bytes) in content(&papers.join("d3").join(name)) {
+            fs::write(to.join(file), bytes).expect("a file");
+        }
+    }
+    let listed = room.duetime("paper --papers papers").ok();
+    assert!(
+        listed.contains("d3 fig01") && listed.contains("d3 fig02"),
+        "{listed}"
+    );
+    assert_eq!(room.names(), ["papers"], "nothing is run");
+    let rows = room.duetime("paper --quick --papers papers --json").ok();
+    for name in ["fig01", "fig02"] {
+        assert!(
+            rows.contains(&format!("\"experiment\":\"{name}\"")),
+            "{rows}"
+        );
+    }
+}

@@ -18,10 +18,13 @@ use crate::{interrupt, progress};
 /// Lists the experiments, or runs some of them and prints their table.
 pub fn paper(args: &Paper) -> Result<(), Failure> {
     let experiments = library(&args.papers)?;
-    if args.which.is_empty() {
-        return list(experiments);
-    }
-    let chosen = choose(&experiments, &args.which)?;
+    let all = ["all".to_owned()];
+    let which = match &args.which[..] {
+        [] if args.quick => &all,
+        [] => return list(experiments),
+        which => which,
+    };
+    let chosen = choose(&experiments, which)?;
     let campaign = Campaign::new(experiments, chosen, args.quick)?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let execution = Execution {
