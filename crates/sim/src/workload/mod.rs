@@ -20,6 +20,7 @@ use duetime_core::random::Streams;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
 use oldi::Call;
+pub use oldi::needed;
 use priority::Priorities;
 
 /// One message from an application to another: a flow.
@@ -76,6 +77,7 @@ impl Message {
             denials: 0,
             inversions: 0,
             requests: 0,
+            leaves: self.leaves,
         }
     }
 }

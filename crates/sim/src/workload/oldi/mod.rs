@@ -7,7 +7,7 @@
 mod plan;
 mod shape;
 
-pub(crate) use plan::needed;
+pub use plan::needed;
 pub(crate) use shape::Shape;
 
 use super::context::{Context, Draft};
