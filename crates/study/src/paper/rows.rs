@@ -329,6 +329,7 @@ fn found(
                         interval: Some(Interval {
                             low: differing,
                             high: differing,
+                            runs: 0,
                         }),
                     },
                     bound: 0.0,
