@@ -79,6 +79,11 @@ impl Span {
         place.is_finite().then_some(place)
     }
 
+    /// Its first value and its last.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        (self.from, self.to)
+    }
+
     /// Where bars stand: zero, or the end of the axis nearest to it.
     pub(crate) fn ground(&self) -> f64 {
         if self.log {

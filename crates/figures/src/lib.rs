@@ -21,6 +21,7 @@ mod words;
 use duetime_results::Estimate;
 
 pub use palette::has_fixed_look;
+pub use reach::share_axes;
 
 /// A figure. Drawn by [`Figure::to_svg`].
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,6 +2,7 @@
 //! they can be compared by eye, and linear ones begin at zero.
 
 use crate::axis::Extent;
+use crate::frame::Frame;
 use crate::{Axis, Panel, Scale, Style};
 
 /// What is to fit on the two axes of a panel.
@@ -40,6 +41,20 @@ impl Reach {
 /// Whether two axes show the same quantity.
 fn alike(a: &Axis, b: &Axis) -> bool {
     a == b && !matches!(a.scale, Scale::Names(_))
+}
+
+/// Gives panels of different figures the ends that they would have as panels of one.
+pub fn share_axes(panels: &mut [Panel]) {
+    let reaches = reaches(panels);
+    for (panel, reach) in panels.iter_mut().zip(reaches) {
+        let frame = Frame::new(panel, &reach, 0.0);
+        for (axis, span) in [(&mut panel.x, &frame.x), (&mut panel.y, &frame.y)] {
+            if !matches!(axis.scale, Scale::Names(_)) {
+                let (from, to) = span.ends();
+                (axis.from, axis.to) = (Some(from), Some(to));
+            }
+        }
+    }
 }
 
 /// One per panel.

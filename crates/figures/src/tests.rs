@@ -349,6 +349,12 @@ fn panels_with_equal_axes_share_their_ends_and_begin_at_zero() {
         (first[0].as_str(), first.last().unwrap().as_str()),
         ("0", "600")
     );
+    // As figures of their own, too.
+    let mut apart = vec![panel(430.0, 550.0, "queue"), panel(1.0, 18.0, "queue")];
+    share_axes(&mut apart);
+    for panel in apart {
+        assert_eq!(labels(vec![panel]), first);
+    }
     // Alone, or beside another quantity, each has its own.
     let alone = labels(vec![panel(430.0, 550.0, "queue"), panel(1.0, 18.0, "rate")]);
     assert_eq!(alone[0], "400");
