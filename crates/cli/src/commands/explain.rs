@@ -1,5 +1,7 @@
 //! `duetime explain`
 
+mod digits;
+
 use std::io::{Write, stdout};
 
 use duetime_core::Span;
@@ -11,6 +13,7 @@ use serde_json::json;
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
+use digits::Digits;
 use duetime_study::text;
 
 /// Repeats one run and shows where one flow's time went.
@@ -40,7 +43,7 @@ pub fn explain(args: &args::Explain) -> Result<(), Failure> {
             writeln!(
                 out,
                 "{:>14}  {}",
-                exact(at),
+                moment(at),
                 happened(event, &explained.links)
             )?;
         }
@@ -62,21 +65,21 @@ fn head(of: &Explained) -> String {
     );
     let deadline = flow.deadline.map(|deadline| deadline.since(flow.start));
     let end = match (flow.completion(), deadline) {
-        (Some(took), None) => format!("completed in {}; no deadline", exact(took)),
+        (Some(took), None) => format!("completed in {}; no deadline", time(took)),
         (Some(took), Some(deadline)) if took <= deadline => {
             let early = deadline.saturating_sub(took);
             format!(
                 "completed in {}, {} before its deadline",
-                exact(took),
-                exact(early)
+                time(took),
+                time(early)
             )
         }
         (Some(took), Some(deadline)) => {
             let late = took.saturating_sub(deadline);
             format!(
                 "completed in {}, {} after its deadline",
-                exact(took),
-                exact(late)
+                time(took),
+                time(late)
             )
         }
         (None, deadline) => {
@@ -86,7 +89,7 @@ fn head(of: &Explained) -> String {
                 "not completed"
             };
             let deadline = deadline.map_or("no deadline".to_owned(), |d| {
-                format!("deadline {}", exact(d))
+                format!("deadline {}", time(d))
             });
             format!(
                 "{why}: {} of {} B delivered; {deadline}",
@@ -110,7 +113,7 @@ fn head(of: &Explained) -> String {
     format!("{who}\n{end}\n{}", counts.join(", "))
 }
 
-/// The breakdown, largest first, with its sum.
+/// The breakdown, largest first, with its sum. What is printed adds up.
 fn parts(of: &Explained) -> Table {
     let mut parts: Vec<_> = of
         .explanation
@@ -119,21 +122,28 @@ fn parts(of: &Explained) -> Table {
         .filter(|&(_, time)| time > Span::ZERO)
         .collect();
     parts.sort_by_key(|&(_, time)| std::cmp::Reverse(time));
+    let total = of.explanation.total;
     let mut table = Table::new(&[
         ("time", Align::Right),
         ("share", Align::Right),
         ("while waiting for", Align::Left),
         ("spent on", Align::Left),
     ]);
-    let total = of.explanation.total;
-    for ((stage, cause), time) in parts {
+    let times: Vec<Span> = parts.iter().map(|&(_, time)| time).collect();
+    let (large, small) = times.split_at(digits::own_rows(total, &times));
+    let mut rows = large.to_vec();
+    rows.extend(
+        (!small.is_empty()).then(|| small.iter().fold(Span::ZERO, |sum, &part| sum + part)),
+    );
+    let digits = Digits::of(total);
+    let printed = digits.parts(total, &rows);
+    for (row, (&time, printed)) in rows.iter().zip(printed).enumerate() {
+        let (stage, cause) = match parts.get(row).filter(|_| row < large.len()) {
+            Some(&((stage, cause), _)) => (waited(stage).to_owned(), spent(cause, &of.links)),
+            None => (format!("{} smaller parts", small.len()), String::new()),
+        };
         let share = time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
-        table.row(vec![
-            exact(time),
-            text::percent(share),
-            waited(stage).to_owned(),
-            spent(cause, &of.links),
-        ]);
+        table.row(vec![printed, text::percent(share), stage, cause]);
     }
     let end = if of.explanation.finished {
         "completion time"
@@ -141,7 +151,7 @@ fn parts(of: &Explained) -> Table {
         "until its last event"
     };
     table.row(vec![
-        exact(total),
+        digits.show(total),
         text::percent(1.0),
         end.to_owned(),
         String::new(),
@@ -241,8 +251,8 @@ fn happened(event: &FlowEvent, links: &[String]) -> String {
         } => format!(
             "left {} {seq}+{len} (waited {}, sending {})",
             name(link, links),
-            exact(waited),
-            exact(sending)
+            moment(waited),
+            moment(sending)
         ),
         Kind::Dropped { link } => format!("dropped at {}", name(link, links)),
         Kind::Lost { link } => format!("lost on {}", name(link, links)),
@@ -267,12 +277,15 @@ fn name(link: u32, links: &[String]) -> &str {
     links.get(link as usize).map_or("?", String::as_str)
 }
 
-/// Microseconds with all their picoseconds, so that the reader can add them up.
-fn exact(span: Span) -> String {
-    let (us, ps) = (span.as_ps() / 1_000_000, span.as_ps() % 1_000_000);
-    let text = format!("{us}.{ps:06}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text} us")
+/// A span by itself.
+fn time(span: Span) -> String {
+    Digits::of(span).show(span)
+}
+
+/// Microseconds with nanoseconds.
+fn moment(span: Span) -> String {
+    let ns = (span.as_ps() + 500) / 1_000;
+    format!("{}.{:03} us", ns / 1_000, ns % 1_000)
 }
 
 #[cfg(test)]
@@ -280,9 +293,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_picosecond_is_lost() {
-        assert_eq!(exact(Span::from_ps(12_345_678_901)), "12345.678901 us");
-        assert_eq!(exact(Span::from_us(40)), "40 us");
-        assert_eq!(exact(Span::from_ps(1)), "0.000001 us");
+    fn events_are_told_to_the_nanosecond() {
+        assert_eq!(moment(Span::from_ps(12_345_678_901)), "12345.679 us");
+        assert_eq!(moment(Span::from_us(40)), "40.000 us");
+        assert_eq!(moment(Span::from_ps(1)), "0.000 us");
     }
 }
