@@ -8,8 +8,8 @@ use std::str::FromStr;
 use duetime_core::Span;
 use duetime_results::explain::{Explanation, explain as explain_flow};
 use duetime_results::{Class, FlowEvent, FlowRecord};
-use duetime_sim::Options;
 use duetime_sim::topology::Network;
+use duetime_sim::{Options, Watch};
 use duetime_store::RunFolder;
 
 use crate::error::StudyError;
@@ -150,7 +150,7 @@ pub fn explain(
     let scenario = &plan.points[job.point].scenario;
     let network = Network::build(&scenario.topology)?;
     let options = Options {
-        trace_flow: Some(flow.flow),
+        watch: Watch::flow(flow.flow),
         ..Options::default()
     };
     let mut output = engine
@@ -168,7 +168,10 @@ pub fn explain(
             flow.flow
         )));
     }
-    output.trace.sort_by_key(|event| event.at);
+    let events = output
+        .traces
+        .pop()
+        .map_or_else(Vec::new, |trace| trace.events);
     let host = |host: u32| {
         network.nodes[network.hosts[host as usize] as usize]
             .name
@@ -181,8 +184,8 @@ pub fn explain(
             .get(usize::from(flow.workload))
             .map_or(String::new(), |w| w.name.clone()),
         hosts: [host(flow.source), host(flow.destination)],
-        explanation: explain_flow(flow, &output.trace),
-        events: output.trace,
+        explanation: explain_flow(flow, &events),
+        events,
         links: (0..network.links.len() as u32)
             .map(|link| network.link_name(link))
             .collect(),
@@ -219,9 +222,7 @@ fn pick(flows: &[FlowRecord], choice: FlowChoice) -> Option<&FlowRecord> {
 /// Finish minus deadline, negative where it was met; more than any without a finish.
 fn lateness_ps(flow: &FlowRecord) -> i128 {
     match (flow.finish, flow.deadline) {
-        (Some(finish), Some(deadline)) => {
-            i128::from(finish.as_ps()) - i128::from(deadline.as_ps())
-        }
+        (Some(finish), Some(deadline)) => i128::from(finish.as_ps()) - i128::from(deadline.as_ps()),
         _ => i128::MAX,
     }
 }
