@@ -20,6 +20,7 @@
 //! of cause [`Cause::Untraced`] or [`Cause::Host`].
 
 mod path;
+pub mod query;
 
 use crate::{FlowEvent, FlowEventKind, FlowRecord};
 use duetime_core::{Span, Time};
