@@ -23,7 +23,9 @@ pub mod text;
 
 pub use archive::{manifest, plan};
 pub use execute::{Engine, Execution, Outcome, Simulator, check, estimate, execute, missing};
-pub use explain::{Explained, FlowChoice, RunChoice, explain};
+pub use explain::{
+    Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,
+};
 pub use gather::{Cell, Gathered, Row, gather, write_summary};
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use plan::{Job, Plan, Point, Request};

@@ -1,0 +1,167 @@
+//! A query's time in a sentence.
+
+use std::collections::BTreeMap;
+
+use duetime_core::Span;
+use duetime_results::QueryRecord;
+use duetime_results::explain::query::{Doing, QueryExplanation, Standing};
+use duetime_results::explain::{Cause, Stage};
+
+use super::Names;
+use crate::text;
+
+/// Parts of less than this share are not worth a word.
+const WORTH: f64 = 0.1;
+/// Parts that are named at most.
+const MOST: usize = 3;
+const COMPUTING: &str = "computing at";
+
+/// How long it took, who was last, and what most of it went into.
+pub(super) fn of(query: &QueryRecord, told: &QueryExplanation, names: &Names) -> String {
+    let took = time(told.total);
+    let first = match &told.standing {
+        None => format!("Query {} took {took}: {}", query.query, last(told, names)),
+        Some(standing) => format!(
+            "Query {} never had enough answers: {}. Nothing more was seen of it after {took}",
+            query.query,
+            stood(query, standing)
+        ),
+    };
+    format!("{first}; {}.", largest(told, names))
+}
+
+/// Whose answer came last.
+fn last(told: &QueryExplanation, names: &Names) -> String {
+    let Some(end) = told.steps.last() else {
+        return "it needed no answer".to_owned();
+    };
+    let mut parts = vec![format!(
+        "the {} answer came from {}",
+        ordinal(told.answers),
+        names.node(end.node)
+    )];
+    let mut before = end.node;
+    for step in told.steps.iter().rev() {
+        match step.doing {
+            Doing::Patience => {
+                let node = names.node(step.node);
+                parts.push(format!("where {node} had stopped waiting for its own"));
+                break;
+            }
+            Doing::Up(..) if step.node != before => {
+                parts.push(format!("which had waited for {}", names.node(step.node)));
+                before = step.node;
+            }
+            _ => {}
+        }
+    }
+    parts.join(", ")
+}
+
+fn stood(query: &QueryRecord, standing: &Standing) -> String {
+    let mut parts = vec![format!(
+        "the root held {} of {}",
+        standing.held, query.children
+    )];
+    let more = [
+        (standing.answering, "on their way"),
+        (standing.left_behind, "too late for an aggregator"),
+        (
+            standing.waiting,
+            "not given by aggregators that still waited",
+        ),
+        (standing.computing, "not computed"),
+        (
+            standing.asked,
+            "not asked for yet, their queries on their way",
+        ),
+    ];
+    let more = more.into_iter().filter(|&(count, _)| count > 0);
+    parts.extend(more.map(|(count, what)| format!("{count} were {what}")));
+    parts.join(", ")
+}
+
+/// What most of the time went into.
+fn largest(told: &QueryExplanation, names: &Names) -> String {
+    let mut sums: BTreeMap<String, Span> = BTreeMap::new();
+    for ((node, doing), span) in told.parts() {
+        *sums.entry(what(node, doing, names)).or_default() += span;
+    }
+    let mut sums: Vec<(String, Span)> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, span)| std::cmp::Reverse(*span));
+    let least = told.total.as_secs_f64() * WORTH;
+    let worth = sums.iter().filter(|(_, span)| span.as_secs_f64() >= least);
+    let mut named: Vec<&(String, Span)> = worth.take(MOST).collect();
+    // A reader asks first whether it was the network or the service itself.
+    let own = sums.iter().find(|(what, _)| what.starts_with(COMPUTING));
+    named.extend(own.filter(|own| !named.contains(own)));
+    let parts: Vec<String> = named
+        .into_iter()
+        .enumerate()
+        .map(|(at, (what, span))| match at {
+            0 => format!("{} of it went into {what}", time(*span)),
+            _ => format!("{} into {what}", time(*span)),
+        })
+        .collect();
+    if parts.is_empty() {
+        return "no part of it stands out".to_owned();
+    }
+    parts.join(", ")
+}
+
+/// What a piece went into, in few words.
+fn what(node: u32, doing: Doing, names: &Names) -> String {
+    match doing {
+        Doing::Computing => format!("{COMPUTING} {}", names.node(node)),
+        Doing::Patience => format!(
+            "waiting at {} for answers that came too late",
+            names.node(node)
+        ),
+        Doing::Asking | Doing::Joining => "the hosts' start jitter".to_owned(),
+        Doing::Standing => "nothing that was seen".to_owned(),
+        Doing::Untraced => "what was not traced".to_owned(),
+        Doing::Down(Stage::Pause, _) | Doing::Up(Stage::Pause, _) => {
+            "pauses without a granted rate".to_owned()
+        }
+        Doing::Down(_, cause) | Doing::Up(_, cause) => match cause {
+            Cause::Queue(link) => format!("the queue of {}", names.link(link)),
+            Cause::Transmission(_) => "transmission".to_owned(),
+            Cause::Propagation => "propagation".to_owned(),
+            Cause::RtoIdle => "silence until a retransmission timeout".to_owned(),
+            Cause::Receiver => "acknowledgements held back".to_owned(),
+            Cause::Host => "the sending host (jitter, its link busy, earlier messages)".to_owned(),
+            Cause::Untraced => "what was not traced".to_owned(),
+            Cause::Unfinished => "a flow that never finished".to_owned(),
+        },
+    }
+}
+
+fn time(span: Span) -> String {
+    text::seconds(span.as_secs_f64())
+}
+
+/// 1st, 2nd, 3rd, 4th.
+fn ordinal(number: u32) -> String {
+    let ending = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{number}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinals_read_well() {
+        let all = [1, 2, 3, 4, 11, 12, 13, 21, 99, 102, 111].map(ordinal);
+        assert_eq!(
+            all.join(" "),
+            "1st 2nd 3rd 4th 11th 12th 13th 21st 99th 102nd 111th"
+        );
+    }
+}
