@@ -183,7 +183,7 @@ impl Again<'_> {
             return Err(self.differs(&format!("query {}", query.query)));
         }
         let tree = Tree::new(query, &output.records.flows, &output.traces);
-        let explanation = tree.explain(query.complete);
+        let explanation = tree.explain(query.enough);
         let names = names(&self.network()?, Some(query), &output);
         let flows = explanation.flows.iter().filter_map(|id| {
             let flow = output.records.flows.iter().find(|flow| flow.flow == *id)?;

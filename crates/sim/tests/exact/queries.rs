@@ -17,9 +17,9 @@ fn watched(scenario: &Scenario, query: u64) -> RunOutput {
     duetime_sim::run(scenario, 0, 0, &options).unwrap()
 }
 
-fn told(output: &RunOutput, query: &QueryRecord) -> QueryExplanation {
+fn told(output: &RunOutput, query: &QueryRecord, until: Option<Time>) -> QueryExplanation {
     let tree = Tree::new(query, &output.records.flows, &output.traces);
-    tree.explain(query.complete)
+    tree.explain(until)
 }
 
 fn assert_tiles(steps: &[QueryStep], from: Time, to: Time, case: &str) {
@@ -44,6 +44,17 @@ fn tree_of(scenario: &mut Scenario) -> &mut Oldi {
     }
 }
 
+fn is_patience(doing: Doing) -> bool {
+    doing == Doing::Patience
+}
+
+fn untraced(doing: Doing) -> bool {
+    matches!(
+        doing,
+        Doing::Untraced | Doing::Down(_, Cause::Untraced) | Doing::Up(_, Cause::Untraced)
+    )
+}
+
 #[test]
 fn the_path_of_any_query_tiles_its_time() {
     let (mut complete, mut patient, mut flows) = (0, 0, 0);
@@ -60,32 +71,25 @@ fn the_path_of_any_query_tiles_its_time() {
                 let case = format!("query {} of {}, {fan_in:?}", query.query, transport.name);
                 let output = watched(&scenario, query.query);
                 assert!(output.records.queries.contains(query), "{case}: repeated");
-                let told = told(&output, query);
-                let end = query.start + told.total;
-                assert_tiles(&told.steps, query.start, end, &case);
-                let untraced = |doing| {
-                    matches!(
-                        doing,
-                        Doing::Untraced
-                            | Doing::Down(_, Cause::Untraced)
-                            | Doing::Up(_, Cause::Untraced)
-                    )
-                };
-                assert_eq!(time(&told, untraced), Span::ZERO, "{case}");
-                patient += u32::from(time(&told, |doing| doing == Doing::Patience) > Span::ZERO);
-                if let Some(enough) = query.complete {
-                    complete += 1;
-                    assert_eq!(end, enough, "{case}");
-                    assert_eq!(told.standing, None, "{case}");
-                    assert!(told.answers <= query.answered, "{case}");
-                } else {
-                    assert!(told.standing.is_some(), "{case}");
+                complete += u32::from(query.enough.is_some());
+                // Until enough leaves' answers were there, and until the root had as many answers as it waits for.
+                for until in [query.enough, query.complete] {
+                    let told = told(&output, query, until);
+                    let end = query.start + told.total;
+                    assert_tiles(&told.steps, query.start, end, &case);
+                    assert_eq!(time(&told, untraced), Span::ZERO, "{case}");
+                    patient += u32::from(time(&told, is_patience) > Span::ZERO);
+                    if let Some(until) = until {
+                        assert_eq!(end, until, "{case}");
+                        assert_eq!(told.standing, None, "{case}");
+                        assert!(told.answers <= query.answered, "{case}");
+                    } else {
+                        assert!(told.standing.is_some(), "{case}");
+                    }
+                    // A way down and up for each layer, unless a node between stopped waiting.
+                    let flows = told.flows.len();
+                    assert!(flows >= 2 && flows <= 2 * fan_in.len(), "{case}");
                 }
-                // A way down and up for each layer, unless a node between stopped waiting.
-                assert!(
-                    told.flows.len() >= 2 && told.flows.len() <= 2 * fan_in.len(),
-                    "{case}"
-                );
                 for trace in &output.traces {
                     let of = |flow: u64| {
                         let flows = &output.records.flows;
@@ -140,7 +144,7 @@ fn a_path_through_two_layers_by_hand() {
     let scenario = row(None);
     let query = run(&scenario).records.queries[0].clone();
     let output = watched(&scenario, query.query);
-    let told = told(&output, &query);
+    let told = told(&output, &query, query.enough);
     assert_eq!(
         time(&told, |doing| doing == Doing::Computing),
         Span::from_us(300)
@@ -163,7 +167,7 @@ fn a_path_through_two_layers_by_hand() {
         of.fold(Span::ZERO, |sum, (_, part)| sum + part)
     };
     assert_eq!([sending(1), sending(2)], [Span::from_ns(2 * 8_320); 2]);
-    assert_eq!(time(&told, |doing| doing == Doing::Patience), Span::ZERO);
+    assert_eq!(time(&told, is_patience), Span::ZERO);
 }
 
 #[test]
@@ -172,16 +176,22 @@ fn an_aggregator_that_stops_waiting_spends_its_patience() {
     let scenario = row(Some(Span::from_us(200)));
     let query = run(&scenario).records.queries[0].clone();
     let output = watched(&scenario, query.query);
-    let told = told(&output, &query);
-    assert_eq!(
-        time(&told, |doing| doing == Doing::Patience),
-        Span::from_us(200)
-    );
+    let told_until = |until| told(&output, &query, until);
+    let told = told_until(query.complete);
+    assert_eq!(time(&told, is_patience), Span::from_us(200));
     assert_eq!(time(&told, |doing| doing == Doing::Computing), Span::ZERO);
     assert_eq!(
         told.flows.len(),
         2,
         "the way down to the aggregator and its answer"
+    );
+    // No leaf's answer is in it, so that there are never enough; the leaf's own came too late.
+    let never = told_until(query.enough);
+    let standing = never.standing.expect("never enough");
+    assert_eq!((standing.left_behind, standing.held), (1, 1));
+    assert_eq!(
+        time(&never, |doing| doing == Doing::Computing),
+        Span::from_us(300)
     );
     // What came before the leaf's answer is told all the same.
     let leaf = output.traces.iter().filter(|trace| {
@@ -206,8 +216,8 @@ fn a_query_without_enough_answers_tells_where_it_stood() {
     tree_of(&mut scenario).compute = Gap::Fixed(Span::from_secs(30));
     scenario.drain = Span::from_ms(50);
     let query = run(&scenario).records.queries[0].clone();
-    assert_eq!(query.complete, None);
-    let told = told(&watched(&scenario, query.query), &query);
+    assert_eq!(query.enough, None);
+    let told = told(&watched(&scenario, query.query), &query, query.enough);
     let standing = told.standing.unwrap();
     assert_eq!(
         (standing.computing, standing.waiting, standing.held),

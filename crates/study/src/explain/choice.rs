@@ -77,7 +77,8 @@ pub enum FlowChoice {
 pub enum QueryChoice {
     /// The one with this id.
     Id(u64),
-    /// The counted query that had enough answers last; one that never had comes first.
+    /// The counted query that had enough answers latest after the end of its budget or least before it; one that never
+    /// had comes first. Where no counted query has a budget, the one that took longest.
     Worst,
 }
 
@@ -197,10 +198,18 @@ pub(super) fn pick_query(queries: &[QueryRecord], choice: QueryChoice) -> Option
             .iter()
             .filter(|query| query.counted)
             .max_by_key(|query| {
-                let took = query.complete.map(|complete| complete.since(query.start));
-                (took.unwrap_or(Span::MAX), Reverse(query.query))
+                let late = (query.due.is_some(), query_lateness_ps(query));
+                (late, Reverse(query.query))
             }),
     }
+}
+
+/// Enough answers minus the end of the budget, or minus the arrival of a query without one.
+fn query_lateness_ps(query: &QueryRecord) -> i128 {
+    let from = query.due.unwrap_or(query.start);
+    query.enough.map_or(i128::MAX, |enough| {
+        i128::from(enough.as_ps()) - i128::from(from.as_ps())
+    })
 }
 
 pub(super) fn no_query(choice: QueryChoice, run: &RunName) -> String {

@@ -18,20 +18,44 @@ const COMPUTING: &str = "computing at";
 
 /// How long it took, who was last, and what most of it went into.
 pub(super) fn of(query: &QueryRecord, told: &QueryExplanation, names: &Names) -> String {
-    let took = time(told.total);
     let first = match &told.standing {
-        None => format!("Query {} took {took}: {}", query.query, last(told, names)),
-        Some(standing) => format!(
-            "Query {} never had enough answers: {}. Nothing more was seen of it after {took}",
+        None => format!(
+            "Query {} took {}: {}",
             query.query,
-            stood(query, standing)
+            budget(query, told.total),
+            last(query, told, names)
+        ),
+        Some(standing) => format!(
+            "Query {} never had enough answers: {}; the last that was seen of it is {} after its arrival",
+            query.query,
+            stood(query, standing),
+            time(told.total)
         ),
     };
     format!("{first}; {}.", largest(told, names))
 }
 
+/// How long it took, against what it had.
+fn budget(query: &QueryRecord, took: Span) -> String {
+    let Some(due) = query.due else {
+        let own = match query.met() {
+            Some(false) => {
+                ", and too few of its leaves' answers were in time by their own deadlines"
+            }
+            _ => "",
+        };
+        return format!("{}{own}", time(took));
+    };
+    let had = due.since(query.start);
+    if took <= had {
+        return format!("{} of the {} it had", time(took), time(had));
+    }
+    let over = time(took.saturating_sub(had));
+    format!("{}, {over} more than the {} it had", time(took), time(had))
+}
+
 /// Whose answer came last.
-fn last(told: &QueryExplanation, names: &Names) -> String {
+fn last(query: &QueryRecord, told: &QueryExplanation, names: &Names) -> String {
     let Some(end) = told.steps.last() else {
         return "it needed no answer".to_owned();
     };
@@ -55,29 +79,29 @@ fn last(told: &QueryExplanation, names: &Names) -> String {
             _ => {}
         }
     }
+    if query.leaves > query.children {
+        let (needed, leaves) = (query.needed, query.leaves);
+        parts.push(format!(
+            "and with it those of {needed} of {leaves} leaves were there"
+        ));
+    }
     parts.join(", ")
 }
 
 fn stood(query: &QueryRecord, standing: &Standing) -> String {
     let mut parts = vec![format!(
-        "the root held {} of {}",
-        standing.held, query.children
+        "of {} leaves {} were needed and the root held {}",
+        query.leaves, query.needed, query.leaves_answered
     )];
     let more = [
-        (standing.answering, "on their way"),
-        (standing.left_behind, "too late for an aggregator"),
-        (
-            standing.waiting,
-            "not given by aggregators that still waited",
-        ),
-        (standing.computing, "not computed"),
-        (
-            standing.asked,
-            "not asked for yet, their queries on their way",
-        ),
+        (standing.answering, "answers were on their way"),
+        (standing.left_behind, "had come too late for an aggregator"),
+        (standing.waiting, "aggregators still waited"),
+        (standing.computing, "leaves still computed"),
+        (standing.asked, "queries were on their way down"),
     ];
     let more = more.into_iter().filter(|&(count, _)| count > 0);
-    parts.extend(more.map(|(count, what)| format!("{count} were {what}")));
+    parts.extend(more.map(|(count, what)| format!("{count} {what}")));
     parts.join(", ")
 }
 
