@@ -14,25 +14,35 @@ use crate::text;
 const WORTH: f64 = 0.1;
 /// Parts that are named at most.
 const MOST: usize = 3;
+/// Of what the service itself did, this share.
+const WORTH_OF_COMPUTING: f64 = 0.01;
 const COMPUTING: &str = "computing at";
 
 /// How long it took, who was last, and what most of it went into.
 pub(super) fn of(query: &QueryRecord, told: &QueryExplanation, names: &Names) -> String {
-    let first = match &told.standing {
+    let largest = largest(told, names);
+    match &told.standing {
         None => format!(
-            "Query {} took {}: {}",
+            "Query {} took {}: {}; {}.",
             query.query,
             budget(query, told.total),
-            last(query, told, names)
+            last(query, told, names),
+            largest.map_or_else(
+                || "no part of it stands out".to_owned(),
+                |(time, what)| format!("{time} of it went into {what}")
+            )
         ),
         Some(standing) => format!(
-            "Query {} never had enough answers: {}; the last that was seen of it is {} after its arrival",
+            "Query {} never had enough answers: {}; of the {} until its last event, {}.",
             query.query,
             stood(query, standing),
-            time(told.total)
+            time(told.total),
+            largest.map_or_else(
+                || "no part stands out".to_owned(),
+                |(time, what)| format!("{time} went into {what}")
+            )
         ),
-    };
-    format!("{first}; {}.", largest(told, names))
+    }
 }
 
 /// How long it took, against what it had.
@@ -105,8 +115,8 @@ fn stood(query: &QueryRecord, standing: &Standing) -> String {
     parts.join(", ")
 }
 
-/// What most of the time went into.
-fn largest(told: &QueryExplanation, names: &Names) -> String {
+/// What most of the time went into: how long, and into what, with what else it went into.
+fn largest(told: &QueryExplanation, names: &Names) -> Option<(String, String)> {
     let mut sums: BTreeMap<String, Span> = BTreeMap::new();
     for ((node, doing), span) in told.parts() {
         *sums.entry(what(node, doing, names)).or_default() += span;
@@ -117,20 +127,17 @@ fn largest(told: &QueryExplanation, names: &Names) -> String {
     let worth = sums.iter().filter(|(_, span)| span.as_secs_f64() >= least);
     let mut named: Vec<&(String, Span)> = worth.take(MOST).collect();
     // A reader asks first whether it was the network or the service itself.
-    let own = sums.iter().find(|(what, _)| what.starts_with(COMPUTING));
+    let least = told.total.as_secs_f64() * WORTH_OF_COMPUTING;
+    let own = sums
+        .iter()
+        .find(|(what, span)| what.starts_with(COMPUTING) && span.as_secs_f64() >= least);
     named.extend(own.filter(|own| !named.contains(own)));
-    let parts: Vec<String> = named
-        .into_iter()
-        .enumerate()
-        .map(|(at, (what, span))| match at {
-            0 => format!("{} of it went into {what}", time(*span)),
-            _ => format!("{} into {what}", time(*span)),
-        })
-        .collect();
-    if parts.is_empty() {
-        return "no part of it stands out".to_owned();
-    }
-    parts.join(", ")
+    let (first, others) = named.split_first()?;
+    let others = others
+        .iter()
+        .map(|(what, span)| format!(", {} into {what}", time(*span)));
+    let what = std::iter::once(first.0.clone()).chain(others);
+    Some((time(first.1), what.collect()))
 }
 
 /// What a piece went into, in few words.
