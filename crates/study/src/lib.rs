@@ -24,7 +24,9 @@ pub mod text;
 
 pub use archive::{manifest, plan};
 pub use execute::{Engine, Execution, Outcome, Simulator, check, estimate, execute, missing};
-pub use explain::{Explained, FlowChoice, RunChoice, explain};
+pub use explain::{
+    Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,
+};
 pub use gather::{Cell, Gathered, QueryRow, Row, gather, write_summary};
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};

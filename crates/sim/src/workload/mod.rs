@@ -17,6 +17,7 @@ use crate::topology::Network;
 use context::Context;
 use duetime_core::Time;
 use duetime_core::random::Streams;
+use duetime_results::TreeNode;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
 use oldi::Call;
@@ -234,6 +235,14 @@ impl Workloads {
                 .map(|deadline| deadline.since(message.handed_over)),
         };
         self.priorities[workload].class(message.class, relative, classes)
+    }
+
+    /// Of a query or an answer: the node below the root whose it is.
+    pub fn tree_node(&self, message: &Message) -> Option<TreeNode> {
+        match &self.sources[usize::from(message.workload)] {
+            Source::Oldi(it) => Some(it.tree_node(message)),
+            _ => None,
+        }
     }
 
     /// Takes the queries for which aggregators at the hosts that were started here stopped waiting, once for each
