@@ -9,7 +9,7 @@ use duetime_study::text;
 /// The tables of a study, each with its title.
 pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
     let rows = gathered.rows(plan);
-    let mut tables = Vec::new();
+    let mut tables = warnings(gathered);
     if plan.points.len() > 1 {
         tables.extend(sweep(plan, gathered));
     }
@@ -25,6 +25,17 @@ pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
         tables.push(format!("Network, per run\n{}", network(&rows)));
     }
     tables
+}
+
+/// What to know before any number.
+fn warnings(gathered: &Gathered) -> Vec<String> {
+    let lines = gathered.warnings.iter();
+    let lines: String = lines.map(|of| format!("WARNING  {}\n", of.text)).collect();
+    if lines.is_empty() {
+        Vec::new()
+    } else {
+        vec![lines]
+    }
 }
 
 /// Missed deadlines, a row per point and a column per transport.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::error::StudyError;
 use crate::event::RunName;
 use crate::plan::{Job, Plan};
+use crate::warnings::{self, Warning};
 
 /// One transport at one point, over all its runs.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Gathered {
     pub cells: Vec<Cell>,
     /// Runs that are not there, and why.
     pub absent: Vec<(RunName, String)>,
+    /// What to know before any number: what was known before the runs first.
+    pub warnings: Vec<Warning>,
 }
 
 /// One row of the final table: one workload's flows of one class under one transport at one point.
@@ -117,6 +120,9 @@ pub fn gather(
     for cell in &mut gathered.cells {
         cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
     }
+    gathered.warnings = warnings::beforehand(plan)?;
+    let after = warnings::afterwards(plan, &gathered);
+    gathered.warnings.extend(after);
     Ok(gathered)
 }
 
@@ -130,6 +136,14 @@ fn absence(folder: &RunFolder, key: &RunKey) -> String {
 }
 
 impl Gathered {
+    /// The warning that some transport has run and counted nothing, if one has.
+    pub fn nothing_counted(&self) -> Option<&Warning> {
+        let empty = self.cells.iter().any(|cell| cell.summary.groups.is_empty());
+        self.warnings
+            .iter()
+            .rfind(|of| empty && of.about == warnings::About::NothingCounted)
+    }
+
     /// The rows of the final table.
     pub fn rows(&self, plan: &Plan) -> Vec<Row> {
         let mut rows = Vec::new();
@@ -188,6 +202,7 @@ pub fn workload_name(plan: &Plan, cell: &Cell, workload: u16) -> String {
 /// `summary.json`.
 #[derive(Debug, Serialize)]
 struct SummaryFile<'a> {
+    warnings: &'a [Warning],
     points: Vec<PointSummary<'a>>,
 }
 
@@ -247,6 +262,7 @@ pub fn write_summary(
                 .collect(),
         });
     Ok(folder.write_summary(&SummaryFile {
+        warnings: &gathered.warnings,
         points: points.collect(),
     })?)
 }

@@ -16,6 +16,7 @@ mod memory;
 pub mod paper;
 mod plan;
 mod report;
+pub mod warnings;
 
 pub use error::StudyError;
 pub use event::{Event, Listener, RunName, Silent};
@@ -28,3 +29,4 @@ pub use gather::{Cell, Gathered, Row, gather, write_summary};
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use plan::{Job, Plan, Point, Request};
 pub use report::report;
+pub use warnings::{About, Warning};

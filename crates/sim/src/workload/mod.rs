@@ -8,6 +8,7 @@ mod arrivals;
 mod context;
 pub(crate) mod draw;
 mod fixed;
+mod offered;
 pub(crate) mod oldi;
 pub(crate) mod priority;
 mod trace;
@@ -19,6 +20,7 @@ use duetime_core::Time;
 use duetime_core::random::Streams;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
+pub(crate) use offered::{Mean, Offer, Pace};
 use oldi::Call;
 use priority::Priorities;
 
