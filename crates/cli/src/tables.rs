@@ -29,13 +29,8 @@ pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
 
 /// What to know before any number.
 fn warnings(gathered: &Gathered) -> Vec<String> {
-    let lines = gathered.warnings.iter();
-    let lines: String = lines.map(|of| format!("WARNING  {}\n", of.text)).collect();
-    if lines.is_empty() {
-        Vec::new()
-    } else {
-        vec![lines]
-    }
+    let warnings = gathered.warnings.iter();
+    warnings.map(|of| format!("WARNING  {}", of.text)).collect()
 }
 
 /// Missed deadlines, a row per point and a column per transport.

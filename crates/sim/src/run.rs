@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use crate::workload::Workloads;
 use crate::{SetupError, partition};
 use duetime_core::{Span, Time};
-use duetime_results::{CapturedPacket, FlowEvent, RunRecords};
+use duetime_results::{CapturedPacket, FlowEvent, PortRecord, RunRecords};
 use duetime_scenario::Scenario;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -47,6 +47,8 @@ pub struct Progress {
 pub struct RunOutput {
     /// Flows, queries, ports, series and totals.
     pub records: RunRecords,
+    /// The ports over the whole run, as `records.ports` has them over the measured time.
+    pub whole_ports: Vec<PortRecord>,
     /// Events of the traced flow.
     pub trace: Vec<FlowEvent>,
     /// Captured packets, by time.
@@ -216,7 +218,13 @@ impl Clock<'_> {
         let mut boundary = Time::ZERO;
         loop {
             boundary = self.next_boundary(part.next_event(), boundary);
+            while part.next_mark() < boundary {
+                let mark = part.next_mark();
+                part.run_before(mark);
+                part.mark(mark);
+            }
             part.run_before(boundary);
+            part.mark(boundary);
             let going = self.report(boundary, part.packet_hops());
             let events = part.next_event() != Time::MAX;
             if !going || self.is_over(boundary, part.open(), part.has_wakes(), events) {
