@@ -9,7 +9,7 @@ use duetime_study::text;
 /// The tables of a study, each with its title.
 pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
     let rows = gathered.rows(plan);
-    let mut tables = Vec::new();
+    let mut tables = warnings(gathered);
     if plan.points.len() > 1 {
         tables.extend(sweep(plan, gathered, Figure::Queries));
         tables.extend(sweep(plan, gathered, Figure::Deadlines));
@@ -30,6 +30,12 @@ pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
         tables.push(format!("Network, per run\n{}", network(&rows)));
     }
     tables
+}
+
+/// What to know before any number.
+fn warnings(gathered: &Gathered) -> Vec<String> {
+    let warnings = gathered.warnings.iter();
+    warnings.map(|of| format!("WARNING  {}", of.text)).collect()
 }
 
 /// What a table of a sweep shows.

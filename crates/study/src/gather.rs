@@ -9,6 +9,7 @@ use crate::error::StudyError;
 use crate::event::RunName;
 use crate::objective::objective;
 use crate::plan::{Job, Plan};
+use crate::warnings::{self, Warning};
 
 /// One transport at one point, over all its runs.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Gathered {
     pub cells: Vec<Cell>,
     /// Runs that are not there, and why.
     pub absent: Vec<(RunName, String)>,
+    /// What to know before any number: what was known before the runs first.
+    pub warnings: Vec<Warning>,
 }
 
 /// One row of the final table: one workload's flows of one class under one transport at one point.
@@ -136,6 +139,9 @@ pub fn gather(
     for cell in &mut gathered.cells {
         cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
     }
+    gathered.warnings = warnings::beforehand(plan)?;
+    let after = warnings::afterwards(plan, &gathered);
+    gathered.warnings.extend(after);
     Ok(gathered)
 }
 
@@ -171,6 +177,14 @@ impl Gathered {
                 .collect::<Vec<_>>()
         };
         self.cells.iter().flat_map(of_cell).collect()
+    }
+
+    /// The warning that some transport has run and counted nothing, if one has.
+    pub fn nothing_counted(&self) -> Option<&Warning> {
+        let empty = self.cells.iter().any(|cell| cell.summary.groups.is_empty());
+        self.warnings
+            .iter()
+            .rfind(|of| empty && of.about == warnings::About::NothingCounted)
     }
 
     /// The rows of the final table.
@@ -231,6 +245,7 @@ pub fn workload_name(plan: &Plan, cell: &Cell, workload: u16) -> String {
 /// `summary.json`.
 #[derive(Debug, Serialize)]
 struct SummaryFile<'a> {
+    warnings: &'a [Warning],
     points: Vec<PointSummary<'a>>,
 }
 
@@ -290,6 +305,7 @@ pub fn write_summary(
                 .collect(),
         });
     Ok(folder.write_summary(&SummaryFile {
+        warnings: &gathered.warnings,
         points: points.collect(),
     })?)
 }

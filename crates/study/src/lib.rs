@@ -17,6 +17,7 @@ mod objective;
 pub mod paper;
 mod plan;
 mod report;
+pub mod warnings;
 
 pub use error::StudyError;
 pub use event::{Event, Listener, RunName, Silent};
@@ -32,3 +33,4 @@ pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};
 pub use plan::{Job, Plan, Point, Request};
 pub use report::report;
+pub use warnings::{About, Warning};

@@ -75,6 +75,13 @@ impl Oldi {
             .collect()
     }
 
+    /// The hosts of every child and its parent in a tree.
+    pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (u32, u32)> {
+        let (root, plan) = (self.plan.root(tree), &self.plan);
+        let below = root + 1..root + plan.shape.nodes();
+        below.map(|role| (plan.host(role), plan.host(plan.parent(role))))
+    }
+
     /// The hosts that play a role, each counted once.
     pub(crate) fn hosts_in_use(&self) -> u32 {
         let mut hosts = self.plan.hosts.clone();
