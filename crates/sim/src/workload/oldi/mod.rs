@@ -5,6 +5,7 @@
 //! node knows came in a message, or is a draw named by (role, query) that any node can make.
 
 mod plan;
+mod roles;
 mod shape;
 
 pub(crate) use plan::needed;
