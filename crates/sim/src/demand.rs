@@ -105,7 +105,7 @@ impl Demand {
             mut flows, ways, ..
         } = driver;
         flows.sort_by_key(|flow| (flow.message.handed_over, flow.message.flow));
-        let queries = queries::judged(scenario, &mut workloads, &flows, &unknown);
+        let queries = queries::judged(&mut workloads, &flows, &unknown);
         Ok(Self {
             flows,
             queries,

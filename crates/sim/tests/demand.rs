@@ -77,8 +77,12 @@ fn check(case: &Case) -> Result<(usize, usize, usize), String> {
         let Some(query) = queries.get(&asked.query) else {
             continue;
         };
-        let (root, counted) = (query.root, query.counted);
-        if (root, counted) != (asked.root, asked.counted) {
+        let same = (query.root, query.counted, query.needed, query.due)
+            == (asked.root, asked.counted, asked.needed, asked.due);
+        // Nobody has more leaves' answers in time than could be there were each alone.
+        let alone = query.leaves_in_time <= asked.reachable;
+        let held = query.leaves_answered <= asked.leaves_per_answer * query.answered;
+        if !(query.judged && same && alone && held) {
             return Err(format!("{asked:?} is {query:?} in the run"));
         }
     }

@@ -4,7 +4,6 @@ use super::AskedFlow;
 use crate::workload::{Workloads, oldi};
 use duetime_core::Time;
 use duetime_results::{Class, QueryRecord};
-use duetime_scenario::model::{Deadline, Scenario, WorkloadKind};
 use std::collections::BTreeMap;
 
 /// A query, with the answers that its root is to get.
@@ -32,7 +31,6 @@ pub struct AskedQuery {
 
 /// The queries that have a time to be done by, by workload and number.
 pub(super) fn judged(
-    scenario: &Scenario,
     workloads: &mut Workloads,
     flows: &[AskedFlow],
     unknown: &[u16],
@@ -53,7 +51,7 @@ pub(super) fn judged(
     let records = workloads.take_queries();
     let known = records
         .iter()
-        .filter(|record| !unknown.contains(&record.workload));
+        .filter(|record| record.judged && !unknown.contains(&record.workload));
     let asked = known.filter_map(|record| {
         let trees = workloads.oldi(usize::from(record.workload))?;
         let answers = answers.get(&record.query).map_or(&[][..], Vec::as_slice);
@@ -62,7 +60,7 @@ pub(super) fn judged(
             flows,
             answers,
         };
-        query.asked(scenario, record)
+        Some(query.asked(record))
     });
     asked.collect()
 }
@@ -75,32 +73,50 @@ struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// `None`: it has no time to be done by.
-    fn asked(&self, scenario: &Scenario, record: &QueryRecord) -> Option<AskedQuery> {
-        let (needed, due) = objective(scenario, record)?;
+    fn asked(&self, record: &QueryRecord) -> AskedQuery {
         let top = |role| self.trees.depth_of(role) == 1;
         let leaves = self
             .answers
             .iter()
             .filter(|(role, _)| self.trees.is_leaf(*role));
-        let in_time = |&&(role, index): &&(u32, usize)| match due {
+        let in_time = |&&(role, _): &&(u32, usize)| match record.due {
             Some(due) => self.at_root(role) <= due,
-            None => !self.flows[index].is_hopeless(),
+            None => self.has_a_chance(role),
         };
-        Some(AskedQuery {
+        AskedQuery {
             query: record.query,
             workload: record.workload,
             root: record.root,
             counted: record.counted,
-            needed,
-            due,
+            needed: record.needed,
+            due: record.due,
             answers: (self.answers.iter())
                 .filter(|(role, _)| top(*role))
                 .map(|&(_, index)| index)
                 .collect(),
             leaves_per_answer: self.trees.leaves_per_answer(),
             reachable: leaves.filter(in_time).count() as u32,
-        })
+        }
+    }
+
+    /// Whether a leaf's answer, and those of the aggregators above it, could each be in time were it alone.
+    fn has_a_chance(&self, leaf: u32) -> bool {
+        let mut role = leaf;
+        loop {
+            let flow = self.answer(role);
+            if flow.is_none_or(AskedFlow::is_hopeless) {
+                return false;
+            }
+            if self.trees.depth_of(role) == 1 {
+                return true;
+            }
+            role = self.trees.parent_of(role);
+        }
+    }
+
+    fn answer(&self, role: u32) -> Option<&AskedFlow> {
+        let place = self.answers.binary_search_by_key(&role, |&(role, _)| role);
+        place.ok().map(|place| &self.flows[self.answers[place].1])
     }
 
     /// The earliest that a leaf's answer can be at the root, through the aggregators above it.
@@ -108,11 +124,10 @@ impl Query<'_> {
         let mut role = leaf;
         let mut handed_over = Time::ZERO;
         loop {
-            let Ok(place) = self.answers.binary_search_by_key(&role, |&(role, _)| role) else {
-                // An aggregator that is never asked never answers.
+            let Some(flow) = self.answer(role) else {
+                // An aggregator that waits without end never answers.
                 return Time::MAX;
             };
-            let flow = &self.flows[self.answers[place].1];
             let handed_over_here = handed_over.max(flow.message.handed_over);
             let delivered = handed_over_here + flow.earliest.since(flow.message.handed_over);
             if self.trees.depth_of(role) == 1 {
@@ -120,19 +135,5 @@ impl Query<'_> {
             }
             (handed_over, role) = (delivered, self.trees.parent_of(role));
         }
-    }
-}
-
-/// Leaves needed, and by when.
-fn objective(scenario: &Scenario, record: &QueryRecord) -> Option<(u32, Option<Time>)> {
-    let WorkloadKind::Oldi(config) = &scenario.workloads[usize::from(record.workload)].kind else {
-        return None;
-    };
-    let fan_in: u32 = config.fan_in.iter().product();
-    let needed = oldi::needed(fan_in, config.complete_at);
-    match config.deadline[usize::from(record.application) % config.deadline.len()] {
-        Deadline::None => None,
-        Deadline::Added { base, added: 0.0 } => Some((needed, Some(record.start + base))),
-        _ => Some((needed, None)),
     }
 }

@@ -18,9 +18,11 @@ impl Oldi {
         self.plan.parent(role)
     }
 
-    /// Leaves below a child of the root, or one if it is a leaf.
+    /// Leaves whose answers an answer to the root can hold: an aggregator waits for no more than it needs.
     pub(crate) fn leaves_per_answer(&self) -> u32 {
-        let layers = self.plan.config.fan_in.iter().skip(1);
-        layers.fold(1, |leaves, &fan_in| leaves.saturating_mul(fan_in))
+        let layers = 1..self.plan.config.fan_in.len();
+        layers.fold(1, |leaves, depth| {
+            leaves.saturating_mul(self.plan.needed(depth))
+        })
     }
 }
