@@ -139,6 +139,17 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// Names one after the other, as a sentence has them: `a, b and c`.
+pub fn list(names: impl IntoIterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.into_iter().collect();
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() {
+        last
+    } else {
+        format!("{} and {last}", names.join(", "))
+    }
+}
+
 /// Values as numbers of one unit, with that unit; `None` if they are not.
 pub fn numbers(values: &[String]) -> Option<(Vec<f64>, String)> {
     let split = |value: &String| {
@@ -232,6 +243,14 @@ mod tests {
         assert_eq!(significant(-12.34), "-12.3");
         assert_eq!(significant(0.0021), "0.002");
         assert_eq!(significant(0.00021), "2.1e-4");
+    }
+
+    #[test]
+    fn lists_read_as_sentences_do() {
+        let listed = |names: &[&str]| list(names.iter().map(|&name| name.to_owned()));
+        assert_eq!(listed(&[]), "");
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
     }
 
     #[test]
