@@ -8,7 +8,9 @@ use crate::model::{
 };
 use duetime_core::Span;
 use duetime_core::random::mix;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
+use duetime_proto::d3::{
+    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
+};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 use serde_json::{Value, json};
@@ -141,6 +143,11 @@ fn d3(config: &d3::Config) -> Value {
         "rto_min_ps": config.rto_min.as_ps(),
     })
 }
+        "request_bytes": match config.request_bytes {
+            RequestBytes::Payload => "payload",
+            RequestBytes::Wire => "wire",
+        },
+        "request_lag": config.request_lag,
 
 fn topology(topology: &Topology) -> Value {
     match topology {

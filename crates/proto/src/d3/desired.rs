@@ -7,7 +7,7 @@ use duetime_core::{Span, Time};
 /// What a flow knows when it asks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
-    /// Bytes not yet sent, and bytes known lost.
+    /// Bytes not yet sent, and bytes known lost; with their headers under `RequestBytes::Wire`.
     pub remaining: u64,
     /// s·rtt: what this round trip's allocation sends; zero before the first.
     pub in_slot: u64,
@@ -66,7 +66,9 @@ pub(super) fn desire(
     let scale = config.exponent();
     // D3 §5: (remaining - s·rtt) / (deadline - 2·rtt)
     let lagged_time = time.saturating_sub(need.rtt + need.rtt);
-    let rate = if lagged_time == Span::ZERO {
+    let rate = if !config.request_lag {
+        fixed_from_bytes(need.remaining, time, scale)
+    } else if lagged_time == Span::ZERO {
         i64::MAX
     } else {
         fixed_from_bytes(left, lagged_time, scale)
@@ -167,6 +169,21 @@ mod tests {
             ask(&Config::default(), at(0), last, at(10)),
             Desire::Rate(0)
         );
+    }
+
+    #[test]
+    fn without_lag_terms_each_request_is_as_the_first() {
+        // 100000 / 10 ms = 10 B/us, where the printed formula has 12.
+        let need = Need {
+            in_slot: 4_000,
+            rtt: Span::from_ms(1),
+            ..NEED
+        };
+        let config = Config {
+            request_lag: false,
+            ..Config::default()
+        };
+        assert_eq!(ask(&config, at(0), need, at(10)), Desire::Rate(10 * UNIT));
     }
 
     #[test]

@@ -256,6 +256,18 @@ static D3_KEYS: &[Key] = &[
         "Largest packet, all headers included.",
     ),
     key(
+        "request_bytes",
+        Kind::Choice(&["payload", "wire"]),
+        "\"payload\"",
+        "Which bytes a flow asks for: its data, or its data with headers, which is what allocations are charged with.",
+    ),
+    key(
+        "request_lag",
+        Kind::Boolean,
+        "true",
+        "Ask for what will be left after this round trip, over the time to the deadline less two round trips (D3 §5); `false`: for what is left over the time to the deadline.",
+    ),
+    key(
         "rto_min",
         Kind::Time(10 * US, 10 * S),
         "\"10 ms\"",

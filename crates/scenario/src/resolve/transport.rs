@@ -9,7 +9,9 @@ use crate::model::{Protocol, Transport};
 use crate::place::Place;
 use crate::table::Reader;
 use duetime_core::Span;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
+use duetime_proto::d3::{
+    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
+};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 
@@ -362,6 +364,12 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
         if let Some(flag) = reader.boolean(key)? {
             *value = flag;
         }
+    if let Some(bytes) = reader.choice("request_bytes")? {
+        config.request_bytes = match bytes {
+            "wire" => RequestBytes::Wire,
+            _ => RequestBytes::Payload,
+        };
+    }
         Ok(())
     };
     flag("quench", &mut config.quench)?;
@@ -384,6 +392,7 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     gain("target", &mut config.target_256)?;
     if let Some(interval) = reader.time("update_interval")? {
         config.update_interval = interval;
+    flag("request_lag", &mut config.request_lag)?;
     }
     if let Some(intervals) = reader.integer("reset_intervals")? {
         config.reset_intervals = intervals as u32;

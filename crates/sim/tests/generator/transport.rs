@@ -2,7 +2,9 @@
 
 use super::Draw;
 use duetime_core::Span;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
+use duetime_proto::d3::{
+    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
+};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 use duetime_scenario::model::{Protocol, Transport};
@@ -123,6 +125,8 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
             Span::from_us(if patient { 1_000 } else { 10 }),
             Span::from_ms(20),
         ),
+        request_bytes: draw.one_of(&[RequestBytes::Payload, RequestBytes::Wire]),
+        request_lag: draw.flag(0.8),
         ..d3::Config::default()
     };
     if draw.flag(0.4) {
