@@ -68,6 +68,15 @@ fn tcp(config: &tcp::Config) -> Value {
         "rto_max_ps": config.rto_max.as_ps(),
         "delayed_ack_segments": config.delayed_ack,
         "delayed_ack_timeout_ps": config.delayed_ack_timeout.as_ps(),
+        "ack_coalescing": config.ack_coalescing.map(|coalescing| json!({
+            "segments": coalescing.segments,
+            "within_ps": coalescing.within.as_ps(),
+        })),
+        "growth": match config.growth {
+            tcp::Growth::Bytes => "bytes",
+            tcp::Growth::Acknowledgements => "acknowledgements",
+        },
+        "limited_transmit": config.limited_transmit,
         "slow_start_restart": config.slow_start_restart,
         "receive_window_bytes": config.receive_window,
         "law": match &config.law {
@@ -134,6 +143,11 @@ fn d3(config: &d3::Config) -> Value {
             QueueSample::Instant => "instant",
         },
         "cap_to_left": config.cap_to_left,
+        "request_bytes": match config.request_bytes {
+            RequestBytes::Payload => "payload",
+            RequestBytes::Wire => "wire",
+        },
+        "request_lag": config.request_lag,
         "cap_to_remaining": config.cap_to_remaining,
         "pause_new": config.pause_new,
         "reverse_request": config.reverse_request,
@@ -143,11 +157,6 @@ fn d3(config: &d3::Config) -> Value {
         "rto_min_ps": config.rto_min.as_ps(),
     })
 }
-        "request_bytes": match config.request_bytes {
-            RequestBytes::Payload => "payload",
-            RequestBytes::Wire => "wire",
-        },
-        "request_lag": config.request_lag,
 
 fn topology(topology: &Topology) -> Value {
     match topology {

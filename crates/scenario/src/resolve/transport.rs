@@ -203,6 +203,22 @@ fn read_tcp(config: &mut tcp::Config, reader: &Reader<'_>) -> Result<Option<Span
     time("rto_min", &mut config.rto_min)?;
     time("rto_max", &mut config.rto_max)?;
     time("delayed_ack_timeout", &mut config.delayed_ack_timeout)?;
+    if let Some(place) = reader.get("ack_coalescing") {
+        let reader = Reader::open(place, &crate::keys::ACK_COALESCING)?;
+        config.ack_coalescing = Some(tcp::Coalescing {
+            segments: reader.needed("segments", Reader::integer)? as u32,
+            within: reader.needed("within", Reader::time)?,
+        });
+    }
+    if let Some(growth) = reader.choice("growth")? {
+        config.growth = match growth {
+            "acknowledgements" => tcp::Growth::Acknowledgements,
+            _ => tcp::Growth::Bytes,
+        };
+    }
+    if let Some(limited) = reader.boolean("limited_transmit")? {
+        config.limited_transmit = limited;
+    }
     if let Some(restart) = reader.boolean("slow_start_restart")? {
         config.slow_start_restart = restart;
     }
@@ -348,6 +364,12 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
             _ => Late::FairShare,
         };
     }
+    if let Some(bytes) = reader.choice("request_bytes")? {
+        config.request_bytes = match bytes {
+            "wire" => RequestBytes::Wire,
+            _ => RequestBytes::Payload,
+        };
+    }
     if let Some(reference) = reader.choice("alpha_reference")? {
         config.alpha_reference = match reference {
             "literal" => AlphaReference::Literal,
@@ -364,18 +386,13 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
         if let Some(flag) = reader.boolean(key)? {
             *value = flag;
         }
-    if let Some(bytes) = reader.choice("request_bytes")? {
-        config.request_bytes = match bytes {
-            "wire" => RequestBytes::Wire,
-            _ => RequestBytes::Payload,
-        };
-    }
         Ok(())
     };
     flag("quench", &mut config.quench)?;
     flag("quench_strict", &mut config.quench_strict)?;
     flag("queue_in_service", &mut config.queue_in_service)?;
     flag("cap_to_left", &mut config.cap_to_left)?;
+    flag("request_lag", &mut config.request_lag)?;
     flag("cap_to_remaining", &mut config.cap_to_remaining)?;
     flag("pause_new", &mut config.pause_new)?;
     flag("reverse_request", &mut config.reverse_request)?;
@@ -392,7 +409,6 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     gain("target", &mut config.target_256)?;
     if let Some(interval) = reader.time("update_interval")? {
         config.update_interval = interval;
-    flag("request_lag", &mut config.request_lag)?;
     }
     if let Some(intervals) = reader.integer("reset_intervals")? {
         config.reset_intervals = intervals as u32;
