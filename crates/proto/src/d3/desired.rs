@@ -1,7 +1,7 @@
 //! Which rate a flow asks for, and when it gives up (D3 §5 "Calculating desired rate", §6.1.3, §7).
 
 use super::rate::{LARGEST, fixed_from_bytes};
-use super::{Config, Late, Speculation};
+use super::{Config, Late, Packet, RequestBytes, Speculation};
 use duetime_core::{Span, Time};
 
 /// What a flow knows when it asks.
@@ -73,6 +73,13 @@ pub(super) fn desire(
     } else {
         fixed_from_bytes(left, lagged_time, scale)
     };
+    // The routers charge for each round trip's request as well.
+    let requests = if config.request_bytes == RequestBytes::Wire && need.rtt > Span::ZERO {
+        fixed_from_bytes(u64::from(Packet::REQUEST_BYTES), need.rtt, scale)
+    } else {
+        0
+    };
+    let rate = rate.saturating_add(requests);
     if config.quench && rate > need.uplink {
         // D3 §6.1.3 (i); the lag terms alone condemn no flow, unless the formula is to be taken literally.
         if config.quench_strict || fixed_from_bytes(need.remaining, time, scale) > need.uplink {
@@ -169,6 +176,25 @@ mod tests {
             ask(&Config::default(), at(0), last, at(10)),
             Desire::Rate(0)
         );
+    }
+
+    #[test]
+    fn on_the_wire_each_round_trips_request_is_asked_for_too() {
+        // 22 B in 88 us are a quarter of a unit; before the first round trip its length is not known.
+        let wire = Config {
+            request_bytes: RequestBytes::Wire,
+            ..Config::default()
+        };
+        let need = Need {
+            rtt: Span::from_us(88),
+            ..NEED
+        };
+        let deadline = at(10) + Span::from_us(176);
+        assert_eq!(
+            ask(&wire, at(0), need, deadline),
+            Desire::Rate(10 * UNIT + UNIT / 4)
+        );
+        assert_eq!(ask(&wire, at(0), NEED, at(10)), Desire::Rate(10 * UNIT));
     }
 
     #[test]

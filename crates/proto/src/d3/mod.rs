@@ -147,7 +147,7 @@ pub enum RequestBytes {
     /// The application's: the flow size that D3 §4.1 divides by the time to the deadline. Headers are then missing in
     /// what is asked for, 2.7 % with packets of 1500 B.
     Payload,
-    /// Those on the wire: headers of 40 B a packet and the last packet's request included, later requests not.
+    /// Those on the wire: the headers of each packet, and each round trip's request.
     Wire,
 }
 
