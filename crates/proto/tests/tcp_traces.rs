@@ -440,6 +440,22 @@ fn growth_by_acknowledgements_slows_with_what_each_answers() {
 }
 
 #[test]
+fn slow_start_counts_what_each_acknowledgement_answers_up_to_a_limit() {
+    // Four segments to an acknowledgement: 4, then one more, two or four for it.
+    for (slow_start_limit, second) in [(1, 5), (2, 6), (9, 8)] {
+        let mut pair = Pair::new(Config {
+            initial_window: 4,
+            delayed_ack: 4,
+            slow_start_limit,
+            ..plain()
+        });
+        pair.send(100_000);
+        pair.run_until(us(210));
+        assert_eq!(pair.rounds(), [(100, 4), (200, second)]);
+    }
+}
+
+#[test]
 fn receive_offload_answers_several_segments_at_once() {
     // A window of six, acknowledged four together or 20 us after the first; the message's end at once.
     let mut pair = Pair::new(Config {

@@ -72,6 +72,7 @@ fn tcp(config: &tcp::Config) -> Value {
             "segments": coalescing.segments,
             "within_ps": coalescing.within.as_ps(),
         })),
+        "slow_start_limit_segments": config.slow_start_limit,
         "growth": match config.growth {
             tcp::Growth::Bytes => "bytes",
             tcp::Growth::Acknowledgements => "acknowledgements",

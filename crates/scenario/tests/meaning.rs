@@ -551,6 +551,7 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
         ("tcp.delayed_ack", "1"),
         ("tcp.limited_transmit", "false"),
         ("tcp.growth", "acknowledgements"),
+        ("tcp.slow_start_limit", "2"),
         (
             "tcp.ack_coalescing",
             "{ segments = 10, within = \"50 us\" }",

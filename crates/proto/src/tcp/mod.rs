@@ -40,6 +40,9 @@ pub struct Config {
     pub delayed_ack_timeout: Span,
     /// Hold acknowledgements back as receive offload does; `None`: each leaves when it is due.
     pub ack_coalescing: Option<Coalescing>,
+    /// Segments by which one acknowledgement opens the window at most in slow start (RFC 5681 §3.1: 1; RFC 3465 §2.2,
+    /// L: 2); at least 1.
+    pub slow_start_limit: u32,
     /// What congestion avoidance counts.
     pub growth: Growth,
     /// Send a new segment for each of the first two duplicate acknowledgements (RFC 3042).
@@ -88,6 +91,7 @@ impl Default for Config {
             delayed_ack: 2,
             delayed_ack_timeout: Span::from_ms(1),
             ack_coalescing: None,
+            slow_start_limit: 1,
             growth: Growth::Bytes,
             limited_transmit: true,
             slow_start_restart: true,

@@ -325,7 +325,7 @@ impl Sender {
             return; // more would never be used
         }
         if self.cwnd < self.ssthresh {
-            self.cwnd += bytes.min(mss);
+            self.cwnd += bytes.min(u64::from(config.slow_start_limit) * mss);
             return;
         }
         // One segment per window of acknowledged bytes, or of acknowledgements counted as one segment each.

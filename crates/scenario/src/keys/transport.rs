@@ -64,6 +64,12 @@ const TCP_KEYS: &[Key] = &[
         "Hold acknowledgements that are due back, as receive offload in network cards does: `{ segments = 10, within = \"50 us\" }`. The end of a message, data out of order, a FIN and a change of the mark end the wait.",
     ),
     key(
+        "slow_start_limit",
+        Kind::Integer(1, 1_000),
+        "1",
+        "Segments by which one acknowledgement opens the window at most in slow start (RFC 5681 §3.1: 1; RFC 3465: 2).",
+    ),
+    key(
         "growth",
         Kind::Choice(&["bytes", "acknowledgements"]),
         "\"bytes\"",

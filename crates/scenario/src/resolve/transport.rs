@@ -183,6 +183,7 @@ fn read_tcp(config: &mut tcp::Config, reader: &Reader<'_>) -> Result<Option<Span
     count("initial_window", &mut config.initial_window)?;
     count("min_window", &mut config.min_window)?;
     count("delayed_ack", &mut config.delayed_ack)?;
+    count("slow_start_limit", &mut config.slow_start_limit)?;
     if let Some(place) = reader.get("initial_ssthresh") {
         config.initial_ssthresh = match place.node.str() {
             Some("infinite") => None,

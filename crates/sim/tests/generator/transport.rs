@@ -85,6 +85,7 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
             segments: draw.scale(1, 64) as u32,
             within: draw.one_of(&[Span::ZERO, Span::from_us(50), Span::from_ms(1)]),
         }),
+        slow_start_limit: draw.one_of(&[1, 1, 2, 40]),
         growth: draw.one_of(&[tcp::Growth::Bytes, tcp::Growth::Acknowledgements]),
         limited_transmit: draw.flag(0.7),
         slow_start_restart: draw.flag(0.5),
