@@ -33,7 +33,7 @@ pub enum Command {
     /// Search for the most senders, the highest rate or the tightest deadlines that a transport carries.
     #[command(after_long_help = CAPACITY_EXAMPLES)]
     Capacity(Capacity),
-    /// Show where one flow's time went: handshake, queues, pauses, denials, timeouts.
+    /// Show where the time of one query or one flow went: computing, queues, handshakes, pauses, denials, timeouts.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
     /// Write one self-contained HTML page about a finished study.
@@ -89,10 +89,13 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   duetime explain out/incast worst --transport dctcp
   duetime explain out/incast worst-missed --transport d3 --run 2
+  duetime explain out/search-fanout worst-query --transport d2tcp
+  duetime explain out/search-fanout query:12884901890 --transport d2tcp
   duetime explain out/incast 12884901888
   duetime explain out/incast row:17
 
-Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow is watched.";
+Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow or query
+is watched.";
 
 const PAPER_EXAMPLES: &str = "\
 Examples:
@@ -236,10 +239,11 @@ pub struct Explain {
     /// The folder of a study
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// A flow's id, `row:N` (row of flows.parquet, from 0), `worst` (slowest for its deadline or, without
-    /// deadlines, slowest) or `worst-missed`
-    #[arg(value_name = "FLOW")]
-    pub flow: String,
+    /// A query: `query:ID` or `worst-query`. A flow: its id, `row:N` (row of flows.parquet, from 0), `worst-flow` (latest
+    /// for its deadline or, without deadlines, slowest) or `worst-missed`. `worst`: the worst query or, in a run
+    /// without queries, the worst flow
+    #[arg(value_name = "WHAT")]
+    pub what: String,
     /// Which transport [default: the only one]
     #[arg(long, short, value_name = "NAME")]
     pub transport: Option<String>,
@@ -249,7 +253,7 @@ pub struct Explain {
     /// Which point of a sweep, e.g. `workload.fan_in=40`; may be repeated
     #[arg(long = "at", value_name = "KEY=VALUE", value_parser = key_value)]
     pub at: Vec<(String, String)>,
-    /// Every event of the flow, not only the sums
+    /// Every event of the flow, or of the flows on the query's path, not only the sums
     #[arg(long)]
     pub events: bool,
     /// One JSON object on standard output

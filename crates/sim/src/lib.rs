@@ -25,4 +25,4 @@ pub mod workload;
 pub use error::SetupError;
 pub use faults::{Death, Faults, Liar, Lie};
 pub use packet::Packet;
-pub use run::{AllocatorState, Options, Progress, RunOutput, WindowSample, run};
+pub use run::{AllocatorState, Options, Progress, RunOutput, Watch, WindowSample, run};

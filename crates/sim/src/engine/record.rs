@@ -6,7 +6,7 @@ use crate::run::{RunOutput, WindowSample};
 use duetime_core::Time;
 use duetime_proto::{d3, tcp};
 use duetime_results::{
-    CapturedPacket, FlowEvent, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals,
+    CapturedPacket, FlowRecord, FlowTrace, PortRecord, QueryRecord, SeriesSample, Totals,
 };
 use rustc_hash::FxHashMap;
 
@@ -32,6 +32,8 @@ pub struct PartRecords {
     pub denials: FxHashMap<u64, (u32, u32)>,
     /// Queries rooted here.
     pub queries: Vec<QueryRecord>,
+    /// Queries for which an aggregator here stopped waiting, once for each aggregator.
+    pub gave_up: Vec<u64>,
     /// Ports of nodes here, by link.
     pub ports: Vec<(u32, PortRecord)>,
     /// Samples taken here.
@@ -42,8 +44,8 @@ pub struct PartRecords {
     pub windows: Vec<WindowSample>,
     /// Counts.
     pub totals: Totals,
-    /// Events of the traced flow.
-    pub events: Vec<FlowEvent>,
+    /// Watched flows.
+    pub traces: Vec<FlowTrace>,
     /// Captured packets.
     pub captures: Vec<CapturedPacket>,
 }
@@ -73,7 +75,12 @@ impl Partition {
         self.account_open_d3();
         let mut records = std::mem::take(&mut self.records);
         records.queries = self.workloads.take_queries();
+        records.gave_up = self.workloads.take_gave_up();
         records.allocators = self.allocator_states().collect();
+        records.traces = self
+            .observed
+            .take()
+            .map_or_else(Vec::new, |observed| observed.into_traces());
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
         // Every packet-hop is one event; the loop counts the others.
@@ -115,18 +122,20 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         sampled_links,
         ..Default::default()
     };
-    let (mut finishes, mut ports, mut events, mut captures) =
+    let (mut finishes, mut ports, mut traces, mut captures) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut windows = Vec::new();
+    let mut gave_up = Vec::new();
     for mut part in parts {
+        gave_up.append(&mut part.gave_up);
         windows.append(&mut part.windows);
         run.flows.append(&mut part.flows);
         run.queries.append(&mut part.queries);
         run.series.append(&mut part.series);
         finishes.append(&mut part.finishes);
         ports.append(&mut part.ports);
-        events.append(&mut part.events);
+        traces.append(&mut part.traces);
         captures.append(&mut part.captures);
         for (flow, (denied, inverted)) in part.denials {
             let sum = denials.entry(flow).or_default();
@@ -144,6 +153,11 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     }
     run.flows.sort_unstable_by_key(|flow| flow.flow);
     run.queries.sort_unstable_by_key(|query| query.query);
+    for query in gave_up {
+        if let Ok(at) = run.queries.binary_search_by_key(&query, |of| of.query) {
+            run.queries[at].gave_up += 1;
+        }
+    }
     run.series
         .sort_unstable_by_key(|sample| (sample.at, sample.link));
     finishes.sort_unstable_by_key(|finish: &Finish| finish.flow);
@@ -179,12 +193,12 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         }
         last_link = Some(link);
     }
-    events.sort_by_key(|event: &FlowEvent| event.at);
+    traces.sort_by_key(|trace: &FlowTrace| trace.flow);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
     windows.sort_by_key(|sample: &WindowSample| (sample.at, sample.flow));
     RunOutput {
         records: run,
-        trace: events,
+        traces,
         captures,
         windows,
         ..RunOutput::default()

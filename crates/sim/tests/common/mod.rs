@@ -249,6 +249,12 @@ pub fn mixture(transport: Transport) -> Scenario {
         compute: Gap::Exponential(Span::from_us(100)),
         jitter: Gap::Uniform(Span::ZERO, Span::from_us(20)),
         complete_at: 1.0,
+        objective: Objective {
+            within: Vec::new(),
+            answers: 1.0,
+            share: None,
+        },
+        give_up: GiveUp::Children,
         share_hosts: true,
     };
     let poisson = WorkloadKind::Poisson {
