@@ -145,6 +145,15 @@ impl Lanes {
             answered,
             in_time,
             counted,
+            asked,
+            leaves,
+            needed,
+            judged,
+            due,
+            enough,
+            leaves_answered,
+            leaves_in_time,
+            gave_up,
         } = record;
         self.words(&[
             query,
@@ -159,6 +168,14 @@ impl Lanes {
             answered.into(),
             in_time.into(),
             counted.into(),
+        ]);
+        self.words(&[asked.into(), leaves.into(), needed.into(), judged.into()]);
+        self.time(due);
+        self.time(enough);
+        self.words(&[
+            leaves_answered.into(),
+            leaves_in_time.into(),
+            gave_up.into(),
         ]);
     }
 
@@ -245,6 +262,9 @@ mod tests {
             |r| r.flows.truncate(5),
             |r| r.queries[0].in_time -= 1,
             |r| r.queries[0].counted = false,
+            |r| r.queries[0].due = None,
+            |r| r.queries[0].enough = None,
+            |r| r.queries[0].gave_up += 1,
             |r| r.ports[0].link.push('x'),
             |r| r.ports[0].utilisation += 1e-12,
             |r| r.sampled_links.push("a->b".into()),

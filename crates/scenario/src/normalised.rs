@@ -2,9 +2,9 @@
 //! in the key, so that equal scenarios give equal text.
 
 use crate::model::{
-    Amount, Buffer, Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Link, Nic,
-    Oldi, Protocol, QueryArrival, Scenario, Size, Switch, Topology, TraceFlow, Transport, Workload,
-    WorkloadKind,
+    Amount, Buffer, Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Intensity, Link,
+    Nic, Oldi, Protocol, QueryArrival, Scenario, Size, Switch, Topology, TraceFlow, Transport,
+    Workload, WorkloadKind,
 };
 use duetime_core::Span;
 use duetime_core::random::mix;
@@ -339,6 +339,17 @@ fn oldi(oldi: &Oldi) -> Value {
         "compute": gap(oldi.compute),
         "jitter": gap(oldi.jitter),
         "complete_at": oldi.complete_at,
+        "objective": {
+            "within_ps": oldi.objective.within.iter().map(|within| within.as_ps()).collect::<Vec<_>>(),
+            "answers": oldi.objective.answers,
+            "share": oldi.objective.share,
+        },
+        "give_up": match oldi.give_up {
+            GiveUp::Children => json!("children"),
+            GiveUp::Own => json!("own"),
+            GiveUp::Never => json!("never"),
+            GiveUp::After(span) => json!({ "after_ps": span.as_ps() }),
+        },
         "share_hosts": oldi.share_hosts,
     })
 }

@@ -1,6 +1,7 @@
 //! Numbers with units, for people.
 
 use duetime_results::Estimate;
+use duetime_results::summary::NamedLink;
 
 /// A value and, where there is one that says something, its interval in brackets: `950 Mbps`, `[912, 983]`. The unit
 /// is repeated only where it differs.
@@ -22,6 +23,15 @@ pub fn estimate(of: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<
         value,
         range.map(|range| format!("[{}, {}]", end(range.low), end(range.high))),
     )
+}
+
+/// The name of a link that stood out; of several runs, in how many it did.
+pub fn named(of: Option<&NamedLink>, runs: u64) -> String {
+    match of {
+        None => String::new(),
+        Some(of) if of.runs == runs => of.link.clone(),
+        Some(of) => format!("{} in {} of {runs} runs", of.link, of.runs),
+    }
 }
 
 /// A span of simulated time.

@@ -37,6 +37,7 @@ impl Partition {
 
     /// Does what the workloads asked for; `actions` is empty afterwards.
     pub(super) fn perform(&mut self, actions: &mut Actions) {
+        self.open += std::mem::take(&mut actions.awaited);
         for wake in actions.wakes.drain(..) {
             let at = wake.at.max(self.now);
             let owner = Owner::Wake {

@@ -32,6 +32,8 @@ pub struct PartRecords {
     pub denials: FxHashMap<u64, (u32, u32)>,
     /// Queries rooted here.
     pub queries: Vec<QueryRecord>,
+    /// Queries for which an aggregator here stopped waiting, once for each aggregator.
+    pub gave_up: Vec<u64>,
     /// Ports of nodes here, by link, over the measured time.
     pub ports: Vec<(u32, PortRecord)>,
     /// The same over the whole run.
@@ -75,6 +77,7 @@ impl Partition {
         self.account_open_d3();
         let mut records = std::mem::take(&mut self.records);
         records.queries = self.workloads.take_queries();
+        records.gave_up = self.workloads.take_gave_up();
         records.allocators = self.allocator_states().collect();
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
@@ -97,7 +100,9 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut windows = Vec::new();
+    let mut gave_up = Vec::new();
     for mut part in parts {
+        gave_up.append(&mut part.gave_up);
         windows.append(&mut part.windows);
         run.flows.append(&mut part.flows);
         run.queries.append(&mut part.queries);
@@ -123,6 +128,11 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     }
     run.flows.sort_unstable_by_key(|flow| flow.flow);
     run.queries.sort_unstable_by_key(|query| query.query);
+    for query in gave_up {
+        if let Ok(at) = run.queries.binary_search_by_key(&query, |of| of.query) {
+            run.queries[at].gave_up += 1;
+        }
+    }
     run.series
         .sort_unstable_by_key(|sample| (sample.at, sample.link));
     finishes.sort_unstable_by_key(|finish: &Finish| finish.flow);

@@ -286,6 +286,8 @@ impl Long {
             bytes: u64::MAX,
             deadline: None,
             tag: 0,
+            leaves: [0; 2],
+            counted: context.counted(now),
         };
         context.send(actions, now, &draft);
     }

@@ -47,7 +47,11 @@ pub struct Message {
     pub deadline: Option<Time>,
     /// Private to the workload.
     pub tag: u32,
-    /// Whether it counts: handed over within [warm-up, duration).
+    /// Leaves whose answers it holds; 0 but for answers.
+    pub leaves: u32,
+    /// Of them, those whose answers came by their own deadlines, or have none.
+    pub leaves_in_time: u32,
+    /// Whether it counts: handed over, or, for queries and answers, asked for at the root, within [warm-up, duration).
     pub counted: bool,
 }
 
@@ -98,6 +102,8 @@ pub struct Actions {
     pub sends: Vec<Message>,
     /// Calls to make later, each at the host of the call.
     pub wakes: Vec<Wake>,
+    /// Change in how many of these calls a counted query still waits for: the run is not over before them.
+    pub awaited: i64,
 }
 
 /// All workloads of a scenario.
@@ -228,6 +234,18 @@ impl Workloads {
                 .map(|deadline| deadline.since(message.handed_over)),
         };
         self.priorities[workload].class(message.class, relative, classes)
+    }
+
+    /// Takes the queries for which aggregators at the hosts that were started here stopped waiting, once for each
+    /// aggregator. Called once, after the last other call.
+    pub fn take_gave_up(&mut self) -> Vec<u64> {
+        let mut queries = Vec::new();
+        for source in &mut self.sources {
+            if let Source::Oldi(oldi) = source {
+                queries.append(&mut oldi.gave_up);
+            }
+        }
+        queries
     }
 
     /// Takes the records of all queries rooted at the hosts that were started here, by query. Called once, after the
