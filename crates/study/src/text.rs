@@ -1,6 +1,7 @@
 //! Numbers with units, for people.
 
 use duetime_results::Estimate;
+use duetime_results::summary::NamedLink;
 
 /// A value and, where there is one that says something, its interval in brackets: `950 Mbps`, `[912, 983]`. Both ends
 /// are in the value's unit; where the value is zero, in that of the upper end, which is then written. Of two or three
@@ -61,6 +62,15 @@ fn number_in(wanted: &str, shown: &str) -> String {
         _ if own == wanted => number.to_owned(),
         (Some((own, wanted)), Ok(number)) => significant(number * own / wanted),
         _ => shown.to_owned(),
+    }
+}
+
+/// The name of a link that stood out; of several runs, in how many it did.
+pub fn named(of: Option<&NamedLink>, runs: u64) -> String {
+    match of {
+        None => String::new(),
+        Some(of) if of.runs == runs => of.link.clone(),
+        Some(of) => format!("{} in {} of {runs} runs", of.link, of.runs),
     }
 }
 
