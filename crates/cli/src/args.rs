@@ -39,6 +39,8 @@ pub enum Command {
     Explain(Explain),
     /// Write one self-contained HTML page about a finished study.
     Report(Report),
+    /// Say how busy each link will be and what will count, without running anything.
+    Check(Show),
     /// Show the network of a scenario without running it.
     Topology(Show),
     /// Show the flows that a scenario will offer, without running it.
@@ -333,7 +335,7 @@ pub struct Paper {
     pub write_docs: Option<PathBuf>,
 }
 
-/// `duetime topology`, `duetime workload`
+/// `duetime check`, `duetime topology`, `duetime workload`
 #[derive(Args, Debug)]
 pub struct Show {
     /// The scenario file

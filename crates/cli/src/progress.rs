@@ -207,7 +207,7 @@ impl Listener for Bars {
                     let _ = self.multi.println(sentence(event));
                 }
             }
-            Event::PointDamaged { .. } => {
+            Event::Warning(_) | Event::PointDamaged { .. } => {
                 let _ = self.multi.println(sentence(event));
             }
             Event::StudyFinished { .. } => {
@@ -279,6 +279,7 @@ fn sentence(event: &Event) -> String {
                 plural(*runs, "run")
             )
         }
+        Event::Warning(of) => format!("WARNING  {}", of.text),
         Event::RunStarted { name, .. } => format!("{name}: begun"),
         Event::Progress {
             name,

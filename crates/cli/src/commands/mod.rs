@@ -1,6 +1,7 @@
 //! One file per family of subcommands.
 
 pub mod capacity;
+pub mod check;
 pub mod explain;
 pub mod export;
 pub mod paper;

@@ -8,6 +8,7 @@ mod arrivals;
 mod context;
 pub(crate) mod draw;
 mod fixed;
+mod offered;
 pub(crate) mod oldi;
 pub(crate) mod priority;
 mod trace;
@@ -20,7 +21,9 @@ use duetime_core::random::Streams;
 use duetime_results::TreeNode;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
+pub(crate) use offered::{Mean, Offer, Pace};
 use oldi::Call;
+pub use oldi::needed;
 use priority::Priorities;
 
 /// One message from an application to another: a flow.
@@ -77,6 +80,7 @@ impl Message {
             denials: 0,
             inversions: 0,
             requests: 0,
+            leaves: self.leaves,
         }
     }
 }
