@@ -27,4 +27,4 @@ pub use explain::{Explained, FlowChoice, RunChoice, explain};
 pub use gather::{Cell, Gathered, Row, gather, write_summary};
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use plan::{Job, Plan, Point, Request};
-pub use report::report;
+pub use report::{Beside, Best, report, report_beside};
