@@ -37,6 +37,7 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Bound(args) => commands::bound::bound(&args),
         Command::Explain(args) => commands::explain::explain(&args),
         Command::Report(args) => commands::report::report(&args),
+        Command::Check(args) => commands::check::check(&args),
         Command::Topology(args) => commands::show::topology(&args),
         Command::Workload(args) => commands::show::workload(&args),
         Command::Export(args) => commands::export::export(&args),

@@ -27,4 +27,4 @@ pub use demand::Demand;
 pub use error::SetupError;
 pub use faults::{Death, Faults, Liar, Lie};
 pub use packet::Packet;
-pub use run::{AllocatorState, Options, Progress, RunOutput, WindowSample, run};
+pub use run::{AllocatorState, Options, Progress, RunOutput, Watch, WindowSample, run};

@@ -2,6 +2,7 @@
 
 pub mod bound;
 pub mod capacity;
+pub mod check;
 pub mod explain;
 pub mod export;
 pub mod paper;
