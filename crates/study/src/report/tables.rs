@@ -3,6 +3,7 @@
 use duetime_results::Estimate;
 use serde::Serialize;
 
+use crate::bound::{BestRow, NO_TRANSPORT};
 use crate::gather::{Gathered, Row};
 use crate::plan::Plan;
 use crate::text;
@@ -34,7 +35,7 @@ pub fn tables(plan: &Plan, gathered: &Gathered, rows: &[Row]) -> Vec<Table> {
     let (deadline, other): (Vec<&Row>, Vec<&Row>) =
         rows.iter().partition(|row| row.group.deadlines.is_some());
     let mut tables = vec![
-        deadlines(&deadline),
+        deadlines(&deadline, &gathered.best_rows(plan)),
         without(&other),
         protocol(rows),
         network(rows),
@@ -53,7 +54,7 @@ pub fn tables(plan: &Plan, gathered: &Gathered, rows: &[Row]) -> Vec<Table> {
     tables
 }
 
-fn deadlines(rows: &[&Row]) -> Table {
+fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
     let cells = |row: &&Row| {
         let group = &row.group;
         let queries = row.queries.as_ref();
@@ -82,10 +83,30 @@ fn deadlines(rows: &[&Row]) -> Table {
             time(group.slack_s.p99.as_ref()),
         ]
     };
+    let bound = |of: &BestRow| {
+        let mut cells = vec![
+            word(of.transport),
+            word(&of.point),
+            word(&of.flows_name()),
+            word(&text::count(of.asked as f64)),
+            percent(&of.missed),
+        ];
+        cells.resize_with(12, Entry::default);
+        cells
+    };
+    let mut all: Vec<Vec<Entry>> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        all.push(cells(row));
+        let is_last = rows.get(at + 1).is_none_or(|next| next.point != row.point);
+        let here = |of: &&BestRow| is_last && of.class.is_some() && of.point == row.point;
+        all.extend(best.iter().filter(here).map(bound));
+    }
     Table {
         title: "Flows with deadlines".to_owned(),
-        note: "Missed: late, ended early, reset and unfinished alike. A dash: that percentile never finished."
-            .to_owned(),
+        note: format!(
+            "Missed: late, ended early, reset and unfinished alike. A dash: that percentile never finished. {}",
+            bound_note(best)
+        ),
         words: 3,
         head: heads(&[
             "transport",
@@ -101,8 +122,20 @@ fn deadlines(rows: &[&Row]) -> Table {
             "slack p50",
             "slack p99",
         ]),
-        rows: rows.iter().map(cells).collect(),
+        rows: all,
         folded: false,
+    }
+}
+
+/// What the rows of the best possible are.
+fn bound_note(best: &[BestRow]) -> &'static str {
+    if best.is_empty() {
+        ""
+    } else if best.iter().any(|row| row.class.is_some() && row.if_prompt) {
+        "No transport misses fewer than the bound, as long as it does not hold queries back: some deadlines start when a \
+         query has come down its tree."
+    } else {
+        "No transport misses fewer than the bound."
     }
 }
 
@@ -295,9 +328,11 @@ fn by_point(plan: &Plan, gathered: &Gathered) -> Option<Table> {
                 .map(|of| percent(&of.missed))
                 .unwrap_or_default()
         };
+        let best = gathered.best_at(index).and_then(|best| best.deadlines);
         [word(&point.label())]
             .into_iter()
             .chain(names.iter().map(missed))
+            .chain([best.map(|of| percent(&of.late)).unwrap_or_default()])
             .collect()
     };
     gathered
@@ -310,7 +345,7 @@ fn by_point(plan: &Plan, gathered: &Gathered) -> Option<Table> {
                In brackets: 95 % interval over runs."
             .to_owned(),
         words: 1,
-        head: [""].iter().chain(&names).map(|&name| name.to_owned()).collect(),
+        head: [""].iter().chain(&names).chain(&[NO_TRANSPORT]).map(|&name| name.to_owned()).collect(),
         rows: plan.points.iter().enumerate().map(row).collect(),
         folded: false,
     })
