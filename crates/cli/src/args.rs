@@ -34,6 +34,9 @@ pub enum Command {
     /// carries.
     #[command(after_long_help = CAPACITY_EXAMPLES)]
     Capacity(Capacity),
+    /// Bound what any transport can do: the fewest late answers and queries of a scenario, without running it.
+    #[command(after_long_help = BOUND_EXAMPLES)]
+    Bound(Bound),
     /// Show where the time of one query or one flow went: computing, queues, handshakes, pauses, denials, timeouts.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
@@ -90,6 +93,15 @@ The answer is the largest value such that every smaller one reaches the target t
 target is one on queries where a workload has an objective: --on answers counts flows with deadlines instead. It is
 bisected; what lies below is tried where the curve is not falling steadily or is near the target, and everywhere with
 --check-all. The interval is 95 %, by bootstrap over seeds. Runs are kept in a journal and are not made again.";
+
+const BOUND_EXAMPLES: &str = "\
+Examples:
+  duetime bound scenarios/search-fanout.toml
+  duetime bound scenarios/incast.toml --set workload.senders=60 --json
+
+What is late under every transport: even alone, or because a receiver's or a sender's link, or the links between a rack
+and the others, cannot carry in time all that is asked. Beside it, what earliest deadline first on the receivers' links
+would leave late. For queries it is a relaxation: each claims no more than the smallest answers that would do.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -231,6 +243,23 @@ pub struct Capacity {
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// JSON lines on standard output: every event, then every row of the table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `duetime bound`
+#[derive(Args, Debug)]
+pub struct Bound {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// What to change.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Runs at the same time [default: one per core]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// One JSON object on standard output
     #[arg(long)]
     pub json: bool,
 }

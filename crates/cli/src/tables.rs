@@ -251,11 +251,13 @@ fn network(rows: &[Row]) -> Table {
         ("transport", Align::Left),
         ("runs", Align::Right),
         ("drops", Align::Right),
+        ("most at", Align::Left),
         ("losses", Align::Right),
         ("marks", Align::Right),
         ("largest queue", Align::Right),
         ("its mean", Align::Right),
         ("busiest link", Align::Right),
+        ("which", Align::Left),
     ]);
     let mut last = None;
     for row in rows {
@@ -270,6 +272,7 @@ fn network(rows: &[Row]) -> Table {
             row.transport.clone(),
             row.runs.to_string(),
             number(row.network.drops),
+            text::named(row.network.most_drops_link.as_ref(), row.runs),
             some(row.network.losses),
             some(row.network.marks),
             row.network
@@ -281,6 +284,7 @@ fn network(rows: &[Row]) -> Table {
             row.network
                 .utilisation
                 .map_or(String::new(), |of| text::percent(of.value)),
+            text::named(row.network.busiest_link.as_ref(), row.runs),
         ]);
     }
     table.without_empty_columns()

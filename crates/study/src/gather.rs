@@ -74,6 +74,13 @@ pub struct QueryRow {
     pub queries: QueryEstimate,
 }
 
+impl Cell {
+    /// Whether there is no flow and no query that counts.
+    pub fn counted_nothing(&self) -> bool {
+        self.summary.groups.is_empty() && self.summary.queries.is_empty()
+    }
+}
+
 impl Row {
     /// What its flows are called.
     pub fn flows_name(&self) -> String {
@@ -181,7 +188,7 @@ impl Gathered {
 
     /// The warning that some transport has run and counted nothing, if one has.
     pub fn nothing_counted(&self) -> Option<&Warning> {
-        let empty = self.cells.iter().any(|cell| cell.summary.groups.is_empty());
+        let empty = self.cells.iter().any(Cell::counted_nothing);
         self.warnings
             .iter()
             .rfind(|of| empty && of.about == warnings::About::NothingCounted)

@@ -6,6 +6,7 @@
 //! most that a transport carries.
 
 mod archive;
+pub mod bound;
 pub mod capacity;
 mod error;
 mod event;
@@ -24,6 +25,7 @@ pub use event::{Event, Listener, RunName, Silent};
 pub mod text;
 
 pub use archive::{manifest, plan};
+pub use bound::BestPossible;
 pub use execute::{Engine, Execution, Outcome, Simulator, check, estimate, execute, missing};
 pub use explain::{
     Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,

@@ -54,7 +54,7 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     let empty: Vec<String> = gathered
         .cells
         .iter()
-        .filter(|cell| cell.summary.groups.is_empty())
+        .filter(|cell| cell.counted_nothing())
         .map(|cell| {
             let at = at_point(&plan.points[cell.point].label());
             format!("{}{at}", cell.summary.transport)

@@ -211,6 +211,7 @@ fn network(rows: &[Row]) -> Table {
             word(&row.transport),
             word(&row.point),
             of(&network.drops, text::count),
+            word(&text::named(network.most_drops_link.as_ref(), row.runs)),
             of(&network.losses.filter(|of| of.value > 0.0), text::count),
             of(&network.marks, text::count),
             of(&network.queue_max_bytes, text::bytes),
@@ -220,21 +221,24 @@ fn network(rows: &[Row]) -> Table {
                 .as_ref()
                 .map(percent)
                 .unwrap_or_default(),
+            word(&text::named(network.busiest_link.as_ref(), row.runs)),
         ]
     };
     Table {
         title: "Network, per run".to_owned(),
-        note: String::new(),
+        note: "From the warm-up until sources stop, or until the run ends where they stop by themselves.".to_owned(),
         words: 2,
         head: heads(&[
             "transport",
             "point",
             "drops",
+            "most at",
             "losses",
             "marks",
             "largest queue",
             "mean of that queue",
             "busiest link",
+            "which",
         ]),
         rows: unique.iter().map(cells).collect(),
         folded: false,

@@ -5,6 +5,7 @@
 //! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
 
 mod plan;
+mod roles;
 mod shape;
 
 pub use plan::needed;
