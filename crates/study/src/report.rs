@@ -34,9 +34,21 @@ pub struct Best {
     pub note: String,
 }
 
+impl Beside {
+    /// What the folder's scenario allows, where it is one.
+    fn of(gathered: &Gathered) -> Self {
+        let best = gathered.best_at(0).map(|best| Best {
+            queries_in_time: best.objective.map(|of| of.in_time().value),
+            deadlines_met: best.deadlines.map(|of| of.in_time().value),
+            note: "a bound over each receiving and sending link".to_owned(),
+        });
+        Self { best }
+    }
+}
+
 /// Writes `report.html` into the folder; gives what the runs amount to, and the page's path.
 pub fn report(plan: &Plan, folder: &RunFolder) -> Result<(Gathered, PathBuf), StudyError> {
-    report_beside(plan, folder, |_| Beside::default())
+    report_beside(plan, folder, Beside::of)
 }
 
 /// The same with what `beside` says of the runs.
