@@ -253,7 +253,7 @@ impl Measured {
                 changes.push((end, -bytes, flow.query));
             }
         }
-        changes.sort_by(|a, b| a.0.cmp(&b.0));
+        changes.sort_by_key(|change| change.0);
         let mut open_of_query: BTreeMap<u64, f64> = BTreeMap::new();
         let (mut open, mut square) = (0.0f64, 0.0f64);
         let (mut backlog, mut squares) = ([0.0; 4], [0.0; 4]);
