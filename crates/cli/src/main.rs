@@ -34,6 +34,7 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::run::sweep(&args),
         Command::Capacity(args) => commands::capacity::capacity(&args),
+        Command::Bound(args) => commands::bound::bound(&args),
         Command::Explain(args) => commands::explain::explain(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Check(args) => commands::check::check(&args),

@@ -75,7 +75,7 @@ pub fn search(json: bool) -> Box<dyn Fn(&Moment) + Sync> {
             bar.suspend(|| {
                 let _ = writeln!(
                     stderr(),
-                    "{transport} at {value}: {share} met, target {verdict}{left}"
+                    "{transport} at {value}: {share} in time, target {verdict}{left}"
                 );
             });
         }

@@ -203,6 +203,12 @@ pub const FLOWS: Table<FlowRecord> = Table {
             "Data segments that arrived marked (CE).",
             |_, r| count(r.marks)
         ),
+        column!(
+            "leaves",
+            Unsigned,
+            "Leaves whose answers it holds; 0 but for answers, and for those of aggregators that gave up empty-handed.",
+            |_, r| count(r.leaves)
+        ),
         column!("requests", Unsigned, "D3: rate requests sent.", |_, r| {
             count(r.requests)
         }),

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::error::StudyError;
 use crate::event::RunName;
+use crate::objective::objective;
 use crate::plan::{Job, Plan};
 use crate::warnings::{self, Warning};
 
@@ -58,6 +59,24 @@ pub struct Row {
     pub queries: Option<QueryEstimate>,
     /// The network, the same for all rows of a transport at a point.
     pub network: NetworkEstimate,
+}
+
+/// One workload's queries under one transport at one point: the first thing that a table shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueryRow {
+    /// The settings of the point, e.g. `workload.fan_in=40`; empty without a sweep.
+    pub point: String,
+    /// The transport.
+    pub transport: String,
+    /// Runs summed up.
+    pub runs: u64,
+    /// Name of the workload.
+    pub workload_name: String,
+    /// What is wanted of a query, in words.
+    pub wanted: String,
+    /// The queries.
+    #[serde(flatten)]
+    pub queries: QueryEstimate,
 }
 
 impl Cell {
@@ -167,6 +186,30 @@ fn absence(folder: &RunFolder, key: &RunKey) -> String {
 }
 
 impl Gathered {
+    /// The rows of all queries that can be late.
+    pub fn query_rows(&self, plan: &Plan) -> Vec<QueryRow> {
+        let of_cell = |cell: &Cell| {
+            let point = &plan.points[cell.point];
+            let row = |queries: &QueryEstimate| {
+                queries.objective?;
+                Some(QueryRow {
+                    point: point.label(),
+                    transport: cell.summary.transport.clone(),
+                    runs: cell.summary.runs,
+                    workload_name: workload_name(plan, cell, queries.workload),
+                    wanted: objective(&point.scenario, queries.workload)?,
+                    queries: queries.clone(),
+                })
+            };
+            cell.summary
+                .queries
+                .iter()
+                .filter_map(row)
+                .collect::<Vec<_>>()
+        };
+        self.cells.iter().flat_map(of_cell).collect()
+    }
+
     /// The warning that some transport has run and counted nothing, if one has.
     pub fn nothing_counted(&self) -> Option<&Warning> {
         let empty = self.cells.iter().any(Cell::counted_nothing);

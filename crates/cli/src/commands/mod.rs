@@ -1,5 +1,6 @@
 //! One file per family of subcommands.
 
+pub mod bound;
 pub mod capacity;
 pub mod check;
 pub mod explain;

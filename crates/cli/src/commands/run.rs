@@ -149,6 +149,11 @@ fn json_rows(
     report: Option<&Path>,
 ) -> Result<(), Failure> {
     let mut to = stdout().lock();
+    for row in gathered.query_rows(plan) {
+        let mut line = serde_json::to_value(&row).expect("plain data");
+        line["event"] = json!("queries");
+        writeln!(to, "{line}")?;
+    }
     for row in gathered.rows(plan) {
         let mut line = serde_json::to_value(&row).expect("plain data");
         line["event"] = json!("row");

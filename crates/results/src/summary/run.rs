@@ -83,7 +83,7 @@ pub struct QuerySummary {
     pub met: u64,
     /// Answers asked for, in all layers.
     pub asked: u64,
-    /// Of them, those that arrived by their deadlines; all that arrived, where they have none.
+    /// Of them, those that hold something and arrived by their deadlines; all such that arrived, where they have none.
     pub answers_in_time: u64,
     /// Leaves of all queries.
     pub leaves: u64,
@@ -268,16 +268,14 @@ impl QuerySummary {
             queries.iter().map(|query| u64::from(pick(query))).sum()
         };
         // An answer counts with its query, so that all of these were asked for by the queries here.
-        let answers = flows.iter().filter(|flow| {
-            flow.counted && flow.workload == workload && flow.class == Class::Response
-        });
+        let answers = flows
+            .iter()
+            .filter(|flow| flow.counted && flow.workload == workload);
         Self {
             judged: count(|query| query.judged),
             met: count(|query| query.met() == Some(true)),
             asked: sum(|query| query.asked),
-            answers_in_time: answers
-                .filter(|flow| flow.finish.is_some() && flow.met() != Some(false))
-                .count() as u64,
+            answers_in_time: answers.filter(|flow| flow.is_answer_in_time()).count() as u64,
             leaves: sum(|query| query.leaves),
             leaves_in_time: sum(|query| query.leaves_in_time),
             gave_up: sum(|query| query.gave_up),

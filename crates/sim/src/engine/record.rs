@@ -6,7 +6,7 @@ use crate::run::{RunOutput, WindowSample};
 use duetime_core::Time;
 use duetime_proto::{d3, tcp};
 use duetime_results::{
-    CapturedPacket, FlowEvent, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals,
+    CapturedPacket, FlowRecord, FlowTrace, PortRecord, QueryRecord, SeriesSample, Totals,
 };
 use rustc_hash::FxHashMap;
 
@@ -46,8 +46,8 @@ pub struct PartRecords {
     pub windows: Vec<WindowSample>,
     /// Counts.
     pub totals: Totals,
-    /// Events of the traced flow.
-    pub events: Vec<FlowEvent>,
+    /// Watched flows.
+    pub traces: Vec<FlowTrace>,
     /// Captured packets.
     pub captures: Vec<CapturedPacket>,
 }
@@ -79,6 +79,10 @@ impl Partition {
         records.queries = self.workloads.take_queries();
         records.gave_up = self.workloads.take_gave_up();
         records.allocators = self.allocator_states().collect();
+        records.traces = self
+            .observed
+            .take()
+            .map_or_else(Vec::new, |observed| observed.into_traces());
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
         // Every packet-hop is one event; the loop counts the others.
@@ -96,7 +100,7 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         sampled_links,
         ..Default::default()
     };
-    let (mut finishes, mut ports, mut whole_ports, mut events, mut captures) =
+    let (mut finishes, mut ports, mut whole_ports, mut traces, mut captures) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut windows = Vec::new();
@@ -110,7 +114,7 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         finishes.append(&mut part.finishes);
         ports.append(&mut part.ports);
         whole_ports.append(&mut part.whole_ports);
-        events.append(&mut part.events);
+        traces.append(&mut part.traces);
         captures.append(&mut part.captures);
         for (flow, (denied, inverted)) in part.denials {
             let sum = denials.entry(flow).or_default();
@@ -152,12 +156,12 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         }
     }
     run.ports = by_link(ports);
-    events.sort_by_key(|event: &FlowEvent| event.at);
+    traces.sort_by_key(|trace: &FlowTrace| trace.flow);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
     windows.sort_by_key(|sample: &WindowSample| (sample.at, sample.flow));
     RunOutput {
         records: run,
-        trace: events,
+        traces,
         captures,
         windows,
         whole_ports: by_link(whole_ports),

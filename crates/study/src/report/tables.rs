@@ -251,13 +251,7 @@ fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
     let baseline = comparisons.first()?.1.baseline.clone();
     let row = |(point, of): &(usize, duetime_results::summary::Comparison)| {
         let missed = of.missed?;
-        let points = |share: f64| format!("{:+.2}", share * 100.0);
-        let value = Entry {
-            value: format!("{} points", points(missed.value)),
-            interval: missed.interval.map_or(String::new(), |range| {
-                format!("[{}, {}]", points(range.low), points(range.high))
-            }),
-        };
+        let value = number(&missed, |share| format!("{:+.2} points", share * 100.0));
         let sure = match missed.interval {
             Some(range) if range.high < 0.0 => "fewer",
             Some(range) if range.low > 0.0 => "more",
