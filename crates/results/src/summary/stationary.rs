@@ -13,7 +13,6 @@
 //!   narrower than for as many independent draws as there are queries (Agresti and Coull 1998). A half with fewer than six blocks that hold
 //!   anything is not judged.
 
-use crate::stats::Interval;
 use crate::{FlowRecord, RunRecords};
 use duetime_core::Time;
 use serde::Serialize;
@@ -74,11 +73,11 @@ pub enum Drift {
         /// Share of late ones among those that start in the first half.
         first: f64,
         /// Its 99.9 % interval.
-        first_interval: Interval,
+        first_interval: [f64; 2],
         /// The same in the second half.
         second: f64,
         /// Its 99.9 % interval.
-        second_interval: Interval,
+        second_interval: [f64; 2],
     },
 }
 
@@ -140,8 +139,7 @@ fn share(runs: &[Course], workload: u16) -> Option<Drift> {
     };
     let ((first, first_interval), (second, second_interval)) =
         (half(0..BLOCKS)?, half(BLOCKS..2 * BLOCKS)?);
-    let apart =
-        first_interval.high < second_interval.low || second_interval.high < first_interval.low;
+    let apart = first_interval[1] < second_interval[0] || second_interval[1] < first_interval[0];
     (apart && (first - second).abs() >= POINTS).then_some(Drift::Share {
         workload,
         first,
@@ -152,7 +150,7 @@ fn share(runs: &[Course], workload: u16) -> Option<Drift> {
 }
 
 /// The share of late ones, with its 99.9 % interval.
-fn estimate(blocks: &[Block]) -> Option<(f64, Interval)> {
+fn estimate(blocks: &[Block]) -> Option<(f64, [f64; 2])> {
     if blocks.len() < LEAST_BLOCKS {
         return None;
     }
@@ -172,10 +170,7 @@ fn estimate(blocks: &[Block]) -> Option<(f64, Interval)> {
     let drawn = (share * queries + 2.0) / (queries + 4.0);
     let by_draws = drawn * (1.0 - drawn) / (queries + 4.0);
     let wide = student(count - 1.0) * by_blocks.max(by_draws).sqrt();
-    let interval = Interval {
-        low: share - wide,
-        high: share + wide,
-    };
+    let interval = [share - wide, share + wide];
     Some((share, interval))
 }
 
