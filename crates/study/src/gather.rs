@@ -1,6 +1,9 @@
 //! What the runs in a folder amount to.
 
-use duetime_results::summary::{Comparison, GroupEstimate, NetworkEstimate, QueryEstimate};
+use duetime_core::Time;
+use duetime_results::summary::{
+    Comparison, Course, Drift, GroupEstimate, NetworkEstimate, QueryEstimate, drifts,
+};
 use duetime_results::{Class, RunRecords, RunSummary, Summary};
 use duetime_store::{RunFolder, RunKey};
 use serde::Serialize;
@@ -23,6 +26,8 @@ pub struct Cell {
     pub runs: Vec<RunSummary>,
     /// All of them.
     pub summary: Summary,
+    /// In which ways they were not stationary.
+    pub drifts: Vec<Drift>,
 }
 
 /// Everything that a folder holds of a plan.
@@ -117,6 +122,7 @@ pub fn gather(
     mut each: impl FnMut(Job, &RunRecords),
 ) -> Result<Gathered, StudyError> {
     let mut gathered = Gathered::default();
+    let mut courses: Vec<Vec<Course>> = Vec::new();
     let mut jobs: Vec<(Job, RunKey)> = plan.jobs().into_iter().zip(plan.keys()).collect();
     jobs.sort_by_key(|(job, _)| (job.point, job.transport, job.run));
     for (job, key) in jobs {
@@ -134,19 +140,33 @@ pub fn gather(
         };
         each(job, &records);
         let run = RunSummary::of(key.run, &records);
+        let scenario = &plan.points[job.point].scenario;
+        let course = Course::of(
+            &records,
+            Time::ZERO + scenario.warm_up,
+            Time::ZERO + scenario.duration,
+        );
         match gathered.cells.last_mut() {
             Some(cell) if (cell.point, cell.transport) == (job.point, job.transport) => {
                 cell.runs.push(run);
+                courses.last_mut().expect("one per cell").push(course);
             }
-            _ => gathered.cells.push(Cell {
-                point: job.point,
-                transport: job.transport,
-                runs: vec![run],
-                summary: Summary::of(&key.transport, &[]),
-            }),
+            _ => {
+                gathered.cells.push(Cell {
+                    point: job.point,
+                    transport: job.transport,
+                    runs: vec![run],
+                    summary: Summary::of(&key.transport, &[]),
+                    drifts: Vec::new(),
+                });
+                courses.push(vec![course]);
+            }
         }
     }
-    for cell in &mut gathered.cells {
+    for (cell, courses) in gathered.cells.iter_mut().zip(&courses) {
+        if plan.points[cell.point].scenario.never_stops() {
+            cell.drifts = drifts(courses);
+        }
         cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
     }
     let mut points: Vec<usize> = gathered.cells.iter().map(|cell| cell.point).collect();
@@ -154,6 +174,10 @@ pub fn gather(
     gathered.best = BestPossible::of_points(plan, points.into_iter())?;
     gathered.best.retain(|(_, best)| !best.is_empty());
     gathered.warnings = warnings::beforehand(plan)?;
+    // Whether anything counted is known by now.
+    gathered
+        .warnings
+        .retain(|of| of.about != warnings::About::NothingCounted);
     let after = warnings::afterwards(plan, &gathered);
     gathered.warnings.extend(after);
     Ok(gathered)
