@@ -166,7 +166,7 @@ pub fn gather(
         }
         cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
     }
-    gathered.warnings = warnings::beforehand(plan)?;
+    gathered.warnings = warnings::of_points(&warnings::described(plan)?);
     // Whether anything counted is known by now.
     gathered
         .warnings
