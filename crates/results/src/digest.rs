@@ -101,6 +101,7 @@ impl Lanes {
             denials,
             inversions,
             requests,
+            leaves,
         } = record;
         let class = match class {
             Class::Query => 0,
@@ -130,6 +131,7 @@ impl Lanes {
             denials.into(),
             inversions.into(),
             requests.into(),
+            leaves.into(),
         ]);
     }
 
@@ -258,6 +260,7 @@ mod tests {
             |r| r.flows[0].class = Class::Long,
             |r| r.flows[0].inversions += 1,
             |r| r.flows[0].requests += 1,
+            |r| r.flows[0].leaves += 1,
             |r| r.flows.swap(0, 1),
             |r| r.flows.truncate(5),
             |r| r.queries[0].in_time -= 1,

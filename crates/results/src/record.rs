@@ -70,6 +70,8 @@ pub struct FlowRecord {
     pub inversions: u32,
     /// D3: rate requests sent.
     pub requests: u32,
+    /// Leaves whose answers it holds; 0 but for answers, and for those of aggregators that gave up empty-handed.
+    pub leaves: u32,
 }
 
 impl FlowRecord {
@@ -86,6 +88,14 @@ impl FlowRecord {
     /// Completion time.
     pub fn completion(&self) -> Option<Span> {
         self.finish.map(|finish| finish.since(self.start))
+    }
+
+    /// An answer that holds something and arrived by its deadline, or has none.
+    pub fn is_answer_in_time(&self) -> bool {
+        self.class == Class::Response
+            && self.leaves > 0
+            && self.finish.is_some()
+            && self.met() != Some(false)
     }
 
     /// Delivered by its deadline; `None` without one.

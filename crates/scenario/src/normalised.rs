@@ -8,7 +8,9 @@ use crate::model::{
 };
 use duetime_core::Span;
 use duetime_core::random::mix;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
+use duetime_proto::d3::{
+    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
+};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 use serde_json::{Value, json};
@@ -66,6 +68,16 @@ fn tcp(config: &tcp::Config) -> Value {
         "rto_max_ps": config.rto_max.as_ps(),
         "delayed_ack_segments": config.delayed_ack,
         "delayed_ack_timeout_ps": config.delayed_ack_timeout.as_ps(),
+        "ack_coalescing": config.ack_coalescing.map(|coalescing| json!({
+            "segments": coalescing.segments,
+            "within_ps": coalescing.within.as_ps(),
+        })),
+        "slow_start_limit_segments": config.slow_start_limit,
+        "growth": match config.growth {
+            tcp::Growth::Bytes => "bytes",
+            tcp::Growth::Acknowledgements => "acknowledgements",
+        },
+        "limited_transmit": config.limited_transmit,
         "slow_start_restart": config.slow_start_restart,
         "receive_window_bytes": config.receive_window,
         "law": match &config.law {
@@ -132,6 +144,11 @@ fn d3(config: &d3::Config) -> Value {
             QueueSample::Instant => "instant",
         },
         "cap_to_left": config.cap_to_left,
+        "request_bytes": match config.request_bytes {
+            RequestBytes::Payload => "payload",
+            RequestBytes::Wire => "wire",
+        },
+        "request_lag": config.request_lag,
         "cap_to_remaining": config.cap_to_remaining,
         "pause_new": config.pause_new,
         "reverse_request": config.reverse_request,

@@ -26,6 +26,7 @@ pub fn read_flows(table: &StoredTable) -> Result<Vec<FlowRecord>, String> {
     let mut denials = table.column("denials")?;
     let mut inversions = table.column("inversions")?;
     let mut requests = table.column("requests")?;
+    let mut leaves = table.column("leaves")?;
     let record = |_| {
         let name = class.text()?;
         Ok(FlowRecord {
@@ -49,6 +50,7 @@ pub fn read_flows(table: &StoredTable) -> Result<Vec<FlowRecord>, String> {
             denials: denials.int()? as u32,
             inversions: inversions.int()? as u32,
             requests: requests.int()? as u32,
+            leaves: leaves.int()? as u32,
         })
     };
     (0..table.rows()).map(record).collect()

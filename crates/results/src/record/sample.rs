@@ -30,6 +30,7 @@ pub(crate) fn flow(
         denials: 4,
         inversions: 1,
         requests: 5,
+        leaves: 1,
     }
 }
 

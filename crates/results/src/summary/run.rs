@@ -83,7 +83,7 @@ pub struct QuerySummary {
     pub met: u64,
     /// Answers asked for, in all layers.
     pub asked: u64,
-    /// Of them, those that arrived by their deadlines; all that arrived, where they have none.
+    /// Of them, those that hold something and arrived by their deadlines; all such that arrived, where they have none.
     pub answers_in_time: u64,
     /// Leaves of all queries.
     pub leaves: u64,
@@ -116,6 +116,12 @@ pub struct NetworkSummary {
     pub utilisation: f64,
     /// The busiest link.
     pub busiest_link: String,
+    /// Most packets dropped at one port.
+    #[serde(default)]
+    pub most_drops: u64,
+    /// That port, by its link; empty without drops.
+    #[serde(default)]
+    pub most_drops_link: String,
 }
 
 /// The samples of one link's queue, in bytes.
@@ -262,16 +268,14 @@ impl QuerySummary {
             queries.iter().map(|query| u64::from(pick(query))).sum()
         };
         // An answer counts with its query, so that all of these were asked for by the queries here.
-        let answers = flows.iter().filter(|flow| {
-            flow.counted && flow.workload == workload && flow.class == Class::Response
-        });
+        let answers = flows
+            .iter()
+            .filter(|flow| flow.counted && flow.workload == workload);
         Self {
             judged: count(|query| query.judged),
             met: count(|query| query.met() == Some(true)),
             asked: sum(|query| query.asked),
-            answers_in_time: answers
-                .filter(|flow| flow.finish.is_some() && flow.met() != Some(false))
-                .count() as u64,
+            answers_in_time: answers.filter(|flow| flow.is_answer_in_time()).count() as u64,
             leaves: sum(|query| query.leaves),
             leaves_in_time: sum(|query| query.leaves_in_time),
             gave_up: sum(|query| query.gave_up),
@@ -298,6 +302,8 @@ impl NetworkSummary {
         };
         let longest = first_max(|port, best| port.queue_max_bytes > best.queue_max_bytes);
         let busiest = first_max(|port, best| port.utilisation > best.utilisation);
+        let dropping =
+            first_max(|port, best| port.drops > best.drops).filter(|port| port.drops > 0);
         let name =
             |port: Option<&PortRecord>| port.map_or_else(String::new, |port| port.link.clone());
         Self {
@@ -311,6 +317,8 @@ impl NetworkSummary {
             queue_mean_bytes: longest.map_or(0.0, |port| port.queue_mean_bytes),
             utilisation: busiest.map_or(0.0, |port| port.utilisation),
             busiest_link: name(busiest),
+            most_drops: dropping.map_or(0, |port| port.drops),
+            most_drops_link: name(dropping),
         }
     }
 }

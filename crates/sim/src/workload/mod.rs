@@ -8,6 +8,7 @@ mod arrivals;
 mod context;
 pub(crate) mod draw;
 mod fixed;
+mod offered;
 pub(crate) mod oldi;
 pub(crate) mod priority;
 mod trace;
@@ -17,9 +18,12 @@ use crate::topology::Network;
 use context::Context;
 use duetime_core::Time;
 use duetime_core::random::Streams;
+use duetime_results::TreeNode;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
+pub(crate) use offered::{Mean, Offer, Pace};
 use oldi::Call;
+pub use oldi::needed;
 use priority::Priorities;
 
 /// One message from an application to another: a flow.
@@ -76,6 +80,7 @@ impl Message {
             denials: 0,
             inversions: 0,
             requests: 0,
+            leaves: self.leaves,
         }
     }
 }
@@ -232,6 +237,14 @@ impl Workloads {
                 .map(|deadline| deadline.since(message.handed_over)),
         };
         self.priorities[workload].class(message.class, relative, classes)
+    }
+
+    /// Of a query or an answer: the node below the root whose it is.
+    pub fn tree_node(&self, message: &Message) -> Option<TreeNode> {
+        match &self.sources[usize::from(message.workload)] {
+            Source::Oldi(it) => Some(it.tree_node(message)),
+            _ => None,
+        }
     }
 
     /// Takes the queries for which aggregators at the hosts that were started here stopped waiting, once for each

@@ -61,6 +61,8 @@ fn an_answer_without_leaves_is_no_answer() {
         assert_eq!((query.enough, query.met()), (None, Some(false)));
         assert_eq!(query.asked, 8);
     }
+    let empty = of_class(&outcome.messages, Class::Response).filter(|answer| answer.leaves == 0);
+    assert_eq!(empty.count(), 2 * outcome.queries.len());
 }
 
 #[test]

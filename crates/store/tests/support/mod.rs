@@ -78,6 +78,7 @@ pub fn records() -> RunRecords {
         denials: 4,
         inversions: 5,
         requests: 6,
+        leaves: 12,
     };
     let unfinished = FlowRecord {
         flow: 4 << 32,

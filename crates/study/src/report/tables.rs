@@ -244,6 +244,7 @@ fn network(rows: &[Row]) -> Table {
         vec![
             named(&row.transport, &[&row.point]),
             of(&network.drops, text::count),
+            word(&text::named(network.most_drops_link.as_ref(), row.runs)),
             of(&network.losses.filter(|of| of.value > 0.0), text::count),
             of(&network.marks, text::count),
             of(&network.queue_max_bytes, text::bytes),
@@ -253,19 +254,22 @@ fn network(rows: &[Row]) -> Table {
                 .as_ref()
                 .map(percent)
                 .unwrap_or_default(),
+            word(&text::named(network.busiest_link.as_ref(), row.runs)),
         ]
     };
     Table {
         title: "Network, per run".to_owned(),
-        note: String::new(),
+        note: "From the warm-up until sources stop, or until the run ends where they stop by themselves.".to_owned(),
         head: heads(&[
             "transport",
             "drops",
+            "most at",
             "losses",
             "marks",
             "largest queue",
             "mean of that queue",
             "busiest link",
+            "which",
         ]),
         rows: unique.iter().map(cells).collect(),
         folded: false,

@@ -5,9 +5,10 @@
 //! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
 
 mod plan;
+mod roles;
 mod shape;
 
-pub(crate) use plan::needed;
+pub use plan::needed;
 pub(crate) use shape::Shape;
 
 use super::context::{Context, Draft};
@@ -15,6 +16,7 @@ use super::{Actions, Message, Place, draw};
 use crate::SetupError;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
+use duetime_results::TreeNode;
 use duetime_results::record::{Class, QueryRecord};
 use duetime_scenario::model::{self, DeadlineFrom};
 use plan::{At, Due, Plan};
@@ -74,6 +76,13 @@ impl Oldi {
             .collect()
     }
 
+    /// The hosts of every child and its parent in a tree.
+    pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (u32, u32)> {
+        let (root, plan) = (self.plan.root(tree), &self.plan);
+        let below = root + 1..root + plan.shape.nodes();
+        below.map(|role| (plan.host(role), plan.host(plan.parent(role))))
+    }
+
     /// The hosts that play a role, each counted once.
     pub(crate) fn hosts_in_use(&self) -> u32 {
         let mut hosts = self.plan.hosts.clone();
@@ -130,6 +139,20 @@ impl Oldi {
     pub(super) fn drawn_deadline(&self, context: &Context, message: &Message) -> Option<Span> {
         self.plan
             .relative_deadline(context, message.tag, at(message).number)
+    }
+
+    /// The node whose query or answer this is.
+    pub(super) fn tree_node(&self, message: &Message) -> TreeNode {
+        let plan = &self.plan;
+        let (role, root) = (message.tag, plan.root(plan.tree(message.tag)));
+        let depth = plan.depth(role);
+        let children = plan.children(role).len() as u32;
+        TreeNode {
+            node: role - root,
+            parent: plan.parent(role) - root,
+            children,
+            needed: if children > 0 { plan.needed(depth) } else { 0 },
+        }
     }
 
     fn query_arrives(&mut self, call: &mut Call<'_>, tree: u32) {

@@ -376,8 +376,8 @@ impl Plan {
     }
 }
 
-/// Answers needed of `fan_in` children.
-pub(crate) fn needed(fan_in: u32, complete_at: f64) -> u32 {
+/// Answers needed of `fan_in` children, where a share of `complete_at` is enough, in (0, 1]; at least one.
+pub fn needed(fan_in: u32, complete_at: f64) -> u32 {
     // A share such as 0.95 is not exact; its product with a whole number must not round up past that.
     (libm::ceil(complete_at * f64::from(fan_in) - 1e-9) as u32).clamp(1, fan_in.max(1))
 }
