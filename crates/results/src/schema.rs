@@ -398,7 +398,7 @@ pub const QUERIES: Table<QueryRecord> = Table {
 /// `ports`: one row per directed link.
 pub const PORTS: Table<PortRecord> = Table {
     name: "ports",
-    row: "one row per directed link, with the port that feeds it, over the whole run",
+    row: "one row per directed link that carried anything, with the port that feeds it, from the warm-up to the end of the measured time",
     columns: &[
         column!("transport", Text, "Name of the transport.", |c, _| {
             Value::Text(c.transport)

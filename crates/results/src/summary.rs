@@ -17,8 +17,10 @@
 //!   [`crate::stats`].
 
 mod run;
+mod stationary;
 
 pub use run::{GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue};
+pub use stationary::{Course, Drift, drifts};
 
 use crate::{Class, Estimate};
 use serde::{Deserialize, Serialize};
@@ -160,6 +162,39 @@ pub struct NetworkEstimate {
     pub queue_mean_bytes: Option<Estimate>,
     /// Utilisation of the busiest link, in [0, 1].
     pub utilisation: Option<Estimate>,
+    /// The link that was the busiest in most runs.
+    pub busiest_link: Option<NamedLink>,
+    /// Packets dropped at the port that dropped most, per run.
+    pub most_drops: Option<Estimate>,
+    /// The link whose port dropped most in most runs; `None` without drops.
+    pub most_drops_link: Option<NamedLink>,
+}
+
+/// A link that stood out, by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NamedLink {
+    /// `from->to`, by node names.
+    pub link: String,
+    /// In how many runs it did; in the others other links did.
+    pub runs: u64,
+}
+
+impl NamedLink {
+    /// The name that comes most often, of equals the first; empty names are of runs without such a link.
+    fn of<'a>(names: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for name in names.filter(|name| !name.is_empty()) {
+            match found.iter_mut().find(|of| of.link == name) {
+                Some(of) => of.runs += 1,
+                None => found.push(Self {
+                    link: name.to_owned(),
+                    runs: 1,
+                }),
+            }
+        }
+        let better = |best: Self, of: Self| if of.runs > best.runs { of } else { best };
+        found.into_iter().reduce(better)
+    }
 }
 
 /// What one transport does differently from another that shared its seeds: ours minus the baseline's.
@@ -420,6 +455,11 @@ impl NetworkEstimate {
             queue_max_bytes: mean(|network| network.queue_max_bytes as f64),
             queue_mean_bytes: mean(|network| network.queue_mean_bytes),
             utilisation: mean(|network| network.utilisation),
+            busiest_link: NamedLink::of(runs.iter().map(|run| run.network.busiest_link.as_str())),
+            most_drops: mean(|network| network.most_drops as f64),
+            most_drops_link: NamedLink::of(
+                runs.iter().map(|run| run.network.most_drops_link.as_str()),
+            ),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use crate::workload::Workloads;
 use crate::{SetupError, partition};
 use duetime_core::{Span, Time};
-use duetime_results::{CapturedPacket, FlowTrace, RunRecords};
+use duetime_results::{CapturedPacket, FlowTrace, PortRecord, RunRecords};
 use duetime_scenario::Scenario;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -67,6 +67,8 @@ pub struct Progress {
 pub struct RunOutput {
     /// Flows, queries, ports, series and totals.
     pub records: RunRecords,
+    /// The ports over the whole run, as `records.ports` has them over the measured time.
+    pub whole_ports: Vec<PortRecord>,
     /// The watched flows that were handed over, by flow.
     pub traces: Vec<FlowTrace>,
     /// Captured packets, by time.
@@ -236,7 +238,13 @@ impl Clock<'_> {
         let mut boundary = Time::ZERO;
         loop {
             boundary = self.next_boundary(part.next_event(), boundary);
+            while part.next_mark() < boundary {
+                let mark = part.next_mark();
+                part.run_before(mark);
+                part.mark(mark);
+            }
             part.run_before(boundary);
+            part.mark(boundary);
             let going = self.report(boundary, part.packet_hops());
             let events = part.next_event() != Time::MAX;
             if !going || self.is_over(boundary, part.open(), part.has_wakes(), events) {

@@ -75,10 +75,10 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
                 StudyError::Store(StoreError::NotResumable { .. }) => " (--overwrite, --out)",
                 _ => "",
             };
-            Failure::Input(format!("{error}{more}"))
+            Failure::from(error).and(more)
         },
     )?;
-    let folder = RunFolder::open(&out).map_err(|error| Failure::Input(error.to_string()))?;
+    let folder = RunFolder::open(&out)?;
     let mut report = None;
     let gathered = if work.no_report {
         duetime_study::gather(plan, &folder, |_, _| {})?
@@ -93,11 +93,11 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     } else {
         human(plan, &gathered, &outcome, &out, report.as_deref())?;
     }
-    verdict(&outcome)
+    verdict(&outcome, &gathered)
 }
 
-/// How the command ends: a failed or missing run is never a success.
-fn verdict(outcome: &Outcome) -> Result<(), Failure> {
+/// How the command ends: a failed or missing run is never a success, nor is one that counted nothing.
+fn verdict(outcome: &Outcome, gathered: &Gathered) -> Result<(), Failure> {
     if outcome.cancelled {
         return Err(Failure::Runs(format!(
             "stopped: {} runs are missing; the same sweep, or run --resume, makes them",
@@ -105,7 +105,10 @@ fn verdict(outcome: &Outcome) -> Result<(), Failure> {
         )));
     }
     match outcome.failures.len() {
-        0 => Ok(()),
+        0 => match gathered.nothing_counted() {
+            Some(warning) => Err(Failure::Runs(warning.text.clone())),
+            None => Ok(()),
+        },
         failed => Err(Failure::Runs(format!(
             "{failed} of {} runs failed",
             failed + outcome.finished
@@ -151,6 +154,11 @@ fn json_rows(
         line["event"] = json!("queries");
         writeln!(to, "{line}")?;
     }
+    for row in gathered.best_rows(plan) {
+        let mut line = serde_json::to_value(&row).expect("plain data");
+        line["event"] = json!("best");
+        writeln!(to, "{line}")?;
+    }
     for row in gathered.rows(plan) {
         let mut line = serde_json::to_value(&row).expect("plain data");
         line["event"] = json!("row");
@@ -159,7 +167,7 @@ fn json_rows(
     writeln!(
         to,
         "{}",
-        json!({ "event": "done", "folder": out, "report": report })
+        json!({ "event": "done", "folder": out, "report": report, "warnings": gathered.warnings })
     )?;
     Ok(())
 }
@@ -222,10 +230,8 @@ fn left(plan: &Plan, out: &Path) -> Result<Vec<(usize, duetime_study::Job)>, Fai
     let Ok(folder) = RunFolder::open(out) else {
         return Ok(all(plan));
     };
-    let input = |error: duetime_store::StoreError| Failure::Input(error.to_string());
     match folder
-        .manifest()
-        .map_err(input)?
+        .manifest()?
         .difference(&duetime_study::manifest(plan))
     {
         Some(reason) => Err(Failure::Input(format!(

@@ -116,6 +116,12 @@ pub struct NetworkSummary {
     pub utilisation: f64,
     /// The busiest link.
     pub busiest_link: String,
+    /// Most packets dropped at one port.
+    #[serde(default)]
+    pub most_drops: u64,
+    /// That port, by its link; empty without drops.
+    #[serde(default)]
+    pub most_drops_link: String,
 }
 
 /// The samples of one link's queue, in bytes.
@@ -296,6 +302,8 @@ impl NetworkSummary {
         };
         let longest = first_max(|port, best| port.queue_max_bytes > best.queue_max_bytes);
         let busiest = first_max(|port, best| port.utilisation > best.utilisation);
+        let dropping =
+            first_max(|port, best| port.drops > best.drops).filter(|port| port.drops > 0);
         let name =
             |port: Option<&PortRecord>| port.map_or_else(String::new, |port| port.link.clone());
         Self {
@@ -309,6 +317,8 @@ impl NetworkSummary {
             queue_mean_bytes: longest.map_or(0.0, |port| port.queue_mean_bytes),
             utilisation: busiest.map_or(0.0, |port| port.utilisation),
             busiest_link: name(busiest),
+            most_drops: dropping.map_or(0, |port| port.drops),
+            most_drops_link: name(dropping),
         }
     }
 }

@@ -209,3 +209,36 @@ fn a_run_survives_json() {
             .contains("application_throughput")
     );
 }
+
+#[test]
+fn the_busiest_and_the_worst_dropping_link_are_named() {
+    let named = |links: &[&str]| {
+        let run = |(number, link): (usize, &&str)| {
+            let mut records = sample::records();
+            let quiet = records.ports[0].clone();
+            records.ports.push(crate::PortRecord {
+                link: (*link).to_owned(),
+                drops: quiet.drops + 7,
+                utilisation: 0.9,
+                ..quiet
+            });
+            RunSummary::of(number as u64, &records)
+        };
+        let runs: Vec<RunSummary> = links.iter().enumerate().map(run).collect();
+        Summary::of("tcp", &runs).network
+    };
+    let network = named(&["a->b", "c->d", "c->d"]);
+    let expected = Some(NamedLink {
+        link: "c->d".to_owned(),
+        runs: 2,
+    });
+    assert_eq!(network.busiest_link, expected);
+    assert_eq!(network.most_drops_link, expected);
+    close(at(network.most_drops), 9.0);
+    // Without drops no port dropped most.
+    let mut records = sample::records();
+    records.ports[0].drops = 0;
+    let run = RunSummary::of(0, &records);
+    assert_eq!(run.network.most_drops_link, "");
+    assert_eq!(Summary::of("tcp", &[run]).network.most_drops_link, None);
+}

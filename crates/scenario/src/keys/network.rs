@@ -285,7 +285,7 @@ pub static RECORD: Table = Table {
             "pcap",
             Kind::List(&Kind::Text),
             "none",
-            "The directed links captured to pcapng, as `from->to`.",
+            "The directed links captured to pcapng, as `from->to`, where they begin: a packet is there once its last bit has left the port, even if the link then loses it; a packet that the port drops is not.",
         ),
         key(
             "snap_length",

@@ -34,8 +34,10 @@ pub struct PartRecords {
     pub queries: Vec<QueryRecord>,
     /// Queries for which an aggregator here stopped waiting, once for each aggregator.
     pub gave_up: Vec<u64>,
-    /// Ports of nodes here, by link.
+    /// Ports of nodes here, by link, over the measured time.
     pub ports: Vec<(u32, PortRecord)>,
+    /// The same over the whole run.
+    pub whole_ports: Vec<(u32, PortRecord)>,
     /// Samples taken here.
     pub series: Vec<SeriesSample>,
     /// What D3's routers here held at the end, by link.
@@ -87,31 +89,7 @@ impl Partition {
         self.totals.events += self.totals.packet_hops;
         records.totals = self.totals;
         records.series = self.series.take();
-        let seconds = end.as_secs_f64().max(f64::MIN_POSITIVE);
-        for (number, port) in self.ports.iter_mut().enumerate() {
-            port.drain(end);
-            let link = number as u32;
-            let (losses, loss_bytes) = self.losses.get(&link).copied().unwrap_or_default();
-            let (counters, info) = (port.counters(), &self.setup.network.links[number]);
-            if counters.packets == 0 && counters.drops == 0 && losses == 0 {
-                continue;
-            }
-            let sent = port.departed_bytes();
-            let record = PortRecord {
-                link: self.setup.network.link_name(link),
-                packets: counters.packets - u64::from(port.queue_packets()),
-                bytes: sent,
-                drops: counters.drops,
-                drop_bytes: counters.drop_bytes,
-                losses,
-                loss_bytes,
-                marks: counters.marks,
-                queue_max_bytes: counters.queue_max_bytes,
-                queue_mean_bytes: port.queue_integral(end) as f64 * 1024e-12 / seconds,
-                utilisation: info.rate.transmit(sent).as_secs_f64() / seconds,
-            };
-            records.ports.push((link, record));
-        }
+        [records.ports, records.whole_ports] = self.port_records(end);
         records
     }
 }
@@ -122,8 +100,8 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         sampled_links,
         ..Default::default()
     };
-    let (mut finishes, mut ports, mut traces, mut captures) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut finishes, mut ports, mut whole_ports, mut traces, mut captures) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut windows = Vec::new();
     let mut gave_up = Vec::new();
@@ -135,6 +113,7 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         run.series.append(&mut part.series);
         finishes.append(&mut part.finishes);
         ports.append(&mut part.ports);
+        whole_ports.append(&mut part.whole_ports);
         traces.append(&mut part.traces);
         captures.append(&mut part.captures);
         for (flow, (denied, inverted)) in part.denials {
@@ -176,23 +155,7 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
             (flow.denials, flow.inversions) = (denied, inverted);
         }
     }
-    // A crossing link has its queue in one partition and its losses in another. Parallel links have one name.
-    ports.sort_by_key(|(link, _)| *link);
-    let mut last_link = None;
-    for (link, port) in ports {
-        match run.ports.last_mut() {
-            Some(last) if last_link == Some(link) => {
-                let (losses, loss_bytes) =
-                    (last.losses + port.losses, last.loss_bytes + port.loss_bytes);
-                if port.packets > 0 {
-                    *last = port;
-                }
-                (last.losses, last.loss_bytes) = (losses, loss_bytes);
-            }
-            _ => run.ports.push(port),
-        }
-        last_link = Some(link);
-    }
+    run.ports = by_link(ports);
     traces.sort_by_key(|trace: &FlowTrace| trace.flow);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
     windows.sort_by_key(|sample: &WindowSample| (sample.at, sample.flow));
@@ -201,6 +164,34 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         traces,
         captures,
         windows,
+        whole_ports: by_link(whole_ports),
         ..RunOutput::default()
     }
+}
+
+/// The records of ports in the order of their links. A crossing link has its queue in one partition and its losses in
+/// another. Parallel links have one name.
+fn by_link(mut ports: Vec<(u32, PortRecord)>) -> Vec<PortRecord> {
+    ports.sort_by_key(|(link, _)| *link);
+    let mut joined: Vec<PortRecord> = Vec::with_capacity(ports.len());
+    let mut last_link = None;
+    for (link, port) in ports {
+        match joined.last_mut() {
+            Some(last) if last_link == Some(link) => {
+                last.packets += port.packets;
+                last.bytes += port.bytes;
+                last.drops += port.drops;
+                last.drop_bytes += port.drop_bytes;
+                last.losses += port.losses;
+                last.loss_bytes += port.loss_bytes;
+                last.marks += port.marks;
+                last.queue_max_bytes = last.queue_max_bytes.max(port.queue_max_bytes);
+                last.queue_mean_bytes += port.queue_mean_bytes;
+                last.utilisation += port.utilisation;
+            }
+            _ => joined.push(port),
+        }
+        last_link = Some(link);
+    }
+    joined
 }

@@ -300,6 +300,14 @@ pub fn assert_same(one: &RunRecords, other: &RunRecords, case: &str) {
     assert_eq!(digest(one), digest(other), "{case}");
 }
 
+/// The records with the ports over the whole run, not over the measured time.
+pub fn whole(output: RunOutput) -> RunRecords {
+    RunRecords {
+        ports: output.whole_ports,
+        ..output.records
+    }
+}
+
 pub fn digest_of(scenario: &Scenario) -> String {
     digest(&run(scenario).records).to_string()
 }

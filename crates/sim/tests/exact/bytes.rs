@@ -11,7 +11,7 @@ fn every_byte_is_accounted_for() {
         for loss in [0.0, 0.02] {
             let mut scenario = mixture(transport.clone());
             scenario.topology = lossy(scenario.topology, loss);
-            let records = run(&scenario).records;
+            let records = whole(run(&scenario));
             let case = format!("{} with loss {loss}", transport.name);
             assert_conserved(&records, &case);
             assert!(
@@ -44,7 +44,7 @@ fn bytes_on_their_way_are_accounted_for_in_any_split() {
         (scenario.duration, scenario.drain) = (Span::from_us(4_321), Span::ZERO);
         scenario.topology = lossy(scenario.topology, 0.01);
         for threads in [1, 3] {
-            let records = run_on(&scenario, threads).records;
+            let records = whole(run_on(&scenario, threads));
             let case = format!("{} on {threads} threads", transport.name);
             assert_conserved(&records, &case);
             assert!(
@@ -85,7 +85,7 @@ fn shared_memory_and_parallel_links_lose_no_byte() {
         pool: duetime_core::Bytes(40_000),
         alpha: 1.0,
     };
-    let records = run(&scenario).records;
+    let records = whole(run(&scenario));
     assert_conserved(&records, "parallel links");
     assert!(records.totals.dropped_bytes > 0);
     let parallel = records

@@ -38,7 +38,13 @@ pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
     flows(case, records)?;
     endings(case, records)?;
     queries(case, records)?;
-    ports::check(case, records)
+    ports::check_measured(output)?;
+    // What goes in comes out over the whole run.
+    let whole = RunRecords {
+        ports: output.whole_ports.clone(),
+        ..records.clone()
+    };
+    ports::check(case, &whole)
 }
 
 fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {

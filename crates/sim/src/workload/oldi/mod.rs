@@ -5,6 +5,7 @@
 //! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
 
 mod plan;
+mod roles;
 mod shape;
 
 pub use plan::needed;
@@ -73,6 +74,13 @@ impl Oldi {
         (0..self.trees())
             .map(|tree| self.plan.host(self.plan.root(tree)))
             .collect()
+    }
+
+    /// The hosts of every child and its parent in a tree.
+    pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (u32, u32)> {
+        let (root, plan) = (self.plan.root(tree), &self.plan);
+        let below = root + 1..root + plan.shape.nodes();
+        below.map(|role| (plan.host(role), plan.host(plan.parent(role))))
     }
 
     /// The hosts that play a role, each counted once.
