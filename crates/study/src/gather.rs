@@ -8,6 +8,7 @@ use duetime_results::{Class, RunRecords, RunSummary, Summary};
 use duetime_store::{RunFolder, RunKey};
 use serde::Serialize;
 
+use crate::bound::BestPossible;
 use crate::error::StudyError;
 use crate::event::RunName;
 use crate::objective::objective;
@@ -38,6 +39,8 @@ pub struct Gathered {
     pub absent: Vec<(RunName, String)>,
     /// What to know before any number: what was known before the runs first.
     pub warnings: Vec<Warning>,
+    /// The best possible at each point that has a run, by point; points where nothing has a bound are left out.
+    pub best: Vec<(usize, BestPossible)>,
 }
 
 /// One row of the final table: one workload's flows of one class under one transport at one point.
@@ -94,7 +97,7 @@ impl Row {
 }
 
 /// The workload's name, and the class where it has several.
-fn flows_name(workload: &str, class: Class) -> String {
+pub(crate) fn flows_name(workload: &str, class: Class) -> String {
     match class {
         Class::Query | Class::Response => format!("{workload} {}", class.name()),
         Class::Flow | Class::Long => workload.to_owned(),
@@ -166,6 +169,10 @@ pub fn gather(
         }
         cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
     }
+    let mut points: Vec<usize> = gathered.cells.iter().map(|cell| cell.point).collect();
+    points.dedup();
+    gathered.best = BestPossible::of_points(plan, points.into_iter())?;
+    gathered.best.retain(|(_, best)| !best.is_empty());
     gathered.warnings = warnings::of_points(&warnings::described(plan)?);
     // Whether anything counted is known by now.
     gathered
@@ -186,6 +193,12 @@ fn absence(folder: &RunFolder, key: &RunKey) -> String {
 }
 
 impl Gathered {
+    /// The best possible at a point of the plan.
+    pub fn best_at(&self, point: usize) -> Option<&BestPossible> {
+        let found = self.best.iter().find(|(of, _)| *of == point);
+        found.map(|(_, best)| best)
+    }
+
     /// The rows of all queries that can be late.
     pub fn query_rows(&self, plan: &Plan) -> Vec<QueryRow> {
         let of_cell = |cell: &Cell| {
@@ -285,6 +298,8 @@ struct PointSummary<'a> {
     settings: &'a [(String, String)],
     workloads: Vec<&'a str>,
     transports: Vec<&'a Summary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<&'a BestPossible>,
     comparisons: Vec<Comparison>,
     runs: Vec<Runs<'a>>,
 }
@@ -320,6 +335,7 @@ pub fn write_summary(
                 .filter(|cell| cell.point == index)
                 .map(|cell| &cell.summary)
                 .collect(),
+            best: gathered.best_at(index),
             comparisons: comparisons
                 .iter()
                 .filter(|(of, _)| *of == index)

@@ -154,6 +154,11 @@ fn json_rows(
         line["event"] = json!("queries");
         writeln!(to, "{line}")?;
     }
+    for row in gathered.best_rows(plan) {
+        let mut line = serde_json::to_value(&row).expect("plain data");
+        line["event"] = json!("best");
+        writeln!(to, "{line}")?;
+    }
     for row in gathered.rows(plan) {
         let mut line = serde_json::to_value(&row).expect("plain data");
         line["event"] = json!("row");

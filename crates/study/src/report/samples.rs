@@ -2,6 +2,7 @@
 
 use duetime_results::RunRecords;
 
+use super::queries::Promise;
 use crate::plan::{Job, Plan};
 
 /// Distributions of one transport over all its runs, and the queue of its first run.
@@ -13,8 +14,20 @@ pub struct Sample {
     pub deadline_flows: usize,
     /// Share of each counted query's answers that were in time.
     pub completeness: Vec<f64>,
+    /// Seconds from a counted query's arrival at the root until enough answers were there, by workload; of those that
+    /// came so far.
+    pub queries: Vec<QuerySample>,
     /// Time in seconds and queue in bytes, of the link that the page shows.
     pub queue: Vec<(f64, f64)>,
+}
+
+/// The queries of one workload.
+#[derive(Clone, Debug, Default)]
+pub struct QuerySample {
+    /// Seconds until enough answers were there.
+    pub completions: Vec<f64>,
+    /// Counted queries, those without enough answers included.
+    pub all: usize,
 }
 
 /// The samples of all transports.
@@ -22,6 +35,8 @@ pub struct Sample {
 pub struct Samples {
     /// By transport; none for a sweep.
     pub transports: Vec<Sample>,
+    /// What each workload promises of its queries.
+    pub promises: Vec<Option<Promise>>,
     /// The link whose queue is shown.
     pub link: Option<String>,
 }
@@ -36,15 +51,31 @@ impl Samples {
         };
         Samples {
             transports: (0..transports).map(|_| Sample::default()).collect(),
+            promises: vec![None; plan.base.workloads.len()],
             link: None,
         }
     }
 
     /// Takes what it needs of one run.
     pub fn take(&mut self, job: Job, records: &RunRecords) {
+        for (workload, promise) in self.promises.iter_mut().enumerate() {
+            *promise = Promise::join(*promise, records, workload as u16);
+        }
         let Some(sample) = self.transports.get_mut(job.transport) else {
             return;
         };
+        sample
+            .queries
+            .resize(self.promises.len(), QuerySample::default());
+        for query in records.queries.iter().filter(|query| query.counted) {
+            let Some(of) = sample.queries.get_mut(usize::from(query.workload)) else {
+                continue;
+            };
+            of.all += 1;
+            let took = query.enough.map(|enough| enough.since(query.start));
+            of.completions
+                .extend(took.map(duetime_core::Span::as_secs_f64));
+        }
         for flow in records.flows.iter().filter(|flow| flow.counted) {
             let Some(deadline) = flow.deadline else {
                 continue;
