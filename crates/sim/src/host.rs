@@ -2,6 +2,7 @@
 
 use crate::packet::{NONE, Packet};
 use duetime_core::Time;
+use duetime_core::random::Counter;
 use std::collections::VecDeque;
 
 /// What every packet that a host sends needs to know of its network card; small, so that it stays in the cache.
@@ -17,6 +18,8 @@ pub struct Nic {
     pub waiting: bool,
     /// The ready sender whose turn is next, unless senders have classes.
     pub next: Option<Sender>,
+    /// Where the delays of its packets are drawn.
+    pub delays: Counter,
 }
 
 /// One host: what waits for its network card, and its timers.

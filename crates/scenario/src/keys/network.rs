@@ -1,6 +1,6 @@
 //! Topology, switches, hosts, and what is recorded.
 
-use super::{DELAY, H, Key, Kind, POOL, REQUIRED, TB, Table, US, key, kind};
+use super::{DELAY, H, Key, Kind, MS, POOL, REQUIRED, TB, Table, US, key, kind};
 
 pub(crate) static LINK: Table = Table {
     name: "link",
@@ -260,6 +260,12 @@ pub static HOSTS: Table = Table {
             Kind::Boolean,
             "true",
             "Senders start with a random delay of up to one packet time.",
+        ),
+        key(
+            "send_jitter",
+            Kind::Time(0, MS),
+            "\"2 ns\"",
+            "A packet that finds its host's network card idle waits for a random time below this before its first bit goes; one behind another follows without a gap. Without it, equal hosts send in step for ever and can share a link unequally (traffic phase effects; Floyd and Jacobson, 1992). `\"0 ps\"`: exact times.",
         ),
     ]],
 };

@@ -1,9 +1,14 @@
 //! The host's network card. Where it pulls, acknowledgements go first, then ready senders in turn, so that windows
 //! do not pile up as packets; where it is a plain queue, everything is offered at once.
+//!
+//! A packet that finds the card idle waits for a short random time before its first bit goes, as in a real host, where
+//! it is fetched by the card's own clock. A packet behind another is fetched while that one is being sent and follows it
+//! without a gap: packets keep their order, and a busy link loses nothing.
 
 use super::Partition;
 use crate::host::{Nic, Sender};
 use crate::packet::Packet;
+use duetime_core::{Span, Time};
 use duetime_link::Frame;
 
 impl Partition {
@@ -17,10 +22,11 @@ impl Partition {
             ..
         } = nic;
         if !self.nic_pulls {
-            return self.inject(uplink, packet);
+            return self.inject(host, uplink, packet);
         }
         if !wake_pending && self.ports[uplink as usize].is_idle(self.now) {
-            return self.inject_at_once(nic, packet);
+            let start = self.start_from_idle(host);
+            return self.inject_at_once(nic, start, packet);
         }
         self.hosts[host as usize].control.push_back(packet);
         self.nics[host as usize].waiting = true;
@@ -37,7 +43,7 @@ impl Partition {
             ..
         } = nic;
         if !self.nic_pulls {
-            return self.flood(uplink, sender);
+            return self.flood(host, uplink, sender);
         }
         if wake_pending || !self.ports[uplink as usize].is_idle(self.now) {
             if self.set_ready(sender) {
@@ -49,7 +55,8 @@ impl Partition {
         // An idle card has an empty queue: the sender is next.
         let (packet, more) = self.pull_from(sender);
         if let Some(packet) = packet {
-            self.inject_at_once(nic, packet);
+            let start = self.start_from_idle(host);
+            self.inject_at_once(nic, start, packet);
         }
         if more {
             self.queue_sender(host, class, sender);
@@ -59,11 +66,11 @@ impl Partition {
 
     /// A card that is a plain queue takes all that the sender has.
     #[inline(never)]
-    fn flood(&mut self, uplink: u32, sender: Sender) {
+    fn flood(&mut self, host: u32, uplink: u32, sender: Sender) {
         loop {
             let (packet, more) = self.pull_from_queued(sender);
             if let Some(packet) = packet {
-                self.inject(uplink, packet);
+                self.inject(host, uplink, packet);
             }
             if !more {
                 return;
@@ -115,7 +122,7 @@ impl Partition {
             let Some(packet) = self.pull(host) else {
                 return;
             };
-            self.inject_at_once(self.nics[host as usize], packet);
+            self.inject_at_once(self.nics[host as usize], self.now, packet);
         }
         let nic = &self.nics[host as usize];
         if nic.waiting || nic.next.is_some() {
@@ -186,15 +193,30 @@ impl Partition {
         self.pull_from(sender)
     }
 
+    /// When the first bit of a packet goes that finds its card idle.
+    #[inline(always)]
+    fn start_from_idle(&mut self, host: u32) -> Time {
+        if self.send_jitter == 0 {
+            return self.now;
+        }
+        let delay = self.nics[host as usize].delays.below(self.send_jitter);
+        self.now + Span::from_ps(u64::from(delay))
+    }
+
     #[inline(never)]
-    fn inject(&mut self, uplink: u32, packet: Packet) {
+    fn inject(&mut self, host: u32, uplink: u32, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
-        self.send(uplink, packet);
+        let start = if self.ports[uplink as usize].is_idle(self.now) {
+            self.start_from_idle(host)
+        } else {
+            self.now
+        };
+        self.send(uplink, start, packet);
     }
 
     #[inline(always)]
-    fn inject_at_once(&mut self, nic: Nic, packet: Packet) {
+    fn inject_at_once(&mut self, nic: Nic, start: Time, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
-        self.send_at_once(nic, packet);
+        self.send_at_once(nic, start, packet);
     }
 }

@@ -7,15 +7,15 @@ use duetime_core::Time;
 use duetime_link::{Frame, Offer, Sent};
 
 impl Partition {
-    /// Offers a packet to the port of `link`.
+    /// Offers a packet to the port of `link`: now, or a little later by an idle network card.
     #[inline(always)]
-    pub(super) fn send(&mut self, link: u32, packet: Packet) {
+    pub(super) fn send(&mut self, link: u32, at: Time, packet: Packet) {
         let port = &mut self.ports[link as usize];
         let special = Link::of(port).special & !Link::LOSSY;
         if special != 0 {
-            return self.send_specially(link, packet, special);
+            return self.send_specially(link, at, packet, special);
         }
-        match port.offer_fifo(self.now, packet) {
+        match port.offer_fifo(at, packet) {
             Some(Sent {
                 arrival,
                 first: true,
@@ -27,21 +27,21 @@ impl Partition {
 
     /// Sends a packet on a link that is known to be free, from a pulling network card without limits.
     #[inline(always)]
-    pub(super) fn send_at_once(&mut self, nic: Nic, packet: Packet) {
+    pub(super) fn send_at_once(&mut self, nic: Nic, at: Time, packet: Packet) {
         let link = nic.uplink;
         if !nic.plain {
-            return self.send(link, packet);
+            return self.send(link, at, packet);
         }
-        let Sent { arrival, first } = self.ports[link as usize].send_at_once(self.now, packet);
+        let Sent { arrival, first } = self.ports[link as usize].send_at_once(at, packet);
         if first {
             self.queue.push::<true>(arrival.as_ps(), link);
         }
     }
 
     /// The same with everything that a link may need.
-    fn send_specially(&mut self, link: u32, packet: Packet, special: u32) {
+    fn send_specially(&mut self, link: u32, at: Time, packet: Packet, special: u32) {
         if special == Link::REGIONAL {
-            return match self.ports[link as usize].offer_fifo(self.now, packet) {
+            return match self.ports[link as usize].offer_fifo(at, packet) {
                 Some(sent) => self.schedule_sent(link, sent),
                 None => self.discard(packet),
             };
@@ -59,12 +59,10 @@ impl Partition {
         };
         let pool = (special >> Link::POOL_SHIFT) as usize;
         let offer = match (special & Link::POOLED != 0, special & Link::CLASSED != 0) {
-            (true, true) => self.pools[pool].offer(&mut self.ports, link, self.now, packet),
-            (true, false) => {
-                fifo(self.pools[pool].offer_fifo(&mut self.ports, link, self.now, packet))
-            }
-            (false, true) => self.ports[link as usize].offer(self.now, packet),
-            (false, false) => fifo(self.ports[link as usize].offer_fifo(self.now, packet)),
+            (true, true) => self.pools[pool].offer(&mut self.ports, link, at, packet),
+            (true, false) => fifo(self.pools[pool].offer_fifo(&mut self.ports, link, at, packet)),
+            (false, true) => self.ports[link as usize].offer(at, packet),
+            (false, false) => fifo(self.ports[link as usize].offer_fifo(at, packet)),
         };
         if special & Link::OBSERVED != 0 {
             self.observe_offer(link, packet, offer, marks_before);
@@ -146,7 +144,7 @@ impl Partition {
                 .setup
                 .routing
                 .next_at_switch(target, packet.destination(), packet.flow);
-            return self.send(out, packet);
+            return self.send(out, self.now, packet);
         }
         self.totals.arrived_bytes += u64::from(packet.wire_bytes());
         if packet.flags() & D3 != 0 {

@@ -171,6 +171,7 @@ pub fn scenario(topology: Topology, protocol: Protocol, kinds: Vec<WorkloadKind>
             nic: Nic::Pull,
             frame_overhead: 0,
             start_jitter: false,
+            send_jitter: Span::ZERO,
         },
         workloads: kinds.into_iter().map(workload).collect(),
         record: Record {
