@@ -1,7 +1,7 @@
 //! Whether equal long flows get equal shares, over the sizes of the random delay of packets at their hosts
 //! (`host.send_jitter`): Jain's index of N flows into one port of a star, the worst of the seeds.
 //!
-//! `cargo run --release -p duetime-sim --example fairness [-- --send-jitter "2 ns"]... [--only gate|queue|others]`
+//! `cargo run --release -p duetime-sim --example fairness [-- --send-jitter "2 ns"]... [--seeds 4] [--only gate|queue|others]`
 
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
@@ -18,7 +18,6 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// What equal flows must reach.
 const LEAST: f64 = 0.98;
-const SEEDS: u64 = 4;
 const LATENCIES_US: [u32; 3] = [5, 20, 100];
 /// Sizes of the delay that are compared where none is asked for.
 const SIZES: [&str; 6] = ["0 ps", "500 ps", "1 ns", "2 ns", "5 ns", "10 ns"];
@@ -99,7 +98,7 @@ impl Case {
         } = *self;
         let pairs: Vec<String> = (1..=flows).map(|host| format!("[{host}, 0]")).collect();
         let mut text = format!(
-            "name = \"fairness\"\ntransport = \"{transport}\"\nseeds = {SEEDS}\nduration = \"{duration}\"\n\
+            "name = \"fairness\"\ntransport = \"{transport}\"\nduration = \"{duration}\"\n\
              drain = \"0 us\"\n\n[switch]\n{switch}\n\n[[workload]]\nkind = \"long\"\npairs = [{}]\n\
              jitter = \"1 ms\"\n\n[topology]\n",
             pairs.join(", ")
@@ -180,8 +179,8 @@ struct Cell {
 }
 
 impl Cell {
-    fn measure(case: &Case, size: &str) -> Result<Self> {
-        let outputs = (0..SEEDS)
+    fn measure(case: &Case, size: &str, seeds: u64) -> Result<Self> {
+        let outputs = (0..seeds)
             .map(|seed| case.run(size, "", seed))
             .collect::<Result<Vec<_>>>()?;
         let sink = |output: &RunOutput| {
@@ -230,10 +229,10 @@ fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> 
 }
 
 /// Prints one line per case with the worst index of the seeds at each size; how many runs were below the gate, by size.
-fn table(cases: &[Case], sizes: &[String]) -> Result<Vec<usize>> {
+fn table(cases: &[Case], sizes: &[String], seeds: u64) -> Result<Vec<usize>> {
     println!(
         "| {:<44} | {} |",
-        "Jain's index, worst of 4 seeds",
+        format!("Jain's index, worst of {seeds} seeds"),
         sizes.join(" | ")
     );
     println!("|---|{}", "---|".repeat(sizes.len()));
@@ -242,7 +241,7 @@ fn table(cases: &[Case], sizes: &[String]) -> Result<Vec<usize>> {
         .flat_map(|case| sizes.iter().map(move |size| (*case, size)))
         .collect();
     let cells = each(&grid, |(case, size)| {
-        Cell::measure(case, size).map_err(|error| error.to_string())
+        Cell::measure(case, size, seeds).map_err(|error| error.to_string())
     })
     .into_iter()
     .collect::<std::result::Result<Vec<_>, _>>()?;
@@ -257,7 +256,7 @@ fn table(cases: &[Case], sizes: &[String]) -> Result<Vec<usize>> {
             *below += cell.indices.iter().filter(|index| **index < LEAST).count();
         }
     }
-    let runs = cases.len() * SEEDS as usize;
+    let runs = cases.len() * seeds as usize;
     let counts: Vec<String> = below
         .iter()
         .map(|count| format!("{} of {runs}", runs - count))
@@ -279,7 +278,7 @@ fn table(cases: &[Case], sizes: &[String]) -> Result<Vec<usize>> {
 }
 
 /// Prints the queue and the marked share of N flows at K = 30 packets, by size.
-fn queues(sizes: &[String]) -> Result<()> {
+fn queues(sizes: &[String], seeds: u64) -> Result<()> {
     println!("| DCTCP, K = 30 packets, 20 us a link | size | queue, packets | marked |");
     println!("|---|---|---|---|");
     let cases: Vec<(u32, &String)> = [3, 6, 12]
@@ -287,7 +286,7 @@ fn queues(sizes: &[String]) -> Result<()> {
         .flat_map(|flows| sizes.iter().map(move |size| (flows, size)))
         .collect();
     let rows = each(&cases, |&(flows, size)| {
-        queue(flows, size).map_err(|error| error.to_string())
+        queue(flows, size, seeds).map_err(|error| error.to_string())
     });
     for ((flows, size), row) in cases.iter().zip(rows) {
         let (queue, marked) = row?;
@@ -301,7 +300,7 @@ fn queues(sizes: &[String]) -> Result<()> {
 }
 
 /// The mean queue in packets and the share of packets marked, over all seeds.
-fn queue(flows: u32, size: &str) -> Result<(f64, f64)> {
+fn queue(flows: u32, size: &str, seeds: u64) -> Result<(f64, f64)> {
     let case = Case {
         transport: "dctcp",
         flows,
@@ -311,7 +310,7 @@ fn queue(flows: u32, size: &str) -> Result<(f64, f64)> {
         unequal: 0.0,
     };
     let mut found = Vec::new();
-    for seed in 0..SEEDS {
+    for seed in 0..seeds {
         let output = case.run(size, "", seed)?;
         let mut ports = output.records.ports.iter();
         let port = ports
@@ -322,7 +321,7 @@ fn queue(flows: u32, size: &str) -> Result<(f64, f64)> {
             port.marks as f64 / port.packets as f64,
         ));
     }
-    let runs = SEEDS as f64;
+    let runs = seeds as f64;
     Ok((
         found.iter().map(|(queue, _)| queue).sum::<f64>() / runs,
         found.iter().map(|(_, marked)| marked).sum::<f64>() / runs,
@@ -339,18 +338,29 @@ fn main() -> Result<ExitCode> {
     if sizes.is_empty() {
         sizes = SIZES.map(str::to_owned).to_vec();
     }
+    let seeds = match values("--seeds").first() {
+        Some(seeds) => seeds.parse()?,
+        None => 4,
+    };
+    let cases = values("--case");
+    let chosen = |all: Vec<Case>| -> Vec<Case> {
+        let named = |case: &Case| cases.iter().any(|part| case.name().contains(part.as_str()));
+        all.into_iter()
+            .filter(|case| cases.is_empty() || named(case))
+            .collect()
+    };
     let only = values("--only");
     let wants = |part: &str| only.is_empty() || only.iter().any(|only| only == part);
     let started = Instant::now();
     let mut met = true;
     if wants("gate") {
-        met = table(&Case::gate(), &sizes)?.last() == Some(&0);
+        met = table(&chosen(Case::gate()), &sizes, seeds)?.last() == Some(&0);
     }
     if wants("queue") {
-        queues(&sizes)?;
+        queues(&sizes, seeds)?;
     }
     if wants("others") {
-        table(&Case::others(), &sizes)?;
+        table(&chosen(Case::others()), &sizes, seeds)?;
     }
     println!("{:.0} s", started.elapsed().as_secs_f64());
     Ok(if met {

@@ -23,8 +23,10 @@ fn every_byte_is_accounted_for() {
                 loss > 0.0,
                 "{case}"
             );
+            // An answer that is asked for at the end of the run does not count and may be cut.
+            let mut flows = records.flows.iter();
             assert!(
-                records.flows.iter().all(|flow| flow.finish.is_some()),
+                flows.all(|flow| flow.finish.is_some() || !flow.counted),
                 "{case}: all end"
             );
             // At most the last acknowledgements are still there, so the switches' books are exact or nearly so.
