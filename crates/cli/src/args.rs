@@ -30,14 +30,20 @@ pub enum Command {
     /// Run a grid of settings; runs that are already in the folder are kept.
     #[command(after_long_help = SWEEP_EXAMPLES)]
     Sweep(Sweep),
-    /// Search for the most senders, the highest rate or the tightest deadlines that a transport carries.
+    /// Search for the most senders, the highest rate, the tightest deadlines or the tightest budget that a transport
+    /// carries.
     #[command(after_long_help = CAPACITY_EXAMPLES)]
     Capacity(Capacity),
-    /// Show where one flow's time went: handshake, queues, pauses, denials, timeouts.
+    /// Bound what any transport can do: the fewest late answers and queries of a scenario, without running it.
+    #[command(after_long_help = BOUND_EXAMPLES)]
+    Bound(Bound),
+    /// Show where the time of one query or one flow went: computing, queues, handshakes, pauses, denials, timeouts.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
     /// Write one self-contained HTML page about a finished study.
     Report(Report),
+    /// Say how busy each link will be and what will count, without running anything.
+    Check(Show),
     /// Show the network of a scenario without running it.
     Topology(Show),
     /// Show the flows that a scenario will offer, without running it.
@@ -80,19 +86,34 @@ Examples:
   duetime capacity scenarios/incast.toml --of senders
   duetime capacity scenarios/incast.toml --of deadline --transport d2tcp,dctcp --seeds 20
   duetime capacity scenarios/search-fanout.toml --of rate --target 95% --step 1%
+  duetime capacity feed.toml --of budget --step '0.1 ms' --transport dctcp,d2tcp
+  duetime capacity feed.toml --of fan-in --layer 2 --on answers
 
-The answer is the largest value such that every smaller one reaches the target too (of deadlines: every looser one). It is
+The answer is the largest value such that every smaller one reaches the target too (of deadlines: every looser one). The
+target is one on queries where a workload has an objective: --on answers counts flows with deadlines instead. It is
 bisected; what lies below is tried where the curve is not falling steadily or is near the target, and everywhere with
 --check-all. The interval is 95 %, by bootstrap over seeds. Runs are kept in a journal and are not made again.";
+
+const BOUND_EXAMPLES: &str = "\
+Examples:
+  duetime bound scenarios/search-fanout.toml
+  duetime bound scenarios/incast.toml --set workload.senders=60 --json
+
+What is late under every transport: even alone, or because a receiver's or a sender's link, or the links between a rack
+and the others, cannot carry in time all that is asked. Beside it, what earliest deadline first on the receivers' links
+would leave late. For queries it is a relaxation: each claims no more than the smallest answers that would do.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   duetime explain out/incast worst --transport dctcp
   duetime explain out/incast worst-missed --transport d3 --run 2
+  duetime explain out/search-fanout worst-query --transport d2tcp
+  duetime explain out/search-fanout query:12884901890 --transport d2tcp
   duetime explain out/incast 12884901888
   duetime explain out/incast row:17
 
-Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow is watched.";
+Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow or query
+is watched.";
 
 const PAPER_EXAMPLES: &str = "\
 Examples:
@@ -192,14 +213,21 @@ pub struct Capacity {
     /// What to search for
     #[arg(long, value_enum, value_name = "WHAT")]
     pub of: Of,
-    /// Share of deadlines that must be met [default: 99%; of deadlines 95%]
+    /// Which layer of trees `fan-in` is about, the root's is 1 [default: the only one]
+    #[arg(long, value_name = "N")]
+    pub layer: Option<u32>,
+    /// What must be in time [default: queries where a workload has an objective, otherwise answers]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub on: Option<On>,
+    /// Share that must be in time [default: of queries the `share` of the objective, or 99%; of answers 99%, of their
+    /// deadlines 95%]
     #[arg(long, value_name = "SHARE")]
     pub target: Option<Target>,
     /// Workloads that change, by name, with commas [default: those with deadlines, if they agree]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub workload: Vec<String>,
-    /// Resolution, such as `2`, `50 /s`, `1%`; of deadlines `0.01` [default: 1 sender; about a twentieth of the file's
-    /// rate; 0.05 of the file's deadlines]
+    /// Resolution, such as `2`, `50 /s`, `1%`; of deadlines `0.01`, of a budget `0.1 ms` [default: 1 sender; about a
+    /// twentieth of the file's rate or budget; 0.05 of the file's deadlines]
     #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
     pub step: Option<String>,
     /// Try every value below the answer
@@ -219,15 +247,47 @@ pub struct Capacity {
     pub json: bool,
 }
 
+/// `duetime bound`
+#[derive(Args, Debug)]
+pub struct Bound {
+    /// The scenario file
+    #[arg(value_name = "SCENARIO.toml")]
+    pub scenario: PathBuf,
+    /// What to change.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Runs at the same time [default: one per core]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// What `duetime capacity` searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Of {
     /// The most senders of a burst, or the largest fan-in of a tree.
     Senders,
+    /// The largest fan-in of one layer of trees.
+    FanIn,
     /// The highest flow rate, or load where the scenario gives that.
     Rate,
+    /// The highest load.
+    Load,
     /// The tightest deadlines, as a factor on those of the file.
     Deadline,
+    /// The tightest budget of queries, in milliseconds; deadlines shrink in proportion.
+    Budget,
+}
+
+/// What must be in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum On {
+    /// Queries, as their objective says.
+    Queries,
+    /// Answers over all that were asked for, and other flows with deadlines.
+    Answers,
 }
 
 /// `duetime explain`
@@ -236,10 +296,11 @@ pub struct Explain {
     /// The folder of a study
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// A flow's id, `row:N` (row of flows.parquet, from 0), `worst` (slowest for its deadline or, without
-    /// deadlines, slowest) or `worst-missed`
-    #[arg(value_name = "FLOW")]
-    pub flow: String,
+    /// A query: `query:ID` or `worst-query`. A flow: its id, `row:N` (row of flows.parquet, from 0), `worst-flow` (latest
+    /// for its deadline or, without deadlines, slowest) or `worst-missed`. `worst`: the worst query or, in a run
+    /// without queries, the worst flow
+    #[arg(value_name = "WHAT")]
+    pub what: String,
     /// Which transport [default: the only one]
     #[arg(long, short, value_name = "NAME")]
     pub transport: Option<String>,
@@ -249,7 +310,7 @@ pub struct Explain {
     /// Which point of a sweep, e.g. `workload.fan_in=40`; may be repeated
     #[arg(long = "at", value_name = "KEY=VALUE", value_parser = key_value)]
     pub at: Vec<(String, String)>,
-    /// Every event of the flow, not only the sums
+    /// Every event of the flow, or of the flows on the query's path, not only the sums
     #[arg(long)]
     pub events: bool,
     /// One JSON object on standard output
@@ -303,7 +364,7 @@ pub struct Paper {
     pub write_docs: Option<PathBuf>,
 }
 
-/// `duetime topology`, `duetime workload`
+/// `duetime check`, `duetime topology`, `duetime workload`
 #[derive(Args, Debug)]
 pub struct Show {
     /// The scenario file

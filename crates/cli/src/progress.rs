@@ -75,7 +75,7 @@ pub fn search(json: bool) -> Box<dyn Fn(&Moment) + Sync> {
             bar.suspend(|| {
                 let _ = writeln!(
                     stderr(),
-                    "{transport} at {value}: {share} met, target {verdict}{left}"
+                    "{transport} at {value}: {share} in time, target {verdict}{left}"
                 );
             });
         }
@@ -207,7 +207,7 @@ impl Listener for Bars {
                     let _ = self.multi.println(sentence(event));
                 }
             }
-            Event::PointDamaged { .. } => {
+            Event::Warning(_) | Event::PointDamaged { .. } => {
                 let _ = self.multi.println(sentence(event));
             }
             Event::StudyFinished { .. } => {
@@ -279,6 +279,7 @@ fn sentence(event: &Event) -> String {
                 plural(*runs, "run")
             )
         }
+        Event::Warning(of) => format!("WARNING  {}", of.text),
         Event::RunStarted { name, .. } => format!("{name}: begun"),
         Event::Progress {
             name,

@@ -1,7 +1,7 @@
 //! The final tables: what a study found, in text.
 
-use duetime_results::Estimate;
-use duetime_study::{Gathered, Plan, Row};
+use duetime_results::{Estimate, Summary};
+use duetime_study::{Gathered, Plan, QueryRow, Row};
 
 use crate::table::{Align, Table};
 use duetime_study::text;
@@ -9,9 +9,14 @@ use duetime_study::text;
 /// The tables of a study, each with its title.
 pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
     let rows = gathered.rows(plan);
-    let mut tables = Vec::new();
+    let mut tables = warnings(gathered);
     if plan.points.len() > 1 {
-        tables.extend(sweep(plan, gathered));
+        tables.extend(sweep(plan, gathered, Figure::Queries));
+        tables.extend(sweep(plan, gathered, Figure::Deadlines));
+    }
+    let asked = gathered.query_rows(plan);
+    if !asked.is_empty() {
+        tables.push(format!("{}\n{}", queries_title(plan), queries(&asked)));
     }
     let (deadline, other): (Vec<&Row>, Vec<&Row>) =
         rows.iter().partition(|row| row.group.deadlines.is_some());
@@ -27,35 +32,125 @@ pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
     tables
 }
 
-/// Missed deadlines, a row per point and a column per transport.
-fn sweep(plan: &Plan, gathered: &Gathered) -> Option<String> {
+/// What to know before any number.
+fn warnings(gathered: &Gathered) -> Vec<String> {
+    let warnings = gathered.warnings.iter();
+    warnings.map(|of| format!("WARNING  {}", of.text)).collect()
+}
+
+/// What a table of a sweep shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Figure {
+    /// Queries in time.
+    Queries,
+    /// Missed deadlines of flows.
+    Deadlines,
+}
+
+impl Figure {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Queries => "Queries in time",
+            Self::Deadlines => "Missed deadlines",
+        }
+    }
+
+    fn of(self, summary: &Summary) -> Option<Estimate> {
+        match self {
+            Self::Queries => summary.objective.map(|of| of.in_time),
+            Self::Deadlines => summary.deadlines.map(|of| of.missed),
+        }
+    }
+}
+
+/// One figure, a row per point and a column per transport.
+fn sweep(plan: &Plan, gathered: &Gathered, figure: Figure) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for cell in &gathered.cells {
         if !names.contains(&cell.summary.transport.as_str()) {
             names.push(&cell.summary.transport);
         }
     }
-    gathered
-        .cells
-        .iter()
-        .find(|cell| cell.summary.deadlines.is_some())?;
+    let mut cells = gathered.cells.iter();
+    cells.find_map(|cell| figure.of(&cell.summary))?;
     let mut head = vec![("", Align::Left)];
     head.extend(names.iter().map(|&name| (name, Align::Right)));
     let mut table = Table::new(&head);
     for (index, point) in plan.points.iter().enumerate() {
-        let missed = |name: &&str| {
+        let shown = |name: &&str| {
             let cell = gathered
                 .cells
                 .iter()
                 .find(|cell| cell.point == index && cell.summary.transport == **name);
-            cell.and_then(|cell| cell.summary.deadlines)
-                .map_or("-".to_owned(), |of| percent(&of.missed))
+            cell.and_then(|cell| figure.of(&cell.summary))
+                .map_or("-".to_owned(), |of| percent(&of))
         };
         let mut cells = vec![point.label()];
-        cells.extend(names.iter().map(missed));
+        cells.extend(names.iter().map(shown));
         table.row(cells);
     }
-    Some(format!("Missed deadlines\n{table}"))
+    Some(format!("{}\n{table}", figure.title()))
+}
+
+/// What the queries' table is about, with what is wanted of a query.
+fn queries_title(plan: &Plan) -> String {
+    let wanted = duetime_study::objective_of_all(&plan.base);
+    let wanted = wanted.map_or(String::new(), |wanted| format!(": {wanted}"));
+    let target = duetime_study::target(&plan.base);
+    let target = target.map_or(String::new(), |target| {
+        format!(" for {} of them", text::percent(target))
+    });
+    format!("Queries{wanted}{target}")
+}
+
+fn queries(rows: &[QueryRow]) -> Table {
+    let mut table = Table::new(&[
+        ("point", Align::Left),
+        ("transport", Align::Left),
+        ("workload", Align::Left),
+        ("queries", Align::Right),
+        ("in time", Align::Right),
+        ("p50", Align::Right),
+        ("p90", Align::Right),
+        ("p99", Align::Right),
+        ("p99.9", Align::Right),
+        ("answers in time of those asked", Align::Right),
+        ("leaf coverage", Align::Right),
+        ("gave up", Align::Right),
+    ]);
+    let mut names: Vec<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for row in rows {
+        let queries = &row.queries;
+        let share = |of: Option<Estimate>| of.map_or(String::new(), |of| text::percent(of.value));
+        let name = if names.len() > 1 {
+            &row.workload_name
+        } else {
+            ""
+        };
+        table.row(vec![
+            row.point.clone(),
+            row.transport.clone(),
+            name.to_owned(),
+            text::count(queries.queries as f64),
+            queries
+                .objective
+                .map_or(String::new(), |of| percent(&of.in_time)),
+            time(queries.completion_s.p50.as_ref()),
+            time(queries.completion_s.p90.as_ref()),
+            time(queries.completion_s.p99.as_ref()),
+            time(queries.completion_s.p999.as_ref()),
+            share(queries.answers_in_time),
+            share(queries.leaf_coverage),
+            if queries.gave_up > 0 {
+                text::count(queries.gave_up as f64)
+            } else {
+                String::new()
+            },
+        ]);
+    }
+    table.without_empty_columns()
 }
 
 fn deadlines(rows: &[&Row]) -> Table {
@@ -156,11 +251,13 @@ fn network(rows: &[Row]) -> Table {
         ("transport", Align::Left),
         ("runs", Align::Right),
         ("drops", Align::Right),
+        ("most at", Align::Left),
         ("losses", Align::Right),
         ("marks", Align::Right),
         ("largest queue", Align::Right),
         ("its mean", Align::Right),
         ("busiest link", Align::Right),
+        ("which", Align::Left),
     ]);
     let mut last = None;
     for row in rows {
@@ -175,6 +272,7 @@ fn network(rows: &[Row]) -> Table {
             row.transport.clone(),
             row.runs.to_string(),
             number(row.network.drops),
+            text::named(row.network.most_drops_link.as_ref(), row.runs),
             some(row.network.losses),
             some(row.network.marks),
             row.network
@@ -186,6 +284,7 @@ fn network(rows: &[Row]) -> Table {
             row.network
                 .utilisation
                 .map_or(String::new(), |of| text::percent(of.value)),
+            text::named(row.network.busiest_link.as_ref(), row.runs),
         ]);
     }
     table.without_empty_columns()

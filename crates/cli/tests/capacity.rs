@@ -22,7 +22,7 @@ fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
     assert!(said.err.contains("dctcp at 5 senders: "), "{}", said.err);
     let out = said.ok();
     assert!(
-        out.contains("workload.burst.senders at 95 % of deadlines met, over 2 runs"),
+        out.contains("workload.burst.senders at 95 % of flows with deadlines in time, over 2 runs"),
         "{out}"
     );
     assert_eq!(room.names(), ["out", "tiny.toml"]);
@@ -48,6 +48,112 @@ fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
         assert!(row["value"].as_f64() <= row["high"].as_f64(), "{row}");
     }
     assert_eq!(rows(&json).len(), 2);
+}
+
+/// One tree of two layers with a budget of its own: 4 ms, of which leaves compute for 1 ms.
+const TREE: &str = r#"name = "tree"
+transport = ["dctcp"]
+seeds = 2
+duration = "60 ms"
+
+[topology]
+kind = "star"
+hosts = 24
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[[workload]]
+name = "search"
+kind = "oldi"
+trees = 1
+fan_in = [3, 4]
+response = "20 KB"
+deadline = "4 ms"
+layer_share = [1.0, 0.5]
+compute = "1 ms"
+every = "10 ms"
+objective = { within = "4 ms", share = "90 %" }
+give_up = "never"
+"#;
+
+#[test]
+fn the_tightest_budget_is_told_in_milliseconds() {
+    let room = Room::new("capacity-budget");
+    room.file("tree.toml", TREE);
+    let command = "capacity tree.toml --of budget --step 0.5ms";
+    let out = room.duetime(command).ok();
+    assert!(
+        out.contains("workload.search.objective.within at 90 % of queries in time, over 2 runs"),
+        "{out}"
+    );
+    let json = room.duetime(&format!("{command} --json")).ok();
+    let row = &rows(&json)[0];
+    assert_eq!(
+        (&row["on"], &row["unit"]),
+        (&"queries".into(), &"ms".into())
+    );
+    let value = row["value"].as_f64().expect("a budget");
+    assert!(
+        (1.5..4.0).contains(&value),
+        "more than computing takes: {row}"
+    );
+    let answer = format!("dctcp: {value} ms; at ");
+    assert!(
+        out.contains(&answer) && out.contains(" of the queries are in time"),
+        "{out}"
+    );
+    let curve = row["curve"].as_array().expect("a curve");
+    let at = |wanted: f64| {
+        let tried = curve.iter().find(|tried| tried["value"] == wanted);
+        tried.unwrap_or_else(|| panic!("{wanted} ms was tried: {row}"))
+    };
+    assert_eq!(at(value)["reached"], true);
+    assert_eq!(at(value - 0.5)["reached"], false);
+
+    // Its answers are in the same journal.
+    let journal = room.read("out/tree-capacity.jsonl");
+    let answers = room.duetime(&format!("{command} --on answers --json")).ok();
+    let row = &rows(&answers)[0];
+    assert_eq!(row["on"], "answers");
+    assert!(room.read("out/tree-capacity.jsonl").starts_with(&journal));
+    let tried = row["curve"].as_array().expect("a curve");
+    let whole = tried
+        .iter()
+        .find(|tried| tried["value"] == 4.0)
+        .expect("the file's");
+    assert_eq!(
+        whole["counted"],
+        2 * 6 * 15,
+        "answers asked for: 6 queries of 15, 2 runs"
+    );
+}
+
+#[test]
+fn one_layer_of_a_tree_is_widened() {
+    let room = Room::new("capacity-layer");
+    room.file("tree.toml", TREE);
+    let refused = |arguments: &str, parts: &[&str]| room.duetime(arguments).refused(parts);
+    refused(
+        "capacity tree.toml --of senders",
+        &["several layers", "--layer 1"],
+    );
+    refused("capacity tree.toml --of fan-in", &["2 layers", "--layer"]);
+    refused(
+        "capacity tree.toml --of fan-in --layer 3",
+        &["--layer 3", "1 to 2"],
+    );
+    refused(
+        "capacity tree.toml --of budget --layer 1",
+        &["--layer", "fan-in"],
+    );
+    refused("capacity tree.toml --of load", &["search", "`load`"]);
+    let command =
+        "capacity tree.toml --of fan-in --layer 2 --json --set workload.objective.within=3ms";
+    let row = &rows(&room.duetime(command).ok())[0];
+    assert_eq!(row["keys"][0], "workload.search.fan_in[1]");
+    assert_eq!(row["unit"], "children");
+    let value = row["value"].as_f64().expect("children");
+    // 24 hosts hold a root, three aggregators and at most six leaves of each.
+    assert!((1.0..=6.0).contains(&value), "{row}");
 }
 
 #[test]
@@ -100,7 +206,7 @@ fn what_cannot_be_searched_is_refused() {
     );
     refused(
         "capacity tiny.toml --of size",
-        &["senders", "rate", "deadline"],
+        &["senders", "rate", "deadline", "budget", "fan-in", "load"],
     );
     refused("capacity tiny.toml", &["--of"]);
     for target in ["0%", "101%", "99", "often"] {

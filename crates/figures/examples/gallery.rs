@@ -5,7 +5,15 @@
 use duetime_figures::{Axis, Figure, Guide, Panel, Point, Series, Style};
 
 fn main() {
-    let figures = [lines(), bars(), cdf(), series()];
+    let figures = [
+        lines(),
+        bars(),
+        cdf(),
+        series(),
+        coinciding(),
+        small_multiples(),
+        tiny_bars(),
+    ];
     let mut arguments = std::env::args()
         .skip_while(|argument| argument != "--svg")
         .skip(1);
@@ -141,4 +149,93 @@ fn series() -> Figure {
         vec![Series::new("dctcp", Style::Step, points.collect())],
     );
     Figure::single("Queue of leaf3->h112", "", panel)
+}
+
+/// Four schemes of which three cannot be told apart for most of the way, and a published bound.
+fn coinciding() -> Figure {
+    let series = |name: &str, end: f64| {
+        let points = (1..=9).map(|i| {
+            let y = if i < 7 { 0.0 } else { f64::from(i - 6) * end };
+            Point::new(f64::from(i) * 5.0, y)
+        });
+        Series::new(name, Style::Line, points.collect())
+    };
+    let mut panel = Panel::new(
+        Axis::linear("Fan-in", ""),
+        Axis::linear("Missed deadlines", "%"),
+        vec![
+            series("tcp", 9.0),
+            series("d3", 6.0),
+            series("dctcp", 5.0),
+            series("d2tcp", 5.05),
+        ],
+    );
+    let bound = vec![Point::new(40.0, 7.0)];
+    panel
+        .series
+        .push(Series::new("d2tcp", Style::AtMost, bound));
+    let floor = (2..=5).map(|i| Point::new(f64::from(i) * 5.0, 1.0));
+    panel
+        .series
+        .push(Series::new("tcp", Style::AtLeast, floor.collect()));
+    Figure::single("Lines on one another", "", panel)
+}
+
+fn small_multiples() -> Figure {
+    let panel = |name: &str, scale: f64| {
+        let points = (0..400).map(|i| {
+            Point::new(
+                212.0 + f64::from(i) / 4.0,
+                scale * (400.0 + f64::from(i * 7_919 % 157)),
+            )
+        });
+        Panel {
+            title: name.into(),
+            ..Panel::new(
+                Axis::linear("simulated time", "ms"),
+                Axis::linear("queue", "KB"),
+                vec![Series::new(name, Style::Step, points.collect())],
+            )
+        }
+    };
+    Figure {
+        title: "A queue under each".into(),
+        description: String::new(),
+        panels: vec![panel("tcp", 3.0), panel("dctcp", 1.0), panel("d3", 0.02)],
+    }
+}
+
+fn tiny_bars() -> Figure {
+    let values = [
+        ("tcp", [80.0, 61.0, 40.0]),
+        ("dctcp", [1.1, 0.02, 7.0]),
+        ("d3", [0.034, 12.0, 0.0]),
+        ("d2tcp", [2.0, 0.0, 3.17]),
+        ("optimum", [0.0, 0.0, 0.0]),
+    ];
+    let series = values.map(|(name, heights)| {
+        let points = heights.iter().enumerate().map(|(i, &y)| Point {
+            x: i as f64,
+            y,
+            low: y * 0.6,
+            high: y * 1.5,
+        });
+        Series::new(name, Style::Bars, points.collect())
+    });
+    let axis = Axis::linear("Missed deadlines", "%");
+    let panel = Panel::new(
+        Axis::names("", ["fan-in 20", "fan-in 30", "fan-in 40"]),
+        axis.clone(),
+        series.to_vec(),
+    );
+    let mut figure = Figure::single("Missed deadlines", "", panel);
+    figure.panels.push(Panel::new(
+        Axis::names("", ["search response"]),
+        axis,
+        series
+            .iter()
+            .map(|of| Series::new(&of.name, Style::Bars, of.points[..1].to_vec()))
+            .collect(),
+    ));
+    figure
 }

@@ -19,6 +19,17 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
+    /// What holds both.
+    pub(crate) fn join(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(Self {
+                low: a.low.min(b.low),
+                high: a.high.max(b.high),
+            }),
+            (one, other) => one.or(other),
+        }
+    }
+
     pub(crate) fn of(values: impl Iterator<Item = f64>, scale: &Scale) -> Option<Self> {
         let fits = |value: &f64| value.is_finite() && (*scale != Scale::Log || *value > 0.0);
         values
@@ -68,6 +79,11 @@ impl Span {
         place.is_finite().then_some(place)
     }
 
+    /// Its first value and its last.
+    pub(crate) fn ends(&self) -> (f64, f64) {
+        (self.from, self.to)
+    }
+
     /// Where bars stand: zero, or the end of the axis nearest to it.
     pub(crate) fn ground(&self) -> f64 {
         if self.log {
@@ -82,8 +98,9 @@ impl Span {
             low: 0.0,
             high: 1.0,
         });
-        // Zero belongs to a quantity that comes near it.
-        if zero || (!snug && low > 0.0 && low < high / 2.0) {
+        // Zero belongs to a quantity that comes near it, and to a snug axis that all but begins there.
+        let near = if snug { 0.1 } else { 0.5 };
+        if zero || (low > 0.0 && low < high * near) {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
         (low, high) = (
@@ -103,6 +120,12 @@ impl Span {
             high = finite(axis.to)
                 .unwrap_or((high / size - 1e-9).ceil() * size)
                 .max(high);
+        } else if axis.to.is_none() {
+            // An axis that all but ends at a tick has that one too.
+            let next = (high / size - 1e-9).ceil() * size;
+            if next - high <= (high - low) * 0.04 {
+                high = next;
+            }
         }
         let slack = (high - low) * 1e-9;
         let first = ((low - slack) / step.size()).ceil() as i64;

@@ -2,26 +2,35 @@
 
 use crate::Figure;
 use crate::frame::Frame;
-use crate::layout::{TEXT, TITLE, WIDTH, wrapped};
+use crate::layout::{LEFT, TEXT, TITLE, WIDTH, wrapped};
 use crate::legend::Legend;
 use crate::palette::looks;
+use crate::reach::reaches;
 use crate::svg::{Svg, number};
 
 pub(crate) fn figure(figure: &Figure) -> String {
     let id = identity(figure);
     let names = names(figure);
     let looks = looks(&names);
-    let title = wrapped(&figure.title, TITLE, WIDTH);
-    let legend = Legend::new(figure, &names, &looks);
+    let title = wrapped(&figure.title, TITLE, WIDTH - LEFT);
+    let look = |name: &str| {
+        let known = names.iter().position(|known| *known == name);
+        known.map_or(looks[0], |i| looks[i])
+    };
+    let reaches = reaches(&figure.panels);
+    let mut all = figure.panels.iter().zip(&reaches);
+    let overlaps =
+        all.any(|(panel, reach)| Frame::new(panel, reach, 0.0).has_overlaps(panel, &look));
+    let legend = Legend::new(figure, &names, &looks, overlaps);
     let head = title.len() as f64 * 19.0 + 4.0;
     let frames: Vec<Frame> = {
         let mut top = head + legend.height();
-        let place = |panel| {
-            let frame = Frame::new(panel, top);
+        let place = |(panel, reach)| {
+            let frame = Frame::new(panel, reach, top);
             top = frame.end;
             frame
         };
-        figure.panels.iter().map(place).collect()
+        figure.panels.iter().zip(&reaches).map(place).collect()
     };
     let height = frames
         .last()
@@ -55,7 +64,7 @@ pub(crate) fn figure(figure: &Figure) -> String {
         svg.leaf(
             "text",
             &[
-                ("x", "0"),
+                ("x", &number(LEFT)),
                 ("y", &y),
                 ("font-size", &number(TITLE)),
                 ("font-weight", "600"),
@@ -65,12 +74,6 @@ pub(crate) fn figure(figure: &Figure) -> String {
     }
     legend.draw(&mut svg, head);
     for (i, (panel, frame)) in figure.panels.iter().zip(&frames).enumerate() {
-        let look = |name: &str| {
-            names
-                .iter()
-                .position(|known| *known == name)
-                .map_or(looks[0], |i| looks[i])
-        };
         frame.draw(&mut svg, panel, &look, &format!("{id}p{i}"));
     }
     svg.finish()

@@ -1,8 +1,10 @@
 //! One panel: where it is, its axes, and the text around it.
 
-use crate::axis::{Extent, Span};
-use crate::layout::{PLOT_HEIGHT, RIGHT, TEXT, WIDTH, width, wrapped};
+use crate::axis::Span;
+use crate::layout::{LEFT, PLOT_HEIGHT, RIGHT, TEXT, WIDTH, width, wrapped};
+use crate::marks::Ink;
 use crate::palette::Look;
+use crate::reach::Reach;
 use crate::svg::{Svg, number};
 use crate::{Axis, Panel, Scale, Series, Style};
 use std::fmt::Write;
@@ -27,25 +29,9 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn new(panel: &Panel, start: f64) -> Self {
-        let bars = panel
-            .series
-            .iter()
-            .any(|series| series.style == Style::Bars);
-        let points = || panel.series.iter().flat_map(|series| &series.points);
-        let at = |vertical: bool| {
-            panel
-                .guides
-                .iter()
-                .filter(move |guide| guide.vertical == vertical)
-                .map(|guide| guide.at)
-        };
-        let across = points().map(|point| point.x).chain(at(true));
-        let up = points()
-            .flat_map(|point| [point.y, point.low, point.high])
-            .chain(at(false));
-        let x = Span::new(&panel.x, Extent::of(across, &panel.x.scale), true, false);
-        let y = Span::new(&panel.y, Extent::of(up, &panel.y.scale), false, bars);
+    pub(crate) fn new(panel: &Panel, reach: &Reach, start: f64) -> Self {
+        let x = Span::new(&panel.x, reach.x, true, false);
+        let y = Span::new(&panel.y, reach.y, false, reach.zero);
         let label_width = |span: &Span| {
             span.ticks
                 .iter()
@@ -53,8 +39,8 @@ impl Frame {
                 .fold(0.0, f64::max)
         };
         let mut left = (label_width(&y) + 10.0).clamp(24.0, WIDTH / 3.0);
-        let heading = wrapped(&panel.title, TEXT, WIDTH);
-        let caption = wrapped(&caption(&panel.y), TEXT, WIDTH);
+        let heading = wrapped(&panel.title, TEXT, WIDTH - LEFT);
+        let caption = wrapped(&caption(&panel.y), TEXT, WIDTH - LEFT);
         let top = start + (heading.len() + caption.len()) as f64 * 16.0 + 12.0;
         let slot = (WIDTH - left - RIGHT) / x.ticks.len().max(1) as f64;
         let (labels, slanted) = labels(&x, matches!(panel.x.scale, Scale::Names(_)), slot);
@@ -134,24 +120,31 @@ impl Frame {
         for (i, series) in bars.iter().enumerate() {
             self.bars(svg, series, look(&series.name), (i, bars.len()), panel);
         }
+        let mut earlier = Vec::new();
         for series in panel
             .series
             .iter()
             .filter(|series| series.style != Style::Bars)
         {
+            let ink = Ink {
+                look: look(&series.name),
+                clip: &lines,
+                earlier: &earlier,
+            };
             // A published value stands over the bar that it belongs to.
             let bar = bars.iter().position(|bar| bar.name == series.name);
-            match bar.filter(|_| series.style == Style::Published) {
+            match bar.filter(|_| series.style.is_of_others()) {
                 Some(bar) => {
                     let aside = Self::beside(bar, bars.len());
                     let mut moved = series.clone();
                     for point in &mut moved.points {
                         point.x += aside;
                     }
-                    self.series(svg, &moved, look(&series.name), panel, &lines);
+                    self.series(svg, &moved, &ink, panel);
                 }
-                None => self.series(svg, series, look(&series.name), panel, &lines),
+                None => self.series(svg, series, &ink, panel),
             }
+            earlier.extend(self.lines(series));
         }
         svg.close();
         for guide in &panel.guides {
@@ -180,7 +173,11 @@ impl Frame {
         for line in &self.heading {
             svg.leaf(
                 "text",
-                &[("x", "0"), ("y", &number(y)), ("font-weight", "600")],
+                &[
+                    ("x", &number(LEFT)),
+                    ("y", &number(y)),
+                    ("font-weight", "600"),
+                ],
                 line,
             );
             y += 16.0;
@@ -188,7 +185,7 @@ impl Frame {
         for line in &self.caption {
             svg.leaf(
                 "text",
-                &[("x", "0"), ("y", &number(y)), ("opacity", "0.8")],
+                &[("x", &number(LEFT)), ("y", &number(y)), ("opacity", "0.8")],
                 line,
             );
             y += 16.0;
@@ -238,7 +235,7 @@ impl Frame {
                 self.slanted_label(svg, x, lines);
             } else if x - half >= free {
                 // A label near an end is moved inwards rather than cut.
-                let x = x.clamp(half.min(WIDTH / 2.0), (WIDTH - half).max(WIDTH / 2.0));
+                let x = x.clamp(half.min(WIDTH / 2.0), (WIDTH - half - 1.0).max(WIDTH / 2.0));
                 for (i, line) in lines.iter().enumerate() {
                     let y = number(self.bottom() + 17.0 + 15.0 * i as f64);
                     svg.leaf(

@@ -4,6 +4,8 @@
 pub(crate) const WIDTH: f64 = 440.0;
 /// Height of the area between a panel's axes.
 pub(crate) const PLOT_HEIGHT: f64 = 190.0;
+/// Left margin of text: a letter or a marker at the very edge would be cut.
+pub(crate) const LEFT: f64 = 4.0;
 /// Right margin.
 pub(crate) const RIGHT: f64 = 14.0;
 /// Size of all text but titles: 11 pixels where a figure is as wide as a phone.
@@ -19,6 +21,7 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
             'i' | 'j' | 'l' | 't' | 'f' | 'r' | '.' | ',' | ':' | ';' | '\'' | '|' | '(' | ')'
             | ' ' => 0.36,
             'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.9,
+            '0'..='9' => 0.65,
             'A'..='Z' => 0.7,
             '\u{2e80}'.. => 1.0,
             _ => 0.59,
@@ -44,10 +47,10 @@ pub(crate) fn wrapped(text: &str, size: f64, most: f64) -> Vec<String> {
 
 /// Places for items of the given widths in rows of [`WIDTH`]: (x, row).
 pub(crate) fn rows(widths: &[f64], gap: f64) -> Vec<(f64, usize)> {
-    let (mut x, mut row) = (0.0, 0);
+    let (mut x, mut row) = (LEFT, 0);
     let place = |&width: &f64| {
-        if x > 0.0 && x + width > WIDTH - RIGHT {
-            (x, row) = (0.0, row + 1);
+        if x > LEFT && x + width > WIDTH - RIGHT {
+            (x, row) = (LEFT, row + 1);
         }
         let at = (x, row);
         x += width + gap;
@@ -77,11 +80,11 @@ mod tests {
 
     #[test]
     fn a_legend_takes_as_many_rows_as_it_needs() {
-        assert_eq!(rows(&[100.0, 100.0], 10.0), [(0.0, 0), (110.0, 0)]);
+        assert_eq!(rows(&[100.0, 100.0], 10.0), [(LEFT, 0), (LEFT + 110.0, 0)]);
         assert_eq!(
             rows(&[300.0, 200.0, 20.0], 10.0),
-            [(0.0, 0), (0.0, 1), (210.0, 1)]
+            [(LEFT, 0), (LEFT, 1), (LEFT + 210.0, 1)]
         );
-        assert_eq!(rows(&[900.0], 10.0), [(0.0, 0)]);
+        assert_eq!(rows(&[900.0], 10.0), [(LEFT, 0)]);
     }
 }

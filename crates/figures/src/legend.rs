@@ -1,8 +1,8 @@
 //! The legend: all series of a figure with their looks, and its guides.
 
 use crate::layout::{TEXT, rows, width};
-use crate::marks::{bar, dots, hollow, line, marker};
 use crate::palette::{Look, Marker};
+use crate::shapes::{arrow, bar, dots, hollow, line, marker, overlap};
 use crate::svg::{Svg, number};
 use crate::{Figure, Style};
 
@@ -24,15 +24,25 @@ enum Kind {
     Series(Style, Look),
     /// All published values, whatever their colour.
     Published,
+    /// All bounds, whatever their colour.
+    Bound,
+    /// What dashes of a line mean that has none of its own.
+    Overlap,
     Guide,
 }
 
 impl<'a> Legend<'a> {
-    pub(crate) fn new(figure: &'a Figure, names: &[&'a str], looks: &[Look]) -> Self {
+    /// `overlaps`: somewhere a line lies on another.
+    pub(crate) fn new(
+        figure: &'a Figure,
+        names: &[&'a str],
+        looks: &[Look],
+        overlaps: bool,
+    ) -> Self {
         let all = || figure.panels.iter().flat_map(|panel| &panel.series);
         let drawn = |name: &str| {
             let mut named = all().filter(|series| series.name == name);
-            named.find(|series| series.style != Style::Published)
+            named.find(|series| !series.style.is_of_others())
         };
         let mut entries: Vec<Entry> = names
             .iter()
@@ -50,10 +60,18 @@ impl<'a> Legend<'a> {
                 })
             })
             .collect();
-        if all().any(|series| series.style == Style::Published && !series.points.is_empty()) {
+        let has =
+            |style: Style| all().any(|series| series.style == style && !series.points.is_empty());
+        if has(Style::Published) {
             entries.push(Entry {
                 text: "published",
                 kind: Kind::Published,
+            });
+        }
+        if has(Style::AtMost) || has(Style::AtLeast) {
+            entries.push(Entry {
+                text: "published bound",
+                kind: Kind::Bound,
             });
         }
         for guide in figure.panels.iter().flat_map(|panel| &panel.guides) {
@@ -66,6 +84,12 @@ impl<'a> Legend<'a> {
                     kind: Kind::Guide,
                 });
             }
+        }
+        if overlaps {
+            entries.push(Entry {
+                text: "lines on one another",
+                kind: Kind::Overlap,
+            });
         }
         let widths: Vec<f64> = entries
             .iter()
@@ -89,6 +113,8 @@ impl<'a> Legend<'a> {
             let across = format!("M{} {}h22", number(x), number(y));
             match entry.kind {
                 Kind::Guide => dots(svg, &across),
+                Kind::Bound => arrow(svg, "currentColor", (x + 11.0, y - 5.0), true, None),
+                Kind::Overlap => overlap(svg, &across),
                 Kind::Published => {
                     hollow(svg, "currentColor", Marker::Circle, (x + 11.0, y), None);
                 }
@@ -97,10 +123,10 @@ impl<'a> Legend<'a> {
                 }
                 Kind::Series(style, look) => {
                     if style != Style::Points {
-                        line(svg, look, &across);
+                        line(svg, look, &across, None);
                     }
                     if style != Style::Step {
-                        marker(svg, look, (x + 11.0, y), None);
+                        marker(svg, look, (x + 11.0, y), 1.0, None);
                     }
                 }
             }

@@ -11,12 +11,17 @@ mod frame;
 mod layout;
 mod legend;
 mod marks;
+mod overlap;
 mod palette;
+mod reach;
+mod shapes;
 mod svg;
+mod words;
 
 use duetime_results::Estimate;
 
 pub use palette::has_fixed_look;
+pub use reach::share_axes;
 
 /// A figure. Drawn by [`Figure::to_svg`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -25,7 +30,8 @@ pub struct Figure {
     pub title: String,
     /// What a reader who cannot see it should know.
     pub description: String,
-    /// Its panels, top to bottom.
+    /// Its panels, top to bottom. Those with equal axes have them from the same beginning to the same end, linear ones
+    /// from zero.
     pub panels: Vec<Panel>,
 }
 
@@ -100,17 +106,30 @@ pub struct Point {
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// A line, with the intervals as a band and, when there are few points, markers.
+    /// A line, with the intervals as a band and, when there are few points, markers. Where it lies on a line before it,
+    /// it is dashed.
     Line,
     /// A line that keeps each value until the next point: CDFs and counts over time.
     Step,
-    /// Bars from zero with error bars; those of several series stand side by side.
+    /// Bars from zero with error bars; those of several series stand side by side. One too low to be read has its value
+    /// written above it.
     Bars,
     /// Markers with error bars.
     Points,
     /// Hollow markers in the series' colour: values of others, drawn beside those of the same name. The legend has them
     /// once, as "published".
     Published,
+    /// Bounds of others from above, as in "below 7 %": a bar with an arrow towards what is allowed.
+    AtMost,
+    /// Bounds of others from below.
+    AtLeast,
+}
+
+impl Style {
+    /// Whether it shows what others say, beside what the series of the same name shows.
+    fn is_of_others(self) -> bool {
+        matches!(self, Self::Published | Self::AtMost | Self::AtLeast)
+    }
 }
 
 /// A line across a panel: a target, a deadline, a published value.

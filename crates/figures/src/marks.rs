@@ -1,9 +1,12 @@
 //! What is drawn between the axes: lines, bands, bars, markers, error bars, guides.
 
 use crate::frame::Frame;
-use crate::palette::{Dash, Look, Marker};
+use crate::overlap::{below, stretches};
+use crate::palette::{Dash, Look};
+use crate::shapes::{arrow, bar, curve, dots, hollow, marker, through, written};
 use crate::svg::{Svg, number};
-use crate::{Guide, Panel, Point, Scale, Series, Style};
+use crate::words::tip;
+use crate::{Guide, Panel, Point, Series, Style};
 use std::fmt::Write;
 
 /// With more points than this a line has no markers.
@@ -14,21 +17,66 @@ const COLUMNS: usize = 440;
 /// Share of a named place that its bars take.
 const FILLED: f64 = 0.8;
 
+/// A bar lower than this has its value written above it.
+const LOW: f64 = 12.0;
+
+/// How a series is drawn, and what was drawn before it.
+pub(crate) struct Ink<'a> {
+    pub(crate) look: Look,
+    /// The clip path that its lines end at.
+    pub(crate) clip: &'a str,
+    /// The lines so far, by their corners.
+    pub(crate) earlier: &'a [Vec<(f64, f64)>],
+}
+
 impl Frame {
     /// How far the middle of bar `i` of `all` lies from the middle of its place, in places.
     pub(crate) fn beside(i: usize, all: usize) -> f64 {
         (i as f64 + 0.5 - all as f64 / 2.0) * FILLED / all as f64
     }
 
-    /// A series that is not of bars; `clip` is the path that its lines end at.
-    pub(crate) fn series(
-        &self,
-        svg: &mut Svg,
-        series: &Series,
-        look: Look,
-        panel: &Panel,
-        clip: &str,
-    ) {
+    /// The lines of a series, by their corners; none if it has no lines.
+    pub(crate) fn lines(&self, series: &Series) -> Vec<Vec<(f64, f64)>> {
+        if !matches!(series.style, Style::Line | Style::Step) {
+            return Vec::new();
+        }
+        let runs = self.runs(&thinned(&series.points));
+        runs.iter()
+            .map(|run| self.corners(run, series.style))
+            .collect()
+    }
+
+    fn corners(&self, run: &[Point], style: Style) -> Vec<(f64, f64)> {
+        let mut corners: Vec<(f64, f64)> = Vec::with_capacity(2 * run.len());
+        for (x, y) in run.iter().filter_map(|point| self.at(point.x, point.y)) {
+            if let (Style::Step, Some(&(_, before))) = (style, corners.last()) {
+                corners.push((x, before));
+            }
+            corners.push((x, y));
+        }
+        corners
+    }
+
+    /// Whether a line of the panel lies on an earlier one and is dashed there.
+    pub(crate) fn has_overlaps(&self, panel: &Panel, look: &dyn Fn(&str) -> Look) -> bool {
+        let mut earlier = Vec::new();
+        for series in &panel.series {
+            let lines = self.lines(series);
+            let hides = |line: &Vec<(f64, f64)>| {
+                let mut stretches = stretches(line, &earlier).into_iter();
+                stretches.any(|stretch| stretch.below > 0)
+            };
+            if look(&series.name).dash == Dash::Solid && lines.iter().any(hides) {
+                return true;
+            }
+            earlier.extend(lines);
+        }
+        false
+    }
+
+    /// A series that is not of bars.
+    pub(crate) fn series(&self, svg: &mut Svg, series: &Series, ink: &Ink, panel: &Panel) {
+        let Ink { look, clip, .. } = *ink;
         let points = thinned(&series.points);
         let runs = self.runs(&points);
         if matches!(series.style, Style::Line | Style::Step) && !runs.is_empty() {
@@ -38,23 +86,12 @@ impl Frame {
                     self.band(svg, run, look);
                 }
             }
-            let mut path = String::new();
-            for run in &runs {
-                for (i, point) in run.iter().enumerate() {
-                    let Some((x, y)) = self.at(point.x, point.y) else {
-                        continue;
-                    };
-                    match (i, series.style) {
-                        (0, _) => _ = write!(path, "M{} {}", number(x), number(y)),
-                        (_, Style::Step) => _ = write!(path, "H{}V{}", number(x), number(y)),
-                        _ => _ = write!(path, "L{} {}", number(x), number(y)),
-                    }
-                }
-            }
-            if !path.is_empty() {
-                line(svg, look, &path);
-            }
+            let corners = runs.iter().map(|run| self.corners(run, series.style));
+            curve(svg, look, &corners.collect::<Vec<_>>(), ink.earlier);
             svg.close();
+        }
+        if matches!(series.style, Style::AtMost | Style::AtLeast) {
+            self.bound(svg, series, look, panel);
         }
         if series.style == Style::Published {
             for point in runs.iter().flatten() {
@@ -74,7 +111,14 @@ impl Frame {
                 if series.style == Style::Points {
                     self.whisker(svg, at.0, point, look.colour);
                 }
-                marker(svg, look, at, Some(&tip(series, point, panel)));
+                // What lies on others leaves their edge to be seen.
+                let size = match below(at, ink.earlier) {
+                    _ if series.style == Style::Points => 1.0,
+                    0 => 1.0,
+                    1 => 0.65,
+                    _ => 0.4,
+                };
+                marker(svg, look, at, size, Some(&tip(series, point, panel)));
             }
         }
     }
@@ -139,6 +183,39 @@ impl Frame {
             let tip = tip(series, point, panel);
             bar(svg, look, (from, y.min(ground)), size, Some(&tip));
             self.whisker(svg, from + (wide - 1.5) / 2.0, point, "currentColor");
+            if size.1 < LOW {
+                let above = self.up(point.high).unwrap_or(y).min(y);
+                written(svg, (from + (wide - 1.5) / 2.0, above), wide, point.y);
+            }
+        }
+    }
+
+    /// A bound of others: a bar across, and an arrow towards what it allows. The bars of several points are joined.
+    fn bound(&self, svg: &mut Svg, series: &Series, look: Look, panel: &Panel) {
+        let places: Vec<(f64, f64, &Point)> = series
+            .points
+            .iter()
+            .filter_map(|point| self.at(point.x, point.y).map(|(x, y)| (x, y, point)))
+            .collect();
+        let corners: Vec<(f64, f64)> = places.iter().map(|&(x, y, _)| (x, y)).collect();
+        if corners.len() > 1 {
+            svg.empty(
+                "path",
+                &[
+                    ("d", &through(&corners)),
+                    ("stroke", look.colour),
+                    ("stroke-width", "1.2"),
+                    ("fill", "none"),
+                ],
+            );
+        }
+        for (x, y, point) in places {
+            let (words, down) = match series.style {
+                Style::AtMost => ("at most", true),
+                _ => ("at least", false),
+            };
+            let tip = format!("published, {words}: {}", tip(series, point, panel));
+            arrow(svg, look.colour, (x, y), down, Some(&tip));
         }
     }
 
@@ -197,52 +274,8 @@ impl Frame {
     }
 }
 
-fn has_interval(point: &Point) -> bool {
+pub(crate) fn has_interval(point: &Point) -> bool {
     point.low.is_finite() && point.high.is_finite() && point.low < point.high
-}
-
-/// What a reader sees who points at a value.
-fn tip(series: &Series, point: &Point, panel: &Panel) -> String {
-    let x = match &panel.x.scale {
-        Scale::Names(names) => names
-            .get(point.x.round() as usize)
-            .cloned()
-            .unwrap_or_default(),
-        _ => with_unit(&significant(point.x), &panel.x.unit),
-    };
-    let y = with_unit(&significant(point.y), &panel.y.unit);
-    let interval = if has_interval(point) {
-        format!(
-            " ({} to {})",
-            significant(point.low),
-            significant(point.high)
-        )
-    } else {
-        String::new()
-    };
-    format!("{}, {x}: {y}{interval}", series.name)
-}
-
-fn with_unit(value: &str, unit: &str) -> String {
-    if unit.is_empty() {
-        value.to_owned()
-    } else {
-        format!("{value} {unit}")
-    }
-}
-
-/// A number to four significant digits, or to the unit if it is large.
-fn significant(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let decimals = (3 - libm::floor(libm::log10(value.abs())) as i32).clamp(0, 12) as usize;
-    let text = format!("{value:.decimals$}");
-    if decimals == 0 {
-        text
-    } else {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
 }
 
 /// A long series reduced to the first, least, greatest and last point of each column.
@@ -267,121 +300,4 @@ fn thinned(points: &[Point]) -> Vec<Point> {
         kept.extend(indices.into_iter().map(|i| chunk[i]));
     }
     kept
-}
-
-/// The dotted line of a guide.
-pub(crate) fn dots(svg: &mut Svg, path: &str) {
-    svg.empty(
-        "path",
-        &[
-            ("d", path),
-            ("stroke", "currentColor"),
-            ("stroke-width", "1.2"),
-            ("stroke-dasharray", "2 3"),
-            ("fill", "none"),
-        ],
-    );
-}
-
-/// A bar: full, or pale and outlined in the look's pattern.
-pub(crate) fn bar(
-    svg: &mut Svg,
-    look: Look,
-    (x, y): (f64, f64),
-    (width, height): (f64, f64),
-    tip: Option<&str>,
-) {
-    // The outline lies within the bar.
-    let inset = if look.dash == Dash::Solid { 0.0 } else { 0.7 };
-    let [x, y] = [x + inset, y + inset].map(number);
-    let [width, height] = [width, height].map(|length| number((length - 2.0 * inset).max(0.0)));
-    let mut attributes = vec![
-        ("x", x.as_str()),
-        ("y", &y),
-        ("width", &width),
-        ("height", &height),
-        ("fill", look.colour),
-    ];
-    match look.dash.lengths() {
-        None => attributes.push(("fill-opacity", "0.85")),
-        Some(lengths) => attributes.extend([
-            ("fill-opacity", "0.25"),
-            ("stroke", look.colour),
-            ("stroke-width", "1.4"),
-            ("stroke-dasharray", lengths),
-        ]),
-    }
-    match tip {
-        Some(tip) => svg.tipped("rect", &attributes, tip),
-        None => svg.empty("rect", &attributes),
-    }
-}
-
-pub(crate) fn line(svg: &mut Svg, look: Look, path: &str) {
-    let mut attributes = vec![
-        ("d", path),
-        ("stroke", look.colour),
-        ("stroke-width", "1.8"),
-        ("stroke-linejoin", "round"),
-        ("fill", "none"),
-    ];
-    if let Some(lengths) = look.dash.lengths() {
-        attributes.push(("stroke-dasharray", lengths));
-    }
-    svg.empty("path", &attributes);
-}
-
-pub(crate) fn marker(svg: &mut Svg, look: Look, at: (f64, f64), tip: Option<&str>) {
-    let path = outline(look.marker, at, 1.0);
-    let attributes = [("d", path.as_str()), ("fill", look.colour)];
-    match tip {
-        Some(tip) => svg.tipped("path", &attributes, tip),
-        None => svg.empty("path", &attributes),
-    }
-}
-
-/// A larger marker of which only the outline is drawn, on white: it may lie on a bar of its own colour.
-pub(crate) fn hollow(
-    svg: &mut Svg,
-    colour: &str,
-    marker: Marker,
-    at: (f64, f64),
-    tip: Option<&str>,
-) {
-    let path = outline(marker, at, 1.7);
-    let attributes = [
-        ("d", path.as_str()),
-        ("fill", "#fff"),
-        ("fill-opacity", "0.8"),
-        ("stroke", colour),
-        ("stroke-width", "1.8"),
-    ];
-    match tip {
-        Some(tip) => svg.tipped("path", &attributes, tip),
-        None => svg.empty("path", &attributes),
-    }
-}
-
-fn outline(marker: Marker, (x, y): (f64, f64), by: f64) -> String {
-    let corner = |dx: f64, dy: f64| format!("{} {}", number(x + dx * by), number(y + dy * by));
-    let n = |length: f64| number(length * by);
-    match marker {
-        Marker::Circle => {
-            let (r, d) = (n(3.3), n(6.6));
-            let start = corner(-3.3, 0.0);
-            format!("M{start}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0Z")
-        }
-        Marker::Square => {
-            let side = n(6.0);
-            format!("M{}h{side}v{side}h-{side}Z", corner(-3.0, -3.0))
-        }
-        Marker::Diamond => {
-            let half = n(4.0);
-            format!(
-                "M{}l{half} {half}l-{half} {half}l-{half} -{half}Z",
-                corner(0.0, -4.0)
-            )
-        }
-        Marker::Triangle => format!("M{}l{} {}h-{}Z", corner(0.0, -4.5), n(4.0), n(7.0), n(8.0)),
-    }
 }

@@ -305,3 +305,126 @@ proptest! {
         check(&Figure::single(&title, &title, panel));
     }
 }
+
+/// The values of an attribute of all elements of one kind, in order.
+fn attributes(svg: &str, name: &str, attribute: &str) -> Vec<String> {
+    let document = roxmltree::Document::parse(svg).unwrap();
+    document
+        .descendants()
+        .filter(|node| node.has_tag_name(name))
+        .filter_map(|node| node.attribute(attribute).map(str::to_owned))
+        .collect()
+}
+
+#[test]
+fn panels_with_equal_axes_share_their_ends_and_begin_at_zero() {
+    let panel = |from: f64, to: f64, label: &str| {
+        let points = vec![Point::new(1.0, from), Point::new(2.0, to)];
+        Panel::new(
+            Axis::linear("time", "ms"),
+            Axis::linear(label, "KB"),
+            vec![Series::new("tcp", Style::Step, points)],
+        )
+    };
+    let labels = |panels: Vec<Panel>| {
+        let figure = Figure {
+            panels,
+            ..Figure::default()
+        };
+        let svg = check(&figure);
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let text = document
+            .descendants()
+            .filter(|node| node.attribute("text-anchor") == Some("end"));
+        text.filter_map(|node| node.text().map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    let both = labels(vec![
+        panel(430.0, 550.0, "queue"),
+        panel(1.0, 18.0, "queue"),
+    ]);
+    let (first, second) = both.split_at(both.len() / 2);
+    assert_eq!(first, second);
+    assert_eq!(
+        (first[0].as_str(), first.last().unwrap().as_str()),
+        ("0", "600")
+    );
+    // As figures of their own, too.
+    let mut apart = vec![panel(430.0, 550.0, "queue"), panel(1.0, 18.0, "queue")];
+    share_axes(&mut apart);
+    for panel in apart {
+        assert_eq!(labels(vec![panel]), first);
+    }
+    // Alone, or beside another quantity, each has its own.
+    let alone = labels(vec![panel(430.0, 550.0, "queue"), panel(1.0, 18.0, "rate")]);
+    assert_eq!(alone[0], "400");
+    assert_eq!(alone.last().unwrap(), "20");
+}
+
+#[test]
+fn a_line_on_another_is_dashed_and_the_legend_says_so() {
+    let lines = |by: f64| {
+        let points = |by: f64| (0..9).map(move |i| Point::new(f64::from(i), f64::from(i * i) + by));
+        let series = |name: &str, by| Series::new(name, Style::Line, points(by).collect());
+        let panel = Panel::new(
+            Axis::linear("Senders", ""),
+            Axis::linear("missed", "%"),
+            vec![series("dctcp", 0.0), series("d2tcp", by)],
+        );
+        check(&Figure::single("", "", panel))
+    };
+    let (same, apart) = (lines(0.0), lines(20.0));
+    assert!(attributes(&same, "path", "stroke-dasharray").contains(&"8 8".to_owned()));
+    assert!(same.contains("lines on one another"));
+    assert!(attributes(&apart, "path", "stroke-dasharray").is_empty());
+    assert!(!apart.contains("lines on one another"));
+}
+
+#[test]
+fn low_bars_have_their_values_written() {
+    let bars = |values: &[f64]| {
+        let points = values.iter().enumerate();
+        let points = points.map(|(i, &y)| Point::new(i as f64, y)).collect();
+        let names = values.iter().map(|value| format!("at {value}"));
+        let panel = Panel::new(
+            Axis::names("", names),
+            Axis::linear("missed", "%"),
+            vec![Series::new("d3", Style::Bars, points)],
+        );
+        check(&Figure::single("", "", panel))
+    };
+    let svg = bars(&[90.0, 0.0321, 0.0]);
+    assert!(svg.contains(">0.0321</text>") && svg.contains("text-anchor=\"middle\">0</text>"));
+    assert!(!svg.contains(">90</text>"));
+}
+
+#[test]
+fn a_bound_is_an_arrow_in_the_colour_of_its_series() {
+    let series = |style, y| Series::new("d2tcp", style, vec![Point::new(0.0, y)]);
+    let panel = Panel::new(
+        Axis::names("", ["40"]),
+        Axis::linear("missed", "%"),
+        vec![series(Style::Bars, 19.0), series(Style::AtMost, 7.0)],
+    );
+    let svg = check(&Figure::single("", "", panel));
+    assert!(svg.contains("<title>published, at most: d2tcp, 40: 7 %</title>"));
+    assert!(svg.contains(">published bound</text>") && !svg.contains(">published</text>"));
+    let arrow = attributes(&svg, "path", "d");
+    assert!(arrow.iter().any(|path| path.contains("h16M")), "{arrow:?}");
+}
+
+#[test]
+fn nothing_is_cut_at_the_left_edge() {
+    let mut panel = small().panels.remove(0);
+    panel.title = "A panel".into();
+    let svg = check(&Figure::single("Title", "", panel));
+    let starts = attributes(&svg, "text", "x");
+    assert!(
+        starts.iter().all(|x| x.parse::<f64>().unwrap() >= 4.0),
+        "{starts:?}"
+    );
+    for path in attributes(&svg, "path", "d") {
+        let x: f64 = path[1..].split([' ', 'H']).next().unwrap().parse().unwrap();
+        assert!(x >= 4.0, "{path}");
+    }
+}

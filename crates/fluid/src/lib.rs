@@ -5,13 +5,20 @@
 //! the optimum are exact on those integers; fair share is exact when all flows start together and otherwise rounds by
 //! less than a picosecond; a reservation is a fraction of the link in units of 2⁻⁶⁴.
 
+mod batch;
+mod claim;
 mod edf;
+mod online;
 mod optimum;
 mod reserve;
+mod search;
 mod share;
+mod windows;
 
 use duetime_core::{Rate, Span, Time};
 
+pub use batch::{Batch, fewest_late_batches};
+pub use online::{online, online_batches};
 pub use optimum::{FewestLate, fewest_late, is_feasible};
 
 /// One flow.
@@ -77,6 +84,11 @@ impl Scheduler {
 impl Job {
     fn work(&self, rate: Rate) -> Span {
         rate.transmit(self.bytes)
+    }
+
+    /// Its work in picoseconds, rounded down.
+    fn least_work(&self, rate: Rate) -> u64 {
+        batch::least_work(rate, self.bytes)
     }
 }
 

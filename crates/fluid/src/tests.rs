@@ -1,3 +1,5 @@
+mod bounds;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -82,44 +84,6 @@ fn three_thirds_fit_into_a_link() {
 }
 
 #[test]
-fn moores_algorithm_gives_up_the_largest() {
-    let jobs = [
-        job(0, 4, Some(5)),
-        job(0, 2, Some(6)),
-        job(0, 2, Some(7)),
-        job(0, 2, Some(8)),
-    ];
-    assert_eq!(
-        fewest_late(RATE, &jobs),
-        FewestLate {
-            late: 1,
-            exact: true
-        }
-    );
-    assert_eq!(
-        fewest_late(RATE, &[]),
-        FewestLate {
-            late: 0,
-            exact: true
-        }
-    );
-}
-
-#[test]
-fn overloads_at_different_times_add_up() {
-    let jobs = [0, 100, 200]
-        .map(|at| [job(at, 5, Some(at + 6)), job(at, 5, Some(at + 7))])
-        .concat();
-    assert_eq!(
-        fewest_late(RATE, &jobs),
-        FewestLate {
-            late: 3,
-            exact: false
-        }
-    );
-}
-
-#[test]
 fn a_deadline_before_the_start_is_late() {
     let jobs = [job(10, 1, Some(5))];
     for scheduler in Scheduler::ALL {
@@ -140,24 +104,6 @@ fn jobs(most: usize, spread_us: u64) -> impl Strategy<Value = Vec<Job>> {
     proptest::collection::vec(job, 0..most)
 }
 
-/// The fewest late flows, by trying every set of flows that are to be in time.
-fn brute_force(jobs: &[Job]) -> usize {
-    let due: Vec<Job> = jobs
-        .iter()
-        .copied()
-        .filter(|job| job.deadline.is_some())
-        .collect();
-    let sets = 0u32..1 << due.len();
-    let best = sets.filter(|set| {
-        let chosen: Vec<Job> = (0..due.len())
-            .filter(|i| set >> i & 1 == 1)
-            .map(|i| due[i])
-            .collect();
-        is_feasible(RATE, &chosen)
-    });
-    due.len() - best.map(u32::count_ones).max().unwrap_or(0) as usize
-}
-
 /// When a link that is never idle without need has done all its work.
 fn end_of_work(jobs: &[Job]) -> Time {
     by_arrival(jobs).into_iter().fold(Time::ZERO, |free, i| {
@@ -170,27 +116,6 @@ proptest! {
     fn edf_meets_every_feasible_set(jobs in jobs(9, 30)) {
         let met = Scheduler::EarliestDeadline.late(RATE, &jobs) == 0;
         prop_assert_eq!(met, is_feasible(RATE, &jobs));
-    }
-
-    #[test]
-    fn moores_algorithm_is_optimal(jobs in jobs(9, 0)) {
-        prop_assert_eq!(fewest_late(RATE, &jobs), FewestLate { late: brute_force(&jobs), exact: true });
-    }
-
-    #[test]
-    fn the_bound_is_below_the_optimum(jobs in jobs(9, 40)) {
-        let bound = fewest_late(RATE, &jobs);
-        let optimum = brute_force(&jobs);
-        prop_assert!(bound.late <= optimum);
-        prop_assert!(!bound.exact || bound.late == optimum);
-    }
-
-    #[test]
-    fn nobody_beats_the_bound(jobs in jobs(80, 100)) {
-        let bound = fewest_late(RATE, &jobs).late;
-        for scheduler in Scheduler::ALL {
-            prop_assert!(scheduler.late(RATE, &jobs) >= bound, "{}", scheduler.name());
-        }
     }
 
     #[test]

@@ -212,6 +212,11 @@ impl<F: Frame> Port<F> {
         }
     }
 
+    /// Forgets the largest occupancy so far: from here on it is the largest since the last drain.
+    pub fn restart_maximum(&mut self) {
+        self.queue_max_bytes = self.queue_bytes;
+    }
+
     /// The packet that was sent last, if it has not been taken.
     pub fn last_sent(&self) -> Option<F> {
         (!self.wire.is_empty()).then(|| self.wire.back(1).frame)

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Fate, Pair, d2tcp, dctcp, plain};
 use duetime_core::{Span, Time};
-use duetime_proto::tcp::{Config, Flags, Message, Receiver, Segment, Sender};
+use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Message, Receiver, Segment, Sender};
 use duetime_proto::window::Law;
 use proptest::prelude::*;
 
@@ -31,6 +31,8 @@ fn any_config() -> impl Strategy<Value = Config> {
         0_u32..4,
         prop::option::of(1_u32..20),
         2_000_u64..200_000,
+        any::<(bool, bool)>(),
+        prop::option::of((1_u32..=20, 0_u64..200)),
     )
         .prop_map(
             |(
@@ -41,7 +43,19 @@ fn any_config() -> impl Strategy<Value = Config> {
                 min_window,
                 initial_ssthresh,
                 receive_window,
+                (limited_transmit, by_acknowledgements),
+                coalescing,
             )| Config {
+                limited_transmit,
+                growth: if by_acknowledgements {
+                    Growth::Acknowledgements
+                } else {
+                    Growth::Bytes
+                },
+                ack_coalescing: coalescing.map(|(segments, within)| Coalescing {
+                    segments,
+                    within: Span::from_us(within),
+                }),
                 law: law(choice),
                 delayed_ack,
                 mss,

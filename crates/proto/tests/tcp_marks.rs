@@ -5,7 +5,7 @@ mod common;
 use common::{Fate, Pair, d2tcp, dctcp, plain, us};
 use duetime_core::fixed::Fraction;
 use duetime_core::{Span, Time};
-use duetime_proto::tcp::{Config, Flags, Receiver, Segment};
+use duetime_proto::tcp::{Coalescing, Config, Flags, Receiver, Segment};
 use duetime_proto::window::Law;
 use proptest::prelude::*;
 
@@ -266,9 +266,11 @@ proptest! {
         sizes in prop::collection::vec(1_u64..20_000, 1..12),
         mss in 100_u32..2_000,
         deadline in prop::option::of(1_u64..50_000),
+        coalescing in prop::option::of((1_u32..=20, 0_u64..200)),
     ) {
+        let ack_coalescing = coalescing.map(|(segments, within)| Coalescing { segments, within: Span::from_us(within) });
         let law = if deadline.is_some() { d2tcp(0.0, 0.5, 2.0) } else { dctcp(0.0) };
-        let mut pair = Pair::new(Config { law, delayed_ack, mss, ..plain() })
+        let mut pair = Pair::new(Config { law, delayed_ack, ack_coalescing, mss, ..plain() })
             .data_fate(move |packet, _, _| if marks[packet % marks.len()] { Fate::Mark } else { Fate::Deliver });
         for bytes in &sizes {
             pair.send_by(*bytes, deadline.map(us));

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Fate, Pair, plain, us};
 use duetime_core::{Span, Time};
-use duetime_proto::tcp::{Config, Flags, Message, Segment, Sender};
+use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Message, Segment, Sender};
 
 /// Segments `first..=last`, new, all at `at`.
 fn burst(at: u64, first: u64, last: u64) -> Vec<(u64, u64, bool)> {
@@ -70,6 +70,159 @@ fn two_losses_of_one_window_are_repaired_in_two_round_trips() {
     // Ten segments; 2 and 5 are lost (the SYN is packet 0).
     let mut pair = Pair::new(Config {
         initial_window: 10,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if packet == 2 || packet == 5 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(20_000);
+    pair.run();
+    let expected = [
+        burst(100, 1, 10),
+        // Segment 1 is acknowledged: the window is 11, 2..=12.
+        burst(200, 11, 12),
+        // 3 and 4 are duplicates: each lets one segment out, beyond the window.
+        burst(200, 13, 14),
+        // 6 is the third: 11 were in flight but for these two, so ssthresh is 5.5, the window 8.5, and 2 goes again.
+        // 7 to 10 inflate it to 12.5.
+        vec![(200, 2, true)],
+        // 11 to 14 inflate it to 16.5.
+        burst(300, 15, 17),
+        // 2..=4 are acknowledged, partially: 5 goes again, the window is 16.5 - 3 + 1 = 14.5, 5..=18.
+        vec![(300, 5, true)],
+        burst(300, 18, 18),
+        // 15 to 17 inflate it to 17.5.
+        burst(400, 19, 20),
+    ]
+    .concat();
+    assert_eq!(pair.transmissions(), expected);
+    assert_eq!((pair.bytes, pair.messages), (20_000, 1));
+    let counters = pair.sender.counters();
+    assert_eq!(
+        (
+            counters.timeouts,
+            counters.fast_retransmits,
+            counters.retransmits
+        ),
+        (0, 1, 2)
+    );
+    // Everything to 17 is acknowledged: three are in flight, so the window is min(5.5, 4). 18 and 19 open it by slow
+    // start to 6, above ssthresh.
+    assert_eq!(pair.sender.ssthresh_bytes(), 5_500);
+    assert_eq!(pair.sender.window_bytes(), 6_000);
+}
+
+#[test]
+fn limited_transmit_repairs_a_loss_in_a_window_of_two() {
+    let trace = |limited_transmit, bytes| {
+        let mut pair = Pair::new(Config {
+            limited_transmit,
+            ..plain()
+        })
+        .data_fate(|packet, _, _| {
+            if packet == 1 {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        });
+        pair.send(bytes);
+        pair.run();
+        assert_eq!(pair.bytes, bytes);
+        (pair.transmissions(), pair.sender.counters().timeouts)
+    };
+    // Each duplicate lets one new segment out, one per round trip, and the third repairs the loss. ssthresh is two
+    // segments, not half of four, and the window 5: 1..=5.
+    let with = [
+        burst(100, 1, 2),
+        burst(200, 3, 3),
+        burst(300, 4, 4),
+        vec![(400, 1, true)],
+        burst(400, 5, 5),
+        // Everything to 4 is acknowledged: one is in flight, so the window is 2.
+        burst(500, 6, 6),
+    ]
+    .concat();
+    assert_eq!(trace(true, 6_000), (with, 0));
+    // Without it, or without data to send, the timeout repairs it.
+    let mut without = burst(100, 1, 2);
+    without.push((10_100, 1, true));
+    without.extend(burst(10_200, 3, 4));
+    assert_eq!(trace(false, 4_000), (without, 1));
+    assert_eq!(trace(true, 2_000).1, 1);
+}
+
+#[test]
+fn limited_transmit_sends_two_segments_at_most_and_leaves_the_window_alone() {
+    // Segment 2 is late by as much as two duplicates take: no loss, and nothing beyond the window is left of it.
+    let config = Config {
+        initial_window: 4,
+        ..plain()
+    };
+    let mut sender = Sender::new(&config, us(0));
+    let message = Message {
+        bytes: 100_000,
+        deadline: None,
+    };
+    sender.send(&config, us(0), message);
+    let ack = |sender: &mut Sender, at, seq, flags| {
+        let segment = Segment {
+            seq,
+            len: 0,
+            flags: Flags::ACK | flags,
+        };
+        sender.input(&config, us(at), segment);
+        std::iter::from_fn(|| sender.poll_transmit(&config, us(at))).count()
+    };
+    assert!(sender.poll_transmit(&config, us(0)).is_some());
+    assert_eq!(ack(&mut sender, 100, 1, Flags::SYN), 4);
+    assert_eq!(ack(&mut sender, 200, 1, Flags::NONE), 1);
+    assert_eq!(ack(&mut sender, 201, 1, Flags::NONE), 1);
+    assert_eq!(sender.window_bytes(), 4_000);
+    assert_eq!(sender.in_flight(), 6_000);
+    // Segments 1 to 3 were late only: the window is 5, and 4..=6 are in flight, so two more may leave.
+    assert_eq!(ack(&mut sender, 202, 3_001, Flags::NONE), 2);
+    assert_eq!(sender.window_bytes(), 5_000);
+    // Two more duplicates, again one segment each; the third finds five in flight but for these two.
+    assert_eq!(ack(&mut sender, 203, 3_001, Flags::NONE), 1);
+    assert_eq!(ack(&mut sender, 204, 3_001, Flags::NONE), 1);
+    assert_eq!(sender.in_flight(), 7_000);
+    ack(&mut sender, 205, 3_001, Flags::NONE);
+    assert_eq!(sender.ssthresh_bytes(), 2_500);
+    assert_eq!(sender.window_bytes(), 5_500);
+}
+
+#[test]
+fn limited_transmit_respects_the_receivers_window() {
+    let mut pair = Pair::new(Config {
+        initial_window: 4,
+        receive_window: 4_500,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if packet == 1 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(20_000);
+    pair.run_until(us(210));
+    // Three duplicates, and no room for a fifth segment: only the repair leaves.
+    let expected = [burst(100, 1, 4), vec![(200, 1, true)]].concat();
+    assert_eq!(pair.transmissions(), expected);
+}
+
+#[test]
+fn two_losses_are_repaired_alike_without_limited_transmit() {
+    // Ten segments; 2 and 5 are lost (the SYN is packet 0).
+    let mut pair = Pair::new(Config {
+        initial_window: 10,
+        limited_transmit: false,
         ..plain()
     })
     .data_fate(|packet, _, _| {
@@ -262,6 +415,98 @@ fn a_long_flow_saws_between_half_and_whole() {
     assert!(
         counters.retransmits.abs_diff(2 * counters.fast_retransmits) <= 2,
         "{counters:?}"
+    );
+}
+
+#[test]
+fn growth_by_acknowledgements_slows_with_what_each_answers() {
+    // Ten segments each round trip, five to an acknowledgement: two acknowledgements of ten that a segment takes.
+    let windows = |growth| {
+        let mut pair = Pair::new(Config {
+            initial_window: 10,
+            initial_ssthresh: Some(10),
+            delayed_ack: 5,
+            growth,
+            ..plain()
+        });
+        pair.send(1_000_000);
+        [250, 550, 650].map(|at| {
+            pair.run_until(us(at));
+            pair.sender.window_bytes()
+        })
+    };
+    assert_eq!(windows(Growth::Acknowledgements), [10_000, 10_000, 11_000]);
+    assert_eq!(windows(Growth::Bytes)[0], 11_000);
+}
+
+#[test]
+fn slow_start_counts_what_each_acknowledgement_answers_up_to_a_limit() {
+    // Four segments to an acknowledgement: 4, then one more, two or four for it.
+    for (slow_start_limit, second) in [(1, 5), (2, 6), (9, 8)] {
+        let mut pair = Pair::new(Config {
+            initial_window: 4,
+            delayed_ack: 4,
+            slow_start_limit,
+            ..plain()
+        });
+        pair.send(100_000);
+        pair.run_until(us(210));
+        assert_eq!(pair.rounds(), [(100, 4), (200, second)]);
+    }
+}
+
+#[test]
+fn receive_offload_answers_several_segments_at_once() {
+    // A window of six, acknowledged four together or 20 us after the first; the message's end at once.
+    let mut pair = Pair::new(Config {
+        initial_window: 6,
+        ack_coalescing: Some(Coalescing {
+            segments: 4,
+            within: Span::from_us(20),
+        }),
+        ..plain()
+    });
+    pair.send(13_000);
+    pair.run();
+    let acks: Vec<(u64, u64)> = pair.acks[1..]
+        .iter()
+        .map(|sent| (sent.at.as_ns() / 1_000, sent.segment.seq))
+        .collect();
+    // 1 to 4 at 150 us, when 5 and 6 wait for 20 us. The first answer opens the window to 7 and sends five, 7..=11;
+    // the second, at 220 us, opens it to 8 and sends the last two.
+    assert_eq!(
+        acks,
+        [(150, 4_001), (170, 6_001), (250, 10_001), (270, 13_001)]
+    );
+    assert_eq!((pair.bytes, pair.messages), (13_000, 1));
+}
+
+#[test]
+fn receive_offload_hides_no_duplicates() {
+    let mut pair = Pair::new(Config {
+        initial_window: 8,
+        ack_coalescing: Some(Coalescing {
+            segments: 10,
+            within: Span::from_us(50),
+        }),
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if packet == 2 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(40_000);
+    pair.run();
+    let counters = pair.sender.counters();
+    assert_eq!((counters.timeouts, counters.fast_retransmits), (0, 1));
+    // 3 is out of order: the answer to 1, which was held, leaves before the six duplicates.
+    let answers = pair.acks[1..].iter().take_while(|sent| sent.at == us(150));
+    assert_eq!(
+        answers.map(|sent| sent.segment.seq).collect::<Vec<_>>(),
+        [1_001; 7]
     );
 }
 

@@ -101,6 +101,7 @@ impl Lanes {
             denials,
             inversions,
             requests,
+            leaves,
         } = record;
         let class = match class {
             Class::Query => 0,
@@ -130,6 +131,7 @@ impl Lanes {
             denials.into(),
             inversions.into(),
             requests.into(),
+            leaves.into(),
         ]);
     }
 
@@ -145,6 +147,15 @@ impl Lanes {
             answered,
             in_time,
             counted,
+            asked,
+            leaves,
+            needed,
+            judged,
+            due,
+            enough,
+            leaves_answered,
+            leaves_in_time,
+            gave_up,
         } = record;
         self.words(&[
             query,
@@ -159,6 +170,14 @@ impl Lanes {
             answered.into(),
             in_time.into(),
             counted.into(),
+        ]);
+        self.words(&[asked.into(), leaves.into(), needed.into(), judged.into()]);
+        self.time(due);
+        self.time(enough);
+        self.words(&[
+            leaves_answered.into(),
+            leaves_in_time.into(),
+            gave_up.into(),
         ]);
     }
 
@@ -241,10 +260,14 @@ mod tests {
             |r| r.flows[0].class = Class::Long,
             |r| r.flows[0].inversions += 1,
             |r| r.flows[0].requests += 1,
+            |r| r.flows[0].leaves += 1,
             |r| r.flows.swap(0, 1),
             |r| r.flows.truncate(5),
             |r| r.queries[0].in_time -= 1,
             |r| r.queries[0].counted = false,
+            |r| r.queries[0].due = None,
+            |r| r.queries[0].enough = None,
+            |r| r.queries[0].gave_up += 1,
             |r| r.ports[0].link.push('x'),
             |r| r.ports[0].utilisation += 1e-12,
             |r| r.sampled_links.push("a->b".into()),

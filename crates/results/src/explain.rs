@@ -6,8 +6,8 @@
 //!
 //! 1. The packet whose arrival completed the delivery is followed back over its hops. Each hop gives a propagation, a
 //!    transmission and a queueing piece.
-//! 2. It left the sender at some instant. If the sender's own card had just finished the packet before it, the path
-//!    goes on with that packet; the time is transmission at the card. Otherwise something allowed it at that instant:
+//! 2. It left the sender at some instant. If the sender's own NIC had just finished the packet before it, the path
+//!    goes on with that packet; the time is transmission at the NIC. Otherwise something allowed it at that instant:
 //!    a timer (the silence before it is RTO idle), an acknowledgement, a grant, the end of the handshake, or the
 //!    hand-over. Time between what allowed it and the packet itself is spent at the host.
 //! 3. An acknowledgement or grant is followed back over its own hops to the packet that caused it, with the time the
@@ -20,6 +20,7 @@
 //! of cause [`Cause::Untraced`] or [`Cause::Host`].
 
 mod path;
+pub mod query;
 
 use crate::{FlowEvent, FlowEventKind, FlowRecord};
 use duetime_core::{Span, Time};
@@ -39,7 +40,7 @@ pub enum Cause {
     RtoIdle,
     /// The receiver held an acknowledgement back.
     Receiver,
-    /// The sending host: start jitter, its card busy with other flows, or earlier messages of the connection.
+    /// The sending host: start jitter, its NIC busy with other flows, or earlier messages of the connection.
     Host,
     /// In the network, where hops were not traced.
     Untraced,
@@ -52,7 +53,7 @@ pub enum Cause {
 pub enum Stage {
     /// The handshake.
     Handshake,
-    /// Room in the window.
+    /// Window space.
     Window,
     /// D3: the next grant, while sending at the present one.
     Rate,
@@ -60,7 +61,7 @@ pub enum Stage {
     Denied,
     /// D3: a grant to send anything at all.
     Pause,
-    /// Nothing: the last packet was on its way, or waited for the flow's own packets to leave the card.
+    /// Nothing: the last packet was on its way, or waited for the flow's own packets to leave the NIC.
     Delivery,
 }
 

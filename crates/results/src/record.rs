@@ -70,6 +70,8 @@ pub struct FlowRecord {
     pub inversions: u32,
     /// D3: rate requests sent.
     pub requests: u32,
+    /// Leaves whose answers it holds; 0 but for answers, and for those of aggregators that gave up empty-handed.
+    pub leaves: u32,
 }
 
 impl FlowRecord {
@@ -86,6 +88,14 @@ impl FlowRecord {
     /// Completion time.
     pub fn completion(&self) -> Option<Span> {
         self.finish.map(|finish| finish.since(self.start))
+    }
+
+    /// An answer that holds something and arrived by its deadline, or has none.
+    pub fn is_answer_in_time(&self) -> bool {
+        self.class == Class::Response
+            && self.leaves > 0
+            && self.finish.is_some()
+            && self.met() != Some(false)
     }
 
     /// Delivered by its deadline; `None` without one.
@@ -118,9 +128,35 @@ pub struct QueryRecord {
     pub in_time: u32,
     /// Whether it counts: arrived within [warm-up, duration).
     pub counted: bool,
+    /// Answers that it asks for in all layers: one of every node below the root.
+    pub asked: u32,
+    /// Leaves of its tree.
+    pub leaves: u32,
+    /// Leaves whose answers are enough.
+    pub needed: u32,
+    /// Whether anything says when it is late: a budget of its own, or deadlines of its answers.
+    pub judged: bool,
+    /// The end of its budget, or `None`: each leaf's answer is judged by its own deadline.
+    pub due: Option<Time>,
+    /// When the root held the answers of enough leaves, or `None`.
+    pub enough: Option<Time>,
+    /// Leaves whose answers the root held at the end of the run.
+    pub leaves_answered: u32,
+    /// Of them, those in time: at the root by `due`, or, without one, by their own deadlines.
+    pub leaves_in_time: u32,
+    /// Aggregators that stopped waiting for their children.
+    pub gave_up: u32,
 }
 
 impl QueryRecord {
+    /// Whether enough leaves' answers were there in time; `None` where nothing says when it is late.
+    pub fn met(&self) -> Option<bool> {
+        self.judged.then(|| match self.due {
+            Some(due) => self.enough.is_some_and(|enough| enough <= due),
+            None => self.leaves_in_time >= self.needed,
+        })
+    }
+
     /// The share of the answers that arrived by their deadlines, in [0, 1]. A query without children is complete.
     pub fn completeness(&self) -> f64 {
         match self.children {

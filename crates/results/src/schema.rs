@@ -203,6 +203,12 @@ pub const FLOWS: Table<FlowRecord> = Table {
             "Data segments that arrived marked (CE).",
             |_, r| count(r.marks)
         ),
+        column!(
+            "leaves",
+            Unsigned,
+            "Leaves whose answers it holds; 0 but for answers, and for those of aggregators that gave up empty-handed.",
+            |_, r| count(r.leaves)
+        ),
         column!("requests", Unsigned, "D3: rate requests sent.", |_, r| {
             count(r.requests)
         }),
@@ -278,7 +284,7 @@ pub const QUERIES: Table<QueryRecord> = Table {
         column!(
             "qct_ns",
             Unsigned?,
-            "From arrival until enough answers were in; null if they never were.",
+            "From arrival until `complete_at` of the root's children had answered; null if they never had.",
             |_, r| { option(r.complete.map(|complete| complete.since(r.start).as_ns())) }
         ),
         column!("children", Unsigned, "Children of the root.", |_, r| count(
@@ -306,6 +312,63 @@ pub const QUERIES: Table<QueryRecord> = Table {
             |_, r| { Value::Boolean(r.counted) }
         ),
         column!(
+            "asked",
+            Unsigned,
+            "Answers asked for in all layers: one of every node below the root.",
+            |_, r| count(r.asked)
+        ),
+        column!("leaves", Unsigned, "Leaves of its tree.", |_, r| count(
+            r.leaves
+        )),
+        column!(
+            "needed",
+            Unsigned,
+            "Leaves whose answers are enough for the objective.",
+            |_, r| count(r.needed)
+        ),
+        column!(
+            "leaves_answered",
+            Unsigned,
+            "Leaves whose answers the root held at the end of the run, directly or through aggregators.",
+            |_, r| count(r.leaves_answered)
+        ),
+        column!(
+            "leaves_in_time",
+            Unsigned,
+            "Of them, those at the root by the end of the query's budget; without a budget, by their own deadlines.",
+            |_, r| count(r.leaves_in_time)
+        ),
+        column!(
+            "gave_up",
+            Unsigned,
+            "Aggregators that stopped waiting for their children.",
+            |_, r| count(r.gave_up)
+        ),
+        column!(
+            "judged",
+            Boolean,
+            "Whether anything says when the query is late: a budget of its own, or deadlines of its answers.",
+            |_, r| Value::Boolean(r.judged)
+        ),
+        column!(
+            "met",
+            Boolean?,
+            "Whether enough leaves' answers were at the root in time; null where nothing says when the query is late.",
+            |_, r| r.met().map_or(Value::Null, Value::Boolean)
+        ),
+        column!(
+            "budget_ns",
+            Unsigned?,
+            "The query's budget, from its arrival at the root; null without one.",
+            |_, r| option(r.due.map(|due| due.since(r.start).as_ns()))
+        ),
+        column!(
+            "enough_ns",
+            Unsigned?,
+            "From arrival until the root held enough leaves' answers; null if it never did.",
+            |_, r| option(r.enough.map(|enough| enough.since(r.start).as_ns()))
+        ),
+        column!(
             "start_ps",
             Unsigned,
             "Arrival at the root, exact.",
@@ -314,8 +377,20 @@ pub const QUERIES: Table<QueryRecord> = Table {
         column!(
             "complete_ps",
             Unsigned?,
-            "When enough answers were in, since the start of the run, exact; null as `qct_ns`.",
+            "When enough of the root's children had answered, since the start of the run, exact; null as `qct_ns`.",
             |_, r| option(r.complete.map(Time::as_ps))
+        ),
+        column!(
+            "due_ps",
+            Unsigned?,
+            "End of the query's budget, since the start of the run, exact; null as `budget_ns`.",
+            |_, r| option(r.due.map(Time::as_ps))
+        ),
+        column!(
+            "enough_ps",
+            Unsigned?,
+            "When the root held enough leaves' answers, since the start of the run, exact; null as `enough_ns`.",
+            |_, r| option(r.enough.map(Time::as_ps))
         ),
     ],
 };
@@ -323,7 +398,7 @@ pub const QUERIES: Table<QueryRecord> = Table {
 /// `ports`: one row per directed link.
 pub const PORTS: Table<PortRecord> = Table {
     name: "ports",
-    row: "one row per directed link, with the port that feeds it, over the whole run",
+    row: "one row per directed link that carried anything, with the port that feeds it, from the warm-up to the end of the measured time",
     columns: &[
         column!("transport", Text, "Name of the transport.", |c, _| {
             Value::Text(c.transport)

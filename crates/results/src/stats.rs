@@ -7,7 +7,8 @@
 //! there are, the statistic is computed on them, and the 25th and 975th smallest of the values are the interval. The
 //! draws depend on nothing but the number of runs. So intervals are the same on every machine, and two transports that
 //! share their seeds are always resampled together: what their seeds have in common cancels from a difference. One run
-//! gives no interval, and of a handful it is too narrow; 20 runs are a good beginning.
+//! gives no interval. Of two or three it is no more than the range of what was seen and says so wherever it is shown;
+//! of a handful it is too narrow; 20 runs are a good beginning.
 
 use duetime_core::random::mix;
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,16 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Runs that it was drawn from.
+    pub runs: u32,
+}
+
+impl Interval {
+    /// Whether it comes from so few runs that it says less than an interval: of two or three, it is the range from the
+    /// smallest of them to the largest. It is then shown with their number.
+    pub fn is_of_few(&self) -> bool {
+        self.runs < 4
+    }
 }
 
 /// A statistic over runs with its interval.
@@ -94,6 +105,7 @@ pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> Option<f64>) -> Optio
     Some(Interval {
         low: *nearest_rank(&values, 25)?,
         high: *nearest_rank(&values, 975)?,
+        runs: n as u32,
     })
 }
 
@@ -170,6 +182,24 @@ mod tests {
     fn one_run_has_no_interval() {
         assert_eq!(Estimate::of(&[1.0], mean_of).unwrap().interval, None);
         assert_eq!(Estimate::of(&[], mean_of), None);
+    }
+
+    #[test]
+    fn an_interval_of_two_or_three_runs_is_their_range_and_says_so() {
+        let of = |runs: &[f64]| Estimate::of(runs, mean_of).unwrap().interval.unwrap();
+        assert_eq!(
+            of(&[1.0, 3.0]),
+            Interval {
+                low: 1.0,
+                high: 3.0,
+                runs: 2
+            }
+        );
+        let three = of(&[1.0, 3.0, 7.0]);
+        assert_eq!((three.low, three.high), (1.0, 7.0));
+        assert!(three.is_of_few());
+        let four = of(&[1.0, 3.0, 7.0, 8.0]);
+        assert!(four.low > 1.0 && four.high < 8.0 && !four.is_of_few());
     }
 
     #[test]

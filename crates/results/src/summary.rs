@@ -1,6 +1,10 @@
 //! What one run, and many runs of one transport, amount to.
 //!
 //! - Only counted flows and queries enter: those that start within [warm-up, duration).
+//! - *Queries in time*: those for which enough leaves' answers were at the root within the budget, over all counted
+//!   queries that have one, pooled over runs; the clock starts when the query arrives at the root. *Answers in time* are
+//!   those that arrived by their deadlines, over all that the counted queries asked for: one that was never sent is not
+//!   in time. *Leaf coverage* is the share of the leaves whose answers were at the root in time.
 //! - *Application throughput*: deadline flows met / all counted deadline flows, pooled over runs. *Missed* is the rest:
 //!   late, quenched, reset and unfinished flows alike.
 //! - *Completion* percentiles are over all counted flows that have an end; unfinished ones are later than all others,
@@ -43,6 +47,8 @@ pub struct Summary {
     pub transport: String,
     /// Number of runs.
     pub runs: u64,
+    /// All queries of all workloads together; `None` where nothing says when one is late.
+    pub objective: Option<ObjectiveEstimate>,
     /// All deadline flows of all workloads together; `None` without any.
     pub deadlines: Option<DeadlineEstimate>,
     /// By workload and class.
@@ -51,6 +57,17 @@ pub struct Summary {
     pub queries: Vec<QueryEstimate>,
     /// The network.
     pub network: NetworkEstimate,
+}
+
+/// How many queries were in time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ObjectiveEstimate {
+    /// Counted queries that can be judged, over all runs.
+    pub queries: u64,
+    /// Of them, those in time.
+    pub met: u64,
+    /// Share that was in time, in [0, 1].
+    pub in_time: Estimate,
 }
 
 /// How many deadlines were met.
@@ -114,8 +131,18 @@ pub struct QueryEstimate {
     pub no_answer: Option<Estimate>,
     /// Share of queries with less than 95 % of the answers in time.
     pub below_95: Option<Estimate>,
-    /// Seconds from arrival until enough answers were in.
+    /// Seconds from arrival until enough leaves' answers were at the root.
     pub completion_s: Percentiles<Option<Estimate>>,
+    /// Queries with enough leaves' answers in time; `None` where nothing says when one is late.
+    pub objective: Option<ObjectiveEstimate>,
+    /// Answers asked for, in all layers, over all runs.
+    pub asked: u64,
+    /// Share of them that arrived by their deadlines.
+    pub answers_in_time: Option<Estimate>,
+    /// Share of the leaves whose answers were at the root in time.
+    pub leaf_coverage: Option<Estimate>,
+    /// Aggregators that stopped waiting for their children, over all runs.
+    pub gave_up: u64,
 }
 
 /// The network, over all runs.
@@ -133,6 +160,39 @@ pub struct NetworkEstimate {
     pub queue_mean_bytes: Option<Estimate>,
     /// Utilisation of the busiest link, in [0, 1].
     pub utilisation: Option<Estimate>,
+    /// The link that was the busiest in most runs.
+    pub busiest_link: Option<NamedLink>,
+    /// Packets dropped at the port that dropped most, per run.
+    pub most_drops: Option<Estimate>,
+    /// The link whose port dropped most in most runs; `None` without drops.
+    pub most_drops_link: Option<NamedLink>,
+}
+
+/// A link that stood out, by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NamedLink {
+    /// `from->to`, by node names.
+    pub link: String,
+    /// In how many runs it did; in the others other links did.
+    pub runs: u64,
+}
+
+impl NamedLink {
+    /// The name that comes most often, of equals the first; empty names are of runs without such a link.
+    fn of<'a>(names: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for name in names.filter(|name| !name.is_empty()) {
+            match found.iter_mut().find(|of| of.link == name) {
+                Some(of) => of.runs += 1,
+                None => found.push(Self {
+                    link: name.to_owned(),
+                    runs: 1,
+                }),
+            }
+        }
+        let better = |best: Self, of: Self| if of.runs > best.runs { of } else { best };
+        found.into_iter().reduce(better)
+    }
 }
 
 /// What one transport does differently from another that shared its seeds: ours minus the baseline's.
@@ -178,6 +238,7 @@ impl Summary {
         Self {
             transport: transport.to_owned(),
             runs: runs.len() as u64,
+            objective: ObjectiveEstimate::of(runs, RunSummary::queries_in_time),
             deadlines: DeadlineEstimate::of(runs, |run| (run.met(), run.deadline_flows())),
             groups: keys(runs)
                 .into_iter()
@@ -242,6 +303,20 @@ impl Comparison {
             }),
             groups: groups.collect(),
         }
+    }
+}
+
+impl ObjectiveEstimate {
+    fn of(runs: &[RunSummary], count: impl Fn(&RunSummary) -> (u64, u64)) -> Option<Self> {
+        let (met, queries) = runs
+            .iter()
+            .map(&count)
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        Some(Self {
+            queries,
+            met,
+            in_time: Estimate::of(runs, |drawn| ratio(drawn, &count))?,
+        })
     }
 }
 
@@ -331,8 +406,22 @@ impl QueryEstimate {
                 (whole > 0).then(|| part / whole as f64)
             })
         };
+        let counts = |part: fn(&QuerySummary) -> u64, whole: fn(&QuerySummary) -> u64| {
+            Estimate::of(runs, |drawn| {
+                ratio(drawn, |run| {
+                    row(run).map_or((0, 0), |query| (part(&query), whole(&query)))
+                })
+            })
+        };
         let present: Vec<QuerySummary> = runs.iter().filter_map(row).collect();
         Self {
+            objective: ObjectiveEstimate::of(runs, |run| {
+                row(run).map_or((0, 0), |query| (query.met, query.judged))
+            }),
+            asked: present.iter().map(|query| query.asked).sum(),
+            answers_in_time: counts(|query| query.answers_in_time, |query| query.asked),
+            leaf_coverage: counts(|query| query.leaves_in_time, |query| query.leaves),
+            gave_up: present.iter().map(|query| query.gave_up).sum(),
             workload,
             queries: present.iter().map(|query| query.queries).sum(),
             in_time: share(|query| query.in_time),
@@ -364,6 +453,11 @@ impl NetworkEstimate {
             queue_max_bytes: mean(|network| network.queue_max_bytes as f64),
             queue_mean_bytes: mean(|network| network.queue_mean_bytes),
             utilisation: mean(|network| network.utilisation),
+            busiest_link: NamedLink::of(runs.iter().map(|run| run.network.busiest_link.as_str())),
+            most_drops: mean(|network| network.most_drops as f64),
+            most_drops_link: NamedLink::of(
+                runs.iter().map(|run| run.network.most_drops_link.as_str()),
+            ),
         }
     }
 }

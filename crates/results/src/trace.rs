@@ -1,8 +1,33 @@
-//! The life of one flow, event by event: what `duetime explain` reads.
+//! The lives of watched flows, event by event: what `duetime explain` reads.
 
 use duetime_core::{Span, Time};
 
-/// One event of the traced flow. A tracer may record events in any order; the explanation sorts them.
+/// One watched flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowTrace {
+    /// `FlowRecord::flow`.
+    pub flow: u64,
+    /// Of a query or an answer: whose it is.
+    pub node: Option<TreeNode>,
+    /// By time.
+    pub events: Vec<FlowEvent>,
+}
+
+/// A node below the root of a tree: the one that a query goes to, or that an answer comes from. Nodes are numbered
+/// within their tree, the root is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeNode {
+    /// Its number, from 1.
+    pub node: u32,
+    /// Its parent's number.
+    pub parent: u32,
+    /// Its children; 0: it is a leaf, which computes.
+    pub children: u32,
+    /// Answers of its children that it waits for before it gives its own; 0 for a leaf.
+    pub needed: u32,
+}
+
+/// One event of a watched flow. A tracer may record events in any order; the explanation sorts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEvent {
     /// When it happened.

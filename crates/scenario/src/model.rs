@@ -341,8 +341,37 @@ pub struct Oldi {
     pub jitter: Gap,
     /// An answer is complete when this share of the children has answered, in (0, 1].
     pub complete_at: f64,
+    /// What its owner wants of a query.
+    pub objective: Objective,
+    /// When an aggregator stops waiting for its children.
+    pub give_up: GiveUp,
     /// Hosts may play several roles at once; otherwise each host has at most one.
     pub share_hosts: bool,
+}
+
+/// What the owner of a service wants of a query: enough answers soon enough, for most queries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// Budget of a query, from its arrival at the root, one entry per application. Empty: none of its own; each leaf's
+    /// answer is then judged by its own deadline, where it has one.
+    pub within: Vec<Span>,
+    /// Share of the leaves whose answers must be at the root, in (0, 1]. Aggregators hand on what they hold.
+    pub answers: f64,
+    /// Share of the queries that shall be in time, in (0, 1]; `None`: no target.
+    pub share: Option<f64>,
+}
+
+/// When an aggregator that still lacks answers stops waiting and answers with what it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GiveUp {
+    /// At the last of its children's deadlines, reckoned from when it got the query.
+    Children,
+    /// At its own answer's deadline, reckoned from when its parent got the query.
+    Own,
+    /// Never.
+    Never,
+    /// This long after it got the query.
+    After(Span),
 }
 
 /// When the deadline's clock starts.

@@ -2,13 +2,15 @@
 //! in the key, so that equal scenarios give equal text.
 
 use crate::model::{
-    Amount, Buffer, Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Link, Nic,
-    Oldi, Protocol, QueryArrival, Scenario, Size, Switch, Topology, TraceFlow, Transport, Workload,
-    WorkloadKind,
+    Amount, Buffer, Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Intensity, Link,
+    Nic, Oldi, Protocol, QueryArrival, Scenario, Size, Switch, Topology, TraceFlow, Transport,
+    Workload, WorkloadKind,
 };
 use duetime_core::Span;
 use duetime_core::random::mix;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
+use duetime_proto::d3::{
+    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
+};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 use serde_json::{Value, json};
@@ -67,6 +69,16 @@ fn tcp(config: &tcp::Config) -> Value {
         "rto_max_ps": config.rto_max.as_ps(),
         "delayed_ack_segments": config.delayed_ack,
         "delayed_ack_timeout_ps": config.delayed_ack_timeout.as_ps(),
+        "ack_coalescing": config.ack_coalescing.map(|coalescing| json!({
+            "segments": coalescing.segments,
+            "within_ps": coalescing.within.as_ps(),
+        })),
+        "slow_start_limit_segments": config.slow_start_limit,
+        "growth": match config.growth {
+            tcp::Growth::Bytes => "bytes",
+            tcp::Growth::Acknowledgements => "acknowledgements",
+        },
+        "limited_transmit": config.limited_transmit,
         "slow_start_restart": config.slow_start_restart,
         "receive_window_bytes": config.receive_window,
         "law": match &config.law {
@@ -133,6 +145,11 @@ fn d3(config: &d3::Config) -> Value {
             QueueSample::Instant => "instant",
         },
         "cap_to_left": config.cap_to_left,
+        "request_bytes": match config.request_bytes {
+            RequestBytes::Payload => "payload",
+            RequestBytes::Wire => "wire",
+        },
+        "request_lag": config.request_lag,
         "cap_to_remaining": config.cap_to_remaining,
         "pause_new": config.pause_new,
         "reverse_request": config.reverse_request,
@@ -340,6 +357,17 @@ fn oldi(oldi: &Oldi) -> Value {
         "compute": gap(oldi.compute),
         "jitter": gap(oldi.jitter),
         "complete_at": oldi.complete_at,
+        "objective": {
+            "within_ps": oldi.objective.within.iter().map(|within| within.as_ps()).collect::<Vec<_>>(),
+            "answers": oldi.objective.answers,
+            "share": oldi.objective.share,
+        },
+        "give_up": match oldi.give_up {
+            GiveUp::Children => json!("children"),
+            GiveUp::Own => json!("own"),
+            GiveUp::Never => json!("never"),
+            GiveUp::After(span) => json!({ "after_ps": span.as_ps() }),
+        },
         "share_hosts": oldi.share_hosts,
     })
 }

@@ -161,8 +161,9 @@ fn decimal(number: &str, scale: u64) -> Result<u64, String> {
 
 /// A percentage or a share: "50%", 0.5.
 pub(crate) fn percent(text: &str) -> Option<f64> {
-    let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
-    Some(number / 100.0)
+    let number = text.trim().strip_suffix('%')?.trim();
+    // The point is moved in the text: 99.9 / 100 is not the nearest number to 0.999.
+    format!("{number}e-2").parse().ok()
 }
 
 #[cfg(test)]

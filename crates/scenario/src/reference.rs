@@ -1,7 +1,7 @@
 //! The reference page of all keys, `docs/scenario.md`, made from the table of keys.
 
 use crate::cdf::PUBLISHED;
-use crate::keys::{self, DEADLINES, Key, Kind, SCENARIO, SIZES, Table};
+use crate::keys::{self, DEADLINES, Key, Kind, OBJECTIVE, SCENARIO, SIZES, Table};
 use crate::words::allowed;
 use std::fmt;
 
@@ -29,6 +29,7 @@ pub fn reference() -> String {
             .skip(1)
             .for_each(|group| rows(&mut page, group));
     }
+    section(&mut page, "###", "Objective of a query", &OBJECTIVE);
     page.push_str(DISTRIBUTIONS);
     for (name, text) in PUBLISHED {
         let lines: Vec<&str> = text

@@ -5,8 +5,8 @@ use duetime_proto::d3::{self, BaseRate};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, Law};
 use duetime_scenario::model::{
-    Amount, Buffer, Deadline, Gap, Intensity, Protocol, QueryArrival, Scenario, Size, Topology,
-    Transport, WorkloadKind,
+    Amount, Buffer, Deadline, Gap, GiveUp, Intensity, Objective, Protocol, QueryArrival, Scenario,
+    Size, Topology, Transport, WorkloadKind,
 };
 use duetime_scenario::sweep::grid;
 use duetime_scenario::{Axis, Document, NoFiles, load, resolved_json};
@@ -130,6 +130,53 @@ fn the_example_of_the_design_means_what_it_says() {
     };
     assert_eq!(every, Gap::Exponential(Span::from_ms(300)));
     assert_eq!(scenario.workloads[1].name, "background");
+}
+
+#[test]
+fn a_query_is_in_time_by_its_objective_or_by_what_its_answers_say() {
+    let objective = |overrides: &[(&str, &str)]| trees(&with(overrides)).objective.clone();
+    let own_deadlines = Objective {
+        within: vec![],
+        answers: 1.0,
+        share: None,
+    };
+    assert_eq!(objective(&[]), own_deadlines);
+    let fixed = ("workload.deadline", "\"5 ms\"");
+    let from_the_answers = Objective {
+        within: vec![Span::from_ms(5)],
+        answers: 0.99,
+        share: None,
+    };
+    assert_eq!(
+        objective(&[fixed, ("workload.complete_at", "0.99")]),
+        from_the_answers
+    );
+    let given = r#"{ within = ["7 ms", "8 ms"], answers = "95 %", share = "99.9 %" }"#;
+    let own = Objective {
+        within: vec![Span::from_ms(7), Span::from_ms(8)],
+        answers: 0.95,
+        share: Some(0.999),
+    };
+    assert_eq!(objective(&[fixed, ("workload.objective", given)]), own);
+    // Half an objective takes the rest from the answers.
+    assert_eq!(
+        objective(&[fixed, ("workload.objective", r#"{ answers = 0.5 }"#)]),
+        Objective {
+            within: vec![Span::from_ms(5)],
+            answers: 0.5,
+            share: None,
+        }
+    );
+}
+
+#[test]
+fn an_aggregator_gives_up_when_the_file_says() {
+    let give_up = |value: &str| trees(&with(&[("workload.give_up", value)])).give_up;
+    assert_eq!(trees(&with(&[])).give_up, GiveUp::Children);
+    assert_eq!(give_up("\"children\""), GiveUp::Children);
+    assert_eq!(give_up("\"own\""), GiveUp::Own);
+    assert_eq!(give_up("\"never\""), GiveUp::Never);
+    assert_eq!(give_up("\"5 ms\""), GiveUp::After(Span::from_ms(5)));
 }
 
 #[test]
@@ -549,6 +596,15 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
         ("seed", "2"),
         ("workload.deadline.variation", "uniform 49%"),
         ("tcp.delayed_ack", "1"),
+        ("tcp.limited_transmit", "false"),
+        ("tcp.growth", "acknowledgements"),
+        ("tcp.slow_start_limit", "2"),
+        (
+            "tcp.ack_coalescing",
+            "{ segments = 10, within = \"50 us\" }",
+        ),
+        ("d3.request_bytes", "wire"),
+        ("d3.request_lag", "false"),
         ("d3.repair", "false"),
         ("d3.queue_sample", "instant"),
         ("d3.reset_intervals", "8"),

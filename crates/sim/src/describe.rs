@@ -1,8 +1,11 @@
 //! What a scenario contains, told before it runs.
 
+mod counted;
 mod halves;
+mod load;
 mod workloads;
 
+pub use load::{HEAVY, LinkLoad, LoadDescription, NotSustained, Oversubscription, WorkloadLoad};
 pub use workloads::{DeadlineQuantiles, WorkloadDescription};
 
 use crate::SetupError;
@@ -22,6 +25,17 @@ pub struct Description {
     pub topology: TopologyDescription,
     /// In the order of the file.
     pub workloads: Vec<WorkloadDescription>,
+    /// What the workloads offer to the links.
+    pub load: LoadDescription,
+}
+
+impl Description {
+    /// Whether it is certain beforehand that nothing will count: no workload starts anything from the warm-up on and
+    /// before the duration.
+    pub fn counts_nothing(&self) -> bool {
+        let mut counted = self.workloads.iter().map(|of| of.expected_counted);
+        counted.all(|expected| expected == Some(0.0))
+    }
 }
 
 /// A network in numbers.
@@ -65,9 +79,12 @@ pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
     let network = Network::build(&scenario.topology)?;
     let routing = Routing::build(&network)?;
     let workloads = Workloads::new(scenario, &network, &Streams::new(scenario.seed, 0))?;
+    let mut described = workloads::describe(scenario, &network, &workloads);
+    let load = load::describe(scenario, &network, &workloads, &mut described);
     Ok(Description {
         topology: TopologyDescription::new(&network, &routing, scenario.host.frame_overhead),
-        workloads: workloads::describe(scenario, &network, &workloads),
+        workloads: described,
+        load,
     })
 }
 

@@ -6,6 +6,7 @@
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
 mod capture;
+pub mod demand;
 pub mod describe;
 mod engine;
 mod error;
@@ -22,7 +23,8 @@ mod setup;
 pub mod topology;
 pub mod workload;
 
+pub use demand::Demand;
 pub use error::SetupError;
 pub use faults::{Death, Faults, Liar, Lie};
 pub use packet::Packet;
-pub use run::{AllocatorState, Options, Progress, RunOutput, WindowSample, run};
+pub use run::{AllocatorState, Options, Progress, RunOutput, Watch, WindowSample, run};

@@ -70,6 +70,8 @@ fn worker(
     let mut boundary = None;
     loop {
         let next = shared.earliest_event(&mut part, index);
+        // A mark is reached when no part has an event before it, nor is any packet under way that would be one.
+        part.mark(next.min(boundary.unwrap_or(Time::ZERO)));
         match boundary {
             Some(reached) if next >= reached => {
                 if index == 0 {
@@ -84,7 +86,9 @@ fn worker(
             Some(_) => {}
             None => boundary = Some(clock.next_boundary(next, Time::ZERO)),
         }
-        let end = (next + lookahead).min(boundary.expect("set above"));
+        let end = (next + lookahead)
+            .min(boundary.expect("set above"))
+            .min(part.next_mark());
         part.run_before(end);
         for to in (0..shared.status.len()).filter(|&to| to != index) {
             part.hand_out(

@@ -307,12 +307,12 @@ impl SwitchGraph {
         Self { first, edges }
     }
 
-    fn switches(&self) -> usize {
+    pub(crate) fn switches(&self) -> usize {
         self.first.len() - 1
     }
 
     /// (switch, link to it).
-    fn neighbours(&self, switch: usize) -> &[(u32, u32)] {
+    pub(crate) fn neighbours(&self, switch: usize) -> &[(u32, u32)] {
         &self.edges[self.first[switch] as usize..self.first[switch + 1] as usize]
     }
 

@@ -6,8 +6,9 @@ use crate::setup::Setup;
 use crate::workload::Workloads;
 use crate::{SetupError, partition};
 use duetime_core::{Span, Time};
-use duetime_results::{CapturedPacket, FlowEvent, RunRecords};
+use duetime_results::{CapturedPacket, FlowTrace, PortRecord, RunRecords};
 use duetime_scenario::Scenario;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -23,12 +24,31 @@ pub struct Options {
     pub regions: usize,
     /// Where to say how far the run is, and where to be told to stop.
     pub progress: Option<Arc<Progress>>,
-    /// The flow whose events are wanted, by `FlowRecord::flow`.
-    pub trace_flow: Option<u64>,
+    /// The flows whose events are wanted.
+    pub watch: Watch,
     /// Sampling period of the windows of TCP senders; `None`: no samples.
     pub windows: Option<Span>,
     /// What goes wrong on purpose.
     pub faults: Faults,
+}
+
+/// Flows that are watched event by event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// None.
+    #[default]
+    Nothing,
+    /// These, by `FlowRecord::flow`; from the hand-over on.
+    Flows(BTreeSet<u64>),
+    /// All of this query, by `QueryRecord::query`: its ways down and its answers, each from hand-over to delivery.
+    Query(u64),
+}
+
+impl Watch {
+    /// One flow.
+    pub fn flow(flow: u64) -> Self {
+        Self::Flows(BTreeSet::from([flow]))
+    }
 }
 
 /// How far a run is; shared between the run and whoever shows it.
@@ -47,8 +67,10 @@ pub struct Progress {
 pub struct RunOutput {
     /// Flows, queries, ports, series and totals.
     pub records: RunRecords,
-    /// Events of the traced flow.
-    pub trace: Vec<FlowEvent>,
+    /// The ports over the whole run, as `records.ports` has them over the measured time.
+    pub whole_ports: Vec<PortRecord>,
+    /// The watched flows that were handed over, by flow.
+    pub traces: Vec<FlowTrace>,
     /// Captured packets, by time.
     pub captures: Vec<CapturedPacket>,
     /// Windows of TCP senders, by time, then flow.
@@ -103,11 +125,11 @@ pub fn run(
     let setup = Arc::new(Setup::new(scenario, transport, run)?);
     let workloads = Workloads::new(scenario, &setup.network, &setup.streams)?;
     let taps = setup.tapped_links(scenario)?;
-    let watched = options.trace_flow.is_some() || !taps.is_empty();
+    let watched = options.watch != Watch::Nothing || !taps.is_empty();
     let observed = || {
         watched.then(|| {
             Box::new(Observed::new(
-                options.trace_flow,
+                options.watch.clone(),
                 taps.clone(),
                 scenario.record.snap_length,
             ))
@@ -216,7 +238,13 @@ impl Clock<'_> {
         let mut boundary = Time::ZERO;
         loop {
             boundary = self.next_boundary(part.next_event(), boundary);
+            while part.next_mark() < boundary {
+                let mark = part.next_mark();
+                part.run_before(mark);
+                part.mark(mark);
+            }
             part.run_before(boundary);
+            part.mark(boundary);
             let going = self.report(boundary, part.packet_hops());
             let events = part.next_event() != Time::MAX;
             if !going || self.is_over(boundary, part.open(), part.has_wakes(), events) {

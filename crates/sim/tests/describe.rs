@@ -184,6 +184,12 @@ fn trees_are_described_by_their_load_and_their_burst() {
         compute: Gap::Fixed(Span::ZERO),
         jitter: Gap::Fixed(Span::ZERO),
         complete_at: 0.95,
+        objective: Objective {
+            within: Vec::new(),
+            answers: 1.0,
+            share: None,
+        },
+        give_up: GiveUp::Children,
         share_hosts: false,
     };
     let back_to_back = Oldi {

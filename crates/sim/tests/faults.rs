@@ -7,7 +7,7 @@ mod generator;
 mod laws;
 
 use duetime_results::digest;
-use duetime_sim::{Options, RunOutput, run};
+use duetime_sim::{Options, RunOutput, Watch, run};
 use generator::Case;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{PoisonError, RwLock};
@@ -113,7 +113,7 @@ fn check(seed: u64) -> Result<(), String> {
         let seen = outcome(
             &watched,
             &Options {
-                trace_flow: traced,
+                watch: traced.map_or(Watch::Nothing, Watch::flow),
                 ..options()
             },
         )?;

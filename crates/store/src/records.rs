@@ -26,6 +26,7 @@ pub fn read_flows(table: &StoredTable) -> Result<Vec<FlowRecord>, String> {
     let mut denials = table.column("denials")?;
     let mut inversions = table.column("inversions")?;
     let mut requests = table.column("requests")?;
+    let mut leaves = table.column("leaves")?;
     let record = |_| {
         let name = class.text()?;
         Ok(FlowRecord {
@@ -49,6 +50,7 @@ pub fn read_flows(table: &StoredTable) -> Result<Vec<FlowRecord>, String> {
             denials: denials.int()? as u32,
             inversions: inversions.int()? as u32,
             requests: requests.int()? as u32,
+            leaves: leaves.int()? as u32,
         })
     };
     (0..table.rows()).map(record).collect()
@@ -66,6 +68,15 @@ pub fn read_queries(table: &StoredTable) -> Result<Vec<QueryRecord>, String> {
     let mut answered = table.column("answered")?;
     let mut in_time = table.column("in_time")?;
     let mut counted = table.column("counted")?;
+    let mut asked = table.column("asked")?;
+    let mut leaves = table.column("leaves")?;
+    let mut needed = table.column("needed")?;
+    let mut judged = table.column("judged")?;
+    let mut due = table.column("due_ps")?;
+    let mut enough = table.column("enough_ps")?;
+    let mut leaves_answered = table.column("leaves_answered")?;
+    let mut leaves_in_time = table.column("leaves_in_time")?;
+    let mut gave_up = table.column("gave_up")?;
     let record = |_| {
         Ok(QueryRecord {
             query: query.int()? as u64,
@@ -78,6 +89,15 @@ pub fn read_queries(table: &StoredTable) -> Result<Vec<QueryRecord>, String> {
             answered: answered.int()? as u32,
             in_time: in_time.int()? as u32,
             counted: counted.bool()?,
+            asked: asked.int()? as u32,
+            leaves: leaves.int()? as u32,
+            needed: needed.int()? as u32,
+            judged: judged.bool()?,
+            due: due.optional_int()?.map(time),
+            enough: enough.optional_int()?.map(time),
+            leaves_answered: leaves_answered.int()? as u32,
+            leaves_in_time: leaves_in_time.int()? as u32,
+            gave_up: gave_up.int()? as u32,
         })
     };
     (0..table.rows()).map(record).collect()

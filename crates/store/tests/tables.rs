@@ -221,7 +221,7 @@ fn tables_export_as_csv() {
     assert_eq!(
         lines.next().unwrap(),
         "transport,run,flow,workload,class,query,source,destination,size_bytes,delivered_bytes,start_ns,fct_ns,\
-         deadline_ns,slack_ns,met,quenched,counted,timeouts,retransmits,marks,requests,denials,inversions,\
+         deadline_ns,slack_ns,met,quenched,counted,timeouts,retransmits,marks,leaves,requests,denials,inversions,\
          start_ps,finish_ps,due_ps"
     );
     assert_eq!(
@@ -255,7 +255,7 @@ prop_compose! {
         delivered_bytes in any::<u64>(),
         times in (any_time(), proptest::option::of(any_time()), proptest::option::of(any_time())),
         flags in any::<(bool, bool)>(),
-        counts in any::<[u32; 6]>(),
+        counts in any::<[u32; 7]>(),
     ) -> FlowRecord {
         FlowRecord {
             flow: ids.0,
@@ -277,6 +277,7 @@ prop_compose! {
             denials: counts[3],
             inversions: counts[4],
             requests: counts[5],
+            leaves: counts[6],
         }
     }
 }

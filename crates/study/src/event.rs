@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::warnings::Warning;
+
 /// One run of a study, by names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunName {
@@ -39,6 +41,8 @@ pub enum Event {
         /// Runs that were there already.
         kept: usize,
     },
+    /// Something to know before the runs; follows the beginning.
+    Warning(Warning),
     /// A run begins.
     RunStarted {
         /// Which.

@@ -21,6 +21,7 @@ use crate::archive;
 use crate::error::StudyError;
 use crate::event::{Event, Listener, RunName};
 use crate::plan::{Job, Plan};
+use crate::warnings;
 
 /// Time between two progress events of a run.
 pub(crate) const TICK: Duration = Duration::from_millis(200);
@@ -123,6 +124,9 @@ pub fn execute(
         runs: jobs.len(),
         kept,
     });
+    for warning in warnings::beforehand(plan)? {
+        listener.on(&Event::Warning(warning));
+    }
     let pool = Pool {
         plan,
         folder: &folder,

@@ -1,15 +1,17 @@
-//! Where one flow's time went: the run is repeated while that flow is watched.
+//! Where the time of one flow or one query went: the run is repeated while it is watched.
 //!
-//! Runs are deterministic, so nothing need be stored for this but the records that tell which flow is meant.
+//! Runs are deterministic, so nothing need be stored for this but the records that tell which one is meant.
 
-use std::cmp::Reverse;
-use std::str::FromStr;
+mod choice;
+mod summary;
 
-use duetime_core::Span;
+use std::collections::BTreeMap;
+
+use duetime_results::explain::query::{QueryExplanation, QueryStep, Tree};
 use duetime_results::explain::{Explanation, explain as explain_flow};
-use duetime_results::{Class, FlowEvent, FlowRecord};
-use duetime_sim::Options;
+use duetime_results::{FlowEvent, FlowRecord, FlowTrace, QueryRecord, RunRecords};
 use duetime_sim::topology::Network;
+use duetime_sim::{Options, RunOutput, Watch};
 use duetime_store::RunFolder;
 
 use crate::error::StudyError;
@@ -17,101 +19,45 @@ use crate::event::RunName;
 use crate::execute::Engine;
 use crate::plan::{Job, Plan};
 
-/// Which flow is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlowChoice {
-    /// The one with this id.
-    Id(u64),
-    /// The one in this row of the run's flows, from 0.
-    Row(usize),
-    /// The counted flow with the longest completion time; one that never finished comes first.
-    Worst,
-    /// The counted flow that missed its deadline by most; one that never finished comes first.
-    WorstMissed,
+pub use choice::{Choice, FlowChoice, QueryChoice, RunChoice};
+use choice::{no_query, nothing, pick, pick_query};
+
+/// What was asked for, explained.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// A flow.
+    Flow(Box<Explained>),
+    /// A query.
+    Query(Box<ExplainedQuery>),
 }
 
-impl FromStr for FlowChoice {
-    type Err = StudyError;
+/// Names for what an explanation numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Directed links, by number.
+    pub links: Vec<String>,
+    /// Hosts of the nodes of the query's tree, by node: 0 is the root. Only those that were watched.
+    pub nodes: BTreeMap<u32, String>,
+    /// Their parents, by node.
+    pub parents: BTreeMap<u32, u32>,
+}
 
-    fn from_str(text: &str) -> Result<FlowChoice, StudyError> {
-        let bad = || {
-            StudyError::Choice(format!(
-                "flow `{text}`: allowed: a flow's id, row:N, worst or worst-missed"
-            ))
-        };
-        match text {
-            "worst" => Ok(FlowChoice::Worst),
-            "worst-missed" => Ok(FlowChoice::WorstMissed),
-            _ => match text.strip_prefix("row:") {
-                Some(row) => row.parse().map(FlowChoice::Row).map_err(|_| bad()),
-                None => text.parse().map(FlowChoice::Id).map_err(|_| bad()),
-            },
-        }
+impl Names {
+    /// A link's name.
+    pub fn link(&self, link: u32) -> &str {
+        self.links.get(link as usize).map_or("?", String::as_str)
     }
-}
 
-/// Which run is meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunChoice {
-    /// Settings of the point; those not named must leave one point.
-    pub at: Vec<(String, String)>,
-    /// The transport; may be left out if there is one.
-    pub transport: Option<String>,
-    /// The run, from 0.
-    pub run: u32,
-}
+    /// The host of a node of the tree.
+    pub fn node(&self, node: u32) -> &str {
+        self.nodes.get(&node).map_or("?", String::as_str)
+    }
 
-impl RunChoice {
-    /// The one job of the plan that is meant.
-    pub fn job(&self, plan: &Plan) -> Result<Job, StudyError> {
-        let fits = |settings: &[(String, String)]| {
-            self.at.iter().all(|setting| settings.contains(setting))
-        };
-        let points: Vec<usize> = (0..plan.points.len())
-            .filter(|&i| fits(&plan.points[i].settings))
-            .collect();
-        let &[point] = points.as_slice() else {
-            let labels: Vec<String> = plan.points.iter().map(crate::plan::Point::label).collect();
-            return Err(StudyError::Choice(format!(
-                "{} points of the sweep fit; choose one with --at; there are: {}",
-                points.len(),
-                labels.join("; ")
-            )));
-        };
-        let scenario = &plan.points[point].scenario;
-        let names: Vec<&str> = scenario
-            .transports
-            .iter()
-            .map(|transport| transport.name.as_str())
-            .collect();
-        let transport = match &self.transport {
-            Some(name) => names.iter().position(|of| of == name),
-            None => (names.len() == 1).then_some(0),
-        };
-        let Some(transport) = transport else {
-            let asked = self
-                .transport
-                .as_ref()
-                .map_or("no transport was named".to_owned(), |t| {
-                    format!("no transport `{t}`")
-                });
-            return Err(StudyError::Choice(format!(
-                "{asked}; choose one with --transport; there are: {}",
-                names.join(", ")
-            )));
-        };
-        if self.run >= scenario.seeds {
-            return Err(StudyError::Choice(format!(
-                "no run {}; there are: 0 to {}",
-                self.run,
-                scenario.seeds - 1
-            )));
-        }
-        Ok(Job {
-            point,
-            transport,
-            run: self.run,
-        })
+    /// The host of the parent of a node.
+    pub fn parent(&self, node: u32) -> &str {
+        self.parents
+            .get(&node)
+            .map_or("?", |&parent| self.node(parent))
     }
 }
 
@@ -128,98 +74,201 @@ pub struct Explained {
     pub hosts: [String; 2],
     /// The breakdown.
     pub explanation: Explanation,
+    /// Of a flow of a query: what came between the query's arrival at its root and the hand-over of this flow.
+    pub before: Vec<QueryStep>,
     /// All its events, as they happened.
     pub events: Vec<FlowEvent>,
-    /// Names of the directed links, by number.
-    pub links: Vec<String>,
+    /// Names of links and nodes.
+    pub names: Names,
 }
 
-/// Repeats the run and explains the flow.
+/// One query, explained.
+#[derive(Clone, Debug)]
+pub struct ExplainedQuery {
+    /// The run.
+    pub run: RunName,
+    /// Name of its workload.
+    pub workload: String,
+    /// Its record.
+    pub query: QueryRecord,
+    /// The whole in one sentence or two.
+    pub summary: String,
+    /// The critical path.
+    pub explanation: QueryExplanation,
+    /// The flows on it, first to last, each with the node of the tree that it goes to or comes from and its events.
+    pub flows: Vec<(FlowRecord, FlowTrace)>,
+    /// Names of links and nodes.
+    pub names: Names,
+}
+
+/// Repeats the run and explains what was chosen.
 pub fn explain(
     folder: &RunFolder,
     plan: &Plan,
     which: &RunChoice,
-    choice: FlowChoice,
+    choice: Choice,
     engine: &dyn Engine,
-) -> Result<Explained, StudyError> {
+) -> Result<Told, StudyError> {
     let job = which.job(plan)?;
-    let run = plan.describe(job);
-    let stored = folder.read_run(&plan.key(job))?.records.flows;
-    let flow = pick(&stored, choice).ok_or_else(|| StudyError::Choice(nothing(choice, &run)))?;
-    let scenario = &plan.points[job.point].scenario;
-    let network = Network::build(&scenario.topology)?;
-    let options = Options {
-        trace_flow: Some(flow.flow),
-        ..Options::default()
+    let again = Again {
+        run: plan.describe(job),
+        stored: folder.read_run(&plan.key(job))?.records,
+        plan,
+        job,
+        engine,
     };
-    let mut output = engine
-        .run(scenario, job.transport, u64::from(job.run), &options)
-        .map_err(StudyError::Choice)?;
-    let again = output
-        .records
-        .flows
-        .iter()
-        .find(|again| again.flow == flow.flow);
-    if again != Some(flow) {
-        return Err(StudyError::Choice(format!(
-            "{run}: repeating the run gave flow {} another course than the folder holds; it was made by another \
-             build of Duetime, or its files were changed",
-            flow.flow
-        )));
+    match choice.of(&again.stored) {
+        Choice::Query(query) => Ok(Told::Query(Box::new(again.query(query)?))),
+        Choice::Flow(flow) => Ok(Told::Flow(Box::new(again.flow(flow)?))),
+        Choice::Worst => unreachable!("`of` decides"),
     }
-    output.trace.sort_by_key(|event| event.at);
-    let host = |host: u32| {
-        network.nodes[network.hosts[host as usize] as usize]
-            .name
-            .clone()
-    };
-    Ok(Explained {
-        run,
-        workload: scenario
-            .workloads
-            .get(usize::from(flow.workload))
-            .map_or(String::new(), |w| w.name.clone()),
-        hosts: [host(flow.source), host(flow.destination)],
-        explanation: explain_flow(flow, &output.trace),
-        events: output.trace,
+}
+
+/// A run that is repeated.
+struct Again<'a> {
+    run: RunName,
+    stored: RunRecords,
+    plan: &'a Plan,
+    job: Job,
+    engine: &'a dyn Engine,
+}
+
+impl Again<'_> {
+    fn flow(&self, choice: FlowChoice) -> Result<Explained, StudyError> {
+        let flow = pick(&self.stored.flows, choice)
+            .ok_or_else(|| StudyError::Choice(nothing(choice, &self.run)))?;
+        let query = flow.query.and_then(|id| {
+            let mut queries = self.stored.queries.iter();
+            queries.find(|query| query.query == id)
+        });
+        // What came before a query's flow is in the query's other flows.
+        let watch = match query {
+            Some(query) => Watch::Query(query.query),
+            None => Watch::flow(flow.flow),
+        };
+        let output = self.repeat(watch)?;
+        let again = output.records.flows.iter();
+        if again.clone().find(|again| again.flow == flow.flow) != Some(flow) {
+            return Err(self.differs(&format!("flow {}", flow.flow)));
+        }
+        let network = self.network()?;
+        let before = query.and_then(|query| {
+            Tree::new(query, &output.records.flows, &output.traces).before(flow.flow)
+        });
+        let names = names(&network, query, &output);
+        let mut traces = output.traces.into_iter();
+        let events = traces
+            .find(|trace| trace.flow == flow.flow)
+            .map_or_else(Vec::new, |trace| trace.events);
+        Ok(Explained {
+            run: self.run.clone(),
+            workload: self.workload(flow.workload),
+            hosts: [
+                host(&network, flow.source),
+                host(&network, flow.destination),
+            ],
+            explanation: explain_flow(flow, &events),
+            before: before.unwrap_or_default(),
+            events,
+            names,
+            flow: flow.clone(),
+        })
+    }
+
+    fn query(&self, choice: QueryChoice) -> Result<ExplainedQuery, StudyError> {
+        let query = pick_query(&self.stored.queries, choice)
+            .ok_or_else(|| StudyError::Choice(no_query(choice, &self.run)))?;
+        let output = self.repeat(Watch::Query(query.query))?;
+        if !output.records.queries.contains(query) {
+            return Err(self.differs(&format!("query {}", query.query)));
+        }
+        let tree = Tree::new(query, &output.records.flows, &output.traces);
+        let explanation = tree.explain(query.enough);
+        let names = names(&self.network()?, Some(query), &output);
+        let flows = explanation.flows.iter().filter_map(|id| {
+            let flow = output.records.flows.iter().find(|flow| flow.flow == *id)?;
+            let trace = output.traces.iter().find(|trace| trace.flow == *id)?;
+            Some((flow.clone(), trace.clone()))
+        });
+        Ok(ExplainedQuery {
+            run: self.run.clone(),
+            workload: self.workload(query.workload),
+            summary: summary::of(query, &explanation, &names),
+            flows: flows.collect(),
+            explanation,
+            names,
+            query: query.clone(),
+        })
+    }
+
+    fn repeat(&self, watch: Watch) -> Result<RunOutput, StudyError> {
+        let scenario = &self.plan.points[self.job.point].scenario;
+        let options = Options {
+            watch,
+            ..Options::default()
+        };
+        self.engine
+            .run(
+                scenario,
+                self.job.transport,
+                u64::from(self.job.run),
+                &options,
+            )
+            .map_err(StudyError::Choice)
+    }
+
+    fn differs(&self, what: &str) -> StudyError {
+        StudyError::Choice(format!(
+            "{}: repeating the run gave {what} another course than the folder holds; it was made by another build of \
+             Duetime, or its files were changed",
+            self.run
+        ))
+    }
+
+    fn network(&self) -> Result<Network, StudyError> {
+        Ok(Network::build(
+            &self.plan.points[self.job.point].scenario.topology,
+        )?)
+    }
+
+    fn workload(&self, index: u16) -> String {
+        let workloads = &self.plan.points[self.job.point].scenario.workloads;
+        workloads
+            .get(usize::from(index))
+            .map_or_else(String::new, |workload| workload.name.clone())
+    }
+}
+
+fn host(network: &Network, host: u32) -> String {
+    let node = network.hosts[host as usize];
+    network.nodes[node as usize].name.clone()
+}
+
+fn names(network: &Network, query: Option<&QueryRecord>, output: &RunOutput) -> Names {
+    let mut nodes: BTreeMap<u32, String> = query
+        .map(|query| (0, host(network, query.root)))
+        .into_iter()
+        .collect();
+    let mut parents = BTreeMap::new();
+    for trace in &output.traces {
+        let flows = &output.records.flows;
+        let Ok(at) = flows.binary_search_by_key(&trace.flow, |flow| flow.flow) else {
+            continue;
+        };
+        if let Some(node) = trace.node {
+            let own = match flows[at].class {
+                duetime_results::Class::Query => flows[at].destination,
+                _ => flows[at].source,
+            };
+            nodes.insert(node.node, host(network, own));
+            parents.insert(node.node, node.parent);
+        }
+    }
+    Names {
         links: (0..network.links.len() as u32)
             .map(|link| network.link_name(link))
             .collect(),
-        flow: flow.clone(),
-    })
-}
-
-/// The flow that is meant.
-fn pick(flows: &[FlowRecord], choice: FlowChoice) -> Option<&FlowRecord> {
-    let counted = || {
-        flows
-            .iter()
-            .filter(|flow| flow.counted && flow.class != Class::Long)
-    };
-    match choice {
-        FlowChoice::Id(id) => flows.iter().find(|flow| flow.flow == id),
-        FlowChoice::Row(row) => flows.get(row),
-        // Ties go to the lowest id: `max_by_key` takes the last, `Reverse` the first.
-        FlowChoice::Worst => counted()
-            .max_by_key(|flow| (flow.completion().unwrap_or(Span::MAX), Reverse(flow.flow))),
-        FlowChoice::WorstMissed => counted()
-            .filter(|flow| flow.met() == Some(false))
-            .max_by_key(|flow| (lateness(flow), Reverse(flow.flow))),
-    }
-}
-
-fn lateness(flow: &FlowRecord) -> Span {
-    match (flow.finish, flow.deadline) {
-        (Some(finish), Some(deadline)) => finish.since(deadline),
-        _ => Span::MAX,
-    }
-}
-
-fn nothing(choice: FlowChoice, run: &RunName) -> String {
-    match choice {
-        FlowChoice::Id(id) => format!("{run}: no flow {id}; ids are in flows.parquet"),
-        FlowChoice::Row(row) => format!("{run}: no row {row} of flows"),
-        FlowChoice::Worst => format!("{run}: no counted flow"),
-        FlowChoice::WorstMissed => format!("{run}: no counted flow missed its deadline"),
+        nodes,
+        parents,
     }
 }

@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use crate::error::StudyError;
 use crate::event::RunName;
+use crate::objective::objective;
 use crate::plan::{Job, Plan};
+use crate::warnings::{self, Warning};
 
 /// One transport at one point, over all its runs.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub struct Gathered {
     pub cells: Vec<Cell>,
     /// Runs that are not there, and why.
     pub absent: Vec<(RunName, String)>,
+    /// What to know before any number: what was known before the runs first.
+    pub warnings: Vec<Warning>,
 }
 
 /// One row of the final table: one workload's flows of one class under one transport at one point.
@@ -50,6 +54,31 @@ pub struct Row {
     pub queries: Option<QueryEstimate>,
     /// The network, the same for all rows of a transport at a point.
     pub network: NetworkEstimate,
+}
+
+/// One workload's queries under one transport at one point: the first thing that a table shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct QueryRow {
+    /// The settings of the point, e.g. `workload.fan_in=40`; empty without a sweep.
+    pub point: String,
+    /// The transport.
+    pub transport: String,
+    /// Runs summed up.
+    pub runs: u64,
+    /// Name of the workload.
+    pub workload_name: String,
+    /// What is wanted of a query, in words.
+    pub wanted: String,
+    /// The queries.
+    #[serde(flatten)]
+    pub queries: QueryEstimate,
+}
+
+impl Cell {
+    /// Whether there is no flow and no query that counts.
+    pub fn counted_nothing(&self) -> bool {
+        self.summary.groups.is_empty() && self.summary.queries.is_empty()
+    }
 }
 
 impl Row {
@@ -117,6 +146,9 @@ pub fn gather(
     for cell in &mut gathered.cells {
         cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
     }
+    gathered.warnings = warnings::beforehand(plan)?;
+    let after = warnings::afterwards(plan, &gathered);
+    gathered.warnings.extend(after);
     Ok(gathered)
 }
 
@@ -130,6 +162,38 @@ fn absence(folder: &RunFolder, key: &RunKey) -> String {
 }
 
 impl Gathered {
+    /// The rows of all queries that can be late.
+    pub fn query_rows(&self, plan: &Plan) -> Vec<QueryRow> {
+        let of_cell = |cell: &Cell| {
+            let point = &plan.points[cell.point];
+            let row = |queries: &QueryEstimate| {
+                queries.objective?;
+                Some(QueryRow {
+                    point: point.label(),
+                    transport: cell.summary.transport.clone(),
+                    runs: cell.summary.runs,
+                    workload_name: workload_name(plan, cell, queries.workload),
+                    wanted: objective(&point.scenario, queries.workload)?,
+                    queries: queries.clone(),
+                })
+            };
+            cell.summary
+                .queries
+                .iter()
+                .filter_map(row)
+                .collect::<Vec<_>>()
+        };
+        self.cells.iter().flat_map(of_cell).collect()
+    }
+
+    /// The warning that some transport has run and counted nothing, if one has.
+    pub fn nothing_counted(&self) -> Option<&Warning> {
+        let empty = self.cells.iter().any(Cell::counted_nothing);
+        self.warnings
+            .iter()
+            .rfind(|of| empty && of.about == warnings::About::NothingCounted)
+    }
+
     /// The rows of the final table.
     pub fn rows(&self, plan: &Plan) -> Vec<Row> {
         let mut rows = Vec::new();
@@ -188,6 +252,7 @@ pub fn workload_name(plan: &Plan, cell: &Cell, workload: u16) -> String {
 /// `summary.json`.
 #[derive(Debug, Serialize)]
 struct SummaryFile<'a> {
+    warnings: &'a [Warning],
     points: Vec<PointSummary<'a>>,
 }
 
@@ -247,6 +312,7 @@ pub fn write_summary(
                 .collect(),
         });
     Ok(folder.write_summary(&SummaryFile {
+        warnings: &gathered.warnings,
         points: points.collect(),
     })?)
 }

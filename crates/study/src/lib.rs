@@ -6,6 +6,7 @@
 //! most that a transport carries.
 
 mod archive;
+pub mod bound;
 pub mod capacity;
 mod error;
 mod event;
@@ -13,18 +14,25 @@ mod execute;
 mod explain;
 mod gather;
 mod memory;
+mod objective;
 pub mod paper;
 mod plan;
 mod report;
+pub mod warnings;
 
 pub use error::StudyError;
 pub use event::{Event, Listener, RunName, Silent};
 pub mod text;
 
 pub use archive::{manifest, plan};
+pub use bound::BestPossible;
 pub use execute::{Engine, Execution, Outcome, Simulator, check, estimate, execute, missing};
-pub use explain::{Explained, FlowChoice, RunChoice, explain};
-pub use gather::{Cell, Gathered, Row, gather, write_summary};
+pub use explain::{
+    Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,
+};
+pub use gather::{Cell, Gathered, QueryRow, Row, gather, write_summary};
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
+pub use objective::{objective, objective_of_all, target};
 pub use plan::{Job, Plan, Point, Request};
 pub use report::report;
+pub use warnings::{About, Warning};

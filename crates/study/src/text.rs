@@ -1,27 +1,77 @@
 //! Numbers with units, for people.
 
 use duetime_results::Estimate;
+use duetime_results::summary::NamedLink;
 
-/// A value and, where there is one that says something, its interval in brackets: `950 Mbps`, `[912, 983]`. The unit
-/// is repeated only where it differs.
+/// A value and, where there is one that says something, its interval in brackets: `950 Mbps`, `[912, 983]`. Both ends
+/// are in the value's unit; where the value is zero, in that of the upper end, which is then written. Of two or three
+/// runs the interval is only their range, and their number is said: `[912, 983] from 2 seeds`.
 pub fn estimate(of: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<String>) {
     let value = show(of.value);
-    let unit = value
-        .split_once(' ')
-        .map(|(_, unit)| unit.to_owned())
-        .unwrap_or_default();
-    let end = |end: f64| {
-        let text = show(end);
-        match text.strip_suffix(&unit) {
-            Some(number) => number.trim_end().to_owned(),
-            None => text,
-        }
-    };
     let range = of.interval.filter(|range| range.low < range.high);
-    (
-        value,
-        range.map(|range| format!("[{}, {}]", end(range.low), end(range.high))),
-    )
+    let range = range.map(|range| {
+        let furthest = range.low.abs().max(range.high.abs());
+        let like = if of.value == 0.0 {
+            show(furthest)
+        } else {
+            value.clone()
+        };
+        let unit = unit(&like);
+        let said = if of.value == 0.0 && unit != self::unit(&value) {
+            unit
+        } else {
+            ""
+        };
+        let ends = [range.low, range.high].map(|end| number_in(unit, &show(end)));
+        let few = if range.is_of_few() {
+            format!(" from {} seeds", range.runs)
+        } else {
+            String::new()
+        };
+        let text = format!("[{}] {said}", ends.join(", "));
+        format!("{}{few}", text.trim_end())
+    });
+    (value, range)
+}
+
+/// Units that stand for one another, by their size.
+const LADDERS: [&[(&str, f64)]; 4] = [
+    &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
+    &[("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9)],
+    &[("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9)],
+    &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)],
+];
+
+/// What follows the number of a shown value.
+fn unit(shown: &str) -> &str {
+    shown.split_once(' ').map_or("", |(_, unit)| unit)
+}
+
+/// The number of a shown value, in another unit than its own if that is of the same kind.
+fn number_in(wanted: &str, shown: &str) -> String {
+    let own = unit(shown);
+    let number = shown.strip_suffix(own).unwrap_or(shown).trim_end();
+    let size = |ladder: &[(&str, f64)], name: &str| {
+        let step = ladder.iter().find(|(known, _)| *known == name);
+        step.map(|&(_, size)| size)
+    };
+    let sizes = LADDERS
+        .iter()
+        .find_map(|ladder| Some((size(ladder, own)?, size(ladder, wanted)?)));
+    match (sizes, number.parse::<f64>()) {
+        _ if own == wanted => number.to_owned(),
+        (Some((own, wanted)), Ok(number)) => significant(number * own / wanted),
+        _ => shown.to_owned(),
+    }
+}
+
+/// The name of a link that stood out; of several runs, in how many it did.
+pub fn named(of: Option<&NamedLink>, runs: u64) -> String {
+    match of {
+        None => String::new(),
+        Some(of) if of.runs == runs => of.link.clone(),
+        Some(of) => format!("{} in {} of {runs} runs", of.link, of.runs),
+    }
 }
 
 /// A span of simulated time.
@@ -99,6 +149,17 @@ pub fn significant(value: f64) -> String {
     }
 }
 
+/// Names one after the other, as a sentence has them: `a, b and c`.
+pub fn list(names: impl IntoIterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.into_iter().collect();
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() {
+        last
+    } else {
+        format!("{} and {last}", names.join(", "))
+    }
+}
+
 /// Values as numbers of one unit, with that unit; `None` if they are not.
 pub fn numbers(values: &[String]) -> Option<(Vec<f64>, String)> {
     let split = |value: &String| {
@@ -124,10 +185,11 @@ mod tests {
     #[test]
     fn intervals_stand_in_brackets() {
         use duetime_results::Interval;
-        let of = |value, low, high| Estimate {
+        let from = |runs, value, low, high| Estimate {
             value,
-            interval: Some(Interval { low, high }),
+            interval: Some(Interval { low, high, runs }),
         };
+        let of = |value, low, high| from(20, value, low, high);
         let shown = |value: &str, interval: &str| (value.to_owned(), Some(interval.to_owned()));
         assert_eq!(
             estimate(&of(0.123, 0.118, 0.129), percent),
@@ -135,7 +197,27 @@ mod tests {
         );
         assert_eq!(
             estimate(&of(9.5e8, 9e8, 1.1e9), rate),
-            shown("950 Mbps", "[900, 1.10 Gbps]")
+            shown("950 Mbps", "[900, 1100]")
+        );
+        assert_eq!(
+            estimate(&of(1.07, 0.128, 2.92), seconds),
+            shown("1.07 s", "[0.13, 2.92]")
+        );
+        assert_eq!(
+            estimate(&of(-1.84, -3.56, -0.109), seconds),
+            shown("-1.84 s", "[-3.56, -0.11]")
+        );
+        assert_eq!(
+            estimate(&of(12_000.0, 9_500.0, 1.4e6), count),
+            shown("12 k", "[9.50, 1400]")
+        );
+        assert_eq!(
+            estimate(&of(0.0, 0.0, 0.0031), seconds),
+            shown("0 s", "[0, 3.10] ms")
+        );
+        assert_eq!(
+            estimate(&from(2, 0.123, 0.118, 0.129), percent),
+            shown("12.3 %", "[11.8, 12.9] from 2 seeds")
         );
         assert_eq!(
             estimate(&of(0.0, 0.0, 0.0), percent),
@@ -171,6 +253,14 @@ mod tests {
         assert_eq!(significant(-12.34), "-12.3");
         assert_eq!(significant(0.0021), "0.002");
         assert_eq!(significant(0.00021), "2.1e-4");
+    }
+
+    #[test]
+    fn lists_read_as_sentences_do() {
+        let listed = |names: &[&str]| list(names.iter().map(|&name| name.to_owned()));
+        assert_eq!(listed(&[]), "");
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
     }
 
     #[test]

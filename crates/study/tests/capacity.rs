@@ -145,6 +145,86 @@ fn the_answer_is_the_definitions() {
     }
 }
 
+/// A tree whose answers come in about 2 ms, and are wanted after 9 of 10 for 80 % of the queries.
+const TREE: &str = r#"
+transport = ["tcp", "dctcp"]
+seeds = 3
+duration = "100 ms"
+
+[topology]
+kind = "star"
+hosts = 21
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[[workload]]
+kind = "oldi"
+trees = 1
+fan_in = 10
+response = "uniform 5 KB..40 KB"
+deadline = "3 ms"
+every = "exponential 5 ms"
+objective = { within = "3 ms", answers = "90 %", share = "80 %" }
+"#;
+
+#[test]
+fn queries_are_counted_as_their_records_say() {
+    let subject = subject(TREE, Quantity::Budget);
+    let of = subject.search(subject.target(Quantity::Budget));
+    assert_eq!(of.target, "80%".parse().expect("a target"));
+    let path = journal("queries");
+    let found = find(&subject, &of, &path, 2, &Simulator, &never()).expect("an answer");
+    // From the records alone: enough leaves' answers by the end of the budget, of all queries that arrived.
+    let seen = |position: u32| {
+        let scenario = subject.scenario(position).expect("a scenario");
+        let runs = (0..u64::from(scenario.seeds)).map(|run| {
+            let output = duetime_sim::run(&scenario, 1, run, &Options::default()).expect("a run");
+            let counted = |of: &&duetime_results::QueryRecord| of.counted;
+            let queries: Vec<_> = output
+                .records
+                .queries
+                .iter()
+                .filter(counted)
+                .cloned()
+                .collect();
+            let met = queries.iter().filter(|query| {
+                let took = query.enough.map(|enough| enough.since(query.start));
+                let budget = subject.value(position).expect("milliseconds");
+                took.is_some_and(|took| took.as_secs_f64() * 1e3 <= budget)
+            });
+            Deadlines {
+                met: met.count() as u64,
+                counted: queries.len() as u64,
+            }
+        });
+        runs.fold(Deadlines::default(), |sum, one| Deadlines {
+            met: sum.met + one.met,
+            counted: sum.counted + one.counted,
+        })
+    };
+    for tried in &found.curve {
+        assert_eq!(
+            tried.deadlines,
+            seen(tried.x),
+            "at {}",
+            subject.text(tried.x)
+        );
+    }
+    assert!(of.target.is_reached(seen(found.value)));
+    assert!(!of.target.is_reached(seen(found.value + 1)));
+
+    // What the runs saw of answers is in the journal already.
+    let engine = Counting::new(usize::MAX);
+    let answers = subject
+        .on(duetime_study::capacity::On::Answers)
+        .expect("deadlines");
+    let other = find(&answers, &of, &path, 2, &engine, &never()).expect("an answer");
+    let new = other
+        .curve
+        .iter()
+        .filter(|tried| !found.curve.iter().any(|of| of.x == tried.x));
+    assert_eq!(engine.runs.into_inner(), 3 * new.count());
+}
+
 #[test]
 fn tighter_deadlines_are_found_by_their_factor() {
     let subject = subject(BURST, Quantity::Deadline);

@@ -11,8 +11,8 @@ use duetime_scenario::{Axis, Scenario, sweep::grid};
 use duetime_sim::{Options, RunOutput};
 use duetime_store::{IfExists, RunFolder, RunKey};
 use duetime_study::{
-    Engine, Event, Execution, FlowChoice, Listener, Outcome, Plan, Request, RunChoice, Silent,
-    Simulator, StudyError, execute, explain, gather, report,
+    Choice, Engine, Event, Execution, Explained, FlowChoice, Listener, Outcome, Plan, Request,
+    RunChoice, Silent, Simulator, StudyError, Told, execute, explain, gather, report,
 };
 
 const BURST: &str = r#"
@@ -276,6 +276,13 @@ fn a_stopped_study_keeps_what_is_finished_and_goes_on_later() {
     );
 }
 
+fn flow(folder: &RunFolder, plan: &Plan, which: &RunChoice, choice: FlowChoice) -> Explained {
+    match explain(folder, plan, which, Choice::Flow(choice), &Simulator) {
+        Ok(Told::Flow(flow)) => *flow,
+        other => panic!("a flow: {other:?}"),
+    }
+}
+
 #[test]
 fn an_explanation_sums_to_the_completion_time() {
     let path = place("study-explain");
@@ -290,8 +297,7 @@ fn an_explanation_sums_to_the_completion_time() {
         };
         for row in 0..15 {
             let choice = FlowChoice::Row(row);
-            let explained =
-                explain(&folder, &plan, &which, choice, &Simulator).expect("an explanation");
+            let explained = flow(&folder, &plan, &which, choice);
             let total: u64 = explained
                 .explanation
                 .parts()
@@ -304,9 +310,7 @@ fn an_explanation_sums_to_the_completion_time() {
             );
             assert!(explained.events.len() > 10, "the flow was watched");
         }
-        let worst = explain(&folder, &plan, &which, FlowChoice::Worst, &Simulator)
-            .expect("an explanation")
-            .flow;
+        let worst = flow(&folder, &plan, &which, FlowChoice::Worst).flow;
         let run = RunKey::new(transport, 1);
         let flows = folder.read_run(&run).expect("a run").records.flows;
         assert!(
@@ -316,7 +320,7 @@ fn an_explanation_sums_to_the_completion_time() {
         );
     }
     let message = |which: &RunChoice, flow| {
-        explain(&folder, &plan, which, flow, &Simulator)
+        explain(&folder, &plan, which, Choice::Flow(flow), &Simulator)
             .expect_err("a bad choice")
             .to_string()
     };

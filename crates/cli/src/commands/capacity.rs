@@ -4,7 +4,9 @@ use std::io::{Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 
 use duetime_results::Estimate;
-use duetime_study::capacity::{Capacity, Check, Prober, Quantity, Search, Stopped, Subject, Tried};
+use duetime_study::capacity::{
+    Capacity, Check, On, Prober, Quantity, Search, Stopped, Subject, Tried,
+};
 use duetime_study::{Simulator, text};
 use serde_json::{Value, json};
 
@@ -19,17 +21,31 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     let request = request(&args.scenario, &args.choice, Vec::new())?;
     let quantity = match args.of {
         args::Of::Senders => Quantity::Senders,
+        args::Of::FanIn => Quantity::FanIn(args.layer),
         args::Of::Rate => Quantity::Rate,
+        args::Of::Load => Quantity::Load,
         args::Of::Deadline => Quantity::Deadline,
+        args::Of::Budget => Quantity::Budget,
     };
-    let subject = Subject::new(request, quantity, &args.workload, args.step.as_deref())?;
+    if args.layer.is_some() && args.of != args::Of::FanIn {
+        let why = "--layer is for --of fan-in";
+        return Err(Failure::Input(why.to_owned()));
+    }
+    let mut subject = Subject::new(request, quantity, &args.workload, args.step.as_deref())?;
+    if let Some(on) = args.on {
+        subject = subject.on(match on {
+            args::On::Queries => On::Queries,
+            args::On::Answers => On::Answers,
+        })?;
+    }
+    let subject = subject;
     let of = Search {
         check: if args.check_all {
             Check::All
         } else {
             Check::Doubtful
         },
-        ..subject.search(args.target.unwrap_or(quantity.target()))
+        ..subject.search(args.target.unwrap_or(subject.target(quantity)))
     };
     let journal = journal(args, &subject);
     let cancel = interrupt::flag();
@@ -90,9 +106,9 @@ fn human(
         ("transport", Align::Left),
         ("capacity", Align::Right),
         ("95 %", Align::Left),
-        ("met there", Align::Right),
+        ("in time there", Align::Right),
         ("next", Align::Right),
-        ("met there", Align::Right),
+        ("in time there", Align::Right),
         ("tried", Align::Right),
         ("", Align::Left),
     ]);
@@ -114,11 +130,15 @@ fn human(
     }
     let mut to = stdout().lock();
     writeln!(to)?;
+    for (transport, capacity) in found {
+        writeln!(to, "{}", sentence(subject, of, *transport, capacity))?;
+    }
     writeln!(
         to,
-        "{} at {} of deadlines met, over {} {}",
+        "\n{} at {} of {} in time, over {} {}",
         subject.keys().join(", "),
         of.target,
+        subject.what(),
         subject.base().seeds,
         if subject.base().seeds == 1 {
             "run (no interval)"
@@ -131,7 +151,31 @@ fn human(
     Ok(())
 }
 
-/// A share met with its interval.
+/// The answer in words: `d2tcp: 37 senders; at 38 senders 98.6 % of the queries are in time`.
+fn sentence(subject: &Subject, of: &Search, transport: usize, capacity: &Capacity) -> String {
+    let name = &subject.base().transports[transport].name;
+    let next = capacity
+        .curve
+        .iter()
+        .find(|tried| tried.x == capacity.value + 1);
+    let beyond = match next {
+        Some(next) => format!(
+            "; at {} {} of the {} are in time",
+            subject.text(next.x),
+            text::percent(next.throughput.value),
+            subject.what()
+        ),
+        None if capacity.at_limit => " or more: nothing harder can be tried".to_owned(),
+        None => String::new(),
+    };
+    let value = match capacity.value {
+        0 => format!("never {} of the {}", of.target, subject.what()),
+        value => subject.text(value),
+    };
+    format!("{name}: {value}{beyond}")
+}
+
+/// A share in time with its interval.
 fn met(throughput: &Estimate) -> String {
     let (value, interval) = text::estimate(throughput, text::percent);
     match interval {
@@ -190,6 +234,7 @@ fn json_rows(
             .map(|tried| {
                 json!({
                     "value": subject.value(tried.x),
+                    "deadlines_ms": subject.deadlines_ms(tried.x),
                     "met": tried.deadlines.met,
                     "counted": tried.deadlines.counted,
                     "throughput": tried.throughput.value,
@@ -205,8 +250,13 @@ fn json_rows(
             "keys": subject.keys(),
             "unit": subject.unit(),
             "target": of.target.share(),
+            "on": match subject.judges() {
+                On::Queries => "queries",
+                On::Answers => "answers",
+            },
             "runs": subject.base().seeds,
             "value": subject.value(capacity.value),
+            "deadlines_ms": subject.deadlines_ms(capacity.value),
             "low": ends.map(|ends| ends.0),
             "high": ends.map(|ends| ends.1),
             "at_limit": capacity.at_limit,

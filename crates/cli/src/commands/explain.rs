@@ -1,48 +1,69 @@
 //! `duetime explain`
 
+mod digits;
+mod query;
+mod words;
+
 use std::io::{Write, stdout};
 
 use duetime_core::Span;
+use duetime_results::FlowEvent;
+use duetime_results::explain::query::{QueryStep, sums};
 use duetime_results::explain::{Cause, Stage};
-use duetime_results::{FlowEvent, FlowEventKind};
-use duetime_study::{Explained, RunChoice, Simulator};
-use serde_json::json;
+use duetime_study::{Explained, Names, RunChoice, Simulator, Told, text};
+use serde_json::{Value, json};
 
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
-use duetime_study::text;
+use digits::Digits;
+use words::{happened, spent, waited};
 
-/// Repeats one run and shows where one flow's time went.
+/// Repeats one run and shows where the time of one flow or one query went.
 pub fn explain(args: &args::Explain) -> Result<(), Failure> {
-    let choice = args.flow.parse()?;
+    let choice = args.what.parse()?;
     let (plan, folder) = super::report::open(&args.dir)?;
     let which = RunChoice {
         at: args.at.clone(),
         transport: args.transport.clone(),
         run: args.run,
     };
-    let explained = duetime_study::explain(&folder, &plan, &which, choice, &Simulator)?;
+    let told = duetime_study::explain(&folder, &plan, &which, choice, &Simulator)?;
     let mut out = stdout().lock();
-    if args.json {
-        writeln!(out, "{}", to_json(&explained, args.events))?;
-        return Ok(());
+    match (&told, args.json) {
+        (Told::Flow(flow), true) => writeln!(out, "{}", to_json(flow, args.events))?,
+        (Told::Flow(flow), false) => human(&mut out, flow, args.events)?,
+        (Told::Query(of), true) => writeln!(out, "{}", query::to_json(of, args.events))?,
+        (Told::Query(of), false) => query::human(&mut out, of, args.events)?,
     }
-    writeln!(out, "{}\n", head(&explained))?;
-    write!(out, "{}", parts(&explained))?;
-    for line in incidents(&explained) {
+    Ok(())
+}
+
+fn human(out: &mut impl Write, of: &Explained, events: bool) -> std::io::Result<()> {
+    writeln!(out, "{}\n", head(of))?;
+    write!(out, "{}", parts(of))?;
+    for line in incidents(of) {
         writeln!(out, "{line}")?;
     }
-    if args.events {
+    if let (Some(first), Some(last)) = (of.before.first(), of.before.last()) {
+        let total = last.to.since(first.from);
+        writeln!(
+            out,
+            "\nbefore its hand-over, since the query came to its root, {}:\n",
+            of.names.node(0)
+        )?;
+        let parts = query::rows(&of.before, &of.names);
+        write!(
+            out,
+            "{}",
+            breakdown(total, parts, &query::COLUMNS, "until the hand-over")
+        )?;
+    }
+    if events {
         writeln!(out)?;
-        for event in &explained.events {
-            let at = event.at.since(explained.flow.start);
-            writeln!(
-                out,
-                "{:>14}  {}",
-                exact(at),
-                happened(event, &explained.links)
-            )?;
+        for event in &of.events {
+            let at = event.at.since(of.flow.start);
+            writeln!(out, "{:>14}  {}", moment(at), happened(event, &of.names))?;
         }
     }
     Ok(())
@@ -62,21 +83,21 @@ fn head(of: &Explained) -> String {
     );
     let deadline = flow.deadline.map(|deadline| deadline.since(flow.start));
     let end = match (flow.completion(), deadline) {
-        (Some(took), None) => format!("completed in {}; no deadline", exact(took)),
+        (Some(took), None) => format!("completed in {}; no deadline", time(took)),
         (Some(took), Some(deadline)) if took <= deadline => {
             let early = deadline.saturating_sub(took);
             format!(
                 "completed in {}, {} before its deadline",
-                exact(took),
-                exact(early)
+                time(took),
+                time(early)
             )
         }
         (Some(took), Some(deadline)) => {
             let late = took.saturating_sub(deadline);
             format!(
                 "completed in {}, {} after its deadline",
-                exact(took),
-                exact(late)
+                time(took),
+                time(late)
             )
         }
         (None, deadline) => {
@@ -86,7 +107,7 @@ fn head(of: &Explained) -> String {
                 "not completed"
             };
             let deadline = deadline.map_or("no deadline".to_owned(), |d| {
-                format!("deadline {}", exact(d))
+                format!("deadline {}", time(d))
             });
             format!(
                 "{why}: {} of {} B delivered; {deadline}",
@@ -110,43 +131,61 @@ fn head(of: &Explained) -> String {
     format!("{who}\n{end}\n{}", counts.join(", "))
 }
 
-/// The breakdown, largest first, with its sum.
+/// The breakdown of a flow's completion time.
 fn parts(of: &Explained) -> Table {
-    let mut parts: Vec<_> = of
-        .explanation
-        .parts()
-        .into_iter()
-        .filter(|&(_, time)| time > Span::ZERO)
-        .collect();
-    parts.sort_by_key(|&(_, time)| std::cmp::Reverse(time));
-    let mut table = Table::new(&[
-        ("time", Align::Right),
-        ("share", Align::Right),
-        ("while waiting for", Align::Left),
-        ("spent on", Align::Left),
-    ]);
-    let total = of.explanation.total;
-    for ((stage, cause), time) in parts {
-        let share = time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
-        table.row(vec![
-            exact(time),
-            text::percent(share),
-            waited(stage).to_owned(),
-            spent(cause, &of.links),
-        ]);
-    }
+    let parts = of.explanation.parts().into_iter();
+    let parts = parts.map(|((stage, cause), time)| {
+        let cells = vec![waited(stage).to_owned(), spent(cause, &of.names)];
+        (time, cells)
+    });
     let end = if of.explanation.finished {
         "completion time"
     } else {
         "until its last event"
     };
-    table.row(vec![
-        exact(total),
-        text::percent(1.0),
-        end.to_owned(),
-        String::new(),
-    ]);
+    let columns = ["while waiting for", "spent on"];
+    breakdown(of.explanation.total, parts.collect(), &columns, end)
+}
+
+/// Parts of `total`, largest first, and their sum, called `end`. What is printed adds up.
+fn breakdown(
+    total: Span,
+    mut parts: Vec<(Span, Vec<String>)>,
+    columns: &[&str],
+    end: &str,
+) -> Table {
+    parts.retain(|(time, _)| *time > Span::ZERO);
+    parts.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+    let times: Vec<Span> = parts.iter().map(|(time, _)| *time).collect();
+    let own = digits::own_rows(total, &times);
+    if own < parts.len() {
+        let small = parts.split_off(own);
+        let sum = small.iter().fold(Span::ZERO, |sum, (time, _)| sum + *time);
+        let words = format!("{} smaller parts", small.len());
+        parts.push((sum, alone(words, columns.len())));
+    }
+    let mut head = vec![("time", Align::Right), ("share", Align::Right)];
+    head.extend(columns.iter().map(|&column| (column, Align::Left)));
+    let mut table = Table::new(&head);
+    let digits = Digits::of(total);
+    let times: Vec<Span> = parts.iter().map(|(time, _)| *time).collect();
+    for ((time, cells), printed) in parts.into_iter().zip(digits.parts(total, &times)) {
+        let share = time.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE);
+        let mut row = vec![printed, text::percent(share)];
+        row.extend(cells);
+        table.row(row);
+    }
+    let mut row = vec![digits.show(total), text::percent(1.0)];
+    row.extend(alone(end.to_owned(), columns.len()));
+    table.row(row);
     table
+}
+
+/// One cell with words, the others empty.
+fn alone(words: String, cells: usize) -> Vec<String> {
+    let mut row = vec![String::new(); cells];
+    row[0] = words;
+    row
 }
 
 /// Losses, marks and denials by link.
@@ -161,7 +200,7 @@ fn incidents(of: &Explained) -> Vec<String> {
         if !counts.is_empty() {
             let each: Vec<String> = counts
                 .iter()
-                .map(|(&link, count)| format!("{count} at {}", name(link, &of.links)))
+                .map(|(&link, count)| format!("{count} at {}", of.names.link(link)))
                 .collect();
             lines.push(format!("{what}: {}", each.join(", ")));
         }
@@ -169,8 +208,8 @@ fn incidents(of: &Explained) -> Vec<String> {
     lines
 }
 
-fn to_json(of: &Explained, events: bool) -> serde_json::Value {
-    let part = |((stage, cause), time): ((Stage, Cause), Span)| json!({ "waiting_for": waited(stage), "spent_on": spent(cause, &of.links), "ps": time.as_ps() });
+fn to_json(of: &Explained, events: bool) -> Value {
+    let part = |((stage, cause), time): ((Stage, Cause), Span)| json!({ "waiting_for": waited(stage), "spent_on": spent(cause, &of.names), "ps": time.as_ps() });
     let mut value = json!({
         "event": "explanation",
         "run": of.run,
@@ -186,93 +225,33 @@ fn to_json(of: &Explained, events: bool) -> serde_json::Value {
         "total_ps": of.explanation.total.as_ps(),
         "round_trips": of.explanation.round_trips,
         "parts": of.explanation.parts().into_iter().map(part).collect::<Vec<_>>(),
+        "before": before_json(&of.before, &of.names),
     });
     if events {
-        let event = |event: &FlowEvent| json!({ "at_ps": event.at.as_ps(), "what": happened(event, &of.links) });
+        let event = |event: &FlowEvent| json!({ "at_ps": event.at.as_ps(), "what": happened(event, &of.names) });
         value["events"] = of.events.iter().map(event).collect();
     }
     value
 }
 
-fn waited(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Handshake => "the handshake",
-        Stage::Window => "room in the window",
-        Stage::Rate => "the next grant, sending",
-        Stage::Denied => "the next grant, denied the asked rate",
-        Stage::Pause => "a grant, paused",
-        Stage::Delivery => "delivery of the last packet",
-    }
+/// What came before the hand-over; null for a flow of no query.
+fn before_json(before: &[QueryStep], names: &Names) -> Value {
+    let total = match (before.first(), before.last()) {
+        (Some(first), Some(last)) => last.to.since(first.from),
+        _ => return Value::Null,
+    };
+    json!({ "total_ps": total.as_ps(), "parts": query::parts_json(&sums(before), names) })
 }
 
-fn spent(cause: Cause, links: &[String]) -> String {
-    match cause {
-        Cause::Queue(link) => format!("queue of {}", name(link, links)),
-        Cause::Transmission(link) => format!("transmission on {}", name(link, links)),
-        Cause::Propagation => "propagation".to_owned(),
-        Cause::RtoIdle => "silence until the retransmission timeout".to_owned(),
-        Cause::Receiver => "receiver holding the acknowledgement".to_owned(),
-        Cause::Host => "sending host: jitter, its card, earlier messages".to_owned(),
-        Cause::Untraced => "network, hops not traced".to_owned(),
-        Cause::Unfinished => "never finished".to_owned(),
-    }
+/// A span by itself.
+fn time(span: Span) -> String {
+    Digits::of(span).show(span)
 }
 
-fn happened(event: &FlowEvent, links: &[String]) -> String {
-    use FlowEventKind as Kind;
-    match event.what {
-        Kind::HandedOver => "handed over".to_owned(),
-        Kind::Sent {
-            seq,
-            len,
-            retransmit: false,
-        } => format!("sent {seq}+{len}"),
-        Kind::Sent {
-            seq,
-            len,
-            retransmit: true,
-        } => format!("sent again {seq}+{len}"),
-        Kind::Departed {
-            link,
-            seq,
-            len,
-            waited,
-            sending,
-        } => format!(
-            "left {} {seq}+{len} (waited {}, sending {})",
-            name(link, links),
-            exact(waited),
-            exact(sending)
-        ),
-        Kind::Dropped { link } => format!("dropped at {}", name(link, links)),
-        Kind::Lost { link } => format!("lost on {}", name(link, links)),
-        Kind::Marked { link } => format!("marked at {}", name(link, links)),
-        Kind::Delivered { seq, len } => format!("delivered {seq}+{len}"),
-        Kind::Acked { seq } => format!("acknowledged to {seq}"),
-        Kind::Timeout => "timeout".to_owned(),
-        Kind::RequestSent { desired_bps } => {
-            format!("request for {}", text::rate(desired_bps as f64))
-        }
-        Kind::Granted { allocation_bps } => {
-            format!("granted {}", text::rate(allocation_bps as f64))
-        }
-        Kind::Denied { link } => format!("denied at {}", name(link, links)),
-        Kind::Paused => "paused".to_owned(),
-        Kind::Established => "established".to_owned(),
-        Kind::Finished => "finished".to_owned(),
-    }
-}
-
-fn name(link: u32, links: &[String]) -> &str {
-    links.get(link as usize).map_or("?", String::as_str)
-}
-
-/// Microseconds with all their picoseconds, so that the reader can add them up.
-fn exact(span: Span) -> String {
-    let (us, ps) = (span.as_ps() / 1_000_000, span.as_ps() % 1_000_000);
-    let text = format!("{us}.{ps:06}");
-    let text = text.trim_end_matches('0').trim_end_matches('.');
-    format!("{text} us")
+/// Microseconds with nanoseconds.
+fn moment(span: Span) -> String {
+    let ns = (span.as_ps() + 500) / 1_000;
+    format!("{}.{:03} us", ns / 1_000, ns % 1_000)
 }
 
 #[cfg(test)]
@@ -280,9 +259,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_picosecond_is_lost() {
-        assert_eq!(exact(Span::from_ps(12_345_678_901)), "12345.678901 us");
-        assert_eq!(exact(Span::from_us(40)), "40 us");
-        assert_eq!(exact(Span::from_ps(1)), "0.000001 us");
+    fn events_are_told_to_the_nanosecond() {
+        assert_eq!(moment(Span::from_ps(12_345_678_901)), "12345.679 us");
+        assert_eq!(moment(Span::from_us(40)), "40.000 us");
+        assert_eq!(moment(Span::from_ps(1)), "0.000 us");
     }
 }

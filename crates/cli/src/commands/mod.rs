@@ -1,6 +1,8 @@
 //! One file per family of subcommands.
 
+pub mod bound;
 pub mod capacity;
+pub mod check;
 pub mod explain;
 pub mod export;
 pub mod paper;

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use duetime_store::{IfExists, replace_file};
 use duetime_study::paper::{
-    Campaign, CampaignOutcome, Counts, Drawn, Experiment, Method, PaperRow, Results, campaign_page,
-    choose, drawings, library, papers_md, rows, run_campaign,
+    Campaign, CampaignOutcome, Counts, Drawn, Experiment, Line, Method, PaperRow, Results,
+    campaign_page, choose, drawings, keep_sections, library, papers_md, rows, run_campaign,
+    sections,
 };
-use duetime_study::{Execution, Simulator, StudyError, text};
+use duetime_study::{Execution, Simulator};
 
 use crate::args::Paper;
 use crate::failure::Failure;
@@ -131,28 +132,20 @@ fn table(rows: &[PaperRow]) -> Table {
         ("published", Align::Right),
         ("ours", Align::Right),
         ("95 % interval", Align::Right),
-        ("", Align::Left),
         ("verdict", Align::Left),
         ("kind", Align::Left),
     ]);
-    let number = |value: Option<f64>| value.map_or("–".to_owned(), text::significant);
     for row in rows {
-        let interval = match (row.low, row.high) {
-            (Some(low), Some(high)) => {
-                format!("[{}, {}]", text::significant(low), text::significant(high))
-            }
-            _ => String::new(),
-        };
+        let line = Line::of(row);
         table.row(vec![
             format!("{} {}", row.paper, row.experiment),
             row.scheme.clone(),
             row.point.clone(),
-            number(row.published),
-            number(row.ours),
-            interval,
-            row.unit.clone(),
-            row.verdict.name().to_owned(),
-            row.kind.name().to_owned(),
+            line.published,
+            line.ours,
+            line.interval,
+            line.verdict,
+            line.kind.to_owned(),
         ]);
     }
     table
@@ -187,7 +180,8 @@ fn counts(rows: &[PaperRow], quick: bool) -> String {
     lines.join("\n")
 }
 
-/// Writes rows, figures, page and, on request, the document; gives what is where.
+/// Writes figures, on request the document, and rows and page of all experiments that the folder holds; gives what is
+/// where.
 fn write(
     args: &Paper,
     results: &Results<'_>,
@@ -197,8 +191,10 @@ fn write(
     let put = |path: &Path, bytes: &[u8]| {
         replace_file(path, bytes).map_err(|error| Failure::Runs(error.to_string()))
     };
+    let new = sections(results, rows, drawn);
+    let sections = keep_sections(&args.out, &results.campaign.experiments, &new)?;
     let mut lines = Vec::new();
-    for row in rows {
+    for row in sections.rows() {
         lines.extend(serde_json::to_vec(row).expect("plain data"));
         lines.push(b'\n');
     }
@@ -213,8 +209,7 @@ fn write(
         put(&place("svg"), figure.svg.as_bytes())?;
         put(&place("png"), &figure.png())?;
     }
-    let html =
-        campaign_page(results, rows, drawn).map_err(|error: StudyError| Failure::from(error))?;
+    let html = campaign_page(&sections, results.campaign.experiments.len())?;
     put(&page, html.as_bytes())?;
     let mut files = vec![("page", page), ("figures", figures), ("rows", verdicts)];
     if let Some(docs) = &args.write_docs {

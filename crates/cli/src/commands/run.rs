@@ -93,11 +93,11 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     } else {
         human(plan, &gathered, &outcome, &out, report.as_deref())?;
     }
-    verdict(&outcome)
+    verdict(&outcome, &gathered)
 }
 
-/// How the command ends: a failed or missing run is never a success.
-fn verdict(outcome: &Outcome) -> Result<(), Failure> {
+/// How the command ends: a failed or missing run is never a success, nor is one that counted nothing.
+fn verdict(outcome: &Outcome, gathered: &Gathered) -> Result<(), Failure> {
     if outcome.cancelled {
         return Err(Failure::Runs(format!(
             "stopped: {} runs are missing; the same sweep, or run --resume, makes them",
@@ -105,7 +105,10 @@ fn verdict(outcome: &Outcome) -> Result<(), Failure> {
         )));
     }
     match outcome.failures.len() {
-        0 => Ok(()),
+        0 => match gathered.nothing_counted() {
+            Some(warning) => Err(Failure::Runs(warning.text.clone())),
+            None => Ok(()),
+        },
         failed => Err(Failure::Runs(format!(
             "{failed} of {} runs failed",
             failed + outcome.finished
@@ -146,6 +149,11 @@ fn json_rows(
     report: Option<&Path>,
 ) -> Result<(), Failure> {
     let mut to = stdout().lock();
+    for row in gathered.query_rows(plan) {
+        let mut line = serde_json::to_value(&row).expect("plain data");
+        line["event"] = json!("queries");
+        writeln!(to, "{line}")?;
+    }
     for row in gathered.rows(plan) {
         let mut line = serde_json::to_value(&row).expect("plain data");
         line["event"] = json!("row");
@@ -154,7 +162,7 @@ fn json_rows(
     writeln!(
         to,
         "{}",
-        json!({ "event": "done", "folder": out, "report": report })
+        json!({ "event": "done", "folder": out, "report": report, "warnings": gathered.warnings })
     )?;
     Ok(())
 }

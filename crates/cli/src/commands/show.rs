@@ -124,6 +124,11 @@ fn flows(of: &WorkloadDescription) -> Vec<(&'static str, String)> {
         )
     };
     add("load", of.offered_load.map(load));
+    let busiest = of
+        .busiest_link
+        .as_ref()
+        .map(|link| format!("`{}`, {} of it", link.link, text::percent(link.load)));
+    add("most loaded link", busiest);
     let ms = |ns: u64| text::seconds(ns as f64 * 1e-9);
     add("starts spread over", of.jitter_ns.map(ms));
     let deadline = of.deadline.as_ref().map(|of| {

@@ -1,13 +1,13 @@
 //! Which rate a flow asks for, and when it gives up (D3 §5 "Calculating desired rate", §6.1.3, §7).
 
 use super::rate::{LARGEST, fixed_from_bytes};
-use super::{Config, Late, Speculation};
+use super::{Config, Late, Packet, RequestBytes, Speculation};
 use duetime_core::{Span, Time};
 
 /// What a flow knows when it asks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
-    /// Bytes not yet sent, and bytes known lost.
+    /// Bytes not yet sent, and bytes known lost; with their headers under `RequestBytes::Wire`.
     pub remaining: u64,
     /// s·rtt: what this round trip's allocation sends; zero before the first.
     pub in_slot: u64,
@@ -66,11 +66,20 @@ pub(super) fn desire(
     let scale = config.exponent();
     // D3 §5: (remaining - s·rtt) / (deadline - 2·rtt)
     let lagged_time = time.saturating_sub(need.rtt + need.rtt);
-    let rate = if lagged_time == Span::ZERO {
+    let rate = if !config.request_lag {
+        fixed_from_bytes(need.remaining, time, scale)
+    } else if lagged_time == Span::ZERO {
         i64::MAX
     } else {
         fixed_from_bytes(left, lagged_time, scale)
     };
+    // The routers charge for each round trip's request as well.
+    let requests = if config.request_bytes == RequestBytes::Wire && need.rtt > Span::ZERO {
+        fixed_from_bytes(u64::from(Packet::REQUEST_BYTES), need.rtt, scale)
+    } else {
+        0
+    };
+    let rate = rate.saturating_add(requests);
     if config.quench && rate > need.uplink {
         // D3 §6.1.3 (i); the lag terms alone condemn no flow, unless the formula is to be taken literally.
         if config.quench_strict || fixed_from_bytes(need.remaining, time, scale) > need.uplink {
@@ -167,6 +176,40 @@ mod tests {
             ask(&Config::default(), at(0), last, at(10)),
             Desire::Rate(0)
         );
+    }
+
+    #[test]
+    fn on_the_wire_each_round_trips_request_is_asked_for_too() {
+        // 22 B in 88 us are a quarter of a unit; before the first round trip its length is not known.
+        let wire = Config {
+            request_bytes: RequestBytes::Wire,
+            ..Config::default()
+        };
+        let need = Need {
+            rtt: Span::from_us(88),
+            ..NEED
+        };
+        let deadline = at(10) + Span::from_us(176);
+        assert_eq!(
+            ask(&wire, at(0), need, deadline),
+            Desire::Rate(10 * UNIT + UNIT / 4)
+        );
+        assert_eq!(ask(&wire, at(0), NEED, at(10)), Desire::Rate(10 * UNIT));
+    }
+
+    #[test]
+    fn without_lag_terms_each_request_is_as_the_first() {
+        // 100000 / 10 ms = 10 B/us, where the printed formula has 12.
+        let need = Need {
+            in_slot: 4_000,
+            rtt: Span::from_ms(1),
+            ..NEED
+        };
+        let config = Config {
+            request_lag: false,
+            ..Config::default()
+        };
+        assert_eq!(ask(&config, at(0), need, at(10)), Desire::Rate(10 * UNIT));
     }
 
     #[test]

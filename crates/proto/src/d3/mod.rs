@@ -64,6 +64,11 @@ pub struct Config {
     pub queue_sample: QueueSample,
     /// Never grant more than what is left.
     pub cap_to_left: bool,
+    /// Which bytes a flow asks for.
+    pub request_bytes: RequestBytes,
+    /// Ask for what will be left after this round trip, over the time to the deadline less two round trips (D3 §5);
+    /// otherwise for what is left now over the time to the deadline, as in the first request.
+    pub request_lag: bool,
     /// Never ask for more than what is left to send can use in one round trip, which is as long as a grant holds
     /// (D3 §4.1). The formula of §5 asks for more as soon as the deadline is nearer than three round trips.
     pub cap_to_remaining: bool,
@@ -136,6 +141,16 @@ pub enum Late {
     Max,
 }
 
+/// Which bytes a desired rate counts. An allocation is charged with whole packets (D3 §5: k = s·rtt / 1500 packets).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestBytes {
+    /// The application's: the flow size that D3 §4.1 divides by the time to the deadline. Headers are then missing in
+    /// what is asked for, 2.7 % with packets of 1500 B.
+    Payload,
+    /// Those on the wire: the headers of each packet, and each round trip's request.
+    Wire,
+}
+
 /// What the spare capacity is measured against (capacity adaptation's α term).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlphaReference {
@@ -178,6 +193,8 @@ impl Default for Config {
             queue_in_service: false,
             queue_sample: QueueSample::Smallest,
             cap_to_left: false,
+            request_bytes: RequestBytes::Payload,
+            request_lag: true,
             cap_to_remaining: false,
             pause_new: true,
             reverse_request: true,

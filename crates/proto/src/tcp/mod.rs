@@ -38,12 +38,43 @@ pub struct Config {
     pub delayed_ack: u32,
     /// Longest delay of an acknowledgement.
     pub delayed_ack_timeout: Span,
+    /// Hold acknowledgements back as receive offload does; `None`: each leaves when it is due.
+    pub ack_coalescing: Option<Coalescing>,
+    /// Segments by which one acknowledgement opens the window at most in slow start (RFC 5681 §3.1: 1; RFC 3465 §2.2,
+    /// L: 2); at least 1.
+    pub slow_start_limit: u32,
+    /// What congestion avoidance counts.
+    pub growth: Growth,
+    /// Send a new segment for each of the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
     /// Fall back to the initial window after an idle time above the RTO (RFC 5681 §4.1).
     pub slow_start_restart: bool,
     /// The receiver's window, in bytes.
     pub receive_window: u64,
     /// How the window answers marks.
     pub law: Law,
+}
+
+/// Receive offload, as far as the sender can see it: the network card hands several segments of a flow to TCP as one,
+/// and one acknowledgement answers them. An acknowledgement that is due is held back until one of these has come; the
+/// end of a message, data out of order, a FIN and a change of the mark end the wait at once. What is delivered to the
+/// application, and when, does not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coalescing {
+    /// Segments that one acknowledgement answers at most; at least 1.
+    pub segments: u32,
+    /// Longest time that an acknowledgement which is due is held back.
+    pub within: Span,
+}
+
+/// What adds up to one window before congestion avoidance adds one segment (RFC 5681 §3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// Acknowledged bytes: one segment per round trip, however many segments an acknowledgement answers.
+    Bytes,
+    /// Acknowledgements, each as one segment (equation 3): with one acknowledgement per n segments 1/n segment per
+    /// round trip.
+    Acknowledgements,
 }
 
 impl Default for Config {
@@ -59,6 +90,10 @@ impl Default for Config {
             rto_max: Span::from_secs(60),
             delayed_ack: 2,
             delayed_ack_timeout: Span::from_ms(1),
+            ack_coalescing: None,
+            slow_start_limit: 1,
+            growth: Growth::Bytes,
+            limited_transmit: true,
             slow_start_restart: true,
             receive_window: 1 << 30,
             law: Law::NewReno,

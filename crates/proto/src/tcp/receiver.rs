@@ -1,7 +1,7 @@
 //! The receiver: cumulative and delayed acknowledgements, and DCTCP's exact echo of marks.
 
 use super::reassembly::Reassembly;
-use super::{Config, Flags, Segment};
+use super::{Coalescing, Config, Flags, Segment};
 use duetime_core::Time;
 
 /// Acknowledgements that wait for a driver that does not take them; further ones replace the last.
@@ -81,7 +81,7 @@ impl Receiver {
             return self.input_unusual(config, now, segment);
         }
         self.expected += u64::from(segment.len);
-        self.acknowledge_later(config, now);
+        self.acknowledge_later(config, now, flags.contains(Flags::PUSH));
         Delivery {
             bytes: u64::from(segment.len),
             messages: u32::from(flags.contains(Flags::PUSH)),
@@ -167,6 +167,9 @@ impl Receiver {
         let before = self.expected;
         let mut messages = 0;
         if segment.seq > before {
+            if self.unacknowledged >= config.delayed_ack.max(1) {
+                self.acknowledge(); // receive offload hands on what it holds before what is out of order
+            }
             self.keep(config, segment, end);
             at_once = true;
         } else if self.closed || (end <= before && !flags.contains(Flags::FIN)) || end < before {
@@ -179,7 +182,7 @@ impl Receiver {
         if at_once {
             self.acknowledge();
         } else {
-            self.acknowledge_later(config, now);
+            self.acknowledge_later(config, now, flags.contains(Flags::PUSH));
         }
         Delivery { bytes, messages }
     }
@@ -244,12 +247,25 @@ impl Receiver {
 
     /// Every `delayed_ack`-th segment is acknowledged at once, the others after a delay (RFC 5681 §4.2).
     #[inline]
-    fn acknowledge_later(&mut self, config: &Config, now: Time) {
+    fn acknowledge_later(&mut self, config: &Config, now: Time, push: bool) {
         self.unacknowledged += 1;
         if self.unacknowledged >= config.delayed_ack {
-            self.acknowledge();
+            match config.ack_coalescing {
+                Some(coalescing) if !push => self.coalesce(config, coalescing, now),
+                _ => self.acknowledge(),
+            }
         } else if self.timer == Time::MAX {
             self.timer = now + config.delayed_ack_timeout;
+        }
+    }
+
+    /// An acknowledgement is due: holds it back as receive offload does.
+    #[cold]
+    fn coalesce(&mut self, config: &Config, coalescing: Coalescing, now: Time) {
+        if self.unacknowledged >= coalescing.segments {
+            self.acknowledge();
+        } else if self.unacknowledged == config.delayed_ack.max(1) {
+            self.timer = self.timer.min(now + coalescing.within);
         }
     }
 

@@ -7,6 +7,9 @@ use duetime_core::Time;
 /// Duplicate acknowledgements that make a loss.
 const DUPLICATE_THRESHOLD: u8 = 3;
 
+/// Segments that limited transmit sends beyond the window at most.
+const MOST_BEYOND: u8 = 2;
+
 /// A FIN that is unanswered this many times is given up.
 const MOST_FIN_ATTEMPTS: u8 = 8;
 
@@ -48,23 +51,53 @@ impl Sender {
             Phase::Loss => return,
             Phase::Open => {
                 self.duplicates = self.duplicates.saturating_add(1);
+                if self.duplicates == 1 {
+                    self.before_duplicates = self.highest;
+                }
                 // RFC 6582 §3.2 step 2: not for segments that a timeout has sent twice. `recover` is exclusive here
                 // and starts below the first byte, so that the initial window can be repaired, too.
                 if self.duplicates == DUPLICATE_THRESHOLD && self.una > self.recover {
                     self.enter_recovery(config);
-                } else if marked && self.uses_marks() && self.una > self.cut_end {
-                    self.cut_by_marks(config, now);
+                } else {
+                    if marked && self.uses_marks() && self.una > self.cut_end {
+                        self.cut_by_marks(config, now);
+                    }
+                    return self.limited_transmit(config);
                 }
             }
         }
         self.update_limit(config);
     }
 
+    /// Lets one more segment out for each of the first two duplicates, beyond the window and without changing it
+    /// (RFC 3042 §2, RFC 5681 §3.2 step 1), so that small windows, too, have three duplicates for a loss.
+    fn limited_transmit(&mut self, config: &Config) {
+        self.update_limit(config);
+        if config.limited_transmit {
+            let mss = u64::from(config.mss);
+            let beyond = u64::from(self.duplicates.min(MOST_BEYOND)) * mss;
+            self.limit = (self.limit + beyond).min(self.una + config.receive_window.max(mss));
+        }
+    }
+
+    /// Bytes in flight, but for what limited transmit has sent beyond the window (RFC 5681 §3.2 step 2).
+    fn flight_at_loss(&self, config: &Config) -> u64 {
+        let edge = self.una + self.cwnd;
+        let sent = if !config.limited_transmit {
+            self.highest
+        } else if edge < self.before_duplicates + u64::from(config.mss) {
+            self.before_duplicates // the window was full
+        } else {
+            self.highest.min(edge)
+        };
+        sent - self.una
+    }
+
     /// Fast retransmit (RFC 5681 §3.2 steps 2 and 3). Loss halves the window whatever the deadline.
     fn enter_recovery(&mut self, config: &Config) {
         let mss = u64::from(config.mss);
         self.counters.fast_retransmits += 1;
-        self.ssthresh = ((self.highest - self.una) / 2).max(2 * mss);
+        self.ssthresh = (self.flight_at_loss(config) / 2).max(2 * mss);
         self.cwnd = self.ssthresh + u64::from(DUPLICATE_THRESHOLD) * mss;
         self.growth = 0;
         self.recover = self.highest;

@@ -3,7 +3,7 @@
 
 use super::outgoing::{Message, Outgoing};
 use super::rtt::Rtt;
-use super::{Config, Flags, Segment};
+use super::{Config, Flags, Growth, Segment};
 use crate::window::{Marks, Progress};
 use duetime_core::fixed::Fraction;
 use duetime_core::{Span, Time};
@@ -53,6 +53,8 @@ pub struct Sender {
     pub(super) outgoing: Outgoing,
     /// Fast recovery, and the repair after a timeout, last until this is acknowledged (RFC 6582).
     pub(super) recover: u64,
+    /// `highest` when the first of `duplicates` came.
+    pub(super) before_duplicates: u64,
     pub(super) counters: Counters,
 }
 
@@ -126,6 +128,7 @@ impl Sender {
             marks,
             outgoing: Outgoing::new(),
             recover: 0,
+            before_duplicates: 0,
             counters: Counters::default(),
         }
     }
@@ -322,11 +325,14 @@ impl Sender {
             return; // more would never be used
         }
         if self.cwnd < self.ssthresh {
-            self.cwnd += bytes.min(mss);
+            self.cwnd += bytes.min(u64::from(config.slow_start_limit) * mss);
             return;
         }
-        // One segment per window of acknowledged bytes.
-        self.growth += bytes;
+        // One segment per window of acknowledged bytes, or of acknowledgements counted as one segment each.
+        self.growth += match config.growth {
+            Growth::Bytes => bytes,
+            Growth::Acknowledgements => bytes.min(mss),
+        };
         if self.growth >= self.cwnd {
             self.growth -= self.cwnd;
             self.cwnd += mss;

@@ -138,7 +138,7 @@ impl Walk {
         if let Some(&(last, latency)) = self.forward.links.last() {
             let cursor = self.cursor;
             let arrived = |hop: &&Hop| hop.link == last && hop.at + latency <= cursor;
-            if let Some(&hop) = self.hops.iter().rfind(arrived) {
+            if let Some(&hop) = self.hops_until(cursor).iter().rfind(arrived) {
                 self.take(hop.at + latency, Cause::Receiver);
                 self.hops_back(hop.packet, true);
             }
@@ -203,7 +203,7 @@ impl Walk {
                     && hop.at + latency <= before
                     && number.is_none_or(|number| hop.packet.0 == number)
             };
-            if let Some(&hop) = self.hops.iter().rfind(arrived) {
+            if let Some(&hop) = self.hops_until(before).iter().rfind(arrived) {
                 self.hops_back(hop.packet, false);
                 return;
             }
@@ -236,7 +236,7 @@ impl Walk {
             let cursor = self.cursor;
             let passed =
                 |hop: &&Hop| hop.link == link && hop.packet == packet && hop.at + latency <= cursor;
-            if let Some(&hop) = self.hops.iter().rfind(passed) {
+            if let Some(&hop) = self.hops_until(cursor).iter().rfind(passed) {
                 self.take(hop.at, Cause::Propagation);
                 self.hop_back(&hop);
             }
@@ -259,10 +259,15 @@ impl Walk {
     /// The flow's own packet whose departure from the sender's card was at `at`, so that the next one could begin.
     fn card_was_busy_until(&self, at: Time) -> Option<Hop> {
         let &(first, _) = self.forward.links.first()?;
-        self.hops
-            .iter()
-            .rfind(|hop| hop.link == first && hop.at == at && hop.sending > Span::ZERO)
+        let hops = self.hops_until(at).iter().rev();
+        hops.take_while(|hop| hop.at == at)
+            .find(|hop| hop.link == first && hop.sending > Span::ZERO)
             .copied()
+    }
+
+    /// Departures up to `until`.
+    fn hops_until(&self, until: Time) -> &[Hop] {
+        &self.hops[..self.hops.partition_point(|hop| hop.at <= until)]
     }
 
     /// What the sender waited for in the round trip that ended at `at`.
@@ -304,9 +309,10 @@ impl Walk {
     }
 
     fn latest(&self, until: Time, wanted: impl Fn(FlowEventKind) -> bool) -> Option<FlowEvent> {
-        self.events
+        let past = self.events.partition_point(|event| event.at <= until);
+        self.events[..past]
             .iter()
-            .rfind(|event| event.at <= until && wanted(event.what))
+            .rfind(|event| wanted(event.what))
             .copied()
     }
 
@@ -315,9 +321,10 @@ impl Walk {
         until: Time,
         wanted: impl Fn(FlowEventKind) -> bool,
     ) -> Option<FlowEvent> {
-        self.events
+        let past = self.events.partition_point(|event| event.at < until);
+        self.events[..past]
             .iter()
-            .rfind(|event| event.at < until && wanted(event.what))
+            .rfind(|event| wanted(event.what))
             .copied()
     }
 

@@ -95,6 +95,7 @@ fn flow(start: Time, finish: Option<Time>) -> FlowRecord {
         denials: 0,
         inversions: 0,
         requests: 0,
+        leaves: 0,
     }
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn flow(
         denials: 4,
         inversions: 1,
         requests: 5,
+        leaves: 1,
     }
 }
 
@@ -43,6 +44,7 @@ pub(crate) fn records() -> RunRecords {
     long.query = None;
     long.size_bytes = u64::MAX;
     long.delivered_bytes = 5_000_000;
+    let at_ms = |ms: u64| Time::ZERO + Span::from_ms(ms);
     let query = |number: u64, in_time: u32| QueryRecord {
         query: number,
         workload: 0,
@@ -54,6 +56,15 @@ pub(crate) fn records() -> RunRecords {
         answered: 2.min(in_time + 1),
         in_time,
         counted: true,
+        asked: 2,
+        leaves: 2,
+        needed: 2,
+        judged: true,
+        due: Some(at_ms(30)),
+        enough: (in_time == 2).then(|| at_ms(20)),
+        leaves_answered: 2.min(in_time + 1),
+        leaves_in_time: in_time,
+        gave_up: 0,
     };
     RunRecords {
         flows: vec![

@@ -75,8 +75,22 @@ pub struct QuerySummary {
     pub no_answer: u64,
     /// Queries with less than 95 % of the answers in time.
     pub below_95: u64,
-    /// Seconds from arrival until enough answers were in.
+    /// Seconds from arrival until enough leaves' answers were at the root.
     pub completion_s: Percentiles<Option<f64>>,
+    /// Queries that something says the lateness of ([`QueryRecord::met`]).
+    pub judged: u64,
+    /// Of them, those with enough leaves' answers in time.
+    pub met: u64,
+    /// Answers asked for, in all layers.
+    pub asked: u64,
+    /// Of them, those that hold something and arrived by their deadlines; all such that arrived, where they have none.
+    pub answers_in_time: u64,
+    /// Leaves of all queries.
+    pub leaves: u64,
+    /// Of them, those whose answers were at the root in time.
+    pub leaves_in_time: u64,
+    /// Aggregators that stopped waiting for their children.
+    pub gave_up: u64,
 }
 
 /// The network over one run.
@@ -102,6 +116,12 @@ pub struct NetworkSummary {
     pub utilisation: f64,
     /// The busiest link.
     pub busiest_link: String,
+    /// Most packets dropped at one port.
+    #[serde(default)]
+    pub most_drops: u64,
+    /// That port, by its link; empty without drops.
+    #[serde(default)]
+    pub most_drops_link: String,
 }
 
 /// The samples of one link's queue, in bytes.
@@ -138,7 +158,7 @@ impl RunSummary {
                 .collect(),
             queries: queries
                 .into_iter()
-                .map(|(workload, rows)| QuerySummary::of(workload, &rows))
+                .map(|(workload, rows)| QuerySummary::of(workload, &rows, &records.flows))
                 .collect(),
             network: NetworkSummary::of(&records.ports, &records.totals),
             sampled: links
@@ -152,6 +172,13 @@ impl RunSummary {
         self.groups
             .iter()
             .find(|group| group.workload == workload && group.class == class)
+    }
+
+    /// Counted queries in time, and all that can be judged, of all workloads.
+    pub fn queries_in_time(&self) -> (u64, u64) {
+        self.queries.iter().fold((0, 0), |(met, judged), query| {
+            (met + query.met, judged + query.judged)
+        })
     }
 
     /// Counted flows with a deadline, of all workloads.
@@ -229,15 +256,29 @@ fn goodput(flow: &FlowRecord, totals: &Totals) -> Option<f64> {
 }
 
 impl QuerySummary {
-    fn of(workload: u16, queries: &[&QueryRecord]) -> Self {
+    fn of(workload: u16, queries: &[&QueryRecord], flows: &[FlowRecord]) -> Self {
         let completions = queries
             .iter()
-            .filter_map(|query| Some(query.complete?.since(query.start).as_secs_f64()));
+            .filter_map(|query| Some(query.enough?.since(query.start).as_secs_f64()));
         let completions: Vec<f64> = completions.collect();
         let count = |wanted: fn(&QueryRecord) -> bool| {
             queries.iter().filter(|query| wanted(query)).count() as u64
         };
+        let sum = |pick: fn(&QueryRecord) -> u32| {
+            queries.iter().map(|query| u64::from(pick(query))).sum()
+        };
+        // An answer counts with its query, so that all of these were asked for by the queries here.
+        let answers = flows
+            .iter()
+            .filter(|flow| flow.counted && flow.workload == workload);
         Self {
+            judged: count(|query| query.judged),
+            met: count(|query| query.met() == Some(true)),
+            asked: sum(|query| query.asked),
+            answers_in_time: answers.filter(|flow| flow.is_answer_in_time()).count() as u64,
+            leaves: sum(|query| query.leaves),
+            leaves_in_time: sum(|query| query.leaves_in_time),
+            gave_up: sum(|query| query.gave_up),
             workload,
             queries: queries.len() as u64,
             in_time: queries.iter().map(|query| query.completeness()).sum(),
@@ -261,6 +302,8 @@ impl NetworkSummary {
         };
         let longest = first_max(|port, best| port.queue_max_bytes > best.queue_max_bytes);
         let busiest = first_max(|port, best| port.utilisation > best.utilisation);
+        let dropping =
+            first_max(|port, best| port.drops > best.drops).filter(|port| port.drops > 0);
         let name =
             |port: Option<&PortRecord>| port.map_or_else(String::new, |port| port.link.clone());
         Self {
@@ -274,6 +317,8 @@ impl NetworkSummary {
             queue_mean_bytes: longest.map_or(0.0, |port| port.queue_mean_bytes),
             utilisation: busiest.map_or(0.0, |port| port.utilisation),
             busiest_link: name(busiest),
+            most_drops: dropping.map_or(0, |port| port.drops),
+            most_drops_link: name(dropping),
         }
     }
 }

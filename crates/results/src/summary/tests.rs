@@ -1,5 +1,7 @@
 use super::*;
+use crate::QueryRecord;
 use crate::record::sample;
+use duetime_core::{Span, Time};
 
 fn close(value: Option<f64>, wanted: f64) {
     let value = value.expect("a value");
@@ -55,6 +57,55 @@ fn completeness_of_queries_by_hand() {
     assert_eq!(summary.sampled[0].max_bytes, 4_500);
     close(summary.sampled[0].queue_bytes.p50, 1_500.0);
     assert_eq!(summary.network.queue_max_link, "s->h9");
+}
+
+#[test]
+fn queries_are_judged_over_what_was_asked() {
+    // Ten queries of two answers each: four in time, one late, one without a budget, four never answered.
+    let mut records = sample::records();
+    let at = |ms: u64| Time::ZERO + Span::from_ms(ms);
+    let one = records.queries[0].clone();
+    let query = |number: u64, enough: Option<u64>, leaves: u32| QueryRecord {
+        query: number,
+        due: Some(at(30)),
+        enough: enough.map(at),
+        leaves_answered: leaves,
+        leaves_in_time: if enough == Some(31) { 1 } else { leaves },
+        ..one.clone()
+    };
+    records.queries = (0..4).map(|number| query(number, Some(30), 2)).collect();
+    records.queries.push(query(4, Some(31), 2));
+    records.queries.push(QueryRecord {
+        judged: false,
+        ..query(5, Some(5), 2)
+    });
+    records
+        .queries
+        .extend((6..10).map(|number| query(number, None, 0)));
+    // Of twenty answers asked for, six were sent: three in time, one of them empty, one late, two lost.
+    records.flows = vec![
+        sample::flow(0, 0, Some(30), Some(30)),
+        sample::flow(1, 0, Some(10), Some(30)),
+        sample::flow(2, 0, Some(10), Some(30)),
+        sample::flow(3, 0, Some(31), Some(30)),
+        sample::flow(4, 0, None, Some(30)),
+        sample::flow(5, 0, None, Some(30)),
+    ];
+    records.flows[2].leaves = 0;
+    let run = RunSummary::of(0, &records);
+    assert_eq!(run.queries_in_time(), (4, 9));
+    let queries = run.queries[0];
+    assert_eq!((queries.asked, queries.answers_in_time), (20, 2));
+    assert_eq!((queries.leaves, queries.leaves_in_time), (20, 11));
+    // Six of ten completed; the seventh never did.
+    close(queries.completion_s.p50, 0.030);
+    assert_eq!(queries.completion_s.p90, None);
+    let summary = Summary::of("tcp", &[run.clone(), run]);
+    let all = summary.objective.expect("judged");
+    assert_eq!((all.met, all.queries), (8, 18));
+    close(Some(all.in_time.value), 4.0 / 9.0);
+    close(self::at(summary.queries[0].answers_in_time), 0.1);
+    close(self::at(summary.queries[0].leaf_coverage), 0.55);
 }
 
 #[test]
@@ -157,4 +208,37 @@ fn a_run_survives_json() {
             .unwrap()
             .contains("application_throughput")
     );
+}
+
+#[test]
+fn the_busiest_and_the_worst_dropping_link_are_named() {
+    let named = |links: &[&str]| {
+        let run = |(number, link): (usize, &&str)| {
+            let mut records = sample::records();
+            let quiet = records.ports[0].clone();
+            records.ports.push(crate::PortRecord {
+                link: (*link).to_owned(),
+                drops: quiet.drops + 7,
+                utilisation: 0.9,
+                ..quiet
+            });
+            RunSummary::of(number as u64, &records)
+        };
+        let runs: Vec<RunSummary> = links.iter().enumerate().map(run).collect();
+        Summary::of("tcp", &runs).network
+    };
+    let network = named(&["a->b", "c->d", "c->d"]);
+    let expected = Some(NamedLink {
+        link: "c->d".to_owned(),
+        runs: 2,
+    });
+    assert_eq!(network.busiest_link, expected);
+    assert_eq!(network.most_drops_link, expected);
+    close(at(network.most_drops), 9.0);
+    // Without drops no port dropped most.
+    let mut records = sample::records();
+    records.ports[0].drops = 0;
+    let run = RunSummary::of(0, &records);
+    assert_eq!(run.network.most_drops_link, "");
+    assert_eq!(Summary::of("tcp", &[run]).network.most_drops_link, None);
 }

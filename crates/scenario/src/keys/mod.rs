@@ -7,10 +7,11 @@ mod workload;
 
 pub use network::{BUFFERS, HOSTS, RECORD, SWITCH, TOPOLOGIES};
 pub use transport::{D2TCP, D3, DCTCP, PRIORITY, TCP, TRANSPORTS, VARIANTS};
-pub use workload::{DEADLINES, SIZES, WORKLOADS};
+pub use workload::{DEADLINES, OBJECTIVE, SIZES, WORKLOADS};
 
 pub(crate) use network::{ECN, EDGE, LINK};
-pub(crate) use transport::{BASE_RATE, D3_ONLY};
+pub(crate) use transport::{ACK_COALESCING, BASE_RATE, D3_ONLY};
+pub(crate) use workload::GIVE_UPS;
 
 /// A table of the file.
 #[derive(Debug)]

@@ -177,7 +177,7 @@ pub static SWITCH: Table = Table {
             "ecn_threshold",
             Kind::Any(&[Kind::Amount, Kind::List(&Kind::Table(&ECN))]),
             "20 packets; at 10 Gbps and above 65 packets",
-            "Ports mark a packet that finds at least this much queued, the packet in service included. A list gives it by link rate.",
+            "Ports mark a packet that finds at least this much queued, the packet in service included. A list gives it by link rate. `packets` counts packets of any size, a bare acknowledgement like a full segment: where segments are small, state a paper's 20 packets of 1500 B as \"30 KB\".",
         ),
     ]],
 };
@@ -291,7 +291,7 @@ pub static RECORD: Table = Table {
             "pcap",
             Kind::List(&Kind::Text),
             "none",
-            "The directed links captured to pcapng, as `from->to`.",
+            "The directed links captured to pcapng, as `from->to`, where they begin: a packet is there once its last bit has left the port, even if the link then loses it; a packet that the port drops is not.",
         ),
         key(
             "snap_length",

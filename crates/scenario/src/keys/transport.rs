@@ -58,6 +58,30 @@ const TCP_KEYS: &[Key] = &[
         "Longest delay of an acknowledgement.",
     ),
     key(
+        "ack_coalescing",
+        Kind::Table(&ACK_COALESCING),
+        "none",
+        "Hold acknowledgements that are due back, as receive offload in network cards does: `{ segments = 10, within = \"50 us\" }`. The end of a message, data out of order, a FIN and a change of the mark end the wait.",
+    ),
+    key(
+        "slow_start_limit",
+        Kind::Integer(1, 1_000),
+        "1",
+        "Segments by which one acknowledgement opens the window at most in slow start (RFC 5681 §3.1: 1; RFC 3465: 2).",
+    ),
+    key(
+        "growth",
+        Kind::Choice(&["bytes", "acknowledgements"]),
+        "\"bytes\"",
+        "What congestion avoidance counts up to a window before it adds a segment: acknowledged bytes, or acknowledgements as one segment each (RFC 5681 §3.1, equation 3).",
+    ),
+    key(
+        "limited_transmit",
+        Kind::Boolean,
+        "true",
+        "A new segment for each of the first two duplicate acknowledgements (RFC 3042).",
+    ),
+    key(
         "slow_start_restart",
         Kind::Boolean,
         "true",
@@ -70,6 +94,24 @@ const TCP_KEYS: &[Key] = &[
         "The receiver's window.",
     ),
 ];
+pub(crate) static ACK_COALESCING: Table = Table {
+    name: "ack_coalescing",
+    doc: "Receive offload, as far as the sender can see it.",
+    keys: &[&[
+        key(
+            "segments",
+            Kind::Integer(1, 1_000),
+            REQUIRED,
+            "Segments that one acknowledgement answers at most.",
+        ),
+        key(
+            "within",
+            Kind::Time(0, S),
+            REQUIRED,
+            "Longest time that an acknowledgement which is due is held back.",
+        ),
+    ]],
+};
 const DCTCP_KEYS: &[Key] = &[
     key(
         "gain",
@@ -218,6 +260,18 @@ static D3_KEYS: &[Key] = &[
         Kind::Boolean,
         "false",
         "Never grant more than what is left.",
+    ),
+    key(
+        "request_bytes",
+        Kind::Choice(&["payload", "wire"]),
+        "\"payload\"",
+        "Which bytes a flow asks for: its data, or its data with headers, which is what allocations are charged with.",
+    ),
+    key(
+        "request_lag",
+        Kind::Boolean,
+        "true",
+        "Ask for what will be left after this round trip, over the time to the deadline less two round trips (D3 §5); `false`: for what is left over the time to the deadline.",
     ),
     key(
         "cap_to_remaining",

@@ -167,6 +167,18 @@ static OLDI: Table = Table {
                 "An answer is complete when this share of the children has answered.",
             ),
             key(
+                "objective",
+                Kind::Table(&OBJECTIVE),
+                "the defaults below",
+                "What is wanted of a query: `{ within = \"5 ms\", answers = \"99 %\", share = \"99.9 %\" }`.",
+            ),
+            key(
+                "give_up",
+                Kind::Any(&[Kind::Choice(GIVE_UPS), Kind::Time(SOME_TIME.0, SOME_TIME.1)]),
+                "\"children\"",
+                "When an aggregator that still lacks answers stops waiting and answers with what it has: at the last of its `children`'s deadlines, at its `own` (reckoned from when its parent got the query), `never`, or this long after it got the query. The root of a back-to-back tree always goes on at its children's deadlines.",
+            ),
+            key(
                 "share_hosts",
                 Kind::Boolean,
                 "false",
@@ -306,6 +318,34 @@ static TRACE: Table = Table {
             "The file, seen from the scenario.",
         )],
     ],
+};
+
+pub(crate) const GIVE_UPS: &[&str] = &["children", "own", "never"];
+
+/// What is wanted of a query.
+pub static OBJECTIVE: Table = Table {
+    name: "objective",
+    doc: "What the owner of trees wants of a query. It is in time when enough of the leaves' answers are at the root, directly or through aggregators, soon enough after it arrived there.",
+    keys: &[&[
+        key(
+            "within",
+            Kind::OneOrMore(&Kind::Time(SOME_TIME.0, SOME_TIME.1)),
+            "the answers' `deadline` where that is one fixed time; otherwise each leaf's answer has its own",
+            "Budget of a query, from its arrival at the root; a list has one entry per application.",
+        ),
+        key(
+            "answers",
+            Kind::Share(0.001, 1.0),
+            "`complete_at`",
+            "Share of the leaves' answers that is enough.",
+        ),
+        key(
+            "share",
+            Kind::Share(0.001, 1.0),
+            "no target",
+            "Share of the queries that shall be in time.",
+        ),
+    ]],
 };
 
 /// A table of [`Kind::Sizes`].

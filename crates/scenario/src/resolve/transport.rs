@@ -9,7 +9,9 @@ use crate::model::{Protocol, Transport};
 use crate::place::Place;
 use crate::table::Reader;
 use duetime_core::Span;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
+use duetime_proto::d3::{
+    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
+};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 
@@ -181,6 +183,7 @@ fn read_tcp(config: &mut tcp::Config, reader: &Reader<'_>) -> Result<Option<Span
     count("initial_window", &mut config.initial_window)?;
     count("min_window", &mut config.min_window)?;
     count("delayed_ack", &mut config.delayed_ack)?;
+    count("slow_start_limit", &mut config.slow_start_limit)?;
     if let Some(place) = reader.get("initial_ssthresh") {
         config.initial_ssthresh = match place.node.str() {
             Some("infinite") => None,
@@ -201,6 +204,22 @@ fn read_tcp(config: &mut tcp::Config, reader: &Reader<'_>) -> Result<Option<Span
     time("rto_min", &mut config.rto_min)?;
     time("rto_max", &mut config.rto_max)?;
     time("delayed_ack_timeout", &mut config.delayed_ack_timeout)?;
+    if let Some(place) = reader.get("ack_coalescing") {
+        let reader = Reader::open(place, &crate::keys::ACK_COALESCING)?;
+        config.ack_coalescing = Some(tcp::Coalescing {
+            segments: reader.needed("segments", Reader::integer)? as u32,
+            within: reader.needed("within", Reader::time)?,
+        });
+    }
+    if let Some(growth) = reader.choice("growth")? {
+        config.growth = match growth {
+            "acknowledgements" => tcp::Growth::Acknowledgements,
+            _ => tcp::Growth::Bytes,
+        };
+    }
+    if let Some(limited) = reader.boolean("limited_transmit")? {
+        config.limited_transmit = limited;
+    }
     if let Some(restart) = reader.boolean("slow_start_restart")? {
         config.slow_start_restart = restart;
     }
@@ -346,6 +365,12 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
             _ => Late::FairShare,
         };
     }
+    if let Some(bytes) = reader.choice("request_bytes")? {
+        config.request_bytes = match bytes {
+            "wire" => RequestBytes::Wire,
+            _ => RequestBytes::Payload,
+        };
+    }
     if let Some(reference) = reader.choice("alpha_reference")? {
         config.alpha_reference = match reference {
             "literal" => AlphaReference::Literal,
@@ -368,6 +393,7 @@ fn read_d3(config: &mut d3::Config, reader: &Reader<'_>) -> Result<()> {
     flag("quench_strict", &mut config.quench_strict)?;
     flag("queue_in_service", &mut config.queue_in_service)?;
     flag("cap_to_left", &mut config.cap_to_left)?;
+    flag("request_lag", &mut config.request_lag)?;
     flag("cap_to_remaining", &mut config.cap_to_remaining)?;
     flag("pause_new", &mut config.pause_new)?;
     flag("reverse_request", &mut config.reverse_request)?;

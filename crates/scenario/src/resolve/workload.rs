@@ -4,10 +4,10 @@ use super::transport::find;
 use super::{Result, is_name, tables};
 use crate::distribution::{deadline, deadlines, gap, size};
 use crate::document::Value;
-use crate::keys::{SOME_TIME, WORKLOADS};
+use crate::keys::{GIVE_UPS, OBJECTIVE, SOME_TIME, WORKLOADS};
 use crate::model::{
-    Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Oldi, QueryArrival, Size,
-    Transport, Workload, WorkloadKind,
+    Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Intensity, Objective, Oldi,
+    QueryArrival, Size, Transport, Workload, WorkloadKind,
 };
 use crate::place::Place;
 use crate::sources::Sources;
@@ -289,6 +289,10 @@ fn oldi(reader: &Reader<'_>, sources: &dyn Sources) -> Result<Oldi> {
         .get("deadline")
         .map_or(Ok(vec![Deadline::None]), |place| deadlines(&place))?;
     let deadline_scale = reader.number("deadline_scale")?.unwrap_or(1.0);
+    let answers_due: Vec<Deadline> = (unscaled.into_iter())
+        .map(|deadline| scaled(deadline, deadline_scale))
+        .collect();
+    let complete_at = reader.number("complete_at")?.unwrap_or(1.0);
     Ok(Oldi {
         applications: reader.integer("applications")?.unwrap_or(1) as u32,
         trees: reader.integer("trees")?.unwrap_or(1) as u32,
@@ -296,9 +300,9 @@ fn oldi(reader: &Reader<'_>, sources: &dyn Sources) -> Result<Oldi> {
         fan_in,
         query: reader.size("query")?.unwrap_or(Bytes(1_000)),
         response: responses(&reader.need("response")?, sources)?,
-        deadline: (unscaled.into_iter())
-            .map(|deadline| scaled(deadline, deadline_scale))
-            .collect(),
+        objective: objective(reader, &answers_due, complete_at)?,
+        give_up: give_up(reader)?,
+        deadline: answers_due,
         deadline_from: match reader.choice("deadline_from")? {
             Some("query") => DeadlineFrom::Query,
             _ => DeadlineFrom::Response,
@@ -309,8 +313,65 @@ fn oldi(reader: &Reader<'_>, sources: &dyn Sources) -> Result<Oldi> {
         arrival: arrival(reader)?,
         compute: optional_gap("compute")?,
         jitter: optional_gap("jitter")?,
-        complete_at: reader.number("complete_at")?.unwrap_or(1.0),
+        complete_at,
         share_hosts: reader.boolean("share_hosts")?.unwrap_or(false),
+    })
+}
+
+/// What is wanted of a query. Where the file does not say within which time, fixed deadlines of the answers do.
+fn objective(reader: &Reader<'_>, deadlines: &[Deadline], complete_at: f64) -> Result<Objective> {
+    let fixed = |deadline: &Deadline| match *deadline {
+        Deadline::Added { base, added: 0.0 } => Some(base),
+        _ => None,
+    };
+    let default = || {
+        let within: Option<Vec<Span>> = deadlines.iter().map(fixed).collect();
+        within.unwrap_or_default()
+    };
+    let Some(place) = reader.get("objective") else {
+        return Ok(Objective {
+            within: default(),
+            answers: complete_at,
+            share: None,
+        });
+    };
+    let reader = Reader::open(place, &OBJECTIVE)?;
+    let within = match reader.get("within") {
+        None => default(),
+        Some(place) => {
+            let items = place.items();
+            if items.is_empty() {
+                return Err(place
+                    .wrong("an empty list")
+                    .allowed("one time per application"));
+            }
+            let time = |item: &Place<'_>| item.time(SOME_TIME.0, SOME_TIME.1);
+            items.iter().map(time).collect::<Result<_>>()?
+        }
+    };
+    Ok(Objective {
+        within,
+        answers: reader.number("answers")?.unwrap_or(complete_at),
+        share: reader.number("share")?,
+    })
+}
+
+fn give_up(reader: &Reader<'_>) -> Result<GiveUp> {
+    let Some(place) = reader.get("give_up") else {
+        return Ok(GiveUp::Children);
+    };
+    let allowed = "\"children\", \"own\", \"never\", or a time such as \"5 ms\"";
+    let text = place.str("a word or a time", allowed)?;
+    if text.starts_with(|first: char| first.is_ascii_digit()) {
+        return Ok(GiveUp::After(place.time(SOME_TIME.0, SOME_TIME.1)?));
+    }
+    let choice = place
+        .choice(GIVE_UPS)
+        .map_err(|error| error.allowed(allowed))?;
+    Ok(match choice {
+        "own" => GiveUp::Own,
+        "never" => GiveUp::Never,
+        _ => GiveUp::Children,
     })
 }
 

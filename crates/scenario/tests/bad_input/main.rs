@@ -99,7 +99,7 @@ search.toml:11:2: swich: unknown key in scenario
 search.toml:15:1: workload.fan_ni: unknown key in workload of kind "oldi"
    15 | fan_ni = 40
       | ^^^^^^
-   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, every, arrival, compute, jitter, complete_at, share_hosts
+   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, every, arrival, compute, jitter, complete_at, objective, give_up, share_hosts
    help: did you mean `fan_in`?
 "#;
     an_unknown_kind: "\"oldi\"" => "\"odli\"", r#"
@@ -257,6 +257,38 @@ search.toml:19:15: workload.complete_at = 0: too small
       |               ^
    allowed: 0.001..=1, or a percentage such as "50%"
 "#;
+    a_word_that_is_no_patience: "load = 0.15" => "load = 0.15\ngive_up = \"owm\"", r#"
+search.toml:19:11: workload.give_up = "owm": not one of the choices
+   19 | give_up = "owm"
+      |           ^^^^^
+   allowed: "children", "own", "never", or a time such as "5 ms"
+   help: did you mean "own"?
+"#;
+    a_patience_without_a_unit: "load = 0.15" => "load = 0.15\ngive_up = \"5\"", r#"
+search.toml:19:11: workload.give_up = "5": the unit of this time is missing
+   19 | give_up = "5"
+      |           ^^^
+   allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as "20 us"
+"#;
+    an_objective_of_more_than_all_answers: "load = 0.15" => "load = 0.15\nobjective = { within = \"5 ms\", answers = 1.5 }", r#"
+search.toml:19:42: workload.objective.answers = 1.5: too large
+   19 | objective = { within = "5 ms", answers = 1.5 }
+      |                                          ^^^
+   allowed: 0.001..=1, or a percentage such as "50%"
+"#;
+    an_unknown_key_of_an_objective: "load = 0.15" => "load = 0.15\nobjective = { whithin = \"5 ms\" }", r#"
+search.toml:19:15: workload.objective.whithin: unknown key in objective
+   19 | objective = { whithin = "5 ms" }
+      |               ^^^^^^^
+   allowed: within, answers, share
+   help: did you mean `within`?
+"#;
+    an_objective_within_nothing: "load = 0.15" => "load = 0.15\nobjective.within = []", r#"
+search.toml:19:20: workload.objective.within = []: an empty list
+   19 | objective.within = []
+      |                    ^^
+   allowed: one time per application
+"#;
     warm_up_over_everything: "seeds = 3" => "warm_up = \"2 s\"", r#"
 search.toml:3:11: warm_up = "2 s": no flow counts: the duration is 1 s
    3 | warm_up = "2 s"
@@ -311,7 +343,7 @@ search.toml:12:11: priority.classes = 5: too large
 search.toml:12:20: sweep.workload.fan_out = [1, 2]: unknown key `fan_out` in workload of kind "oldi"
    12 | workload.fan_out = [1, 2]
       |                    ^^^^^^
-   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, every, arrival, compute, jitter, complete_at, share_hosts
+   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, every, arrival, compute, jitter, complete_at, objective, give_up, share_hosts
 "#;
     one_table_where_a_list_belongs: "[[workload]]" => "[workload]", r"
 search.toml:13:1: workload: `[workload]` is one table

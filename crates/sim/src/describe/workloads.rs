@@ -1,5 +1,7 @@
 //! What each workload will offer, as far as it can be known beforehand.
 
+use super::LinkLoad;
+use super::counted;
 use crate::topology::Network;
 use crate::workload::priority::{Mixture, mixture, quantile};
 use crate::workload::{Workloads, draw, oldi};
@@ -32,6 +34,11 @@ pub struct WorkloadDescription {
     pub offered_load: Option<f64>,
     /// Which links `offered_load` is a share of.
     pub load_of: Option<&'static str>,
+    /// The directed link on which this workload's sustained load is highest; `None` without a sustained load.
+    pub busiest_link: Option<LinkLoad>,
+    /// Flows, or queries of trees, expected to start from the warm-up on and before the duration, so that they count;
+    /// `None` where it depends on the network.
+    pub expected_counted: Option<f64>,
     /// The drawn deadlines of flows (of answers, for trees), from their clock's start.
     pub deadline: Option<DeadlineQuantiles>,
     /// Bytes on the wire that are sent to one host at once, in the mean: of one burst, or of one query's answers at
@@ -84,9 +91,14 @@ pub(super) fn describe(
             deadline: (!parts.is_empty()).then(|| DeadlineQuantiles::of(&parts)),
             ..WorkloadDescription::default()
         };
-        match (kind, workloads.oldi(index)) {
+        let described = match (kind, workloads.oldi(index)) {
             (WorkloadKind::Oldi(config), Some(placed)) => site.oldi(config, placed, shared),
             _ => site.plain(kind, shared),
+        };
+        let expected = described.expected_flows;
+        WorkloadDescription {
+            expected_counted: counted::expected(scenario, kind, workloads.oldi(index), expected),
+            ..described
         }
     };
     scenario

@@ -4,7 +4,7 @@ use super::Partition;
 use crate::host::Owner;
 use crate::workload::{Actions, Message};
 use duetime_core::random::mix;
-use duetime_results::{Class, FlowEventKind};
+use duetime_results::Class;
 use duetime_scenario::model::Protocol;
 
 impl Partition {
@@ -28,7 +28,7 @@ impl Partition {
         if message.counted && message.class != Class::Long {
             self.open -= 1;
         }
-        self.observe_flow(message.flow, FlowEventKind::Finished);
+        self.observe_end(message.flow);
         let mut actions = std::mem::take(&mut self.actions);
         self.workloads.delivered(self.now, message, &mut actions);
         self.perform(&mut actions);
@@ -37,6 +37,7 @@ impl Partition {
 
     /// Does what the workloads asked for; `actions` is empty afterwards.
     pub(super) fn perform(&mut self, actions: &mut Actions) {
+        self.open += std::mem::take(&mut actions.awaited);
         for wake in actions.wakes.drain(..) {
             let at = wake.at.max(self.now);
             let owner = Owner::Wake {
@@ -60,7 +61,7 @@ impl Partition {
         if message.counted && message.class != Class::Long {
             self.open += 1;
         }
-        self.observe_flow(message.flow, FlowEventKind::HandedOver);
+        self.observe_hand_over(&message);
         let transport = self.setup.workload_transport[usize::from(message.workload)];
         let classes = self.setup.transports[usize::from(transport)].priorities;
         let class = if classes > 1 {

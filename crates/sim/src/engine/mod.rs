@@ -9,6 +9,7 @@ mod applications;
 mod d3;
 mod faults;
 mod foresight;
+mod measured;
 mod nic;
 mod observe;
 mod record;
@@ -164,6 +165,8 @@ pub struct Partition {
     windows: Option<Span>,
     /// Counted, finite flows handed over here minus those delivered here; the sum over partitions is what is open.
     open: i64,
+    /// What the ports had done at the ends of the time that is measured.
+    measured: measured::Measured,
     /// Workload wake-ups that are due.
     wakes: u64,
     totals: Totals,
@@ -310,6 +313,7 @@ impl Partition {
             faults,
             windows: options.windows,
             open: 0,
+            measured: measured::Measured::new(scenario),
             wakes: 0,
             totals: Totals::default(),
         };

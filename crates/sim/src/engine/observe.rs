@@ -1,74 +1,145 @@
-//! What is watched packet by packet: one traced flow, and captured links. A watched run is one partition.
+//! What is watched packet by packet: flows, and captured links. A watched run is one partition.
 
 use super::{Partition, flow_hash};
 use crate::packet::{Extra, Packet, REVERSE};
+use crate::run::Watch;
+use crate::workload::Message;
 use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer};
 use duetime_proto::d3;
-use duetime_results::{CapturedPacket, FlowEvent, FlowEventKind};
+use duetime_results::{CapturedPacket, FlowEvent, FlowEventKind, FlowTrace};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// What is watched, and what has to be remembered for it.
 pub struct Observed {
-    /// The flow that is traced.
-    flow: Option<u64>,
-    /// Hash of its connection, which an earlier flow may have opened.
-    connection: Option<u32>,
+    watch: Watch,
+    /// The watched flows that were handed over, each with the hash of its connection.
+    traces: Vec<(FlowTrace, u32)>,
+    /// Index into `traces`, by flow.
+    by_flow: FxHashMap<u64, usize>,
+    /// Indices into `traces`, by hash of the connection: flows of a long-lived one may overlap.
+    by_connection: FxHashMap<u32, Vec<usize>>,
     /// Links captured.
     taps: Vec<u32>,
     /// Bytes kept of each captured packet.
     snap_length: u32,
-    /// Per link: when the packets of the traced connection that have not crossed it came to its port.
-    waiting: FxHashMap<u32, VecDeque<Time>>,
+    /// By link and connection: the packets that have not crossed the link, with the time that each came to its port.
+    waiting: FxHashMap<(u32, u32), VecDeque<(Packet, Time)>>,
     /// Who sends the packets of a connection, either way.
     sources: FxHashMap<(u32, bool), u32>,
 }
 
 impl Observed {
-    /// Watches one flow and some links.
-    pub fn new(flow: Option<u64>, taps: Vec<u32>, snap_length: u32) -> Self {
+    /// Watches some flows and some links.
+    pub fn new(watch: Watch, taps: Vec<u32>, snap_length: u32) -> Self {
         Self {
-            flow,
-            connection: flow.map(flow_hash),
+            watch,
+            traces: Vec::new(),
+            by_flow: FxHashMap::default(),
+            by_connection: FxHashMap::default(),
             taps,
             snap_length,
             waiting: FxHashMap::default(),
             sources: FxHashMap::default(),
         }
     }
-}
 
-impl Partition {
-    /// Notes an event of the connection whose packets carry `hash`, if it is traced.
-    #[inline]
-    pub(super) fn observe(&mut self, hash: u32, what: FlowEventKind) {
-        if self
-            .observed
-            .as_ref()
-            .is_some_and(|observed| observed.connection == Some(hash))
-        {
-            self.records.events.push(FlowEvent { at: self.now, what });
+    /// What the watched flows did.
+    pub fn into_traces(self) -> Vec<FlowTrace> {
+        let traces = self.traces.into_iter().map(|(mut trace, _)| {
+            trace.events.sort_by_key(|event| event.at);
+            trace
+        });
+        traces.collect()
+    }
+
+    fn watches(&self, message: &Message) -> bool {
+        match &self.watch {
+            Watch::Nothing => false,
+            Watch::Flows(flows) => flows.contains(&message.flow),
+            Watch::Query(query) => message.query == Some(*query),
         }
     }
 
-    /// Notes an event of a flow itself, if it is traced.
-    pub(super) fn observe_flow(&mut self, flow: u64, what: FlowEventKind) {
-        if self
-            .observed
-            .as_ref()
-            .is_some_and(|observed| observed.flow == Some(flow))
-        {
-            self.records.events.push(FlowEvent { at: self.now, what });
+    fn note(&mut self, hash: u32, event: FlowEvent) {
+        for &index in self.by_connection.get(&hash).into_iter().flatten() {
+            self.traces[index].0.events.push(event);
+        }
+    }
+
+    fn connect(&mut self, index: usize, hash: u32) {
+        self.disconnect(index);
+        self.traces[index].1 = hash;
+        self.by_connection.entry(hash).or_default().push(index);
+    }
+
+    fn disconnect(&mut self, index: usize) {
+        if let Some(indices) = self.by_connection.get_mut(&self.traces[index].1) {
+            indices.retain(|&other| other != index);
+            if indices.is_empty() {
+                self.by_connection.remove(&self.traces[index].1);
+            }
+        }
+    }
+}
+
+impl Partition {
+    /// Notes an event of the connection whose packets carry `hash`, if it is watched.
+    #[inline]
+    pub(super) fn observe(&mut self, hash: u32, what: FlowEventKind) {
+        if let Some(observed) = &mut self.observed {
+            observed.note(hash, FlowEvent { at: self.now, what });
+        }
+    }
+
+    /// A message is handed over.
+    pub(super) fn observe_hand_over(&mut self, message: &Message) {
+        let Some(observed) = &mut self.observed else {
+            return;
+        };
+        if !observed.watches(message) {
+            return;
+        }
+        let index = observed.traces.len();
+        let trace = FlowTrace {
+            flow: message.flow,
+            node: self.workloads.tree_node(message),
+            events: vec![FlowEvent {
+                at: self.now,
+                what: FlowEventKind::HandedOver,
+            }],
+        };
+        let hash = flow_hash(message.flow);
+        observed.traces.push((trace, hash));
+        observed.by_flow.insert(message.flow, index);
+        observed.connect(index, hash);
+    }
+
+    /// The last byte of a flow was delivered.
+    pub(super) fn observe_end(&mut self, flow: u64) {
+        let Some(observed) = &mut self.observed else {
+            return;
+        };
+        let Some(&index) = observed.by_flow.get(&flow) else {
+            return;
+        };
+        observed.traces[index].0.events.push(FlowEvent {
+            at: self.now,
+            what: FlowEventKind::Finished,
+        });
+        // A long-lived connection of a query may carry many others.
+        if matches!(observed.watch, Watch::Query(_)) {
+            observed.disconnect(index);
         }
     }
 
     /// The packets of `flow` carry `hash`: those of a long-lived connection carry that of its first flow.
     pub(super) fn observe_connection(&mut self, flow: u64, hash: u32) {
         if let Some(observed) = &mut self.observed
-            && observed.flow == Some(flow)
+            && let Some(&index) = observed.by_flow.get(&flow)
         {
-            observed.connection = Some(hash);
+            observed.connect(index, hash);
         }
     }
 
@@ -95,12 +166,12 @@ impl Partition {
         if matches!(offer, Offer::Dropped) {
             return self.observe(packet.flow, FlowEventKind::Dropped { link });
         }
-        if observed.connection == Some(packet.flow) {
+        if observed.by_connection.contains_key(&packet.flow) {
             observed
                 .waiting
-                .entry(link)
+                .entry((link, packet.flow))
                 .or_default()
-                .push_back(self.now);
+                .push_back((packet, self.now));
         }
     }
 
@@ -132,17 +203,15 @@ impl Partition {
                 bytes,
             });
         }
-        if observed.connection != Some(packet.flow) {
-            return;
-        }
+        // What came to the port before its connection was watched is not there.
         let came = observed
             .waiting
-            .get_mut(&link)
-            .and_then(VecDeque::pop_front);
+            .get_mut(&(link, packet.flow))
+            .and_then(|waiting| waiting.pop_front_if(|(first, _)| same(first, &packet)));
         if lost {
             return self.observe(packet.flow, FlowEventKind::Lost { link });
         }
-        let waited = came.map_or(Span::ZERO, |came| {
+        let waited = came.map_or(Span::ZERO, |(_, came)| {
             departed.since(came).saturating_sub(sending)
         });
         let what = FlowEventKind::Departed {
@@ -152,7 +221,9 @@ impl Partition {
             waited,
             sending,
         };
-        self.records.events.push(FlowEvent { at: departed, what });
+        if let Some(observed) = &mut self.observed {
+            observed.note(packet.flow, FlowEvent { at: departed, what });
+        }
     }
 
     /// Position and payload of a packet in its stream.
@@ -195,4 +266,9 @@ impl Partition {
 /// A connection and one of its two directions.
 fn direction(packet: &Packet) -> (u32, bool) {
     (packet.flow, packet.flags() & REVERSE != 0)
+}
+
+/// Whether two packets of a connection are one: a port may have marked it since.
+fn same(a: &Packet, b: &Packet) -> bool {
+    (a.seq, a.wire_bytes(), direction(a)) == (b.seq, b.wire_bytes(), direction(b))
 }

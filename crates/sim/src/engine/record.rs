@@ -6,7 +6,7 @@ use crate::run::{RunOutput, WindowSample};
 use duetime_core::Time;
 use duetime_proto::{d3, tcp};
 use duetime_results::{
-    CapturedPacket, FlowEvent, FlowRecord, PortRecord, QueryRecord, SeriesSample, Totals,
+    CapturedPacket, FlowRecord, FlowTrace, PortRecord, QueryRecord, SeriesSample, Totals,
 };
 use rustc_hash::FxHashMap;
 
@@ -32,8 +32,12 @@ pub struct PartRecords {
     pub denials: FxHashMap<u64, (u32, u32)>,
     /// Queries rooted here.
     pub queries: Vec<QueryRecord>,
-    /// Ports of nodes here, by link.
+    /// Queries for which an aggregator here stopped waiting, once for each aggregator.
+    pub gave_up: Vec<u64>,
+    /// Ports of nodes here, by link, over the measured time.
     pub ports: Vec<(u32, PortRecord)>,
+    /// The same over the whole run.
+    pub whole_ports: Vec<(u32, PortRecord)>,
     /// Samples taken here.
     pub series: Vec<SeriesSample>,
     /// What D3's routers here held at the end, by link.
@@ -42,8 +46,8 @@ pub struct PartRecords {
     pub windows: Vec<WindowSample>,
     /// Counts.
     pub totals: Totals,
-    /// Events of the traced flow.
-    pub events: Vec<FlowEvent>,
+    /// Watched flows.
+    pub traces: Vec<FlowTrace>,
     /// Captured packets.
     pub captures: Vec<CapturedPacket>,
 }
@@ -73,38 +77,19 @@ impl Partition {
         self.account_open_d3();
         let mut records = std::mem::take(&mut self.records);
         records.queries = self.workloads.take_queries();
+        records.gave_up = self.workloads.take_gave_up();
         records.allocators = self.allocator_states().collect();
+        records.traces = self
+            .observed
+            .take()
+            .map_or_else(Vec::new, |observed| observed.into_traces());
         self.totals.in_flight_bytes = self.bytes_in_flight();
         self.totals.end = end;
         // Every packet-hop is one event; the loop counts the others.
         self.totals.events += self.totals.packet_hops;
         records.totals = self.totals;
         records.series = self.series.take();
-        let seconds = end.as_secs_f64().max(f64::MIN_POSITIVE);
-        for (number, port) in self.ports.iter_mut().enumerate() {
-            port.drain(end);
-            let link = number as u32;
-            let (losses, loss_bytes) = self.losses.get(&link).copied().unwrap_or_default();
-            let (counters, info) = (port.counters(), &self.setup.network.links[number]);
-            if counters.packets == 0 && counters.drops == 0 && losses == 0 {
-                continue;
-            }
-            let sent = port.departed_bytes();
-            let record = PortRecord {
-                link: self.setup.network.link_name(link),
-                packets: counters.packets - u64::from(port.queue_packets()),
-                bytes: sent,
-                drops: counters.drops,
-                drop_bytes: counters.drop_bytes,
-                losses,
-                loss_bytes,
-                marks: counters.marks,
-                queue_max_bytes: counters.queue_max_bytes,
-                queue_mean_bytes: port.queue_integral(end) as f64 * 1024e-12 / seconds,
-                utilisation: info.rate.transmit(sent).as_secs_f64() / seconds,
-            };
-            records.ports.push((link, record));
-        }
+        [records.ports, records.whole_ports] = self.port_records(end);
         records
     }
 }
@@ -115,18 +100,21 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         sampled_links,
         ..Default::default()
     };
-    let (mut finishes, mut ports, mut events, mut captures) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut finishes, mut ports, mut whole_ports, mut traces, mut captures) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut windows = Vec::new();
+    let mut gave_up = Vec::new();
     for mut part in parts {
+        gave_up.append(&mut part.gave_up);
         windows.append(&mut part.windows);
         run.flows.append(&mut part.flows);
         run.queries.append(&mut part.queries);
         run.series.append(&mut part.series);
         finishes.append(&mut part.finishes);
         ports.append(&mut part.ports);
-        events.append(&mut part.events);
+        whole_ports.append(&mut part.whole_ports);
+        traces.append(&mut part.traces);
         captures.append(&mut part.captures);
         for (flow, (denied, inverted)) in part.denials {
             let sum = denials.entry(flow).or_default();
@@ -144,6 +132,11 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     }
     run.flows.sort_unstable_by_key(|flow| flow.flow);
     run.queries.sort_unstable_by_key(|query| query.query);
+    for query in gave_up {
+        if let Ok(at) = run.queries.binary_search_by_key(&query, |of| of.query) {
+            run.queries[at].gave_up += 1;
+        }
+    }
     run.series
         .sort_unstable_by_key(|sample| (sample.at, sample.link));
     finishes.sort_unstable_by_key(|finish: &Finish| finish.flow);
@@ -162,31 +155,43 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
             (flow.denials, flow.inversions) = (denied, inverted);
         }
     }
-    // A crossing link has its queue in one partition and its losses in another. Parallel links have one name.
-    ports.sort_by_key(|(link, _)| *link);
-    let mut last_link = None;
-    for (link, port) in ports {
-        match run.ports.last_mut() {
-            Some(last) if last_link == Some(link) => {
-                let (losses, loss_bytes) =
-                    (last.losses + port.losses, last.loss_bytes + port.loss_bytes);
-                if port.packets > 0 {
-                    *last = port;
-                }
-                (last.losses, last.loss_bytes) = (losses, loss_bytes);
-            }
-            _ => run.ports.push(port),
-        }
-        last_link = Some(link);
-    }
-    events.sort_by_key(|event: &FlowEvent| event.at);
+    run.ports = by_link(ports);
+    traces.sort_by_key(|trace: &FlowTrace| trace.flow);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
     windows.sort_by_key(|sample: &WindowSample| (sample.at, sample.flow));
     RunOutput {
         records: run,
-        trace: events,
+        traces,
         captures,
         windows,
+        whole_ports: by_link(whole_ports),
         ..RunOutput::default()
     }
+}
+
+/// The records of ports in the order of their links. A crossing link has its queue in one partition and its losses in
+/// another. Parallel links have one name.
+fn by_link(mut ports: Vec<(u32, PortRecord)>) -> Vec<PortRecord> {
+    ports.sort_by_key(|(link, _)| *link);
+    let mut joined: Vec<PortRecord> = Vec::with_capacity(ports.len());
+    let mut last_link = None;
+    for (link, port) in ports {
+        match joined.last_mut() {
+            Some(last) if last_link == Some(link) => {
+                last.packets += port.packets;
+                last.bytes += port.bytes;
+                last.drops += port.drops;
+                last.drop_bytes += port.drop_bytes;
+                last.losses += port.losses;
+                last.loss_bytes += port.loss_bytes;
+                last.marks += port.marks;
+                last.queue_max_bytes = last.queue_max_bytes.max(port.queue_max_bytes);
+                last.queue_mean_bytes += port.queue_mean_bytes;
+                last.utilisation += port.utilisation;
+            }
+            _ => joined.push(port),
+        }
+        last_link = Some(link);
+    }
+    joined
 }

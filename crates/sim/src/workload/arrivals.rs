@@ -19,6 +19,12 @@ pub(super) struct Poisson {
 }
 
 impl Poisson {
+    /// Every sending host, the mean gap between its flows, and to whom they go.
+    pub(super) fn senders(&self) -> impl Iterator<Item = (u32, Span, Destination)> {
+        let hosts = (0..self.hosts).filter(|&host| self.destination != Destination::Host(host));
+        hosts.map(|host| (host, self.gaps[host as usize], self.destination))
+    }
+
     pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
         let WorkloadKind::Poisson {
             size,
@@ -140,6 +146,14 @@ pub(super) struct Background {
 }
 
 impl Background {
+    /// Of every source: its host, and to whom it sends; `None`: each flow to a random host.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, Option<u32>)> {
+        let to =
+            |source: usize| (!self.roots.is_empty()).then(|| self.roots[source % self.roots.len()]);
+        let sources = self.sources.iter().enumerate();
+        sources.map(move |(source, &host)| (host, to(source)))
+    }
+
     /// Puts the sources on random hosts, several on one only when there are more sources than hosts.
     pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
         let WorkloadKind::Background {

@@ -36,6 +36,8 @@ pub(super) struct Draft {
     pub(super) bytes: u64,
     pub(super) deadline: Option<Time>,
     pub(super) tag: u32,
+    pub(super) leaves: [u32; 2],
+    pub(super) counted: bool,
 }
 
 /// Names one flow or query of one sender or role, as the entity of a random stream.
@@ -123,7 +125,9 @@ impl Context {
             handed_over: now,
             deadline: draft.deadline,
             tag: draft.tag,
-            counted: self.counted(now),
+            leaves: draft.leaves[0],
+            leaves_in_time: draft.leaves[1],
+            counted: draft.counted,
         });
     }
 
@@ -147,6 +151,8 @@ impl Context {
             bytes,
             deadline: deadline.map(|span| now + span),
             tag: 0,
+            leaves: [0; 2],
+            counted: self.counted(now),
         };
         self.send(actions, now, &draft);
     }

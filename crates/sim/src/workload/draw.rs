@@ -94,10 +94,11 @@ pub(crate) fn mean_size(size: &Size) -> f64 {
 
 /// The mean bytes on the wire: payload, and `header` bytes for each segment.
 pub(crate) fn mean_wire(size: &Size, header: u32) -> f64 {
-    mean_size(size) + f64::from(header) * mean_segments(size)
+    mean_size(size) + f64::from(header) * mean_segments(size, SEGMENT)
 }
 
-fn mean_segments(size: &Size) -> f64 {
+/// The mean number of segments of at most `segment` payload bytes.
+pub(crate) fn mean_segments(size: &Size, segment: u64) -> f64 {
     /// Beyond this the rounding up to whole segments is half a segment in the mean.
     const COUNTED: u64 = 1 << 20;
     let largest = match size {
@@ -105,15 +106,15 @@ fn mean_segments(size: &Size) -> f64 {
         Size::Cdf { points, .. } => points.last().map_or(1.0, |point| point.0),
     };
     if let Size::Fixed(bytes) = size {
-        return bytes.0.max(1).div_ceil(SEGMENT) as f64;
+        return bytes.0.max(1).div_ceil(segment) as f64;
     }
-    let segments = libm::ceil(largest / SEGMENT as f64).max(1.0);
+    let segments = libm::ceil(largest / segment as f64).max(1.0);
     if segments > COUNTED as f64 {
-        return mean_size(size) / SEGMENT as f64 + 0.5;
+        return mean_size(size) / segment as f64 + 0.5;
     }
     // The mean of a whole number is the sum of the chances to exceed 0, 1, 2, …
     (1..segments as u64)
-        .map(|n| exceeds(size, (n * SEGMENT) as f64))
+        .map(|n| exceeds(size, (n * segment) as f64))
         .sum::<f64>()
         + 1.0
 }
@@ -248,6 +249,6 @@ mod tests {
     fn a_size_of_many_segments_is_not_counted_segment_by_segment() {
         let huge = Size::Uniform(Bytes(1), Bytes(1 << 50));
         let expected = mean_size(&huge) / 1460.0;
-        assert!((mean_segments(&huge) / expected - 1.0).abs() < 1e-6);
+        assert!((mean_segments(&huge, SEGMENT) / expected - 1.0).abs() < 1e-6);
     }
 }

@@ -26,6 +26,11 @@ impl Burst {
         self.receiver
     }
 
+    /// The host of each flow of a burst.
+    pub(super) fn senders(&self) -> &[u32] {
+        &self.senders
+    }
+
     /// Takes the receiver and the sending hosts of the file, or a random receiver and random senders among the others;
     /// when there are more senders than such hosts, several share a host.
     pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
@@ -139,6 +144,11 @@ pub(super) struct Permutation {
 }
 
 impl Permutation {
+    /// Per host: to whom it sends.
+    pub(super) fn to(&self) -> &[u32] {
+        &self.to
+    }
+
     /// Draws a uniformly random permutation in which no host sends to itself.
     pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Self {
         let WorkloadKind::Permutation { size, deadline, at } = kind else {
@@ -276,6 +286,8 @@ impl Long {
             bytes: u64::MAX,
             deadline: None,
             tag: 0,
+            leaves: [0; 2],
+            counted: context.counted(now),
         };
         context.send(actions, now, &draft);
     }

@@ -8,6 +8,7 @@ mod arrivals;
 mod context;
 pub(crate) mod draw;
 mod fixed;
+mod offered;
 pub(crate) mod oldi;
 pub(crate) mod priority;
 mod trace;
@@ -17,9 +18,12 @@ use crate::topology::Network;
 use context::Context;
 use duetime_core::Time;
 use duetime_core::random::Streams;
+use duetime_results::TreeNode;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
+pub(crate) use offered::{Mean, Offer, Pace};
 use oldi::Call;
+pub use oldi::needed;
 use priority::Priorities;
 
 /// One message from an application to another: a flow.
@@ -45,7 +49,11 @@ pub struct Message {
     pub deadline: Option<Time>,
     /// Private to the workload.
     pub tag: u32,
-    /// Whether it counts: handed over within [warm-up, duration).
+    /// Leaves whose answers it holds; 0 but for answers.
+    pub leaves: u32,
+    /// Of them, those whose answers came by their own deadlines, or have none.
+    pub leaves_in_time: u32,
+    /// Whether it counts: handed over, or, for queries and answers, asked for at the root, within [warm-up, duration).
     pub counted: bool,
 }
 
@@ -72,6 +80,7 @@ impl Message {
             denials: 0,
             inversions: 0,
             requests: 0,
+            leaves: self.leaves,
         }
     }
 }
@@ -96,6 +105,8 @@ pub struct Actions {
     pub sends: Vec<Message>,
     /// Calls to make later, each at the host of the call.
     pub wakes: Vec<Wake>,
+    /// Change in how many of these calls a counted query still waits for: the run is not over before them.
+    pub awaited: i64,
 }
 
 /// All workloads of a scenario.
@@ -226,6 +237,26 @@ impl Workloads {
                 .map(|deadline| deadline.since(message.handed_over)),
         };
         self.priorities[workload].class(message.class, relative, classes)
+    }
+
+    /// Of a query or an answer: the node below the root whose it is.
+    pub fn tree_node(&self, message: &Message) -> Option<TreeNode> {
+        match &self.sources[usize::from(message.workload)] {
+            Source::Oldi(it) => Some(it.tree_node(message)),
+            _ => None,
+        }
+    }
+
+    /// Takes the queries for which aggregators at the hosts that were started here stopped waiting, once for each
+    /// aggregator. Called once, after the last other call.
+    pub fn take_gave_up(&mut self) -> Vec<u64> {
+        let mut queries = Vec::new();
+        for source in &mut self.sources {
+            if let Source::Oldi(oldi) = source {
+                queries.append(&mut oldi.gave_up);
+            }
+        }
+        queries
     }
 
     /// Takes the records of all queries rooted at the hosts that were started here, by query. Called once, after the

@@ -73,6 +73,8 @@ impl Trace {
                 bytes: flow.size.0.max(1),
                 deadline: flow.deadline.map(|deadline| now + deadline),
                 tag: 0,
+                leaves: [0; 2],
+                counted: context.counted(now),
             };
             context.send(actions, now, &draft);
             next += 1;

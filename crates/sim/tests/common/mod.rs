@@ -250,6 +250,12 @@ pub fn mixture(transport: Transport) -> Scenario {
         compute: Gap::Exponential(Span::from_us(100)),
         jitter: Gap::Uniform(Span::ZERO, Span::from_us(20)),
         complete_at: 1.0,
+        objective: Objective {
+            within: Vec::new(),
+            answers: 1.0,
+            share: None,
+        },
+        give_up: GiveUp::Children,
         share_hosts: true,
     };
     let poisson = WorkloadKind::Poisson {
@@ -293,6 +299,14 @@ pub fn assert_same(one: &RunRecords, other: &RunRecords, case: &str) {
     }
     assert_eq!(one.totals, other.totals, "{case}");
     assert_eq!(digest(one), digest(other), "{case}");
+}
+
+/// The records with the ports over the whole run, not over the measured time.
+pub fn whole(output: RunOutput) -> RunRecords {
+    RunRecords {
+        ports: output.whole_ports,
+        ..output.records
+    }
 }
 
 pub fn digest_of(scenario: &Scenario) -> String {

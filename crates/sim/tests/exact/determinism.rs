@@ -5,7 +5,7 @@ use crate::common::*;
 use duetime_core::{Bytes, Rate, Span};
 use duetime_results::digest;
 use duetime_scenario::model::*;
-use duetime_sim::Options;
+use duetime_sim::{Options, Watch};
 
 /// Runs on one thread and on others, in one region and in several, and compares everything that the runs leave behind.
 fn assert_equal_on_threads(scenario: &Scenario, threads: &[usize], case: &str) {
@@ -146,12 +146,12 @@ fn watching_changes_nothing() {
         let plain = run(&scenario).records;
         scenario.record.pcap = vec!["rack0->spine0".into(), "host3->rack0".into()];
         let options = Options {
-            trace_flow: Some(plain.flows[0].flow),
+            watch: Watch::flow(plain.flows[0].flow),
             threads: 2,
             ..Options::default()
         };
         let watched = duetime_sim::run(&scenario, 0, 0, &options).unwrap();
         assert_same(&watched.records, &plain, &scenario.transports[0].name);
-        assert!(!watched.trace.is_empty() && !watched.captures.is_empty());
+        assert!(!watched.traces.is_empty() && !watched.captures.is_empty());
     }
 }

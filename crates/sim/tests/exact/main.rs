@@ -11,4 +11,5 @@ mod line;
 mod lone_d3;
 mod lone_tcp;
 mod long_flows;
+mod queries;
 mod watched;

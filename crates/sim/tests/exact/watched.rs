@@ -6,15 +6,24 @@ use duetime_results::explain::{Cause, Stage};
 use duetime_results::{FlowEvent, FlowEventKind, FlowRecord, explain};
 use duetime_scenario::model::*;
 use duetime_sim::topology::Network;
-use duetime_sim::{Options, RunOutput};
+use duetime_sim::{Options, RunOutput, Watch};
 use std::collections::BTreeMap;
 
-fn traced(scenario: &Scenario, flow: u64) -> RunOutput {
+fn watched(scenario: &Scenario, watch: Watch) -> RunOutput {
     let options = Options {
-        trace_flow: Some(flow),
+        watch,
         ..Options::default()
     };
     duetime_sim::run(scenario, 0, 0, &options).unwrap()
+}
+
+/// One flow's events.
+fn traced(scenario: &Scenario, flow: u64) -> Vec<FlowEvent> {
+    let mut traces = watched(scenario, Watch::flow(flow)).traces;
+    assert_eq!(traces.len(), 1, "no other flow is watched");
+    let trace = traces.pop().unwrap();
+    assert_eq!(trace.flow, flow);
+    trace.events
 }
 
 /// A packet comes to a port when it was sent, or when it had crossed the link before; it waits, is sent, and leaves.
@@ -109,7 +118,7 @@ fn the_trace_of_any_flow_fits_and_explains_its_time() {
             let flows = run(&scenario).records.flows;
             for flow in telling(&flows) {
                 let case = format!("flow {} of {}, loss {loss}", flow.flow, transport.name);
-                let trace = traced(&scenario, flow.flow).trace;
+                let trace = traced(&scenario, flow.flow);
                 assert_hops_fit(&network, &trace, &case);
                 assert_explained(flow, &trace, &case);
                 let count = |wanted: fn(FlowEventKind) -> bool| {
@@ -165,8 +174,8 @@ fn a_lone_flow_is_explained_by_hand() {
         newreno(),
         vec![flows(&[(Span::ZERO, 0, 1, 1_000, None)])],
     );
-    let output = traced(&scenario, 0);
-    let told = explain(&output.records.flows[0], &output.trace);
+    let output = watched(&scenario, Watch::flow(0));
+    let told = explain(&output.records.flows[0], &output.traces[0].events);
     let network = Network::build(&scenario.topology).unwrap();
     let link = |name| network.find_link(name).unwrap();
     let mut expected = BTreeMap::new();
@@ -207,7 +216,7 @@ fn a_queue_is_explained_where_it_was() {
     let down = network.find_link("switch->host0").unwrap();
     let records = run(&scenario).records;
     let later = records.flows.iter().max_by_key(|flow| flow.finish).unwrap();
-    let told = explain(later, &traced(&scenario, later.flow).trace);
+    let told = explain(later, &traced(&scenario, later.flow));
     // The SYN waited for the other SYN, 40 B, so the data came that much later and waited for the rest only.
     let parts = told.parts();
     let waited = |stage| {
@@ -229,16 +238,15 @@ fn a_later_message_of_a_connection_is_traced() {
     let mut scenario = scenario(chain(&[gigabit(); 3]), newreno(), vec![flows(&list)]);
     scenario.workloads[0].connection = Connection::Persistent;
     let records = run(&scenario).records;
-    let output = traced(&scenario, records.flows[1].flow);
+    let trace = traced(&scenario, records.flows[1].flow);
     assert_hops_fit(
         &Network::build(&scenario.topology).unwrap(),
-        &output.trace,
+        &trace,
         "second message",
     );
-    assert_explained(&records.flows[1], &output.trace, "second message");
+    assert_explained(&records.flows[1], &trace, "second message");
     assert!(
-        output
-            .trace
+        trace
             .iter()
             .all(|event| event.at >= Time::ZERO + Span::from_ms(1))
     );
@@ -266,7 +274,8 @@ fn hosts_of(bytes: &[u8], original: u32) -> (u32, u32) {
 }
 
 #[test]
-fn a_capture_holds_every_packet_that_crossed() {
+fn a_capture_holds_every_packet_that_left_lost_ones_too() {
+    let mut lost = 0;
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         scenario.topology = lossy(scenario.topology, 0.01);
@@ -300,8 +309,11 @@ fn a_capture_holds_every_packet_that_crossed() {
                 .iter()
                 .filter(|packet| packet.link == *link)
                 .collect();
-            let port = plain.ports.iter().find(|port| port.link == *name).unwrap();
+            let port = output.whole_ports.iter().find(|port| port.link == *name);
+            let port = port.unwrap();
             assert!(port.packets > 50, "{case}");
+            // Packets that are lost on the link are in the capture of it: they have left its port.
+            lost += port.losses;
             assert_eq!(captured.len() as u64, port.packets, "{case}");
             assert_eq!(
                 captured
@@ -338,4 +350,5 @@ fn a_capture_holds_every_packet_that_crossed() {
             }
         }
     }
+    assert!(lost > 0, "nothing was lost on a captured link");
 }

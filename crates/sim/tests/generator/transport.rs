@@ -2,7 +2,9 @@
 
 use super::Draw;
 use duetime_core::Span;
-use duetime_proto::d3::{self, AlphaReference, BaseRate, Late, QueueSample, Rounding};
+use duetime_proto::d3::{
+    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
+};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
 use duetime_scenario::model::{Protocol, Transport};
@@ -79,6 +81,13 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
         },
         delayed_ack: draw.one_of(&[1, 2, 2, 3, 100]),
         delayed_ack_timeout: draw.one_of(&[Span::ZERO, Span::from_us(200), Span::from_ms(1)]),
+        ack_coalescing: draw.flag(0.3).then(|| tcp::Coalescing {
+            segments: draw.scale(1, 64) as u32,
+            within: draw.one_of(&[Span::ZERO, Span::from_us(50), Span::from_ms(1)]),
+        }),
+        slow_start_limit: draw.one_of(&[1, 1, 2, 40]),
+        growth: draw.one_of(&[tcp::Growth::Bytes, tcp::Growth::Acknowledgements]),
+        limited_transmit: draw.flag(0.7),
         slow_start_restart: draw.flag(0.5),
         receive_window: if draw.flag(0.7) {
             1 << 30
@@ -117,6 +126,8 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
         queue_sample: draw.one_of(&[QueueSample::Smallest, QueueSample::Instant]),
         queue_in_service: draw.flag(0.3),
         cap_to_left: draw.flag(0.3),
+        request_bytes: draw.one_of(&[RequestBytes::Payload, RequestBytes::Wire]),
+        request_lag: draw.flag(0.8),
         pause_new: draw.flag(0.7),
         reverse_request: draw.flag(0.7),
         rto_min: draw.span(

@@ -3,8 +3,8 @@
 use super::{Budget, Draw};
 use duetime_core::{Bytes, Span};
 use duetime_scenario::model::{
-    Connection, Deadline, DeadlineFrom, Destination, Gap, Intensity, Oldi, QueryArrival, Size,
-    TraceFlow, Transport, Workload, WorkloadKind,
+    Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Intensity, Objective, Oldi,
+    QueryArrival, Size, TraceFlow, Transport, Workload, WorkloadKind,
 };
 
 /// What a workload will be.
@@ -229,6 +229,21 @@ impl Share<'_> {
             compute,
             jitter: self.pause(draw),
             complete_at: draw.one_of(&[1.0, 1.0, 0.95, 0.5, 0.001]),
+            objective: Objective {
+                within: if draw.flag(0.5) {
+                    vec![draw.span(Span::from_us(1), self.budget.duration)]
+                } else {
+                    Vec::new()
+                },
+                answers: draw.one_of(&[1.0, 0.99, 0.5, 0.001]),
+                share: draw.one_of(&[None, Some(0.99)]),
+            },
+            give_up: match draw.below(5) {
+                0 => GiveUp::Own,
+                1 => GiveUp::Never,
+                2 => GiveUp::After(draw.span(Span::from_us(1), self.budget.duration)),
+                _ => GiveUp::Children,
+            },
             share_hosts,
         }
     }

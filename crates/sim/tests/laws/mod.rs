@@ -10,7 +10,7 @@ use duetime_core::Time;
 use duetime_proto::d3::BaseRate;
 use duetime_proto::tcp;
 use duetime_results::{Class, FlowRecord, QueryRecord, RunRecords};
-use duetime_scenario::model::{Protocol, WorkloadKind};
+use duetime_scenario::model::{Deadline, GiveUp, Protocol, WorkloadKind};
 use duetime_sim::RunOutput;
 use minimum::Minimum;
 
@@ -38,7 +38,13 @@ pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
     flows(case, records)?;
     endings(case, records)?;
     queries(case, records)?;
-    ports::check(case, records)
+    ports::check_measured(output)?;
+    // What goes in comes out over the whole run.
+    let whole = RunRecords {
+        ports: output.whole_ports.clone(),
+        ..records.clone()
+    };
+    ports::check(case, &whole)
 }
 
 fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
@@ -66,8 +72,16 @@ fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
             "a flow without an end has ended: {flow:?}"
         );
         ensure!(*start <= end, "started after the end: {flow:?}");
-        let counted = case.scenario.warm_up <= start.since(Time::ZERO)
-            && start.since(Time::ZERO) < case.scenario.duration;
+        // Queries and answers count with the arrival of their query at its root.
+        let asked = flow.query.map_or(Ok(*start), |query| {
+            records
+                .queries
+                .binary_search_by_key(&query, |of| of.query)
+                .map(|at| records.queries[at].start)
+                .map_err(|_| format!("a flow of no query: {flow:?}"))
+        })?;
+        let since = asked.since(Time::ZERO);
+        let counted = case.scenario.warm_up <= since && since < case.scenario.duration;
         ensure!(flow.counted == counted, "wrongly counted or not: {flow:?}");
         if let Some(finish) = *finish {
             ensure!(
@@ -237,6 +251,32 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
             complete.is_none_or(|at| start < at && at <= records.totals.end),
             "complete too early or late: {query:?}"
         );
+        let leaves: u32 = oldi.fan_in.iter().product();
+        ensure!(
+            (query.leaves, query.judged)
+                == (
+                    leaves,
+                    query.due.is_some() || oldi.deadline[0] != Deadline::None
+                )
+                || oldi.deadline.len() > 1,
+            "other leaves or another judgement were wanted: {query:?}"
+        );
+        ensure!(
+            query.leaves_in_time <= query.leaves_answered && query.leaves_answered <= leaves,
+            "more leaves than there are: {query:?}"
+        );
+        ensure!(
+            query.enough.is_some() == (query.leaves_answered >= query.needed),
+            "enough or not? {query:?}"
+        );
+        ensure!(
+            query.due.is_none() || query.met() == Some(query.leaves_in_time >= query.needed),
+            "in time or not? {query:?}"
+        );
+        ensure!(
+            oldi.give_up != GiveUp::Never || query.gave_up == 0,
+            "gave up, which none may: {query:?}"
+        );
         if oldi.fan_in.len() == 1 {
             answers(records, query)?;
         }
@@ -259,9 +299,15 @@ fn answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
         answered += u32::from(flow.finish.is_some());
         in_time += u32::from(flow.finish.is_some() && flow.met() != Some(false));
     }
-    let found = (answered, in_time);
+    let found = (answered, in_time, answered, 0);
     ensure!(
-        found == (query.answered, query.in_time),
+        found
+            == (
+                query.answered,
+                query.in_time,
+                query.leaves_answered,
+                query.gave_up
+            ),
         "its flows say {found:?}: {query:?}"
     );
     Ok(())

@@ -43,6 +43,31 @@ pub(super) fn check(case: &Case, records: &RunRecords) -> Result<(), String> {
     Ok(())
 }
 
+/// The ports over the measured time did part of what they did over the whole run.
+pub(super) fn check_measured(output: &RunOutput) -> Result<(), String> {
+    let mut whole = output.whole_ports.iter();
+    for port in &output.records.ports {
+        // Both are in the order of the network, so that parallel links, which have one name, are found in turn.
+        let within = whole.find(|whole| {
+            whole.link == port.link
+                && whole.bytes >= port.bytes
+                && whole.packets >= port.packets
+                && whole.drops >= port.drops
+                && whole.losses >= port.losses
+                && whole.marks >= port.marks
+                && whole.queue_max_bytes >= port.queue_max_bytes
+        });
+        ensure!(within.is_some(), "more than over the whole run: {port:?}");
+        ensure!(
+            (0.0..=1.0).contains(&port.utilisation)
+                && port.queue_mean_bytes >= 0.0
+                && port.queue_mean_bytes <= port.queue_max_bytes as f64 * 1.001,
+            "impossible: {port:?}"
+        );
+    }
+    Ok(())
+}
+
 /// Per link of the network; parallel links have one name, but each its record, in order.
 fn by_link(case: &Case, records: &RunRecords) -> Result<Vec<Flux>, String> {
     let names: Vec<String> = (0..case.network.links.len() as u32)
@@ -175,8 +200,8 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
     if parallel {
         return Ok(());
     }
-    let ports: BTreeMap<&str, &PortRecord> = records
-        .ports
+    let ports: BTreeMap<&str, &PortRecord> = output
+        .whole_ports
         .iter()
         .map(|port| (port.link.as_str(), port))
         .collect();

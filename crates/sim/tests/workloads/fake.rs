@@ -100,6 +100,10 @@ impl<'a> Fake<'a> {
             .flat_map(Workloads::take_queries)
             .collect();
         queries.sort_by_key(|query| query.query);
+        for query in copies.iter_mut().flat_map(Workloads::take_gave_up) {
+            let at = queries.binary_search_by_key(&query, |of| of.query).unwrap();
+            queries[at].gave_up += 1;
+        }
         Outcome { messages, queries }
     }
 

@@ -1,6 +1,7 @@
 //! Workloads send what they should, when they should, for any split of the hosts.
 
 mod fake;
+mod objective;
 mod oldi;
 mod plain;
 mod priorities;

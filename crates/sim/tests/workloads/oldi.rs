@@ -1,7 +1,7 @@
 //! Trees, end to end.
 
 use crate::fake::{Fake, run};
-use crate::setup::{fixed_deadline, kilobytes, oldi, scenario};
+use crate::setup::{fixed_deadline, kilobytes, of_class, oldi, scenario};
 use duetime_core::{Bytes, Span, Time};
 use duetime_results::record::{Class, QueryRecord};
 use duetime_scenario::model::*;
@@ -9,12 +9,6 @@ use duetime_sim::describe::describe;
 use duetime_sim::workload::Message;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
-
-fn of_class(messages: &[Message], class: Class) -> impl Iterator<Item = &Message> {
-    messages
-        .iter()
-        .filter(move |message| message.class == class)
-}
 
 /// From the query's arrival to its last answer.
 fn took(query: &QueryRecord) -> Span {

@@ -1,8 +1,10 @@
 //! Scenarios to test with, and what setting them up refuses.
 
 use duetime_core::{Bytes, Rate, Span};
+use duetime_results::record::Class;
 use duetime_scenario::model::*;
 use duetime_sim::describe::describe;
+use duetime_sim::workload::Message;
 
 pub fn star(hosts: u32) -> Topology {
     Topology::Star {
@@ -72,8 +74,20 @@ pub fn oldi() -> Oldi {
         compute: Gap::Fixed(Span::ZERO),
         jitter: Gap::Fixed(Span::ZERO),
         complete_at: 1.0,
+        objective: Objective {
+            within: Vec::new(),
+            answers: 1.0,
+            share: None,
+        },
+        give_up: GiveUp::Children,
         share_hosts: false,
     }
+}
+
+pub fn of_class(messages: &[Message], class: Class) -> impl Iterator<Item = &Message> + Clone {
+    messages
+        .iter()
+        .filter(move |message| message.class == class)
 }
 
 pub fn kilobytes(kb: u64) -> Size {

@@ -78,6 +78,7 @@ pub fn records() -> RunRecords {
         denials: 4,
         inversions: 5,
         requests: 6,
+        leaves: 12,
     };
     let unfinished = FlowRecord {
         flow: 4 << 32,
@@ -100,6 +101,15 @@ pub fn records() -> RunRecords {
         answered: 39,
         in_time: 38,
         counted: true,
+        asked: 840,
+        leaves: 800,
+        needed: 792,
+        judged: true,
+        due: Some(Time::from_ps(5_000_000_999)),
+        enough: None,
+        leaves_answered: 780,
+        leaves_in_time: 750,
+        gave_up: 3,
     };
     let port = PortRecord {
         link: "tor0->host \"9\", b".to_owned(),

@@ -1,5 +1,5 @@
-//! How much a transport carries before it misses: the most senders, the highest rate or the tightest deadlines at
-//! which a share of the deadlines is met.
+//! How much a transport carries before it misses: the most senders, the highest rate, the tightest deadlines or the
+//! tightest budget at which a share of the queries, or of the answers, is in time.
 //!
 //! [`search()`] asks the question of anything that can be probed at whole numbers from 1 (easy) to some last (hard),
 //! runs or stored points alike. [`Subject`] says what those numbers are in a scenario, and [`Prober`] runs it, one
@@ -10,5 +10,5 @@ mod search;
 mod subject;
 
 pub use probe::{Moment, Prober, Stopped};
-pub use search::{Capacity, Check, Deadlines, Search, SearchError, Target, Tried, search};
+pub use search::{Capacity, Check, Deadlines, On, Search, SearchError, Target, Tried, search};
 pub use subject::{Quantity, Subject};

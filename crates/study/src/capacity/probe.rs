@@ -8,14 +8,16 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use duetime_results::RunSummary;
+use duetime_results::{Class, RunSummary};
+use duetime_scenario::model::WorkloadKind;
 use duetime_scenario::{Scenario, resolved_json};
 use duetime_sim::{Options, Progress};
 use duetime_store::{Damage, Journal, StoreError, checksum};
 use serde::{Deserialize, Serialize};
 
 use super::search::search_telling;
-use super::{Capacity, Deadlines, Search, SearchError, Subject};
+use super::subject::answers_have_deadlines;
+use super::{Capacity, Deadlines, On, Search, SearchError, Subject};
 use crate::error::StudyError;
 use crate::execute::{Engine, TICK, panic_text};
 
@@ -51,9 +53,9 @@ pub enum Moment {
         transport: String,
         /// The value with its unit.
         value: String,
-        /// Counted flows that met their deadline.
+        /// Counted queries, or answers, that were in time.
         met: u64,
-        /// Counted flows with a deadline.
+        /// Counted queries, or answers, that could be late.
         counted: u64,
         /// Whether that reaches the target.
         reached: bool,
@@ -84,8 +86,39 @@ struct Entry {
     transport: String,
     value: String,
     run: u32,
+    /// Answers and other flows with deadlines.
     met: u64,
     counted: u64,
+    /// Queries; journals of old do not have them.
+    queries_met: Option<u64>,
+    queries_counted: Option<u64>,
+}
+
+/// What a run saw.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    answers: Deadlines,
+    queries: Option<Deadlines>,
+}
+
+impl Seen {
+    fn of(entry: &Entry) -> Self {
+        let queries = entry.queries_met.zip(entry.queries_counted);
+        Self {
+            answers: Deadlines {
+                met: entry.met,
+                counted: entry.counted,
+            },
+            queries: queries.map(|(met, counted)| Deadlines { met, counted }),
+        }
+    }
+
+    fn on(self, on: On) -> Option<Deadlines> {
+        match on {
+            On::Answers => Some(self.answers),
+            On::Queries => self.queries,
+        }
+    }
 }
 
 /// Makes the runs of searches; those that its journal holds are not made again, whatever search they were made for.
@@ -99,7 +132,7 @@ pub struct Prober<'a> {
 
 struct Book {
     journal: Journal,
-    known: HashMap<(String, u32), Deadlines>,
+    known: HashMap<(String, u32), Seen>,
 }
 
 impl<'a> Prober<'a> {
@@ -116,8 +149,8 @@ impl<'a> Prober<'a> {
         let known = entries
             .into_iter()
             .map(|entry| {
-                let Entry { met, counted, .. } = entry;
-                ((entry.scenario, entry.run), Deadlines { met, counted })
+                let seen = Seen::of(&entry);
+                ((entry.scenario, entry.run), seen)
             })
             .collect();
         let prober = Self {
@@ -144,12 +177,12 @@ impl<'a> Prober<'a> {
             let mut scenario = subject.scenario(position)?;
             // The journal shall know a run by what it depends on: not by what it was compared with.
             scenario.transports = vec![scenario.transports.swap_remove(transport)];
-            // Only deadlines are looked at.
+            // Only what is in time is looked at.
             scenario.record.every = None;
             scenario.record.pcap.clear();
             let value = subject.text(position);
             let began = Instant::now();
-            let (runs, made) = self.probe(&scenario, &value)?;
+            let (runs, made) = self.probe(&scenario, &value, subject.judges())?;
             let own = began.elapsed().as_secs_f64() / f64::from(made.max(1));
             seconds_per_run = seconds_per_run.max(own);
             let eta_s =
@@ -175,8 +208,12 @@ impl<'a> Prober<'a> {
             SearchError::Probe(stopped) => stopped,
             SearchError::NoDeadlines(position) => {
                 let value = subject.text(position);
+                let what = match subject.judges() {
+                    On::Answers => "flow with a deadline",
+                    On::Queries => "query that can be late",
+                };
                 Stopped::Failed(StudyError::Choice(format!(
-                    "{name} at {value}: no flow with a deadline was counted: see `warm_up`, `duration` and `deadline`"
+                    "{name} at {value}: no {what} was counted: see `warm_up`, `duration` and `deadline`"
                 )))
             }
             SearchError::Runs { .. } => unreachable!("every value has as many runs as there are seeds"),
@@ -184,14 +221,22 @@ impl<'a> Prober<'a> {
     }
 
     /// What each run of the scenario's one transport sees, in the order of the seeds; and how many were made for it.
-    fn probe(&self, scenario: &Scenario, value: &str) -> Result<(Vec<Deadlines>, u32), Stopped> {
+    fn probe(
+        &self,
+        scenario: &Scenario,
+        value: &str,
+        on: On,
+    ) -> Result<(Vec<Deadlines>, u32), Stopped> {
         let transport = &scenario.transports[0].name;
         let id = identity(scenario);
         let runs = scenario.seeds;
         let missing: Vec<u32> = {
             let book = self.book.lock().expect("no panic holds it");
             (0..runs)
-                .filter(|&run| !book.known.contains_key(&(id.clone(), run)))
+                .filter(|&run| {
+                    let seen = book.known.get(&(id.clone(), run));
+                    seen.and_then(|seen| seen.on(on)).is_none()
+                })
                 .collect()
         };
         let kept = runs - missing.len() as u32;
@@ -251,7 +296,7 @@ impl<'a> Prober<'a> {
             return Err(Stopped::Failed(error));
         }
         let book = self.book.lock().expect("no panic holds it");
-        let seen = (0..runs).map(|run| book.known.get(&(id.clone(), run)).copied());
+        let seen = (0..runs).map(|run| book.known.get(&(id.clone(), run))?.on(on));
         let seen = seen.collect::<Option<_>>().ok_or(Stopped::Cancelled)?;
         Ok((seen, runs - kept))
     }
@@ -281,23 +326,41 @@ impl<'a> Prober<'a> {
             return Ok(false);
         }
         let summary = RunSummary::of(u64::from(run), &output.records);
-        let seen = Deadlines {
-            met: summary.met(),
-            counted: summary.deadline_flows(),
-        };
+        let answers = answers(scenario, &summary);
+        let (queries_met, queries_counted) = summary.queries_in_time();
         let entry = Entry {
             scenario: id.to_owned(),
             transport: transport.clone(),
             value: value.to_owned(),
             run,
-            met: seen.met,
-            counted: seen.counted,
+            met: answers.met,
+            counted: answers.counted,
+            queries_met: Some(queries_met),
+            queries_counted: Some(queries_counted),
         };
+        let seen = Seen::of(&entry);
         let mut book = self.book.lock().expect("no panic holds it");
         book.journal.keep(&entry)?;
         book.known.insert((entry.scenario, run), seen);
         Ok(true)
     }
+}
+
+/// Answers of trees over all that were asked for, whether they were sent or not, and other flows with deadlines.
+fn answers(scenario: &Scenario, summary: &RunSummary) -> Deadlines {
+    let tree = |workload: u16| match scenario.workloads.get(usize::from(workload)) {
+        Some(of) => matches!(&of.kind, WorkloadKind::Oldi(oldi) if answers_have_deadlines(oldi)),
+        None => false,
+    };
+    let groups = summary.groups.iter();
+    let others = groups.filter(|group| !(tree(group.workload) && group.class == Class::Response));
+    let others = others.map(|group| (group.met, group.deadline_flows));
+    let queries = summary.queries.iter().filter(|of| tree(of.workload));
+    let asked = queries.map(|of| (of.answers_in_time, of.asked));
+    let (met, counted) = others
+        .chain(asked)
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    Deadlines { met, counted }
 }
 
 /// What a run depends on beside its number.

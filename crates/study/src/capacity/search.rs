@@ -15,12 +15,21 @@ use std::fmt;
 use duetime_results::Estimate;
 use duetime_results::stats::bootstrap;
 
-/// The deadlines of one run.
+/// What must be in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// Queries, as their objectives say; one whose answers were never sent is not in time.
+    Queries,
+    /// Answers over all that were asked for, and other flows with deadlines.
+    Answers,
+}
+
+/// The deadlines of one run: of its queries, or of its answers and other flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Counted flows that met theirs.
+    /// Counted ones that were in time.
     pub met: u64,
-    /// Counted flows that had one.
+    /// Counted ones that could be late.
     pub counted: u64,
 }
 

@@ -1,36 +1,50 @@
-//! What a capacity search varies in a scenario: its senders, its rate or its deadlines.
+//! What a capacity search varies in a scenario: its senders, its rate, its deadlines or the budget of its queries; and
+//! what must be in time.
+
+mod step;
+mod varied;
 
 use duetime_core::Span;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Deadline, Intensity, QueryArrival, Workload, WorkloadKind};
+use duetime_scenario::model::WorkloadKind;
 
-use super::{Search, Target};
+use super::{On, Search, Target};
 use crate::error::StudyError;
 use crate::plan::{Plan, Request};
+use crate::text;
+use step::{MICRO, decimal, round_number, step_of};
+pub(super) use varied::answers_have_deadlines;
+use varied::{
+    agreed, budget, choose, fixed_deadlines, has_deadline, has_objective, key, scale_deadlines,
+};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// The most senders: those of a burst, or the fan-in of a tree.
     Senders,
+    /// The largest fan-in of a layer of trees, the root's is 1; `None`: of the only one.
+    FanIn(Option<u32>),
     /// The highest rate: flows per second, or the load where the scenario gives that.
     Rate,
-    /// The tightest deadlines, as a share of those in the scenario.
+    /// The highest load.
+    Load,
+    /// The tightest deadlines, as a share of those in the scenario. Budgets of queries shrink with them.
     Deadline,
+    /// The tightest budget of queries, as a time. Deadlines shrink in proportion.
+    Budget,
 }
 
 impl Quantity {
     /// The share of deadlines that must be met unless another is asked for: 99 %; of tighter deadlines, 95 %.
     pub const fn target(self) -> Target {
         match self {
-            Self::Senders | Self::Rate => Target::N99,
             Self::Deadline => Target::N95,
+            _ => Target::N99,
         }
     }
 }
 
-/// Numbers of a subject are whole millionths of its unit, so that their texts are exact.
-const MICRO: u64 = 1_000_000;
 /// The most steps; the scenario itself usually allows fewer.
 const MOST_STEPS: u64 = 1_000_000;
 /// Deadlines are stretched this many times at most.
@@ -48,22 +62,27 @@ pub struct Subject {
     step: u64,
     last: u32,
     start: u32,
+    on: On,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Varied {
-    /// The value of a key, with the unit written behind it.
+    /// The value of a key of the workload, with the unit written behind it.
     Key {
-        key: &'static str,
+        path: String,
         unit: &'static str,
+        /// What the values count, where they have no unit.
+        counts: &'static str,
     },
     /// All deadlines, by a factor.
     Deadlines,
+    /// The budget of queries, this one in the scenario.
+    Budget(Span),
 }
 
 impl Subject {
     /// Finds what `quantity` is in the scenario. `workloads` names those that change; empty: all that have deadlines,
-    /// if they agree. `step` is the resolution: `2`, `50 /s`, `1%` or, of deadlines, `0.01`.
+    /// if they agree. `step` is the resolution: `2`, `50 /s`, `1%`, of deadlines `0.01`, of a budget `0.1 ms`.
     ///
     /// # Errors
     /// A scenario that cannot be understood; one without deadlines; workloads that have no such quantity, or that
@@ -82,52 +101,162 @@ impl Subject {
             return Err(wrong(why.to_owned()));
         }
         let chosen = choose(&base, workloads).map_err(wrong)?;
-        if quantity == Quantity::Deadline {
-            if let Some(&without) = chosen.iter().find(|&&i| !has_deadline(&base.workloads[i])) {
-                let name = &base.workloads[without].name;
-                return Err(wrong(format!("{name}: its flows have no deadline to vary")));
-            }
-            let step = match step {
-                None => MICRO / 20,
-                Some(text) => step_of(text, "").map_err(wrong)?,
-            };
-            if step > MICRO {
-                let why = format!("a step of {}: at most 1, such as 0.01", decimal(step));
-                return Err(wrong(why));
-            }
-            let last = (LONGEST_SCALE * MICRO / step) as u32;
-            return Ok(Self {
-                request,
-                base,
-                workloads: chosen,
-                varied: Varied::Deadlines,
-                step,
-                last,
-                start: last + 1 - ((MICRO + step / 2) / step) as u32,
-            });
-        }
-        let (chosen, key, unit, now) = varied(&base, &chosen, quantity).map_err(wrong)?;
-        let step = match step {
-            Some(text) => step_of(text, unit).map_err(wrong)?,
-            None if quantity == Quantity::Senders => MICRO,
-            None => round_number(now / 20),
+        let on = if chosen.iter().any(|&i| has_objective(&base.workloads[i])) {
+            On::Queries
+        } else {
+            On::Answers
         };
-        if quantity == Quantity::Senders && step % MICRO != 0 {
-            let why = format!("a step of {} senders: a whole number", decimal(step));
-            return Err(wrong(why));
-        }
         let mut subject = Self {
             request,
             base,
             workloads: chosen,
-            varied: Varied::Key { key, unit },
-            step,
+            varied: Varied::Deadlines,
+            step: MICRO / 20,
             last: 1,
-            start: (((now + step / 2) / step).clamp(1, MOST_STEPS)) as u32,
+            start: 1,
+            on,
         };
-        subject.last = subject.last_allowed()?;
-        subject.start = subject.start.min(subject.last);
+        match quantity {
+            Quantity::Deadline => subject.vary_deadlines(step),
+            Quantity::Budget => subject.vary_budget(step),
+            _ => subject.vary_key(quantity, step),
+        }
+        .map_err(wrong)?;
+        if let Varied::Key { .. } = subject.varied {
+            subject.last = subject.last_allowed()?;
+            subject.start = subject.start.min(subject.last);
+        }
         Ok(subject)
+    }
+
+    /// The same with another kind of target.
+    ///
+    /// # Errors
+    /// Nothing of that kind can be late in this scenario.
+    pub fn on(mut self, on: On) -> Result<Self, StudyError> {
+        let trees = self.base.workloads.iter().filter_map(|of| match &of.kind {
+            WorkloadKind::Oldi(oldi) => Some(oldi),
+            _ => None,
+        });
+        let judged = |oldi: &duetime_scenario::model::Oldi| {
+            answers_have_deadlines(oldi) || !oldi.objective.within.is_empty()
+        };
+        if on == On::Queries && !trees.into_iter().any(judged) {
+            return Err(StudyError::Choice(format!(
+                "{}: no workload has queries that can be late: --on answers counts flows",
+                self.request.file.display()
+            )));
+        }
+        self.on = on;
+        Ok(self)
+    }
+
+    /// What must be in time: queries where a workload that changes has an objective of its own.
+    pub fn judges(&self) -> On {
+        self.on
+    }
+
+    /// What is counted, in words.
+    pub fn what(&self) -> &'static str {
+        let is_tree =
+            |index: &usize| matches!(self.base.workloads[*index].kind, WorkloadKind::Oldi(_));
+        let late = |index: &usize| has_deadline(&self.base.workloads[*index]);
+        let mut able = (0..self.base.workloads.len()).filter(late);
+        let trees = able.clone().filter(is_tree).count();
+        match self.on {
+            On::Queries => "queries",
+            On::Answers if trees == 0 => "flows with deadlines",
+            On::Answers if able.all(|index| is_tree(&index)) => "answers",
+            On::Answers => "answers and other flows with deadlines",
+        }
+    }
+
+    /// The share that must be in time unless another is asked for: of queries, the largest that an objective names, or
+    /// 99 %; of answers, [`Quantity::target`].
+    pub fn target(&self, quantity: Quantity) -> Target {
+        if self.on == On::Answers {
+            return quantity.target();
+        }
+        let shares =
+            self.workloads
+                .iter()
+                .filter_map(|&index| match &self.base.workloads[index].kind {
+                    WorkloadKind::Oldi(oldi) => oldi.objective.share,
+                    _ => None,
+                });
+        shares
+            .reduce(f64::max)
+            .and_then(Target::new)
+            .unwrap_or(Target::N99)
+    }
+
+    fn vary_deadlines(&mut self, step: Option<&str>) -> Result<(), String> {
+        let without = |&&i: &&usize| !has_deadline(&self.base.workloads[i]);
+        if let Some(&without) = self.workloads.iter().find(without) {
+            let name = &self.base.workloads[without].name;
+            return Err(format!("{name}: its flows have no deadline to vary"));
+        }
+        if let Some(step) = step {
+            self.step = step_of(step, "")?;
+        }
+        if self.step > MICRO {
+            let step = decimal(self.step);
+            return Err(format!("a step of {step}: at most 1, such as 0.01"));
+        }
+        self.count_down(MICRO);
+        Ok(())
+    }
+
+    fn vary_budget(&mut self, step: Option<&str>) -> Result<(), String> {
+        let (workloads, budget) = agreed(&self.base, &self.workloads, budget)?;
+        // A millionth of a millisecond is a nanosecond.
+        let now = (budget.as_ps() + 500) / 1_000;
+        self.step = match step {
+            Some(step) => step_of(step, "ms")?,
+            None => round_number(now / 20),
+        };
+        if self.step > now {
+            let (step, now) = (decimal(self.step), decimal(now));
+            return Err(format!("a step of {step} ms: at most the budget, {now} ms"));
+        }
+        self.workloads = workloads;
+        self.varied = Varied::Budget(budget);
+        self.count_down(now);
+        Ok(())
+    }
+
+    /// The values from [`LONGEST_SCALE`] times `now` down to one step.
+    fn count_down(&mut self, now: u64) {
+        let last = (LONGEST_SCALE * now / self.step).min(MOST_STEPS);
+        let start = ((now + self.step / 2) / self.step).clamp(1, last);
+        self.last = last as u32;
+        self.start = (last + 1 - start) as u32;
+    }
+
+    fn vary_key(&mut self, quantity: Quantity, step: Option<&str>) -> Result<(), String> {
+        let (workloads, key) = agreed(&self.base, &self.workloads, |of| key(of, quantity))?;
+        let counts = match quantity {
+            Quantity::Senders => "senders",
+            Quantity::FanIn(_) => "children",
+            _ => "",
+        };
+        self.step = match step {
+            Some(text) => step_of(text, key.unit)?,
+            None if !counts.is_empty() => MICRO,
+            None => round_number(key.now / 20),
+        };
+        if !counts.is_empty() && !self.step.is_multiple_of(MICRO) {
+            let step = decimal(self.step);
+            return Err(format!("a step of {step} {counts}: a whole number"));
+        }
+        self.start = ((key.now + self.step / 2) / self.step).clamp(1, MOST_STEPS) as u32;
+        self.workloads = workloads;
+        self.varied = Varied::Key {
+            path: key.path,
+            unit: key.unit,
+            counts,
+        };
+        Ok(())
     }
 
     /// The hardest position that the scenario allows: more senders, say, than its topology has hosts are refused.
@@ -150,13 +279,13 @@ impl Subject {
 
     /// The search that suits: from what the file says, in steps of a quarter of it.
     pub fn search(&self, target: Target) -> Search {
-        let quarter = match self.varied {
-            Varied::Key { .. } => self.start / 4,
-            Varied::Deadlines => (MICRO / self.step / 4) as u32,
+        let now = match self.varied {
+            Varied::Key { .. } => self.start,
+            Varied::Deadlines | Varied::Budget(_) => self.last + 1 - self.start,
         };
         Search {
             start: self.start,
-            stride: quarter.max(1),
+            stride: (now / 4).max(1),
             ..Search::within(target, self.last)
         }
     }
@@ -166,27 +295,24 @@ impl Subject {
         &self.base
     }
 
-    /// What is varied, as key paths; `deadline × …` for deadlines.
+    /// What is varied, as key paths.
     pub fn keys(&self) -> Vec<String> {
-        let name = |&index: &usize| &self.base.workloads[index].name;
-        match self.varied {
-            Varied::Key { key, .. } => {
-                let path = |index: &usize| format!("workload.{}.{key}", name(index));
-                self.workloads.iter().map(path).collect()
-            }
-            Varied::Deadlines => {
-                let path = |index: &usize| format!("workload.{}.deadline", name(index));
-                self.workloads.iter().map(path).collect()
-            }
-        }
+        let key = match &self.varied {
+            Varied::Key { path, .. } => path,
+            Varied::Deadlines => "deadline",
+            Varied::Budget(_) => "objective.within",
+        };
+        let path = |&index: &usize| format!("workload.{}.{key}", self.base.workloads[index].name);
+        self.workloads.iter().map(path).collect()
     }
 
-    /// The unit of [`Subject::value`]: `senders`, `/s`, `%`, or `x` for a factor on deadlines.
+    /// The unit of [`Subject::value`]: `senders`, `children`, `/s`, `%`, `ms`, or `x` for a factor on deadlines.
     pub fn unit(&self) -> &'static str {
         match self.varied {
-            Varied::Key { unit: "", .. } => "senders",
+            Varied::Key { counts, .. } if !counts.is_empty() => counts,
             Varied::Key { unit, .. } => unit,
             Varied::Deadlines => "x",
+            Varied::Budget(_) => "ms",
         }
     }
 
@@ -197,32 +323,57 @@ impl Subject {
         Some(micros as f64 / MICRO as f64)
     }
 
-    /// The value with its unit: `26 senders`, `1300 /s`, `15 %`, `x 0.85`.
+    /// The value with its unit: `26 senders`, `1300 /s`, `15 %`, `4.2 ms`, `x 0.85`; the last with the deadlines that it
+    /// makes, where these are fixed: `x 0.85 (17 ms)`.
     pub fn text(&self, position: u32) -> String {
         match self.micros(position) {
             None => "none".to_owned(),
-            Some(micros) if self.varied == Varied::Deadlines => format!("x {}", decimal(micros)),
+            Some(micros) if self.varied == Varied::Deadlines => {
+                let factor = format!("x {}", decimal(micros));
+                match self.deadlines_ms(position) {
+                    Some((low, high)) if low < high => format!(
+                        "{factor} ({} to {} ms)",
+                        text::significant(low),
+                        text::significant(high)
+                    ),
+                    Some((low, _)) => format!("{factor} ({} ms)", text::significant(low)),
+                    None => factor,
+                }
+            }
             Some(micros) => format!("{} {}", decimal(micros), self.unit()),
         }
+    }
+
+    /// The shortest and the longest deadline at a position, in milliseconds, where deadlines are varied and all of them
+    /// are fixed.
+    pub fn deadlines_ms(&self, position: u32) -> Option<(f64, f64)> {
+        if self.varied != Varied::Deadlines {
+            return None;
+        }
+        let factor = self.value(position)?;
+        let fixed = |&index: &usize| fixed_deadlines(&self.base.workloads[index]);
+        let all: Vec<(Span, Span)> = self.workloads.iter().map(fixed).collect::<Option<_>>()?;
+        let ms = |span: Span| span.as_secs_f64() * 1e3 * factor;
+        let low = all.iter().map(|&(low, _)| low).min()?;
+        let high = all.iter().map(|&(_, high)| high).max()?;
+        Some((ms(low), ms(high)))
     }
 
     fn micros(&self, position: u32) -> Option<u64> {
         match self.varied {
             Varied::Key { .. } => Some(u64::from(position).saturating_mul(self.step)),
-            Varied::Deadlines if position == 0 => None,
-            Varied::Deadlines => Some(u64::from(self.last + 1 - position) * self.step),
+            _ if position == 0 => None,
+            _ => Some(u64::from(self.last + 1 - position) * self.step),
         }
     }
 
     /// The scenario at a position, from 1.
     pub fn scenario(&self, position: u32) -> Result<Scenario, StudyError> {
         let micros = self.micros(position).unwrap_or_default();
-        let Varied::Key { key, unit } = self.varied else {
-            let mut scenario = self.base.clone();
-            for &index in &self.workloads {
-                scale_deadlines(&mut scenario.workloads[index], micros);
-            }
-            return Ok(scenario);
+        let (path, unit) = match &self.varied {
+            Varied::Key { path, unit, .. } => (path, *unit),
+            Varied::Deadlines => return Ok(self.scaled(micros, MICRO)),
+            Varied::Budget(budget) => return Ok(self.scaled(micros * 1_000, budget.as_ps())),
         };
         let mut request = self.request.clone();
         let value = match unit {
@@ -233,9 +384,18 @@ impl Subject {
         let settings = self
             .workloads
             .iter()
-            .map(|index| (format!("workload[{index}].{key}"), value.clone()));
+            .map(|index| (format!("workload[{index}].{path}"), value.clone()));
         request.settings.extend(settings);
         Ok(Plan::new(request)?.base)
+    }
+
+    /// The scenario with all deadlines multiplied by `number / of`.
+    fn scaled(&self, number: u64, of: u64) -> Scenario {
+        let mut scenario = self.base.clone();
+        for &index in &self.workloads {
+            scale_deadlines(&mut scenario.workloads[index], number, of);
+        }
+        scenario
     }
 }
 
@@ -250,177 +410,6 @@ fn between(mut good: u32, mut bad: u32, allowed: impl Fn(u32) -> bool) -> u32 {
         }
     }
     good
-}
-
-/// The workloads of these names; without names, all that have deadlines.
-fn choose(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>, String> {
-    let all = &scenario.workloads;
-    if names.is_empty() {
-        return Ok((0..all.len())
-            .filter(|&index| has_deadline(&all[index]))
-            .collect());
-    }
-    names
-        .iter()
-        .map(|name| {
-            all.iter().position(|of| of.name == *name).ok_or_else(|| {
-                let known: Vec<&str> = all.iter().map(|of| of.name.as_str()).collect();
-                format!("no workload is called `{name}`: {}", known.join(", "))
-            })
-        })
-        .collect()
-}
-
-type Choice = (Vec<usize>, &'static str, &'static str, u64);
-
-/// The key that is varied in these workloads, its unit, and its value now in millionths.
-fn varied(scenario: &Scenario, chosen: &[usize], quantity: Quantity) -> Result<Choice, String> {
-    let keys: Vec<_> = chosen
-        .iter()
-        .map(|&index| key(&scenario.workloads[index], quantity).map(|key| (index, key)))
-        .collect();
-    let good: Vec<_> = keys.iter().flatten().collect();
-    let Some(&&(_, first)) = good.first() else {
-        return Err(keys.into_iter().find_map(Result::err).unwrap_or_default());
-    };
-    if good.iter().any(|(_, key)| *key != first) {
-        let names: Vec<&str> = good
-            .iter()
-            .map(|(index, _)| scenario.workloads[*index].name.as_str())
-            .collect();
-        return Err(format!(
-            "{} have deadlines and differ: name those that shall change with --workload",
-            names.join(" and ")
-        ));
-    }
-    let (key, unit, now) = first;
-    Ok((
-        good.iter().map(|(index, _)| *index).collect(),
-        key,
-        unit,
-        now,
-    ))
-}
-
-/// The key that says how many senders, or at which rate; its unit; its value now in millionths.
-fn key(
-    workload: &Workload,
-    quantity: Quantity,
-) -> Result<(&'static str, &'static str, u64), String> {
-    let micros = |value: f64| (value * MICRO as f64).round() as u64;
-    let name = &workload.name;
-    match (quantity, &workload.kind) {
-        (Quantity::Senders, WorkloadKind::Burst { senders, .. }) => {
-            Ok(("senders", "", u64::from(*senders) * MICRO))
-        }
-        (Quantity::Senders, WorkloadKind::Oldi(oldi)) => match oldi.fan_in[..] {
-            [fan_in] => Ok(("fan_in", "", u64::from(fan_in) * MICRO)),
-            _ => Err(format!(
-                "{name}: a tree of several layers has several fan-ins"
-            )),
-        },
-        (Quantity::Senders, _) => Err(format!(
-            "{name}: only workloads of kind burst (`senders`) and oldi (`fan_in`) have senders to vary"
-        )),
-        (Quantity::Rate, WorkloadKind::Poisson { intensity, .. }) => Ok(match intensity {
-            Intensity::FlowsPerSecond(rate) => ("rate", "/s", micros(*rate)),
-            Intensity::Load(load) => ("load", "%", micros(load * 100.0)),
-        }),
-        (Quantity::Rate, WorkloadKind::Oldi(oldi)) => match oldi.arrival {
-            QueryArrival::Load { load, .. } => Ok(("load", "%", micros(load * 100.0))),
-            _ => Err(format!("{name}: its queries have no `load` to vary")),
-        },
-        (Quantity::Rate | Quantity::Deadline, _) => Err(format!(
-            "{name}: only workloads of kind poisson (`rate` or `load`) and oldi (`load`) have a rate to vary"
-        )),
-    }
-}
-
-fn has_deadline(workload: &Workload) -> bool {
-    let is = |deadline: &Deadline| *deadline != Deadline::None;
-    match &workload.kind {
-        WorkloadKind::Oldi(oldi) => oldi.deadline.iter().any(is) || is(&oldi.query_deadline),
-        WorkloadKind::Burst { deadline, .. }
-        | WorkloadKind::Poisson { deadline, .. }
-        | WorkloadKind::Background { deadline, .. }
-        | WorkloadKind::Permutation { deadline, .. } => is(deadline),
-        WorkloadKind::Long { .. } => false,
-        WorkloadKind::Trace { flows } => flows.iter().any(|flow| flow.deadline.is_some()),
-    }
-}
-
-/// Multiplies every deadline of the workload by so many millionths.
-fn scale_deadlines(workload: &mut Workload, micros: u64) {
-    let span = |span: &mut Span| *span = scaled(*span, micros);
-    let scale = |deadline: &mut Deadline| match deadline {
-        Deadline::None => {}
-        // The variation is a share of the base already.
-        Deadline::Added { base, .. } | Deadline::Around { base, .. } => span(base),
-        Deadline::Exponential { mean, floor } => [mean, floor].into_iter().for_each(span),
-        Deadline::AddedExponential { base, mean } => [base, mean].into_iter().for_each(span),
-    };
-    match &mut workload.kind {
-        WorkloadKind::Oldi(oldi) => {
-            oldi.deadline.iter_mut().for_each(scale);
-            scale(&mut oldi.query_deadline);
-        }
-        WorkloadKind::Burst { deadline, .. }
-        | WorkloadKind::Poisson { deadline, .. }
-        | WorkloadKind::Background { deadline, .. }
-        | WorkloadKind::Permutation { deadline, .. } => scale(deadline),
-        WorkloadKind::Long { .. } => {}
-        WorkloadKind::Trace { flows } => {
-            let deadlines = flows.iter_mut().filter_map(|flow| flow.deadline.as_mut());
-            deadlines.for_each(span);
-        }
-    }
-}
-
-fn scaled(span: Span, micros: u64) -> Span {
-    let ps = u128::from(span.as_ps()) * u128::from(micros) / u128::from(MICRO);
-    Span::from_ps(ps.clamp(1, u128::from(u64::MAX)) as u64)
-}
-
-/// A step as typed, in millionths of `unit`.
-fn step_of(text: &str, unit: &str) -> Result<u64, String> {
-    let (number, share) = match text.trim().strip_suffix('%') {
-        // A percentage of deadlines is a share of them.
-        Some(number) if unit.is_empty() => (number, 100.0),
-        Some(number) => (number, 1.0),
-        None => (text.trim().strip_suffix(unit).unwrap_or(text.trim()), 1.0),
-    };
-    let example = match unit {
-        "/s" => "50 /s",
-        "%" => "1%",
-        _ => "1, or 0.01 for deadlines",
-    };
-    let wrong = || format!("--step {text}: a number above 0, such as {example}");
-    if unit == "/s" && text.contains('%') {
-        return Err(wrong());
-    }
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    let micros = (number / share * MICRO as f64).round();
-    if (1.0..=1e15).contains(&micros) {
-        Ok(micros as u64)
-    } else {
-        Err(wrong())
-    }
-}
-
-/// The largest of 1, 2 or 5 times a power of ten that `micros` reaches; at least one millionth.
-fn round_number(micros: u64) -> u64 {
-    let power = 10_u64.pow(micros.max(1).ilog10());
-    [5, 2]
-        .into_iter()
-        .map(|n| n * power)
-        .find(|&n| n <= micros)
-        .unwrap_or(power)
-}
-
-/// Millionths, as the shortest decimal.
-fn decimal(micros: u64) -> String {
-    let text = format!("{}.{:06}", micros / MICRO, micros % MICRO);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::page::Line;
+use super::line::Line;
 use super::results::Results;
 use super::rows::{Counts, Row};
 use super::verdict::Verdict;
@@ -79,7 +79,7 @@ pub fn papers_md(results: &Results<'_>, rows: &[Row]) -> String {
                 line.point,
                 &line.published,
                 ours.trim_end(),
-                line.verdict,
+                &line.verdict,
                 line.kind,
             ];
             let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();

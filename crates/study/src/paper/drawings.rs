@@ -1,9 +1,10 @@
 //! What the paper draws, drawn from our runs: same axes and panels, our interval as a band, published points beside.
 
+mod bounds;
 mod samples;
 
-use duetime_figures::{Axis, Figure, Guide, Panel, Point, Series, Style};
-use serde::Serialize;
+use duetime_figures::{Axis, Figure, Guide, Panel, Point, Series, Style, share_axes};
+use serde::{Deserialize, Serialize};
 
 use super::experiment::{Drawing, Experiment, Measure, Method, YAxis};
 use super::metric::Metric;
@@ -11,7 +12,7 @@ use super::raster;
 use super::results::Results;
 
 /// One drawn figure.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drawn {
     /// Index of the experiment.
     pub experiment: usize,
@@ -46,6 +47,15 @@ pub fn drawings(results: &Results<'_>) -> Vec<Drawn> {
     drawn
 }
 
+/// A figure before its axes have their ends.
+struct Sketch {
+    /// Words of the file's name, after those of the experiment.
+    file: Vec<String>,
+    title: String,
+    note: &'static str,
+    panel: Panel,
+}
+
 struct Artist<'a> {
     results: &'a Results<'a>,
     index: usize,
@@ -65,10 +75,16 @@ impl Artist<'_> {
             } => self.series(*of, *at, *average_s, drawn),
             Method::Simulate | Method::Fluid => {}
         }
+        // The y axis of an experiment is that of its main drawing.
+        let sampled = matches!(self.of.method, Method::Series { .. });
         let main = Drawing {
             title: None,
             measure: self.of.measure.clone(),
-            y: self.of.y.clone(),
+            y: if sampled {
+                YAxis::default()
+            } else {
+                self.of.y.clone()
+            },
         };
         let mut all = vec![main];
         if self.of.measure.metric.reads_the_axis() {
@@ -96,37 +112,36 @@ impl Artist<'_> {
         }
     }
 
-    /// Puts a figure of one panel in its place, if there is anything to see.
-    fn put(
-        &self,
-        file: &[&str],
-        title: String,
-        note: &str,
-        panels: Vec<Panel>,
-        drawn: &mut Vec<Drawn>,
-    ) {
+    /// Puts figures of one panel each in their places, those that have anything to see. They measure the same thing, so
+    /// their axes have the same ends.
+    fn put(&self, mut sketches: Vec<Sketch>, drawn: &mut Vec<Drawn>) {
         let there = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
-        if !panels.iter().any(there) {
-            return;
+        sketches.retain(|sketch| there(&sketch.panel));
+        let mut panels: Vec<Panel> = sketches.iter().map(|of| of.panel.clone()).collect();
+        if panels.len() > 1 {
+            share_axes(&mut panels);
         }
-        let words: Vec<&str> = [self.of.paper.as_str(), &self.of.name]
-            .into_iter()
-            .chain(file.iter().copied())
-            .filter(|word| !word.is_empty())
-            .collect();
-        let svg = Figure {
-            title: String::new(),
-            description: format!("{}: {title}. {note}", self.of.title),
-            panels,
+        for (sketch, panel) in sketches.into_iter().zip(panels) {
+            let Sketch { title, note, .. } = sketch;
+            let words: Vec<&str> = [self.of.paper.as_str(), &self.of.name]
+                .into_iter()
+                .chain(sketch.file.iter().map(String::as_str))
+                .filter(|word| !word.is_empty())
+                .collect();
+            let svg = Figure {
+                title: String::new(),
+                description: format!("{}: {title}. {note}", self.of.title),
+                panels: vec![panel],
+            }
+            .to_svg();
+            drawn.push(Drawn {
+                experiment: self.index,
+                file: duetime_store::folder_name(&words.join("-")),
+                title,
+                note: note.to_owned(),
+                svg,
+            });
         }
-        .to_svg();
-        drawn.push(Drawn {
-            experiment: self.index,
-            file: duetime_store::folder_name(&words.join("-")),
-            title,
-            note: note.to_owned(),
-            svg,
-        });
     }
 
     fn title(&self, panel: usize, drawing: &Drawing) -> String {
@@ -152,7 +167,8 @@ impl Artist<'_> {
         }
     }
 
-    fn y(&self, drawing: &Drawing) -> Axis {
+    /// `range`: the ends that the panel has of its own.
+    fn y(&self, drawing: &Drawing, range: Option<[f64; 2]>) -> Axis {
         let metric = drawing.measure.metric;
         let label = drawing.y.label.clone().unwrap_or_else(|| metric.label());
         let unit = drawing
@@ -175,7 +191,7 @@ impl Artist<'_> {
         } else {
             Axis::linear(&label, unit)
         };
-        match drawing.y.range {
+        match range.or(drawing.y.range) {
             Some([from, to]) => axis.between(from, to),
             None => axis,
         }
@@ -204,6 +220,7 @@ impl Artist<'_> {
 
     fn curves(&self, number: usize, drawing: &Drawing, drawn: &mut Vec<Drawn>) {
         let axis = &self.of.axis;
+        let mut sketches = Vec::new();
         for (panel, of) in self.of.panels.iter().enumerate() {
             let mut series = Vec::new();
             for (scheme, curve) in self.of.schemes.iter().enumerate() {
@@ -226,12 +243,27 @@ impl Artist<'_> {
                     axis.place(at.unwrap_or(0))
                 }));
             }
-            let mut drawing_panel = Panel::new(self.x(), self.y(drawing), series);
+            for bound in self.bounds(panel, &drawing.measure) {
+                series.push(
+                    bound.series(
+                        &bound
+                            .at
+                            .iter()
+                            .map(|&at| axis.place(at))
+                            .collect::<Vec<_>>(),
+                    ),
+                );
+            }
+            let mut drawing_panel = Panel::new(self.x(), self.y(drawing, of.range), series);
             self.read_off(panel, drawing, &mut drawing_panel);
-            let file = [of.name.as_str(), &suffix(number, drawing)];
-            let title = self.title(panel, drawing);
-            self.put(&file, title, BANDS, vec![drawing_panel], drawn);
+            sketches.push(Sketch {
+                file: vec![of.name.clone(), suffix(number, drawing)],
+                title: self.title(panel, drawing),
+                note: BANDS,
+                panel: drawing_panel,
+            });
         }
+        self.put(sketches, drawn);
     }
 
     /// Published values that are read off the axis (N95, say) stand in the curve's drawing where the paper has them.
@@ -277,14 +309,22 @@ impl Artist<'_> {
                 series.push(self.published(*panel, scheme, measure, |_| x as f64));
             }
         }
+        for (x, (_, panel, measure)) in places.iter().enumerate() {
+            let bounds = self.bounds(*panel, measure);
+            series.extend(bounds.iter().map(|bound| bound.series(&[x as f64])));
+        }
         let names = places.iter().map(|(name, _, _)| name.clone());
-        let panel = Panel::new(Axis::names("", names), self.y(drawing), series);
-        let title = drawing
-            .title
-            .clone()
-            .unwrap_or_else(|| drawing.measure.metric.label());
-        let note = "Error bars: 95 % intervals over seeds.";
-        self.put(&[&suffix(number, drawing)], title, note, vec![panel], drawn);
+        let panel = Panel::new(Axis::names("", names), self.y(drawing, None), series);
+        let sketch = Sketch {
+            file: vec![suffix(number, drawing)],
+            title: drawing
+                .title
+                .clone()
+                .unwrap_or_else(|| drawing.measure.metric.label()),
+            note: "Error bars: 95 % intervals over seeds.",
+            panel,
+        };
+        self.put(vec![sketch], drawn);
     }
 
     /// The places of a bar chart: name, panel, measure.

@@ -184,6 +184,8 @@ pub struct Panel {
     pub name: String,
     /// Shown above.
     pub label: String,
+    /// Ends of the y axis, if not those of the experiment.
+    pub range: Option<[f64; 2]>,
     /// Scenario settings.
     pub set: Vec<(String, String)>,
     /// Part of a quick campaign.

@@ -88,6 +88,7 @@ pub(super) type Set = BTreeMap<Text, Spanned<toml::Value>>;
 pub(super) struct Panel {
     pub name: Text,
     pub label: Option<String>,
+    pub range: Option<[f64; 2]>,
     #[serde(default)]
     pub set: Set,
     #[serde(default = "yes")]

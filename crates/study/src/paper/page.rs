@@ -6,20 +6,22 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 use serde::Serialize;
 
 use super::drawings::Drawn;
-use super::results::Results;
+use super::line::Line;
 use super::rows::{Counts, Row, Share};
+use super::section::{Section, Sections};
+use super::verdict::Verdict;
 use crate::error::StudyError;
-use crate::text;
 
 #[derive(Serialize)]
 struct View<'a> {
     style: String,
     version: &'a str,
     quick: bool,
-    command: String,
+    commands: Vec<String>,
     bars: Vec<Bar>,
     notes: Vec<String>,
-    experiments: Vec<Section<'a>>,
+    warnings: Vec<String>,
+    experiments: Vec<Shown<'a>>,
 }
 
 /// One of the large numbers at the top.
@@ -31,71 +33,43 @@ struct Bar {
 }
 
 #[derive(Serialize)]
-struct Section<'a> {
+struct Shown<'a> {
     id: String,
     name: String,
     title: &'a str,
     source: &'a str,
+    quick: bool,
     tally: String,
     figures: Vec<&'a Drawn>,
     rows: Vec<Line<'a>>,
     reading: String,
 }
 
-/// A row of the table, as shown.
-#[derive(Serialize)]
-pub(super) struct Line<'a> {
-    pub scheme: &'a str,
-    pub point: &'a str,
-    pub published: String,
-    pub ours: String,
-    pub interval: String,
-    pub verdict: &'static str,
-    pub good: bool,
-    pub bad: bool,
-    pub kind: &'static str,
-    pub source: &'a str,
-}
-
-impl<'a> Line<'a> {
-    /// The row in words.
-    pub fn of(row: &'a Row) -> Self {
-        let with_unit = |value: Option<f64>| match value {
-            None => "–".to_owned(),
-            Some(value) => format!("{} {}", text::significant(value), row.unit)
-                .trim_end()
-                .to_owned(),
-        };
-        let interval = match (row.low, row.high) {
-            (Some(low), Some(high)) => {
-                format!("[{}, {}]", text::significant(low), text::significant(high))
-            }
-            _ => String::new(),
-        };
-        let bound = if row.check { "bound " } else { "" };
+impl<'a> Shown<'a> {
+    fn of(section: &'a Section) -> Self {
+        let judged = |row: &&Row| row.verdict.is_good() || row.verdict == Verdict::Missed;
+        let all = section.rows.iter().filter(judged).count();
+        let good = section.rows.iter().filter(|row| row.verdict.is_good());
         Self {
-            scheme: &row.scheme,
-            point: &row.point,
-            published: row.published.map_or("–".to_owned(), |value| {
-                format!("{bound}{}", with_unit(Some(value)))
-            }),
-            ours: with_unit(row.ours),
-            interval,
-            verdict: row.verdict.name(),
-            good: row.verdict.is_good(),
-            bad: row.verdict == super::verdict::Verdict::Missed,
-            kind: row.kind.name(),
-            source: &row.source,
+            id: format!("{}-{}", section.paper, section.experiment),
+            name: section.known_as(),
+            title: &section.title,
+            source: &section.source,
+            quick: section.quick,
+            tally: if all == 0 {
+                String::new()
+            } else {
+                format!("{} of {all} hold", good.count())
+            },
+            figures: section.figures.iter().collect(),
+            rows: section.rows.iter().map(Line::of).collect(),
+            reading: markdown(&section.reading),
         }
     }
 }
 
-/// The page.
-pub fn campaign_page(
-    results: &Results<'_>,
-    rows: &[Row],
-    drawn: &[Drawn],
-) -> Result<String, StudyError> {
+/// The page of all sections. `experiments` is how many the library has.
+pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, StudyError> {
     let mut environment = Environment::new();
     environment
         .add_template("papers.html", include_str!("papers.html"))
@@ -103,38 +77,8 @@ pub fn campaign_page(
     let page = environment
         .get_template("papers.html")
         .expect("it was just added");
-    let campaign = results.campaign;
-    let sections = campaign.chosen.iter().map(|&index| {
-        let of = results.experiment(index);
-        let own: Vec<&Row> = rows
-            .iter()
-            .filter(|row| row.paper == of.paper && row.experiment == of.name)
-            .collect();
-        let counted = own.iter().filter(|row| row.ours.is_some());
-        let good = counted.clone().filter(|row| row.verdict.is_good()).count();
-        let judged = own
-            .iter()
-            .filter(|row| row.verdict.is_good() || row.verdict == super::verdict::Verdict::Missed)
-            .count();
-        Section {
-            id: format!("{}-{}", of.paper, of.name),
-            name: format!("{} {}", of.paper, of.name),
-            title: &of.title,
-            source: &of.source,
-            tally: if judged == 0 {
-                String::new()
-            } else {
-                format!("{good} of {judged} hold")
-            },
-            figures: drawn
-                .iter()
-                .filter(|figure| figure.experiment == index)
-                .collect(),
-            rows: own.into_iter().map(Line::of).collect(),
-            reading: markdown(&of.reading),
-        }
-    });
-    let counts = Counts::of(rows);
+    let rows: Vec<Row> = sections.rows().cloned().collect();
+    let counts = Counts::of(&rows);
     let mut notes = Vec::new();
     if counts.not_stated > 0 {
         notes.push(format!(
@@ -148,6 +92,13 @@ pub fn campaign_page(
             counts.not_run
         ));
     }
+    let mut warnings: Vec<String> = sections
+        .outdated
+        .iter()
+        .map(|id| format!("{id} was made from other files or by another version: run it again."))
+        .collect();
+    let unreadable = sections.unreadable.iter();
+    warnings.extend(unreadable.map(|why| format!("{why}; run it again.")));
     let view = View {
         style: [
             include_str!("../report/page.css"),
@@ -155,11 +106,12 @@ pub fn campaign_page(
         ]
         .concat(),
         version: duetime_store::VERSION,
-        quick: campaign.quick,
-        command: command(results),
+        quick: sections.all.iter().any(|section| section.quick),
+        commands: commands(sections, experiments),
         bars: bars(&counts),
         notes,
-        experiments: sections.collect(),
+        warnings,
+        experiments: sections.all.iter().map(Shown::of).collect(),
     };
     page.render(Serde(&view))
         .map_err(|error| StudyError::Choice(format!("the page cannot be drawn: {error}")))
@@ -185,24 +137,20 @@ fn bars(counts: &Counts) -> Vec<Bar> {
     .collect()
 }
 
-/// The command that makes the page again.
-fn command(results: &Results<'_>) -> String {
-    let campaign = results.campaign;
-    let mut words = vec!["duetime paper".to_owned()];
-    if campaign.chosen.len() == campaign.experiments.len() {
-        words.push("all".to_owned());
-    } else {
-        words.extend(
-            campaign
-                .chosen
-                .iter()
-                .map(|&index| results.experiment(index).id()),
-        );
-    }
-    if campaign.quick {
-        words.push("--quick".to_owned());
-    }
-    words.join(" ")
+/// The commands that make the page again: one for the experiments run in full, one for those run quickly.
+fn commands(sections: &Sections, experiments: usize) -> Vec<String> {
+    let command = |quick: bool| {
+        let own = sections.all.iter().filter(|section| section.quick == quick);
+        let ids: Vec<String> = own.map(Section::id).collect();
+        let which = match ids.len() {
+            0 => return None,
+            all if all == experiments => "all".to_owned(),
+            _ => ids.join(" "),
+        };
+        let ending = if quick { " --quick" } else { "" };
+        Some(format!("duetime paper {which}{ending}"))
+    };
+    [false, true].into_iter().filter_map(command).collect()
 }
 
 /// A reading as HTML; its headings are two levels lower, below those of the page, and its title is left out.

@@ -1,16 +1,16 @@
 //! The final table: each published value and each check with what was found, and how many there are of each.
 
-use std::collections::BTreeSet;
+mod checks;
 
-use duetime_results::{Estimate, Interval};
-use serde::Serialize;
+use duetime_results::Estimate;
+use serde::{Deserialize, Serialize};
 
-use super::experiment::{Check, Experiment, Published, Relation, Side};
+use super::experiment::{Experiment, Published};
 use super::results::Results;
 use super::verdict::{self, Kind, Verdict};
 
 /// One row.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The paper.
     pub paper: String,
@@ -20,14 +20,16 @@ pub struct Row {
     pub scheme: String,
     /// Panel, axis value, metric; of a check, its text.
     pub point: String,
-    /// What the paper says; of a check, the bound on `ours`.
+    /// What the paper says; of a check, the end of `bound` that `ours` is nearest to.
     pub published: Option<f64>,
-    /// What was found; of a check, the difference, ratio or value that is bounded.
+    /// What was found; of a check, what is bounded, where it holds by least.
     pub ours: Option<f64>,
     /// Lower end of its 95 % interval.
     pub low: Option<f64>,
     /// Upper end of its 95 % interval.
     pub high: Option<f64>,
+    /// Seeds that the interval comes from.
+    pub seeds: Option<u32>,
     /// The unit of these.
     pub unit: String,
     /// What became of it.
@@ -36,8 +38,39 @@ pub struct Row {
     pub kind: Kind,
     /// A check rather than a number.
     pub check: bool,
+    /// Of a check: what must hold.
+    pub bound: Option<Bound>,
     /// Where the paper says so.
     pub source: String,
+}
+
+/// What a check bounds, and the ends that it may not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bound {
+    /// What `ours` is.
+    pub of: Bounded,
+    /// The lower end.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// Whether the ends themselves do not hold.
+    pub strict: bool,
+}
+
+/// What a check bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bounded {
+    /// A measured value.
+    Value,
+    /// One measured value less another.
+    Difference,
+    /// One measured value over another.
+    Ratio,
+    /// The change from one axis value to the next.
+    Step,
+    /// Whether two schemes left the same: 0, or 1 where they did not.
+    Sameness,
 }
 
 /// So many of so many.
@@ -118,7 +151,7 @@ pub fn rows(results: &Results<'_>) -> Vec<Row> {
             rows.push(number(results, index, experiment, published));
         }
         for check in &experiment.checks {
-            rows.push(self::check(results, index, experiment, check));
+            rows.push(checks::row(results, index, experiment, check));
         }
     }
     rows
@@ -194,225 +227,13 @@ impl Row {
             ours: found.map(|of| of.value),
             low: interval.map(|of| of.low),
             high: interval.map(|of| of.high),
+            seeds: interval.map(|of| of.runs),
             unit: String::new(),
             verdict: Verdict::NotRun,
             kind: Kind::Predicted,
             check: false,
+            bound: None,
             source: String::new(),
-        }
-    }
-}
-
-/// What a check found at one place: what is bounded, the bound, and by how much it holds (negative: it does not).
-struct Found {
-    estimate: Estimate,
-    bound: f64,
-    margin: f64,
-}
-
-fn check(results: &Results<'_>, index: usize, experiment: &Experiment, check: &Check) -> Row {
-    let found = found(results, index, experiment, check);
-    // The place where it holds by least stands for all.
-    let worst = found.iter().min_by(|a, b| a.margin.total_cmp(&b.margin));
-    let verdict = match worst {
-        None => Verdict::NotRun,
-        Some(worst) if worst.margin >= 0.0 => Verdict::Holds,
-        Some(_) => Verdict::Missed,
-    };
-    let mut schemes = BTreeSet::new();
-    check.left.schemes(&mut schemes);
-    if let Some(right) = &check.right {
-        right.schemes(&mut schemes);
-    }
-    let ratio = matches!(check.relation, Relation::Ratio(..)) || check.left.is_ratio();
-    let metric = check.left.metric(experiment);
-    let unit = match check.relation {
-        Relation::Same => "",
-        _ if ratio => "ratio",
-        _ => metric.unit().unwrap_or(&experiment.axis.unit),
-    };
-    let kind = if check.stated {
-        check.kind
-    } else {
-        Kind::LooserBound
-    };
-    Row {
-        paper: experiment.paper.clone(),
-        experiment: experiment.name.clone(),
-        scheme: schemes.into_iter().collect::<Vec<_>>().join(" / "),
-        point: check.text.clone(),
-        published: worst.map(|of| of.bound).filter(|bound| bound.is_finite()),
-        unit: unit.to_owned(),
-        verdict,
-        kind,
-        check: true,
-        source: check.source.clone(),
-        ..Row::found(worst.map(|of| of.estimate))
-    }
-}
-
-/// What the check finds at each place that it looks at and that the campaign has.
-fn found(
-    results: &Results<'_>,
-    index: usize,
-    experiment: &Experiment,
-    check: &Check,
-) -> Vec<Found> {
-    let (left, right) = (&check.left, check.right.as_ref());
-    let all: Vec<usize> = (check.range.0..=check.range.1).collect();
-    let written =
-        |value: usize| Some(experiment.axis.values[value].as_str()).filter(|at| !at.is_empty());
-    let value = |value: usize| results.side_estimate(index, left, written(value));
-    let pinned = |side: &Side| side.is_pinned(experiment);
-    let places: Vec<usize> = if pinned(left) && right.is_none_or(pinned) {
-        vec![check.range.0]
-    } else {
-        all.clone()
-    };
-    let within = |estimate: Estimate, low: f64, high: f64| {
-        let (below, above) = (estimate.value - low, high - estimate.value);
-        let bound = if below < above { low } else { high };
-        Found {
-            estimate,
-            bound,
-            margin: below.min(above),
-        }
-    };
-    let both =
-        |value: usize, ratio: bool| results.both(index, (left, right?), written(value), ratio);
-    match check.relation {
-        Relation::MonotoneUp(by) => steps(&all, value, by, 1.0),
-        Relation::MonotoneDown(by) => steps(&all, value, by, -1.0),
-        Relation::Within(low, high) => places
-            .into_iter()
-            .filter_map(|at| Some(within(value(at)?, low, high)))
-            .collect(),
-        Relation::Ratio(low, high) => places
-            .into_iter()
-            .filter_map(|at| Some(within(both(at, true)?, low, high)))
-            .collect(),
-        Relation::Difference(low, high) => places
-            .into_iter()
-            .filter_map(|at| Some(within(both(at, false)?, low, high)))
-            .collect(),
-        // Strictly: equal values do not hold unless `by` is negative.
-        Relation::Greater(by) => places
-            .into_iter()
-            .filter_map(|at| {
-                let estimate = both(at, false)?;
-                Some(Found {
-                    estimate,
-                    bound: by,
-                    margin: strictly(estimate.value - by),
-                })
-            })
-            .collect(),
-        Relation::Less(by) => places
-            .into_iter()
-            .filter_map(|at| {
-                let estimate = both(at, false)?;
-                Some(Found {
-                    estimate,
-                    bound: 0.0 - by,
-                    margin: strictly(0.0 - by - estimate.value),
-                })
-            })
-            .collect(),
-        Relation::Same => places
-            .into_iter()
-            .filter_map(|at| {
-                let same = results.same(index, left, right?, written(at))?;
-                let differing = f64::from(u8::from(!same));
-                Some(Found {
-                    estimate: Estimate {
-                        value: differing,
-                        interval: Some(Interval {
-                            low: differing,
-                            high: differing,
-                        }),
-                    },
-                    bound: 0.0,
-                    margin: 0.0 - differing,
-                })
-            })
-            .collect(),
-    }
-}
-
-fn strictly(margin: f64) -> f64 {
-    if margin == 0.0 {
-        -f64::MIN_POSITIVE
-    } else {
-        margin
-    }
-}
-
-/// The steps from each axis value to the next, upwards where `sign` is 1.
-fn steps(
-    all: &[usize],
-    value: impl Fn(usize) -> Option<Estimate>,
-    by: f64,
-    sign: f64,
-) -> Vec<Found> {
-    let values: Vec<Estimate> = all.iter().filter_map(|&at| value(at)).collect();
-    values
-        .windows(2)
-        .map(|pair| {
-            let step = pair[1].value - pair[0].value;
-            Found {
-                estimate: Estimate {
-                    value: step,
-                    interval: None,
-                },
-                bound: 0.0 - sign * by,
-                margin: sign * step + by,
-            }
-        })
-        .collect()
-}
-
-impl Side {
-    /// Whether it has one value rather than one for each place of the axis.
-    fn is_pinned(&self, experiment: &Experiment) -> bool {
-        match self {
-            Side::Value(_) => true,
-            Side::Over(a, b) | Side::Minus(a, b) => {
-                a.is_pinned(experiment) && b.is_pinned(experiment)
-            }
-            Side::Measured { at, .. } => {
-                at.is_some()
-                    || self.metric(experiment).reads_the_axis()
-                    || !experiment.axis.is_there()
-            }
-        }
-    }
-
-    fn metric(&self, experiment: &Experiment) -> super::metric::Metric {
-        match self {
-            Side::Value(_) => experiment.measure.metric,
-            Side::Over(a, _) | Side::Minus(a, _) => a.metric(experiment),
-            Side::Measured { measure, .. } => {
-                measure.as_ref().unwrap_or(&experiment.measure).metric
-            }
-        }
-    }
-
-    fn is_ratio(&self) -> bool {
-        match self {
-            Side::Over(..) => true,
-            Side::Minus(a, _) => a.is_ratio(),
-            _ => false,
-        }
-    }
-
-    fn schemes<'s>(&'s self, names: &mut BTreeSet<&'s str>) {
-        match self {
-            Side::Value(_) => {}
-            Side::Over(a, b) | Side::Minus(a, b) => {
-                a.schemes(names);
-                b.schemes(names);
-            }
-            Side::Measured { scheme, .. } => _ = names.insert(scheme),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! When a published number is met and when a check holds.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Whether a value was fitted, predicted, or is not in the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Nothing was fitted to it.
@@ -17,7 +17,7 @@ pub enum Kind {
 }
 
 /// What became of a published value or a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// The number is met.

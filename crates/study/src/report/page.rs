@@ -55,6 +55,7 @@ struct View<'a> {
     version: &'a str,
     lead: String,
     facts: Vec<Named>,
+    warnings: Vec<&'a str>,
     failures: Vec<Failure>,
     headline: Option<Headline>,
     tables: Vec<Table>,
@@ -89,6 +90,11 @@ pub fn html(plan: &Plan, gathered: &Gathered, figures: Vec<Figure>) -> Result<St
         version: duetime_store::VERSION,
         lead: lead(plan),
         facts: facts(plan, gathered),
+        warnings: gathered
+            .warnings
+            .iter()
+            .map(|of| of.text.as_str())
+            .collect(),
         failures,
         headline: headline(plan, gathered),
         tables: tables::tables(plan, gathered, &rows),

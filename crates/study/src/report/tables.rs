@@ -211,6 +211,7 @@ fn network(rows: &[Row]) -> Table {
             word(&row.transport),
             word(&row.point),
             of(&network.drops, text::count),
+            word(&text::named(network.most_drops_link.as_ref(), row.runs)),
             of(&network.losses.filter(|of| of.value > 0.0), text::count),
             of(&network.marks, text::count),
             of(&network.queue_max_bytes, text::bytes),
@@ -220,21 +221,24 @@ fn network(rows: &[Row]) -> Table {
                 .as_ref()
                 .map(percent)
                 .unwrap_or_default(),
+            word(&text::named(network.busiest_link.as_ref(), row.runs)),
         ]
     };
     Table {
         title: "Network, per run".to_owned(),
-        note: String::new(),
+        note: "From the warm-up until sources stop, or until the run ends where they stop by themselves.".to_owned(),
         words: 2,
         head: heads(&[
             "transport",
             "point",
             "drops",
+            "most at",
             "losses",
             "marks",
             "largest queue",
             "mean of that queue",
             "busiest link",
+            "which",
         ]),
         rows: unique.iter().map(cells).collect(),
         folded: false,
@@ -247,13 +251,7 @@ fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
     let baseline = comparisons.first()?.1.baseline.clone();
     let row = |(point, of): &(usize, duetime_results::summary::Comparison)| {
         let missed = of.missed?;
-        let points = |share: f64| format!("{:+.2}", share * 100.0);
-        let value = Entry {
-            value: format!("{} points", points(missed.value)),
-            interval: missed.interval.map_or(String::new(), |range| {
-                format!("[{}, {}]", points(range.low), points(range.high))
-            }),
-        };
+        let value = number(&missed, |share| format!("{:+.2} points", share * 100.0));
         let sure = match missed.interval {
             Some(range) if range.high < 0.0 => "fewer",
             Some(range) if range.low > 0.0 => "more",

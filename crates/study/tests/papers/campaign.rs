@@ -10,8 +10,8 @@ use duetime_scenario::Scenario;
 use duetime_sim::{Options, RunOutput};
 use duetime_store::IfExists;
 use duetime_study::paper::{
-    Campaign, CampaignOutcome, Counts, PaperRow, Verdict, campaign_page, drawings, papers_md, rows,
-    run_campaign,
+    Campaign, CampaignOutcome, Counts, Line, PaperRow, Section, Sections, Verdict, campaign_page,
+    choose, drawings, keep_sections, library, papers_md, rows, run_campaign, sections,
 };
 use duetime_study::{Engine, Event, Execution, Listener, Silent, Simulator};
 
@@ -378,7 +378,12 @@ fn every_method_has_its_drawings_and_the_page_and_the_document_hold_all() {
                 .expect("a campaign");
         let (rows, drawn) = (rows(&results), drawings(&results));
         assert_eq!(drawn.len(), figures, "{method}");
-        let page = campaign_page(&results, &rows, &drawn).expect("a page");
+        let kept = keep_sections(
+            &out,
+            &campaign.experiments,
+            &sections(&results, &rows, &drawn),
+        );
+        let page = campaign_page(&kept.expect("sections"), 1).expect("a page");
         assert_eq!(page.matches("<svg").count(), figures, "{method}");
         assert!(!page.contains("http://") || page.matches("http://www.w3.org").count() == figures);
         assert!(page.contains("D2TCP capped to [1, 1] is DCTCP"));
@@ -388,4 +393,142 @@ fn every_method_has_its_drawings_and_the_page_and_the_document_hold_all() {
             "{document}"
         );
     }
+}
+
+/// Runs all of a library into `out`, and gives its sections as they are kept there.
+fn keep(papers: &Path, which: &[&str], out: &Path) -> Sections {
+    let experiments = library(papers).expect("a library");
+    let which: Vec<String> = which.iter().map(|&word| word.to_owned()).collect();
+    let chosen = choose(&experiments, &which).expect("experiments");
+    let campaign = Campaign::new(experiments, chosen, true).expect("a campaign");
+    let cancel = Arc::new(AtomicBool::new(false));
+    let (results, _) = run_campaign(&campaign, out, &execution(2, &cancel), &Simulator, &Silent)
+        .expect("a campaign");
+    let new = sections(&results, &rows(&results), &drawings(&results));
+    keep_sections(out, &campaign.experiments, &new).expect("sections")
+}
+
+#[test]
+fn a_page_keeps_what_was_run_before() {
+    let papers = papers("accumulate", EXPERIMENT, SCENARIO);
+    let second = papers.join("test/fig07");
+    fs::create_dir_all(&second).expect("a folder");
+    for file in ["experiment.toml", "scenario.toml", "reading.md"] {
+        fs::copy(papers.join("test/burst").join(file), second.join(file)).expect("a copy");
+    }
+    let out = place("accumulate-out");
+    let first = keep(&papers, &["test/burst"], &out);
+    assert_eq!(first.all.len(), 1);
+    let both = keep(&papers, &["test/fig07"], &out);
+    let ids: Vec<String> = both.all.iter().map(Section::id).collect();
+    assert_eq!(ids, ["test/burst", "test/fig07"]);
+    assert_eq!(both.all[0], first.all[0], "the first is as it was");
+    assert_eq!(both.rows().count(), 2 * first.rows().count());
+    let page = campaign_page(&both, 2).expect("a page");
+    assert!(page.contains("TEST, burst") && page.contains("TEST, Figure 7"));
+    assert!(page.contains("duetime paper all --quick"));
+
+    // What was made from other files is shown, and said to be so; what cannot be read is named.
+    let text = fs::read_to_string(second.join("experiment.toml")).expect("a file");
+    fs::write(
+        second.join("experiment.toml"),
+        text.replace("values = [2, 5]", "values = [2, 3, 5]"),
+    )
+    .expect("a change");
+    let path = out.join("experiments/test-burst.json");
+    let whole = fs::read(&path).expect("a section");
+    fs::write(&path, &whole[..whole.len() / 2]).expect("half of it");
+    let experiments = library(&papers).expect("a library");
+    let left = keep_sections(&out, &experiments, &[]).expect("sections");
+    assert_eq!(left.outdated, ["test/fig07"]);
+    assert!(left.unreadable[0].starts_with("test/burst: "), "{left:?}");
+    let page = campaign_page(&left, 2).expect("a page");
+    assert!(page.contains("fig07 was made from other files"));
+    assert!(page.contains("fig07 --quick") && !page.contains("paper all"));
+}
+
+#[test]
+fn published_bounds_are_drawn_as_bounds_and_panels_share_their_axes() {
+    let bound = r#"
+[[check]]
+text = "Free stays below 7 %"
+left = { scheme = "free", at = 5 }
+right = { value = 7 }
+relation = "less"
+stated = true
+
+[[check]]
+text = "DCTCP misses at least 2 %, in our reading"
+left = { scheme = "dctcp", at = 5 }
+right = { value = 2 }
+relation = "greater"
+stated = false
+"#;
+    let panels = r#"
+[[panel]]
+name = "small"
+set = { "workload.size" = "2 KB" }
+[[panel]]
+name = "large"
+set = { "workload.size" = "400 KB" }
+"#;
+    let (head, schemes) = EXPERIMENT
+        .split_once("\n[[scheme]]")
+        .expect("schemes after the axis");
+    let experiment = format!("{head}\n{panels}\n[[scheme]]{schemes}{bound}");
+    let papers = papers("bounds", &experiment, SCENARIO);
+    let kept = keep(&papers, &["all"], &place("bounds-out"));
+    let figures = &kept.all[0].figures;
+    let [small, large] = [0, 1].map(|index: usize| figures[index].svg.as_str());
+    assert!(small.contains("<title>published, at most: free, 5: 7 %</title>"));
+    assert!(
+        !small.contains("at least"),
+        "bounds of ours are not the paper's"
+    );
+    assert!(
+        !large.contains("published bound"),
+        "the check is on the first panel"
+    );
+    // 0 % in one, far more in the other: the same axis, from zero.
+    let labels = |svg: &str| -> Vec<String> {
+        let ends = svg.split("text-anchor=\"end\">").skip(1);
+        ends.map(|rest| rest.split('<').next().unwrap_or_default().to_owned())
+            .collect()
+    };
+    assert_eq!(labels(small), labels(large));
+    assert_eq!(labels(large)[0], "0");
+    let row = kept.rows().find(|row| row.point == "Free stays below 7 %");
+    let row = row.expect("the check");
+    assert_eq!((row.published, row.ours), (Some(7.0), Some(0.0)));
+    assert_eq!(Line::of(row).published, "below 7 %");
+}
+
+#[test]
+fn a_figure_over_time_has_the_axes_that_it_is_given() {
+    let links = "links = [\"host0->switch\", \"host1->switch\", \"switch->host5\"]";
+    let sampled = format!("{SCENARIO}\n[record]\nevery = \"100 us\"\n{links}\n");
+    let table = r#"
+[y]
+label = "Throughput"
+unit = "Gbps"
+range = [0, 2]
+
+[series]
+of = "throughput"
+at = 5
+average = "500 us"
+names = { "host0->switch" = "the first" }
+"#;
+    let experiment = format!("method = \"series\"\n{EXPERIMENT}{table}");
+    let papers = papers("axes", &experiment, &sampled);
+    let kept = keep(&papers, &["all"], &place("axes-out"));
+    let svg = &kept.all[0].figures[0].svg;
+    assert!(svg.contains("Throughput (Gbps)") && svg.contains(">the first</text>"));
+    assert!(svg.contains("text-anchor=\"end\">2</text>"), "{svg}");
+    assert!(!svg.contains("host1"), "links without a name are not drawn");
+    let last = &kept.all[0].figures.last().expect("a main drawing").svg;
+    assert!(
+        !last.contains("Gbps"),
+        "the y axis is that of the figure over time"
+    );
 }

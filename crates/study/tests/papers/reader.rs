@@ -210,3 +210,20 @@ fn unknown_names_suggest_the_nearest() {
         "{error}"
     );
 }
+
+#[test]
+fn sources_are_named_as_a_reader_knows_them() {
+    let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    for of in library(&place).expect("this repository's papers") {
+        let sources = of.published.iter().map(|value| &value.source);
+        let sources = sources.chain(of.checks.iter().map(|check| &check.source));
+        for source in sources.chain([&of.source]).filter(|of| !of.is_empty()) {
+            let known = ["D3, ", "D2TCP, ", "ours"].iter();
+            assert!(
+                known.clone().any(|name| source.starts_with(name)),
+                "{}: {source}",
+                of.id()
+            );
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! Slot by slot: which rate a flow needs, what it got, and when it gives up.
 
 use super::super::desired::{Desire, Need, desire};
-use super::super::{Config, EncodedRate, MAX_HOPS, Request, Tag};
+use super::super::{Config, EncodedRate, MAX_HOPS, Request, RequestBytes, Tag};
+use super::transmit::burst_cost;
 use super::{Held, Sender, State};
 use duetime_core::Time;
 
@@ -58,8 +59,12 @@ impl Sender {
     }
 
     pub(super) fn desire(&mut self, config: &Config, now: Time) -> Desire {
+        let remaining = self.size - self.next + (self.resend_end.saturating_sub(self.resend));
         let need = Need {
-            remaining: self.size - self.next + (self.resend_end.saturating_sub(self.resend)),
+            remaining: match config.request_bytes {
+                RequestBytes::Wire if remaining > 0 => burst_cost(config, remaining),
+                _ => remaining,
+            },
             in_slot: self.slot,
             rtt: self.srtt,
             uplink: self.uplink,

@@ -221,7 +221,7 @@ pub(super) fn payload(config: &Config, extra: u32) -> u32 {
 }
 
 /// Wire bytes of `bytes` sent as one burst with a FIN on its last packet, or after it where it does not fit.
-fn burst_cost(config: &Config, bytes: u64) -> u64 {
+pub(super) fn burst_cost(config: &Config, bytes: u64) -> u64 {
     let full = u64::from(payload(config, 0));
     let last = bytes - (bytes - 1) / full * full;
     let fin = if last <= u64::from(payload(config, Packet::REQUEST_BYTES)) {

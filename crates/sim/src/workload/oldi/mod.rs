@@ -1,13 +1,14 @@
 //! Partition-aggregate trees: queries go down as messages, answers come up (D2TCP §2, D3 §2.1).
 //!
 //! The root asks its children; an inner node asks its own; a leaf computes and answers. An inner node answers when
-//! enough of its children have, or when the last of their deadlines has passed. Nothing acts at a distance: what a
-//! node knows came in a message, or is a draw named by (role, query) that any node can make.
+//! enough of its children have, or when it gives up. Every answer says how many leaves' answers it holds. Nothing acts at
+//! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
 
 mod plan;
+mod roles;
 mod shape;
 
-pub(crate) use plan::needed;
+pub use plan::needed;
 pub(crate) use shape::Shape;
 
 use super::context::{Context, Draft};
@@ -15,9 +16,10 @@ use super::{Actions, Message, Place, draw};
 use crate::SetupError;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
+use duetime_results::TreeNode;
 use duetime_results::record::{Class, QueryRecord};
 use duetime_scenario::model::{self, DeadlineFrom};
-use plan::{Due, Plan};
+use plan::{At, Due, Plan};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -29,6 +31,8 @@ pub(crate) struct Oldi {
     records: Vec<Vec<QueryRecord>>,
     /// Per role, at its host: the queries not yet answered, by number. Never iterated.
     open: Vec<FxHashMap<u32, Open>>,
+    /// The query of every aggregator here that stopped waiting.
+    pub(super) gave_up: Vec<u64>,
 }
 
 /// A query at a node below the root.
@@ -38,6 +42,8 @@ struct Open {
     at_parent: Time,
     /// Answers still missing before this node may answer.
     missing: u32,
+    /// Leaves whose answers it holds, and of them those that came by their own deadlines.
+    leaves: [u32; 2],
 }
 
 /// One call of the engine.
@@ -55,6 +61,7 @@ impl Oldi {
             plan: Arc::new(plan),
             records: vec![Vec::new(); trees],
             open: vec![FxHashMap::default(); roles],
+            gave_up: Vec::new(),
         })
     }
 
@@ -67,6 +74,13 @@ impl Oldi {
         (0..self.trees())
             .map(|tree| self.plan.host(self.plan.root(tree)))
             .collect()
+    }
+
+    /// The hosts of every child and its parent in a tree.
+    pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (u32, u32)> {
+        let (root, plan) = (self.plan.root(tree), &self.plan);
+        let below = root + 1..root + plan.shape.nodes();
+        below.map(|role| (plan.host(role), plan.host(plan.parent(role))))
     }
 
     /// The hosts that play a role, each counted once.
@@ -94,18 +108,19 @@ impl Oldi {
             let gap = self.plan.gaps[tree as usize];
             let first =
                 Time::ZERO + gap.map_or(Span::ZERO, |gap| draw::first_gap(gap, &mut stream));
-            let wake = self.plan.wake(Due::Arrival, self.plan.root(tree), 0, first);
+            let wake = self.plan.arrival(self.plan.root(tree), 0, first);
             context.start_at(actions, first, Span::ZERO, wake);
         }
     }
 
     pub(super) fn wake(&mut self, call: &mut Call<'_>, token: u64) {
-        let (due, role, number) = Due::of(token);
+        let (due, query) = Due::of(token);
+        call.actions.awaited -= i64::from(query.counted);
         match due {
-            Due::Arrival => self.query_arrives(call, self.plan.tree(role)),
-            Due::Ask => self.plan.send_query(call, role, number),
-            Due::Answer => self.answer(call, role, number),
-            Due::GiveUp => self.give_up(call, role, number),
+            Due::Arrival => self.query_arrives(call, self.plan.tree(query.role)),
+            Due::Ask => self.plan.send_query(call, query),
+            Due::Answer => self.answer(call, query),
+            Due::GiveUp => self.give_up(call, query),
         }
     }
 
@@ -123,13 +138,32 @@ impl Oldi {
     /// The deadline drawn for an answer, relative to its clock's start.
     pub(super) fn drawn_deadline(&self, context: &Context, message: &Message) -> Option<Span> {
         self.plan
-            .relative_deadline(context, message.tag, number(message))
+            .relative_deadline(context, message.tag, at(message).number)
+    }
+
+    /// The node whose query or answer this is.
+    pub(super) fn tree_node(&self, message: &Message) -> TreeNode {
+        let plan = &self.plan;
+        let (role, root) = (message.tag, plan.root(plan.tree(message.tag)));
+        let depth = plan.depth(role);
+        let children = plan.children(role).len() as u32;
+        TreeNode {
+            node: role - root,
+            parent: plan.parent(role) - root,
+            children,
+            needed: if children > 0 { plan.needed(depth) } else { 0 },
+        }
     }
 
     fn query_arrives(&mut self, call: &mut Call<'_>, tree: u32) {
         let plan = &self.plan;
         let (root, records) = (plan.root(tree), &mut self.records[tree as usize]);
         let number = records.len() as u32;
+        let query = At {
+            role: root,
+            number,
+            counted: call.context.counted(call.now),
+        };
         records.push(QueryRecord {
             query: plan.query(tree, number),
             workload: plan.workload,
@@ -140,87 +174,105 @@ impl Oldi {
             children: plan.shape.fan_in(0),
             answered: 0,
             in_time: 0,
-            counted: call.context.counted(call.now),
+            counted: query.counted,
+            asked: plan.shape.nodes() - 1,
+            leaves: plan.shape.leaves(),
+            needed: plan.leaves_needed(),
+            judged: plan.is_judged(tree),
+            due: plan.budget(tree).map(|budget| call.now + budget),
+            enough: None,
+            leaves_answered: 0,
+            leaves_in_time: 0,
+            gave_up: 0,
         });
         if let Some(gap) = plan.gaps[tree as usize] {
             let mut stream = call
                 .context
                 .stream(plan.arrival_key(tree, number + 1), Purpose::Arrival);
             let next = call.now + draw::gap(gap, &mut stream);
-            let wake = plan.wake(Due::Arrival, root, number + 1, next);
+            let wake = plan.arrival(root, number + 1, next);
             call.context.start_at(call.actions, next, Span::ZERO, wake);
         } else {
-            // An answer that never comes must not stop a tree whose next query waits for it.
-            plan.limit_patience(call, root, number);
+            plan.limit_root(call, query);
         }
-        plan.ask(call, root, number);
+        plan.ask(call, query);
     }
 
     fn query_delivered(&mut self, call: &mut Call<'_>, message: &Message) {
-        let (role, number) = (message.tag, number(message));
+        let query = at(message);
         let plan = &self.plan;
-        let since_arrival = plan.ask_jitter(call.context, role, number);
+        let since_arrival = plan.ask_jitter(call.context, query.role, query.number);
         let at_parent = Time::from_ps(message.handed_over.as_ps() - since_arrival.as_ps());
-        let depth = plan.depth(role);
-        if plan.shape.is_leaf(depth) {
-            self.open[role as usize].insert(
-                number,
-                Open {
-                    at_parent,
-                    missing: 0,
-                },
-            );
-            let delay = plan.leaf_delay(call.context, role, number);
-            self.answer_after(call, role, number, delay);
+        let depth = plan.depth(query.role);
+        let is_leaf = plan.shape.is_leaf(depth);
+        let open = Open {
+            at_parent,
+            missing: if is_leaf { 0 } else { plan.needed(depth) },
+            leaves: [u32::from(is_leaf); 2],
+        };
+        self.open[query.role as usize].insert(query.number, open);
+        if is_leaf {
+            let delay = plan.leaf_delay(call.context, query.role, query.number);
+            self.answer_after(call, query, delay);
         } else {
-            self.open[role as usize].insert(
-                number,
-                Open {
-                    at_parent,
-                    missing: plan.needed(depth),
-                },
-            );
-            plan.limit_patience(call, role, number);
-            plan.ask(call, role, number);
+            plan.limit_aggregator(call, query, at_parent);
+            plan.ask(call, query);
         }
     }
 
     fn answer_delivered(&mut self, call: &mut Call<'_>, message: &Message) {
-        let (parent, number) = (self.plan.parent(message.tag), number(message));
-        if self.plan.depth(parent) > 0 {
+        let child = at(message);
+        let (role, number) = (self.plan.parent(child.role), child.number);
+        let parent = At { role, ..child };
+        let in_time = message.deadline.is_none_or(|deadline| call.now <= deadline);
+        let own_in_time = if in_time { message.leaves_in_time } else { 0 };
+        if self.plan.depth(role) > 0 {
             // Without an entry, or with nothing missing, this node has answered already.
-            let Some(open) = self.open_mut(parent, number) else {
+            let Some(open) = self.open_mut(parent) else {
                 return;
             };
+            open.leaves[0] += message.leaves;
+            open.leaves[1] += own_in_time;
             open.missing -= 1;
             if open.missing == 0 {
-                self.answer_after(call, parent, number, Span::ZERO);
+                self.answer_after(call, parent, Span::ZERO);
             }
             return;
         }
-        let tree = self.plan.tree(parent);
+        let tree = self.plan.tree(role);
         let record = &mut self.records[tree as usize][number as usize];
         record.answered += 1;
-        record.in_time += u32::from(message.deadline.is_none_or(|deadline| call.now <= deadline));
+        record.in_time += u32::from(in_time);
+        record.leaves_answered += message.leaves;
+        record.leaves_in_time += match record.due {
+            Some(due) if call.now <= due => message.leaves,
+            Some(_) => 0,
+            None => own_in_time,
+        };
+        if record.enough.is_none() && record.leaves_answered >= record.needed {
+            record.enough = Some(call.now);
+        }
         if record.answered == self.plan.needed(0) {
             record.complete = Some(call.now);
             self.next_back_to_back(call, tree, number);
         }
     }
 
-    fn give_up(&mut self, call: &mut Call<'_>, role: u32, number: u32) {
-        if self.plan.depth(role) == 0 {
-            self.next_back_to_back(call, self.plan.tree(role), number);
-        } else if let Some(open) = self.open_mut(role, number) {
+    fn give_up(&mut self, call: &mut Call<'_>, query: At) {
+        let tree = self.plan.tree(query.role);
+        if self.plan.depth(query.role) == 0 {
+            self.next_back_to_back(call, tree, query.number);
+        } else if let Some(open) = self.open_mut(query) {
             open.missing = 0;
-            self.answer_after(call, role, number, Span::ZERO);
+            self.gave_up.push(self.plan.query(tree, query.number));
+            self.answer_after(call, query, Span::ZERO);
         }
     }
 
     /// A query for which this inner node still waits.
-    fn open_mut(&mut self, role: u32, number: u32) -> Option<&mut Open> {
-        self.open[role as usize]
-            .get_mut(&number)
+    fn open_mut(&mut self, query: At) -> Option<&mut Open> {
+        self.open[query.role as usize]
+            .get_mut(&query.number)
             .filter(|open| open.missing > 0)
     }
 
@@ -232,21 +284,21 @@ impl Oldi {
         }
     }
 
-    fn answer_after(&mut self, call: &mut Call<'_>, role: u32, number: u32, delay: Span) {
+    fn answer_after(&mut self, call: &mut Call<'_>, query: At, delay: Span) {
+        let At { role, number, .. } = query;
         let jitter = call
             .context
             .jitter(self.plan.host(role), self.plan.key(role, number).other());
         let at = call.now + delay + jitter;
         if at == call.now {
-            self.answer(call, role, number);
+            self.answer(call, query);
         } else {
-            call.actions
-                .wakes
-                .push(self.plan.wake(Due::Answer, role, number, at));
+            self.plan.await_wake(call, Due::Answer, query, at);
         }
     }
 
-    fn answer(&mut self, call: &mut Call<'_>, role: u32, number: u32) {
+    fn answer(&mut self, call: &mut Call<'_>, query: At) {
+        let At { role, number, .. } = query;
         let Some(open) = self.open[role as usize].remove(&number) else {
             return;
         };
@@ -271,12 +323,18 @@ impl Oldi {
                 .relative_deadline(call.context, role, number)
                 .map(|span| clock + span),
             tag: role,
+            leaves: open.leaves,
+            counted: query.counted,
         };
         call.context.send(call.actions, call.now, &draft);
     }
 }
 
-/// The number of a message's query at its tree.
-fn number(message: &Message) -> u32 {
-    message.query.unwrap_or_default() as u32
+/// Which query a message belongs to, at the child that gets the query or gives the answer.
+fn at(message: &Message) -> At {
+    At {
+        role: message.tag,
+        number: message.query.unwrap_or_default() as u32,
+        counted: message.counted,
+    }
 }

@@ -8,7 +8,7 @@ use crate::SetupError;
 use duetime_core::random::{Purpose, Stream};
 use duetime_core::{Span, Time};
 use duetime_results::record::Class;
-use duetime_scenario::model::{self, Deadline, DeadlineFrom, Gap, QueryArrival};
+use duetime_scenario::model::{self, Deadline, DeadlineFrom, Gap, GiveUp, QueryArrival};
 
 /// What never changes.
 #[derive(Debug)]
@@ -24,7 +24,8 @@ pub(super) struct Plan {
     pub(super) gaps: Vec<Option<Gap>>,
 }
 
-/// What a wake is for. Its token is the kind (4 bits), the role (28 bits) and the query's number (32 bits).
+/// What a wake is for. Its token is whether the query counts (1 bit), the kind (3 bits), the role (28 bits) and the
+/// query's number (32 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The tree of this root gets a query.
@@ -40,20 +41,31 @@ pub(super) enum Due {
 /// One more than the largest role.
 pub(super) const MAX_ROLES: u64 = 1 << 28;
 
+/// One query at one role.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct At {
+    pub(super) role: u32,
+    /// The query's number at its tree.
+    pub(super) number: u32,
+    /// Whether the query counts.
+    pub(super) counted: bool,
+}
+
 impl Due {
-    /// What a token says: kind, role, number of the query.
-    pub(super) fn of(token: u64) -> (Self, u32, u32) {
-        let due = match token >> 60 {
+    /// What a token says.
+    pub(super) fn of(token: u64) -> (Self, At) {
+        let due = match token >> 60 & 7 {
             0 => Self::Arrival,
             1 => Self::Ask,
             2 => Self::Answer,
             _ => Self::GiveUp,
         };
-        (
-            due,
-            (token >> 32) as u32 & (MAX_ROLES - 1) as u32,
-            token as u32,
-        )
+        let at = At {
+            role: (token >> 32) as u32 & (MAX_ROLES - 1) as u32,
+            number: token as u32,
+            counted: token >> 63 != 0,
+        };
+        (due, at)
     }
 }
 
@@ -130,10 +142,29 @@ impl Plan {
         u64::from(self.first_tree + tree) << 32 | u64::from(number)
     }
 
-    pub(super) fn wake(&self, due: Due, role: u32, number: u32, at: Time) -> Wake {
-        let token = (due as u64) << 60 | u64::from(role) << 32 | u64::from(number);
+    /// The wake at which the next query of a tree arrives.
+    pub(super) fn arrival(&self, root: u32, number: u32, at: Time) -> Wake {
+        let query = At {
+            role: root,
+            number,
+            counted: false,
+        };
+        self.wake(Due::Arrival, query, at)
+    }
+
+    /// Asks for a wake that the query waits for.
+    pub(super) fn await_wake(&self, call: &mut Call<'_>, due: Due, query: At, at: Time) {
+        call.actions.wakes.push(self.wake(due, query, at));
+        call.actions.awaited += i64::from(query.counted);
+    }
+
+    fn wake(&self, due: Due, query: At, at: Time) -> Wake {
+        let token = u64::from(query.counted) << 63
+            | (due as u64) << 60
+            | u64::from(query.role) << 32
+            | u64::from(query.number);
         Wake {
-            host: self.wake_host(due, role),
+            host: self.wake_host(due, query.role),
             at,
             workload: self.workload,
             token,
@@ -159,6 +190,25 @@ impl Plan {
     /// Answers that a node at this depth needs before its own is complete.
     pub(super) fn needed(&self, depth: usize) -> u32 {
         needed(self.shape.fan_in(depth), self.config.complete_at)
+    }
+
+    /// Leaves whose answers are enough for the query's objective.
+    pub(super) fn leaves_needed(&self) -> u32 {
+        needed(self.shape.leaves(), self.config.objective.answers)
+    }
+
+    /// The budget of a tree's queries, from their arrival at the root.
+    pub(super) fn budget(&self, tree: u32) -> Option<Span> {
+        let within = &self.config.objective.within;
+        let own = self.application(tree) % within.len().max(1);
+        within.get(own).copied()
+    }
+
+    /// Whether anything says when a tree's query is late.
+    pub(super) fn is_judged(&self, tree: u32) -> bool {
+        let deadlines = &self.config.deadline;
+        let deadline = deadlines[self.application(tree) % deadlines.len()];
+        self.budget(tree).is_some() || deadline != Deadline::None
     }
 
     /// Between the queries of a tree; `None`: back to back.
@@ -198,15 +248,14 @@ impl Plan {
     }
 
     /// Hands a node's query to all its children, each after its start jitter.
-    pub(super) fn ask(&self, call: &mut Call<'_>, role: u32, number: u32) {
-        for child in self.children(role) {
-            let jitter = self.ask_jitter(call.context, child, number);
+    pub(super) fn ask(&self, call: &mut Call<'_>, parent: At) {
+        for role in self.children(parent.role) {
+            let child = At { role, ..parent };
+            let jitter = self.ask_jitter(call.context, role, parent.number);
             if jitter == Span::ZERO {
-                self.send_query(call, child, number);
+                self.send_query(call, child);
             } else {
-                call.actions
-                    .wakes
-                    .push(self.wake(Due::Ask, child, number, call.now + jitter));
+                self.await_wake(call, Due::Ask, child, call.now + jitter);
             }
         }
     }
@@ -216,7 +265,12 @@ impl Plan {
         context.jitter(self.host(self.parent(child)), self.key(child, number))
     }
 
-    pub(super) fn send_query(&self, call: &mut Call<'_>, child: u32, number: u32) {
+    pub(super) fn send_query(&self, call: &mut Call<'_>, child: At) {
+        let At {
+            role: child,
+            number,
+            counted,
+        } = child;
         let mut stream = call
             .context
             .stream(self.key(child, number).other(), Purpose::Deadline);
@@ -230,16 +284,44 @@ impl Plan {
             bytes: self.config.query.0.max(1),
             deadline: deadline.map(|span| call.now + span),
             tag: child,
+            leaves: [0; 2],
+            counted,
         };
         call.context.send(call.actions, call.now, &draft);
     }
 
-    /// Asks for the wake at which a node that has just got a query stops waiting for answers.
-    pub(super) fn limit_patience(&self, call: &mut Call<'_>, role: u32, number: u32) {
-        if let Some(patience) = self.patience(call.context, role, number) {
-            call.actions
-                .wakes
-                .push(self.wake(Due::GiveUp, role, number, call.now + patience));
+    /// Asks for the wake at which the root of a back-to-back tree goes on without the answers that it lacks: one that
+    /// never comes must not stop a tree whose next query waits for it.
+    pub(super) fn limit_root(&self, call: &mut Call<'_>, root: At) {
+        if let Some(patience) = self.patience(call.context, root.role, root.number) {
+            let wake = self.wake(
+                Due::GiveUp,
+                At {
+                    counted: false,
+                    ..root
+                },
+                call.now + patience,
+            );
+            call.actions.wakes.push(wake);
+        }
+    }
+
+    /// Asks for the wake at which an aggregator that has just got a query stops waiting for answers; its parent got the
+    /// query at `at_parent`.
+    pub(super) fn limit_aggregator(&self, call: &mut Call<'_>, query: At, at_parent: Time) {
+        let At { role, number, .. } = query;
+        let at = match self.config.give_up {
+            GiveUp::Never => None,
+            GiveUp::After(span) => Some(call.now + span),
+            GiveUp::Own => self
+                .relative_deadline(call.context, role, number)
+                .map(|own| (at_parent + own).max(call.now)),
+            GiveUp::Children => self
+                .patience(call.context, role, number)
+                .map(|patience| call.now + patience),
+        };
+        if let Some(at) = at {
+            self.await_wake(call, Due::GiveUp, query, at);
         }
     }
 
@@ -294,8 +376,8 @@ impl Plan {
     }
 }
 
-/// Answers needed of `fan_in` children.
-pub(crate) fn needed(fan_in: u32, complete_at: f64) -> u32 {
+/// Answers needed of `fan_in` children, where a share of `complete_at` is enough, in (0, 1]; at least one.
+pub fn needed(fan_in: u32, complete_at: f64) -> u32 {
     // A share such as 0.95 is not exact; its product with a whole number must not round up past that.
     (libm::ceil(complete_at * f64::from(fan_in) - 1e-9) as u32).clamp(1, fan_in.max(1))
 }

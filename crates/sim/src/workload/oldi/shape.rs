@@ -29,6 +29,10 @@ impl Shape {
         self.first[self.first.len() - 1]
     }
 
+    pub(super) fn leaves(&self) -> u32 {
+        self.nodes() - self.first[self.first.len() - 2]
+    }
+
     pub(super) fn depth(&self, node: u32) -> usize {
         self.first
             .iter()

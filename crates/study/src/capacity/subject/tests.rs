@@ -1,6 +1,7 @@
 //! What is varied, how far it goes, and what is refused.
 
 use super::*;
+use duetime_scenario::model::{Deadline, Intensity};
 
 const STAR: &str = r#"
 transport = "d3"
@@ -126,6 +127,119 @@ fn deadlines_shrink_with_the_position() {
     assert_eq!(of.scenario(search.start).expect("a scenario"), *of.base());
 }
 
+const TREES: &str = r#"
+[[workload]]
+kind = "oldi"
+name = "search"
+trees = 1
+fan_in = [3, 4]
+response = "10 KB"
+deadline = "6 ms"
+layer_share = [1.0, 0.5]
+load = 0.1
+objective = { within = "5 ms", share = "99.9 %" }
+"#;
+
+fn tree_at(of: &Subject, position: u32) -> duetime_scenario::model::Oldi {
+    let scenario = of.scenario(position).expect("a scenario");
+    match &scenario.workloads[0].kind {
+        WorkloadKind::Oldi(oldi) => oldi.clone(),
+        _ => panic!("a tree"),
+    }
+}
+
+#[test]
+fn a_budget_shrinks_in_milliseconds_and_takes_deadlines_with_it() {
+    let of = subject(TREES, Quantity::Budget, &[], None).expect("a subject");
+    let search = of.search(Target::N99);
+    assert_eq!(of.text(search.start), "5 ms");
+    assert_eq!(of.text(search.start + 1), "4.8 ms", "a round step");
+    assert_eq!(
+        (of.value(1), of.value(search.last)),
+        (Some(80.0), Some(0.2))
+    );
+    assert_eq!((of.unit(), of.value(0)), ("ms", None));
+    assert_eq!(of.keys(), ["workload.search.objective.within"]);
+    let half = of.search(Target::N99).start + 5;
+    let tree = tree_at(&of, half);
+    assert_eq!(tree.objective.within, [Span::from_ms(4)]);
+    let deadline = Deadline::Added {
+        base: Span::from_us(4_800),
+        added: 0.0,
+    };
+    assert_eq!(tree.deadline, [deadline]);
+    let fine = subject(TREES, Quantity::Budget, &[], Some("0.05 ms")).expect("a subject");
+    assert_eq!(fine.text(fine.search(Target::N99).start + 1), "4.95 ms");
+    // Queries are what it is about, and the objective says how many of them.
+    assert_eq!(
+        (of.judges(), of.target(Quantity::Budget).share()),
+        (On::Queries, 0.999)
+    );
+    let answers = of.on(On::Answers).expect("answers have deadlines");
+    assert_eq!(answers.target(Quantity::Budget), Target::N99);
+    assert_eq!(answers.what(), "answers");
+}
+
+#[test]
+fn the_deadline_of_a_budget_is_said_in_milliseconds_too() {
+    let of = subject(TREES, Quantity::Deadline, &[], None).expect("a subject");
+    let search = of.search(Target::N95);
+    assert_eq!(of.text(search.start + 5), "x 0.75 (4.50 ms)");
+    assert_eq!(
+        tree_at(&of, search.start + 5).objective.within,
+        [Span::from_us(3_750)]
+    );
+    // Deadlines that vary have no one number.
+    let of = subject(BURST, Quantity::Deadline, &[], None).expect("a subject");
+    assert_eq!(of.deadlines_ms(of.search(Target::N95).start), None);
+}
+
+#[test]
+fn a_layer_of_a_tree_is_chosen() {
+    let of = subject(TREES, Quantity::FanIn(Some(2)), &[], None).expect("a subject");
+    let search = of.search(Target::N99);
+    assert_eq!((search.start, of.text(4)), (4, "4 children".to_owned()));
+    assert_eq!(of.keys(), ["workload.search.fan_in[1]"]);
+    assert_eq!(tree_at(&of, 7).fan_in, [3, 7]);
+    // A root, three aggregators and 36 leaves fit into 41 hosts.
+    assert_eq!(search.last, 12);
+    let of = subject(TREES, Quantity::FanIn(Some(1)), &[], None).expect("a subject");
+    assert_eq!(tree_at(&of, 2).fan_in, [2, 4]);
+    refused(TREES, Quantity::FanIn(None), &["2 layers", "--layer"]);
+    refused(TREES, Quantity::FanIn(Some(3)), &["--layer 3", "1 to 2"]);
+    refused(TREES, Quantity::FanIn(Some(0)), &["--layer 0", "1 to 2"]);
+    refused(TREES, Quantity::Senders, &["several layers", "--of fan-in"]);
+    refused(BURST, Quantity::FanIn(None), &["burst", "`fan_in`"]);
+    refused(BURST, Quantity::Budget, &["burst", "queries"]);
+    refused(POISSON, Quantity::Load, &["answers", "--of rate"]);
+    let random = TREES
+        .replace("within = \"5 ms\", ", "")
+        .replace("\"6 ms\"", "{ mean = \"6 ms\", floor = \"1 ms\" }");
+    refused(
+        &random,
+        Quantity::Budget,
+        &["search", "objective", "--of deadline"],
+    );
+    let one = TREES
+        .replace("[3, 4]", "7")
+        .replace("layer_share = [1.0, 0.5]\n", "");
+    let of = subject(&one, Quantity::FanIn(Some(1)), &[], None).expect("a subject");
+    assert_eq!(of.keys(), ["workload.search.fan_in"]);
+    let load = subject(TREES, Quantity::Load, &[], None).expect("a subject");
+    assert_eq!(load.text(load.search(Target::N99).start), "10 %");
+}
+
+#[test]
+fn flows_are_judged_where_there_are_no_queries() {
+    let of = subject(BURST, Quantity::Senders, &[], None).expect("a subject");
+    assert_eq!(
+        (of.judges(), of.what()),
+        (On::Answers, "flows with deadlines")
+    );
+    let why = of.on(On::Queries).expect_err("no queries").to_string();
+    assert!(why.contains("--on answers"), "{why}");
+}
+
 #[test]
 fn workloads_that_agree_move_together_and_others_are_named() {
     let two = format!("{POISSON}{}", POISSON.replace("answers", "more"));
@@ -168,16 +282,4 @@ fn what_cannot_be_varied_is_said() {
         let why = subject(workload, quantity, &[], Some(step)).expect_err(step);
         assert!(why.contains("step"), "{why}");
     }
-}
-
-#[test]
-fn numbers_are_exact() {
-    assert_eq!(decimal(50_000), "0.05");
-    assert_eq!(decimal(12_500_000), "12.5");
-    assert_eq!(decimal(0), "0");
-    assert_eq!(round_number(100_000_000), 100_000_000);
-    assert_eq!(round_number(99_999_999), 50_000_000);
-    assert_eq!(round_number(2_100_000), 2_000_000);
-    assert_eq!(step_of("5%", ""), Ok(50_000));
-    assert_eq!(step_of("0.5%", "%"), Ok(500_000));
 }

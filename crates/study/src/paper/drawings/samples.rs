@@ -7,13 +7,14 @@ use duetime_figures::{Axis, Panel, Point, Series, Style};
 use super::super::experiment::{Method, Sampled};
 use super::super::spread::Pooled;
 use super::super::sums::Sums;
-use super::{Artist, Drawn, words};
+use super::{Artist, Drawn, Sketch, words};
 
 impl Artist<'_> {
     /// Each flow at its deadline, one drawing per scheme and panel.
     pub(super) fn scatter(&self, drawn: &mut Vec<Drawn>) {
         /// More points than this cannot be told apart.
         const MOST: usize = 1500;
+        let mut sketches = Vec::new();
         for (panel, of) in self.of.panels.iter().enumerate() {
             for (scheme, curve) in self.of.schemes.iter().enumerate() {
                 let values = 0..self.of.axis.values.len();
@@ -43,19 +44,19 @@ impl Artist<'_> {
                 );
                 let drawing = Panel::new(axes.0, axes.1, vec![flows, line]);
                 let title = words(&[&of.label, &curve.label]);
-                let note = "Each point is a flow; above the line it is late. Flows that never finished are not drawn.";
-                self.put(
-                    &[&of.name, &curve.name, "flows"],
+                sketches.push(Sketch {
+                    file: vec![of.name.clone(), curve.name.clone(), "flows".to_owned()],
                     title,
-                    note,
-                    vec![drawing],
-                    drawn,
-                );
+                    note: "Each point is a flow; above the line it is late. Flows that never finished are not drawn.",
+                    panel: drawing,
+                });
             }
         }
+        self.put(sketches, drawn);
     }
 
     pub(super) fn distribution(&self, what: Sampled, at: &[usize], drawn: &mut Vec<Drawn>) {
+        let mut sketches = Vec::new();
         for (panel, of) in self.of.panels.iter().enumerate() {
             for &value in at {
                 let mut series = Vec::new();
@@ -80,10 +81,15 @@ impl Artist<'_> {
                 let y = Axis::linear("share at or below", "%").between(0.0, 100.0);
                 let drawing = Panel::new(Axis::linear(label, unit), y, series);
                 let title = words(&[&of.label, &shown, label]);
-                let file = [of.name.as_str(), written, "distribution"];
-                self.put(&file, title, "Over all seeds.", vec![drawing], drawn);
+                sketches.push(Sketch {
+                    file: vec![of.name.clone(), written.clone(), "distribution".to_owned()],
+                    title,
+                    note: "Over all seeds.",
+                    panel: drawing,
+                });
             }
         }
+        self.put(sketches, drawn);
     }
 
     pub(super) fn series(
@@ -96,41 +102,77 @@ impl Artist<'_> {
         let Method::Series { names, .. } = &self.of.method else {
             return;
         };
+        let (label, mut unit) = what.words();
+        let mut scale = 1.0;
+        let y = &self.of.y;
+        // As the paper has it.
+        if what == Sampled::Throughput && y.unit.as_deref() == Some("Gbps") {
+            (unit, scale) = ("Gbps", 1e-3);
+        }
+        let mut sketches = Vec::new();
         for (panel, of) in self.of.panels.iter().enumerate() {
             for (scheme, curve) in self.of.schemes.iter().enumerate() {
                 let seeds = self.results.seeds(self.index, panel, scheme, value);
+                let links = seeds.iter().flat_map(|sums| &sums.series);
+                // Where links are named, the others are not drawn.
+                let drawn = |link: &str| names.is_empty() || names.contains_key(link);
                 let mut series = Vec::new();
-                for link in seeds.iter().flat_map(|sums| &sums.series) {
+                for link in links.filter(|link| drawn(&link.link)) {
                     let bin = ((average_s / link.every_s).round() as usize).max(1);
-                    let (samples, scale) = if what == Sampled::Queue {
+                    let (samples, of_sample) = if what == Sampled::Queue {
                         (&link.queue_bytes, 1e-3)
                     } else {
-                        (&link.sent_bytes, 8e-6 / link.every_s)
+                        (&link.sent_bytes, scale * 8e-6 / link.every_s)
                     };
-                    let samples: Vec<f64> = samples.iter().map(|&of| of as f64 * scale).collect();
+                    let samples: Vec<f64> =
+                        samples.iter().map(|&of| of as f64 * of_sample).collect();
                     let points = samples.chunks(bin).enumerate().map(|(i, chunk)| {
                         let middle = (i * bin) as f64 + chunk.len() as f64 / 2.0;
                         let mean = chunk.iter().sum::<f64>() / chunk.len() as f64;
-                        Point::new(middle * link.every_s * 1e3, mean)
+                        Point::new(middle * link.every_s, mean)
                     });
                     let name = names.get(&link.link).unwrap_or(&link.link);
                     series.push(Series::new(name, Style::Line, points.collect()));
                 }
-                let (label, unit) = what.words();
+                let label = y.label.as_deref().unwrap_or(label);
+                let axis = Axis::linear(label, unit);
                 let drawing = Panel::new(
-                    Axis::linear("Time", "ms"),
-                    Axis::linear(label, unit),
+                    Axis::linear("Time", "s"),
+                    match of.range.or(y.range) {
+                        Some([from, to]) => axis.between(from, to),
+                        None => axis,
+                    },
                     series,
                 );
-                let title = words(&[&of.label, &curve.label]);
-                self.put(
-                    &[&of.name, &curve.name, "series"],
-                    title,
-                    "One run.",
-                    vec![drawing],
-                    drawn,
-                );
+                sketches.push(Sketch {
+                    file: vec![of.name.clone(), curve.name.clone(), "series".to_owned()],
+                    title: words(&[&of.label, &curve.label]),
+                    note: "One run.",
+                    panel: drawing,
+                });
             }
+        }
+        in_milliseconds_if_short(&mut sketches);
+        self.put(sketches, drawn);
+    }
+}
+
+/// Seconds on the time axis become milliseconds where none of the drawings lasts for one.
+fn in_milliseconds_if_short(sketches: &mut [Sketch]) {
+    let points = |sketch: &Sketch| {
+        let series = sketch.panel.series.iter();
+        series
+            .flat_map(|series| series.points.iter().map(|point| point.x))
+            .fold(0.0, f64::max)
+    };
+    if sketches.iter().map(points).fold(0.0, f64::max) >= 1.0 {
+        return;
+    }
+    for sketch in sketches {
+        "ms".clone_into(&mut sketch.panel.x.unit);
+        let series = sketch.panel.series.iter_mut();
+        for point in series.flat_map(|series| &mut series.points) {
+            point.x *= 1e3;
         }
     }
 }

@@ -16,6 +16,7 @@ impl Reader<'_> {
             }
             panels.push(Panel {
                 label: panel.label.clone().unwrap_or_else(|| name.clone()),
+                range: panel.range,
                 name,
                 set: settings(&panel.set),
                 quick: panel.quick,
@@ -25,6 +26,7 @@ impl Reader<'_> {
             panels.push(Panel {
                 name: String::new(),
                 label: String::new(),
+                range: None,
                 set: Vec::new(),
                 quick: true,
             });

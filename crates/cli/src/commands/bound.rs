@@ -1,0 +1,130 @@
+//! `duetime bound`
+
+use std::io::{Write, stdout};
+
+use duetime_results::Class;
+use duetime_scenario::Scenario;
+use duetime_study::bound::Best;
+use duetime_study::{BestPossible, Plan, StudyError, text};
+use serde_json::{Value, json};
+
+use super::request;
+use crate::args;
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+
+/// Bounds what any transport can do, and prints it.
+pub fn bound(args: &args::Bound) -> Result<(), Failure> {
+    let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
+    let scenario = &plan.base;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let best = BestPossible::of(scenario, args.jobs.map_or(cores, usize::from))?;
+    if best.is_empty() {
+        return Err(Failure::from(StudyError::Choice(format!(
+            "{}: there is no bound: {}",
+            args.scenario.display(),
+            if best.unknown.is_empty() {
+                "no counted flow has a deadline, and no query is judged"
+            } else {
+                FOLLOWING
+            }
+        ))));
+    }
+    if args.json {
+        return json_object(scenario, &best);
+    }
+    human(scenario, &best)
+}
+
+/// Why nothing is known beforehand of some workloads.
+const FOLLOWING: &str = "its queries follow each other, so that a faster transport is asked more";
+
+fn human(scenario: &Scenario, best: &BestPossible) -> Result<(), Failure> {
+    let mut to = stdout().lock();
+    let mut table = Table::new(&[
+        ("asked", Align::Left),
+        ("number", Align::Right),
+        ("no transport: missed at least", Align::Right),
+        ("online EDF of the receivers' links", Align::Right),
+        ("", Align::Left),
+    ]);
+    let mut row = |name: String, best: &Best| {
+        let share = |of| {
+            let (value, range) = text::estimate(of, text::percent);
+            range.map_or(value.clone(), |range| format!("{value} {range}"))
+        };
+        let condition = if best.if_prompt {
+            "if queries are not held back"
+        } else {
+            ""
+        };
+        table.row(vec![
+            name,
+            text::count(best.asked as f64),
+            share(&best.late),
+            share(&best.online),
+            condition.to_owned(),
+        ]);
+    };
+    for (name, best) in rows(scenario, best) {
+        row(name, best);
+    }
+    writeln!(to, "{}", sentence(scenario, best))?;
+    writeln!(to)?;
+    write!(to, "{}", table.without_empty_columns())?;
+    for &workload in &best.unknown {
+        let name = &scenario.workloads[usize::from(workload)].name;
+        writeln!(to, "{name}: no bound, {FOLLOWING}")?;
+    }
+    Ok(())
+}
+
+/// Each group of queries and flows, by name: queries first.
+fn rows<'a>(scenario: &'a Scenario, best: &'a BestPossible) -> Vec<(String, &'a Best)> {
+    let name = |workload: u16| &scenario.workloads[usize::from(workload)].name;
+    let queries = best
+        .queries
+        .iter()
+        .map(|of| (format!("{} queries", name(of.workload)), &of.best));
+    let flows = best.groups.iter().map(|of| {
+        let what = match of.class {
+            Class::Query => "query messages",
+            Class::Response => "answers",
+            Class::Flow | Class::Long => "flows",
+        };
+        (format!("{} {what}", name(of.workload)), &of.best)
+    });
+    let all = best.deadlines.iter().filter(|_| best.groups.len() > 1);
+    queries
+        .chain(flows)
+        .chain(all.map(|of| ("all with deadlines".to_owned(), of)))
+        .collect()
+}
+
+/// What it comes to, in one sentence.
+fn sentence(scenario: &Scenario, best: &BestPossible) -> String {
+    let rows = rows(scenario, best);
+    let each = rows
+        .iter()
+        .map(|(name, best)| format!("{name} missed at least {}", text::percent(best.late.value)));
+    let online = rows
+        .iter()
+        .map(|(_, best)| text::percent(best.online.value));
+    format!(
+        "no transport can do better: {}; an online EDF scheduler of the receivers' links misses {}",
+        text::list(each),
+        text::list(online)
+    )
+}
+
+fn json_object(scenario: &Scenario, best: &BestPossible) -> Result<(), Failure> {
+    let mut object = serde_json::to_value(best).expect("plain data");
+    object["event"] = json!("bound");
+    object["workloads"] = scenario
+        .workloads
+        .iter()
+        .map(|workload| Value::from(workload.name.as_str()))
+        .collect();
+    writeln!(stdout(), "{object}")?;
+    Ok(())
+}

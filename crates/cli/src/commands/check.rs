@@ -1,0 +1,125 @@
+//! `duetime check`: is the scenario what was meant, and can the network carry it?
+
+use std::io::{Write, stdout};
+
+use duetime_sim::describe::{Description, LoadDescription, describe};
+use duetime_study::{About, Plan, StudyError, Warning, text, warnings};
+use serde_json::json;
+
+use super::request;
+use crate::args;
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+
+/// Says how busy the links will be and what will count, without running anything.
+pub fn check(args: &args::Show) -> Result<(), Failure> {
+    let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
+    let description = describe(&plan.base).map_err(StudyError::from)?;
+    let warnings = warnings::of_points(&[("", &description)]);
+    let mut to = stdout().lock();
+    if args.json {
+        let line = json!({
+            "scenario": plan.name(),
+            "load": description.load,
+            "counted": counted(&description)
+                .map(|(name, kind, expected)| json!({ "workload": name, "kind": kind, "expected": expected }))
+                .collect::<Vec<_>>(),
+            "warnings": warnings,
+        });
+        writeln!(to, "{line}")?;
+    } else {
+        human(&mut to, plan.name(), &description, &warnings)?;
+    }
+    // Suspected is not certain: only what cannot count is a failure.
+    if description.counts_nothing() {
+        let certain = warnings
+            .iter()
+            .find(|of| of.about == About::NothingCounted)
+            .map_or(String::new(), |of| of.text.clone());
+        return Err(Failure::Runs(certain));
+    }
+    Ok(())
+}
+
+fn human(
+    to: &mut impl Write,
+    name: &str,
+    of: &Description,
+    warnings: &[Warning],
+) -> Result<(), Failure> {
+    writeln!(to, "{name}: offered load of the busiest links")?;
+    links(to, &of.load)?;
+    for kind in &of.load.oversubscription {
+        let (which, hosts) = match kind.switches {
+            1 => (format!("`{}`", kind.switch), "its hosts can send"),
+            many => (
+                format!("{many} switches, such as `{}`", kind.switch),
+                "the hosts of each can send",
+            ),
+        };
+        writeln!(
+            to,
+            "oversubscription {} : 1 at {which}: {hosts} {}, the links to other switches carry {}",
+            text::significant(kind.ratio),
+            text::rate(kind.from_hosts_bps as f64),
+            text::rate(kind.to_switches_bps as f64)
+        )?;
+    }
+    for out in &of.load.not_sustained {
+        writeln!(to, "not in the load: {} ({})", out.workload, out.why)?;
+    }
+    let expected: Vec<String> = counted(of)
+        .map(|(name, kind, expected)| {
+            let what = if kind == "oldi" { "queries" } else { "flows" };
+            match expected {
+                Some(number) => format!("{} {what} of {name}", text::count(number)),
+                None => format!("{what} of {name}, as many as the network lets through"),
+            }
+        })
+        .collect();
+    writeln!(
+        to,
+        "expected to count, in each run: {}",
+        expected.join("; ")
+    )?;
+    for warning in warnings {
+        writeln!(to, "\nWARNING  {}", warning.text)?;
+    }
+    Ok(())
+}
+
+fn links(to: &mut impl Write, of: &LoadDescription) -> Result<(), Failure> {
+    if of.links.is_empty() {
+        return Ok(writeln!(to, "none: no workload has a sustained load")?);
+    }
+    let mut table = Table::new(&[
+        ("link", Align::Left),
+        ("load", Align::Right),
+        ("offered", Align::Right),
+        ("of", Align::Right),
+        ("by", Align::Left),
+    ]);
+    for link in &of.links {
+        table.row(vec![
+            link.link.clone(),
+            text::percent(link.load),
+            text::rate(link.offered_bps),
+            text::rate(link.rate_bps as f64),
+            warnings::shares(link),
+        ]);
+    }
+    writeln!(to, "{table}")?;
+    writeln!(
+        to,
+        "of {} directed links, {} are offered more than 90 %, {} more than they carry \
+         (headers in, acknowledgements and retransmissions not)",
+        of.of_links, of.heavy_links, of.overloaded_links
+    )?;
+    Ok(())
+}
+
+/// Name and kind of each workload, and how many of its flows or queries are expected to count.
+fn counted(of: &Description) -> impl Iterator<Item = (&str, &'static str, Option<f64>)> {
+    let workloads = of.workloads.iter();
+    workloads.map(|of| (of.name.as_str(), of.kind, of.expected_counted))
+}

@@ -1,0 +1,130 @@
+//! Spans with as many digits as say something, and parts of one that add up to it as they are printed.
+
+use duetime_core::Span;
+
+/// Shares below this go into one row.
+const SMALL: f64 = 0.005;
+
+/// A unit and a number of decimals: five digits of a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Digits {
+    unit: &'static str,
+    /// Of the unit.
+    decimals: usize,
+    /// Picoseconds of the last digit.
+    last: u64,
+}
+
+impl Digits {
+    /// Those that suit spans of up to `whole`.
+    pub fn of(whole: Span) -> Self {
+        let units = [("s", 12), ("ms", 9), ("us", 6), ("ns", 3)];
+        let size = whole.as_ps().max(1).ilog10();
+        let (unit, power) = units
+            .into_iter()
+            .find(|&(_, power)| size >= power)
+            .unwrap_or(("ns", 3));
+        let last = size.saturating_sub(4).min(power);
+        Self {
+            unit,
+            decimals: (power - last) as usize,
+            last: 10_u64.pow(last),
+        }
+    }
+
+    /// One span, rounded.
+    pub fn show(self, span: Span) -> String {
+        self.text((span.as_ps() + self.last / 2) / self.last)
+    }
+
+    /// The parts of `whole`, each rounded up or down such that what is printed adds up to `whole` as it is printed.
+    pub fn parts(self, whole: Span, parts: &[Span]) -> Vec<String> {
+        let mut counts: Vec<u64> = parts.iter().map(|part| part.as_ps() / self.last).collect();
+        let target = (whole.as_ps() + self.last / 2) / self.last;
+        let missing = target.saturating_sub(counts.iter().sum());
+        let mut by_rest: Vec<usize> = (0..parts.len()).collect();
+        by_rest.sort_by_key(|&at| std::cmp::Reverse(parts[at].as_ps() % self.last));
+        for &at in by_rest.iter().take(missing as usize) {
+            counts[at] += 1;
+        }
+        counts.into_iter().map(|count| self.text(count)).collect()
+    }
+
+    fn text(self, count: u64) -> String {
+        let tens = 10_u64.pow(self.decimals as u32);
+        let (whole, rest) = (count / tens, count % tens);
+        match self.decimals {
+            0 => format!("{whole} {}", self.unit),
+            decimals => format!("{whole}.{rest:0decimals$} {}", self.unit),
+        }
+    }
+}
+
+/// How many of the parts, which are in descending order, get a row of their own; the rest share one.
+pub fn own_rows(whole: Span, parts: &[Span]) -> usize {
+    let least = whole.as_secs_f64() * SMALL;
+    let large = parts.partition_point(|part| part.as_secs_f64() >= least);
+    // One alone can as well be named.
+    if large + 1 == parts.len() {
+        parts.len()
+    } else {
+        large
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(ps: u64) -> String {
+        Digits::of(Span::from_ps(ps)).show(Span::from_ps(ps))
+    }
+
+    #[test]
+    fn five_digits_are_enough() {
+        assert_eq!(shown(12_345_678_901), "12.346 ms");
+        assert_eq!(shown(7_312_400_001), "7.3124 ms");
+        assert_eq!(shown(40_000_000), "40.000 us");
+        assert_eq!(shown(1_234_567_890_123), "1.2346 s");
+        assert_eq!(shown(123_456_000_000_000), "123.46 s");
+        assert_eq!(shown(320_000), "320.00 ns");
+        assert_eq!(shown(7), "0.007 ns");
+        assert_eq!(shown(0), "0.000 ns");
+    }
+
+    #[test]
+    fn what_is_printed_adds_up() {
+        // Nine of 1111.1 us and one of 0.1 us are 10 ms, printed to the microsecond.
+        let mut parts = vec![Span::from_ps(1_111_100_000); 9];
+        parts.push(Span::from_ps(100_000));
+        let whole = parts.iter().fold(Span::ZERO, |sum, &part| sum + part);
+        let digits = Digits::of(whole);
+        assert_eq!(digits.show(whole), "10.000 ms");
+        let printed = digits.parts(whole, &parts);
+        let sum: f64 = printed
+            .iter()
+            .map(|text| text.strip_suffix(" ms").unwrap().parse::<f64>().unwrap())
+            .sum();
+        assert!((sum - 10.0).abs() < 1e-9, "{printed:?}");
+        assert_eq!(printed.last().unwrap(), "0.000 ms");
+        assert!(
+            printed[..9]
+                .iter()
+                .all(|part| part == "1.111 ms" || part == "1.112 ms")
+        );
+    }
+
+    #[test]
+    fn small_parts_share_a_row() {
+        let us = |list: &[u64]| list.iter().map(|&us| Span::from_us(us)).collect::<Vec<_>>();
+        let whole = Span::from_us(1_000);
+        assert_eq!(own_rows(whole, &us(&[990, 4, 3, 3])), 1);
+        assert_eq!(
+            own_rows(whole, &us(&[990, 6, 4])),
+            3,
+            "one small part is named"
+        );
+        assert_eq!(own_rows(whole, &us(&[500, 500])), 2);
+        assert_eq!(own_rows(Span::ZERO, &[]), 0);
+    }
+}

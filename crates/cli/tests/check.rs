@@ -1,0 +1,131 @@
+//! What is known of a scenario before it runs: `check`, and the warnings that runs carry.
+
+mod room;
+
+use room::{Room, TINY};
+use serde_json::Value;
+
+/// 30 % of the hosts' links is 120 % of uplinks that are oversubscribed 5 : 1.
+const OVERSUBSCRIBED: &str = r#"name = "over"
+transport = ["dctcp"]
+duration = "1 ms"
+drain = "0 us"
+
+[topology]
+kind = "leaf-spine"
+racks = 5
+hosts_per_rack = 40
+spines = 2
+host_link = { rate = "25 Gbps", latency = "2 us" }
+uplink = { rate = "100 Gbps", latency = "2 us" }
+
+[[workload]]
+name = "storage"
+kind = "poisson"
+size = "storage"
+load = 0.3
+"#;
+
+/// A flow before the warm-up.
+const EARLY: &str = r#"name = "early"
+transport = ["dctcp"]
+warm_up = "5 ms"
+duration = "10 ms"
+
+[topology]
+kind = "star"
+hosts = 4
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[[workload]]
+kind = "burst"
+senders = 2
+size = "2 KB"
+at = "1 ms"
+"#;
+
+#[test]
+fn check_names_the_overloaded_uplinks() {
+    let room = Room::new("check");
+    room.file("over.toml", OVERSUBSCRIBED);
+    let out = room.duetime("check over.toml").ok();
+    for part in [
+        "rack0->spine0  120.6 %  121 Gbps  100 Gbps  storage 120.6 %",
+        "oversubscription 5 : 1 at 5 switches, such as `rack0`",
+        "WARNING  `rack0->spine0` is offered 120.6 % of its 100 Gbps (storage 120.6 %), and 20 of 420 links",
+    ] {
+        assert!(out.contains(part), "`{part}` in:\n{out}");
+    }
+    let json: Value = serde_json::from_str(&room.duetime("check over.toml --json").ok()).unwrap();
+    assert_eq!(json["load"]["links"][0]["link"], "rack0->spine0");
+    assert_eq!(json["load"]["overloaded_links"], 20);
+    assert_eq!(json["warnings"][0]["about"], "load");
+    let lighter = room.duetime("check over.toml --set workload.load=0.2").ok();
+    assert!(
+        lighter.contains("80.4 %") && !lighter.contains("WARNING"),
+        "{lighter}"
+    );
+    assert!(
+        room.duetime("workload over.toml")
+            .ok()
+            .contains("`rack0->spine0`, 120.6 % of it"),
+        "the senders' links are not the busiest"
+    );
+    assert_eq!(room.names(), ["over.toml"], "nothing is written");
+}
+
+#[test]
+fn an_overload_is_said_at_the_start_in_the_table_on_the_page_and_in_json() {
+    let room = Room::new("overload");
+    room.file("over.toml", OVERSUBSCRIBED);
+    let said = room.duetime("run over.toml");
+    let warning = "`rack0->spine0` is offered 120.6 %";
+    assert!(said.err.contains(warning), "{}", said.err);
+    let out = said.ok();
+    assert!(out.trim_start().starts_with("WARNING"), "{out}");
+    assert!(out.contains(warning), "{out}");
+    let page = room.read("out/over/report.html");
+    assert!(page.contains("id=\"warnings\"") && page.contains("is offered 120.6 %"));
+    let summary: Value = serde_json::from_str(&room.read("out/over/summary.json")).unwrap();
+    assert_eq!(summary["warnings"][0]["about"], "load");
+    let lines = room.duetime("run over.toml --overwrite --json").ok();
+    let events: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(events[1]["event"], "warning", "{lines}");
+    assert!(events[1]["text"].as_str().unwrap().contains(warning));
+    let done = events.last().unwrap();
+    assert_eq!(done["warnings"][0]["about"], "load");
+}
+
+#[test]
+fn a_moderate_load_is_not_warned_of() {
+    let room = Room::new("moderate");
+    room.file("tiny.toml", TINY);
+    let said = room.duetime("run tiny.toml");
+    assert!(!said.err.contains("WARNING"), "{}", said.err);
+    assert!(!said.ok().contains("WARNING"));
+    assert!(
+        !room
+            .read("out/tiny/report.html")
+            .contains("id=\"warnings\"")
+    );
+}
+
+#[test]
+fn nothing_counted_is_said_and_is_no_success() {
+    let room = Room::new("early");
+    room.file("early.toml", EARLY);
+    let check = room.duetime("check early.toml");
+    assert_eq!(check.code, 1, "{check:?}");
+    assert!(check.out.contains("Nothing will count"), "{check:?}");
+    let run = room.duetime("run early.toml");
+    assert_eq!(run.code, 1, "{run:?}");
+    assert!(run.err.contains("Nothing will count"), "{run:?}");
+    assert!(run.out.contains("Nothing was counted (dctcp)"), "{run:?}");
+    assert!(run.err.contains("Nothing was counted (dctcp)"), "{run:?}");
+    // With one flow that counts it is a success.
+    let counted = room.duetime("run early.toml --overwrite --set warm_up=0us");
+    assert_eq!(counted.code, 0, "{counted:?}");
+}

@@ -1,0 +1,131 @@
+//! `duetime explain` of queries, and of the flows of queries.
+
+mod room;
+
+use room::Room;
+use serde_json::Value;
+
+/// One tree of a root and six leaves that compute for exactly 2 ms.
+const TREE: &str = r#"name = "tree"
+transport = ["dctcp"]
+seeds = 1
+duration = "60 ms"
+
+[topology]
+kind = "star"
+hosts = 8
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[host]
+start_jitter = false
+
+[[workload]]
+name = "search"
+kind = "oldi"
+trees = 1
+fan_in = 6
+response = "20 KB"
+deadline = "4 ms"
+compute = "2 ms"
+every = "10 ms"
+"#;
+
+fn json(room: &Room, what: &str) -> Value {
+    let out = room
+        .duetime(&format!("explain out/tree {what} --json"))
+        .ok();
+    serde_json::from_str(&out).expect("JSON")
+}
+
+fn sum(parts: &Value) -> u64 {
+    let parts = parts.as_array().expect("parts").iter();
+    parts.map(|part| part["ps"].as_u64().expect("ps")).sum()
+}
+
+/// Of the parts that were spent on something.
+fn spent(parts: &Value, on: &str) -> u64 {
+    let parts = parts.as_array().expect("parts").iter();
+    parts
+        .filter(|part| part["spent_on"] == on)
+        .map(|part| part["ps"].as_u64().expect("ps"))
+        .sum()
+}
+
+/// The numbers of a table's first column, in its unit.
+fn printed(table: &str) -> Vec<f64> {
+    let lines = table
+        .lines()
+        .skip_while(|line| !line.starts_with('─'))
+        .skip(1);
+    let rows = lines.take_while(|line| line.contains('%'));
+    rows.map(|row| {
+        let number = row.split_whitespace().next().expect("a number");
+        number.parse().expect("a number")
+    })
+    .collect()
+}
+
+#[test]
+fn a_query_is_explained_up_to_its_last_answer() {
+    let room = Room::new("explain-query");
+    room.file("tree.toml", TREE);
+    room.duetime("run tree.toml --no-report").ok();
+    let of = json(&room, "worst-query");
+    assert_eq!(of["event"], "query-explanation");
+    assert_eq!((&of["complete"], &of["answers"]), (&true.into(), &6.into()));
+    assert_eq!(sum(&of["parts"]), of["total_ps"].as_u64().expect("ps"));
+    assert_eq!(spent(&of["parts"], "computing"), 2_000_000_000);
+    assert_eq!(of["flows"].as_array().expect("flows").len(), 2);
+    // Where there are queries, the worst of them is what is asked for.
+    assert_eq!(json(&room, "worst"), of);
+    let by_id = json(&room, &format!("query:{}", of["query"]));
+    assert_eq!(by_id, of);
+
+    let text = room.duetime("explain out/tree worst").ok();
+    let sentence = text.lines().nth(1).expect("a sentence");
+    assert!(
+        sentence.starts_with("Query ") && sentence.contains("the 6th answer came from host"),
+        "{sentence}"
+    );
+    assert!(
+        sentence.contains("2 ms of it went into computing at host"),
+        "{sentence}"
+    );
+    let mut numbers = printed(&text);
+    let total = numbers.pop().expect("a sum");
+    assert!(numbers.len() > 3, "{text}");
+    assert!((numbers.iter().sum::<f64>() - total).abs() < 1e-6, "{text}");
+    assert!(!text.contains(" 0 %") && !text.contains("0.00 %"), "{text}");
+
+    room.duetime("explain out/tree query:7")
+        .refused(&["no query 7", "queries.parquet"]);
+    room.duetime("explain out/tree query:x")
+        .refused(&["query:x", "query:ID", "worst-query"]);
+}
+
+#[test]
+fn an_answer_is_told_with_what_came_before_it() {
+    let room = Room::new("explain-answer");
+    room.file("tree.toml", TREE);
+    room.duetime("run tree.toml --no-report").ok();
+    let of = json(&room, "worst-flow");
+    assert_eq!(of["event"], "explanation");
+    assert_eq!(Some(sum(&of["parts"])), of["completion_ps"].as_u64());
+    let before = &of["before"];
+    assert_eq!(Some(sum(&before["parts"])), before["total_ps"].as_u64());
+    assert_eq!(spent(&before["parts"], "computing"), 2_000_000_000);
+    let text = room.duetime("explain out/tree worst-flow").ok();
+    assert!(
+        text.contains("before its hand-over") && text.contains("computing"),
+        "{text}"
+    );
+    // Both tables add up.
+    for table in text.split("before its hand-over") {
+        let mut numbers = printed(table);
+        let total = numbers.pop().expect("a sum");
+        assert!(
+            (numbers.iter().sum::<f64>() - total).abs() < 1e-6,
+            "{table}"
+        );
+    }
+}

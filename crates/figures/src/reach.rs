@@ -1,0 +1,79 @@
+//! What the axes of each panel must show. Panels of one figure that measure the same thing have the same ends, so that
+//! they can be compared by eye, and linear ones begin at zero.
+
+use crate::axis::Extent;
+use crate::frame::Frame;
+use crate::{Axis, Panel, Scale, Style};
+
+/// What is to fit on the two axes of a panel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    pub(crate) x: Option<Extent>,
+    pub(crate) y: Option<Extent>,
+    /// Whether the y axis must show zero.
+    pub(crate) zero: bool,
+}
+
+impl Reach {
+    fn of(panel: &Panel) -> Self {
+        let points = || panel.series.iter().flat_map(|series| &series.points);
+        let at = |vertical: bool| {
+            let guides = panel.guides.iter();
+            guides
+                .filter(move |guide| guide.vertical == vertical)
+                .map(|guide| guide.at)
+        };
+        let across = points().map(|point| point.x).chain(at(true));
+        let up = points()
+            .flat_map(|point| [point.y, point.low, point.high])
+            .chain(at(false));
+        Self {
+            x: Extent::of(across, &panel.x.scale),
+            y: Extent::of(up, &panel.y.scale),
+            zero: panel
+                .series
+                .iter()
+                .any(|series| series.style == Style::Bars),
+        }
+    }
+}
+
+/// Whether two axes show the same quantity.
+fn alike(a: &Axis, b: &Axis) -> bool {
+    a == b && !matches!(a.scale, Scale::Names(_))
+}
+
+/// Gives panels of different figures the ends that they would have as panels of one.
+pub fn share_axes(panels: &mut [Panel]) {
+    let reaches = reaches(panels);
+    for (panel, reach) in panels.iter_mut().zip(reaches) {
+        let frame = Frame::new(panel, &reach, 0.0);
+        for (axis, span) in [(&mut panel.x, &frame.x), (&mut panel.y, &frame.y)] {
+            if !matches!(axis.scale, Scale::Names(_)) {
+                let (from, to) = span.ends();
+                (axis.from, axis.to) = (Some(from), Some(to));
+            }
+        }
+    }
+}
+
+/// One per panel.
+pub(crate) fn reaches(panels: &[Panel]) -> Vec<Reach> {
+    let own: Vec<Reach> = panels.iter().map(Reach::of).collect();
+    let others = |index: usize, axis: fn(&Panel) -> &Axis| {
+        let mine = axis(&panels[index]);
+        (0..panels.len()).filter(move |&other| other != index && alike(axis(&panels[other]), mine))
+    };
+    let shared = |index: usize| {
+        let mut reach = own[index];
+        for other in others(index, |panel| &panel.x) {
+            reach.x = Extent::join(reach.x, own[other].x);
+        }
+        for other in others(index, |panel| &panel.y) {
+            reach.y = Extent::join(reach.y, own[other].y);
+            reach.zero = true;
+        }
+        reach
+    };
+    (0..panels.len()).map(shared).collect()
+}

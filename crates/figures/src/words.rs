@@ -1,0 +1,62 @@
+//! Values in words: in tooltips and above bars.
+
+use crate::marks::has_interval;
+use crate::{Panel, Point, Scale, Series};
+
+/// What a reader sees who points at a value.
+pub(crate) fn tip(series: &Series, point: &Point, panel: &Panel) -> String {
+    let x = match &panel.x.scale {
+        Scale::Names(names) => names
+            .get(point.x.round() as usize)
+            .cloned()
+            .unwrap_or_default(),
+        _ => with_unit(&significant(point.x), &panel.x.unit),
+    };
+    let y = with_unit(&significant(point.y), &panel.y.unit);
+    let interval = if has_interval(point) {
+        format!(
+            " ({} to {})",
+            significant(point.low),
+            significant(point.high)
+        )
+    } else {
+        String::new()
+    };
+    format!("{}, {x}: {y}{interval}", series.name)
+}
+
+fn with_unit(value: &str, unit: &str) -> String {
+    if unit.is_empty() {
+        value.to_owned()
+    } else {
+        format!("{value} {unit}")
+    }
+}
+
+/// A number to three significant digits.
+pub(crate) fn short(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = (2 - libm::floor(libm::log10(value.abs())) as i32).clamp(0, 4) as usize;
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        text
+    } else {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}
+
+/// A number to four significant digits, or to the unit if it is large.
+fn significant(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = (3 - libm::floor(libm::log10(value.abs())) as i32).clamp(0, 12) as usize;
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        text
+    } else {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}

@@ -1,0 +1,400 @@
+//! Where one query's time went: its critical path through the layers of its tree, cut into pieces that sum exactly.
+//!
+//! # Method
+//!
+//! The path is followed backwards, from the arrival of the answer with which the root had enough:
+//!
+//! 1. An answer on its way up is a flow, and its time is cut as [`super::explain`] does.
+//! 2. A leaf handed it over when it had computed: back to the arrival of the query there. A node between handed it
+//!    over when the last of the answers that it needed came, and that one goes to step 1; or when it stopped waiting,
+//!    and then the time since its own query came is patience.
+//! 3. The query on its way down to a node is a flow too. Before it the parent held it, for its start jitter; and so on
+//!    up to the arrival at the root.
+//!
+//! Each piece begins where the one before it ends: together they tile [arrival at the root, enough].
+
+use super::{Cause, Explanation, Stage, explain};
+use crate::{Class, FlowRecord, FlowTrace, QueryRecord, TreeNode};
+use duetime_core::{Span, Time};
+use std::collections::BTreeMap;
+
+/// What the time of a piece went into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Doing {
+    /// The parent has the query and has not handed it over to the node: its start jitter.
+    Asking,
+    /// The query on its way down to the node.
+    Down(Stage, Cause),
+    /// The node, a leaf, computes (jitter included).
+    Computing,
+    /// The node waits for answers that do not come before it stops waiting.
+    Patience,
+    /// The node has the answers that it needs and has not handed its own over: its start jitter.
+    Joining,
+    /// The node's answer on its way up.
+    Up(Stage, Cause),
+    /// Nothing more happened that was seen.
+    Standing,
+    /// Not traced.
+    Untraced,
+}
+
+/// A piece of a query's critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryStep {
+    /// Its beginning.
+    pub from: Time,
+    /// Its end: the beginning of the next one.
+    pub to: Time,
+    /// The node below the root that it is about, numbered within the tree.
+    pub node: u32,
+    /// What it went into.
+    pub doing: Doing,
+}
+
+/// Where the nodes of a query without enough answers stood when the last of them was seen to do anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Answers that the root holds, each of one of its own children.
+    pub held: u32,
+    /// Queries still on their way down.
+    pub asked: u32,
+    /// Leaves that compute.
+    pub computing: u32,
+    /// Nodes between that wait for answers.
+    pub waiting: u32,
+    /// Answers still on their way up.
+    pub answering: u32,
+    /// Answers that came to a node between after it had given its own.
+    pub left_behind: u32,
+}
+
+/// One query's time, explained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryExplanation {
+    /// The critical path, first to last, without gaps.
+    pub steps: Vec<QueryStep>,
+    /// From the arrival at the root to the end of the path.
+    pub total: Span,
+    /// Where it stood, if the root never had enough answers: the path is then that of an answer that is missing, and
+    /// ends with the last event of any flow of the query.
+    pub standing: Option<Standing>,
+    /// The flows on the path, first to last, by `FlowRecord::flow`.
+    pub flows: Vec<u64>,
+    /// How many answers the root held at the end of the path: the last of them was the one that counted.
+    pub answers: u32,
+}
+
+impl QueryExplanation {
+    /// Time by node and what it went into. The values sum to [`Self::total`].
+    pub fn parts(&self) -> BTreeMap<(u32, Doing), Span> {
+        sums(&self.steps)
+    }
+}
+
+/// Time by node and what it went into.
+pub fn sums(steps: &[QueryStep]) -> BTreeMap<(u32, Doing), Span> {
+    let mut sums = BTreeMap::new();
+    for step in steps {
+        *sums.entry((step.node, step.doing)).or_default() += step.to.since(step.from);
+    }
+    sums
+}
+
+/// The flows of one query, by the node that each goes to or comes from.
+pub struct Tree<'a> {
+    start: Time,
+    down: BTreeMap<u32, Leg<'a>>,
+    up: BTreeMap<u32, Leg<'a>>,
+}
+
+/// A query's way down to a node, or its answer.
+struct Leg<'a> {
+    flow: &'a FlowRecord,
+    trace: &'a FlowTrace,
+    node: TreeNode,
+}
+
+impl Leg<'_> {
+    fn explain(&self) -> Explanation {
+        explain(self.flow, &self.trace.events)
+    }
+
+    fn finished_by(&self, at: Time) -> bool {
+        self.flow.finish.is_some_and(|finish| finish <= at)
+    }
+
+    fn last_event(&self) -> Time {
+        let last = self.trace.events.iter().map(|event| event.at).max();
+        last.unwrap_or(self.flow.start)
+    }
+}
+
+impl<'a> Tree<'a> {
+    /// Joins the watched flows of `query` with their records; other flows are left out.
+    pub fn new(query: &QueryRecord, flows: &'a [FlowRecord], traces: &'a [FlowTrace]) -> Self {
+        let mut tree = Self {
+            start: query.start,
+            down: BTreeMap::new(),
+            up: BTreeMap::new(),
+        };
+        let traces: BTreeMap<u64, &FlowTrace> =
+            traces.iter().map(|trace| (trace.flow, trace)).collect();
+        for flow in flows.iter().filter(|flow| flow.query == Some(query.query)) {
+            let Some(&trace) = traces.get(&flow.flow) else {
+                continue;
+            };
+            let Some(node) = trace.node else { continue };
+            let way = match flow.class {
+                Class::Query => &mut tree.down,
+                _ => &mut tree.up,
+            };
+            way.insert(node.node, Leg { flow, trace, node });
+        }
+        tree
+    }
+
+    /// The critical path from the arrival at the root to the answer with which the root had enough, at `enough`; or,
+    /// if it never had, to where the query stood.
+    pub fn explain(&self, enough: Option<Time>) -> QueryExplanation {
+        let end = enough.unwrap_or_else(|| self.last_event());
+        let mut path = Path::new(self, end);
+        let held = |at: Time| {
+            let own = self.up.values().filter(|leg| leg.node.parent == 0);
+            own.filter(move |leg| leg.finished_by(at))
+        };
+        match enough {
+            Some(at) => {
+                let last = held(at).max_by_key(|leg| (leg.flow.finish, leg.flow.flow));
+                path.take_from(last.map(|leg| leg.node.node));
+            }
+            None => path.take_missing(),
+        }
+        let (steps, flows) = path.finish();
+        QueryExplanation {
+            total: end.since(self.start),
+            standing: enough.is_none().then(|| self.standing()),
+            answers: held(end).count() as u32,
+            steps,
+            flows,
+        }
+    }
+
+    /// The critical path from the arrival at the root to the hand-over of one of the query's flows; `None` if it is
+    /// none of them.
+    pub fn before(&self, flow: u64) -> Option<Vec<QueryStep>> {
+        let of = |legs: &BTreeMap<u32, Leg<'_>>| {
+            let leg = legs.values().find(|leg| leg.flow.flow == flow)?;
+            Some((leg.node.node, leg.flow.start))
+        };
+        let mut path;
+        if let Some((node, at)) = of(&self.up) {
+            path = Path::new(self, at);
+            path.made_by(node);
+        } else {
+            let (node, at) = of(&self.down)?;
+            path = Path::new(self, at);
+            path.asked_by_parent(node);
+        }
+        Some(path.finish().0)
+    }
+
+    fn last_event(&self) -> Time {
+        let legs = self.down.values().chain(self.up.values());
+        let last = legs.map(Leg::last_event).max();
+        last.unwrap_or(self.start).max(self.start)
+    }
+
+    /// When the query came to a node.
+    fn came(&self, node: u32) -> Option<Time> {
+        match node {
+            0 => Some(self.start),
+            _ => self.down.get(&node)?.flow.finish,
+        }
+    }
+
+    /// Whether a node's answer came to its parent in time to be part of the parent's own.
+    fn is_held(&self, leg: &Leg<'_>) -> bool {
+        match self.up.get(&leg.node.parent) {
+            Some(parent) => leg.finished_by(parent.flow.start),
+            None => leg.flow.finish.is_some(),
+        }
+    }
+
+    fn standing(&self) -> Standing {
+        let mut standing = Standing::default();
+        for (node, down) in &self.down {
+            let count = match (self.up.get(node), down.flow.finish) {
+                (Some(up), _) if up.flow.finish.is_none() => &mut standing.answering,
+                (Some(up), _) if !self.is_held(up) => &mut standing.left_behind,
+                (Some(up), _) if up.node.parent == 0 => &mut standing.held,
+                (Some(_), _) => continue,
+                (None, None) => &mut standing.asked,
+                (None, Some(_)) if down.node.children > 0 => &mut standing.waiting,
+                (None, Some(_)) => &mut standing.computing,
+            };
+            *count += 1;
+        }
+        standing
+    }
+
+    /// Of the answers that the root lacks: first one under way, then one left behind at a node between, then a leaf
+    /// that computes, then a query on its way; of each the one that began first.
+    fn missing(&self) -> Option<Missing> {
+        let up = self.up.values();
+        let first = |a: Option<(Time, u32)>| a.map(|(_, node)| node);
+        let key = |leg: &Leg<'_>| (leg.flow.start, leg.node.node);
+        let answering = up.clone().filter(|leg| leg.flow.finish.is_none());
+        if let Some(node) = first(answering.map(key).min()) {
+            return Some(Missing::Answer(node));
+        }
+        if let Some(node) = first(up.filter(|leg| !self.is_held(leg)).map(key).min()) {
+            return Some(Missing::Answer(node));
+        }
+        let silent = || {
+            let down = self.down.values();
+            down.filter(|leg| !self.up.contains_key(&leg.node.node))
+        };
+        let computing = silent().filter(|leg| leg.node.children == 0);
+        let came = computing.filter_map(|leg| Some((leg.flow.finish?, leg.node.node)));
+        if let Some(node) = first(came.min()) {
+            return Some(Missing::Computing(node));
+        }
+        let asked = silent().filter(|leg| leg.flow.finish.is_none());
+        first(asked.map(key).min()).map(Missing::Query)
+    }
+}
+
+/// What a query without enough answers lacks, by node.
+enum Missing {
+    Answer(u32),
+    Computing(u32),
+    Query(u32),
+}
+
+/// The backward walk through the tree. `cursor` is how far back it has come.
+struct Path<'a, 'b> {
+    tree: &'b Tree<'a>,
+    cursor: Time,
+    steps: Vec<QueryStep>,
+    flows: Vec<u64>,
+}
+
+impl<'a, 'b> Path<'a, 'b> {
+    fn new(tree: &'b Tree<'a>, end: Time) -> Self {
+        Self {
+            tree,
+            cursor: end,
+            steps: Vec::new(),
+            flows: Vec::new(),
+        }
+    }
+
+    fn finish(mut self) -> (Vec<QueryStep>, Vec<u64>) {
+        self.take(self.tree.start, 0, Doing::Untraced);
+        self.steps.reverse();
+        self.flows.reverse();
+        (self.steps, self.flows)
+    }
+
+    /// Explains the time from `to` up to the cursor, and moves the cursor there.
+    fn take(&mut self, to: Time, node: u32, doing: Doing) {
+        let to = to.max(self.tree.start).min(self.cursor);
+        if to < self.cursor {
+            let (from, to) = (to, self.cursor);
+            self.steps.push(QueryStep {
+                from,
+                to,
+                node,
+                doing,
+            });
+            self.cursor = from;
+        }
+    }
+
+    /// Explains a flow, from its finish or last event to its hand-over.
+    fn take_flow(&mut self, leg: &Leg<'_>, doing: fn(Stage, Cause) -> Doing) {
+        let node = leg.node.node;
+        self.flows.push(leg.flow.flow);
+        for step in leg.explain().steps.iter().rev() {
+            self.take(step.to, node, Doing::Standing);
+            self.take(step.from, node, doing(step.stage, step.cause));
+        }
+        self.take(leg.flow.start, node, Doing::Standing);
+    }
+
+    /// Follows the answer of `node`, which has arrived at `cursor`.
+    fn take_from(&mut self, node: Option<u32>) {
+        if let Some(leg) = node.and_then(|node| self.tree.up.get(&node)) {
+            self.take_flow(leg, Doing::Up);
+            self.made_by(leg.node.node);
+        }
+    }
+
+    /// Follows what made `node` hand its answer over at `cursor`.
+    fn made_by(&mut self, node: u32) {
+        let tree = self.tree;
+        let Some(own) = tree.up.get(&node) else {
+            return;
+        };
+        if own.node.children == 0 {
+            return self.worked(node, Doing::Computing);
+        }
+        let at = self.cursor;
+        let of_children = tree.up.values().filter(|leg| leg.node.parent == node);
+        let mut came: Vec<_> = of_children
+            .filter(|leg| leg.finished_by(at))
+            .map(|leg| (leg.flow.finish, leg.flow.flow, leg.node.node))
+            .collect();
+        came.sort_unstable();
+        let last = own.node.needed.checked_sub(1);
+        let Some(&(Some(finish), _, child)) = last.and_then(|last| came.get(last as usize)) else {
+            return self.worked(node, Doing::Patience);
+        };
+        self.take(finish, node, Doing::Joining);
+        self.take_from(Some(child));
+    }
+
+    /// The node was busy with the query until `cursor`, since the query came.
+    fn worked(&mut self, node: u32, doing: Doing) {
+        if let Some(came) = self.tree.came(node) {
+            self.take(came, node, doing);
+            self.way_down(node);
+        }
+    }
+
+    /// Follows the query, which has come to `node` at `cursor`, back to its parent.
+    fn way_down(&mut self, node: u32) {
+        if let Some(leg) = self.tree.down.get(&node) {
+            self.take_flow(leg, Doing::Down);
+            self.asked_by_parent(node);
+        }
+    }
+
+    /// Follows the query of `node`, which was handed over at `cursor`, back to the root.
+    fn asked_by_parent(&mut self, node: u32) {
+        let Some(leg) = self.tree.down.get(&node) else {
+            return;
+        };
+        let parent = leg.node.parent;
+        if let Some(came) = self.tree.came(parent) {
+            self.take(came, node, Doing::Asking);
+            if parent > 0 {
+                self.way_down(parent);
+            }
+        }
+    }
+
+    /// Follows something that the root lacks at `cursor`.
+    fn take_missing(&mut self) {
+        match self.tree.missing() {
+            Some(Missing::Answer(node)) => self.take_from(Some(node)),
+            Some(Missing::Computing(node)) => self.worked(node, Doing::Computing),
+            Some(Missing::Query(node)) => self.way_down(node),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

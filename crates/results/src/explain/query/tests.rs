@@ -1,0 +1,240 @@
+use super::*;
+use crate::FlowEvent;
+use crate::FlowEventKind as Kind;
+use crate::record::sample;
+use proptest::prelude::*;
+
+fn us(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+fn query(start: u64) -> QueryRecord {
+    QueryRecord {
+        start: us(start),
+        ..sample::records().queries[0].clone()
+    }
+}
+
+/// The flows of a tree without hops: each is one piece of its time.
+#[derive(Default)]
+struct Flows {
+    records: Vec<FlowRecord>,
+    traces: Vec<FlowTrace>,
+}
+
+impl Flows {
+    fn add(&mut self, class: Class, node: TreeNode, start: u64, finish: Option<u64>) {
+        let flow = self.records.len() as u64;
+        let mut record = sample::flow(flow, 0, None, None);
+        record.class = class;
+        record.query = Some(0);
+        record.start = us(start);
+        record.finish = finish.map(us);
+        self.records.push(record);
+        let mut events = vec![FlowEvent {
+            at: us(start),
+            what: Kind::HandedOver,
+        }];
+        events.extend(finish.map(|at| FlowEvent {
+            at: us(at),
+            what: Kind::Finished,
+        }));
+        self.traces.push(FlowTrace {
+            flow,
+            node: Some(node),
+            events,
+        });
+    }
+
+    fn tree(&self, query: &QueryRecord) -> Tree<'_> {
+        Tree::new(query, &self.records, &self.traces)
+    }
+}
+
+fn leaf(node: u32, parent: u32) -> TreeNode {
+    TreeNode {
+        node,
+        parent,
+        children: 0,
+        needed: 0,
+    }
+}
+
+fn tiles(steps: &[QueryStep], from: Time, to: Time) {
+    let mut at = from;
+    for step in steps {
+        assert_eq!(step.from, at, "a gap in {steps:#?}");
+        assert!(step.to > step.from);
+        at = step.to;
+    }
+    assert_eq!(at, to, "{steps:#?}");
+}
+
+/// Root 0 asks 1 (which needs one of its leaves 3 and 4) and the leaf 2.
+fn tree() -> Flows {
+    let between = TreeNode {
+        node: 1,
+        parent: 0,
+        children: 2,
+        needed: 1,
+    };
+    let mut flows = Flows::default();
+    flows.add(Class::Query, between, 1_010, Some(1_100));
+    flows.add(Class::Query, leaf(2, 0), 1_000, Some(1_080));
+    flows.add(Class::Query, leaf(3, 1), 1_120, Some(1_200));
+    flows.add(Class::Query, leaf(4, 1), 1_100, Some(1_190));
+    flows.add(Class::Response, leaf(3, 1), 1_450, Some(1_600));
+    flows.add(Class::Response, leaf(4, 1), 1_800, Some(1_900));
+    flows.add(Class::Response, between, 1_607, Some(2_000));
+    flows.add(Class::Response, leaf(2, 0), 1_500, Some(1_700));
+    flows
+}
+
+#[test]
+fn the_path_goes_through_the_answer_that_was_needed() {
+    let (flows, query) = (tree(), query(1_000));
+    let told = flows.tree(&query).explain(Some(us(2_000)));
+    tiles(&told.steps, us(1_000), us(2_000));
+    // Of node 1's leaves the first was enough; the slow one is not on the path.
+    assert_eq!(told.flows, [0, 2, 4, 6]);
+    assert_eq!((told.answers, told.standing), (2, None));
+    let pieces: Vec<(u32, bool, u64)> = told
+        .steps
+        .iter()
+        .map(|step| {
+            let under_way = matches!(step.doing, Doing::Down(..) | Doing::Up(..));
+            (
+                step.node,
+                under_way,
+                step.to.since(step.from).as_ps() / 1_000_000,
+            )
+        })
+        .collect();
+    assert_eq!(
+        pieces,
+        [
+            (1, false, 10),  // start jitter of the root
+            (1, true, 90),   // down to node 1
+            (3, false, 20),  // start jitter of node 1
+            (3, true, 80),   // down to the leaf
+            (3, false, 250), // it computes
+            (3, true, 150),  // up to node 1
+            (1, false, 7),   // start jitter of node 1
+            (1, true, 393),  // up to the root
+        ]
+    );
+    let parts = told.parts();
+    assert_eq!(parts[&(3, Doing::Computing)], Span::from_us(250));
+    assert_eq!(parts[&(1, Doing::Joining)], Span::from_us(7));
+    // With less to wait for, the other answer had been the last.
+    let told = flows.tree(&query).explain(Some(us(1_700)));
+    tiles(&told.steps, us(1_000), us(1_700));
+    assert_eq!(told.flows, [1, 7]);
+    assert_eq!(told.answers, 1);
+}
+
+#[test]
+fn a_node_that_waits_in_vain_is_patient() {
+    let (mut flows, query) = (tree(), query(1_000));
+    for record in &mut flows.records[4..6] {
+        record.finish = record.finish.map(|finish| finish + Span::from_us(200));
+    }
+    let told = flows.tree(&query).explain(Some(us(2_000)));
+    tiles(&told.steps, us(1_000), us(2_000));
+    assert_eq!(told.flows, [0, 6]);
+    assert_eq!(told.parts()[&(1, Doing::Patience)], Span::from_us(507));
+}
+
+#[test]
+fn a_query_without_enough_answers_says_who_is_missing() {
+    let (mut flows, query) = (tree(), query(1_000));
+    // Node 2's answer is under way, one of node 1's came too late for it.
+    flows.records[7].finish = None;
+    flows.traces[7].events[1].what = Kind::Timeout;
+    let told = flows.tree(&query).explain(None);
+    tiles(&told.steps, us(1_000), us(2_000));
+    assert_eq!(told.flows, [1, 7]);
+    let standing = Standing {
+        held: 1,
+        answering: 1,
+        left_behind: 1,
+        ..Standing::default()
+    };
+    assert_eq!(told.standing, Some(standing));
+    assert_eq!(told.answers, 1);
+    assert_eq!(told.parts()[&(2, Doing::Standing)], Span::from_us(300));
+
+    // Nothing is under way any more: what was left behind is missing.
+    flows.records[7].finish = Some(us(1_700));
+    let told = flows.tree(&query).explain(None);
+    tiles(&told.steps, us(1_000), us(2_000));
+    assert_eq!(told.flows, [0, 3, 5]);
+
+    // A leaf that still computes.
+    flows.records.truncate(4);
+    let told = flows.tree(&query).explain(None);
+    tiles(&told.steps, us(1_000), us(1_200));
+    let standing = told.standing.unwrap();
+    assert_eq!((standing.computing, standing.waiting), (3, 1));
+    assert_eq!(told.flows, [1]);
+
+    // A query on its way.
+    for record in &mut flows.records {
+        record.finish = None;
+    }
+    let told = flows.tree(&query).explain(None);
+    assert_eq!(told.standing.unwrap().asked, 4);
+    assert_eq!(told.flows, [1]);
+}
+
+#[test]
+fn what_came_before_a_flow_leads_back_to_the_root() {
+    let (flows, query) = (tree(), query(1_000));
+    let tree = flows.tree(&query);
+    for record in &flows.records {
+        let before = tree.before(record.flow).expect("one of the query's");
+        tiles(&before, us(1_000), record.start);
+    }
+    let computing = |flow| {
+        let parts = sums(&tree.before(flow).unwrap());
+        let of = parts
+            .iter()
+            .find(|((_, doing), _)| *doing == Doing::Computing);
+        of.map(|(_, &span)| span)
+    };
+    assert_eq!(computing(7), Some(Span::from_us(420)));
+    assert_eq!(computing(5), Some(Span::from_us(610)));
+    assert_eq!(computing(3), None);
+    assert_eq!(tree.before(99), None);
+}
+
+proptest! {
+    /// Whatever nonsense the records hold, the pieces tile the query's time.
+    #[test]
+    fn pieces_always_tile(
+        drawn in proptest::collection::vec(
+            (any::<bool>(), 1u32..6, 0u32..6, 0u32..3, 0u32..3, 0u64..500, proptest::option::of(0u64..900)),
+            0..14,
+        ),
+        start in 0u64..300,
+        length in proptest::option::of(0u64..900),
+    ) {
+        let mut flows = Flows::default();
+        for (down, node, parent, children, needed, from, finish) in drawn {
+            // A parent comes before its children, as in every tree.
+            let node = TreeNode { node, parent: parent.min(node - 1), children, needed };
+            let class = if down { Class::Query } else { Class::Response };
+            flows.add(class, node, from, finish.map(|finish| finish.max(from)));
+        }
+        let query = query(start);
+        let enough = length.map(|length| us(start + length));
+        let tree = flows.tree(&query);
+        let told = tree.explain(enough);
+        tiles(&told.steps, query.start, query.start + told.total);
+        for record in &flows.records {
+            if let Some(before) = tree.before(record.flow) {
+                tiles(&before, query.start, record.start.max(query.start));
+            }
+        }
+    }
+}

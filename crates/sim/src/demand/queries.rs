@@ -1,0 +1,139 @@
+//! What each query needs, and how much of that it could have if it were alone.
+
+use super::AskedFlow;
+use crate::workload::{Workloads, oldi};
+use duetime_core::Time;
+use duetime_results::{Class, QueryRecord};
+use std::collections::BTreeMap;
+
+/// A query, with the answers that its root is to get.
+#[derive(Clone, Debug)]
+pub struct AskedQuery {
+    /// As in [`QueryRecord::query`].
+    pub query: u64,
+    /// Index of its workload.
+    pub workload: u16,
+    /// The root's host.
+    pub root: u32,
+    /// Whether it counts.
+    pub counted: bool,
+    /// Leaves whose answers it needs.
+    pub needed: u32,
+    /// When it needs them; `None`: each leaf's answer by its own deadline.
+    pub due: Option<Time>,
+    /// The answers of the root's children, by index into the flows.
+    pub answers: Vec<usize>,
+    /// Leaves whose answers one of these can carry.
+    pub leaves_per_answer: u32,
+    /// Leaves whose answers could be at the root in time, were each of them alone.
+    pub reachable: u32,
+}
+
+/// The queries that have a time to be done by, by workload and number.
+pub(super) fn judged(
+    workloads: &mut Workloads,
+    flows: &[AskedFlow],
+    unknown: &[u16],
+) -> Vec<AskedQuery> {
+    // By query, then role: the flow.
+    let mut answers: BTreeMap<u64, Vec<(u32, usize)>> = BTreeMap::new();
+    for (index, flow) in flows.iter().enumerate() {
+        if let (Class::Response, Some(query)) = (flow.message.class, flow.message.query) {
+            answers
+                .entry(query)
+                .or_default()
+                .push((flow.message.tag, index));
+        }
+    }
+    for of in answers.values_mut() {
+        of.sort_unstable();
+    }
+    let records = workloads.take_queries();
+    let known = records
+        .iter()
+        .filter(|record| record.judged && !unknown.contains(&record.workload));
+    let asked = known.filter_map(|record| {
+        let trees = workloads.oldi(usize::from(record.workload))?;
+        let answers = answers.get(&record.query).map_or(&[][..], Vec::as_slice);
+        let query = Query {
+            trees,
+            flows,
+            answers,
+        };
+        Some(query.asked(record))
+    });
+    asked.collect()
+}
+
+struct Query<'a> {
+    trees: &'a oldi::Oldi,
+    flows: &'a [AskedFlow],
+    /// By role: the answer.
+    answers: &'a [(u32, usize)],
+}
+
+impl Query<'_> {
+    fn asked(&self, record: &QueryRecord) -> AskedQuery {
+        let top = |role| self.trees.depth_of(role) == 1;
+        let leaves = self
+            .answers
+            .iter()
+            .filter(|(role, _)| self.trees.is_leaf(*role));
+        let in_time = |&&(role, _): &&(u32, usize)| match record.due {
+            Some(due) => self.at_root(role) <= due,
+            None => self.has_a_chance(role),
+        };
+        AskedQuery {
+            query: record.query,
+            workload: record.workload,
+            root: record.root,
+            counted: record.counted,
+            needed: record.needed,
+            due: record.due,
+            answers: (self.answers.iter())
+                .filter(|(role, _)| top(*role))
+                .map(|&(_, index)| index)
+                .collect(),
+            leaves_per_answer: self.trees.leaves_per_answer(),
+            reachable: leaves.filter(in_time).count() as u32,
+        }
+    }
+
+    /// Whether a leaf's answer, and those of the aggregators above it, could each be in time were it alone.
+    fn has_a_chance(&self, leaf: u32) -> bool {
+        let mut role = leaf;
+        loop {
+            let flow = self.answer(role);
+            if flow.is_none_or(AskedFlow::is_hopeless) {
+                return false;
+            }
+            if self.trees.depth_of(role) == 1 {
+                return true;
+            }
+            role = self.trees.parent_of(role);
+        }
+    }
+
+    fn answer(&self, role: u32) -> Option<&AskedFlow> {
+        let place = self.answers.binary_search_by_key(&role, |&(role, _)| role);
+        place.ok().map(|place| &self.flows[self.answers[place].1])
+    }
+
+    /// The earliest that a leaf's answer can be at the root, through the aggregators above it.
+    fn at_root(&self, leaf: u32) -> Time {
+        let mut role = leaf;
+        let mut handed_over = Time::ZERO;
+        loop {
+            let Some(flow) = self.answer(role) else {
+                // An aggregator that waits without end never answers.
+                return Time::MAX;
+            };
+            let handed_over_here = handed_over.max(flow.message.handed_over);
+            let delivered = handed_over_here + flow.earliest.since(flow.message.handed_over);
+            if self.trees.depth_of(role) == 1 {
+                return delivered;
+            }
+            (handed_over, role) = (delivered, self.trees.parent_of(role));
+        }
+    }
+}

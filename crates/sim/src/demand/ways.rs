@@ -1,0 +1,208 @@
+//! The links that every flow between two hosts must share with others, and how far they are from its ends.
+
+use crate::topology::Network;
+use duetime_core::{Rate, Span};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A link, or several that flows can be spread over, that a flow cannot avoid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedLink {
+    /// Which of a flow's links.
+    pub tier: Tier,
+    /// The host, or the switch among the network's nodes.
+    pub node: u32,
+    /// Capacity, of all its links together.
+    pub rate: Rate,
+}
+
+/// The links that a flow crosses, in order. A flow between two hosts of one switch crosses the first and the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// The sending host's link.
+    Sending,
+    /// All links from the sender's switch to other switches, as one.
+    RackOut,
+    /// All links from other switches to the receiver's switch, as one.
+    RackIn,
+    /// The receiving host's link.
+    Receiving,
+}
+
+impl Tier {
+    /// All, in the order of a flow's way.
+    pub const ALL: [Self; 4] = [Self::Sending, Self::RackOut, Self::RackIn, Self::Receiving];
+}
+
+/// A flow's crossing of a shared link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// Index into the shared links.
+    pub link: usize,
+    /// From hand-over to the first bit on the link, at least.
+    pub before: Span,
+    /// From the last bit on the link to delivery, at least.
+    pub after: Span,
+}
+
+/// The shared links of a network, and the fastest ways between its switches.
+#[derive(Debug)]
+pub(super) struct Ways {
+    links: Vec<SharedLink>,
+    hosts: usize,
+    /// Per host: its switch, among switches.
+    switch: Vec<usize>,
+    /// Per host: propagation on its link, each way, and the time of the least packet on it.
+    access: Vec<Hop>,
+    /// Per switch: hops to other switches.
+    neighbours: Vec<Vec<(usize, Hop)>>,
+    /// Per switch: the longest transmission of the least packet out of it.
+    slowest_out: Vec<Span>,
+    /// Per switch: the longest hop into it, and the least propagation.
+    longest_in: Vec<Span>,
+    nearest_in: Vec<Span>,
+    /// Per switch: the fastest way of the least packet to every other, once explored.
+    fastest: Vec<Option<Vec<Span>>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Hop {
+    propagation: Span,
+    transmission: Span,
+}
+
+impl Hop {
+    fn whole(self) -> Span {
+        self.propagation + self.transmission
+    }
+}
+
+impl Ways {
+    /// Prepares the network; no packet is smaller than `packet_bytes`.
+    pub(super) fn new(network: &Network, packet_bytes: u32) -> Self {
+        let (hosts, switches) = (network.hosts() as usize, network.switches() as usize);
+        let hop = |link: u32| {
+            let link = &network.links[link as usize];
+            Hop {
+                propagation: link.latency,
+                transmission: link.rate.transmit_cost().of(packet_bytes),
+            }
+        };
+        let rate = |link: u32| network.links[link as usize].rate;
+        let mut this = Self {
+            links: Vec::with_capacity(2 * (hosts + switches)),
+            hosts,
+            switch: (0..hosts as u32)
+                .map(|host| network.switch_of(host) as usize - hosts)
+                .collect(),
+            access: network.uplink.iter().map(|&link| hop(link)).collect(),
+            neighbours: vec![Vec::new(); switches],
+            slowest_out: vec![Span::ZERO; switches],
+            longest_in: vec![Span::ZERO; switches],
+            nearest_in: vec![Span::MAX; switches],
+            fastest: vec![None; switches],
+        };
+        let (mut out, mut into) = (vec![0u64; switches], vec![0u64; switches]);
+        for (index, link) in network.links.iter().enumerate() {
+            let (from, to) = (link.from as usize, link.to as usize);
+            if from < hosts || to < hosts {
+                continue;
+            }
+            let (from, to, hop) = (from - hosts, to - hosts, hop(index as u32));
+            this.neighbours[from].push((to, hop));
+            out[from] = out[from].saturating_add(link.rate.as_bps());
+            into[to] = into[to].saturating_add(link.rate.as_bps());
+            this.slowest_out[from] = this.slowest_out[from].max(hop.transmission);
+            this.longest_in[to] = this.longest_in[to].max(hop.whole());
+            this.nearest_in[to] = this.nearest_in[to].min(hop.propagation);
+        }
+        let shared = |tier, node: usize, rate| SharedLink {
+            tier,
+            node: node as u32,
+            rate,
+        };
+        let access = |tier, links: &[u32]| -> Vec<SharedLink> {
+            let hosts = links.iter().enumerate();
+            hosts
+                .map(|(host, &link)| shared(tier, host, rate(link)))
+                .collect()
+        };
+        let racks = |tier, rates: &[u64]| -> Vec<SharedLink> {
+            let switches = rates.iter().enumerate();
+            switches
+                .map(|(switch, &bps)| shared(tier, hosts + switch, Rate::from_bps(bps)))
+                .collect()
+        };
+        this.links.extend(access(Tier::Sending, &network.uplink));
+        this.links
+            .extend(access(Tier::Receiving, &network.downlink));
+        this.links.extend(racks(Tier::RackOut, &out));
+        this.links.extend(racks(Tier::RackIn, &into));
+        this
+    }
+
+    pub(super) fn links(&self) -> &[SharedLink] {
+        &self.links
+    }
+
+    /// Finds the fastest ways from a host, before its crossings are asked for.
+    pub(super) fn explore(&mut self, from: u32) {
+        let start = self.switch[from as usize];
+        if self.fastest[start].is_some() {
+            return;
+        }
+        // Dijkstra's algorithm.
+        let mut fastest = vec![Span::MAX; self.neighbours.len()];
+        let mut reached = BinaryHeap::from([Reverse((Span::ZERO, start))]);
+        while let Some(Reverse((span, switch))) = reached.pop() {
+            if span >= fastest[switch] {
+                continue;
+            }
+            fastest[switch] = span;
+            for &(to, hop) in &self.neighbours[switch] {
+                if span + hop.whole() < fastest[to] {
+                    reached.push(Reverse((span + hop.whole(), to)));
+                }
+            }
+        }
+        self.fastest[start] = Some(fastest);
+    }
+
+    /// What a flow between these two hosts crosses; the ways from its source have been explored.
+    pub(super) fn crossings(&self, from: u32, to: u32) -> impl Iterator<Item = Crossing> + use<> {
+        let (source, sink) = (from as usize, to as usize);
+        let (first, last) = (self.access[source], self.access[sink]);
+        let (start, end) = (self.switch[source], self.switch[sink]);
+        let between = self.fastest[start]
+            .as_ref()
+            .map_or(Span::ZERO, |fastest| fastest[end]);
+        let crossing = |link, before, after| Crossing {
+            link,
+            before,
+            after,
+        };
+        let apart = start != end;
+        let outside = [
+            crossing(
+                2 * self.hosts + start,
+                first.whole(),
+                between.saturating_sub(self.slowest_out[start]) + last.whole(),
+            ),
+            crossing(
+                2 * self.hosts + self.neighbours.len() + end,
+                first.whole() + between.saturating_sub(self.longest_in[end]),
+                self.nearest_in[end] + last.whole(),
+            ),
+        ];
+        [
+            crossing(
+                source,
+                Span::ZERO,
+                first.propagation + between + last.whole(),
+            ),
+            crossing(self.hosts + sink, first.whole() + between, last.propagation),
+        ]
+        .into_iter()
+        .chain(outside.into_iter().filter(move |_| apart))
+    }
+}

@@ -1,0 +1,65 @@
+//! How many flows will count: those that start from the warm-up on and before the duration.
+
+use crate::workload::{draw, oldi};
+use duetime_core::Span;
+use duetime_scenario::model::{Scenario, WorkloadKind};
+
+/// Queries (of trees) or flows that are expected to count; `None` where that depends on the network.
+pub(super) fn expected(
+    scenario: &Scenario,
+    kind: &WorkloadKind,
+    trees: Option<&oldi::Oldi>,
+    expected_flows: Option<f64>,
+) -> Option<f64> {
+    let (from, until) = (scenario.warm_up, scenario.duration);
+    let measured = until.saturating_sub(from).as_secs_f64();
+    // The share of a round, whose flows start within `jitter` of `at`, that starts in time.
+    let share = |at: Span, jitter: Span| {
+        if jitter == Span::ZERO {
+            return f64::from(at >= from && at < until);
+        }
+        let (first, last) = (at.max(from), (at + jitter).min(until));
+        last.saturating_sub(first).as_ps() as f64 / jitter.as_ps() as f64
+    };
+    Some(match kind {
+        WorkloadKind::Oldi(_) => trees?
+            .mean_gaps()
+            .map(|(_, gap)| gap.map(|gap| measured / gap.as_secs_f64()))
+            .sum::<Option<f64>>()?,
+        WorkloadKind::Poisson { .. } => {
+            expected_flows? * measured / until.as_secs_f64().max(f64::MIN_POSITIVE)
+        }
+        WorkloadKind::Background { count, every, .. } => {
+            f64::from(*count) * measured / draw::mean_gap(*every).as_secs_f64()
+        }
+        WorkloadKind::Burst {
+            senders,
+            at,
+            repeat,
+            every,
+            jitter,
+            ..
+        } => {
+            // Rounds before the first that can count need not be looked at, nor those after the last.
+            let skipped = from
+                .saturating_sub(*at + *jitter)
+                .as_ps()
+                .checked_div(every.as_ps())
+                .unwrap_or(0);
+            let rounds = (skipped..u64::from((*repeat).max(1)))
+                .map(|round| *at + Span::from_ps(every.as_ps().saturating_mul(round)))
+                .take_while(|start| *start < until);
+            f64::from(*senders) * rounds.map(|start| share(start, *jitter)).sum::<f64>()
+        }
+        WorkloadKind::Permutation { at, .. } => {
+            f64::from(scenario.topology.hosts()) * share(*at, Span::ZERO)
+        }
+        WorkloadKind::Long { pairs, at, jitter } => pairs.len() as f64 * share(*at, *jitter),
+        WorkloadKind::Trace { flows } => {
+            let counted = flows
+                .iter()
+                .filter(|flow| flow.start >= from && flow.start < until);
+            counted.count() as f64
+        }
+    })
+}

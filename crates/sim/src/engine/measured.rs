@@ -1,0 +1,193 @@
+//! The time that the ports' statistics cover: from the warm-up to the end of the measured time. That is `duration`,
+//! when sources stop; where all sources stop by themselves, as bursts and traces do, it is the end of the run, since
+//! what they start may take much longer than they do.
+//!
+//! At both ends the counters of all ports are noted, so that nothing is counted per packet.
+
+use super::Partition;
+use duetime_core::Time;
+use duetime_link::{Counters, Port};
+use duetime_results::PortRecord;
+use duetime_scenario::Scenario;
+use duetime_scenario::model::WorkloadKind;
+use rustc_hash::FxHashMap;
+use std::collections::VecDeque;
+
+use crate::Packet;
+
+/// Where the measured time begins and ends, and what was noted there.
+pub(super) struct Measured {
+    /// Ends of the measured time that have not been reached.
+    marks: VecDeque<(Time, Mark)>,
+    from: Time,
+    /// Until when; `None`: the end of the run.
+    until: Option<Time>,
+    /// At the warm-up; empty where there is none.
+    before: Vec<Noted>,
+    /// At the end of the measured time.
+    after: Vec<Noted>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Mark {
+    Begin,
+    End,
+}
+
+/// What a port has done by some time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Noted {
+    counters: Counters,
+    /// Packets and bytes that have left.
+    left: (u64, u64),
+    /// Time integral of the queue, in bytes x 1024 ps.
+    queue_integral: u64,
+    /// Packets and bytes lost on the link.
+    lost: (u64, u64),
+}
+
+impl Measured {
+    pub(super) fn new(scenario: &Scenario) -> Self {
+        let stops = |kind: &WorkloadKind| {
+            matches!(
+                kind,
+                WorkloadKind::Burst { .. }
+                    | WorkloadKind::Permutation { .. }
+                    | WorkloadKind::Trace { .. }
+            )
+        };
+        let all_stop = scenario.workloads.iter().all(|of| stops(&of.kind));
+        let from = Time::ZERO + scenario.warm_up;
+        let until = (!all_stop).then(|| Time::ZERO + scenario.duration);
+        let mut marks = VecDeque::new();
+        if from > Time::ZERO {
+            marks.push_back((from, Mark::Begin));
+        }
+        marks.extend(until.map(|until| (until, Mark::End)));
+        Self {
+            marks,
+            from,
+            until,
+            before: Vec::new(),
+            after: Vec::new(),
+        }
+    }
+}
+
+impl Partition {
+    /// The next end of the measured time: the run must stop there, with every event before it processed and none after.
+    pub fn next_mark(&self) -> Time {
+        self.measured.marks.front().map_or(Time::MAX, |mark| mark.0)
+    }
+
+    /// Every event before `reached` has been processed, and no later one: notes what is to be noted by then.
+    pub fn mark(&mut self, reached: Time) {
+        while let Some(&(at, mark)) = self.measured.marks.front()
+            && at <= reached
+        {
+            self.measured.marks.pop_front();
+            let noted = self.note(at);
+            match mark {
+                Mark::Begin => {
+                    self.measured.before = noted;
+                    self.ports.iter_mut().for_each(Port::restart_maximum);
+                }
+                Mark::End => self.measured.after = noted,
+            }
+        }
+    }
+
+    /// What all ports have done by `at`.
+    fn note(&mut self, at: Time) -> Vec<Noted> {
+        let losses = &self.losses;
+        let ports = self.ports.iter_mut().zip(0u32..);
+        ports
+            .map(|(port, link)| Noted::of(port, link, losses, at))
+            .collect()
+    }
+
+    /// The records of all ports that did anything: over the measured time, and over the whole run.
+    pub(super) fn port_records(&mut self, end: Time) -> [Vec<(u32, PortRecord)>; 2] {
+        let whole = self.note(end);
+        let from = self.measured.from;
+        // A run may be over before its duration, or before its warm-up.
+        let until = self.measured.until.map_or(end, |until| until.min(end));
+        let after = match &self.measured.after[..] {
+            [] => &whole[..],
+            noted => noted,
+        };
+        let before = &self.measured.before[..];
+        let measured = if from < end {
+            self.records_between(before, after, from, until)
+        } else {
+            Vec::new()
+        };
+        let mut all = whole.clone();
+        for (all, before) in all.iter_mut().zip(before) {
+            let most = &mut all.counters.queue_max_bytes;
+            *most = before.counters.queue_max_bytes.max(*most);
+        }
+        [measured, self.records_between(&[], &all, Time::ZERO, end)]
+    }
+
+    fn records_between(
+        &self,
+        before: &[Noted],
+        after: &[Noted],
+        from: Time,
+        until: Time,
+    ) -> Vec<(u32, PortRecord)> {
+        let seconds = until.since(from).as_secs_f64().max(f64::MIN_POSITIVE);
+        let mut records = Vec::new();
+        for (number, after) in after.iter().enumerate() {
+            let before = before.get(number).copied().unwrap_or_default();
+            let (was, is) = (before.counters, after.counters);
+            let idle = (is.packets, is.drops) == (was.packets, was.drops)
+                && (after.left, after.lost) == (before.left, before.lost)
+                && after.queue_integral == before.queue_integral;
+            if idle {
+                continue;
+            }
+            let info = &self.setup.network.links[number];
+            let bytes = after.left.1 - before.left.1;
+            let integral = after.queue_integral - before.queue_integral;
+            let record = PortRecord {
+                link: self.setup.network.link_name(number as u32),
+                packets: after.left.0 - before.left.0,
+                bytes,
+                drops: is.drops - was.drops,
+                drop_bytes: is.drop_bytes - was.drop_bytes,
+                losses: after.lost.0 - before.lost.0,
+                loss_bytes: after.lost.1 - before.lost.1,
+                marks: is.marks - was.marks,
+                queue_max_bytes: is.queue_max_bytes,
+                queue_mean_bytes: integral as f64 * 1024e-12 / seconds,
+                // A packet belongs to the time in which its last bit leaves, so the first may be longer than that.
+                utilisation: (info.rate.transmit(bytes).as_secs_f64() / seconds).min(1.0),
+            };
+            records.push((number as u32, record));
+        }
+        records
+    }
+}
+
+impl Noted {
+    fn of(
+        port: &mut Port<Packet>,
+        link: u32,
+        losses: &FxHashMap<u32, (u64, u64)>,
+        at: Time,
+    ) -> Self {
+        port.drain(at);
+        let counters = port.counters();
+        Self {
+            left: (
+                counters.packets - u64::from(port.queue_packets()),
+                port.departed_bytes(),
+            ),
+            queue_integral: port.queue_integral(at),
+            lost: losses.get(&link).copied().unwrap_or_default(),
+            counters,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a run asks, told before it runs: in no run, under any transport, is anything handed over or delivered earlier.
+//!
+//! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; 0..600 without it.
+
+#[expect(
+    dead_code,
+    reason = "also the books of a run are checked with it elsewhere"
+)]
+mod generator;
+
+use duetime_results::{Class, FlowRecord};
+use duetime_sim::demand::{AskedFlow, Clock, Demand};
+use duetime_sim::{Options, run};
+use generator::Case;
+use std::collections::BTreeMap;
+
+/// What is the same of a message under every transport.
+type Key = (u16, Class, Option<u64>, u32, u32, u64);
+
+#[test]
+fn nothing_happens_earlier_than_the_demand_says() {
+    let (from, to) = seeds();
+    let (mut flows, mut queries, mut trees) = (0, 0, 0);
+    for seed in from..to {
+        let case = Case::new(seed);
+        let seen = check(&case).unwrap_or_else(|error| {
+            panic!(
+                "DUETIME_SEEDS={seed}..{} ({}): {error}",
+                seed + 1,
+                case.summary()
+            )
+        });
+        flows += seen.0;
+        queries += seen.1;
+        trees += seen.2;
+    }
+    if (from, to) == (0, 600) {
+        assert!(
+            flows > 20_000 && queries > 300 && trees > 2_000,
+            "{flows} flows, {queries} queries, {trees} answers"
+        );
+    }
+}
+
+/// Flows, queries and answers compared.
+fn check(case: &Case) -> Result<(usize, usize, usize), String> {
+    let scenario = &case.scenario;
+    let demand = Demand::new(scenario, 0, &case.network).map_err(|error| error.to_string())?;
+    let records = run(scenario, 0, 0, &Options::default())
+        .map_err(|error| error.to_string())?
+        .records;
+    let mut asked: BTreeMap<Key, Vec<&AskedFlow>> = BTreeMap::new();
+    for flow in &demand.flows {
+        let key = key(&flow.message.record());
+        asked.entry(key).or_default().push(flow);
+    }
+    let mut seen: BTreeMap<Key, Vec<&FlowRecord>> = BTreeMap::new();
+    let known = |flow: &&FlowRecord| !demand.unknown.contains(&flow.workload);
+    for flow in records.flows.iter().filter(known) {
+        seen.entry(key(flow)).or_default().push(flow);
+    }
+    for (key, flows) in &mut seen {
+        let Some(asked) = asked.get(key).filter(|asked| asked.len() >= flows.len()) else {
+            return Err(format!("{key:?} is not asked {} times", flows.len()));
+        };
+        flows.sort_by_key(|flow| (flow.start, flow.flow));
+        for (flow, asked) in flows.iter().zip(asked) {
+            early(flow, asked)?;
+        }
+        // A host with several roles may send several alike: which of them is which is not told.
+        if let ([flow], [asked]) = (&flows[..], &asked[..]) {
+            compare(flow, asked)?;
+        }
+    }
+    let queries: BTreeMap<u64, _> = records.queries.iter().map(|it| (it.query, it)).collect();
+    for asked in &demand.queries {
+        let Some(query) = queries.get(&asked.query) else {
+            continue;
+        };
+        let same = (query.root, query.counted, query.needed, query.due)
+            == (asked.root, asked.counted, asked.needed, asked.due);
+        // Nobody has more leaves' answers in time than could be there were each alone.
+        let alone = query.leaves_in_time <= asked.reachable;
+        let held = query.leaves_answered <= asked.leaves_per_answer * query.answered;
+        if !(query.judged && same && alone && held) {
+            return Err(format!("{asked:?} is {query:?} in the run"));
+        }
+    }
+    let answers = seen.keys().filter(|key| key.1 == Class::Response);
+    Ok((
+        seen.values().map(Vec::len).sum(),
+        demand.queries.len(),
+        answers.count(),
+    ))
+}
+
+fn key(flow: &FlowRecord) -> Key {
+    let FlowRecord {
+        workload,
+        class,
+        query,
+        source,
+        destination,
+        size_bytes,
+        ..
+    } = *flow;
+    (workload, class, query, source, destination, size_bytes)
+}
+
+fn early(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
+    if flow.start < asked.message.handed_over {
+        return Err(format!("handed over too early: {flow:?} where {asked:?}"));
+    }
+    Ok(())
+}
+
+fn compare(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
+    let error = |what: &str| Err(format!("{what}: {flow:?} where {asked:?}"));
+    let message = &asked.message;
+    let least = asked.earliest.since(message.handed_over);
+    if flow.completion().is_some_and(|span| span < least) {
+        return error("delivered too fast");
+    }
+    if flow.deadline.is_some() != message.deadline.is_some() {
+        return error("a deadline");
+    }
+    let (Some(deadline), Some(known)) = (flow.deadline, message.deadline) else {
+        return Ok(());
+    };
+    let moved = deadline != known;
+    match asked.clock {
+        Clock::Fixed if moved => error("another deadline"),
+        // The longest that it may take is the same, where the clock starts with it.
+        Clock::Query | Clock::Answers if deadline < known => error("an earlier deadline"),
+        _ if asked.is_hopeless() && flow.met() == Some(true) => error("met, but hopeless"),
+        _ => Ok(()),
+    }
+}
+
+fn seeds() -> (u64, u64) {
+    let Ok(text) = std::env::var("DUETIME_SEEDS") else {
+        return (0, 600);
+    };
+    let ends = text
+        .split_once("..")
+        .and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..600"))
+}

@@ -1,0 +1,158 @@
+//! What limited transmit (RFC 3042) is worth in incasts: flows of 64 KB that meet at a port of 100 packets.
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+mod lab;
+
+use duetime_core::{Bytes, Rate, Span};
+use duetime_proto::tcp;
+use duetime_results::{FlowEvent, FlowEventKind, FlowRecord};
+use duetime_scenario::model::{Amount, Buffer, Deadline, Protocol, Scenario, Size, WorkloadKind};
+use duetime_sim::Options;
+use lab::{star, workload};
+
+const REPETITIONS: u64 = 10;
+
+fn incast(flows: u32, initial_window: u32, delayed_ack: u32, limited_transmit: bool) -> Scenario {
+    let protocol = Protocol::Tcp(tcp::Config {
+        initial_window,
+        delayed_ack,
+        limited_transmit,
+        ..tcp::Config::default()
+    });
+    let second = Span::from_secs(1);
+    let mut scenario = star(
+        flows + 1,
+        Rate::from_gbps(1),
+        Span::from_us(20),
+        protocol,
+        second,
+    );
+    scenario.drain = second * 20;
+    scenario.switch.buffer = Buffer::Static(Amount::Packets(100));
+    scenario.workloads = vec![workload(
+        "incast",
+        WorkloadKind::Burst {
+            senders: flows,
+            receiver: Some(0),
+            from: None,
+            size: Size::Fixed(Bytes(64_000)),
+            deadline: Deadline::None,
+            at: Span::ZERO,
+            repeat: 1,
+            every: second,
+            jitter: Span::ZERO,
+        },
+    )];
+    scenario
+}
+
+fn flows(scenario: &Scenario, repetition: u64) -> Vec<FlowRecord> {
+    let output = duetime_sim::run(scenario, 0, repetition, &Options::default());
+    let flows = output.expect("a sound scenario").records.flows;
+    assert!(flows.iter().all(|flow| flow.finish.is_some()));
+    flows
+}
+
+/// Whether nothing of what was in flight arrived before a timeout: no duplicate acknowledgement since the last progress,
+/// so that nothing but the timer can tell of the loss.
+fn lost_whole(scenario: &Scenario, repetition: u64, flow: u64) -> bool {
+    let options = Options {
+        trace_flow: Some(flow),
+        ..Options::default()
+    };
+    let output = duetime_sim::run(scenario, 0, repetition, &options).expect("a sound scenario");
+    let mut events: Vec<FlowEvent> = output.trace;
+    events.sort_by_key(|event| event.at);
+    let (mut highest, mut duplicates) = (0, 0);
+    for event in events {
+        match event.what {
+            FlowEventKind::Acked { seq } if seq > highest => (highest, duplicates) = (seq, 0),
+            FlowEventKind::Acked { .. } => duplicates += 1,
+            FlowEventKind::Timeout if duplicates == 0 => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+#[derive(Default)]
+struct Cell {
+    /// Flows with a timeout, without and with limited transmit.
+    hit: [usize; 2],
+    timeouts: [u32; 2],
+    /// Of the former, those that lost a window whole.
+    whole: [usize; 2],
+    /// The slowest flow of each repetition, in milliseconds, summed.
+    slowest: [f64; 2],
+}
+
+fn measure(senders: u32, initial_window: u32, delayed_ack: u32) -> Cell {
+    let mut cell = Cell::default();
+    for (which, limited_transmit) in [false, true].into_iter().enumerate() {
+        let scenario = incast(senders, initial_window, delayed_ack, limited_transmit);
+        for repetition in 0..REPETITIONS {
+            let flows = flows(&scenario, repetition);
+            for flow in flows.iter().filter(|flow| flow.timeouts > 0) {
+                cell.hit[which] += 1;
+                cell.timeouts[which] += flow.timeouts;
+                cell.whole[which] += usize::from(lost_whole(&scenario, repetition, flow.flow));
+            }
+            let slowest = flows.iter().filter_map(FlowRecord::completion).max();
+            cell.slowest[which] += slowest.expect("flows").as_secs_f64() * 1e3;
+        }
+    }
+    cell
+}
+
+#[test]
+fn limited_transmit_spares_incasts_their_timeouts() {
+    println!(
+        "Flows of 64 KB into 100 packets, {REPETITIONS} repetitions; without / with limited transmit:"
+    );
+    println!(
+        "| an acknowledgement for | initial window | flows | with a timeout | of these, a window lost whole | timeouts | slowest flow, ms | verdict |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for delayed_ack in [1, 2] {
+        let mut all = [0, 0];
+        for (initial_window, senders) in [2, 10]
+            .into_iter()
+            .flat_map(|window| [16, 24, 32, 40].map(|senders| (window, senders)))
+        {
+            let cell = measure(senders, initial_window, delayed_ack);
+            // With an acknowledgement for two segments the first loss of a window of two has no duplicate to show it.
+            let judged = delayed_ack == 1;
+            let verdict = match (judged, cell.whole) {
+                (true, [0, 0]) => "at most half",
+                (true, _) => "no more",
+                (false, _) => "none of its own",
+            };
+            let ms = cell.slowest.map(|sum| sum / REPETITIONS as f64);
+            println!(
+                "| {delayed_ack} | {initial_window} | {senders} | {} / {} | {} / {} | {} / {} | {:.1} / {:.1} | {verdict} |",
+                cell.hit[0],
+                cell.hit[1],
+                cell.whole[0],
+                cell.whole[1],
+                cell.timeouts[0],
+                cell.timeouts[1],
+                ms[0],
+                ms[1],
+            );
+            all = [all[0] + cell.hit[0], all[1] + cell.hit[1]];
+            if judged {
+                assert!(cell.hit[1] <= cell.hit[0], "more with limited transmit");
+                let seen = cell.whole == [0, 0];
+                assert!(
+                    !seen || cell.hit[1] * 2 <= cell.hit[0],
+                    "every loss can be seen"
+                );
+            }
+        }
+        println!(
+            "| {delayed_ack} | both | all | {} / {} | | | | fewer |",
+            all[0], all[1]
+        );
+        assert!(all[1] * 10 <= all[0] * 8, "{all:?}");
+    }
+}

@@ -1,0 +1,272 @@
+//! The load that `describe` predicts: against arithmetic by hand, an enumeration of all paths, and the simulator.
+
+use duetime_scenario::model::Scenario;
+use duetime_scenario::{NoFiles, load};
+use duetime_sim::describe::{Description, LinkLoad, describe};
+use duetime_sim::topology::Network;
+use duetime_sim::{Options, run};
+
+const LEAF_SPINE: &str = r#"
+[topology]
+kind = "leaf-spine"
+racks = 5
+hosts_per_rack = 40
+spines = 2
+host_link = { rate = "25 Gbps", latency = "2 us" }
+uplink = { rate = "100 Gbps", latency = "2 us" }
+"#;
+
+fn scenario(head: &str, topology: &str, workloads: &str) -> Scenario {
+    let text = format!("name = \"load\"\ntransport = [\"tcp\"]\n{head}\n{topology}\n{workloads}");
+    load(&text, "load.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn described(head: &str, topology: &str, workloads: &str) -> Description {
+    describe(&scenario(head, topology, workloads)).unwrap()
+}
+
+fn close(found: f64, expected: f64) {
+    assert!(
+        (found - expected).abs() <= 1e-9 * expected.abs().max(1.0),
+        "{found} instead of {expected}"
+    );
+}
+
+#[test]
+fn uniform_background_overloads_oversubscribed_uplinks() {
+    let of = described(
+        "duration = \"50 ms\"",
+        LEAF_SPINE,
+        "[[workload]]\nname = \"storage\"\nkind = \"poisson\"\nsize = \"storage\"\nload = 0.3",
+    );
+    // Each rack sends 0.3 of 1 Tbps, 160 of 199 parts of it to other racks, over two links of 100 Gbps.
+    let load = 0.3 * 1_000.0 * 160.0 / 199.0 / 200.0;
+    // Gaps are whole picoseconds.
+    assert!((of.load.links[0].load / load - 1.0).abs() < 1e-6);
+    assert_eq!(of.load.links[0].link, "rack0->spine0");
+    assert_eq!((of.load.overloaded_links, of.load.of_links), (20, 420));
+    let busiest = of.workloads[0].busiest_link.as_ref().unwrap();
+    assert_eq!(
+        (busiest.link.as_str(), busiest.load),
+        ("rack0->spine0", of.load.links[0].load)
+    );
+    let racks = &of.load.oversubscription[0];
+    assert_eq!((racks.switches, racks.switch.as_str()), (5, "rack0"));
+    close(racks.ratio, 5.0);
+}
+
+#[test]
+fn trees_load_their_roots_with_answers_and_their_leaves_with_queries() {
+    // One tree on every host of a star: the root's link carries 9 answers of 14,600 B (10 segments) per 10 ms.
+    let of = described(
+        "duration = \"1 s\"",
+        "[topology]\nkind = \"star\"\nhosts = 10\nlink = { rate = \"1 Gbps\", latency = \"2 us\" }",
+        "[[workload]]\nkind = \"oldi\"\nfan_in = 9\nresponse = \"14600 B\"\nquery = \"100 B\"\nevery = \"10 ms\"",
+    );
+    let answers = 9.0 * 15_000.0 * 8.0 * 100.0 / 1e9;
+    close(of.load.links[0].load, answers);
+    let queries = 9.0 * 140.0 * 8.0 * 100.0 / 1e9;
+    let from_root = of.load.links.iter().find(|link| {
+        let (from, to) = link.link.split_once("->").unwrap();
+        to == "switch" && of.load.links[0].link.ends_with(from)
+    });
+    // The root's own link carries least per byte: ten links are busier only if the root's is not among the ten.
+    if let Some(LinkLoad { load, .. }) = from_root {
+        close(*load, queries);
+    }
+    close(of.load.links[1].load, 15_000.0 * 8.0 * 100.0 / 1e9);
+}
+
+#[test]
+fn a_transport_with_small_segments_has_more_headers() {
+    let workload = "[[workload]]\nkind = \"poisson\"\nsize = \"53600 B\"\nrate = \"1000 /s\"";
+    let star =
+        "[topology]\nkind = \"star\"\nhosts = 2\nlink = { rate = \"1 Gbps\", latency = \"2 us\" }";
+    let load = |tcp: &str| {
+        let workload = format!("{tcp}\n{workload}");
+        described("duration = \"1 s\"", star, &workload).load.links[0].load
+    };
+    let per_segment = |segments: f64| 500.0 * (53_600.0 + 40.0 * segments) * 8.0 / 1e9;
+    close(load(""), per_segment(37.0));
+    close(load("[tcp]\nmss = \"536 B\""), per_segment(100.0));
+}
+
+#[test]
+fn what_is_sent_once_or_without_end_is_not_a_load() {
+    let of = described(
+        "duration = \"1 ms\"",
+        LEAF_SPINE,
+        "[[workload]]\nkind = \"burst\"\nsenders = 40\nsize = \"1 MB\"\n\
+         [[workload]]\nkind = \"permutation\"\nsize = \"10 MB\"\n\
+         [[workload]]\nkind = \"long\"\npairs = [[0, 1]]",
+    );
+    assert_eq!(of.load.links, []);
+    let names: Vec<&str> = of
+        .load
+        .not_sustained
+        .iter()
+        .map(|of| of.workload.as_str())
+        .collect();
+    assert_eq!(names, ["burst", "permutation", "long"]);
+    assert!(!of.counts_nothing());
+}
+
+#[test]
+fn repeated_bursts_load_their_receiver() {
+    let of = described(
+        "",
+        LEAF_SPINE,
+        "[[workload]]\nkind = \"burst\"\nsenders = 50\nreceiver = 0\nsize = \"146000 B\"\nrepeat = 10\nevery = \"2 ms\"",
+    );
+    let load = 50.0 * 150_000.0 * 8.0 / 2e-3 / 25e9;
+    close(of.load.links[0].load, load);
+    assert_eq!(of.load.links[0].link, "rack0->host0");
+    assert_eq!(of.load.overloaded_links, 1);
+}
+
+#[test]
+fn what_cannot_count_is_known() {
+    let star =
+        "[topology]\nkind = \"star\"\nhosts = 4\nlink = { rate = \"1 Gbps\", latency = \"2 us\" }";
+    let of =
+        |workloads: &str| described("warm_up = \"5 ms\"\nduration = \"10 ms\"", star, workloads);
+    let long = "[[workload]]\nkind = \"long\"\npairs = [[0, 1]]\n";
+    let bursts = |at: &str| {
+        format!(
+            "[[workload]]\nkind = \"burst\"\nsenders = 3\nsize = \"1 KB\"\nrepeat = 2\nevery = \"1 ms\"\nat = \"{at}\"\n"
+        )
+    };
+    assert!(of(long).counts_nothing());
+    assert!(of(&bursts("1 ms")).counts_nothing());
+    let counted = |text: &str| of(text).workloads[0].expected_counted;
+    assert_eq!(counted(&bursts("4 ms")), Some(3.0));
+    assert_eq!(counted(&bursts("9 ms")), Some(3.0));
+    assert_eq!(counted(&bursts("5 ms")), Some(6.0));
+    let poisson = "[[workload]]\nkind = \"poisson\"\nsize = \"1 KB\"\nrate = \"2000 /s\"\n";
+    assert!(!of(&format!("{long}{poisson}")).counts_nothing());
+    close(counted(poisson).unwrap(), 10.0);
+}
+
+/// Every pair of hosts over every shortest path, one by one, on a graph whose paths split unevenly.
+#[test]
+fn shares_over_equal_paths_are_those_of_an_enumeration() {
+    let topology = r#"
+[topology]
+kind = "graph"
+switches = ["a", "b", "c", "d", "e"]
+hosts = ["h0", "h1", "h2", "h3", "h4", "h5"]
+links = [
+  { between = ["h0", "a"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["h1", "a"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["h2", "b"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["h3", "e"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["h4", "e"], rate = "40 Gbps", latency = "1 us" },
+  { between = ["h5", "d"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["a", "b"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["a", "c"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["a", "d"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["b", "e"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["c", "e"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["c", "d"], rate = "10 Gbps", latency = "1 us" },
+  { between = ["d", "e"], rate = "10 Gbps", latency = "1 us" },
+]
+"#;
+    let workloads = "[[workload]]\nkind = \"poisson\"\nsize = \"1460 B\"\nload = 0.3\n\
+                     [[workload]]\nkind = \"burst\"\nsenders = 2\nfrom = [0, 2]\nreceiver = 4\nsize = \"1460 B\"\n\
+                     repeat = 1000\nevery = \"10 us\"";
+    let scenario = scenario("duration = \"10 ms\"", topology, workloads);
+    let network = Network::build(&scenario.topology).unwrap();
+    let hosts = network.hosts();
+    let mut bits = vec![0.0; network.links.len()];
+    for from in 0..hosts {
+        let own = network.links[network.uplink[from as usize] as usize]
+            .rate
+            .as_bps() as f64;
+        for to in (0..hosts).filter(|&to| to != from) {
+            let burst = (to == 4 && (from == 0 || from == 2)).then_some(1_500.0 * 8.0 / 10e-6);
+            let rate = 0.3 * own / f64::from(hosts - 1) + burst.unwrap_or(0.0);
+            walk(&network, from, to, rate, &mut bits);
+        }
+    }
+    let found = describe(&scenario).unwrap().load;
+    assert_eq!(found.links.len(), 10);
+    for link in &found.links {
+        let number = network.find_link(&link.link).unwrap() as usize;
+        assert!(
+            (link.offered_bps / bits[number] - 1.0).abs() < 1e-5,
+            "{}: {} instead of {}",
+            link.link,
+            link.offered_bps,
+            bits[number]
+        );
+    }
+    let most = (0..bits.len()).map(|link| bits[link] / network.links[link].rate.as_bps() as f64);
+    let most = most.fold(0.0, f64::max);
+    assert!((found.links[0].load / most - 1.0).abs() < 1e-5);
+}
+
+/// Adds `rate` to every link of the shortest paths from one node to another, an equal share to each next link.
+fn walk(network: &Network, from: u32, to: u32, rate: f64, bits: &mut [f64]) {
+    if from == to {
+        return;
+    }
+    let far = distance(network, from, to);
+    let nearer: Vec<usize> = (0..network.links.len())
+        .filter(|&link| {
+            let link = &network.links[link];
+            link.from == from && distance(network, link.to, to) + 1 == far
+        })
+        .collect();
+    for &link in &nearer {
+        let share = rate / nearer.len() as f64;
+        bits[link] += share;
+        walk(network, network.links[link].to, to, share, bits);
+    }
+}
+
+/// Links between two nodes, by trying ever longer walks; hosts pass nothing on.
+fn distance(network: &Network, from: u32, to: u32) -> u32 {
+    let mut reached = vec![from];
+    for steps in 0..20 {
+        if reached.contains(&to) {
+            return steps;
+        }
+        let next = network.links.iter().filter(|link| {
+            reached.contains(&link.from) && (link.from >= network.hosts() || link.from == from)
+        });
+        let next: Vec<u32> = next.map(|link| link.to).collect();
+        reached.extend(next);
+    }
+    1_000
+}
+
+#[test]
+fn ports_carry_what_was_predicted() {
+    let scenario = scenario(
+        "duration = \"200 ms\"\ndrain = \"1 s\"",
+        "[topology]\nkind = \"leaf-spine\"\nracks = 3\nhosts_per_rack = 4\nspines = 2\n\
+         host_link = { rate = \"1 Gbps\", latency = \"2 us\" }\nuplink = { rate = \"1 Gbps\", latency = \"2 us\" }",
+        "[switch]\nbuffer = \"unlimited\"\n\
+         [[workload]]\nname = \"any\"\nkind = \"poisson\"\nsize = \"uniform 1 KB..20 KB\"\nload = 0.1\n\
+         [[workload]]\nkind = \"oldi\"\nfan_in = 6\nresponse = \"8 KB\"\nevery = \"2 ms\"\n\
+         [[workload]]\nkind = \"background\"\ncount = 6\nsize = \"4 KB\"\nevery = \"exponential 1 ms\"\nto_roots_of = \"oldi\"",
+    );
+    let predicted = describe(&scenario).unwrap().load;
+    let records = run(&scenario, 0, 0, &Options::default()).unwrap().records;
+    assert!(records.flows.iter().all(|flow| flow.finish.is_some()));
+    let carried = |link: &LinkLoad| {
+        let port = records.ports.iter().find(|port| port.link == link.link);
+        port.map_or(0.0, |port| port.bytes as f64)
+    };
+    for link in predicted.links.iter().take(4) {
+        let expected = link.offered_bps / 8.0 * 0.2;
+        let found = carried(link) / expected;
+        // Acknowledgements, handshakes and the draws are not predicted.
+        assert!((0.93..1.15).contains(&found), "{link:?}: {found}");
+    }
+    let hops = records.totals.packet_hops as f64 / predicted.packet_hops;
+    assert!(
+        (0.8..1.25).contains(&hops),
+        "{hops} of the packet-hops predicted"
+    );
+}

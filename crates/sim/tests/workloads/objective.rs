@@ -1,0 +1,186 @@
+//! The query as the unit of the answer: what its root holds, by when, and what is counted.
+
+use crate::fake::{Fake, run};
+use crate::setup::{fixed_deadline, kilobytes, of_class, oldi, scenario};
+use duetime_core::{Span, Time};
+use duetime_results::record::Class;
+use duetime_scenario::model::*;
+use duetime_sim::workload::Message;
+
+/// Two aggregators of three leaves each, a query every 50 ms, 30 ms for the whole, 15 ms for the leaves.
+fn two_layers() -> Oldi {
+    Oldi {
+        applications: 1,
+        fan_in: vec![2, 3],
+        layer_share: vec![1.0, 0.5],
+        arrival: QueryArrival::Every(Gap::Fixed(Span::from_ms(50))),
+        objective: Objective {
+            within: vec![Span::from_ms(30)],
+            answers: 1.0,
+            share: None,
+        },
+        ..oldi()
+    }
+}
+
+#[test]
+fn a_query_is_in_time_when_enough_leaves_are_at_the_root_within_its_budget() {
+    // Down and up one layer are 200 us; a leaf's answer takes as long as it computes.
+    for (compute_us, within_us, in_time) in [(1_000, 1_200, true), (1_000, 1_199, false)] {
+        let tree = Oldi {
+            applications: 1,
+            compute: Gap::Fixed(Span::from_us(compute_us)),
+            objective: Objective {
+                within: vec![Span::from_us(within_us)],
+                answers: 1.0,
+                share: None,
+            },
+            ..oldi()
+        };
+        for query in run(&scenario(5, vec![WorkloadKind::Oldi(tree.clone())])).queries {
+            assert_eq!(query.met(), Some(in_time));
+            assert_eq!(query.enough, Some(query.start + Span::from_us(1_200)));
+            assert_eq!(query.leaves_in_time, if in_time { 4 } else { 0 });
+            assert_eq!((query.asked, query.leaves, query.needed), (4, 4, 4));
+        }
+    }
+}
+
+#[test]
+fn an_answer_without_leaves_is_no_answer() {
+    // Leaves compute longer than aggregators wait: these answer in time, with nothing.
+    let tree = Oldi {
+        compute: Gap::Fixed(Span::from_ms(300)),
+        ..two_layers()
+    };
+    let outcome = run(&scenario(9, vec![WorkloadKind::Oldi(tree)]));
+    assert!(!outcome.queries.is_empty());
+    for query in &outcome.queries {
+        assert_eq!((query.answered, query.in_time, query.gave_up), (2, 2, 2));
+        assert_eq!((query.leaves, query.leaves_answered), (6, 0));
+        assert_eq!((query.enough, query.met()), (None, Some(false)));
+        assert_eq!(query.asked, 8);
+    }
+    let empty = of_class(&outcome.messages, Class::Response).filter(|answer| answer.leaves == 0);
+    assert_eq!(empty.count(), 2 * outcome.queries.len());
+}
+
+#[test]
+fn aggregators_hand_on_what_they_hold() {
+    let scenario = scenario(9, vec![WorkloadKind::Oldi(two_layers())]);
+    // Node 3 of the tree is the first leaf below node 1.
+    let lost = |message: &Message| message.class == Class::Response && message.tag == 3;
+    let outcome = Fake {
+        lost: &lost,
+        ..Fake::new(&scenario)
+    }
+    .run();
+    for query in &outcome.queries {
+        assert_eq!((query.leaves_answered, query.leaves_in_time), (5, 5));
+        assert_eq!((query.met(), query.gave_up), (Some(false), 1));
+    }
+    for answer in of_class(&outcome.messages, Class::Response) {
+        let holds = match answer.tag {
+            1 => 2,
+            2 => 3,
+            _ => 1,
+        };
+        assert_eq!(answer.leaves, holds);
+    }
+}
+
+#[test]
+fn an_aggregator_gives_up_when_it_is_told_to() {
+    let after = |give_up, deadline_from| {
+        let tree = Oldi {
+            give_up,
+            deadline_from,
+            ..two_layers()
+        };
+        let scenario = scenario(9, vec![WorkloadKind::Oldi(tree)]);
+        let lost = |message: &Message| message.class == Class::Response && message.tag == 3;
+        let outcome = Fake {
+            lost: &lost,
+            ..Fake::new(&scenario)
+        }
+        .run();
+        let query = &outcome.queries[0];
+        let answers = of_class(&outcome.messages, Class::Response)
+            .filter(|answer| answer.tag == 1 && answer.query == Some(query.query));
+        let waits: Vec<Span> = answers
+            .map(|answer| answer.handed_over.since(query.start))
+            .collect();
+        (waits, query.gave_up)
+    };
+    for from in [DeadlineFrom::Query, DeadlineFrom::Response] {
+        let us = |us| (vec![Span::from_us(us)], 1);
+        // It got the query 100 us after the root did.
+        assert_eq!(after(GiveUp::Children, from), us(15_100));
+        assert_eq!(after(GiveUp::Own, from), us(30_000));
+        assert_eq!(after(GiveUp::After(Span::from_ms(7)), from), us(7_100));
+        assert_eq!(after(GiveUp::Never, from), (vec![], 0));
+    }
+}
+
+#[test]
+fn without_a_budget_each_leaf_is_judged_by_its_own_deadline() {
+    let tree = Oldi {
+        objective: Objective {
+            within: vec![],
+            answers: 0.5,
+            share: None,
+        },
+        deadline: vec![fixed_deadline(30)],
+        ..two_layers()
+    };
+    let judge = |lost: &dyn Fn(&Message) -> bool| {
+        let scenario = scenario(9, vec![WorkloadKind::Oldi(tree.clone())]);
+        let outcome = Fake {
+            lost,
+            ..Fake::new(&scenario)
+        }
+        .run();
+        let query = outcome.queries[0].clone();
+        (query.needed, query.leaves_in_time, query.met())
+    };
+    assert_eq!(judge(&|_| false), (3, 6, Some(true)));
+    let leaf = |message: &Message| message.class == Class::Response && message.tag == 3;
+    assert_eq!(judge(&leaf), (3, 5, Some(true)));
+    let aggregator_and_leaf =
+        |message: &Message| message.class == Class::Response && [1, 6].contains(&message.tag);
+    assert_eq!(judge(&aggregator_and_leaf), (3, 2, Some(false)));
+    let unjudged = Oldi {
+        deadline: vec![Deadline::None],
+        ..tree
+    };
+    let queries = run(&scenario(9, vec![WorkloadKind::Oldi(unjudged)])).queries;
+    assert!(queries.iter().all(|query| query.met().is_none()));
+}
+
+#[test]
+fn answers_count_with_their_query() {
+    let tree = Oldi {
+        applications: 1,
+        compute: Gap::Fixed(Span::from_ms(8)),
+        response: vec![kilobytes(2)],
+        ..oldi()
+    };
+    let mut scenario = scenario(5, vec![WorkloadKind::Oldi(tree)]);
+    scenario.warm_up = Span::from_ms(15);
+    scenario.duration = Span::from_ms(45);
+    let outcome = run(&scenario);
+    let end = Time::ZERO + scenario.duration;
+    let counted = outcome.queries.iter().filter(|query| query.counted);
+    let asked: u32 = counted.map(|query| query.asked).sum();
+    let answers = of_class(&outcome.messages, Class::Response).filter(|answer| answer.counted);
+    assert_eq!(answers.clone().count() as u32, asked);
+    // The last ones are handed over after the end of what counts, and some before it belong to earlier queries.
+    assert!(answers.clone().any(|answer| answer.handed_over >= end));
+    for answer in of_class(&outcome.messages, Class::Response) {
+        let query = outcome
+            .queries
+            .iter()
+            .find(|query| Some(query.query) == answer.query);
+        assert_eq!(Some(answer.counted), query.map(|query| query.counted));
+    }
+}

@@ -1,0 +1,198 @@
+//! The best possible: how many answers and queries are late under any transport, and what an online scheduler of the
+//! receivers' links would make of them.
+//!
+//! What is asked comes from [`duetime_sim::demand`]: every message with the earliest hand-over that any transport can
+//! bring about. Over each link that flows share, [`duetime_fluid`] tells how many of them must be late. Each flow has
+//! one receiving and one sending link, so what must be late on different receiving links adds up, and so it does on
+//! sending links; of the two sums the larger is the bound.
+//!
+//! - Late even alone: on its way a flow takes its propagation, one packet of the least size through every switch, and
+//!   its bytes over the slowest stage. This counts in any case, and such flows take nothing of a link.
+//! - A rack's links to other racks count as one link with the capacity of all. Where more is late there than on the
+//!   links of the rack's hosts, that is taken for the rack.
+//! - Elsewhere the network is free, as are acknowledgements, handshakes and flows without deadlines.
+//! - Queries are a relaxation: at the root's link a query claims the smallest answers that would do, and of trees with
+//!   several layers only the root's link and each answer alone are looked at.
+//!
+//! Both are bounds for every transport, with one condition, told by [`Best::if_prompt`]: where an answer's clock starts
+//! when a query reaches the leaf, as by default (`deadline_from = "response"`), or an aggregator, a transport that holds
+//! queries back gains time for their answers. The bound is then on transports that deliver queries at once.
+
+mod run;
+
+pub use run::{Late, RunBest};
+
+use duetime_results::{Class, Estimate};
+use duetime_scenario::Scenario;
+use duetime_sim::topology::Network;
+use serde::Serialize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::StudyError;
+
+/// What it is called beside the transports.
+pub const NO_TRANSPORT: &str = "no transport can do better";
+/// What the online schedule is called beside the transports.
+pub const ONLINE: &str = "online EDF of the receivers' links";
+
+/// The best possible for one scenario, over all its runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BestPossible {
+    /// Runs.
+    pub runs: u64,
+    /// All flows with deadlines together; `None` without any, or if what some workload asks is not known.
+    pub deadlines: Option<Best>,
+    /// By workload and class.
+    pub groups: Vec<BestGroup>,
+    /// By workload.
+    pub queries: Vec<BestQueries>,
+    /// The workloads of which nothing is known beforehand: their queries follow each other, so that a faster transport
+    /// is asked more.
+    pub unknown: Vec<u16>,
+}
+
+/// A bound on what is late, as shares of what is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Best {
+    /// Counted flows with a deadline, or judged queries, over all runs.
+    pub asked: u64,
+    /// No transport has a smaller share late.
+    pub late: Estimate,
+    /// The share that is late by earliest deadline first on the receivers' links, knowing only what has arrived and
+    /// giving up what can no longer be in time, were the rest of the network free.
+    pub online: Estimate,
+    /// Whether it holds for transports that deliver queries at once, and not for one that holds them back.
+    pub if_prompt: bool,
+}
+
+/// Of one workload's flows of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BestGroup {
+    /// Index of the workload.
+    pub workload: u16,
+    /// Class of the flows.
+    pub class: Class,
+    /// The bound.
+    #[serde(flatten)]
+    pub best: Best,
+}
+
+/// Of one workload's queries.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BestQueries {
+    /// Index of the workload.
+    pub workload: u16,
+    /// The bound.
+    #[serde(flatten)]
+    pub best: Best,
+}
+
+impl BestPossible {
+    /// The best possible for all runs of a scenario, found for up to `jobs` runs at the same time.
+    pub fn of(scenario: &Scenario, jobs: usize) -> Result<Self, StudyError> {
+        let runs = runs(scenario, jobs)?;
+        Ok(Self::over(&runs))
+    }
+
+    /// The best possible over these runs.
+    pub fn over(runs: &[RunBest]) -> Self {
+        let first = runs.first();
+        let unknown = first.map(|run| run.unknown.clone()).unwrap_or_default();
+        let mut groups: Vec<(u16, Class)> = runs
+            .iter()
+            .flat_map(|run| run.groups.keys().copied())
+            .collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let mut queries: Vec<u16> = runs
+            .iter()
+            .flat_map(|run| run.queries.keys().copied())
+            .collect();
+        queries.sort_unstable();
+        queries.dedup();
+        let groups = groups.into_iter().filter_map(|(workload, class)| {
+            let best = best(runs, |run| run.groups.get(&(workload, class)).copied())?;
+            Some(BestGroup {
+                workload,
+                class,
+                best,
+            })
+        });
+        let queries = queries.into_iter().filter_map(|workload| {
+            let best = best(runs, |run| run.queries.get(&workload).copied())?;
+            Some(BestQueries { workload, best })
+        });
+        Self {
+            runs: runs.len() as u64,
+            deadlines: best(runs, |run| run.all),
+            groups: groups.collect(),
+            queries: queries.collect(),
+            unknown,
+        }
+    }
+
+    /// The bound of one workload's flows of one class.
+    pub fn group(&self, workload: u16, class: Class) -> Option<&Best> {
+        let found = self
+            .groups
+            .iter()
+            .find(|of| (of.workload, of.class) == (workload, class));
+        found.map(|of| &of.best)
+    }
+
+    /// The bound of one workload's queries.
+    pub fn queries_of(&self, workload: u16) -> Option<&Best> {
+        let found = self.queries.iter().find(|of| of.workload == workload);
+        found.map(|of| &of.best)
+    }
+
+    /// Whether there is a bound on anything.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty() && self.queries.is_empty()
+    }
+}
+
+/// Pools over runs; `None` where none asks anything.
+fn best(runs: &[RunBest], of: impl Fn(&RunBest) -> Option<Late>) -> Option<Best> {
+    let runs: Vec<Late> = runs.iter().map(|run| of(run).unwrap_or_default()).collect();
+    let share = |late: fn(&Late) -> u64| {
+        Estimate::of(&runs, |runs| {
+            let asked: u64 = runs.iter().map(|run| run.asked).sum();
+            let late: u64 = runs.iter().map(|run| late(run)).sum();
+            (asked > 0).then(|| late as f64 / asked as f64)
+        })
+    };
+    Some(Best {
+        asked: runs.iter().map(|run| run.asked).sum(),
+        late: share(|run| run.late)?,
+        online: share(|run| run.online)?,
+        if_prompt: runs.iter().any(|run| run.if_prompt),
+    })
+}
+
+/// Each run, in order.
+fn runs(scenario: &Scenario, jobs: usize) -> Result<Vec<RunBest>, StudyError> {
+    let network = Network::build(&scenario.topology)?;
+    let next = AtomicU64::new(0);
+    let found = Mutex::new(Vec::new());
+    let seeds = u64::from(scenario.seeds);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, seeds.max(1) as usize) {
+            scope.spawn(|| {
+                loop {
+                    let run = next.fetch_add(1, Ordering::Relaxed);
+                    if run >= seeds {
+                        break;
+                    }
+                    let best = RunBest::of(scenario, run, &network);
+                    found.lock().expect("no panic holds it").push((run, best));
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().expect("no panic holds it");
+    found.sort_by_key(|(run, _)| *run);
+    let runs = found.into_iter().map(|(_, best)| best);
+    Ok(runs.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,336 @@
+//! The best possible in one run.
+
+use duetime_core::Time;
+use duetime_fluid::{Batch, Job, fewest_late, fewest_late_batches, online, online_batches};
+use duetime_results::Class;
+use duetime_scenario::Scenario;
+use duetime_sim::SetupError;
+use duetime_sim::demand::{AskedFlow, AskedQuery, Clock, Demand, SharedLink, Tier};
+use duetime_sim::topology::Network;
+use std::collections::BTreeMap;
+
+/// The best possible in one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunBest {
+    /// All flows with deadlines; `None` if what some workload asks is not known.
+    pub all: Option<Late>,
+    /// By workload and class: counted flows with deadlines.
+    pub groups: BTreeMap<(u16, Class), Late>,
+    /// By workload: counted queries that are judged.
+    pub queries: BTreeMap<u16, Late>,
+    /// The workloads of which nothing is known beforehand.
+    pub unknown: Vec<u16>,
+}
+
+/// What is late of what is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Late {
+    /// Flows or queries.
+    pub asked: u64,
+    /// Late under any transport.
+    pub late: u64,
+    /// Late under the online schedule.
+    pub online: u64,
+    /// Whether it holds for transports that deliver queries at once only.
+    pub if_prompt: bool,
+}
+
+impl RunBest {
+    /// The best possible in run `run` of a scenario on its network.
+    pub fn of(scenario: &Scenario, run: u64, network: &Network) -> Result<Self, SetupError> {
+        let demand = Demand::new(scenario, run, network)?;
+        let site = Site {
+            network,
+            demand: &demand,
+        };
+        let in_time = site.online_flows();
+        let mut sets: BTreeMap<(u16, Class), Vec<usize>> = BTreeMap::new();
+        for (index, flow) in demand.flows.iter().enumerate() {
+            if flow.message.counted && flow.message.deadline.is_some() {
+                let group = (flow.message.workload, flow.message.class);
+                sets.entry(group).or_default().push(index);
+            }
+        }
+        let groups: BTreeMap<_, _> = sets
+            .iter()
+            .map(|(&group, set)| (group, site.flows(set, &in_time)))
+            .collect();
+        let all = match &sets.values().collect::<Vec<_>>()[..] {
+            _ if !demand.unknown.is_empty() => None,
+            [] => None,
+            [only] => Some(site.flows(only, &in_time)),
+            several => {
+                let together = site.flows(
+                    &several
+                        .iter()
+                        .copied()
+                        .flatten()
+                        .copied()
+                        .collect::<Vec<_>>(),
+                    &in_time,
+                );
+                // The groups have no flow in common, so their bounds add up as well.
+                let apart: u64 = groups.values().map(|of| of.late).sum();
+                Some(Late {
+                    late: together.late.max(apart),
+                    ..together
+                })
+            }
+        };
+        Ok(Self {
+            all,
+            groups,
+            queries: site.queries(&in_time),
+            unknown: demand.unknown.clone(),
+        })
+    }
+}
+
+struct Site<'a> {
+    network: &'a Network,
+    demand: &'a Demand,
+}
+
+impl Site<'_> {
+    /// The bound for some of the flows.
+    fn flows(&self, set: &[usize], in_time: &[bool]) -> Late {
+        let flow = |&index: &usize| &self.demand.flows[index];
+        let mut links: BTreeMap<usize, Vec<Job>> = BTreeMap::new();
+        for flow in set.iter().map(flow) {
+            // Nothing is known of when it is due, beyond how long it may take.
+            if flow.is_hopeless() || flow.clock == Clock::Answers {
+                continue;
+            }
+            for (link, job) in self.jobs(flow) {
+                links.entry(link).or_default().push(job);
+            }
+        }
+        let late = |link: &SharedLink, jobs: &Vec<Job>| fewest_late(link.rate, jobs).late;
+        let hopeless = set.iter().map(flow).filter(|flow| flow.is_hopeless());
+        Late {
+            asked: set.len() as u64,
+            late: (hopeless.count() + self.over_links(&links, late)) as u64,
+            online: set.iter().filter(|&&index| !in_time[index]).count() as u64,
+            if_prompt: set.iter().map(flow).any(|flow| flow.clock == Clock::Query),
+        }
+    }
+
+    /// A flow with a deadline as a job on each link that it crosses.
+    fn jobs(&self, flow: &AskedFlow) -> impl Iterator<Item = (usize, Job)> {
+        let (at, bytes, deadline) = (
+            flow.message.handed_over,
+            flow.wire_bytes,
+            flow.message.deadline,
+        );
+        self.demand.crossings(flow).map(move |crossing| {
+            let job = Job {
+                arrival: at + crossing.before,
+                bytes,
+                // Never negative: the flow is not hopeless, so its deadline is later than that.
+                deadline: deadline
+                    .map(|deadline| Time::ZERO + (deadline.since(Time::ZERO + crossing.after))),
+            };
+            (crossing.link, job)
+        })
+    }
+
+    /// Adds up what is late on each link: for a rack its hosts' links or the links between it and others, and for all
+    /// racks together the way in or the way out, whichever is more.
+    fn over_links<T>(
+        &self,
+        links: &BTreeMap<usize, T>,
+        late: impl Fn(&SharedLink, &T) -> usize,
+    ) -> usize {
+        // Per rack: late at its hosts, late between it and others.
+        let mut racks: BTreeMap<(bool, u32), (usize, usize)> = BTreeMap::new();
+        for (&index, of) in links {
+            let link = &self.demand.links()[index];
+            let late = late(link, of);
+            let inward = matches!(link.tier, Tier::Receiving | Tier::RackIn);
+            match link.tier {
+                Tier::Sending | Tier::Receiving => {
+                    let rack = self.network.switch_of(link.node);
+                    racks.entry((inward, rack)).or_default().0 += late;
+                }
+                Tier::RackOut | Tier::RackIn => {
+                    racks.entry((inward, link.node)).or_default().1 += late;
+                }
+            }
+        }
+        let sum = |way: bool| -> usize {
+            let racks = racks.iter().filter(|((inward, _), _)| *inward == way);
+            racks.map(|(_, late)| late.0.max(late.1)).sum()
+        };
+        sum(true).max(sum(false))
+    }
+
+    /// Per flow: whether the online schedule of its receiver's link has it in time.
+    fn online_flows(&self) -> Vec<bool> {
+        let mut in_time = vec![true; self.demand.flows.len()];
+        let mut links: BTreeMap<usize, Vec<(usize, Job)>> = BTreeMap::new();
+        for (index, flow) in self.demand.flows.iter().enumerate() {
+            if flow.message.deadline.is_none() {
+                continue;
+            }
+            if flow.is_hopeless() {
+                in_time[index] = false;
+                continue;
+            }
+            if let Some((link, job)) = self.jobs(flow).find(|(link, _)| self.is_receiving(*link)) {
+                links.entry(link).or_default().push((index, job));
+            }
+        }
+        for (link, flows) in links {
+            let jobs: Vec<Job> = flows.iter().map(|(_, job)| *job).collect();
+            let met = online(self.demand.links()[link].rate, &jobs);
+            for ((index, _), met) in flows.into_iter().zip(met) {
+                in_time[index] = met;
+            }
+        }
+        in_time
+    }
+
+    fn is_receiving(&self, link: usize) -> bool {
+        self.demand.links()[link].tier == Tier::Receiving
+    }
+
+    /// The bounds for the queries of each workload.
+    fn queries(&self, in_time: &[bool]) -> BTreeMap<u16, Late> {
+        let met = self.online_queries(in_time);
+        let mut workloads: BTreeMap<u16, Late> = BTreeMap::new();
+        let mut claims: BTreeMap<u16, BTreeMap<usize, Vec<Batch>>> = BTreeMap::new();
+        for (query, met) in self
+            .demand
+            .queries
+            .iter()
+            .zip(met)
+            .filter(|(query, _)| query.counted)
+        {
+            let sum = workloads.entry(query.workload).or_default();
+            sum.asked += 1;
+            sum.online += u64::from(!met);
+            sum.if_prompt |=
+                query.due.is_none() && self.answers(query).any(|flow| flow.clock != Clock::Fixed);
+            if self.is_hopeless(query) {
+                sum.late += 1;
+                continue;
+            }
+            let links = claims.entry(query.workload).or_default();
+            for (link, batch) in self.batches(query) {
+                links.entry(link).or_default().push(batch);
+            }
+        }
+        for (workload, links) in claims {
+            let late =
+                |link: &SharedLink, batches: &Vec<Batch>| fewest_late_batches(link.rate, batches);
+            let late = self.over_links(&links, late) as u64;
+            workloads.entry(workload).or_default().late += late;
+        }
+        workloads
+    }
+
+    fn answers<'a>(&'a self, query: &'a AskedQuery) -> impl Iterator<Item = &'a AskedFlow> {
+        query.answers.iter().map(|&index| &self.demand.flows[index])
+    }
+
+    /// Answers of the root's children that a query needs, at least.
+    fn needed(query: &AskedQuery) -> usize {
+        query.needed.div_ceil(query.leaves_per_answer.max(1)) as usize
+    }
+
+    /// Late even alone.
+    fn is_hopeless(&self, query: &AskedQuery) -> bool {
+        if query.reachable < query.needed {
+            return true;
+        }
+        // Each answer by its own deadline, over the root's link.
+        let own = query.due.is_none() && query.leaves_per_answer == 1;
+        own && self.answers(query).all(|flow| flow.clock != Clock::Answers) && {
+            let possible: Vec<(usize, Job)> = self
+                .answers(query)
+                .filter(|flow| !flow.is_hopeless())
+                .filter_map(|flow| self.jobs(flow).find(|(link, _)| self.is_receiving(*link)))
+                .collect();
+            let jobs: Vec<Job> = possible.iter().map(|(_, job)| *job).collect();
+            let late = possible.first().map_or(0, |&(link, _)| {
+                fewest_late(self.demand.links()[link].rate, &jobs).late
+            });
+            jobs.len() - late < Self::needed(query)
+        }
+    }
+
+    /// What a query needs of each link on the way to its root; a link that it does not need is left out.
+    fn batches(&self, query: &AskedQuery) -> Vec<(usize, Batch)> {
+        let latest = || {
+            self.answers(query)
+                .filter_map(|flow| flow.message.deadline)
+                .max()
+        };
+        let own = query.due.is_none() && query.leaves_per_answer == 1;
+        let Some(due) = query.due.or_else(|| latest().filter(|_| own)) else {
+            return Vec::new();
+        };
+        let mut links: BTreeMap<usize, Batch> = BTreeMap::new();
+        for flow in self.answers(query) {
+            for crossing in self.demand.crossings(flow) {
+                if !matches!(
+                    self.demand.links()[crossing.link].tier,
+                    Tier::Receiving | Tier::RackIn
+                ) {
+                    continue;
+                }
+                // Answers from near and far take different times after the link: the shortest holds for all.
+                let latest = Time::ZERO + due.since(Time::ZERO + crossing.after);
+                let batch = links.entry(crossing.link).or_insert_with(|| Batch {
+                    flows: Vec::new(),
+                    needed: 0,
+                    deadline: latest,
+                });
+                batch.deadline = batch.deadline.max(latest);
+                batch
+                    .flows
+                    .push((flow.message.handed_over + crossing.before, flow.wire_bytes));
+            }
+        }
+        let all = query.answers.len();
+        let needed = Self::needed(query);
+        let claims = links.into_iter().map(|(link, mut batch)| {
+            // Answers that do not cross the link cost it nothing.
+            batch.needed = needed.saturating_sub(all - batch.flows.len());
+            (link, batch)
+        });
+        claims.filter(|(_, batch)| batch.needed > 0).collect()
+    }
+
+    /// Per query: whether the online schedule of its root's link has it in time.
+    fn online_queries(&self, in_time: &[bool]) -> Vec<bool> {
+        let mut links: BTreeMap<usize, Vec<(usize, Batch)>> = BTreeMap::new();
+        let mut met = vec![false; self.demand.queries.len()];
+        for (index, query) in self.demand.queries.iter().enumerate() {
+            if query.reachable < query.needed {
+                continue;
+            }
+            if query.due.is_none() {
+                let there = query.answers.iter().filter(|&&answer| in_time[answer]);
+                met[index] = there.count() >= Self::needed(query);
+                continue;
+            }
+            met[index] = query.needed == 0;
+            let batches = self.batches(query).into_iter();
+            if let Some((link, batch)) = batches
+                .into_iter()
+                .find(|(link, _)| self.is_receiving(*link))
+            {
+                links.entry(link).or_default().push((index, batch));
+            }
+        }
+        for (link, queries) in links {
+            let (indices, batches): (Vec<usize>, Vec<Batch>) = queries.into_iter().unzip();
+            let in_time = online_batches(self.demand.links()[link].rate, &batches);
+            for (index, in_time) in indices.into_iter().zip(in_time) {
+                met[index] = in_time;
+            }
+        }
+        met
+    }
+}

@@ -1,0 +1,251 @@
+//! What of a scenario is varied: a key of some workloads, their deadlines, or the budget of their queries.
+
+use duetime_core::Span;
+use duetime_scenario::Scenario;
+use duetime_scenario::model::{Deadline, Intensity, Oldi, QueryArrival, Workload, WorkloadKind};
+
+use super::Quantity;
+use super::step::MICRO;
+
+/// A key, its unit, and its value now in millionths of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    /// Within the workload: `senders`, `fan_in[1]`.
+    pub(super) path: String,
+    /// As it is written behind a value in the file.
+    pub(super) unit: &'static str,
+    pub(super) now: u64,
+}
+
+impl Key {
+    fn new(path: impl Into<String>, unit: &'static str, now: u64) -> Self {
+        let path = path.into();
+        Self { path, unit, now }
+    }
+}
+
+/// The workloads of these names; without names, all that have deadlines.
+pub(super) fn choose(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>, String> {
+    let all = &scenario.workloads;
+    if names.is_empty() {
+        return Ok((0..all.len())
+            .filter(|&index| has_deadline(&all[index]))
+            .collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            all.iter().position(|of| of.name == *name).ok_or_else(|| {
+                let known: Vec<&str> = all.iter().map(|of| of.name.as_str()).collect();
+                format!("no workload is called `{name}`: {}", known.join(", "))
+            })
+        })
+        .collect()
+}
+
+/// Those of the chosen workloads that have the quantity, and what they agree on about it.
+pub(super) fn agreed<T: PartialEq>(
+    scenario: &Scenario,
+    chosen: &[usize],
+    find: impl Fn(&Workload) -> Result<T, String>,
+) -> Result<(Vec<usize>, T), String> {
+    let name = |index: usize| scenario.workloads[index].name.as_str();
+    let mut found: Vec<(usize, T)> = Vec::new();
+    let mut why = String::new();
+    for &index in chosen {
+        match find(&scenario.workloads[index]) {
+            Ok(one) => found.push((index, one)),
+            Err(wrong) if why.is_empty() => why = wrong,
+            Err(_) => {}
+        }
+    }
+    let Some((_, first)) = found.first() else {
+        return Err(why);
+    };
+    if found.iter().any(|(_, one)| one != first) {
+        let names: Vec<&str> = found.iter().map(|&(index, _)| name(index)).collect();
+        return Err(format!(
+            "{} have deadlines and differ: name those that shall change with --workload",
+            names.join(" and ")
+        ));
+    }
+    let indices = found.iter().map(|&(index, _)| index).collect();
+    found
+        .into_iter()
+        .next()
+        .map(|(_, one)| (indices, one))
+        .ok_or(why)
+}
+
+/// The key that says how many senders, which fan-in, or at which rate.
+pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String> {
+    let name = &workload.name;
+    let whole = |value: u32| u64::from(value) * MICRO;
+    match (quantity, &workload.kind) {
+        (Quantity::Senders, WorkloadKind::Burst { senders, .. }) => {
+            Ok(Key::new("senders", "", whole(*senders)))
+        }
+        (Quantity::Senders, WorkloadKind::Oldi(oldi)) => match oldi.fan_in[..] {
+            [fan_in] => Ok(Key::new("fan_in", "", whole(fan_in))),
+            _ => Err(format!(
+                "{name}: a tree of several layers has several fan-ins: --of fan-in --layer 1 is the root's"
+            )),
+        },
+        (Quantity::Senders, _) => Err(format!(
+            "{name}: only workloads of kind burst (`senders`) and oldi (`fan_in`) have senders to vary"
+        )),
+        (Quantity::FanIn(layer), WorkloadKind::Oldi(oldi)) => fan_in(name, oldi, layer),
+        (Quantity::FanIn(_), _) => Err(format!(
+            "{name}: only workloads of kind oldi have a `fan_in` to vary"
+        )),
+        (Quantity::Rate | Quantity::Load, WorkloadKind::Poisson { intensity, .. }) => {
+            match intensity {
+                Intensity::Load(load) => Ok(Key::new("load", "%", micros(load * 100.0))),
+                Intensity::FlowsPerSecond(rate) if quantity == Quantity::Rate => {
+                    Ok(Key::new("rate", "/s", micros(*rate)))
+                }
+                Intensity::FlowsPerSecond(_) => {
+                    Err(format!("{name}: it has a `rate` and no `load`: --of rate"))
+                }
+            }
+        }
+        (Quantity::Rate | Quantity::Load, WorkloadKind::Oldi(oldi)) => match oldi.arrival {
+            QueryArrival::Load { load, .. } => Ok(Key::new("load", "%", micros(load * 100.0))),
+            _ => Err(format!("{name}: its queries have no `load` to vary")),
+        },
+        (Quantity::Rate | Quantity::Load, _) => Err(format!(
+            "{name}: only workloads of kind poisson (`rate` or `load`) and oldi (`load`) have a rate to vary"
+        )),
+        (Quantity::Deadline | Quantity::Budget, _) => {
+            Err(format!("{name}: deadlines and budgets are no key"))
+        }
+    }
+}
+
+/// The fan-in of one layer, the root's is 1; `None`: of the only one.
+fn fan_in(name: &str, oldi: &Oldi, layer: Option<u32>) -> Result<Key, String> {
+    let layers = oldi.fan_in.len();
+    let layer = match layer {
+        None if layers == 1 => {
+            return Ok(Key::new("fan_in", "", u64::from(oldi.fan_in[0]) * MICRO));
+        }
+        None => {
+            return Err(format!(
+                "{name}: its trees have {layers} layers: choose one with --layer, the root's is 1"
+            ));
+        }
+        Some(layer) => layer,
+    };
+    let index = (layer as usize).checked_sub(1);
+    let Some((index, &fan_in)) = index.and_then(|index| Some((index, oldi.fan_in.get(index)?)))
+    else {
+        return Err(format!(
+            "{name}: --layer {layer}: its trees have {layers}, 1 to {layers}"
+        ));
+    };
+    let path = if layers == 1 {
+        "fan_in".to_owned()
+    } else {
+        format!("fan_in[{index}]")
+    };
+    Ok(Key::new(path, "", u64::from(fan_in) * MICRO))
+}
+
+/// The budget of the workload's queries; of several applications the longest.
+pub(super) fn budget(workload: &Workload) -> Result<Span, String> {
+    let name = &workload.name;
+    let WorkloadKind::Oldi(oldi) = &workload.kind else {
+        return Err(format!("{name}: only workloads of kind oldi have queries"));
+    };
+    oldi.objective.within.iter().copied().max().ok_or_else(|| {
+        format!(
+            "{name}: its queries have no budget: give it an `objective` with `within`, or vary its deadlines with --of \
+             deadline"
+        )
+    })
+}
+
+/// Whether anything of the workload can be late.
+pub(super) fn has_deadline(workload: &Workload) -> bool {
+    let is = |deadline: &Deadline| *deadline != Deadline::None;
+    match &workload.kind {
+        WorkloadKind::Oldi(oldi) => {
+            answers_have_deadlines(oldi)
+                || is(&oldi.query_deadline)
+                || !oldi.objective.within.is_empty()
+        }
+        WorkloadKind::Burst { deadline, .. }
+        | WorkloadKind::Poisson { deadline, .. }
+        | WorkloadKind::Background { deadline, .. }
+        | WorkloadKind::Permutation { deadline, .. } => is(deadline),
+        WorkloadKind::Long { .. } => false,
+        WorkloadKind::Trace { flows } => flows.iter().any(|flow| flow.deadline.is_some()),
+    }
+}
+
+/// Whether the answers of a tree have deadlines.
+pub(in crate::capacity) fn answers_have_deadlines(oldi: &Oldi) -> bool {
+    oldi.deadline.iter().any(|of| *of != Deadline::None)
+}
+
+/// Whether the owner says what is wanted of a query: a budget, or a share of the queries.
+pub(super) fn has_objective(workload: &Workload) -> bool {
+    match &workload.kind {
+        WorkloadKind::Oldi(oldi) => {
+            !oldi.objective.within.is_empty() || oldi.objective.share.is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Multiplies every deadline of the workload, and the budget of its queries, by `number / of`.
+pub(super) fn scale_deadlines(workload: &mut Workload, number: u64, of: u64) {
+    let span = |span: &mut Span| {
+        let ps = u128::from(span.as_ps()) * u128::from(number) / u128::from(of);
+        *span = Span::from_ps(ps.clamp(1, u128::from(u64::MAX)) as u64);
+    };
+    let scale = |deadline: &mut Deadline| match deadline {
+        Deadline::None => {}
+        // The variation is a share of the base already.
+        Deadline::Added { base, .. } | Deadline::Around { base, .. } => span(base),
+        Deadline::Exponential { mean, floor } => [mean, floor].into_iter().for_each(span),
+        Deadline::AddedExponential { base, mean } => [base, mean].into_iter().for_each(span),
+    };
+    match &mut workload.kind {
+        WorkloadKind::Oldi(oldi) => {
+            oldi.deadline.iter_mut().for_each(scale);
+            scale(&mut oldi.query_deadline);
+            oldi.objective.within.iter_mut().for_each(span);
+        }
+        WorkloadKind::Burst { deadline, .. }
+        | WorkloadKind::Poisson { deadline, .. }
+        | WorkloadKind::Background { deadline, .. }
+        | WorkloadKind::Permutation { deadline, .. } => scale(deadline),
+        WorkloadKind::Long { .. } => {}
+        WorkloadKind::Trace { flows } => {
+            let deadlines = flows.iter_mut().filter_map(|flow| flow.deadline.as_mut());
+            deadlines.for_each(span);
+        }
+    }
+}
+
+/// The shortest and the longest deadline, where all of the workload's are fixed.
+pub(super) fn fixed_deadlines(workload: &Workload) -> Option<(Span, Span)> {
+    let fixed = |deadline: &Deadline| match deadline {
+        Deadline::Added { base, added } if *added == 0.0 => Some(*base),
+        _ => None,
+    };
+    let all: Vec<Span> = match &workload.kind {
+        WorkloadKind::Oldi(oldi) => oldi.deadline.iter().map(fixed).collect::<Option<_>>()?,
+        WorkloadKind::Burst { deadline, .. }
+        | WorkloadKind::Poisson { deadline, .. }
+        | WorkloadKind::Background { deadline, .. }
+        | WorkloadKind::Permutation { deadline, .. } => vec![fixed(deadline)?],
+        WorkloadKind::Long { .. } | WorkloadKind::Trace { .. } => return None,
+    };
+    Some((*all.iter().min()?, *all.iter().max()?))
+}
+
+fn micros(value: f64) -> u64 {
+    (value * MICRO as f64).round() as u64
+}

@@ -1,0 +1,70 @@
+//! What the owner of a service wants of a query, in words.
+
+use duetime_scenario::Scenario;
+use duetime_scenario::model::{Oldi, WorkloadKind};
+
+use crate::text;
+
+/// What is wanted of a query of this workload, such as `99 of 100 answers within 5 ms`; `None` for one without queries
+/// that can be late.
+pub fn objective(scenario: &Scenario, workload: u16) -> Option<String> {
+    match &scenario.workloads.get(usize::from(workload))?.kind {
+        WorkloadKind::Oldi(oldi) if is_judged(oldi) => Some(of(oldi)),
+        _ => None,
+    }
+}
+
+/// What is wanted of a query of all workloads: theirs where they agree.
+pub fn objective_of_all(scenario: &Scenario) -> Option<String> {
+    let all = (0..scenario.workloads.len() as u16).filter_map(|at| objective(scenario, at));
+    let mut all: Vec<String> = all.collect();
+    all.dedup();
+    match all.len() {
+        0 => None,
+        1 => all.pop(),
+        _ => Some("enough answers in time, by each workload's objective".to_owned()),
+    }
+}
+
+/// The share of the queries that shall be in time: the strictest of all workloads.
+pub fn target(scenario: &Scenario) -> Option<f64> {
+    let shares = scenario.workloads.iter().filter_map(|of| match &of.kind {
+        WorkloadKind::Oldi(oldi) => oldi.objective.share,
+        _ => None,
+    });
+    shares.max_by(f64::total_cmp)
+}
+
+fn is_judged(oldi: &Oldi) -> bool {
+    use duetime_scenario::model::Deadline;
+    !oldi.objective.within.is_empty() || oldi.deadline.iter().any(|of| *of != Deadline::None)
+}
+
+fn of(oldi: &Oldi) -> String {
+    let leaves: u64 = oldi
+        .fan_in
+        .iter()
+        .map(|&children| u64::from(children))
+        .product();
+    let needed = u64::from(duetime_sim::workload::needed(
+        leaves.min(u64::from(u32::MAX)) as u32,
+        oldi.objective.answers,
+    ));
+    let answers = match (needed == leaves, leaves) {
+        (true, 1) => "its answer".to_owned(),
+        (true, _) => format!("all {leaves} answers"),
+        (false, _) => format!("{needed} of {leaves} answers"),
+    };
+    let mut times: Vec<String> = oldi
+        .objective
+        .within
+        .iter()
+        .map(|within| text::seconds(within.as_secs_f64()))
+        .collect();
+    times.dedup();
+    match times.as_slice() {
+        [] => format!("{answers} by their own deadlines"),
+        [one] => format!("{answers} within {one}"),
+        [first, .., last] => format!("{answers} within {first} to {last}, by application"),
+    }
+}

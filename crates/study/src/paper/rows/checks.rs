@@ -1,0 +1,300 @@
+//! Checks: what is bounded, by what, and by how much it holds at each place.
+
+use std::collections::BTreeSet;
+
+use duetime_results::{Estimate, Interval};
+
+use super::super::experiment::{Check, Experiment, Relation, Side};
+use super::super::metric::Metric;
+use super::super::results::Results;
+use super::super::verdict::{Kind, Verdict};
+use super::{Bound, Bounded, Row};
+
+impl Bound {
+    /// What a check demands.
+    pub(in super::super) fn of(check: &Check) -> Self {
+        let finite = |end: f64| Some(end).filter(|end| end.is_finite());
+        let constant = check.constant().unwrap_or(0.0);
+        let left = match check.left {
+            Side::Over(..) => Bounded::Ratio,
+            Side::Minus(..) => Bounded::Difference,
+            Side::Value(_) | Side::Measured { .. } => Bounded::Value,
+        };
+        let of = match check.relation {
+            Relation::Within(..) => left,
+            Relation::Greater(_) | Relation::Less(_) | Relation::Difference(..) => {
+                check.constant().map_or(Bounded::Difference, |_| left)
+            }
+            Relation::Ratio(..) => Bounded::Ratio,
+            Relation::MonotoneUp(_) | Relation::MonotoneDown(_) => Bounded::Step,
+            Relation::Same => Bounded::Sameness,
+        };
+        let (low, high) = match check.relation {
+            Relation::Greater(by) => (constant + by, f64::INFINITY),
+            Relation::Less(by) => (f64::NEG_INFINITY, constant - by),
+            Relation::Difference(low, high) => (constant + low, constant + high),
+            Relation::Ratio(low, high) | Relation::Within(low, high) => (low, high),
+            Relation::MonotoneUp(by) => (0.0 - by, f64::INFINITY),
+            Relation::MonotoneDown(by) => (f64::NEG_INFINITY, by),
+            Relation::Same => (f64::NEG_INFINITY, 0.0),
+        };
+        Self {
+            of,
+            low: finite(low),
+            high: finite(high),
+            strict: matches!(check.relation, Relation::Greater(_) | Relation::Less(_)),
+        }
+    }
+}
+
+impl Check {
+    /// The right side, where it is a number.
+    fn constant(&self) -> Option<f64> {
+        match self.right {
+            Some(Side::Value(value)) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+fn shifted(of: Estimate, by: f64) -> Estimate {
+    Estimate {
+        value: of.value + by,
+        interval: of.interval.map(|range| Interval {
+            low: range.low + by,
+            high: range.high + by,
+            ..range
+        }),
+    }
+}
+
+/// What a check found at one place: what is bounded, the bound, and by how much it holds (negative: it does not).
+struct Found {
+    estimate: Estimate,
+    bound: f64,
+    margin: f64,
+}
+
+/// The row of a check.
+pub(super) fn row(
+    results: &Results<'_>,
+    index: usize,
+    experiment: &Experiment,
+    check: &Check,
+) -> Row {
+    let found = found(results, index, experiment, check);
+    // The place where it holds by least stands for all.
+    let worst = found.iter().min_by(|a, b| a.margin.total_cmp(&b.margin));
+    let verdict = match worst {
+        None => Verdict::NotRun,
+        Some(worst) if worst.margin >= 0.0 => Verdict::Holds,
+        Some(_) => Verdict::Missed,
+    };
+    let mut schemes = BTreeSet::new();
+    check.left.schemes(&mut schemes);
+    if let Some(right) = &check.right {
+        right.schemes(&mut schemes);
+    }
+    let ratio = matches!(check.relation, Relation::Ratio(..)) || check.left.is_ratio();
+    let metric = check.left.metric(experiment);
+    let unit = match check.relation {
+        Relation::Same => "",
+        _ if ratio => "ratio",
+        _ => metric.unit().unwrap_or(&experiment.axis.unit),
+    };
+    let kind = if check.stated {
+        check.kind
+    } else {
+        Kind::LooserBound
+    };
+    Row {
+        paper: experiment.paper.clone(),
+        experiment: experiment.name.clone(),
+        scheme: schemes.into_iter().collect::<Vec<_>>().join(" / "),
+        point: check.text.clone(),
+        published: worst.map(|of| of.bound).filter(|bound| bound.is_finite()),
+        unit: unit.to_owned(),
+        verdict,
+        kind,
+        check: true,
+        bound: Some(Bound::of(check)),
+        source: check.source.clone(),
+        ..Row::found(worst.map(|of| of.estimate))
+    }
+}
+
+/// What the check finds at each place that it looks at and that the campaign has.
+fn found(
+    results: &Results<'_>,
+    index: usize,
+    experiment: &Experiment,
+    check: &Check,
+) -> Vec<Found> {
+    let (left, right) = (&check.left, check.right.as_ref());
+    let all: Vec<usize> = (check.range.0..=check.range.1).collect();
+    let written =
+        |value: usize| Some(experiment.axis.values[value].as_str()).filter(|at| !at.is_empty());
+    let value = |value: usize| results.side_estimate(index, left, written(value));
+    let pinned = |side: &Side| side.is_pinned(experiment);
+    let places: Vec<usize> = if pinned(left) && right.is_none_or(pinned) {
+        vec![check.range.0]
+    } else {
+        all.clone()
+    };
+    let within = |estimate: Estimate, low: f64, high: f64| {
+        let (below, above) = (estimate.value - low, high - estimate.value);
+        let bound = if below < above { low } else { high };
+        Found {
+            estimate,
+            bound,
+            margin: below.min(above),
+        }
+    };
+    // A difference from a constant is told as the value itself.
+    let by_constant = check.constant();
+    let told = |estimate: Estimate| match by_constant {
+        Some(constant) => shifted(estimate, constant),
+        None => estimate,
+    };
+    let both =
+        |value: usize, ratio: bool| results.both(index, (left, right?), written(value), ratio);
+    match check.relation {
+        Relation::MonotoneUp(by) => steps(&all, value, by, 1.0),
+        Relation::MonotoneDown(by) => steps(&all, value, by, -1.0),
+        Relation::Within(low, high) => places
+            .into_iter()
+            .filter_map(|at| Some(within(value(at)?, low, high)))
+            .collect(),
+        Relation::Ratio(low, high) => places
+            .into_iter()
+            .filter_map(|at| Some(within(both(at, true)?, low, high)))
+            .collect(),
+        Relation::Difference(low, high) => places
+            .into_iter()
+            .filter_map(|at| {
+                let shift = by_constant.unwrap_or(0.0);
+                Some(within(told(both(at, false)?), low + shift, high + shift))
+            })
+            .collect(),
+        // Strictly: equal values do not hold unless `by` is negative.
+        Relation::Greater(by) => places
+            .into_iter()
+            .filter_map(|at| {
+                let estimate = both(at, false)?;
+                Some(Found {
+                    estimate: told(estimate),
+                    bound: by + by_constant.unwrap_or(0.0),
+                    margin: strictly(estimate.value - by),
+                })
+            })
+            .collect(),
+        Relation::Less(by) => places
+            .into_iter()
+            .filter_map(|at| {
+                let estimate = both(at, false)?;
+                Some(Found {
+                    estimate: told(estimate),
+                    bound: by_constant.unwrap_or(0.0) - by,
+                    margin: strictly(0.0 - by - estimate.value),
+                })
+            })
+            .collect(),
+        Relation::Same => places
+            .into_iter()
+            .filter_map(|at| {
+                let same = results.same(index, left, right?, written(at))?;
+                let differing = f64::from(u8::from(!same));
+                Some(Found {
+                    estimate: Estimate {
+                        value: differing,
+                        interval: Some(Interval {
+                            low: differing,
+                            high: differing,
+                            runs: 0,
+                        }),
+                    },
+                    bound: 0.0,
+                    margin: 0.0 - differing,
+                })
+            })
+            .collect(),
+    }
+}
+
+fn strictly(margin: f64) -> f64 {
+    if margin == 0.0 {
+        -f64::MIN_POSITIVE
+    } else {
+        margin
+    }
+}
+
+/// The steps from each axis value to the next, upwards where `sign` is 1.
+fn steps(
+    all: &[usize],
+    value: impl Fn(usize) -> Option<Estimate>,
+    by: f64,
+    sign: f64,
+) -> Vec<Found> {
+    let values: Vec<Estimate> = all.iter().filter_map(|&at| value(at)).collect();
+    values
+        .windows(2)
+        .map(|pair| {
+            let step = pair[1].value - pair[0].value;
+            Found {
+                estimate: Estimate {
+                    value: step,
+                    interval: None,
+                },
+                bound: 0.0 - sign * by,
+                margin: sign * step + by,
+            }
+        })
+        .collect()
+}
+
+impl Side {
+    /// Whether it has one value rather than one for each place of the axis.
+    fn is_pinned(&self, experiment: &Experiment) -> bool {
+        match self {
+            Side::Value(_) => true,
+            Side::Over(a, b) | Side::Minus(a, b) => {
+                a.is_pinned(experiment) && b.is_pinned(experiment)
+            }
+            Side::Measured { at, .. } => {
+                at.is_some()
+                    || self.metric(experiment).reads_the_axis()
+                    || !experiment.axis.is_there()
+            }
+        }
+    }
+
+    fn metric(&self, experiment: &Experiment) -> Metric {
+        match self {
+            Side::Value(_) => experiment.measure.metric,
+            Side::Over(a, _) | Side::Minus(a, _) => a.metric(experiment),
+            Side::Measured { measure, .. } => {
+                measure.as_ref().unwrap_or(&experiment.measure).metric
+            }
+        }
+    }
+
+    fn is_ratio(&self) -> bool {
+        match self {
+            Side::Over(..) => true,
+            Side::Minus(a, _) => a.is_ratio(),
+            _ => false,
+        }
+    }
+
+    fn schemes<'s>(&'s self, names: &mut BTreeSet<&'s str>) {
+        match self {
+            Side::Value(_) => {}
+            Side::Over(a, b) | Side::Minus(a, b) => {
+                a.schemes(names);
+                b.schemes(names);
+            }
+            Side::Measured { scheme, .. } => _ = names.insert(scheme),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a reader must know before any number: links that are offered more than they carry, runs that count nothing.
+
+use duetime_sim::describe::{Description, HEAVY, LinkLoad, describe};
+use serde::Serialize;
+
+use crate::error::StudyError;
+use crate::gather::Gathered;
+use crate::plan::Plan;
+use crate::text;
+
+/// What a warning is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum About {
+    /// Some link is offered more than 90 % of what it carries.
+    Load,
+    /// Nothing counts, or hardly anything.
+    NothingCounted,
+}
+
+/// One warning, in plain sentences.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Warning {
+    /// What it is about.
+    pub about: About,
+    /// What to know.
+    pub text: String,
+}
+
+/// What can be told of a plan before it runs.
+pub fn beforehand(plan: &Plan) -> Result<Vec<Warning>, StudyError> {
+    let described = plan
+        .points
+        .iter()
+        .map(|point| Ok((point.label(), describe(&point.scenario)?)))
+        .collect::<Result<Vec<_>, StudyError>>()?;
+    let points: Vec<(&str, &Description)> = described
+        .iter()
+        .map(|(label, of)| (label.as_str(), of))
+        .collect();
+    Ok(of_points(&points))
+}
+
+/// What can be told of scenarios before they run; each with its point of the sweep, which is empty without one.
+pub fn of_points(points: &[(&str, &Description)]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    warnings.extend(load(points));
+    warnings.extend(nothing_will_count(points));
+    warnings
+}
+
+/// What the runs themselves show.
+pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
+    let empty: Vec<String> = gathered
+        .cells
+        .iter()
+        .filter(|cell| cell.counted_nothing())
+        .map(|cell| {
+            let at = at_point(&plan.points[cell.point].label());
+            format!("{}{at}", cell.summary.transport)
+        })
+        .collect();
+    if empty.is_empty() {
+        return Vec::new();
+    }
+    let text = format!(
+        "Nothing was counted ({}): no flow started from `warm_up` on and before `duration`.",
+        some_of(&empty)
+    );
+    vec![Warning {
+        about: About::NothingCounted,
+        text,
+    }]
+}
+
+/// ` at POINT`, or nothing without a sweep.
+fn at_point(label: &str) -> String {
+    if label.is_empty() {
+        String::new()
+    } else {
+        format!(" at {label}")
+    }
+}
+
+/// The first few of many names.
+fn some_of(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The busiest link of all points, if it is busy enough to be warned of.
+fn load(points: &[(&str, &Description)]) -> Option<Warning> {
+    let busiest = |of: &Description| of.load.links.first().map_or(0.0, |link| link.load);
+    let heavy = || points.iter().filter(|(_, of)| busiest(of) > HEAVY);
+    let (label, worst) = heavy().max_by(|a, b| busiest(a.1).total_cmp(&busiest(b.1)))?;
+    let link = worst.load.links.first()?;
+    let loaded = &worst.load;
+    let others = match (loaded.overloaded_links, loaded.heavy_links) {
+        (0 | 1, 1) => String::new(),
+        (0, heavy) => format!(
+            ", and {heavy} of {} links in all more than 90 %",
+            loaded.of_links
+        ),
+        (over, _) => format!(
+            ", and {over} of {} links in all more than they carry",
+            loaded.of_links
+        ),
+    };
+    let so = if link.load > 1.0 {
+        "Backlog grows for as long as sources send, so results depend on `duration`."
+    } else {
+        "That is near what it carries: queues are long and short runs do not show the longest."
+    };
+    let where_ = match heavy().count() {
+        _ if points.len() == 1 => String::new(),
+        count => format!(
+            " At {count} of {} points a link is offered more than 90 %; this is the most.",
+            points.len()
+        ),
+    };
+    let text = format!(
+        "`{}` is offered {} of its {}{} ({}){others}. {so}{where_}",
+        link.link,
+        text::percent(link.load),
+        text::rate(link.rate_bps as f64),
+        at_point(label),
+        shares(link)
+    );
+    Some(Warning {
+        about: About::Load,
+        text,
+    })
+}
+
+/// `storage 120.6 %, feed 0.70 %`
+pub fn shares(link: &LinkLoad) -> String {
+    let shares = link.by_workload.iter();
+    let shares: Vec<String> = shares
+        .map(|of| format!("{} {}", of.workload, text::percent(of.load)))
+        .collect();
+    shares.join(", ")
+}
+
+fn nothing_will_count(points: &[(&str, &Description)]) -> Option<Warning> {
+    let expected = |of: &Description| {
+        let expected = of.workloads.iter().map(|of| of.expected_counted);
+        expected.sum::<Option<f64>>()
+    };
+    let (label, of) = points
+        .iter()
+        .find(|(_, of)| expected(of).is_some_and(|expected| expected < 1.0))?;
+    let at = at_point(label);
+    let text = if of.counts_nothing() {
+        format!("Nothing will count{at}: no flow starts from `warm_up` on and before `duration`.")
+    } else {
+        format!(
+            "Less than one flow or query is expected to start from `warm_up` on and before `duration`{at}: perhaps \
+             nothing will count."
+        )
+    };
+    Some(Warning {
+        about: About::NothingCounted,
+        text,
+    })
+}
