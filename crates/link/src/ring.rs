@@ -1,7 +1,7 @@
 //! A small growing ring of packets with the instant at which each arrives at the far end of its link.
 
 use crate::Frame;
-use duetime_core::Time;
+use duetime_core::{Span, Time};
 
 /// Packets of one link in order of arrival at its far end: first those on the wire, then (FIFO ports) those queued.
 #[derive(Clone, Debug)]
@@ -88,6 +88,20 @@ impl<F: Frame> Ring<F> {
         self.slots[self.end as usize & mask] = Slot { arrival, frame };
         self.end = self.end.wrapping_add(1);
         self.len += 1;
+    }
+
+    /// Lets the last packet arrive later by `by`, or with the one before it if that arrives later still; when it would
+    /// have arrived, and when it will.
+    #[inline(always)]
+    pub(crate) fn delay_last(&mut self, by: Span) -> (Time, Time) {
+        let before = self.back(1).arrival;
+        let mut arrival = before + by;
+        if self.len > 1 {
+            arrival = arrival.max(self.back(2).arrival);
+        }
+        let mask = self.slots.len() - 1;
+        self.slots[self.end.wrapping_sub(1) as usize & mask].arrival = arrival;
+        (before, arrival)
     }
 
     /// The slot that is `count`-th from the end: 1 is the last packet.

@@ -1,14 +1,15 @@
 //! The host's network card. Where it pulls, acknowledgements go first, then ready senders in turn, so that windows
 //! do not pile up as packets; where it is a plain queue, everything is offered at once.
 //!
-//! A packet that finds the card idle waits for a short random time before its first bit goes, as in a real host, where
-//! it is fetched by the card's own clock. A packet behind another is fetched while that one is being sent and follows it
-//! without a gap: packets keep their order, and a busy link loses nothing.
+//! Each packet begins a short random time after it could, as on a real link, where the gap between two frames varies by
+//! a few bytes (IEEE 802.3 lets a sender shift a frame's start to its lanes and make up for it at the next) and the
+//! host's and the card's clocks are not the switch's. The delay comes out of the gap behind the packet: packets keep
+//! their order, and a busy link loses nothing.
 
 use super::Partition;
 use crate::host::{Nic, Sender};
 use crate::packet::Packet;
-use duetime_core::{Span, Time};
+use duetime_core::Span;
 use duetime_link::Frame;
 
 impl Partition {
@@ -25,8 +26,7 @@ impl Partition {
             return self.inject(host, uplink, packet);
         }
         if !wake_pending && self.ports[uplink as usize].is_idle(self.now) {
-            let start = self.start_from_idle(host);
-            return self.inject_at_once(nic, start, packet);
+            return self.inject_at_once(host, nic, packet);
         }
         self.hosts[host as usize].control.push_back(packet);
         self.nics[host as usize].waiting = true;
@@ -55,8 +55,7 @@ impl Partition {
         // An idle card has an empty queue: the sender is next.
         let (packet, more) = self.pull_from(sender);
         if let Some(packet) = packet {
-            let start = self.start_from_idle(host);
-            self.inject_at_once(nic, start, packet);
+            self.inject_at_once(host, nic, packet);
         }
         if more {
             self.queue_sender(host, class, sender);
@@ -122,7 +121,7 @@ impl Partition {
             let Some(packet) = self.pull(host) else {
                 return;
             };
-            self.inject_at_once(self.nics[host as usize], self.now, packet);
+            self.inject_at_once(host, self.nics[host as usize], packet);
         }
         let nic = &self.nics[host as usize];
         if nic.waiting || nic.next.is_some() {
@@ -193,30 +192,27 @@ impl Partition {
         self.pull_from(sender)
     }
 
-    /// When the first bit of a packet goes that finds its card idle.
+    /// How much later than it could a packet leaves its host; nothing where hosts are exact.
     #[inline(always)]
-    fn start_from_idle(&mut self, host: u32) -> Time {
+    pub(super) fn draw_delay(&mut self, host: u32) -> Option<Span> {
         if self.send_jitter == 0 {
-            return self.now;
+            return None;
         }
         let delay = self.nics[host as usize].delays.below(self.send_jitter);
-        self.now + Span::from_ps(u64::from(delay))
+        Some(Span::from_ps(u64::from(delay)))
     }
 
     #[inline(never)]
     fn inject(&mut self, host: u32, uplink: u32, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
-        let start = if self.ports[uplink as usize].is_idle(self.now) {
-            self.start_from_idle(host)
-        } else {
-            self.now
-        };
-        self.send(uplink, start, packet);
+        let delay = self.draw_delay(host);
+        self.send(uplink, packet, delay);
     }
 
     #[inline(always)]
-    fn inject_at_once(&mut self, nic: Nic, start: Time, packet: Packet) {
+    fn inject_at_once(&mut self, host: u32, nic: Nic, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
-        self.send_at_once(nic, start, packet);
+        let delay = self.draw_delay(host);
+        self.send_at_once(nic, packet, delay);
     }
 }

@@ -3,48 +3,51 @@
 use super::{Crossing, Link, Partition, TO_HOST};
 use crate::host::Nic;
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
-use duetime_core::Time;
-use duetime_link::{Frame, Offer, Sent};
+use duetime_core::{Span, Time};
+use duetime_link::{Frame, Offer, Port, Sent};
 
 impl Partition {
-    /// Offers a packet to the port of `link`: now, or a little later by an idle network card.
+    /// Offers a packet to the port of `link`, which it leaves later by `delay`.
     #[inline(always)]
-    pub(super) fn send(&mut self, link: u32, at: Time, packet: Packet) {
+    pub(super) fn send(&mut self, link: u32, packet: Packet, delay: Option<Span>) {
         let port = &mut self.ports[link as usize];
         let special = Link::of(port).special & !Link::LOSSY;
         if special != 0 {
-            return self.send_specially(link, at, packet, special);
+            return self.send_specially(link, packet, special, delay);
         }
-        match port.offer_fifo(at, packet) {
-            Some(Sent {
-                arrival,
-                first: true,
-            }) => self.queue.push::<true>(arrival.as_ps(), link),
-            Some(_) => {}
-            None => self.discard(packet),
+        let Some(sent) = port.offer_fifo(self.now, packet) else {
+            return self.discard(packet);
+        };
+        let Sent { arrival, first } = delayed(port, sent, delay);
+        if first {
+            self.queue.push::<true>(arrival.as_ps(), link);
         }
     }
 
     /// Sends a packet on a link that is known to be free, from a pulling network card without limits.
     #[inline(always)]
-    pub(super) fn send_at_once(&mut self, nic: Nic, at: Time, packet: Packet) {
+    pub(super) fn send_at_once(&mut self, nic: Nic, packet: Packet, delay: Option<Span>) {
         let link = nic.uplink;
         if !nic.plain {
-            return self.send(link, at, packet);
+            return self.send(link, packet, delay);
         }
-        let Sent { arrival, first } = self.ports[link as usize].send_at_once(at, packet);
+        let port = &mut self.ports[link as usize];
+        let sent = port.send_at_once(self.now, packet);
+        let Sent { arrival, first } = delayed(port, sent, delay);
         if first {
             self.queue.push::<true>(arrival.as_ps(), link);
         }
     }
 
     /// The same with everything that a link may need.
-    fn send_specially(&mut self, link: u32, at: Time, packet: Packet, special: u32) {
+    fn send_specially(&mut self, link: u32, packet: Packet, special: u32, delay: Option<Span>) {
         if special == Link::REGIONAL {
-            return match self.ports[link as usize].offer_fifo(at, packet) {
-                Some(sent) => self.schedule_sent(link, sent),
-                None => self.discard(packet),
+            let port = &mut self.ports[link as usize];
+            let Some(sent) = port.offer_fifo(self.now, packet) else {
+                return self.discard(packet);
             };
+            let sent = delayed(port, sent, delay);
+            return self.schedule_sent(link, sent);
         }
         if special & Link::ALLOCATED != 0 {
             self.sample_queue(link);
@@ -59,16 +62,18 @@ impl Partition {
         };
         let pool = (special >> Link::POOL_SHIFT) as usize;
         let offer = match (special & Link::POOLED != 0, special & Link::CLASSED != 0) {
-            (true, true) => self.pools[pool].offer(&mut self.ports, link, at, packet),
-            (true, false) => fifo(self.pools[pool].offer_fifo(&mut self.ports, link, at, packet)),
-            (false, true) => self.ports[link as usize].offer(at, packet),
-            (false, false) => fifo(self.ports[link as usize].offer_fifo(at, packet)),
+            (true, true) => self.pools[pool].offer(&mut self.ports, link, self.now, packet),
+            (true, false) => {
+                fifo(self.pools[pool].offer_fifo(&mut self.ports, link, self.now, packet))
+            }
+            (false, true) => self.ports[link as usize].offer(self.now, packet),
+            (false, false) => fifo(self.ports[link as usize].offer_fifo(self.now, packet)),
         };
         if special & Link::OBSERVED != 0 {
             self.observe_offer(link, packet, offer, marks_before);
         }
         match offer {
-            Offer::Sent(sent) => self.sent(link, sent),
+            Offer::Sent(sent) => self.sent(link, sent, delay),
             Offer::Queued { wake: Some(wake) } => self.schedule_departure(wake, link),
             Offer::Queued { wake: None } => {}
             Offer::Dropped => self.discard(packet),
@@ -83,10 +88,16 @@ impl Partition {
         if let Some(wake) = wake {
             self.schedule_departure(wake, link);
         }
-        self.sent(link, sent);
+        // The other direction of the same link ends where the port is.
+        let from = Link::of(&self.ports[link as usize ^ 1]).target;
+        let delay = (from & TO_HOST != 0)
+            .then(|| self.draw_delay(from & !TO_HOST))
+            .flatten();
+        self.sent(link, sent, delay);
     }
 
-    fn sent(&mut self, link: u32, sent: Sent) {
+    fn sent(&mut self, link: u32, sent: Sent, delay: Option<Span>) {
+        let sent = delayed(&mut self.ports[link as usize], sent, delay);
         if Link::of(&self.ports[link as usize]).special & Link::CROSSING != 0 {
             self.cross(link, sent.arrival);
         } else {
@@ -144,7 +155,7 @@ impl Partition {
                 .setup
                 .routing
                 .next_at_switch(target, packet.destination(), packet.flow);
-            return self.send(out, self.now, packet);
+            return self.send(out, packet, None);
         }
         self.totals.arrived_bytes += u64::from(packet.wire_bytes());
         if packet.flags() & D3 != 0 {
@@ -223,6 +234,12 @@ impl Partition {
             .map(|packet| u64::from(packet.wire_bytes()))
             .sum()
     }
+}
+
+/// Lets the packet just sent leave later, if it is a host's.
+#[inline(always)]
+fn delayed(port: &mut Port<Packet>, sent: Sent, delay: Option<Span>) -> Sent {
+    delay.map_or(sent, |by| port.delay_last(sent, by))
 }
 
 /// What a port without classes says.
