@@ -201,7 +201,7 @@ pub struct Host {
     pub frame_overhead: u32,
     /// Senders start with a jitter of U[0, one packet time] when true.
     pub start_jitter: bool,
-    /// A packet that finds its host's network card idle waits for U[0, this) before its first bit goes; at most 1 ms.
+    /// Each packet leaves its host later by U[0, this), out of the gap behind it; 0 to 1 ms.
     pub send_jitter: Span,
 }
 

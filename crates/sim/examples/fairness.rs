@@ -20,7 +20,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 const LEAST: f64 = 0.98;
 const LATENCIES_US: [u32; 3] = [5, 20, 100];
 /// Sizes of the delay that are compared where none is asked for.
-const SIZES: [&str; 6] = ["0 ps", "500 ps", "1 ns", "2 ns", "5 ns", "10 ns"];
+const SIZES: [&str; 7] = ["0 ps", "100 ps", "500 ps", "1 ns", "2 ns", "5 ns", "10 ns"];
 
 /// N equal flows into host 0.
 #[derive(Clone, Copy, Debug)]

@@ -38,7 +38,7 @@ pub struct Setup {
     pub frame_overhead: u16,
     /// Network cards pull from the flows.
     pub nic_pulls: bool,
-    /// The bound of the random delay of packets at their host's network card, in picoseconds.
+    /// The bound of the random delay of packets at their host, in picoseconds.
     pub send_jitter: u32,
     /// Flows that start from here on are not counted, and sources stop.
     pub duration: Span,

@@ -264,8 +264,8 @@ pub static HOSTS: Table = Table {
         key(
             "send_jitter",
             Kind::Time(0, MS),
-            "\"2 ns\"",
-            "A packet that finds its host's network card idle waits for a random time below this before its first bit goes; one behind another follows without a gap. Without it, equal hosts send in step for ever and can share a link unequally (traffic phase effects; Floyd and Jacobson, 1992). `\"0 ps\"`: exact times.",
+            "\"1 ns\"",
+            "Each packet leaves its host later by a random time below this, out of the gap behind it: packets keep their order and a busy link loses nothing. Without it equal hosts send in step for ever and can share a link unequally (traffic phase effects; Floyd and Jacobson, 1992; `docs/validation.md`). `\"0 ps\"`: exact times.",
         ),
     ]],
 };

@@ -227,7 +227,7 @@ fn threshold(place: &Place<'_>) -> Result<Vec<(Rate, Amount)>> {
 }
 
 /// What a host's packets wait for at most where the scenario does not say: see `docs/validation.md`.
-const SEND_JITTER: Span = Span::from_ns(2);
+const SEND_JITTER: Span = Span::from_ns(1);
 
 /// `[host]`.
 pub(super) fn host(reader: &Reader<'_>) -> Result<Host> {

@@ -125,7 +125,7 @@ pub struct Partition {
     frame_overhead: u16,
     /// Network cards pull from the flows.
     nic_pulls: bool,
-    /// A packet that finds its network card idle waits for less than this, in picoseconds.
+    /// The bound of the random delay of packets at their host, in picoseconds.
     send_jitter: u32,
     now: Time,
     queue: EventQueue,
