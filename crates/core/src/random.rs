@@ -1,6 +1,6 @@
 //! The tree of random streams: one named generator (Xoshiro256++) per (seed, run, entity, purpose), so that adding
-//! one consumer never shifts the draws of another. What is drawn for every packet comes from a smaller one, SplitMix64
-//! ([`Counter`]). Samplers are inverse CDFs on pure-Rust `libm`: the same bits on
+//! one consumer never shifts the draws of another. What is drawn for every packet comes from a smaller one, Knuth's MMIX
+//! ([`Small`]). Samplers are inverse CDFs on pure-Rust `libm`: the same bits on
 //! every machine.
 
 use crate::Span;
@@ -51,14 +51,17 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
-/// A stream of draws that takes 8 bytes and few instructions (`SplitMix64`; Steele, Lea and Flood, 2014).
+/// A stream of draws that takes 8 bytes and five instructions: the high half of Knuth's linear congruential generator
+/// for MMIX (The Art of Computer Programming, volume 2, 3rd edition, §3.3.4, table 1, line 26).
 #[derive(Clone, Copy, Debug)]
-pub struct Counter(u64);
+pub struct Small(u64);
 
 /// Mixes two words into one, bijectively in the first (the finaliser of `SplitMix64`).
 #[inline]
 pub const fn mix(a: u64, b: u64) -> u64 {
-    let mut z = a.wrapping_add(b.wrapping_mul(GOLDEN)).wrapping_add(GOLDEN);
+    let mut z = a
+        .wrapping_add(b.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -83,18 +86,20 @@ impl Streams {
     }
 
     /// The same as a small stream.
-    pub const fn counter(&self, entity: u64, purpose: Purpose) -> Counter {
-        Counter(self.key(entity, purpose))
+    pub const fn small(&self, entity: u64, purpose: Purpose) -> Small {
+        Small(self.key(entity, purpose))
     }
 }
 
-impl Counter {
+impl Small {
     /// Uniform integer in [0, bound); zero if `bound` is zero.
     #[inline(always)]
     pub const fn below(&mut self, bound: u32) -> u32 {
-        let bits = mix(self.0, 0) >> 32;
-        self.0 = self.0.wrapping_add(GOLDEN);
-        ((bits * bound as u64) >> 32) as u32
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (((self.0 >> 32) * bound as u64) >> 32) as u32
     }
 }
 
@@ -144,33 +149,30 @@ impl Stream {
     }
 }
 
-/// 2⁶⁴ over the golden ratio: the step of `SplitMix64`.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The first draws of `SplitMix64` from 1234567, as its authors' program gives them.
     #[test]
-    fn a_counter_is_splitmix64() {
-        let mut counter = Counter(1_234_567);
-        let first = [6_457_827_717_110_365_317_u64, 3_203_168_211_198_807_973];
-        for bits in first {
-            assert_eq!(
-                u64::from(counter.below(u32::MAX)),
-                ((bits >> 32) * u64::from(u32::MAX)) >> 32
-            );
-        }
-        assert_eq!(counter.below(0), 0);
+    fn a_small_stream_is_knuths() {
+        // From 1: 6364136223846793005 + 1442695040888963407 = 0x6c576fac_43fd007c.
+        let mut small = Small(1);
+        assert_eq!(small.below(u32::MAX), 0x6c57_6fab);
+        assert_eq!(small.below(0), 0);
+        assert_eq!(
+            small.0,
+            0x6c57_6fac_43fd_007c_u64
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407)
+        );
     }
 
     #[test]
-    fn a_counter_is_uniform_below_its_bound() {
-        let mut counter = Streams::new(1, 0).counter(7, Purpose::Send);
+    fn a_small_stream_is_uniform_below_its_bound() {
+        let mut small = Streams::new(1, 0).small(7, Purpose::Send);
         let mut seen = [0_u32; 10];
         for _ in 0..100_000 {
-            seen[counter.below(2_000) as usize / 200] += 1;
+            seen[small.below(2_000) as usize / 200] += 1;
         }
         // Five standard deviations of a share of a tenth.
         assert!(

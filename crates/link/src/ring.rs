@@ -1,7 +1,7 @@
 //! A small growing ring of packets with the instant at which each arrives at the far end of its link.
 
 use crate::Frame;
-use duetime_core::{Span, Time};
+use duetime_core::Time;
 
 /// Packets of one link in order of arrival at its far end: first those on the wire, then (FIFO ports) those queued.
 #[derive(Clone, Debug)]
@@ -90,18 +90,13 @@ impl<F: Frame> Ring<F> {
         self.len += 1;
     }
 
-    /// Lets the last packet arrive later by `by`, or with the one before it if that arrives later still; when it would
-    /// have arrived, and when it will.
-    #[inline(always)]
-    pub(crate) fn delay_last(&mut self, by: Span) -> (Time, Time) {
-        let before = self.back(1).arrival;
-        let mut arrival = before + by;
-        if self.len > 1 {
-            arrival = arrival.max(self.back(2).arrival);
-        }
+    /// Lets the last packet arrive at `arrival`, later than it would; returns it.
+    pub(crate) fn delay_last(&mut self, arrival: Time) -> F {
         let mask = self.slots.len() - 1;
-        self.slots[self.end.wrapping_sub(1) as usize & mask].arrival = arrival;
-        (before, arrival)
+        let last = &mut self.slots[self.end.wrapping_sub(1) as usize & mask];
+        debug_assert!(last.arrival <= arrival && self.len > 0);
+        last.arrival = arrival;
+        last.frame
     }
 
     /// The slot that is `count`-th from the end: 1 is the last packet.

@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// How many links are sampled where the scenario names none: series of a thousand trees would outgrow the flows.
 const SAMPLED_SINKS: usize = 32;
 
+/// The smallest packet of any transport, in bytes: an acknowledgement of TCP.
+const SMALLEST_PACKET: u64 = 40;
+
 /// The read-only part of a run.
 pub struct Setup {
     /// Nodes and links.
@@ -38,8 +41,8 @@ pub struct Setup {
     pub frame_overhead: u16,
     /// Network cards pull from the flows.
     pub nic_pulls: bool,
-    /// The bound of the random delay of packets at their host, in picoseconds.
-    pub send_jitter: u32,
+    /// The bound of the random delay of packets at their host.
+    pub send_jitter: Span,
     /// Flows that start from here on are not counted, and sources stop.
     pub duration: Span,
     /// The run is cut here.
@@ -130,7 +133,7 @@ impl Setup {
             streams,
             frame_overhead: scenario.host.frame_overhead as u16,
             nic_pulls: scenario.host.nic == Nic::Pull,
-            send_jitter: u32::try_from(scenario.host.send_jitter.as_ps()).unwrap_or(u32::MAX),
+            send_jitter: scenario.host.send_jitter,
             duration: scenario.duration,
             cut: scenario.duration + scenario.drain,
             base_round_trip,
@@ -141,6 +144,16 @@ impl Setup {
     /// The links captured to pcapng.
     pub fn tapped_links(&self, scenario: &Scenario) -> Result<Vec<u32>, SetupError> {
         links_by_name(&self.network, &scenario.record.pcap, "record.pcap")
+    }
+
+    /// The bound of the random delay of packets that a host sends on `uplink`, in picoseconds: at most the time of the
+    /// smallest packet, so that none overtakes another.
+    pub fn send_jitter(&self, uplink: u32) -> u32 {
+        let rate = self.network.links[uplink as usize].rate;
+        let most = rate
+            .transmit(SMALLEST_PACKET)
+            .min(self.send_jitter);
+        u32::try_from(most.as_ps()).unwrap_or(u32::MAX)
     }
 
     /// Options of a window transport.

@@ -125,8 +125,6 @@ pub struct Partition {
     frame_overhead: u16,
     /// Network cards pull from the flows.
     nic_pulls: bool,
-    /// The bound of the random delay of packets at their host, in picoseconds.
-    send_jitter: u32,
     now: Time,
     queue: EventQueue,
     turns: regions::Turns,
@@ -250,7 +248,7 @@ impl Partition {
             .iter()
             .map(|link| (link.rate.transmit(1538) + link.latency).as_ps())
             .max()
-            .map(|longest| longest + u64::from(setup.send_jitter));
+            .map(|longest| longest + setup.send_jitter.as_ps());
         let mut actions = Actions::default();
         let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
         workloads.start(&owned, &mut actions);
@@ -260,7 +258,8 @@ impl Partition {
             .iter()
             .zip(0..)
             .map(|(&uplink, host)| Nic {
-                delays: setup.streams.counter(host, Purpose::Send),
+                jitter: setup.send_jitter(uplink),
+                delays: setup.streams.small(host, Purpose::Send),
                 uplink,
                 plain: links[uplink as usize].special & !Link::LOSSY == 0,
                 wake_pending: false,
@@ -272,7 +271,6 @@ impl Partition {
             setup: Arc::clone(setup),
             frame_overhead: setup.frame_overhead,
             nic_pulls: setup.nic_pulls,
-            send_jitter: setup.send_jitter,
             now: Time::ZERO,
             queue: EventQueue::new(
                 slowest.unwrap_or(0),

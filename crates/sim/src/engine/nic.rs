@@ -192,14 +192,11 @@ impl Partition {
         self.pull_from(sender)
     }
 
-    /// How much later than it could a packet leaves its host; nothing where hosts are exact.
+    /// How much later than it could a packet leaves its host.
     #[inline(always)]
-    pub(super) fn draw_delay(&mut self, host: u32) -> Option<Span> {
-        if self.send_jitter == 0 {
-            return None;
-        }
-        let delay = self.nics[host as usize].delays.below(self.send_jitter);
-        Some(Span::from_ps(u64::from(delay)))
+    pub(super) fn draw_delay(&mut self, host: u32) -> Span {
+        let nic = &mut self.nics[host as usize];
+        Span::from_ps(u64::from(nic.delays.below(nic.jitter)))
     }
 
     #[inline(never)]

@@ -9,7 +9,7 @@ use duetime_link::{Frame, Offer, Port, Sent};
 impl Partition {
     /// Offers a packet to the port of `link`, which it leaves later by `delay`.
     #[inline(always)]
-    pub(super) fn send(&mut self, link: u32, packet: Packet, delay: Option<Span>) {
+    pub(super) fn send(&mut self, link: u32, packet: Packet, delay: Span) {
         let port = &mut self.ports[link as usize];
         let special = Link::of(port).special & !Link::LOSSY;
         if special != 0 {
@@ -26,21 +26,20 @@ impl Partition {
 
     /// Sends a packet on a link that is known to be free, from a pulling network card without limits.
     #[inline(always)]
-    pub(super) fn send_at_once(&mut self, nic: Nic, packet: Packet, delay: Option<Span>) {
+    pub(super) fn send_at_once(&mut self, nic: Nic, packet: Packet, delay: Span) {
         let link = nic.uplink;
         if !nic.plain {
             return self.send(link, packet, delay);
         }
         let port = &mut self.ports[link as usize];
-        let sent = port.send_at_once(self.now, packet);
-        let Sent { arrival, first } = delayed(port, sent, delay);
+        let Sent { arrival, first } = port.send_at_once(self.now, packet, delay);
         if first {
             self.queue.push::<true>(arrival.as_ps(), link);
         }
     }
 
     /// The same with everything that a link may need.
-    fn send_specially(&mut self, link: u32, packet: Packet, special: u32, delay: Option<Span>) {
+    fn send_specially(&mut self, link: u32, packet: Packet, special: u32, delay: Span) {
         if special == Link::REGIONAL {
             let port = &mut self.ports[link as usize];
             let Some(sent) = port.offer_fifo(self.now, packet) else {
@@ -90,13 +89,15 @@ impl Partition {
         }
         // The other direction of the same link ends where the port is.
         let from = Link::of(&self.ports[link as usize ^ 1]).target;
-        let delay = (from & TO_HOST != 0)
-            .then(|| self.draw_delay(from & !TO_HOST))
-            .flatten();
+        let delay = if from & TO_HOST == 0 {
+            Span::ZERO
+        } else {
+            self.draw_delay(from & !TO_HOST)
+        };
         self.sent(link, sent, delay);
     }
 
-    fn sent(&mut self, link: u32, sent: Sent, delay: Option<Span>) {
+    fn sent(&mut self, link: u32, sent: Sent, delay: Span) {
         let sent = delayed(&mut self.ports[link as usize], sent, delay);
         if Link::of(&self.ports[link as usize]).special & Link::CROSSING != 0 {
             self.cross(link, sent.arrival);
@@ -155,7 +156,7 @@ impl Partition {
                 .setup
                 .routing
                 .next_at_switch(target, packet.destination(), packet.flow);
-            return self.send(out, packet, None);
+            return self.send(out, packet, Span::ZERO);
         }
         self.totals.arrived_bytes += u64::from(packet.wire_bytes());
         if packet.flags() & D3 != 0 {
@@ -236,10 +237,14 @@ impl Partition {
     }
 }
 
-/// Lets the packet just sent leave later, if it is a host's.
+/// Lets the packet just sent leave later: a host's.
 #[inline(always)]
-fn delayed(port: &mut Port<Packet>, sent: Sent, delay: Option<Span>) -> Sent {
-    delay.map_or(sent, |by| port.delay_last(sent, by))
+fn delayed(port: &mut Port<Packet>, sent: Sent, delay: Span) -> Sent {
+    if delay == Span::ZERO {
+        sent
+    } else {
+        port.delay_last(sent, delay)
+    }
 }
 
 /// What a port without classes says.
