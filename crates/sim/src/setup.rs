@@ -150,9 +150,7 @@ impl Setup {
     /// smallest packet, so that none overtakes another.
     pub fn send_jitter(&self, uplink: u32) -> u32 {
         let rate = self.network.links[uplink as usize].rate;
-        let most = rate
-            .transmit(SMALLEST_PACKET)
-            .min(self.send_jitter);
+        let most = rate.transmit(SMALLEST_PACKET).min(self.send_jitter);
         u32::try_from(most.as_ps()).unwrap_or(u32::MAX)
     }
 

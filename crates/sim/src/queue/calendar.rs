@@ -366,14 +366,24 @@ impl Calendar {
         }
     }
 
-    /// The number of the first non-empty bucket after the cursor, or `u64::MAX`.
+    /// Moves the cursor to a bucket, whose events are being taken out.
     #[inline(always)]
-    fn next_bucket<const ALONE: bool>(&self, store: &Store) -> u64 {
-        let start = self.place::<ALONE>(store, self.cursor + 1);
-        let here = store.occupied[start / 64] >> (start % 64);
-        if here != 0 {
-            return self.cursor + 1 + u64::from(here.trailing_zeros());
-        }
+    fn leave<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
+        let bucket = self.place::<ALONE>(store, number);
+        let word = &mut store.occupied[bucket / 64];
+        *word &= !(1 << (bucket % 64));
+        let here = *word >> (bucket % 64);
+        self.cursor = number;
+        self.upcoming = if here == 0 {
+            self.next_word::<ALONE>(store, bucket)
+        } else {
+            number + u64::from(here.trailing_zeros())
+        };
+    }
+
+    /// The number of the first non-empty bucket after the word of `start`, which is that of the cursor, or `u64::MAX`.
+    #[inline(always)]
+    fn next_word<const ALONE: bool>(&self, store: &Store, start: usize) -> u64 {
         // Later words first, then round to the front; this word's low bits come last.
         let last = Self::last::<ALONE>(store) / 64;
         let words = last + 1;
@@ -384,20 +394,10 @@ impl Calendar {
             if bits != 0 {
                 let bucket = word * 64 + bits.trailing_zeros() as usize;
                 return self.cursor
-                    + 1
                     + (bucket.wrapping_sub(start) & Self::last::<ALONE>(store)) as u64;
             }
         }
         u64::MAX
-    }
-
-    /// Moves the cursor to a bucket, whose events are being taken out.
-    #[inline(always)]
-    fn leave<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
-        let bucket = self.place::<ALONE>(store, number);
-        self.cursor = number;
-        store.occupied[bucket / 64] &= !(1 << (bucket % 64));
-        self.upcoming = self.next_bucket::<ALONE>(store);
     }
 
     /// Loads buckets until enough events are in `current`, which is empty, or the rest is not due.
