@@ -13,12 +13,11 @@ impl Partition {
         let port = &mut self.ports[link as usize];
         let special = Link::of(port).special & !Link::LOSSY;
         if special != 0 {
-            return self.send_specially(link, packet, special, delay);
+            return self.send_specially(link, packet, special, false, delay);
         }
-        let Some(sent) = port.offer_fifo(self.now, packet) else {
+        let Some(Sent { arrival, first }) = take_in(port, self.now, packet, false, delay) else {
             return self.discard(packet);
         };
-        let Sent { arrival, first } = delayed(port, sent, delay);
         if first {
             self.queue.push::<true>(arrival.as_ps(), link);
         }
@@ -28,25 +27,33 @@ impl Partition {
     #[inline(always)]
     pub(super) fn send_at_once(&mut self, nic: Nic, packet: Packet, delay: Span) {
         let link = nic.uplink;
-        if !nic.plain {
-            return self.send(link, packet, delay);
-        }
         let port = &mut self.ports[link as usize];
+        if !nic.plain {
+            let special = Link::of(port).special & !Link::LOSSY;
+            return self.send_specially(link, packet, special, true, delay);
+        }
         let Sent { arrival, first } = port.send_at_once(self.now, packet, delay);
         if first {
             self.queue.push::<true>(arrival.as_ps(), link);
         }
     }
 
-    /// The same with everything that a link may need.
-    fn send_specially(&mut self, link: u32, packet: Packet, special: u32, delay: Span) {
+    /// The same with everything that a link may need; `at_once`: as [`Self::send_at_once`].
+    fn send_specially(
+        &mut self,
+        link: u32,
+        packet: Packet,
+        special: u32,
+        at_once: bool,
+        delay: Span,
+    ) {
+        let now = self.now;
         if special == Link::REGIONAL {
             let port = &mut self.ports[link as usize];
-            let Some(sent) = port.offer_fifo(self.now, packet) else {
-                return self.discard(packet);
+            return match take_in(port, now, packet, at_once, delay) {
+                Some(sent) => self.schedule_sent(link, sent),
+                None => self.discard(packet),
             };
-            let sent = delayed(port, sent, delay);
-            return self.schedule_sent(link, sent);
         }
         if special & Link::ALLOCATED != 0 {
             self.sample_queue(link);
@@ -61,18 +68,26 @@ impl Partition {
         };
         let pool = (special >> Link::POOL_SHIFT) as usize;
         let offer = match (special & Link::POOLED != 0, special & Link::CLASSED != 0) {
-            (true, true) => self.pools[pool].offer(&mut self.ports, link, self.now, packet),
-            (true, false) => {
-                fifo(self.pools[pool].offer_fifo(&mut self.ports, link, self.now, packet))
+            // Only switches share memory, and only hosts delay.
+            (true, true) => self.pools[pool].offer(&mut self.ports, link, now, packet),
+            (true, false) => fifo(self.pools[pool].offer_fifo(&mut self.ports, link, now, packet)),
+            (false, true) => {
+                let port = &mut self.ports[link as usize];
+                match port.offer(now, packet) {
+                    Offer::Sent(sent) => Offer::Sent(delayed(port, sent, delay)),
+                    other => other,
+                }
             }
-            (false, true) => self.ports[link as usize].offer(self.now, packet),
-            (false, false) => fifo(self.ports[link as usize].offer_fifo(self.now, packet)),
+            (false, false) => {
+                let port = &mut self.ports[link as usize];
+                fifo(take_in(port, now, packet, at_once, delay))
+            }
         };
         if special & Link::OBSERVED != 0 {
             self.observe_offer(link, packet, offer, marks_before);
         }
         match offer {
-            Offer::Sent(sent) => self.sent(link, sent, delay),
+            Offer::Sent(sent) => self.sent(link, sent),
             Offer::Queued { wake: Some(wake) } => self.schedule_departure(wake, link),
             Offer::Queued { wake: None } => {}
             Offer::Dropped => self.discard(packet),
@@ -94,11 +109,11 @@ impl Partition {
         } else {
             self.draw_delay(from & !TO_HOST)
         };
-        self.sent(link, sent, delay);
+        let sent = delayed(&mut self.ports[link as usize], sent, delay);
+        self.sent(link, sent);
     }
 
-    fn sent(&mut self, link: u32, sent: Sent, delay: Span) {
-        let sent = delayed(&mut self.ports[link as usize], sent, delay);
+    fn sent(&mut self, link: u32, sent: Sent) {
         if Link::of(&self.ports[link as usize]).special & Link::CROSSING != 0 {
             self.cross(link, sent.arrival);
         } else {
@@ -235,6 +250,23 @@ impl Partition {
             .map(|packet| u64::from(packet.wire_bytes()))
             .sum()
     }
+}
+
+/// Offers a packet to a port without classes, which it leaves later by `delay`; `at_once`: the port is idle and has no
+/// limit. `None`: dropped.
+#[inline(always)]
+fn take_in(
+    port: &mut Port<Packet>,
+    now: Time,
+    packet: Packet,
+    at_once: bool,
+    delay: Span,
+) -> Option<Sent> {
+    if at_once {
+        return Some(port.send_at_once(now, packet, delay));
+    }
+    let sent = port.offer_fifo(now, packet)?;
+    Some(delayed(port, sent, delay))
 }
 
 /// Lets the packet just sent leave later: a host's.
