@@ -15,6 +15,7 @@ mod overlap;
 mod palette;
 mod reach;
 mod shapes;
+mod strip;
 mod svg;
 mod words;
 
@@ -22,6 +23,7 @@ use duetime_results::Estimate;
 
 pub use palette::has_fixed_look;
 pub use reach::share_axes;
+pub use strip::Strip;
 
 /// A figure. Drawn by [`Figure::to_svg`].
 #[derive(Clone, Debug, Default, PartialEq)]

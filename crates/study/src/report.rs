@@ -1,8 +1,10 @@
-//! One self-contained HTML page about a study: tables, figures, and how to make it again.
+//! One self-contained HTML page about a study: what it answers in one sentence, how many queries were in time, tables,
+//! figures, and how to make it again.
 
 mod curves;
 mod draw;
 mod page;
+mod queries;
 mod samples;
 mod tables;
 
@@ -18,7 +20,7 @@ use crate::plan::Plan;
 pub fn report(plan: &Plan, folder: &RunFolder) -> Result<(Gathered, PathBuf), StudyError> {
     let mut samples = samples::Samples::new(plan);
     let gathered = gather(plan, folder, |job, records| samples.take(job, records))?;
-    let html = page::html(plan, &gathered, draw::figures(plan, &gathered, &samples))?;
+    let html = page::html(plan, &gathered, &samples)?;
     let path = folder.write_file("report.html", html.as_bytes())?;
     Ok((gathered, path))
 }

@@ -128,10 +128,15 @@ pub fn bytes(bytes: f64) -> String {
 
 /// A share in per cent.
 pub fn percent(share: f64) -> String {
-    // More digits near 0, where they matter.
+    // More digits near 0 and near all, where they matter; all is never said of less.
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
+        100.0 => "100 %".to_owned(),
         p if p.abs() < 1.0 => format!("{p:.2} %"),
+        p if p > 99.0 && p < 100.0 => {
+            let digits = format!("{:.2}", p.min(99.99));
+            format!("{} %", digits.strip_suffix('0').unwrap_or(&digits))
+        }
         p => format!("{p:.1} %"),
     }
 }
@@ -248,6 +253,11 @@ mod tests {
         assert_eq!(percent(0.1234), "12.3 %");
         assert_eq!(percent(0.0012), "0.12 %");
         assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.9993), "99.93 %");
+        assert_eq!(percent(0.999), "99.9 %");
+        assert_eq!(percent(0.990_01), "99.0 %");
+        assert_eq!(percent(0.999_999), "99.99 %");
         assert_eq!(significant(99.97), "100");
         assert_eq!(significant(9.996), "10.0");
         assert_eq!(significant(-12.34), "-12.3");

@@ -1,10 +1,12 @@
-//! What a reader must know before any number: links that are offered more than they carry, runs that count nothing.
+//! What a reader must know before any number: links that are offered more than they carry, runs that count nothing or
+//! are not stationary.
 
+use duetime_results::summary::Drift;
 use duetime_sim::describe::{Description, HEAVY, LinkLoad, describe};
 use serde::Serialize;
 
 use crate::error::StudyError;
-use crate::gather::Gathered;
+use crate::gather::{Cell, Gathered, workload_name};
 use crate::plan::Plan;
 use crate::text;
 
@@ -16,6 +18,8 @@ pub enum About {
     Load,
     /// Nothing counts, or hardly anything.
     NothingCounted,
+    /// The backlog grew, or the halves of the measured time differ: figures depend on how long the runs were.
+    NotStationary,
 }
 
 /// One warning, in plain sentences.
@@ -27,22 +31,16 @@ pub struct Warning {
     pub text: String,
 }
 
-/// What can be told of a plan before it runs.
-pub fn beforehand(plan: &Plan) -> Result<Vec<Warning>, StudyError> {
-    let described = plan
-        .points
-        .iter()
+/// The points of a plan, each with its label, which is empty without a sweep.
+pub(crate) fn described(plan: &Plan) -> Result<Vec<(String, Description)>, StudyError> {
+    let points = plan.points.iter();
+    points
         .map(|point| Ok((point.label(), describe(&point.scenario)?)))
-        .collect::<Result<Vec<_>, StudyError>>()?;
-    let points: Vec<(&str, &Description)> = described
-        .iter()
-        .map(|(label, of)| (label.as_str(), of))
-        .collect();
-    Ok(of_points(&points))
+        .collect()
 }
 
 /// What can be told of scenarios before they run; each with its point of the sweep, which is empty without one.
-pub fn of_points(points: &[(&str, &Description)]) -> Vec<Warning> {
+pub fn of_points(points: &[(String, Description)]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     warnings.extend(load(points));
     warnings.extend(nothing_will_count(points));
@@ -60,17 +58,60 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
             format!("{}{at}", cell.summary.transport)
         })
         .collect();
-    if empty.is_empty() {
-        return Vec::new();
+    let mut warnings = Vec::new();
+    if !empty.is_empty() {
+        let text = format!(
+            "Nothing was counted ({}): no flow started from `warm_up` on and before `duration`.",
+            some_of(&empty)
+        );
+        warnings.push(Warning {
+            about: About::NothingCounted,
+            text,
+        });
     }
-    let text = format!(
-        "Nothing was counted ({}): no flow started from `warm_up` on and before `duration`.",
-        some_of(&empty)
-    );
-    vec![Warning {
-        about: About::NothingCounted,
-        text,
-    }]
+    warnings.extend(gathered.cells.iter().flat_map(|cell| {
+        let at = at_point(&plan.points[cell.point].label());
+        let who = format!("{}{at}", cell.summary.transport);
+        let texts = cell.drifts.iter().map(move |drift| {
+            format!(
+                "{who} was not stationary, so its figures depend on `duration`: {}.",
+                drifting(plan, cell, drift)
+            )
+        });
+        texts.map(|text| Warning {
+            about: About::NotStationary,
+            text,
+        })
+    }));
+    warnings
+}
+
+/// What drifted, in words.
+fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
+    match drift {
+        Drift::Backlog {
+            second_quarter_bytes,
+            last_quarter_bytes,
+            of_started,
+        } => format!(
+            "the backlog grew from {} in the second quarter of the measured time to {} in the last, by {} of what was \
+             started in half of it",
+            text::bytes(*second_quarter_bytes),
+            text::bytes(*last_quarter_bytes),
+            text::percent(*of_started)
+        ),
+        Drift::Share {
+            workload,
+            first,
+            second,
+            ..
+        } => format!(
+            "{} of `{}` was late in the first half of the measured time, {} in the second",
+            text::percent(*first),
+            workload_name(plan, cell, *workload),
+            text::percent(*second)
+        ),
+    }
 }
 
 /// ` at POINT`, or nothing without a sweep.
@@ -93,10 +134,10 @@ fn some_of(names: &[String]) -> String {
 }
 
 /// The busiest link of all points, if it is busy enough to be warned of.
-fn load(points: &[(&str, &Description)]) -> Option<Warning> {
+fn load(points: &[(String, Description)]) -> Option<Warning> {
     let busiest = |of: &Description| of.load.links.first().map_or(0.0, |link| link.load);
     let heavy = || points.iter().filter(|(_, of)| busiest(of) > HEAVY);
-    let (label, worst) = heavy().max_by(|a, b| busiest(a.1).total_cmp(&busiest(b.1)))?;
+    let (label, worst) = heavy().max_by(|a, b| busiest(&a.1).total_cmp(&busiest(&b.1)))?;
     let link = worst.load.links.first()?;
     let loaded = &worst.load;
     let others = match (loaded.overloaded_links, loaded.heavy_links) {
@@ -145,7 +186,7 @@ pub fn shares(link: &LinkLoad) -> String {
     shares.join(", ")
 }
 
-fn nothing_will_count(points: &[(&str, &Description)]) -> Option<Warning> {
+fn nothing_will_count(points: &[(String, Description)]) -> Option<Warning> {
     let expected = |of: &Description| {
         let expected = of.workloads.iter().map(|of| of.expected_counted);
         expected.sum::<Option<f64>>()

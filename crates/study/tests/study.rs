@@ -12,7 +12,7 @@ use duetime_sim::{Options, RunOutput};
 use duetime_store::{IfExists, RunFolder, RunKey};
 use duetime_study::{
     Choice, Engine, Event, Execution, Explained, FlowChoice, Listener, Outcome, Plan, Request,
-    RunChoice, Silent, Simulator, StudyError, Told, execute, explain, gather, report,
+    RunChoice, Silent, Simulator, StudyError, Told, execute, explain, gather, report, text,
 };
 
 const BURST: &str = r#"
@@ -357,4 +357,95 @@ fn a_report_needs_nothing_from_elsewhere() {
         assert!(html.contains("Missed deadlines") && html.contains("d2tcp"));
         assert!(html.contains("senders = 5"), "the scenario is within");
     }
+}
+
+/// Two trees of four leaves; half of the background has no deadline.
+const SERVICE: &str = r#"
+transport = ["tcp", "dctcp"]
+seeds = 2
+duration = "100 ms"
+
+[topology]
+kind = "star"
+hosts = 12
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[[workload]]
+name = "feed"
+kind = "oldi"
+trees = 2
+fan_in = 4
+response = "40 KB"
+deadline = "20 ms"
+every = "exponential 10 ms"
+objective = { within = "2 ms", answers = "75 %", share = "99 %" }
+
+[[workload]]
+name = "mixed"
+kind = "trace"
+file = "mixed.csv"
+"#;
+
+#[test]
+fn a_page_says_first_how_many_queries_were_in_time() {
+    let path = place("study-service");
+    fs::create_dir_all(&path).expect("a folder");
+    let file = path.join("service.toml");
+    fs::write(&file, SERVICE).expect("a scenario");
+    // Two flows with a deadline, three without.
+    fs::write(
+        path.join("mixed.csv"),
+        "start_ns,source,destination,size_bytes,deadline_ns\n\
+         0,0,1,10000,5000000\n1000,1,2,10000,\n2000,2,3,10000,9000000\n3000,3,4,10000,\n4000,4,5,10000,\n",
+    )
+    .expect("a trace");
+    let plan = Plan::new(Request {
+        text: SERVICE.to_owned(),
+        file,
+        settings: Vec::new(),
+        transports: Vec::new(),
+        points: Vec::new(),
+    })
+    .expect("a plan");
+    let out = path.join("out");
+    run(&plan, &out, 2, &Simulator);
+    let folder = RunFolder::open(&out).expect("a folder");
+    let (gathered, page) = report(&plan, &folder).expect("a report");
+    let html = fs::read_to_string(page).expect("a page");
+    let most = gathered
+        .cells
+        .iter()
+        .map(|cell| cell.summary.objective.expect("judged").in_time.value)
+        .fold(0.0, f64::max);
+    let answer = format!(
+        "{} of queries had 3 of 4 answers within 2 ms under ",
+        text::percent(most)
+    );
+    let at = |words: &str| {
+        html.find(words)
+            .unwrap_or_else(|| panic!("no `{words}` in the page"))
+    };
+    assert!(at(&answer) < at("class=\"card\""), "one sentence first");
+    assert!(at("class=\"card\"") < at("<h2>Flows with deadlines"));
+    assert!(html.contains("The target is 99.0 % of the queries."));
+    // A card per transport, with the budget drawn and the answers over those that were asked for.
+    assert_eq!(html.matches("class=\"card\"").count(), 2);
+    assert_eq!(html.matches(">2 ms</text>").count(), 2);
+    let asked = gathered.cells[0].summary.queries[0].asked;
+    let asked = format!(
+        "of {} answers asked for were in time",
+        text::count(asked as f64)
+    );
+    assert_eq!(html.matches(&asked).count(), 2);
+    assert!(
+        html.contains("from\u{a0}2\u{a0}seeds"),
+        "an interval of two is marked"
+    );
+
+    // The number of flows with deadlines is that of those that have one, as in the terminal's table.
+    let row = html
+        .split("<tr>")
+        .find(|row| row.contains(">mixed</span>"))
+        .expect("a row");
+    assert!(row.contains("<td class=\"number\">4</td></tr>"), "{row}");
 }

@@ -246,6 +246,7 @@ mod tests {
             denials: 0,
             inversions: 0,
             requests: 0,
+            leaves: 0,
         }
     }
 

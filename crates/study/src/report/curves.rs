@@ -60,6 +60,22 @@ pub fn figures(plan: &Plan, gathered: &Gathered) -> Vec<page::Figure> {
     };
     let mut figures = Vec::new();
     figures.extend(curves.figure(
+        "Queries in time",
+        &Axis::linear("queries in time", "%").between(0.0, 100.0),
+        100.0,
+        |cell| {
+            let queries = cell.summary.queries.iter();
+            queries
+                .map(|of| {
+                    (
+                        workload_name(plan, cell, of.workload),
+                        of.objective.map(|of| of.in_time),
+                    )
+                })
+                .collect()
+        },
+    ));
+    figures.extend(curves.figure(
         "Missed deadlines",
         &Axis::linear("missed", "%"),
         100.0,

@@ -6,8 +6,9 @@ use duetime_results::summary::{GroupEstimate, Percentiles};
 
 use super::page;
 use super::samples::Samples;
-use crate::gather::{Cell, Gathered, group_name, is_bulk};
+use crate::gather::{Cell, Gathered, group_name, is_bulk, workload_name};
 use crate::plan::Plan;
+use crate::text;
 
 /// Points of a drawn curve: more cannot be seen.
 const MOST_POINTS: usize = 240;
@@ -18,6 +19,7 @@ pub fn figures(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Vec<page:
     if plan.points.len() > 1 {
         figures.extend(super::curves::figures(plan, gathered));
     } else {
+        figures.extend(queries(plan, gathered, samples));
         figures.extend(missed(plan, gathered));
         figures.extend(shares(gathered, samples));
         figures.extend(percentiles(plan, gathered));
@@ -86,6 +88,60 @@ fn bars(
     gathered.cells.iter().map(series).collect()
 }
 
+/// Until enough answers were there: the share of queries, and that still waiting on a logarithmic scale.
+fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
+    let mut panels = Vec::new();
+    let workloads = 0..plan.base.workloads.len() as u16;
+    for workload in workloads {
+        let axis = || Axis::log("from arrival at the root", "ms");
+        let all = Axis::linear("queries with enough answers", "%").between(0.0, 100.0);
+        let mut all = Panel::new(axis(), all, Vec::new());
+        let mut tail = Panel::new(axis(), Axis::log("queries still waiting", "%"), Vec::new());
+        for cell in &gathered.cells {
+            let Some(of) = samples.transports[cell.transport].queries.get(&workload) else {
+                continue;
+            };
+            let milliseconds = of.completions.iter().map(|seconds| seconds * 1e3);
+            let (done, left) = cumulative(milliseconds.collect(), of.all);
+            let name = &cell.summary.transport;
+            all.series.push(Series::new(name, Style::Step, done));
+            tail.series.push(Series::new(name, Style::Step, left));
+        }
+        let within = super::queries::budget_s(plan, workload);
+        for panel in [&mut all, &mut tail] {
+            panel.guides.extend(within.map(|within| Guide {
+                vertical: true,
+                at: within * 1e3,
+                label: "budget".to_owned(),
+            }));
+        }
+        if let Some(first) = gathered.cells.first() {
+            all.title = workload_name(plan, first, workload);
+        }
+        let there = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
+        if there(&all) {
+            panels.extend([all, tail]);
+        }
+    }
+    if let [only, _] = panels.as_mut_slice() {
+        only.title.clear();
+    }
+    let note = "Above: share of the queries with enough answers by then. Below: the rest, on a logarithmic scale; queries \
+                that never had enough stay there.";
+    on_page("Completion of queries", note, panels)
+}
+
+/// Of `all` values, of which those not given never came: the share that came by then and the rest, in per cent.
+fn cumulative(mut values: Vec<f64>, all: usize) -> (Vec<Point>, Vec<Point>) {
+    values.sort_by(f64::total_cmp);
+    let point = |rank: usize| {
+        let share = 100.0 * (rank + 1) as f64 / all as f64;
+        let at = values[rank];
+        (Point::new(at, share), Point::new(at, 100.0 - share))
+    };
+    ranks(values.len(), all).into_iter().map(point).unzip()
+}
+
 fn missed(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
     let names = group_names(plan, gathered, |group| group.deadlines.is_some());
     let series = bars(
@@ -135,15 +191,7 @@ fn shares(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
     let mut tail = Panel::new(axis(), Axis::log("not delivered yet", "%"), Vec::new());
     for cell in &gathered.cells {
         let sample = &samples.transports[cell.transport];
-        let mut values = sample.deadline_shares.clone();
-        values.sort_by(f64::total_cmp);
-        let flows = sample.deadline_flows as f64;
-        let (mut delivered, mut left) = (Vec::new(), Vec::new());
-        for rank in ranks(values.len(), sample.deadline_flows) {
-            let share = 100.0 * (rank + 1) as f64 / flows;
-            delivered.push(Point::new(values[rank], share));
-            left.push(Point::new(values[rank], 100.0 - share));
-        }
+        let (delivered, left) = cumulative(sample.deadline_shares.clone(), sample.deadline_flows);
         all.series
             .push(Series::new(&cell.summary.transport, Style::Step, delivered));
         tail.series
@@ -264,8 +312,18 @@ fn queues(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             shown.chunks(piece).map(longest).collect(),
         );
         let x = Axis::linear("simulated time", "ms").between(from * 1e3, to * 1e3);
+        // On the common axis a short queue is a line at the bottom.
+        let most = series
+            .points
+            .iter()
+            .map(|point| point.y)
+            .fold(0.0, f64::max);
         Panel {
-            title: cell.summary.transport.clone(),
+            title: format!(
+                "{}: at most {}",
+                cell.summary.transport,
+                text::bytes(most * 1e3)
+            ),
             ..Panel::new(x, Axis::linear("queue", "KB"), vec![series])
         }
     };

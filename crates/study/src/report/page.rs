@@ -4,6 +4,9 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 
+use super::draw;
+use super::queries::{self, Possible, Service};
+use super::samples::Samples;
 use super::tables::{self, Entry, Table, percent};
 use crate::error::StudyError;
 use crate::gather::{Cell, Gathered};
@@ -53,12 +56,16 @@ struct View<'a> {
     title: &'a str,
     style: &'a str,
     version: &'a str,
+    answer: Option<String>,
     lead: String,
+    services: Vec<Service>,
     facts: Vec<Named>,
     warnings: Vec<&'a str>,
     failures: Vec<Failure>,
     headline: Option<Headline>,
     tables: Vec<Table>,
+    /// How many of them stand before the figures.
+    first: usize,
     figures: Vec<Figure>,
     command: String,
     file: String,
@@ -67,7 +74,7 @@ struct View<'a> {
 }
 
 /// The page.
-pub fn html(plan: &Plan, gathered: &Gathered, figures: Vec<Figure>) -> Result<String, StudyError> {
+pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<String, StudyError> {
     let mut environment = Environment::new();
     environment
         .add_template("page.html", include_str!("page.html"))
@@ -84,7 +91,11 @@ pub fn html(plan: &Plan, gathered: &Gathered, figures: Vec<Figure>) -> Result<St
             error: error.clone(),
         })
         .collect();
+    let possible = Possible::of(plan, gathered);
+    let services = queries::services(plan, gathered, &possible);
+    let tables = tables::tables(plan, gathered, &rows);
     let view = View {
+        answer: queries::answer(plan, gathered, &possible),
         title: plan.name(),
         style: include_str!("page.css"),
         version: duetime_store::VERSION,
@@ -96,9 +107,16 @@ pub fn html(plan: &Plan, gathered: &Gathered, figures: Vec<Figure>) -> Result<St
             .map(|of| of.text.as_str())
             .collect(),
         failures,
-        headline: headline(plan, gathered),
-        tables: tables::tables(plan, gathered, &rows),
-        figures,
+        // Where queries are judged, flows explain them, and have their table.
+        headline: headline(plan, gathered).filter(|_| services.is_empty()),
+        services,
+        first: tables
+            .iter()
+            .take(2)
+            .filter(|table| table.is_open())
+            .count(),
+        tables,
+        figures: draw::figures(plan, gathered, samples),
         command: command(plan),
         file: file_name(plan),
         scenario: &plan.request.text,
@@ -246,6 +264,21 @@ fn command(plan: &Plan) -> String {
 
 const TERMS: &[Term] = &[
     Term {
+        name: "Query in time",
+        meaning: "Enough answers were at the root of its tree within its budget, which begins when the query arrives \
+                  there. How many are enough and the budget are the workload's objective. Queries count if they arrive \
+                  after the warm-up and before the end.",
+    },
+    Term {
+        name: "Answers asked",
+        meaning: "All answers that the counted queries asked for, in all layers of their trees. One that was never sent \
+                  is not in time.",
+    },
+    Term {
+        name: "Aggregators that gave up",
+        meaning: "They stopped waiting for their children and answered with what they had (the key give_up).",
+    },
+    Term {
         name: "Completion time",
         meaning: "From the moment the application hands the flow over to the in-order delivery of its last byte; the \
                   handshake is within, the FIN exchange is not.",
@@ -261,12 +294,12 @@ const TERMS: &[Term] = &[
     },
     Term {
         name: "Answers in time per query",
-        meaning: "Share of a query's answers that met their deadlines, averaged over queries.",
+        meaning: "Share of the root's own children whose answers met their deadlines, averaged over queries.",
     },
     Term {
         name: "Intervals",
         meaning: "95 %, by bootstrap over runs. Runs with equal numbers share their seed between transports. One run \
-                  gives no interval, and of a handful it is too narrow.",
+                  gives no interval; of two or three it is the range of what was seen, and of a handful it is too narrow.",
     },
     Term {
         name: "KB, MB",

@@ -1,5 +1,7 @@
 //! What the figures need of each run beside its summary. Only studies without a sweep have figures of this kind.
 
+use std::collections::BTreeMap;
+
 use duetime_results::RunRecords;
 
 use crate::plan::{Job, Plan};
@@ -13,8 +15,20 @@ pub struct Sample {
     pub deadline_flows: usize,
     /// Share of each counted query's answers that were in time.
     pub completeness: Vec<f64>,
+    /// Seconds from a counted query's arrival at the root until enough answers were there, by workload; of those that
+    /// came so far.
+    pub queries: BTreeMap<u16, QuerySample>,
     /// Time in seconds and queue in bytes, of the link that the page shows.
     pub queue: Vec<(f64, f64)>,
+}
+
+/// The queries of one workload.
+#[derive(Clone, Debug, Default)]
+pub struct QuerySample {
+    /// Seconds until enough answers were there.
+    pub completions: Vec<f64>,
+    /// Counted queries, those without enough answers included.
+    pub all: usize,
 }
 
 /// The samples of all transports.
@@ -45,6 +59,13 @@ impl Samples {
         let Some(sample) = self.transports.get_mut(job.transport) else {
             return;
         };
+        for query in records.queries.iter().filter(|query| query.counted) {
+            let of = sample.queries.entry(query.workload).or_default();
+            of.all += 1;
+            let took = query.enough.map(|enough| enough.since(query.start));
+            of.completions
+                .extend(took.map(duetime_core::Span::as_secs_f64));
+        }
         for flow in records.flows.iter().filter(|flow| flow.counted) {
             let Some(deadline) = flow.deadline else {
                 continue;

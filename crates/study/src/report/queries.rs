@@ -1,0 +1,320 @@
+//! What the page says first: how many queries were in time, in one sentence and a card per transport.
+
+use std::collections::BTreeMap;
+
+use duetime_figures::Strip;
+use duetime_results::Estimate;
+use duetime_results::summary::{Percentiles, QueryEstimate};
+use duetime_scenario::model::WorkloadKind;
+use serde::Serialize;
+
+use crate::gather::{Cell, Gathered, workload_name};
+use crate::objective::{objective, objective_of_all};
+use crate::plan::Plan;
+use crate::text;
+
+/// What any transport could reach at most, where it is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Possible {
+    /// Share of all queries in time.
+    queries: Option<f64>,
+    /// Share of all deadlines met.
+    deadlines: Option<f64>,
+    /// By workload: the cards beside those of the transports, with the share of queries in time of each.
+    beside: BTreeMap<u16, Vec<(String, Estimate)>>,
+}
+
+impl Possible {
+    /// Of a study without a sweep.
+    pub fn of(_plan: &Plan, _gathered: &Gathered) -> Self {
+        Self::default()
+    }
+}
+
+/// The budget of a workload's queries in seconds, from their arrival at the root; `None` where it has several or none.
+pub fn budget_s(plan: &Plan, workload: u16) -> Option<f64> {
+    let WorkloadKind::Oldi(oldi) = &plan.base.workloads.get(usize::from(workload))?.kind else {
+        return None;
+    };
+    let (first, others) = oldi.objective.within.split_first()?;
+    let same = others.iter().all(|other| other == first);
+    same.then(|| first.as_secs_f64())
+}
+
+/// The cards of one workload.
+#[derive(Debug, Serialize)]
+pub struct Service {
+    title: String,
+    note: String,
+    cards: Vec<Card>,
+    best: Vec<BestCard>,
+}
+
+#[derive(Debug, Serialize)]
+struct Card {
+    name: String,
+    share: String,
+    interval: String,
+    strip: String,
+    marks: Vec<Mark>,
+    lines: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct BestCard {
+    name: String,
+    share: String,
+    interval: String,
+}
+
+/// One percentile of the completion time.
+#[derive(Debug, Serialize)]
+struct Mark {
+    name: &'static str,
+    value: String,
+    late: bool,
+}
+
+type Pick = fn(&Percentiles<Option<Estimate>>) -> Option<Estimate>;
+
+/// The percentiles on a card.
+const PICKS: [(&str, Pick); 4] = [
+    ("p50", |of| of.p50),
+    ("p90", |of| of.p90),
+    ("p99", |of| of.p99),
+    ("p99.9", |of| of.p999),
+];
+
+/// The page's first sentence; `None` where nothing says when anything is late.
+pub fn answer(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Option<String> {
+    if plan.points.len() > 1 {
+        return across(plan, gathered);
+    }
+    let share = |cell: &Cell| Some(cell.summary.objective?.in_time.value);
+    let Some((most, value)) = most(gathered, share) else {
+        let met = |cell: &Cell| Some(cell.summary.deadlines?.application_throughput.value);
+        let (most, value) = self::most(gathered, met)?;
+        return Some(format!(
+            "{} of the flows with deadlines met theirs under {}{}.",
+            text::percent(value),
+            text::list(most),
+            at_best(possible.deadlines)
+        ));
+    };
+    let wanted = objective_of_all(&plan.base);
+    let words = wanted.map_or("were in time".to_owned(), |wanted| format!("had {wanted}"));
+    Some(format!(
+        "{} of queries {words} under {}{}.",
+        text::percent(value),
+        text::list(most),
+        at_best(possible.queries)
+    ))
+}
+
+fn at_best(best: Option<f64>) -> String {
+    best.map_or(String::new(), |best| {
+        format!("; the best possible is {}", text::percent(best))
+    })
+}
+
+/// The transports with the largest value, as it is shown, by name.
+fn most(gathered: &Gathered, value: impl Fn(&Cell) -> Option<f64>) -> Option<(Vec<String>, f64)> {
+    let all = || {
+        gathered
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell, value(cell)?)))
+    };
+    let largest = all()
+        .map(|(_, value)| value)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let shown = |value: f64| text::percent(value) == text::percent(largest);
+    let names = all().filter(|&(_, value)| shown(value));
+    let names: Vec<String> = names
+        .map(|(cell, _)| known_as(&cell.summary.transport))
+        .collect();
+    (!names.is_empty()).then_some((names, largest))
+}
+
+/// Of a sweep: where the most and the fewest queries were in time.
+fn across(plan: &Plan, gathered: &Gathered) -> Option<String> {
+    let shares = gathered.cells.iter().filter_map(|cell| {
+        let share = cell.summary.objective?.in_time.value;
+        let place = format!(
+            "{} at {}",
+            known_as(&cell.summary.transport),
+            plan.points[cell.point].label()
+        );
+        Some((share, place))
+    });
+    let shares: Vec<(f64, String)> = shares.collect();
+    let most = shares.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let fewest = shares.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(format!(
+        "Between {} ({}) and {} ({}) of queries were in time.",
+        text::percent(fewest.0),
+        fewest.1,
+        text::percent(most.0),
+        most.1
+    ))
+}
+
+/// A transport as a reader knows it.
+fn known_as(transport: &str) -> String {
+    let known = [
+        ("tcp", "TCP"),
+        ("dctcp", "DCTCP"),
+        ("d2tcp", "D2TCP"),
+        ("d3", "D3"),
+        ("rcpdc", "RCPdc"),
+        ("tcp-prio", "TCP with priorities"),
+    ];
+    let found = known.iter().find(|(name, _)| *name == transport);
+    found.map_or(transport, |(_, words)| words).to_owned()
+}
+
+/// Cards of every workload with queries that can be late. A sweep has none: its numbers are in a table.
+pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Service> {
+    if plan.points.len() > 1 {
+        return Vec::new();
+    }
+    let judged = |cell: &Cell, workload: u16| {
+        let mut all = cell.summary.queries.iter();
+        all.find(|of| of.workload == workload && of.objective.is_some())
+            .cloned()
+    };
+    let service = |workload: u16| {
+        let wanted = objective(&plan.base, workload)?;
+        let cells = gathered.cells.iter();
+        let found: Vec<(&Cell, QueryEstimate)> = cells
+            .filter_map(|cell| Some((cell, judged(cell, workload)?)))
+            .collect();
+        let first = found.first()?;
+        let budget = budget_s(plan, workload);
+        let picked = |of: &QueryEstimate| PICKS.map(|(_, pick)| pick(&of.completion_s));
+        let values = found.iter().flat_map(|(_, of)| picked(of)).flatten();
+        let ends = values
+            .map(|of| of.value)
+            .chain(budget)
+            .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
+                (low.min(value), high.max(value))
+            });
+        let beside = possible.beside.get(&workload).into_iter().flatten();
+        Some(Service {
+            title: format!(
+                "Queries in time: {}",
+                workload_name(plan, first.0, workload)
+            ),
+            note: note(plan, workload, &wanted, &first.1),
+            cards: found
+                .iter()
+                .map(|(cell, of)| card(plan, cell, of, budget, ends))
+                .collect(),
+            best: beside
+                .map(|(name, share)| {
+                    let (share, interval) = text::estimate(share, text::percent);
+                    BestCard {
+                        name: name.clone(),
+                        share,
+                        interval: interval.unwrap_or_default(),
+                    }
+                })
+                .collect(),
+        })
+    };
+    (0..plan.base.workloads.len() as u16)
+        .filter_map(service)
+        .collect()
+}
+
+fn note(plan: &Plan, workload: u16, wanted: &str, of: &QueryEstimate) -> String {
+    let target = match &plan.base.workloads[usize::from(workload)].kind {
+        WorkloadKind::Oldi(oldi) => oldi.objective.share,
+        _ => None,
+    };
+    let target = target.map_or(String::new(), |share| {
+        format!(" The target is {} of the queries.", text::percent(share))
+    });
+    format!(
+        "A query is in time if it has {wanted}, counted from its arrival at the root. {} queries per transport, over all \
+         runs.{target} The strips show percentiles of the completion time on one scale; what is beyond the budget is \
+         shaded.",
+        text::count(of.queries as f64)
+    )
+}
+
+/// One transport's card. `budget` in seconds; `low` and `high` are the ends of the scale of all cards.
+fn card(
+    plan: &Plan,
+    cell: &Cell,
+    of: &QueryEstimate,
+    budget: Option<f64>,
+    (low, high): (f64, f64),
+) -> Card {
+    let (share, interval) = of
+        .objective
+        .map(|of| text::estimate(&of.in_time, text::percent))
+        .unwrap_or_default();
+    let value = |pick: Pick| pick(&of.completion_s).map(|of| of.value);
+    let unit = if high < 1e-3 {
+        (1e6, "us")
+    } else {
+        (1e3, "ms")
+    };
+    let marks = PICKS.map(|(name, pick)| (name.to_owned(), value(pick).map(|of| of * unit.0)));
+    let strip = Strip {
+        name: cell.summary.transport.clone(),
+        description: format!(
+            "Percentiles of the completion time of queries under {}",
+            known_as(&cell.summary.transport)
+        ),
+        unit: unit.1.to_owned(),
+        ends: (low * unit.0, high * unit.0),
+        marks: marks.to_vec(),
+        budget: budget.map(|budget| budget * unit.0),
+    };
+    let late = |value: Option<f64>| match (value, budget) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(value), Some(within)) => value > within,
+    };
+    let mut lines = Vec::new();
+    if let Some(answers) = of.answers_in_time {
+        lines.push(format!(
+            "{} of {} answers asked for were in time",
+            text::percent(answers.value),
+            text::count(of.asked as f64)
+        ));
+    }
+    let is_deep = match &plan.base.workloads[usize::from(of.workload)].kind {
+        WorkloadKind::Oldi(oldi) => oldi.fan_in.len() > 1,
+        _ => false,
+    };
+    if let Some(leaves) = of.leaf_coverage.filter(|_| is_deep) {
+        lines.push(format!(
+            "{} of the leaves' answers were at the root in time",
+            text::percent(leaves.value)
+        ));
+    }
+    if of.gave_up > 0 {
+        lines.push(format!(
+            "{} aggregators gave up waiting",
+            text::count(of.gave_up as f64)
+        ));
+    }
+    Card {
+        name: cell.summary.transport.clone(),
+        share,
+        interval: interval.unwrap_or_default(),
+        strip: strip.to_svg(),
+        marks: PICKS
+            .iter()
+            .map(|(name, pick)| Mark {
+                name,
+                value: value(*pick).map_or("never".to_owned(), text::seconds),
+                late: late(value(*pick)),
+            })
+            .collect(),
+        lines,
+    }
+}
