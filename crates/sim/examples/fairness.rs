@@ -145,12 +145,12 @@ impl Case {
         } else {
             "100 packets"
         };
-        let ways = if *unequal == 0.0 {
+        let paths = if *unequal == 0.0 {
             String::new()
         } else {
-            format!(", ways {:.1} % apart", unequal * 100.0)
+            format!(", paths {:.1} % apart", unequal * 100.0)
         };
-        format!("{transport}, N = {flows}, {latency_us} us, {buffer}{ways}")
+        format!("{transport}, N = {flows}, {latency_us} us, {buffer}{paths}")
     }
 
     fn run(&self, send_jitter: &str, extra: &str, seed: u64) -> Result<RunOutput> {
