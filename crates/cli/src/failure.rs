@@ -1,18 +1,22 @@
 //! How a command fails, and with which exit code.
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use duetime_scenario::Diagnostic;
+use duetime_store::StoreError;
 use duetime_study::StudyError;
 
 /// Why a command did not do all that was asked.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was given cannot be used; nothing was run. Exit code 2.
+    /// What was given cannot be used; nothing was run and nothing written. Exit code 2.
     Input(String),
-    /// Runs failed or were stopped. Exit code 1.
+    /// Runs failed or were stopped, or counted nothing. Exit code 1.
     Runs(String),
+    /// A file could not be written; what was written before it is left. Exit code 1.
+    Unwritten(String),
     /// Standard output cannot be written. Exit code 1.
     Output(std::io::Error),
 }
@@ -20,9 +24,23 @@ pub enum Failure {
 impl Failure {
     /// The exit code.
     pub fn code(&self) -> ExitCode {
+        ExitCode::from(self.number())
+    }
+
+    fn number(&self) -> u8 {
         match self {
-            Failure::Input(_) => ExitCode::from(2),
-            Failure::Runs(_) | Failure::Output(_) => ExitCode::from(1),
+            Failure::Input(_) => 2,
+            Failure::Runs(_) | Failure::Unwritten(_) | Failure::Output(_) => 1,
+        }
+    }
+
+    /// The same with more to say.
+    pub fn and(self, more: &str) -> Failure {
+        match self {
+            Failure::Input(text) => Failure::Input(text + more),
+            Failure::Runs(text) => Failure::Runs(text + more),
+            Failure::Unwritten(text) => Failure::Unwritten(text + more),
+            Failure::Output(error) => Failure::Output(error),
         }
     }
 }
@@ -32,14 +50,42 @@ impl fmt::Display for Failure {
         match self {
             Failure::Input(text) => write!(f, "error: {text}"),
             Failure::Runs(text) => write!(f, "{text}"),
+            Failure::Unwritten(text) => {
+                write!(f, "error: {text} (what was written before is left there)")
+            }
             Failure::Output(error) => write!(f, "error: cannot write to standard output: {error}"),
         }
     }
 }
 
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            // A folder that cannot be made or read is a wrong choice of place, unless the disk is full.
+            StoreError::Io { action, source, .. }
+                if ["write", "replace", "remove", "export"].contains(action)
+                    || is_full(source.kind()) =>
+            {
+                Failure::Unwritten(error.to_string())
+            }
+            _ => Failure::Input(error.to_string()),
+        }
+    }
+}
+
+fn is_full(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+    )
+}
+
 impl From<StudyError> for Failure {
     fn from(error: StudyError) -> Self {
-        Failure::Input(error.to_string())
+        match error {
+            StudyError::Store(error) => error.into(),
+            error => Failure::Input(error.to_string()),
+        }
     }
 }
 
@@ -52,5 +98,31 @@ impl From<Diagnostic> for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         Failure::Output(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_half_written_is_not_called_bad_input() {
+        let io = |action, kind: ErrorKind| {
+            let error = StoreError::Io {
+                action,
+                path: "out".into(),
+                source: kind.into(),
+            };
+            Failure::from(StudyError::Store(error)).number()
+        };
+        assert_eq!(io("write", ErrorKind::StorageFull), 1);
+        assert_eq!(io("write", ErrorKind::PermissionDenied), 1);
+        assert_eq!(io("create", ErrorKind::StorageFull), 1);
+        assert_eq!(io("create", ErrorKind::PermissionDenied), 2);
+        assert_eq!(io("read", ErrorKind::NotFound), 2);
+        assert_eq!(
+            Failure::from(StoreError::NotFound("out".into())).number(),
+            2
+        );
     }
 }

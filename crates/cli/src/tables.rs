@@ -1,7 +1,8 @@
 //! The final tables: what a study found, in text.
 
 use duetime_results::{Estimate, Summary};
-use duetime_study::{Gathered, Plan, QueryRow, Row};
+use duetime_study::bound::{BestRow, NO_TRANSPORT};
+use duetime_study::{BestPossible, Gathered, Plan, QueryRow, Row};
 
 use crate::table::{Align, Table};
 use duetime_study::text;
@@ -15,13 +16,22 @@ pub fn of(plan: &Plan, gathered: &Gathered) -> Vec<String> {
         tables.extend(sweep(plan, gathered, Figure::Deadlines));
     }
     let asked = gathered.query_rows(plan);
+    let best = gathered.best_rows(plan);
     if !asked.is_empty() {
-        tables.push(format!("{}\n{}", queries_title(plan), queries(&asked)));
+        tables.push(format!(
+            "{}\n{}",
+            queries_title(plan),
+            queries(&asked, &best)
+        ));
     }
     let (deadline, other): (Vec<&Row>, Vec<&Row>) =
         rows.iter().partition(|row| row.group.deadlines.is_some());
     if !deadline.is_empty() {
-        tables.push(format!("Flows with deadlines\n{}", deadlines(&deadline)));
+        tables.push(format!(
+            "Flows with deadlines\n{}{}",
+            deadlines(&deadline, &best),
+            condition(&best)
+        ));
     }
     if !other.is_empty() {
         tables.push(format!("Flows without deadlines\n{}", without(&other)));
@@ -55,6 +65,14 @@ impl Figure {
         }
     }
 
+    /// The same of the best possible: the most queries in time, the fewest deadlines missed.
+    fn best(self, best: &BestPossible) -> Option<Estimate> {
+        match self {
+            Self::Queries => best.objective.map(|of| of.in_time()),
+            Self::Deadlines => best.deadlines.map(|of| of.late),
+        }
+    }
+
     fn of(self, summary: &Summary) -> Option<Estimate> {
         match self {
             Self::Queries => summary.objective.map(|of| of.in_time),
@@ -75,6 +93,7 @@ fn sweep(plan: &Plan, gathered: &Gathered, figure: Figure) -> Option<String> {
     cells.find_map(|cell| figure.of(&cell.summary))?;
     let mut head = vec![("", Align::Left)];
     head.extend(names.iter().map(|&name| (name, Align::Right)));
+    head.push((NO_TRANSPORT, Align::Right));
     let mut table = Table::new(&head);
     for (index, point) in plan.points.iter().enumerate() {
         let shown = |name: &&str| {
@@ -87,8 +106,11 @@ fn sweep(plan: &Plan, gathered: &Gathered, figure: Figure) -> Option<String> {
         };
         let mut cells = vec![point.label()];
         cells.extend(names.iter().map(shown));
+        let best = gathered.best_at(index).and_then(|best| figure.best(best));
+        cells.push(best.map_or(String::new(), |of| percent(&of)));
         table.row(cells);
     }
+    let table = table.without_empty_columns();
     Some(format!("{}\n{table}", figure.title()))
 }
 
@@ -103,7 +125,22 @@ fn queries_title(plan: &Plan) -> String {
     format!("Queries{wanted}{target}")
 }
 
-fn queries(rows: &[QueryRow]) -> Table {
+/// On what the bound depends, where it does.
+fn condition(best: &[BestRow]) -> &'static str {
+    if best.iter().any(|row| row.class.is_some() && row.if_prompt) {
+        "Some deadlines start when a query has come down its tree: the bound is for transports that do not hold queries back.\n"
+    } else {
+        ""
+    }
+}
+
+/// Whether a row is the last of its point.
+fn is_last<T>(rows: &[T], at: usize, point: impl Fn(&T) -> &str) -> bool {
+    rows.get(at + 1)
+        .is_none_or(|next| point(next) != point(&rows[at]))
+}
+
+fn queries(rows: &[QueryRow], best: &[BestRow]) -> Table {
     let mut table = Table::new(&[
         ("point", Align::Left),
         ("transport", Align::Left),
@@ -121,7 +158,7 @@ fn queries(rows: &[QueryRow]) -> Table {
     let mut names: Vec<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    for row in rows {
+    for (at, row) in rows.iter().enumerate() {
         let queries = &row.queries;
         let share = |of: Option<Estimate>| of.map_or(String::new(), |of| text::percent(of.value));
         let name = if names.len() > 1 {
@@ -149,11 +186,30 @@ fn queries(rows: &[QueryRow]) -> Table {
                 String::new()
             },
         ]);
+        if is_last(rows, at, |row| &row.point) {
+            let here = |of: &&BestRow| of.class.is_none() && of.point == row.point;
+            for of in best.iter().filter(here) {
+                let name = if names.len() > 1 {
+                    &of.workload_name
+                } else {
+                    ""
+                };
+                let mut cells = vec![
+                    of.point.clone(),
+                    of.transport.to_owned(),
+                    name.to_owned(),
+                    text::count(of.asked as f64),
+                    percent(&of.in_time),
+                ];
+                cells.resize(12, String::new());
+                table.row(cells);
+            }
+        }
     }
     table.without_empty_columns()
 }
 
-fn deadlines(rows: &[&Row]) -> Table {
+fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
     let mut table = Table::new(&[
         ("point", Align::Left),
         ("transport", Align::Left),
@@ -169,7 +225,7 @@ fn deadlines(rows: &[&Row]) -> Table {
         ("denied", Align::Right),
         ("inverted", Align::Right),
     ]);
-    for row in rows {
+    for (at, row) in rows.iter().enumerate() {
         let Some(deadlines) = &row.group.deadlines else {
             continue;
         };
@@ -199,6 +255,20 @@ fn deadlines(rows: &[&Row]) -> Table {
                 .inverted_denials
                 .map_or(String::new(), |of| text::percent(of.value)),
         ]);
+        if is_last(rows, at, |row| &row.point) {
+            let here = |of: &&BestRow| of.class.is_some() && of.point == row.point;
+            for of in best.iter().filter(here) {
+                let mut cells = vec![
+                    of.point.clone(),
+                    of.transport.to_owned(),
+                    of.flows_name(),
+                    text::count(of.asked as f64),
+                    percent(&of.missed),
+                ];
+                cells.resize(13, String::new());
+                table.row(cells);
+            }
+        }
     }
     table.without_empty_columns()
 }

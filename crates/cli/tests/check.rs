@@ -97,6 +97,10 @@ fn an_overload_is_said_at_the_start_in_the_table_on_the_page_and_in_json() {
     assert!(events[1]["text"].as_str().unwrap().contains(warning));
     let done = events.last().unwrap();
     assert_eq!(done["warnings"][0]["about"], "load");
+    // 1 ms is enough to see the backlog grow.
+    assert_eq!(done["warnings"][1]["about"], "not-stationary", "{done}");
+    assert!(out.contains("dctcp was not stationary"), "{out}");
+    assert!(page.contains("the backlog grew from"));
 }
 
 #[test]

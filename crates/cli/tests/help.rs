@@ -12,6 +12,7 @@ fn help_names_every_command_and_its_units() {
         "run",
         "sweep",
         "capacity",
+        "bound",
         "explain",
         "report",
         "check",

@@ -17,8 +17,10 @@
 //!   [`crate::stats`].
 
 mod run;
+mod stationary;
 
 pub use run::{GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue};
+pub use stationary::{Course, Drift, drifts};
 
 use crate::{Class, Estimate};
 use serde::{Deserialize, Serialize};

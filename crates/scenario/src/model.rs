@@ -32,6 +32,21 @@ pub struct Scenario {
     pub record: Record,
 }
 
+impl Scenario {
+    /// Whether some workload never stops by itself, so that `duration` decides how much is sent: all but bursts,
+    /// permutations and traces.
+    pub fn never_stops(&self) -> bool {
+        self.workloads.iter().any(|of| {
+            !matches!(
+                of.kind,
+                WorkloadKind::Burst { .. }
+                    | WorkloadKind::Permutation { .. }
+                    | WorkloadKind::Trace { .. }
+            )
+        })
+    }
+}
+
 /// One transport with all its options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transport {

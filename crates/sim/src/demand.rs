@@ -93,7 +93,7 @@ impl Demand {
             .collect();
         let mut driver = Driver {
             scenario,
-            payloads: payloads(scenario, header),
+            payloads: most_payload(scenario),
             header,
             ways: Ways::new(network, header + 1),
             unknown: &unknown,
@@ -126,13 +126,12 @@ impl Demand {
     }
 }
 
-/// Per workload: the most payload of one packet under any transport of the scenario that it may have.
-fn payloads(scenario: &Scenario, header: u32) -> Vec<u64> {
+/// Per workload: the most payload in bytes of one packet under any transport of the scenario that it may have.
+pub fn most_payload(scenario: &Scenario) -> Vec<u64> {
     let of = |protocol: &Protocol| match protocol {
         Protocol::Tcp(config) => config.mss,
         Protocol::D3(config) => config.mtu.saturating_sub(HEADER_BYTES),
     };
-    debug_assert!(header >= HEADER_BYTES);
     let compared = scenario.transports.iter().map(|it| of(&it.protocol)).max();
     let workloads = scenario.workloads.iter();
     workloads

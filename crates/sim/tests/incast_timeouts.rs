@@ -5,9 +5,9 @@ mod lab;
 
 use duetime_core::{Bytes, Rate, Span};
 use duetime_proto::tcp;
-use duetime_results::{FlowEvent, FlowEventKind, FlowRecord};
+use duetime_results::{FlowEventKind, FlowRecord};
 use duetime_scenario::model::{Amount, Buffer, Deadline, Protocol, Scenario, Size, WorkloadKind};
-use duetime_sim::Options;
+use duetime_sim::{Options, Watch};
 use lab::{star, workload};
 
 const REPETITIONS: u64 = 10;
@@ -57,12 +57,11 @@ fn flows(scenario: &Scenario, repetition: u64) -> Vec<FlowRecord> {
 /// so that nothing but the timer can tell of the loss.
 fn lost_whole(scenario: &Scenario, repetition: u64, flow: u64) -> bool {
     let options = Options {
-        trace_flow: Some(flow),
+        watch: Watch::flow(flow),
         ..Options::default()
     };
     let output = duetime_sim::run(scenario, 0, repetition, &options).expect("a sound scenario");
-    let mut events: Vec<FlowEvent> = output.trace;
-    events.sort_by_key(|event| event.at);
+    let events = output.traces.into_iter().flat_map(|trace| trace.events);
     let (mut highest, mut duplicates) = (0, 0);
     for event in events {
         match event.what {

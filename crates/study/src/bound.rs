@@ -18,18 +18,22 @@
 //! when a query reaches the leaf, as by default (`deadline_from = "response"`), or an aggregator, a transport that holds
 //! queries back gains time for their answers. The bound is then on transports that deliver queries at once.
 
+mod rows;
 mod run;
 
+pub use rows::BestRow;
 pub use run::{Late, RunBest};
 
-use duetime_results::{Class, Estimate};
+use duetime_results::{Class, Estimate, Interval};
 use duetime_scenario::Scenario;
+use duetime_sim::demand::most_payload;
 use duetime_sim::topology::Network;
 use serde::Serialize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::StudyError;
+use crate::plan::Plan;
 
 /// What it is called beside the transports.
 pub const NO_TRANSPORT: &str = "no transport can do better";
@@ -41,7 +45,9 @@ pub const ONLINE: &str = "online EDF of the receivers' links";
 pub struct BestPossible {
     /// Runs.
     pub runs: u64,
-    /// All flows with deadlines together; `None` without any, or if what some workload asks is not known.
+    /// All judged queries together; `None` without any, or if what some workload asks is not known.
+    pub objective: Option<Best>,
+    /// All flows with deadlines together; `None` likewise.
     pub deadlines: Option<Best>,
     /// By workload and class.
     pub groups: Vec<BestGroup>,
@@ -88,7 +94,53 @@ pub struct BestQueries {
     pub best: Best,
 }
 
+impl Best {
+    /// The share that some transport may have in time: no transport has a larger one.
+    pub fn in_time(&self) -> Estimate {
+        others(&self.late)
+    }
+
+    /// The share that the online schedule has in time.
+    pub fn online_in_time(&self) -> Estimate {
+        others(&self.online)
+    }
+}
+
+/// The share of all others.
+fn others(of: &Estimate) -> Estimate {
+    Estimate {
+        value: 1.0 - of.value,
+        interval: of.interval.map(|ends| Interval {
+            low: 1.0 - ends.high,
+            high: 1.0 - ends.low,
+            ..ends
+        }),
+    }
+}
+
 impl BestPossible {
+    /// The best possible at these points of a plan, found for as many runs at the same time as there are cores. Points
+    /// that differ only in what no bound depends on share one.
+    pub fn of_points(
+        plan: &Plan,
+        points: impl Iterator<Item = usize>,
+    ) -> Result<Vec<(usize, Self)>, StudyError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let scenario = |point: usize| &plan.points[point].scenario;
+        let mut found: Vec<(usize, Self)> = Vec::new();
+        for point in points {
+            let known = found
+                .iter()
+                .find(|(other, _)| asks_the_same(scenario(*other), scenario(point)));
+            let best = match known {
+                Some((_, best)) => best.clone(),
+                None => Self::of(scenario(point), cores)?,
+            };
+            found.push((point, best));
+        }
+        Ok(found)
+    }
+
     /// The best possible for all runs of a scenario, found for up to `jobs` runs at the same time.
     pub fn of(scenario: &Scenario, jobs: usize) -> Result<Self, StudyError> {
         let runs = runs(scenario, jobs)?;
@@ -125,6 +177,7 @@ impl BestPossible {
         });
         Self {
             runs: runs.len() as u64,
+            objective: best(runs, RunBest::all_queries),
             deadlines: best(runs, |run| run.all),
             groups: groups.collect(),
             queries: queries.collect(),
@@ -151,6 +204,20 @@ impl BestPossible {
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.queries.is_empty()
     }
+}
+
+/// Whether two scenarios differ only in their transports' options (but for the size of packets), switches, records and
+/// the time after which runs are cut.
+fn asks_the_same(a: &Scenario, b: &Scenario) -> bool {
+    let asked = Scenario {
+        name: b.name.clone(),
+        transports: b.transports.clone(),
+        switch: b.switch.clone(),
+        record: b.record.clone(),
+        drain: b.drain,
+        ..a.clone()
+    };
+    most_payload(a) == most_payload(b) && asked == *b
 }
 
 /// Pools over runs; `None` where none asks anything.

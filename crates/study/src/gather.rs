@@ -1,10 +1,14 @@
 //! What the runs in a folder amount to.
 
-use duetime_results::summary::{Comparison, GroupEstimate, NetworkEstimate, QueryEstimate};
+use duetime_core::Time;
+use duetime_results::summary::{
+    Comparison, Course, Drift, GroupEstimate, NetworkEstimate, QueryEstimate, drifts,
+};
 use duetime_results::{Class, RunRecords, RunSummary, Summary};
 use duetime_store::{RunFolder, RunKey};
 use serde::Serialize;
 
+use crate::bound::BestPossible;
 use crate::error::StudyError;
 use crate::event::RunName;
 use crate::objective::objective;
@@ -22,6 +26,8 @@ pub struct Cell {
     pub runs: Vec<RunSummary>,
     /// All of them.
     pub summary: Summary,
+    /// In which ways they were not stationary.
+    pub drifts: Vec<Drift>,
 }
 
 /// Everything that a folder holds of a plan.
@@ -33,6 +39,8 @@ pub struct Gathered {
     pub absent: Vec<(RunName, String)>,
     /// What to know before any number: what was known before the runs first.
     pub warnings: Vec<Warning>,
+    /// The best possible at each point that has a run, by point; points where nothing has a bound are left out.
+    pub best: Vec<(usize, BestPossible)>,
 }
 
 /// One row of the final table: one workload's flows of one class under one transport at one point.
@@ -89,7 +97,7 @@ impl Row {
 }
 
 /// The workload's name, and the class where it has several.
-fn flows_name(workload: &str, class: Class) -> String {
+pub(crate) fn flows_name(workload: &str, class: Class) -> String {
     match class {
         Class::Query | Class::Response => format!("{workload} {}", class.name()),
         Class::Flow | Class::Long => workload.to_owned(),
@@ -114,6 +122,7 @@ pub fn gather(
     mut each: impl FnMut(Job, &RunRecords),
 ) -> Result<Gathered, StudyError> {
     let mut gathered = Gathered::default();
+    let mut courses: Vec<Vec<Course>> = Vec::new();
     let mut jobs: Vec<(Job, RunKey)> = plan.jobs().into_iter().zip(plan.keys()).collect();
     jobs.sort_by_key(|(job, _)| (job.point, job.transport, job.run));
     for (job, key) in jobs {
@@ -131,22 +140,44 @@ pub fn gather(
         };
         each(job, &records);
         let run = RunSummary::of(key.run, &records);
+        let scenario = &plan.points[job.point].scenario;
+        let course = Course::of(
+            &records,
+            Time::ZERO + scenario.warm_up,
+            Time::ZERO + scenario.duration,
+        );
         match gathered.cells.last_mut() {
             Some(cell) if (cell.point, cell.transport) == (job.point, job.transport) => {
                 cell.runs.push(run);
+                courses.last_mut().expect("one per cell").push(course);
             }
-            _ => gathered.cells.push(Cell {
-                point: job.point,
-                transport: job.transport,
-                runs: vec![run],
-                summary: Summary::of(&key.transport, &[]),
-            }),
+            _ => {
+                gathered.cells.push(Cell {
+                    point: job.point,
+                    transport: job.transport,
+                    runs: vec![run],
+                    summary: Summary::of(&key.transport, &[]),
+                    drifts: Vec::new(),
+                });
+                courses.push(vec![course]);
+            }
         }
     }
-    for cell in &mut gathered.cells {
+    for (cell, courses) in gathered.cells.iter_mut().zip(&courses) {
+        if plan.points[cell.point].scenario.never_stops() {
+            cell.drifts = drifts(courses);
+        }
         cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
     }
+    let mut points: Vec<usize> = gathered.cells.iter().map(|cell| cell.point).collect();
+    points.dedup();
+    gathered.best = BestPossible::of_points(plan, points.into_iter())?;
+    gathered.best.retain(|(_, best)| !best.is_empty());
     gathered.warnings = warnings::beforehand(plan)?;
+    // Whether anything counted is known by now.
+    gathered
+        .warnings
+        .retain(|of| of.about != warnings::About::NothingCounted);
     let after = warnings::afterwards(plan, &gathered);
     gathered.warnings.extend(after);
     Ok(gathered)
@@ -162,6 +193,12 @@ fn absence(folder: &RunFolder, key: &RunKey) -> String {
 }
 
 impl Gathered {
+    /// The best possible at a point of the plan.
+    pub fn best_at(&self, point: usize) -> Option<&BestPossible> {
+        let found = self.best.iter().find(|(of, _)| *of == point);
+        found.map(|(_, best)| best)
+    }
+
     /// The rows of all queries that can be late.
     pub fn query_rows(&self, plan: &Plan) -> Vec<QueryRow> {
         let of_cell = |cell: &Cell| {
@@ -261,6 +298,8 @@ struct PointSummary<'a> {
     settings: &'a [(String, String)],
     workloads: Vec<&'a str>,
     transports: Vec<&'a Summary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    best: Option<&'a BestPossible>,
     comparisons: Vec<Comparison>,
     runs: Vec<Runs<'a>>,
 }
@@ -296,6 +335,7 @@ pub fn write_summary(
                 .filter(|cell| cell.point == index)
                 .map(|cell| &cell.summary)
                 .collect(),
+            best: gathered.best_at(index),
             comparisons: comparisons
                 .iter()
                 .filter(|(of, _)| *of == index)

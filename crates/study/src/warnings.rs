@@ -1,10 +1,12 @@
-//! What a reader must know before any number: links that are offered more than they carry, runs that count nothing.
+//! What a reader must know before any number: links that are offered more than they carry, runs that count nothing or
+//! are not stationary.
 
+use duetime_results::summary::Drift;
 use duetime_sim::describe::{Description, HEAVY, LinkLoad, describe};
 use serde::Serialize;
 
 use crate::error::StudyError;
-use crate::gather::Gathered;
+use crate::gather::{Cell, Gathered, workload_name};
 use crate::plan::Plan;
 use crate::text;
 
@@ -16,6 +18,8 @@ pub enum About {
     Load,
     /// Nothing counts, or hardly anything.
     NothingCounted,
+    /// The backlog grew, or the halves of the measured time differ: figures depend on how long the runs were.
+    NotStationary,
 }
 
 /// One warning, in plain sentences.
@@ -60,17 +64,60 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
             format!("{}{at}", cell.summary.transport)
         })
         .collect();
-    if empty.is_empty() {
-        return Vec::new();
+    let mut warnings = Vec::new();
+    if !empty.is_empty() {
+        let text = format!(
+            "Nothing was counted ({}): no flow started from `warm_up` on and before `duration`.",
+            some_of(&empty)
+        );
+        warnings.push(Warning {
+            about: About::NothingCounted,
+            text,
+        });
     }
-    let text = format!(
-        "Nothing was counted ({}): no flow started from `warm_up` on and before `duration`.",
-        some_of(&empty)
-    );
-    vec![Warning {
-        about: About::NothingCounted,
-        text,
-    }]
+    warnings.extend(gathered.cells.iter().flat_map(|cell| {
+        let at = at_point(&plan.points[cell.point].label());
+        let who = format!("{}{at}", cell.summary.transport);
+        let texts = cell.drifts.iter().map(move |drift| {
+            format!(
+                "{who} was not stationary, so its figures depend on `duration`: {}.",
+                drifting(plan, cell, drift)
+            )
+        });
+        texts.map(|text| Warning {
+            about: About::NotStationary,
+            text,
+        })
+    }));
+    warnings
+}
+
+/// What drifted, in words.
+fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
+    match drift {
+        Drift::Backlog {
+            second_quarter_bytes,
+            last_quarter_bytes,
+            of_started,
+        } => format!(
+            "the backlog grew from {} in the second quarter of the measured time to {} in the last, by {} of what was \
+             started in half of it",
+            text::bytes(*second_quarter_bytes),
+            text::bytes(*last_quarter_bytes),
+            text::percent(*of_started)
+        ),
+        Drift::Share {
+            workload,
+            first,
+            second,
+            ..
+        } => format!(
+            "{} of `{}` was late in the first half of the measured time, {} in the second",
+            text::percent(*first),
+            workload_name(plan, cell, *workload),
+            text::percent(*second)
+        ),
+    }
 }
 
 /// ` at POINT`, or nothing without a sweep.

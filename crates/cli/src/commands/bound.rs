@@ -112,9 +112,18 @@ fn sentence(scenario: &Scenario, best: &BestPossible) -> String {
         .map(|(_, best)| text::percent(best.online.value));
     format!(
         "no transport can do better: {}; an online EDF scheduler of the receivers' links misses {}",
-        text::list(each),
-        text::list(online)
+        listed(&each.collect::<Vec<_>>()),
+        listed(&online.collect::<Vec<_>>())
     )
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
 }
 
 fn json_object(scenario: &Scenario, best: &BestPossible) -> Result<(), Failure> {

@@ -52,8 +52,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     let show = progress::search(args.json);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(cores, usize::from);
-    let (prober, damages) = Prober::new(&Simulator, jobs, cancel, &journal, &*show)
-        .map_err(|error| Failure::Input(error.to_string()))?;
+    let (prober, damages) = Prober::new(&Simulator, jobs, cancel, &journal, &*show)?;
     for damage in damages {
         let place = journal.display();
         let _ = writeln!(

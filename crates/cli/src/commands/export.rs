@@ -42,7 +42,7 @@ pub fn export(args: &args::Export) -> Result<(), Failure> {
 
 fn one(table: &Path, csv: &Path) -> Result<(), Failure> {
     let cannot = |why: &dyn std::fmt::Display| {
-        Failure::Input(format!("{}: cannot write: {why}", csv.display()))
+        Failure::Unwritten(format!("{}: cannot write: {why}", csv.display()))
     };
     fs::create_dir_all(csv.parent().unwrap_or(Path::new(""))).map_err(|why| cannot(&why))?;
     let partial = csv.with_extension("csv.partial");

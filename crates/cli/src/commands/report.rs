@@ -32,9 +32,7 @@ pub fn report(args: &args::Report) -> Result<(), Failure> {
 
 /// The study in a folder.
 pub fn open(path: &std::path::Path) -> Result<(duetime_study::Plan, RunFolder), Failure> {
-    let folder = RunFolder::open(path).map_err(|error| Failure::Input(error.to_string()))?;
-    let manifest = folder
-        .manifest()
-        .map_err(|error| Failure::Input(error.to_string()))?;
+    let folder = RunFolder::open(path)?;
+    let manifest = folder.manifest()?;
     Ok((duetime_study::plan(&manifest)?, folder))
 }

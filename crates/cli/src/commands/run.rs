@@ -75,10 +75,10 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
                 StudyError::Store(StoreError::NotResumable { .. }) => " (--overwrite, --out)",
                 _ => "",
             };
-            Failure::Input(format!("{error}{more}"))
+            Failure::from(error).and(more)
         },
     )?;
-    let folder = RunFolder::open(&out).map_err(|error| Failure::Input(error.to_string()))?;
+    let folder = RunFolder::open(&out)?;
     let mut report = None;
     let gathered = if work.no_report {
         duetime_study::gather(plan, &folder, |_, _| {})?
@@ -154,6 +154,11 @@ fn json_rows(
         line["event"] = json!("queries");
         writeln!(to, "{line}")?;
     }
+    for row in gathered.best_rows(plan) {
+        let mut line = serde_json::to_value(&row).expect("plain data");
+        line["event"] = json!("best");
+        writeln!(to, "{line}")?;
+    }
     for row in gathered.rows(plan) {
         let mut line = serde_json::to_value(&row).expect("plain data");
         line["event"] = json!("row");
@@ -225,10 +230,8 @@ fn left(plan: &Plan, out: &Path) -> Result<Vec<(usize, duetime_study::Job)>, Fai
     let Ok(folder) = RunFolder::open(out) else {
         return Ok(all(plan));
     };
-    let input = |error: duetime_store::StoreError| Failure::Input(error.to_string());
     match folder
-        .manifest()
-        .map_err(input)?
+        .manifest()?
         .difference(&duetime_study::manifest(plan))
     {
         Some(reason) => Err(Failure::Input(format!(

@@ -9,7 +9,6 @@ use duetime_core::Time;
 use duetime_link::{Counters, Port};
 use duetime_results::PortRecord;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::WorkloadKind;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -48,17 +47,10 @@ pub(super) struct Noted {
 
 impl Measured {
     pub(super) fn new(scenario: &Scenario) -> Self {
-        let stops = |kind: &WorkloadKind| {
-            matches!(
-                kind,
-                WorkloadKind::Burst { .. }
-                    | WorkloadKind::Permutation { .. }
-                    | WorkloadKind::Trace { .. }
-            )
-        };
-        let all_stop = scenario.workloads.iter().all(|of| stops(&of.kind));
         let from = Time::ZERO + scenario.warm_up;
-        let until = (!all_stop).then(|| Time::ZERO + scenario.duration);
+        let until = scenario
+            .never_stops()
+            .then(|| Time::ZERO + scenario.duration);
         let mut marks = VecDeque::new();
         if from > Time::ZERO {
             marks.push_back((from, Mark::Begin));

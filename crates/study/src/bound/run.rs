@@ -36,6 +36,19 @@ pub struct Late {
 }
 
 impl RunBest {
+    /// All judged queries; `None` if what some workload asks is not known. Those of different workloads have no query in
+    /// common, so their bounds add up.
+    pub fn all_queries(&self) -> Option<Late> {
+        let add = |sum: Late, of: &Late| Late {
+            asked: sum.asked + of.asked,
+            late: sum.late + of.late,
+            online: sum.online + of.online,
+            if_prompt: sum.if_prompt || of.if_prompt,
+        };
+        let known = self.unknown.is_empty();
+        known.then(|| self.queries.values().fold(Late::default(), add))
+    }
+
     /// The best possible in run `run` of a scenario on its network.
     pub fn of(scenario: &Scenario, run: u64, network: &Network) -> Result<Self, SetupError> {
         let demand = Demand::new(scenario, run, network)?;

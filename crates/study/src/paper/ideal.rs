@@ -1,16 +1,14 @@
 //! The ideal schedulers and the offline optimum, on the flows of one run.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
-use duetime_core::random::Streams;
 use duetime_core::{Rate, Time};
 use duetime_fluid::{Job, Scheduler, fewest_late};
 use duetime_results::{FlowRecord, RunRecords, Totals};
 use duetime_scenario::Scenario;
-use duetime_sim::SetupError;
 use duetime_sim::topology::Network;
-use duetime_sim::workload::{Actions, Message, Wake, Workloads};
+use duetime_sim::workload::Message;
+use duetime_sim::{Demand, SetupError};
 
 use super::experiment::Ideal;
 use super::sums::{Keep, Sums};
@@ -103,25 +101,15 @@ fn late(flows: &mut [FlowRecord], own: &[usize], rate: Rate, jobs: &[Job]) {
     }
 }
 
-/// The flows that a scenario offers by itself, without a network: whatever starts no matter how others fare.
+/// The flows that a scenario offers, without a network: each at the earliest that any transport could bring about.
 pub(super) fn offered(
     scenario: &Scenario,
     run: u64,
     network: &Network,
 ) -> Result<RunRecords, SetupError> {
-    let streams = Streams::new(scenario.seed, run);
-    let mut workloads = Workloads::new(scenario, network, &streams)?;
-    let mut actions = Actions::default();
-    workloads.start(&|_| true, &mut actions);
-    let mut wakes: BinaryHeap<Reverse<(Time, u32, u16, u64)>> = BinaryHeap::new();
-    let key = |wake: &Wake| Reverse((wake.at, wake.host, wake.workload, wake.token));
-    wakes.extend(actions.wakes.drain(..).map(|wake| key(&wake)));
-    let mut flows: Vec<FlowRecord> = actions.sends.drain(..).map(|of| record(&of)).collect();
-    while let Some(Reverse((at, host, workload, token))) = wakes.pop() {
-        workloads.wake(at, host, workload, token, &mut actions);
-        wakes.extend(actions.wakes.drain(..).map(|wake| key(&wake)));
-        flows.extend(actions.sends.drain(..).map(|of| record(&of)));
-    }
+    let demand = Demand::new(scenario, run, network)?;
+    let messages = demand.flows.iter().map(|flow| &flow.message);
+    let mut flows: Vec<FlowRecord> = messages.map(record).collect();
     flows.sort_by_key(|flow| flow.flow);
     Ok(RunRecords {
         flows,

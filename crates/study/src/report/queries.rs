@@ -8,6 +8,7 @@ use duetime_results::summary::{Percentiles, QueryEstimate};
 use duetime_scenario::model::WorkloadKind;
 use serde::Serialize;
 
+use crate::bound::{NO_TRANSPORT, ONLINE};
 use crate::gather::{Cell, Gathered, workload_name};
 use crate::objective::{objective, objective_of_all};
 use crate::plan::Plan;
@@ -26,8 +27,22 @@ pub struct Possible {
 
 impl Possible {
     /// Of a study without a sweep.
-    pub fn of(_plan: &Plan, _gathered: &Gathered) -> Self {
-        Self::default()
+    pub fn of(plan: &Plan, gathered: &Gathered) -> Self {
+        let Some(best) = gathered.best_at(0).filter(|_| plan.points.len() == 1) else {
+            return Self::default();
+        };
+        let beside = best.queries.iter().map(|of| {
+            let shares = [
+                (NO_TRANSPORT.to_owned(), of.best.in_time()),
+                (ONLINE.to_owned(), of.best.online_in_time()),
+            ];
+            (of.workload, shares.to_vec())
+        });
+        Self {
+            queries: best.objective.map(|of| of.in_time().value),
+            deadlines: best.deadlines.map(|of| of.in_time().value),
+            beside: beside.collect(),
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use duetime_results::{Estimate, Summary};
 use serde::Serialize;
 
-use crate::gather::{Gathered, Row};
+use crate::bound::{BestPossible, BestRow, NO_TRANSPORT};
+use crate::gather::{Gathered, QueryRow, Row};
 use crate::plan::Plan;
 use crate::text;
 
@@ -32,9 +33,10 @@ pub struct Entry {
 pub fn tables(plan: &Plan, gathered: &Gathered, rows: &[Row]) -> Vec<Table> {
     let (deadline, other): (Vec<&Row>, Vec<&Row>) =
         rows.iter().partition(|row| row.group.deadlines.is_some());
+    let best = gathered.best_rows(plan);
     let mut tables = vec![
-        queries(rows),
-        deadlines(&deadline),
+        queries(&gathered.query_rows(plan), &best),
+        deadlines(&deadline, &best),
         without(&other),
         protocol(rows),
         network(rows),
@@ -53,15 +55,15 @@ pub fn tables(plan: &Plan, gathered: &Gathered, rows: &[Row]) -> Vec<Table> {
     tables
 }
 
-fn queries(rows: &[Row]) -> Table {
-    let row = |row: &Row| {
-        let of = row.queries.as_ref()?;
+fn queries(rows: &[QueryRow], best: &[BestRow]) -> Table {
+    let cells = |row: &QueryRow| {
+        let of = &row.queries;
         let share = |share: &Option<Estimate>| share.as_ref().map(percent).unwrap_or_default();
         let several = |count: u64| {
             let count = Some(count).filter(|&count| count > 0);
             count.map_or(Entry::default(), |count| word(&text::count(count as f64)))
         };
-        Some(vec![
+        vec![
             named(&row.transport, &[&row.point, &row.workload_name]),
             share(&of.objective.map(|of| of.in_time)),
             share(&of.answers_in_time),
@@ -73,8 +75,20 @@ fn queries(rows: &[Row]) -> Table {
             several(of.gave_up),
             several(of.asked),
             word(&text::count(of.queries as f64)),
-        ])
+        ]
     };
+    let bound = |of: &BestRow| {
+        let mut cells = vec![
+            named(of.transport, &[&of.point, &of.workload_name]),
+            percent(&of.in_time),
+        ];
+        cells.resize_with(10, Entry::default);
+        cells.push(word(&text::count(of.asked as f64)));
+        cells
+    };
+    let points: Vec<&str> = rows.iter().map(|row| row.point.as_str()).collect();
+    let of_queries = |of: &BestRow| of.class.is_none();
+    let all = with_best(rows.iter().map(cells), &points, best, of_queries, bound);
     Table {
         title: "Queries".to_owned(),
         note: "In time: enough answers were at the root within the budget, which begins when the query arrives there. \
@@ -94,12 +108,12 @@ fn queries(rows: &[Row]) -> Table {
             "answers asked",
             "queries",
         ]),
-        rows: rows.iter().filter_map(row).collect(),
+        rows: all,
         folded: false,
     }
 }
 
-fn deadlines(rows: &[&Row]) -> Table {
+fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
     let cells = |row: &&Row| {
         let group = &row.group;
         let queries = row.queries.as_ref();
@@ -129,10 +143,24 @@ fn deadlines(rows: &[&Row]) -> Table {
                 .unwrap_or_default(),
         ]
     };
+    let bound = |of: &BestRow| {
+        let mut cells = vec![
+            named(of.transport, &[&of.point, &of.flows_name()]),
+            percent(&of.missed),
+        ];
+        cells.resize_with(9, Entry::default);
+        cells.push(word(&text::count(of.asked as f64)));
+        cells
+    };
+    let points: Vec<&str> = rows.iter().map(|row| row.point.as_str()).collect();
+    let of_flows = |of: &BestRow| of.class.is_some();
+    let all = with_best(rows.iter().map(cells), &points, best, of_flows, bound);
     Table {
         title: "Flows with deadlines".to_owned(),
-        note: "Missed: late, ended early, reset and unfinished alike. A dash: that percentile never finished."
-            .to_owned(),
+        note: format!(
+            "Missed: late, ended early, reset and unfinished alike. A dash: that percentile never finished. {}",
+            bound_note(best)
+        ),
         head: heads(&[
             "transport",
             "missed",
@@ -145,8 +173,40 @@ fn deadlines(rows: &[&Row]) -> Table {
             "slack p99",
             "number",
         ]),
-        rows: rows.iter().map(cells).collect(),
+        rows: all,
         folded: false,
+    }
+}
+
+/// The rows of the transports, and behind the last of each point those of the best possible that `wanted` picks.
+fn with_best(
+    rows: impl Iterator<Item = Vec<Entry>>,
+    points: &[&str],
+    best: &[BestRow],
+    wanted: impl Fn(&BestRow) -> bool,
+    bound: impl Fn(&BestRow) -> Vec<Entry>,
+) -> Vec<Vec<Entry>> {
+    let mut all = Vec::new();
+    for (at, row) in rows.enumerate() {
+        all.push(row);
+        let point = points[at];
+        if points.get(at + 1).is_none_or(|next| *next != point) {
+            let here = best.iter().filter(|of| of.point == point && wanted(of));
+            all.extend(here.map(&bound));
+        }
+    }
+    all
+}
+
+/// What the rows of the best possible are.
+fn bound_note(best: &[BestRow]) -> &'static str {
+    if best.is_empty() {
+        ""
+    } else if best.iter().any(|row| row.class.is_some() && row.if_prompt) {
+        "No transport misses fewer than the bound, as long as it does not hold queries back: some deadlines start when a \
+         query has come down its tree."
+    } else {
+        "No transport misses fewer than the bound."
     }
 }
 
@@ -314,7 +374,8 @@ fn by_point(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
             names.push(&cell.summary.transport);
         }
     }
-    let table = |title: &str, note: &str, value: &dyn Fn(&Summary) -> Option<Estimate>| {
+    type Of<'a, T> = &'a dyn Fn(&T) -> Option<Estimate>;
+    let table = |title: &str, note: &str, value: Of<'_, Summary>, best: Of<'_, BestPossible>| {
         let row = |(index, point): (usize, &crate::plan::Point)| {
             let found = |name: &&str| {
                 let mut cells = gathered.cells.iter();
@@ -324,8 +385,13 @@ fn by_point(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
                     .map(|of| percent(&of))
                     .unwrap_or_default()
             };
+            let most = gathered.best_at(index).and_then(best);
             let label = [word(&point.label())];
-            label.into_iter().chain(names.iter().map(found)).collect()
+            label
+                .into_iter()
+                .chain(names.iter().map(found))
+                .chain([most.map(|of| percent(&of)).unwrap_or_default()])
+                .collect()
         };
         let mut cells = gathered.cells.iter();
         cells
@@ -338,6 +404,7 @@ fn by_point(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
                 head: [""]
                     .iter()
                     .chain(&names)
+                    .chain(&[NO_TRANSPORT])
                     .map(|&name| name.to_owned())
                     .collect(),
                 rows: plan.points.iter().enumerate().map(row).collect(),
@@ -349,11 +416,13 @@ fn by_point(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
             "Queries in time",
             "Share of the queries with enough answers at their root within the budget",
             &|of| of.objective.map(|of| of.in_time),
+            &|best| best.objective.map(|of| of.in_time()),
         ),
         table(
             "Missed deadlines",
             "Share of the flows with deadlines that were not delivered in time",
             &|of| of.deadlines.map(|of| of.missed),
+            &|best| best.deadlines.map(|of| of.late),
         ),
     ];
     tables.into_iter().flatten().collect()

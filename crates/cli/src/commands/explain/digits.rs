@@ -3,7 +3,9 @@
 use duetime_core::Span;
 
 /// Shares below this go into one row.
-const SMALL: f64 = 0.005;
+const SMALL: f64 = 0.01;
+/// Rows of their own at most.
+const MOST: usize = 12;
 
 /// A unit and a number of decimals: five digits of a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +67,9 @@ pub fn own_rows(whole: Span, parts: &[Span]) -> usize {
     let least = whole.as_secs_f64() * SMALL;
     let large = parts.partition_point(|part| part.as_secs_f64() >= least);
     // One alone can as well be named.
-    if large + 1 == parts.len() {
-        parts.len()
-    } else {
-        large
+    match large {
+        _ if large + 1 == parts.len() && large < MOST => parts.len(),
+        _ => large.min(MOST),
     }
 }
 
@@ -120,10 +121,11 @@ mod tests {
         let whole = Span::from_us(1_000);
         assert_eq!(own_rows(whole, &us(&[990, 4, 3, 3])), 1);
         assert_eq!(
-            own_rows(whole, &us(&[990, 6, 4])),
+            own_rows(whole, &us(&[980, 16, 4])),
             3,
             "one small part is named"
         );
+        assert_eq!(own_rows(whole, &us(&[50; 20])), 12, "no more than a dozen");
         assert_eq!(own_rows(whole, &us(&[500, 500])), 2);
         assert_eq!(own_rows(Span::ZERO, &[]), 0);
     }

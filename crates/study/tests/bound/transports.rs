@@ -1,0 +1,268 @@
+//! No transport beats the bound.
+
+use super::generator::Case;
+use super::{scenario, seeds};
+use duetime_core::random::{Purpose, Stream, Streams};
+use duetime_results::{Class, RunRecords};
+use duetime_scenario::Scenario;
+use duetime_scenario::model::WorkloadKind;
+use duetime_sim::topology::Network;
+use duetime_sim::{Options, run};
+use duetime_study::bound::RunBest;
+use std::collections::BTreeMap;
+
+#[test]
+fn no_transport_beats_it_on_a_thousand_bursts() {
+    let (mut bounded, mut met) = (0, 0);
+    for seed in seeds(1_000) {
+        let scenario = burst(seed);
+        let best = best(&scenario);
+        for transport in 0..scenario.transports.len() {
+            let records = records(&scenario, transport);
+            let name = &scenario.transports[transport].name;
+            beaten(&scenario, &best, &records).unwrap_or_else(|error| {
+                panic!("DUETIME_SEEDS={seed}..{} {name}: {error}", seed + 1)
+            });
+            met += records
+                .flows
+                .iter()
+                .filter(|flow| flow.met() == Some(true))
+                .count();
+        }
+        let all = best.all.expect("has deadlines");
+        bounded += usize::from(all.late > 0 && all.late < all.asked);
+    }
+    if std::env::var("DUETIME_SEEDS").is_err() {
+        // Neither is trivial: many bursts have a bound between none and all, and transports do meet deadlines.
+        assert!(bounded > 300 && met > 10_000, "{bounded} {met}");
+    }
+}
+
+#[test]
+fn no_transport_beats_it_on_random_trees() {
+    let (mut bounded, mut met) = (0, 0);
+    for seed in seeds(150) {
+        let scenario = trees(seed);
+        let best = best(&scenario);
+        for transport in 0..scenario.transports.len() {
+            let records = records(&scenario, transport);
+            let name = &scenario.transports[transport].name;
+            beaten(&scenario, &best, &records).unwrap_or_else(|error| {
+                panic!("DUETIME_SEEDS={seed}..{} {name}: {error}", seed + 1)
+            });
+            met += records
+                .queries
+                .iter()
+                .filter(|query| query.met() == Some(true))
+                .count();
+        }
+        let queries = best.queries[&0];
+        assert!(
+            !queries.if_prompt,
+            "a budget counts from the query's arrival"
+        );
+        bounded += usize::from(queries.late > 0 && queries.late < queries.asked);
+    }
+    if std::env::var("DUETIME_SEEDS").is_err() {
+        assert!(bounded > 30 && met > 500, "{bounded} {met}");
+    }
+}
+
+#[test]
+fn no_transport_beats_it_on_anything() {
+    for seed in seeds(300) {
+        let case = Case::new(seed);
+        let records = run(&case.scenario, 0, 0, &Options::default())
+            .expect("it can be run")
+            .records;
+        let best = RunBest::of(&case.scenario, 0, &case.network).expect("it can be set up");
+        beaten(&case.scenario, &best, &records).unwrap_or_else(|error| {
+            panic!(
+                "DUETIME_SEEDS={seed}..{} ({}): {error}",
+                seed + 1,
+                case.summary()
+            )
+        });
+    }
+}
+
+fn best(scenario: &Scenario) -> RunBest {
+    let network = Network::build(&scenario.topology).expect("a network");
+    RunBest::of(scenario, 0, &network).expect("it can be set up")
+}
+
+fn records(scenario: &Scenario, transport: usize) -> RunRecords {
+    run(scenario, transport, 0, &Options::default())
+        .expect("it can be run")
+        .records
+}
+
+/// Says where a run has fewer late flows or queries than the bound, or was asked something else.
+fn beaten(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(), String> {
+    let mut met: BTreeMap<(u16, Class), u64> = BTreeMap::new();
+    for flow in records.flows.iter().filter(|flow| flow.counted) {
+        *met.entry((flow.workload, flow.class)).or_default() += u64::from(flow.met() == Some(true));
+    }
+    for (group, bound) in &best.groups {
+        let kind = &scenario.workloads[usize::from(group.0)].kind;
+        let one = matches!(kind, WorkloadKind::Oldi(trees) if trees.applications == 1);
+        let met = met.get(group).copied().unwrap_or(0);
+        if !bound.if_prompt && bound.asked - met < bound.late {
+            return Err(format!("{group:?}: {met} met, where {bound:?}"));
+        }
+        let asked = records
+            .queries
+            .iter()
+            .filter(|query| query.counted && query.workload == group.0);
+        let asked: u64 = asked.map(|query| u64::from(query.asked)).sum();
+        // Answers of an application without deadlines are asked too, and cannot be late.
+        if group.1 == Class::Response && (asked < bound.asked || one && asked != bound.asked) {
+            return Err(format!("{group:?}: {asked} asked, where {bound:?}"));
+        }
+    }
+    for (workload, bound) in &best.queries {
+        let judged = || {
+            records
+                .queries
+                .iter()
+                .filter(|query| query.counted && query.workload == *workload)
+        };
+        let met = judged().filter(|query| query.met() == Some(true)).count() as u64;
+        if judged().filter(|query| query.judged).count() as u64 != bound.asked {
+            return Err(format!(
+                "queries of {workload}: another number, where {bound:?}"
+            ));
+        }
+        if !bound.if_prompt && bound.asked - met < bound.late {
+            return Err(format!("queries of {workload}: {met} met, where {bound:?}"));
+        }
+    }
+    Ok(())
+}
+
+const TRANSPORTS: &str = r#"["tcp", "dctcp", "rcpdc", "d3", "d2tcp"]"#;
+
+/// A burst or two into one host, due when about a part of it can be there.
+fn burst(seed: u64) -> Scenario {
+    let mut draw = Streams::new(seed, 0).stream(0, Purpose::Fault);
+    let senders = draw.between(2, 16);
+    let largest = draw.between(2, 60);
+    let one_size = draw.chance(0.3);
+    let size = if one_size {
+        format!("{largest} KB")
+    } else {
+        format!("uniform 1 KB..{largest} KB")
+    };
+    let mean = if one_size {
+        largest
+    } else {
+        largest.midpoint(1)
+    };
+    // Microseconds on a link of 1 Gbps.
+    let all = senders * mean * 8 + 200;
+    let base = draw.between(all / 4, all);
+    let deadline = match draw.below(3) {
+        0 => format!("\"{base} us\""),
+        1 => format!("{{ base = \"{base} us\", variation = \"uniform 50%\" }}"),
+        _ => format!("{{ mean = \"{base} us\" }}"),
+    };
+    let jitter = if draw.chance(0.5) {
+        0
+    } else {
+        draw.between(1, all)
+    };
+    let bursts = draw.between(1, 2);
+    let every = jitter.max(draw.between(all / 2, all * 2)).max(1);
+    scenario(&format!(
+        r#"
+        transport = {TRANSPORTS}
+        seed = {seed}
+        duration = "100 ms"
+        {}
+        [switch]
+        buffer = "{} KB"
+        [tcp]
+        rto_min = "5 ms"
+        [[workload]]
+        kind = "burst"
+        senders = {senders}
+        size = "{size}"
+        deadline = {deadline}
+        repeat = {bursts}
+        every = "{every} us"
+        jitter = "{jitter} us"
+        "#,
+        topology(&mut draw),
+        draw.between(50, 2_000),
+    ))
+}
+
+/// Queries with a budget in which about a part of the answers fits.
+fn trees(seed: u64) -> Scenario {
+    let mut draw = Streams::new(seed, 1).stream(0, Purpose::Fault);
+    let deep = draw.chance(0.3);
+    let fan_in = draw.between(2, 12);
+    let layers = if deep {
+        format!("[{}, {}]", fan_in.min(4), draw.between(1, 3))
+    } else {
+        fan_in.to_string()
+    };
+    let size = draw.between(2, 30);
+    let all = fan_in * size * 8;
+    let within = draw.between(all / 3 + 200, all * 2 + 400);
+    let every = draw.between(all / 2, all * 3).max(1);
+    let from = if draw.chance(0.5) {
+        "query"
+    } else {
+        "response"
+    };
+    let answers = ["100 %", "90 %", "50 %"][draw.below(3) as usize];
+    scenario(&format!(
+        r#"
+        transport = {TRANSPORTS}
+        seed = {seed}
+        duration = "{} us"
+        {}
+        [switch]
+        buffer = "{} KB"
+        [tcp]
+        rto_min = "5 ms"
+        [[workload]]
+        kind = "oldi"
+        fan_in = {layers}
+        trees = {}
+        share_hosts = true
+        response = "uniform 1 KB..{size} KB"
+        deadline = "{within} us"
+        deadline_from = "{from}"
+        objective = {{ within = "{within} us", answers = "{answers}" }}
+        every = "exponential {every} us"
+        compute = "exponential {} us"
+        "#,
+        every * 12,
+        topology(&mut draw),
+        draw.between(50, 2_000),
+        draw.between(1, 3),
+        draw.between(1, within / 2),
+    ))
+}
+
+fn topology(draw: &mut Stream) -> String {
+    match draw.below(3) {
+        0 | 1 => format!(
+            r#"[topology]
+            kind = "star"
+            hosts = 18
+            link = {{ rate = "1 Gbps", latency = "{} us" }}"#,
+            draw.between(1, 40)
+        ),
+        _ => r#"[topology]
+            kind = "leaf-spine"
+            racks = 3
+            hosts_per_rack = 6
+            spines = 2
+            host_link = { rate = "1 Gbps", latency = "10 us" }
+            uplink = { rate = "400 Mbps", latency = "5 us" }"#
+            .to_owned(),
+    }
+}
