@@ -9,6 +9,7 @@ mod archive;
 pub mod bound;
 pub mod capacity;
 mod error;
+mod eta;
 mod event;
 mod execute;
 mod explain;

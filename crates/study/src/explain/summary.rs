@@ -105,6 +105,7 @@ fn stood(query: &QueryRecord, standing: &Standing) -> String {
     )];
     let more = [
         (standing.answering, "answers were on their way"),
+        (standing.quenched, "answers were given up by their senders"),
         (standing.left_behind, "had come too late for an aggregator"),
         (standing.waiting, "aggregators still waited"),
         (standing.computing, "leaves still computed"),
