@@ -427,6 +427,11 @@ fn a_page_says_first_how_many_queries_were_in_time() {
     };
     assert!(at(&answer) < at("class=\"card\""), "one sentence first");
     assert!(at("class=\"card\"") < at("<h2>Flows with deadlines"));
+    // Beside the transports the best possible, in the sentence and as a card.
+    let best = gathered.best_at(0).and_then(|best| best.objective);
+    let best = text::percent(best.expect("a bound").in_time().value);
+    assert!(at(&format!("the best possible is {best}.")) < at("class=\"card\""));
+    assert!(at("no transport can do better") < at("<h2>Flows with deadlines"));
     assert!(html.contains("The target is 99.0 % of the queries."));
     // A card per transport, with the budget drawn and the answers over those that were asked for.
     assert_eq!(html.matches("class=\"card\"").count(), 2);

@@ -282,7 +282,7 @@ fn completeness(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> 
         Axis::linear("queries with at most that", "%").between(0.0, 100.0),
         gathered.cells.iter().map(series).collect(),
     );
-    let note = "Per query: the share of its answers that met their deadlines. The lower the line stays, the better.";
+    let note = "Per query: the share of its root's own children whose answers met their deadlines. The lower the line stays, the better.";
     on_page("Completeness of queries", note, vec![panel])
 }
 

@@ -8,6 +8,7 @@ use duetime_results::summary::{Percentiles, QueryEstimate};
 use duetime_scenario::model::WorkloadKind;
 use serde::Serialize;
 
+use crate::bound::{NO_TRANSPORT, ONLINE};
 use crate::gather::{Cell, Gathered, workload_name};
 use crate::objective::{objective, objective_of_all};
 use crate::plan::Plan;
@@ -26,8 +27,22 @@ pub struct Possible {
 
 impl Possible {
     /// Of a study without a sweep.
-    pub fn of(_plan: &Plan, _gathered: &Gathered) -> Self {
-        Self::default()
+    pub fn of(plan: &Plan, gathered: &Gathered) -> Self {
+        let Some(best) = gathered.best_at(0).filter(|_| plan.points.len() == 1) else {
+            return Self::default();
+        };
+        let beside = best.queries.iter().map(|of| {
+            let shares = [
+                (NO_TRANSPORT.to_owned(), of.best.in_time()),
+                (ONLINE.to_owned(), of.best.online_in_time()),
+            ];
+            (of.workload, shares.to_vec())
+        });
+        Self {
+            queries: best.objective.map(|of| of.in_time().value),
+            deadlines: best.deadlines.map(|of| of.in_time().value),
+            beside: beside.collect(),
+        }
     }
 }
 
@@ -54,6 +69,8 @@ pub struct Service {
 struct Card {
     name: String,
     share: String,
+    /// Whether it is less than the target.
+    short: bool,
     interval: String,
     strip: String,
     marks: Vec<Mark>,
@@ -227,18 +244,22 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
         .collect()
 }
 
-fn note(plan: &Plan, workload: u16, wanted: &str, of: &QueryEstimate) -> String {
-    let target = match &plan.base.workloads[usize::from(workload)].kind {
+/// The share of a workload's queries that shall be in time.
+fn target(plan: &Plan, workload: u16) -> Option<f64> {
+    match &plan.base.workloads[usize::from(workload)].kind {
         WorkloadKind::Oldi(oldi) => oldi.objective.share,
         _ => None,
-    };
-    let target = target.map_or(String::new(), |share| {
+    }
+}
+
+fn note(plan: &Plan, workload: u16, wanted: &str, of: &QueryEstimate) -> String {
+    let target = target(plan, workload).map_or(String::new(), |share| {
         format!(" The target is {} of the queries.", text::percent(share))
     });
     format!(
         "A query is in time if it has {wanted}, counted from its arrival at the root. {} queries per transport, over all \
          runs.{target} The strips show percentiles of the completion time on one scale; what is beyond the budget is \
-         shaded.",
+         shaded. A dash: in some run so many queries never had enough answers.",
         text::count(of.queries as f64)
     )
 }
@@ -273,10 +294,12 @@ fn card(
         marks: marks.to_vec(),
         budget: budget.map(|budget| budget * unit.0),
     };
-    let late = |value: Option<f64>| match (value, budget) {
+    let in_time = of.objective.map_or(1.0, |of| of.in_time.value);
+    // Where a run lacks a percentile, the share in time says on which side of the budget it lies.
+    let late = |share: f64, value: Option<f64>| match (value, budget) {
         (_, None) => false,
-        (None, Some(_)) => true,
-        (Some(value), Some(within)) => value > within,
+        (None, Some(_)) => in_time < share,
+        (Some(value), Some(budget)) => value > budget,
     };
     let mut lines = Vec::new();
     if let Some(answers) = of.answers_in_time {
@@ -305,14 +328,16 @@ fn card(
     Card {
         name: cell.summary.transport.clone(),
         share,
+        short: target(plan, of.workload).is_some_and(|target| in_time < target),
         interval: interval.unwrap_or_default(),
         strip: strip.to_svg(),
         marks: PICKS
             .iter()
-            .map(|(name, pick)| Mark {
+            .zip([0.5, 0.9, 0.99, 0.999])
+            .map(|((name, pick), share)| Mark {
                 name,
-                value: value(*pick).map_or("never".to_owned(), text::seconds),
-                late: late(value(*pick)),
+                value: value(*pick).map_or("–".to_owned(), text::seconds),
+                late: late(share, value(*pick)),
             })
             .collect(),
         lines,
