@@ -366,6 +366,9 @@ fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
     })
 }
 
+/// How a figure is read off what holds it.
+type Of<'a, T> = &'a dyn Fn(&T) -> Option<Estimate>;
+
 /// Queries in time and missed deadlines, a row per point of the sweep and a column per transport.
 fn by_point(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
     let mut names: Vec<&str> = Vec::new();
@@ -374,7 +377,6 @@ fn by_point(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
             names.push(&cell.summary.transport);
         }
     }
-    type Of<'a, T> = &'a dyn Fn(&T) -> Option<Estimate>;
     let table = |title: &str, note: &str, value: Of<'_, Summary>, best: Of<'_, BestPossible>| {
         let row = |(index, point): (usize, &crate::plan::Point)| {
             let found = |name: &&str| {

@@ -68,7 +68,7 @@ fn a_stable_link_is_hardly_ever_flagged() {
         (1_000.0, 1, 0.7, 3.0),
     ] {
         for runs in [1, 5] {
-            let (backlog, share) = flagged(runs, 0..200, |seed| {
+            let (backlog, _) = flagged(runs, 0..200, |seed| {
                 link(seed, queries, answers, load, allowed)
             });
             let case = format!("{queries} queries of {answers} at {load}, {runs} runs");
