@@ -3,7 +3,7 @@
 //!
 //! Each packet begins a short random time after it could, as on a real link, where the gap between two frames varies by
 //! a few bytes (IEEE 802.3 lets a sender shift a frame's start to its lanes and make up for it at the next) and the
-//! host's and the card's clocks are not the switch's. The delay comes out of the gap behind the packet: packets keep
+//! host's and the NIC's clocks are not the switch's. The delay comes out of the gap behind the packet: packets keep
 //! their order, and a busy link loses nothing.
 
 use super::Partition;
