@@ -18,6 +18,7 @@ use duetime_sim::{Options, Progress, RunOutput};
 use duetime_store::{IfExists, RunFolder, RunInfo, RunKey, State};
 
 use crate::archive;
+use crate::demand;
 use crate::error::StudyError;
 use crate::eta::{AtWork, Eta};
 use crate::event::{Event, Listener, RunName};
@@ -107,7 +108,11 @@ pub fn execute(
     listener: &dyn Listener,
 ) -> Result<Outcome, StudyError> {
     let began = Instant::now();
-    check(plan)?;
+    let described = warnings::described(plan)?;
+    let scenarios = plan.points.iter().map(|point| &point.scenario);
+    let points: Vec<_> = scenarios.zip(described.iter().map(|of| &of.1)).collect();
+    let at_once = execution.jobs.clamp(1, plan.jobs().len().max(1));
+    demand::check(&points, at_once, demand::available())?;
     let mut manifest = archive::manifest(plan);
     let folder = RunFolder::create(path, execution.if_exists, &manifest)?;
     let (jobs, keys) = (plan.jobs(), plan.keys());
@@ -125,7 +130,6 @@ pub fn execute(
         runs: jobs.len(),
         kept,
     });
-    let described = warnings::described(plan)?;
     for warning in warnings::of_points(&described) {
         listener.on(&Event::Warning(warning));
     }

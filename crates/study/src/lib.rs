@@ -8,6 +8,7 @@
 mod archive;
 pub mod bound;
 pub mod capacity;
+mod demand;
 mod error;
 mod eta;
 mod event;

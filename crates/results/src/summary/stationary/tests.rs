@@ -84,7 +84,7 @@ fn a_stable_link_is_hardly_ever_flagged() {
 fn an_overloaded_link_is_flagged() {
     for (queries, answers, load) in [(2_000.0, 1, 1.3), (3_000.0, 1, 1.2), (500.0, 20, 1.4)] {
         for runs in [1, 5] {
-            let (backlog, share) = flagged(runs, 0..100, |seed| {
+            let (backlog, _) = flagged(runs, 0..100, |seed| {
                 link(seed, queries, answers, load, 20.0)
             });
             let case = format!("{queries} queries of {answers} at {load}, {runs} runs");
