@@ -34,9 +34,10 @@ const fn case(
 }
 
 const SHARED: &[&str] = &["--set", "switch.buffer=\"4 MB\""];
+const EXACT: &[&str] = &["--set", "host.send_jitter=\"0 ps\""];
 const FIFO: &[&str] = &["--set", "host.nic=\"fifo\""];
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 16] = [
     Case {
         standard: true,
         ..case("w1", "dctcp", "dctcp", &[])
@@ -45,6 +46,8 @@ const CASES: [Case; 14] = [
         standard: true,
         ..case("w2", "dctcp", "dctcp", &[])
     },
+    case("w1", "dctcp, no send jitter", "dctcp", EXACT),
+    case("w2", "dctcp, no send jitter", "dctcp", EXACT),
     case("w1", "tcp", "tcp", &[]),
     case("w2", "tcp", "tcp", &[]),
     case("w1", "d2tcp", "d2tcp", &[]),
@@ -304,9 +307,9 @@ fn gates(rows: &[Row]) -> Vec<Gate> {
     let mut gates = Vec::new();
     for row in rows.iter().filter(|row| row.case.standard) {
         let (work, instructions, resident) = if row.case.work == "w1" {
-            ("W1", 350.0, None)
+            ("W1", 365.0, None)
         } else {
-            ("W2", 420.0, Some(24.0))
+            ("W2", 440.0, Some(24.0))
         };
         gates.push(Gate {
             what: format!("{work}: at most {instructions} instructions/hop"),

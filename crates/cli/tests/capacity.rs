@@ -48,6 +48,22 @@ fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
         assert!(row["value"].as_f64() <= row["high"].as_f64(), "{row}");
     }
     assert_eq!(rows(&json).len(), 2);
+
+    // No transport carries more than the bound, and it stands below them.
+    let best = json
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+        .find(|line| line["event"] == "best-capacity")
+        .expect("the best possible");
+    let most = best["value"].as_f64().expect("a number");
+    for row in rows(&json) {
+        assert!(
+            row["value"].as_f64().expect("a number") <= most,
+            "{row} {best}"
+        );
+    }
+    let sentence = format!("no transport can do better: {most} senders");
+    assert!(out.contains(&sentence), "{out}");
 }
 
 /// One tree of two layers with a budget of its own: 4 ms, of which leaves compute for 1 ms.

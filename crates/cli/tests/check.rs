@@ -104,6 +104,53 @@ fn an_overload_is_said_at_the_start_in_the_table_on_the_page_and_in_json() {
 }
 
 #[test]
+fn a_burst_that_does_not_fit_into_memory_is_refused_before_anything_is_written() {
+    let room = Room::new("memory");
+    room.file("early.toml", EARLY);
+    // 20 million flows take about 26 GB.
+    let run = |limit: &str, more: &[&str]| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_duetime"))
+            .args(["run", "early.toml", "--set", "warm_up=0us"])
+            .args(more)
+            .env("DUETIME_MEMORY_BYTES", limit)
+            .current_dir(&room.0)
+            .output()
+            .expect("the binary starts")
+    };
+    let many = [
+        "--set",
+        "workload.senders=999999",
+        "--set",
+        "workload.share_hosts=true",
+        "--set",
+        "workload.repeat=20",
+        "--set",
+        "workload.every=100us",
+    ];
+    let refused = run("13e9", &many);
+    let err = String::from_utf8(refused.stderr).expect("UTF-8");
+    assert_eq!(refused.status.code(), Some(2), "{err}");
+    for part in [
+        "26.0 GB",
+        "20.0 M flows",
+        "10 M flows fit",
+        "`senders` of the workload `burst`",
+    ] {
+        assert!(err.contains(part), "`{part}` in:\n{err}");
+    }
+    assert_eq!(room.names(), ["early.toml"], "nothing is written");
+    // Two of four runs fit at the same time.
+    let jobs = run("6e3", &["--seeds", "4", "--jobs", "4"]);
+    let err = String::from_utf8(jobs.stderr).expect("UTF-8");
+    assert_eq!(jobs.status.code(), Some(2), "{err}");
+    assert!(err.contains("allowed: `--jobs 2`"), "{err}");
+    assert_eq!(
+        run("6e3", &["--seeds", "4", "--jobs", "2"]).status.code(),
+        Some(0)
+    );
+}
+
+#[test]
 fn a_moderate_load_is_not_warned_of() {
     let room = Room::new("moderate");
     room.file("tiny.toml", TINY);

@@ -129,3 +129,29 @@ fn an_answer_is_told_with_what_came_before_it() {
         );
     }
 }
+
+#[test]
+fn a_query_that_cannot_be_in_time_says_what_it_lacks() {
+    let room = Room::new("explain-late");
+    // Aggregators give up after 4 ms, leaves compute for 30.
+    let late = TREE.replace("fan_in = 6", "fan_in = [2, 2]").replace(
+        "compute = \"2 ms\"",
+        "compute = \"30 ms\"\ndeadline_from = \"query\"",
+    );
+    room.file("tree.toml", &late);
+    room.duetime("run tree.toml --no-report").ok();
+    let of = json(&room, "worst");
+    assert_eq!(of["complete"], false);
+    assert_eq!(of["standing"]["left_behind"], 4, "{of}");
+    assert_eq!(sum(&of["parts"]), of["total_ps"].as_u64().expect("ps"));
+    assert_eq!(spent(&of["parts"], "computing"), 30_000_000_000);
+    let summary = of["summary"].as_str().expect("a sentence");
+    for part in [
+        "never had enough answers",
+        "of 4 leaves 4 were needed and the root held 0",
+        "4 had come too late for an aggregator",
+        "30 ms went into computing at host",
+    ] {
+        assert!(summary.contains(part), "`{part}` in: {summary}");
+    }
+}

@@ -1,5 +1,6 @@
 //! The tree of random streams: one named generator (Xoshiro256++) per (seed, run, entity, purpose), so that adding
-//! one consumer never shifts the draws of another. Samplers are inverse CDFs on pure-Rust `libm`: the same bits on
+//! one consumer never shifts the draws of another. What is drawn for every packet comes from a smaller one, Knuth's MMIX
+//! ([`Small`]). Samplers are inverse CDFs on pure-Rust `libm`: the same bits on
 //! every machine.
 
 use crate::Span;
@@ -42,11 +43,18 @@ pub enum Purpose {
     Fault = 12,
     /// A flow's start within the time that its workload gives.
     Start = 13,
+    /// The delay before a host's packet goes on the link.
+    Send = 14,
 }
 
 /// One stream of draws.
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
+
+/// A stream of draws that takes 8 bytes and five instructions: the high half of Knuth's linear congruential generator
+/// for MMIX (The Art of Computer Programming, volume 2, 3rd edition, §3.3.4, table 1, line 26).
+#[derive(Clone, Copy, Debug)]
+pub struct Small(u64);
 
 /// Mixes two words into one, bijectively in the first (the finaliser of `SplitMix64`).
 #[inline]
@@ -75,6 +83,23 @@ impl Streams {
     /// The stream of (entity, purpose).
     pub fn stream(&self, entity: u64, purpose: Purpose) -> Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(self.key(entity, purpose)))
+    }
+
+    /// The same as a small stream.
+    pub const fn small(&self, entity: u64, purpose: Purpose) -> Small {
+        Small(self.key(entity, purpose))
+    }
+}
+
+impl Small {
+    /// Uniform integer in [0, bound); zero if `bound` is zero.
+    #[inline(always)]
+    pub const fn below(&mut self, bound: u32) -> u32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (((self.0 >> 32) * bound as u64) >> 32) as u32
     }
 }
 
@@ -127,6 +152,34 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_small_stream_is_knuths() {
+        // From 1: 6364136223846793005 + 1442695040888963407 = 0x6c576fac_43fd007c.
+        let mut small = Small(1);
+        assert_eq!(small.below(u32::MAX), 0x6c57_6fab);
+        assert_eq!(small.below(0), 0);
+        assert_eq!(
+            small.0,
+            0x6c57_6fac_43fd_007c_u64
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407)
+        );
+    }
+
+    #[test]
+    fn a_small_stream_is_uniform_below_its_bound() {
+        let mut small = Streams::new(1, 0).small(7, Purpose::Send);
+        let mut seen = [0_u32; 10];
+        for _ in 0..100_000 {
+            seen[small.below(2_000) as usize / 200] += 1;
+        }
+        // Five standard deviations of a share of a tenth.
+        assert!(
+            seen.iter().all(|&count| count.abs_diff(10_000) < 475),
+            "{seen:?}"
+        );
+    }
 
     #[test]
     fn streams_are_independent_of_each_other_and_stable() {

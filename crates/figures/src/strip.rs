@@ -24,10 +24,10 @@ pub struct Strip {
     pub budget: Option<f64>,
 }
 
-const WIDTH: f64 = 300.0;
+const WIDTH: f64 = 250.0;
 const HEIGHT: f64 = 62.0;
 const LEFT: f64 = 10.0;
-const RIGHT: f64 = 290.0;
+const RIGHT: f64 = 240.0;
 /// Where the line is.
 const LEVEL: f64 = 28.0;
 const TEXT: f64 = 12.0;

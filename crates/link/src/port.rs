@@ -313,17 +313,33 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     pub fn offer_fifo(&mut self, now: Time, frame: F) -> Option<Sent> {
         debug_assert!(!self.has_classes());
+        let bytes = frame.wire_bytes();
+        // Without a drain the port seems to hold more than it does. Where even that is below the limit, the threshold
+        // and the largest occupancy so far, what has left since changes nothing.
+        if self.staying < self.mark_packets.min(self.limit_packets)
+            && self.queue_bytes() + u64::from(bytes)
+                <= u64::from(
+                    self.queue_max_bytes
+                        .min(self.mark_bytes)
+                        .min(self.limit_bytes),
+                )
+        {
+            self.accepted_bytes += u64::from(bytes);
+            self.queue_bytes += bytes;
+            return Some(self.append(now, frame));
+        }
         self.drain(now);
-        if !self.has_room_fifo(frame.wire_bytes()) {
+        if !self.has_room_fifo(bytes) {
             self.refuse(frame);
             return None;
         }
         Some(self.accept_fifo(now, frame))
     }
 
-    /// Sends a packet at `now` from an idle port without classes, limits or marking: a network card that pulls.
+    /// Sends a packet at `now` from an idle port without classes, limits or marking: a network card that pulls. The
+    /// packet leaves later by `delay`; see [`Port::delay_last`].
     #[inline(always)]
-    pub fn send_at_once(&mut self, now: Time, frame: F) -> Sent {
+    pub fn send_at_once(&mut self, now: Time, frame: F, delay: Span) -> Sent {
         debug_assert!(!self.has_classes() && self.is_idle(now));
         self.staying = 0;
         self.accepted_bytes += u64::from(frame.wire_bytes());
@@ -331,8 +347,9 @@ impl<F: Frame> Port<F> {
         self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
         let sending = self.transmission_ps(frame);
         self.busy_until = Time::from_ps(now.as_ps() + sending);
-        self.queue_integral += byte_time(frame, now, self.busy_until);
-        self.put_on_wire(self.busy_until.as_ps(), frame)
+        let left = self.busy_until + delay;
+        self.queue_integral += byte_time(frame, now, left);
+        self.put_on_wire(left.as_ps(), frame)
     }
 
     /// Whether the port's own limit admits `bytes` more, as of the last drain.
@@ -375,6 +392,12 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     pub(crate) fn accept_fifo(&mut self, now: Time, frame: F) -> Sent {
         let frame = self.admit(frame, self.staying);
+        self.append(now, frame)
+    }
+
+    /// Puts an accepted packet behind those that wait.
+    #[inline(always)]
+    fn append(&mut self, now: Time, frame: F) -> Sent {
         let departure = self.busy_until.max(now).as_ps() + self.transmission_ps(frame);
         self.busy_until = Time::from_ps(departure);
         self.queue_integral += byte_time(frame, now, self.busy_until);
@@ -431,6 +454,16 @@ impl<F: Frame> Port<F> {
         self.wire.push(arrival, frame);
         self.staying += 1;
         Sent { arrival, first }
+    }
+
+    /// Lets the packet that has just been sent leave later by `by`, at the cost of the gap behind it and not of the
+    /// link's time: the next one is not put off. To keep the packets in order, `by` must be at most the transmission
+    /// time of the smallest.
+    pub fn delay_last(&mut self, sent: Sent, by: Span) -> Sent {
+        let arrival = sent.arrival + by;
+        let frame = self.wire.delay_last(arrival);
+        self.queue_integral += byte_time(frame, sent.arrival, arrival);
+        Sent { arrival, ..sent }
     }
 
     /// Takes the packet that arrives at the far end now.

@@ -90,6 +90,15 @@ impl<F: Frame> Ring<F> {
         self.len += 1;
     }
 
+    /// Lets the last packet arrive at `arrival`, later than it would; returns it.
+    pub(crate) fn delay_last(&mut self, arrival: Time) -> F {
+        let mask = self.slots.len() - 1;
+        let last = &mut self.slots[self.end.wrapping_sub(1) as usize & mask];
+        debug_assert!(last.arrival <= arrival && self.len > 0);
+        last.arrival = arrival;
+        last.frame
+    }
+
     /// The slot that is `count`-th from the end: 1 is the last packet.
     #[inline(always)]
     pub(crate) fn back(&self, count: u32) -> &Slot<F> {

@@ -216,6 +216,8 @@ pub struct Host {
     pub frame_overhead: u32,
     /// Senders start with a jitter of U[0, one packet time] when true.
     pub start_jitter: bool,
+    /// Each packet leaves its host later by U[0, this), out of the gap behind it; 0 to 1 ms.
+    pub send_jitter: Span,
 }
 
 /// How the network card takes packets from the flows.

@@ -33,6 +33,7 @@ pub fn resolved_json(scenario: &Scenario) -> Value {
             "nic": match scenario.host.nic { Nic::Pull => "pull", Nic::Fifo => "fifo" },
             "frame_overhead_bytes": scenario.host.frame_overhead,
             "start_jitter": scenario.host.start_jitter,
+            "send_jitter_ps": scenario.host.send_jitter.as_ps(),
         },
         "workloads": scenario.workloads.iter().map(workload).collect::<Vec<_>>(),
         "record": {

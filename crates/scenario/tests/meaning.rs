@@ -160,7 +160,7 @@ fn a_query_is_in_time_by_its_objective_or_by_what_its_answers_say() {
     assert_eq!(objective(&[fixed, ("workload.objective", given)]), own);
     // Half an objective takes the rest from the answers.
     assert_eq!(
-        objective(&[fixed, ("workload.objective", r#"{ answers = 0.5 }"#)]),
+        objective(&[fixed, ("workload.objective", "{ answers = 0.5 }")]),
         Objective {
             within: vec![Span::from_ms(5)],
             answers: 0.5,

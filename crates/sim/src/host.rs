@@ -2,6 +2,7 @@
 
 use crate::packet::{NONE, Packet};
 use duetime_core::Time;
+use duetime_core::random::Small;
 use std::collections::VecDeque;
 
 /// What every packet that a host sends needs to know of its network card; small, so that it stays in the cache.
@@ -17,6 +18,10 @@ pub struct Nic {
     pub waiting: bool,
     /// The ready sender whose turn is next, unless senders have classes.
     pub next: Option<Sender>,
+    /// Its packets leave later by less than this, in picoseconds.
+    pub jitter: u32,
+    /// Where their delays are drawn.
+    pub delays: Small,
 }
 
 /// One host: what waits for its network card, and its timers.

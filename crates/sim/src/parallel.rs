@@ -136,7 +136,7 @@ impl Shared {
             .iter()
             .map(|status| status.packet_hops.load(Ordering::Acquire))
             .sum();
-        let going = clock.report(boundary, hops);
+        let going = clock.report(boundary, hops, open);
         self.cancelled.fetch_or(!going, Ordering::AcqRel);
         self.stop.store(
             !going || clock.is_over(boundary, open, wakes, next != Time::MAX),

@@ -58,6 +58,8 @@ pub struct Progress {
     pub simulated_ps: AtomicU64,
     /// Packets that have crossed a link.
     pub packet_hops: AtomicU64,
+    /// Counted flows that are not finished; from the duration on they are what the run still waits for.
+    pub open_flows: AtomicU64,
     /// Set from outside to end the run early.
     pub cancel: AtomicBool,
 }
@@ -213,7 +215,7 @@ impl Clock<'_> {
     }
 
     /// Tells how far the run is; false if it shall stop.
-    pub(crate) fn report(&self, boundary: Time, packet_hops: u64) -> bool {
+    pub(crate) fn report(&self, boundary: Time, packet_hops: u64, open: i64) -> bool {
         let Some(progress) = self.progress else {
             return true;
         };
@@ -221,6 +223,8 @@ impl Clock<'_> {
             .simulated_ps
             .store(boundary.as_ps(), Ordering::Relaxed);
         progress.packet_hops.store(packet_hops, Ordering::Relaxed);
+        let open = u64::try_from(open).unwrap_or(0);
+        progress.open_flows.store(open, Ordering::Relaxed);
         !progress.cancel.load(Ordering::Relaxed)
     }
 
@@ -245,7 +249,7 @@ impl Clock<'_> {
             }
             part.run_before(boundary);
             part.mark(boundary);
-            let going = self.report(boundary, part.packet_hops());
+            let going = self.report(boundary, part.packet_hops(), part.open());
             let events = part.next_event() != Time::MAX;
             if !going || self.is_over(boundary, part.open(), part.has_wakes(), events) {
                 return (parts, boundary, going);

@@ -4,7 +4,7 @@ use crate::routing::Routing;
 use crate::topology::Network;
 use crate::workload::Workloads;
 use crate::{Packet, SetupError};
-use duetime_core::random::{Purpose, Streams};
+use duetime_core::random::Streams;
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_proto::{d3, tcp};
@@ -15,6 +15,9 @@ use std::sync::Arc;
 
 /// How many links are sampled where the scenario names none: series of a thousand trees would outgrow the flows.
 const SAMPLED_SINKS: usize = 32;
+
+/// The smallest packet of any transport, in bytes: an acknowledgement of TCP.
+const SMALLEST_PACKET: u64 = 40;
 
 /// The read-only part of a run.
 pub struct Setup {
@@ -34,16 +37,12 @@ pub struct Setup {
     pub classes: u8,
     /// The random streams of this run.
     pub streams: Streams,
-    /// Seeded order of links among simultaneous events.
-    pub link_rank: Vec<u32>,
-    /// Seeded order of hosts among simultaneous timers.
-    pub host_rank: Vec<u32>,
-    /// The inverse of `host_rank`.
-    pub host_of_rank: Vec<u32>,
     /// Bytes added to each packet on the wire.
     pub frame_overhead: u16,
     /// Network cards pull from the flows.
     pub nic_pulls: bool,
+    /// The bound of the random delay of packets at their host.
+    pub send_jitter: Span,
     /// Flows that start from here on are not counted, and sources stop.
     pub duration: Span,
     /// The run is cut here.
@@ -100,13 +99,6 @@ impl Setup {
             .max()
             .unwrap_or(Span::ZERO);
         let base_round_trip = latency * u64::from(2 * network.longest_path());
-        let mut order = streams.stream(0, Purpose::Order);
-        let link_rank = order.permutation(network.links.len());
-        let host_of_rank = order.permutation(network.hosts.len());
-        let mut host_rank = vec![0; host_of_rank.len()];
-        for (rank, &host) in host_of_rank.iter().enumerate() {
-            host_rank[host as usize] = rank as u32;
-        }
         let sampled_links = sampled_links(scenario, &network, streams)?;
         let has_long_flows = scenario
             .workloads
@@ -139,11 +131,9 @@ impl Setup {
                 .map(|workload| workload.connection)
                 .collect(),
             streams,
-            link_rank,
-            host_rank,
-            host_of_rank,
             frame_overhead: scenario.host.frame_overhead as u16,
             nic_pulls: scenario.host.nic == Nic::Pull,
+            send_jitter: scenario.host.send_jitter,
             duration: scenario.duration,
             cut: scenario.duration + scenario.drain,
             base_round_trip,
@@ -154,6 +144,14 @@ impl Setup {
     /// The links captured to pcapng.
     pub fn tapped_links(&self, scenario: &Scenario) -> Result<Vec<u32>, SetupError> {
         links_by_name(&self.network, &scenario.record.pcap, "record.pcap")
+    }
+
+    /// The bound of the random delay of packets that a host sends on `uplink`, in picoseconds: at most the time of the
+    /// smallest packet, so that none overtakes another.
+    pub fn send_jitter(&self, uplink: u32) -> u32 {
+        let rate = self.network.links[uplink as usize].rate;
+        let most = rate.transmit(SMALLEST_PACKET).min(self.send_jitter);
+        u32::try_from(most.as_ps()).unwrap_or(u32::MAX)
     }
 
     /// Options of a window transport.

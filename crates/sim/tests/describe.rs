@@ -36,6 +36,7 @@ fn described(topology: Topology, kinds: Vec<WorkloadKind>) -> Description {
             nic: Nic::Pull,
             frame_overhead: 0,
             start_jitter: true,
+            send_jitter: Span::ZERO,
         },
         workloads: kinds.into_iter().map(workload).collect(),
         record: Record {

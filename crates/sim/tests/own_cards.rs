@@ -64,6 +64,7 @@ fn scenario() -> Scenario {
             nic: Nic::Pull,
             frame_overhead: 0,
             start_jitter: false,
+            send_jitter: Span::ZERO,
         },
         workloads: vec![Workload {
             name: "flows".into(),

@@ -227,11 +227,11 @@ fn tables_export_as_csv() {
     assert_eq!(
         lines.next().unwrap(),
         "tcp,0,12884901889,0,response,17,3,9,10000,10000,1234567,999999,\
-         1000000,0,true,false,true,1,2,3,6,4,5,1234567891,2234567890,2234567891"
+         1000000,0,true,false,true,1,2,3,12,6,4,5,1234567891,2234567890,2234567891"
     );
     assert_eq!(
         lines.next().unwrap(),
-        "tcp,0,17179869184,0,long,,3,9,,10000,1234567,,,,,false,false,1,2,3,6,4,5,1234567891,,"
+        "tcp,0,17179869184,0,long,,3,9,,10000,1234567,,,,,false,false,1,2,3,12,6,4,5,1234567891,,"
     );
     assert_eq!(lines.next(), None);
     assert!(csv("ports.parquet").ends_with(

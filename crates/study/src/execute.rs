@@ -18,7 +18,9 @@ use duetime_sim::{Options, Progress, RunOutput};
 use duetime_store::{IfExists, RunFolder, RunInfo, RunKey, State};
 
 use crate::archive;
+use crate::demand;
 use crate::error::StudyError;
+use crate::eta::{AtWork, Eta};
 use crate::event::{Event, Listener, RunName};
 use crate::plan::{Job, Plan};
 use crate::warnings;
@@ -106,7 +108,11 @@ pub fn execute(
     listener: &dyn Listener,
 ) -> Result<Outcome, StudyError> {
     let began = Instant::now();
-    check(plan)?;
+    let described = warnings::described(plan)?;
+    let scenarios = plan.points.iter().map(|point| &point.scenario);
+    let points: Vec<_> = scenarios.zip(described.iter().map(|of| &of.1)).collect();
+    let at_once = execution.jobs.clamp(1, plan.jobs().len().max(1));
+    demand::check(&points, at_once, demand::available())?;
     let mut manifest = archive::manifest(plan);
     let folder = RunFolder::create(path, execution.if_exists, &manifest)?;
     let (jobs, keys) = (plan.jobs(), plan.keys());
@@ -124,9 +130,11 @@ pub fn execute(
         runs: jobs.len(),
         kept,
     });
-    for warning in warnings::beforehand(plan)? {
+    for warning in warnings::of_points(&described) {
         listener.on(&Event::Warning(warning));
     }
+    let offered = described.iter().map(|(_, of)| of.load.packet_hops);
+    let eta = Mutex::new(Eta::new(offered.collect()));
     let pool = Pool {
         plan,
         folder: &folder,
@@ -136,6 +144,7 @@ pub fn execute(
         total: jobs.len(),
         kept,
         missing: &missing,
+        eta,
     };
     let ends = pool.run();
 
@@ -209,8 +218,10 @@ enum End {
 /// A run at work, as the monitor sees it.
 struct Working {
     name: RunName,
+    job: Job,
     number: usize,
     of_s: f64,
+    cut_s: f64,
     began: Instant,
     progress: Arc<Progress>,
 }
@@ -224,6 +235,7 @@ struct Pool<'a> {
     total: usize,
     kept: usize,
     missing: &'a [(usize, Job)],
+    eta: Mutex<Eta>,
 }
 
 impl Pool<'_> {
@@ -236,25 +248,23 @@ impl Pool<'_> {
             .iter()
             .map(|_| Mutex::new(End::Missing))
             .collect();
-        let spent: Mutex<(usize, f64)> = Mutex::new((0, 0.0));
+        let ended = AtomicUsize::new(0);
+        let began = Instant::now();
         let (done, all_done) = mpsc::channel::<()>();
         let workers = self.execution.jobs.clamp(1, self.missing.len().max(1));
         std::thread::scope(|scope| {
             for _ in 0..workers {
                 let done = done.clone();
-                let (next, working, ends, spent) = (&next, &working, &ends, &spent);
+                let (next, working, ends, ended) = (&next, &working, &ends, &ended);
                 scope.spawn(move || {
                     while !self.execution.cancel.load(Ordering::Relaxed) {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(&(number, job)) = self.missing.get(index) else {
                             break;
                         };
-                        let began = Instant::now();
                         let end = self.one(number, job, working);
                         *ends[index].lock().expect("no panic holds it") = end;
-                        let mut spent = spent.lock().expect("no panic holds it");
-                        spent.0 += 1;
-                        spent.1 += began.elapsed().as_secs_f64();
+                        ended.fetch_add(1, Ordering::Relaxed);
                     }
                     drop(done);
                 });
@@ -262,8 +272,10 @@ impl Pool<'_> {
             drop(done);
             // The channel carries nothing: it closes when the last worker has left.
             while all_done.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                let spent = *spent.lock().expect("no panic holds it");
-                self.tell(&working, spent, workers);
+                let begun = next.load(Ordering::Relaxed).min(self.missing.len());
+                let waiting: Vec<Job> = self.missing[begun..].iter().map(|of| of.1).collect();
+                let ended = ended.load(Ordering::Relaxed);
+                self.tell(&working, ended, &waiting, began.elapsed(), workers);
             }
         });
         ends.into_iter()
@@ -280,8 +292,10 @@ impl Pool<'_> {
         let began = Instant::now();
         working.lock().expect("no panic holds it").push(Working {
             name: name.clone(),
+            job,
             number,
             of_s,
+            cut_s: of_s + seconds(point.scenario.drain),
             began,
             progress: Arc::clone(&progress),
         });
@@ -327,6 +341,12 @@ impl Pool<'_> {
             Err(error) => return self.failed(job, number, error.to_string()),
         };
         let totals = &output.records.totals;
+        self.eta.lock().expect("no panic holds it").finished(
+            number,
+            job,
+            wall_s,
+            totals.packet_hops,
+        );
         self.listener.on(&Event::RunFinished {
             name,
             job: number,
@@ -357,10 +377,18 @@ impl Pool<'_> {
     }
 
     /// Tells how far things are, and passes a stop on to the runs at work.
-    fn tell(&self, working: &Mutex<Vec<Working>>, (ended, spent_s): (usize, f64), workers: usize) {
+    fn tell(
+        &self,
+        working: &Mutex<Vec<Working>>,
+        ended: usize,
+        waiting: &[Job],
+        elapsed: Duration,
+        workers: usize,
+    ) {
         let working = working.lock().expect("no panic holds it");
         let stop = self.execution.cancel.load(Ordering::Relaxed);
-        let (mut rates, mut begun_runs, mut begun_s) = (0.0, 0.0, 0.0);
+        let mut rates = 0.0;
+        let mut at_work = Vec::with_capacity(working.len());
         for run in working.iter() {
             if stop {
                 run.progress.cancel.store(true, Ordering::Relaxed);
@@ -370,8 +398,16 @@ impl Pool<'_> {
             let packet_hops = run.progress.packet_hops.load(Ordering::Relaxed);
             let rate = packet_hops as f64 / wall_s.max(1e-9);
             rates += rate;
-            begun_runs += (simulated_s / run.of_s.max(1e-12)).min(1.0);
-            begun_s += wall_s;
+            at_work.push(AtWork {
+                job: run.job,
+                number: run.number,
+                wall_s,
+                simulated_s,
+                of_s: run.of_s,
+                cut_s: run.cut_s,
+                packet_hops,
+                open_flows: run.progress.open_flows.load(Ordering::Relaxed),
+            });
             self.listener.on(&Event::Progress {
                 name: run.name.clone(),
                 job: run.number,
@@ -381,13 +417,10 @@ impl Pool<'_> {
                 packet_hops_per_s: rate,
             });
         }
-        // Runs are alike, so the time of those so far, counted in fractions of runs, tells that of the others.
-        let worked = ended as f64 + begun_runs;
-        let left = self.missing.len() as f64 - worked;
-        let eta_s = (worked > 0.05).then(|| left * (spent_s + begun_s) / worked / workers as f64);
-        let done = self.kept + ended;
+        let mut eta = self.eta.lock().expect("no panic holds it");
+        let eta_s = eta.tell(elapsed.as_secs_f64(), &at_work, waiting, workers);
         self.listener.on(&Event::Overall {
-            done,
+            done: self.kept + ended,
             runs: self.total,
             packet_hops_per_s: rates,
             eta_s,

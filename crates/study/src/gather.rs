@@ -173,7 +173,7 @@ pub fn gather(
     points.dedup();
     gathered.best = BestPossible::of_points(plan, points.into_iter())?;
     gathered.best.retain(|(_, best)| !best.is_empty());
-    gathered.warnings = warnings::beforehand(plan)?;
+    gathered.warnings = warnings::of_points(&warnings::described(plan)?);
     // Whether anything counted is known by now.
     gathered
         .warnings

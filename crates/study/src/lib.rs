@@ -8,7 +8,9 @@
 mod archive;
 pub mod bound;
 pub mod capacity;
+mod demand;
 mod error;
+mod eta;
 mod event;
 mod execute;
 mod explain;
@@ -34,5 +36,5 @@ pub use gather::{Cell, Gathered, QueryRow, Row, gather, write_summary};
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};
 pub use plan::{Job, Plan, Point, Request};
-pub use report::{Beside, Best, report, report_beside};
+pub use report::report;
 pub use warnings::{About, Warning};

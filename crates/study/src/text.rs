@@ -133,7 +133,10 @@ pub fn percent(share: f64) -> String {
         0.0 => "0 %".to_owned(),
         100.0 => "100 %".to_owned(),
         p if p.abs() < 1.0 => format!("{p:.2} %"),
-        p if p > 99.0 && p < 100.0 => format!("{:.2} %", p.min(99.99)),
+        p if p > 99.5 && p < 100.0 => {
+            let digits = format!("{:.2}", p.min(99.99));
+            format!("{} %", digits.strip_suffix('0').unwrap_or(&digits))
+        }
         p => format!("{p:.1} %"),
     }
 }
@@ -252,6 +255,8 @@ mod tests {
         assert_eq!(percent(0.0), "0 %");
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(0.9993), "99.93 %");
+        assert_eq!(percent(0.999), "99.9 %");
+        assert_eq!(percent(0.997), "99.7 %");
         assert_eq!(percent(0.999_999), "99.99 %");
         assert_eq!(significant(99.97), "100");
         assert_eq!(significant(9.996), "10.0");

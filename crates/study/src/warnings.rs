@@ -31,22 +31,16 @@ pub struct Warning {
     pub text: String,
 }
 
-/// What can be told of a plan before it runs.
-pub fn beforehand(plan: &Plan) -> Result<Vec<Warning>, StudyError> {
-    let described = plan
-        .points
-        .iter()
+/// The points of a plan, each with its label, which is empty without a sweep.
+pub(crate) fn described(plan: &Plan) -> Result<Vec<(String, Description)>, StudyError> {
+    let points = plan.points.iter();
+    points
         .map(|point| Ok((point.label(), describe(&point.scenario)?)))
-        .collect::<Result<Vec<_>, StudyError>>()?;
-    let points: Vec<(&str, &Description)> = described
-        .iter()
-        .map(|(label, of)| (label.as_str(), of))
-        .collect();
-    Ok(of_points(&points))
+        .collect()
 }
 
 /// What can be told of scenarios before they run; each with its point of the sweep, which is empty without one.
-pub fn of_points(points: &[(&str, &Description)]) -> Vec<Warning> {
+pub fn of_points(points: &[(String, Description)]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     warnings.extend(load(points));
     warnings.extend(nothing_will_count(points));
@@ -140,10 +134,10 @@ fn some_of(names: &[String]) -> String {
 }
 
 /// The busiest link of all points, if it is busy enough to be warned of.
-fn load(points: &[(&str, &Description)]) -> Option<Warning> {
+fn load(points: &[(String, Description)]) -> Option<Warning> {
     let busiest = |of: &Description| of.load.links.first().map_or(0.0, |link| link.load);
     let heavy = || points.iter().filter(|(_, of)| busiest(of) > HEAVY);
-    let (label, worst) = heavy().max_by(|a, b| busiest(a.1).total_cmp(&busiest(b.1)))?;
+    let (label, worst) = heavy().max_by(|a, b| busiest(&a.1).total_cmp(&busiest(&b.1)))?;
     let link = worst.load.links.first()?;
     let loaded = &worst.load;
     let others = match (loaded.overloaded_links, loaded.heavy_links) {
@@ -192,7 +186,7 @@ pub fn shares(link: &LinkLoad) -> String {
     shares.join(", ")
 }
 
-fn nothing_will_count(points: &[(&str, &Description)]) -> Option<Warning> {
+fn nothing_will_count(points: &[(String, Description)]) -> Option<Warning> {
     let expected = |of: &Description| {
         let expected = of.workloads.iter().map(|of| of.expected_counted);
         expected.sum::<Option<f64>>()

@@ -4,8 +4,10 @@ use std::io::{Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 
 use duetime_results::Estimate;
+use duetime_study::bound::NO_TRANSPORT;
 use duetime_study::capacity::{
-    Capacity, Check, On, Prober, Quantity, Search, Stopped, Subject, Tried,
+    BestCapacity, Capacity, Check, On, Prober, Quantity, Search, Stopped, Subject, Tried,
+    best_possible,
 };
 use duetime_study::{Simulator, text};
 use serde_json::{Value, json};
@@ -15,6 +17,30 @@ use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::{interrupt, progress};
+
+/// What was found for a transport, or for the best that any could do.
+struct Found {
+    /// `None`: the best possible.
+    transport: Option<usize>,
+    capacity: Capacity,
+    /// Of the best possible: it holds for transports that deliver queries at once.
+    if_prompt: bool,
+}
+
+impl Found {
+    fn name<'a>(&self, subject: &'a Subject) -> &'a str {
+        match self.transport {
+            Some(transport) => &subject.base().transports[transport].name,
+            None => NO_TRANSPORT,
+        }
+    }
+
+    /// The value tried at this position.
+    fn at(&self, position: u32) -> Option<&Tried> {
+        let mut curve = self.capacity.curve.iter();
+        curve.find(|tried| tried.x == position)
+    }
+}
 
 /// Searches for each transport in turn, and prints the table.
 pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
@@ -52,7 +78,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     let show = progress::search(args.json);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(cores, usize::from);
-    let (prober, damages) = Prober::new(&Simulator, jobs, cancel, &journal, &*show)?;
+    let (prober, damages) = Prober::new(&Simulator, jobs, cancel.clone(), &journal, &*show)?;
     for damage in damages {
         let place = journal.display();
         let _ = writeln!(
@@ -65,11 +91,30 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     let mut failed = None;
     for transport in 0..subject.base().transports.len() {
         match prober.find(&subject, transport, &of) {
-            Ok(capacity) => found.push((transport, capacity)),
+            Ok(capacity) => found.push(Found {
+                transport: Some(transport),
+                capacity,
+                if_prompt: false,
+            }),
             Err(stopped) => {
                 failed = Some(stopped);
                 break;
             }
+        }
+    }
+    if failed.is_none() {
+        match best_possible(&subject, &of, jobs, &cancel) {
+            Ok(best) => found.extend(best.map(
+                |BestCapacity {
+                     capacity,
+                     if_prompt,
+                 }| Found {
+                    transport: None,
+                    capacity,
+                    if_prompt,
+                },
+            )),
+            Err(stopped) => failed = Some(stopped),
         }
     }
     drop(prober);
@@ -95,12 +140,7 @@ fn journal(args: &args::Capacity, subject: &Subject) -> PathBuf {
         .unwrap_or_else(|| Path::new("out").join(format!("{}-capacity.jsonl", subject.base().name)))
 }
 
-fn human(
-    subject: &Subject,
-    of: &Search,
-    found: &[(usize, Capacity)],
-    journal: &Path,
-) -> Result<(), Failure> {
+fn human(subject: &Subject, of: &Search, found: &[Found], journal: &Path) -> Result<(), Failure> {
     let mut table = Table::new(&[
         ("transport", Align::Left),
         ("capacity", Align::Right),
@@ -111,26 +151,26 @@ fn human(
         ("tried", Align::Right),
         ("", Align::Left),
     ]);
-    for (transport, capacity) in found {
-        let at = |x: u32| capacity.curve.iter().find(|tried| tried.x == x);
+    for row in found {
+        let capacity = &row.capacity;
         let met =
             |tried: Option<&Tried>| tried.map_or_else(String::new, |tried| met(&tried.throughput));
-        let next = at(capacity.value + 1);
+        let next = row.at(capacity.value + 1);
         table.row(vec![
-            subject.base().transports[*transport].name.clone(),
+            row.name(subject).to_owned(),
             subject.text(capacity.value),
             range(subject, capacity),
-            met(at(capacity.value)),
+            met(row.at(capacity.value)),
             next.map_or_else(String::new, |tried| subject.text(tried.x)),
             met(next),
             capacity.curve.len().to_string(),
-            remark(subject, of, capacity),
+            remark(subject, of, row),
         ]);
     }
     let mut to = stdout().lock();
     writeln!(to)?;
-    for (transport, capacity) in found {
-        writeln!(to, "{}", sentence(subject, of, *transport, capacity))?;
+    for row in found {
+        writeln!(to, "{}", sentence(subject, of, row))?;
     }
     writeln!(
         to,
@@ -151,15 +191,15 @@ fn human(
 }
 
 /// The answer in words: `d2tcp: 37 senders; at 38 senders 98.6 % of the queries are in time`.
-fn sentence(subject: &Subject, of: &Search, transport: usize, capacity: &Capacity) -> String {
-    let name = &subject.base().transports[transport].name;
-    let next = capacity
-        .curve
-        .iter()
-        .find(|tried| tried.x == capacity.value + 1);
-    let beyond = match next {
+fn sentence(subject: &Subject, of: &Search, row: &Found) -> String {
+    let (name, capacity) = (row.name(subject), &row.capacity);
+    let are = match row.transport {
+        Some(_) => "are",
+        None => "can be",
+    };
+    let beyond = match row.at(capacity.value + 1) {
         Some(next) => format!(
-            "; at {} {} of the {} are in time",
+            "; at {} {} of the {} {are} in time",
             subject.text(next.x),
             text::percent(next.throughput.value),
             subject.what()
@@ -196,8 +236,12 @@ fn range(subject: &Subject, capacity: &Capacity) -> String {
     format!("[{}, {}]", subject.text(ends.0), subject.text(ends.1))
 }
 
-fn remark(subject: &Subject, of: &Search, capacity: &Capacity) -> String {
+fn remark(subject: &Subject, of: &Search, row: &Found) -> String {
+    let capacity = &row.capacity;
     let mut parts = Vec::new();
+    if row.if_prompt {
+        parts.push("of those that deliver queries at once".to_owned());
+    }
     if capacity.at_limit {
         parts.push("or more: nothing harder can be tried".to_owned());
     }
@@ -213,11 +257,12 @@ fn remark(subject: &Subject, of: &Search, capacity: &Capacity) -> String {
 fn json_rows(
     subject: &Subject,
     of: &Search,
-    found: &[(usize, Capacity)],
+    found: &[Found],
     journal: &Path,
 ) -> Result<(), Failure> {
     let mut to = stdout().lock();
-    for (transport, capacity) in found {
+    for found in found {
+        let capacity = &found.capacity;
         let ends = capacity.interval.map(|(low, high)| {
             let (low, high) = (subject.value(low), subject.value(high));
             // Tighter deadlines are smaller numbers.
@@ -244,8 +289,9 @@ fn json_rows(
             })
             .collect();
         let row = json!({
-            "event": "capacity",
-            "transport": subject.base().transports[*transport].name,
+            "event": if found.transport.is_some() { "capacity" } else { "best-capacity" },
+            "transport": found.transport.map(|_| found.name(subject)),
+            "if_prompt": found.if_prompt,
             "keys": subject.keys(),
             "unit": subject.unit(),
             "target": of.target.share(),

@@ -14,8 +14,12 @@ use crate::table::{Align, Table};
 /// Says how busy the links will be and what will count, without running anything.
 pub fn check(args: &args::Show) -> Result<(), Failure> {
     let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
-    let description = describe(&plan.base).map_err(StudyError::from)?;
-    let warnings = warnings::of_points(&[("", &description)]);
+    let described = [(
+        String::new(),
+        describe(&plan.base).map_err(StudyError::from)?,
+    )];
+    let warnings = warnings::of_points(&described);
+    let [(_, description)] = described;
     let mut to = stdout().lock();
     if args.json {
         let line = json!({

@@ -205,3 +205,29 @@ fn a_queue_without_limit_grows_as_it_must() {
     }
     assert_eq!(port.queue_bytes(), 0);
 }
+
+#[test]
+fn a_delayed_packet_costs_the_link_no_time() {
+    let delay = Span::from_ns(2);
+    let mut port = port();
+    let first = port.send_at_once(at(0), Sample::of(1_500), delay);
+    assert_eq!((first.arrival, first.first), (at(17) + delay, true));
+    assert_eq!(port.busy_until(), at(12), "the next one can begin");
+    let second = port.send_at_once(at(12), Sample::of(1_500), Span::ZERO);
+    assert_eq!((second.arrival, second.first), (at(29), false));
+    let third = port.offer_fifo(at(13), Sample::of(1_500)).expect("room");
+    let third = port.delay_last(third, delay);
+    assert_eq!(third.arrival, at(41) + delay);
+    assert_eq!(port.busy_until(), at(36));
+    // It is in the port until its last bit has left.
+    port.drain(at(36));
+    assert_eq!(port.queue_packets(), 1);
+    port.drain(at(36) + delay);
+    assert_eq!(port.queue_packets(), 0);
+    let stays = [at(12) + delay, at(12), at(23) + delay].map(|stay| stay.as_ps() as f64);
+    let sum = 1_500.0 * stays.iter().sum::<f64>() / 1_024.0;
+    let counted = port.counters().queue_integral as f64;
+    // Each stay is told to one instant of the clock.
+    assert!((counted - sum).abs() < 3.0 * 1_500.0, "{counted}, {sum}");
+    assert_eq!(port.next_arrival(), Some(first.arrival));
+}

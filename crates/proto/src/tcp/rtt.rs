@@ -1,4 +1,7 @@
 //! The round-trip time and the retransmission timeout (RFC 6298).
+//!
+//! The averages are binary floating-point numbers, whose rounding is relative: where all times halve, so do they and the
+//! timeout, to the picosecond. Whole picoseconds would be cut off in both alike.
 
 use super::Config;
 use duetime_core::{Span, Time};
@@ -11,8 +14,10 @@ pub(super) struct Rtt {
     timed_end: u64,
     timeout: Span,
     timed_at: Time,
-    smoothed: Span,
-    variation: Span,
+    /// SRTT in picoseconds; zero before the first sample.
+    smoothed: f64,
+    /// RTTVAR in picoseconds.
+    variation: f64,
 }
 
 impl Rtt {
@@ -21,8 +26,8 @@ impl Rtt {
             timed_end: u64::MAX,
             timed_at: Time::ZERO,
             timeout: config.rto_initial.max(config.rto_min),
-            smoothed: Span::ZERO,
-            variation: Span::ZERO,
+            smoothed: 0.0,
+            variation: 0.0,
         }
     }
 
@@ -57,19 +62,17 @@ impl Rtt {
     /// RFC 6298 §2.2 and §2.3, with a clock fine enough to leave G out.
     #[inline]
     fn sample(&mut self, config: &Config, rtt: Span) {
-        if self.smoothed == Span::ZERO {
+        let rtt = rtt.as_ps() as f64;
+        if self.smoothed <= 0.0 {
             self.smoothed = rtt;
-            self.variation = rtt / 2;
+            self.variation = rtt * 0.5;
         } else {
-            let error = self
-                .smoothed
-                .saturating_sub(rtt)
-                .max(rtt.saturating_sub(self.smoothed));
-            self.variation = self.variation - self.variation / 4 + error / 4;
-            self.smoothed = self.smoothed - self.smoothed / 8 + rtt / 8;
+            let error = (self.smoothed - rtt).abs();
+            self.variation = self.variation * 0.75 + error * 0.25;
+            self.smoothed = self.smoothed * 0.875 + rtt * 0.125;
         }
         let longest = config.rto_max.max(config.rto_min);
-        self.timeout = (self.smoothed + self.variation * 4)
+        self.timeout = span(self.smoothed + self.variation * 4.0)
             .max(config.rto_min)
             .min(longest);
     }
@@ -83,8 +86,14 @@ impl Rtt {
     /// SRTT; zero before the first sample.
     #[inline]
     pub(super) fn smoothed(&self) -> Span {
-        self.smoothed
+        span(self.smoothed)
     }
+}
+
+/// To 24 bits: of more than 33 us whole picoseconds with a whole half.
+#[inline]
+fn span(ps: f64) -> Span {
+    Span::from_ps(ps as f32 as u64)
 }
 
 #[cfg(test)]

@@ -65,6 +65,8 @@ pub struct Standing {
     pub waiting: u32,
     /// Answers still on their way up.
     pub answering: u32,
+    /// Answers that their senders gave up (D3 §6.1.3).
+    pub quenched: u32,
     /// Answers that came to a node between after it had given its own.
     pub left_behind: u32,
 }
@@ -225,6 +227,7 @@ impl<'a> Tree<'a> {
         let mut standing = Standing::default();
         for (node, down) in &self.down {
             let count = match (self.up.get(node), down.flow.finish) {
+                (Some(up), _) if up.flow.quenched => &mut standing.quenched,
                 (Some(up), _) if up.flow.finish.is_none() => &mut standing.answering,
                 (Some(up), _) if !self.is_held(up) => &mut standing.left_behind,
                 (Some(up), _) if up.node.parent == 0 => &mut standing.held,

@@ -1,6 +1,6 @@
 //! Topology, switches, hosts, and what is recorded.
 
-use super::{DELAY, H, Key, Kind, POOL, REQUIRED, TB, Table, US, key, kind};
+use super::{DELAY, H, Key, Kind, MS, POOL, REQUIRED, TB, Table, US, key, kind};
 
 pub(crate) static LINK: Table = Table {
     name: "link",
@@ -260,6 +260,12 @@ pub static HOSTS: Table = Table {
             Kind::Boolean,
             "true",
             "Senders start with a random delay of up to one packet time.",
+        ),
+        key(
+            "send_jitter",
+            Kind::Time(0, MS),
+            "\"1 ns\"",
+            "Each packet leaves its host later by a random time below this, out of the gap behind it: packets keep their order and a busy link loses nothing. Without it equal hosts send in step for ever and can share a link unequally (traffic phase effects; Floyd and Jacobson, 1992; `docs/validation.md`). `\"0 ps\"`: exact times.",
         ),
     ]],
 };

@@ -226,12 +226,16 @@ fn threshold(place: &Place<'_>) -> Result<Vec<(Rate, Amount)>> {
     Ok(list)
 }
 
+/// What a host's packets wait for at most where the scenario does not say: see `docs/validation.md`.
+const SEND_JITTER: Span = Span::from_ns(1);
+
 /// `[host]`.
 pub(super) fn host(reader: &Reader<'_>) -> Result<Host> {
     let mut host = Host {
         nic: Nic::Pull,
         frame_overhead: 0,
         start_jitter: true,
+        send_jitter: SEND_JITTER,
     };
     let Some(reader) = optional(reader, "host", &HOSTS)? else {
         return Ok(host);
@@ -243,6 +247,7 @@ pub(super) fn host(reader: &Reader<'_>) -> Result<Host> {
         host.frame_overhead = overhead.0 as u32;
     }
     host.start_jitter = reader.boolean("start_jitter")?.unwrap_or(true);
+    host.send_jitter = reader.time("send_jitter")?.unwrap_or(SEND_JITTER);
     Ok(host)
 }
 

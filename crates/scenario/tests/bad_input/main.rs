@@ -283,12 +283,12 @@ search.toml:19:15: workload.objective.whithin: unknown key in objective
    allowed: within, answers, share
    help: did you mean `within`?
 "#;
-    an_objective_within_nothing: "load = 0.15" => "load = 0.15\nobjective.within = []", r#"
+    an_objective_within_nothing: "load = 0.15" => "load = 0.15\nobjective.within = []", r"
 search.toml:19:20: workload.objective.within = []: an empty list
    19 | objective.within = []
       |                    ^^
    allowed: one time per application
-"#;
+";
     warm_up_over_everything: "seeds = 3" => "warm_up = \"2 s\"", r#"
 search.toml:3:11: warm_up = "2 s": no flow counts: the duration is 1 s
    3 | warm_up = "2 s"

@@ -2,8 +2,8 @@
 //! partition.
 //!
 //! One event per packet-hop: a link's packets in flight lie in its port's ring, and the queue holds each busy link's
-//! next arrival only. The order of simultaneous events is (time, kind, seeded rank, number), which never depends on
-//! when an event was put in nor on how many partitions there are.
+//! next arrival only. The order of events is (time, kind, keyed hash of link or host and of how many events it has had,
+//! number), which never depends on when an event was put in nor on how many partitions there are (see `queue`).
 
 mod applications;
 mod d3;
@@ -27,7 +27,7 @@ pub use record::{Finish, PartRecords, merge};
 use crate::host::{Host, Nic};
 use crate::packet::{Extra, NONE, Packet};
 use crate::partition::Regions;
-use crate::queue::EventQueue;
+use crate::queue::{EventQueue, order};
 use crate::run::Options;
 use crate::setup::Setup;
 use crate::workload::{Actions, Workloads};
@@ -241,19 +241,14 @@ impl Partition {
         for (port, link) in ports.iter_mut().zip(&links) {
             port.tag = [link.target, link.special];
         }
-        let fixed = |kind: u64| {
-            setup
-                .link_rank
-                .iter()
-                .zip(0..)
-                .map(move |(&rank, number)| order(kind, rank, number))
-        };
+        let fixed = |kind: u64| (0..links.len() as u32).map(move |link| order(kind, link, 0));
         let fixed_orders: Vec<u64> = fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect();
         let slowest = network
             .links
             .iter()
             .map(|link| (link.rate.transmit(1538) + link.latency).as_ps())
-            .max();
+            .max()
+            .map(|longest| longest + setup.send_jitter.as_ps());
         let mut actions = Actions::default();
         let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
         workloads.start(&owned, &mut actions);
@@ -261,7 +256,10 @@ impl Partition {
         let nics = network
             .uplink
             .iter()
-            .map(|&uplink| Nic {
+            .zip(0..)
+            .map(|(&uplink, host)| Nic {
+                jitter: setup.send_jitter(uplink),
+                delays: setup.streams.small(host, Purpose::Send),
                 uplink,
                 plain: links[uplink as usize].special & !Link::LOSSY == 0,
                 wake_pending: false,
@@ -274,7 +272,12 @@ impl Partition {
             frame_overhead: setup.frame_overhead,
             nic_pulls: setup.nic_pulls,
             now: Time::ZERO,
-            queue: EventQueue::new(slowest.unwrap_or(0), fixed_orders, regions.len()),
+            queue: EventQueue::new(
+                slowest.unwrap_or(0),
+                fixed_orders,
+                setup.streams.key(0, Purpose::Order),
+                regions.len(),
+            ),
             turns: regions::Turns::new(&regions),
             target_region: network
                 .links
@@ -357,9 +360,9 @@ impl Partition {
                 self.departure(id - links);
             } else {
                 let order = self.queue.retire(id);
-                let (rank, number) = ((order >> 32) as u32 & (u32::MAX >> 2), order as u32);
+                let (entity, number) = ((order >> 32) as u32 & (u32::MAX >> 2), order as u32);
                 if order >> 62 == TIMER {
-                    self.timer(rank, number);
+                    self.timer(entity, number);
                 } else {
                     self.tick(number);
                 }
@@ -443,18 +446,15 @@ impl Partition {
     fn schedule_tick(&mut self, at: Time, link: u32, number: u32) {
         // The other direction of the same cable ends where the port is.
         let region = self.region_of_target(link ^ 1);
-        self.queue.push_single_to(
-            region,
-            at.as_ps(),
-            order(TICK, self.setup.link_rank[link as usize], number),
-        );
+        self.queue
+            .push_single_to(region, at.as_ps(), order(TICK, link, number));
     }
 
     fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {
         self.queue.push_single_to(
             usize::from(self.host_region[host as usize]),
             at.as_ps(),
-            order(TIMER, self.setup.host_rank[host as usize], slot),
+            order(TIMER, host, slot),
         );
     }
 
@@ -478,9 +478,4 @@ impl Partition {
             self.update_allocator(number);
         }
     }
-}
-
-/// The order of an event among those at the same time.
-const fn order(kind: u64, rank: u32, number: u32) -> u64 {
-    kind << 62 | (rank as u64) << 32 | number as u64
 }

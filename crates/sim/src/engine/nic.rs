@@ -1,9 +1,15 @@
 //! The host's network card. Where it pulls, acknowledgements go first, then ready senders in turn, so that windows
 //! do not pile up as packets; where it is a plain queue, everything is offered at once.
+//!
+//! Each packet begins a short random time after it could, as on a real link, where the gap between two frames varies by
+//! a few bytes (IEEE 802.3 lets a sender shift a frame's start to its lanes and make up for it at the next) and the
+//! host's and the NIC's clocks are not the switch's. The delay comes out of the gap behind the packet: packets keep
+//! their order, and a busy link loses nothing.
 
 use super::Partition;
 use crate::host::{Nic, Sender};
 use crate::packet::Packet;
+use duetime_core::Span;
 use duetime_link::Frame;
 
 impl Partition {
@@ -17,10 +23,10 @@ impl Partition {
             ..
         } = nic;
         if !self.nic_pulls {
-            return self.inject(uplink, packet);
+            return self.inject(host, uplink, packet);
         }
         if !wake_pending && self.ports[uplink as usize].is_idle(self.now) {
-            return self.inject_at_once(nic, packet);
+            return self.inject_at_once(host, nic, packet);
         }
         self.hosts[host as usize].control.push_back(packet);
         self.nics[host as usize].waiting = true;
@@ -37,7 +43,7 @@ impl Partition {
             ..
         } = nic;
         if !self.nic_pulls {
-            return self.flood(uplink, sender);
+            return self.flood(host, uplink, sender);
         }
         if wake_pending || !self.ports[uplink as usize].is_idle(self.now) {
             if self.set_ready(sender) {
@@ -49,7 +55,7 @@ impl Partition {
         // An idle card has an empty queue: the sender is next.
         let (packet, more) = self.pull_from(sender);
         if let Some(packet) = packet {
-            self.inject_at_once(nic, packet);
+            self.inject_at_once(host, nic, packet);
         }
         if more {
             self.queue_sender(host, class, sender);
@@ -59,11 +65,11 @@ impl Partition {
 
     /// A card that is a plain queue takes all that the sender has.
     #[inline(never)]
-    fn flood(&mut self, uplink: u32, sender: Sender) {
+    fn flood(&mut self, host: u32, uplink: u32, sender: Sender) {
         loop {
             let (packet, more) = self.pull_from_queued(sender);
             if let Some(packet) = packet {
-                self.inject(uplink, packet);
+                self.inject(host, uplink, packet);
             }
             if !more {
                 return;
@@ -115,7 +121,7 @@ impl Partition {
             let Some(packet) = self.pull(host) else {
                 return;
             };
-            self.inject_at_once(self.nics[host as usize], packet);
+            self.inject_at_once(host, self.nics[host as usize], packet);
         }
         let nic = &self.nics[host as usize];
         if nic.waiting || nic.next.is_some() {
@@ -186,15 +192,24 @@ impl Partition {
         self.pull_from(sender)
     }
 
+    /// How much later than it could a packet leaves its host.
+    #[inline(always)]
+    pub(super) fn draw_delay(&mut self, host: u32) -> Span {
+        let nic = &mut self.nics[host as usize];
+        Span::from_ps(u64::from(nic.delays.below(nic.jitter)))
+    }
+
     #[inline(never)]
-    fn inject(&mut self, uplink: u32, packet: Packet) {
+    fn inject(&mut self, host: u32, uplink: u32, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
-        self.send(uplink, packet);
+        let delay = self.draw_delay(host);
+        self.send(uplink, packet, delay);
     }
 
     #[inline(always)]
-    fn inject_at_once(&mut self, nic: Nic, packet: Packet) {
+    fn inject_at_once(&mut self, host: u32, nic: Nic, packet: Packet) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
-        self.send_at_once(nic, packet);
+        let delay = self.draw_delay(host);
+        self.send_at_once(nic, packet, delay);
     }
 }

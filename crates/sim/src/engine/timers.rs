@@ -16,8 +16,7 @@ impl Partition {
         at
     }
 
-    pub(super) fn timer(&mut self, rank: u32, slot: u32) {
-        let host = self.setup.host_of_rank[rank as usize];
+    pub(super) fn timer(&mut self, host: u32, slot: u32) {
         match self.hosts[host as usize].owner(slot) {
             Owner::Nobody => {}
             Owner::TcpSender(index) => self.tcp_sender_timer(index),

@@ -3,45 +3,54 @@
 use super::{Crossing, Link, Partition, TO_HOST};
 use crate::host::Nic;
 use crate::packet::{D3, Extra, NONE, Packet, REVERSE};
-use duetime_core::Time;
-use duetime_link::{Frame, Offer, Sent};
+use duetime_core::{Span, Time};
+use duetime_link::{Frame, Offer, Port, Sent};
 
 impl Partition {
-    /// Offers a packet to the port of `link`.
+    /// Offers a packet to the port of `link`, which it leaves later by `delay`.
     #[inline(always)]
-    pub(super) fn send(&mut self, link: u32, packet: Packet) {
+    pub(super) fn send(&mut self, link: u32, packet: Packet, delay: Span) {
         let port = &mut self.ports[link as usize];
         let special = Link::of(port).special & !Link::LOSSY;
         if special != 0 {
-            return self.send_specially(link, packet, special);
+            return self.send_specially(link, packet, special, false, delay);
         }
-        match port.offer_fifo(self.now, packet) {
-            Some(Sent {
-                arrival,
-                first: true,
-            }) => self.queue.push::<true>(arrival.as_ps(), link),
-            Some(_) => {}
-            None => self.discard(packet),
-        }
-    }
-
-    /// Sends a packet on a link that is known to be free, from a pulling network card without limits.
-    #[inline(always)]
-    pub(super) fn send_at_once(&mut self, nic: Nic, packet: Packet) {
-        let link = nic.uplink;
-        if !nic.plain {
-            return self.send(link, packet);
-        }
-        let Sent { arrival, first } = self.ports[link as usize].send_at_once(self.now, packet);
+        let Some(Sent { arrival, first }) = take_in(port, self.now, packet, false, delay) else {
+            return self.discard(packet);
+        };
         if first {
             self.queue.push::<true>(arrival.as_ps(), link);
         }
     }
 
-    /// The same with everything that a link may need.
-    fn send_specially(&mut self, link: u32, packet: Packet, special: u32) {
+    /// Sends a packet on a link that is known to be free, from a pulling network card without limits.
+    #[inline(always)]
+    pub(super) fn send_at_once(&mut self, nic: Nic, packet: Packet, delay: Span) {
+        let link = nic.uplink;
+        let port = &mut self.ports[link as usize];
+        if !nic.plain {
+            let special = Link::of(port).special & !Link::LOSSY;
+            return self.send_specially(link, packet, special, true, delay);
+        }
+        let Sent { arrival, first } = port.send_at_once(self.now, packet, delay);
+        if first {
+            self.queue.push::<true>(arrival.as_ps(), link);
+        }
+    }
+
+    /// The same with everything that a link may need; `at_once`: as [`Self::send_at_once`].
+    fn send_specially(
+        &mut self,
+        link: u32,
+        packet: Packet,
+        special: u32,
+        at_once: bool,
+        delay: Span,
+    ) {
+        let now = self.now;
         if special == Link::REGIONAL {
-            return match self.ports[link as usize].offer_fifo(self.now, packet) {
+            let port = &mut self.ports[link as usize];
+            return match take_in(port, now, packet, at_once, delay) {
                 Some(sent) => self.schedule_sent(link, sent),
                 None => self.discard(packet),
             };
@@ -59,12 +68,20 @@ impl Partition {
         };
         let pool = (special >> Link::POOL_SHIFT) as usize;
         let offer = match (special & Link::POOLED != 0, special & Link::CLASSED != 0) {
-            (true, true) => self.pools[pool].offer(&mut self.ports, link, self.now, packet),
-            (true, false) => {
-                fifo(self.pools[pool].offer_fifo(&mut self.ports, link, self.now, packet))
+            // Only switches share memory, and only hosts delay.
+            (true, true) => self.pools[pool].offer(&mut self.ports, link, now, packet),
+            (true, false) => fifo(self.pools[pool].offer_fifo(&mut self.ports, link, now, packet)),
+            (false, true) => {
+                let port = &mut self.ports[link as usize];
+                match port.offer(now, packet) {
+                    Offer::Sent(sent) => Offer::Sent(delayed(port, sent, delay)),
+                    other => other,
+                }
             }
-            (false, true) => self.ports[link as usize].offer(self.now, packet),
-            (false, false) => fifo(self.ports[link as usize].offer_fifo(self.now, packet)),
+            (false, false) => {
+                let port = &mut self.ports[link as usize];
+                fifo(take_in(port, now, packet, at_once, delay))
+            }
         };
         if special & Link::OBSERVED != 0 {
             self.observe_offer(link, packet, offer, marks_before);
@@ -85,6 +102,14 @@ impl Partition {
         if let Some(wake) = wake {
             self.schedule_departure(wake, link);
         }
+        // The other direction of the same link ends where the port is.
+        let from = Link::of(&self.ports[link as usize ^ 1]).target;
+        let delay = if from & TO_HOST == 0 {
+            Span::ZERO
+        } else {
+            self.draw_delay(from & !TO_HOST)
+        };
+        let sent = delayed(&mut self.ports[link as usize], sent, delay);
         self.sent(link, sent);
     }
 
@@ -146,7 +171,7 @@ impl Partition {
                 .setup
                 .routing
                 .next_at_switch(target, packet.destination(), packet.flow);
-            return self.send(out, packet);
+            return self.send(out, packet, Span::ZERO);
         }
         self.totals.arrived_bytes += u64::from(packet.wire_bytes());
         if packet.flags() & D3 != 0 {
@@ -224,6 +249,33 @@ impl Partition {
         own.chain(inbound)
             .map(|packet| u64::from(packet.wire_bytes()))
             .sum()
+    }
+}
+
+/// Offers a packet to a port without classes, which it leaves later by `delay`; `at_once`: the port is idle and has no
+/// limit. `None`: dropped.
+#[inline(always)]
+fn take_in(
+    port: &mut Port<Packet>,
+    now: Time,
+    packet: Packet,
+    at_once: bool,
+    delay: Span,
+) -> Option<Sent> {
+    if at_once {
+        return Some(port.send_at_once(now, packet, delay));
+    }
+    let sent = port.offer_fifo(now, packet)?;
+    Some(delayed(port, sent, delay))
+}
+
+/// Lets the packet just sent leave later: a host's.
+#[inline(always)]
+fn delayed(port: &mut Port<Packet>, sent: Sent, delay: Span) -> Sent {
+    if delay == Span::ZERO {
+        sent
+    } else {
+        port.delay_last(sent, delay)
     }
 }
 

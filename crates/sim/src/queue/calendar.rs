@@ -1,6 +1,7 @@
 //! One region's calendar, and the memory that the calendars of all regions share.
 
 use super::{AT_A_TIME, Event, NONE};
+use duetime_core::random::mix;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,13 +15,31 @@ pub(super) struct Node {
     pub(super) time: u64,
     /// The next in the bucket, or the next free number.
     next: u32,
+    /// How often a fixed event of this number has been put in, modulo 2³²; 1 of a single event.
+    turn: u32,
 }
+
+impl Node {
+    const FREE: Self = Self {
+        time: 0,
+        next: NONE,
+        turn: 0,
+    };
+}
+
+/// The bits of an order word that hold the kind of event.
+const KIND: u64 = 3 << 62;
+/// Those that hold the number of an event among those of its link or host.
+const NUMBER: u64 = u32::MAX as u64;
+
+/// An event's place among those of the same time: its kind and a hash, then its order word.
+type Precedence = (u64, u64);
 
 /// An event in the heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Late {
     time: u64,
-    order: u64,
+    precedence: Precedence,
     id: u32,
 }
 
@@ -33,8 +52,10 @@ pub(super) struct Store {
     mask: usize,
     /// By event number.
     pub(super) nodes: Vec<Node>,
-    /// What orders simultaneous events, unique among them; by event number.
+    /// The order words, unique among simultaneous events; by event number.
     orders: Vec<u64>,
+    /// The run's own: what simultaneous events are ordered by.
+    key: u64,
     /// By bucket.
     heads: Box<[u32; BUCKETS]>,
     /// One bit per non-empty bucket.
@@ -43,17 +64,14 @@ pub(super) struct Store {
 
 impl Store {
     /// For calendars of `share` buckets, a power of two of at least 64.
-    pub(super) fn new(shift: u32, share: usize, fixed_orders: Vec<u64>) -> Self {
+    pub(super) fn new(shift: u32, share: usize, fixed_orders: Vec<u64>, key: u64) -> Self {
         debug_assert!(share.is_power_of_two() && share >= 64);
-        let node = Node {
-            time: 0,
-            next: NONE,
-        };
         Self {
             shift,
             mask: share - 1,
-            nodes: vec![node; fixed_orders.len()],
+            nodes: vec![Node::FREE; fixed_orders.len()],
             orders: fixed_orders,
+            key,
             heads: vec![NONE; BUCKETS].try_into().expect("as many as buckets"),
             occupied: [0; WORDS],
         }
@@ -61,10 +79,7 @@ impl Store {
 
     /// A new event number with this order.
     pub(super) fn add(&mut self, order: u64) -> u32 {
-        self.nodes.push(Node {
-            time: 0,
-            next: NONE,
-        });
+        self.nodes.push(Node::FREE);
         self.orders.push(order);
         self.nodes.len() as u32 - 1
     }
@@ -72,13 +87,38 @@ impl Store {
     /// Gives a free number an order; returns the next free number.
     pub(super) fn reuse(&mut self, id: u32, order: u64) -> u32 {
         self.orders[id as usize] = order;
-        self.nodes[id as usize].next
+        let node = &mut self.nodes[id as usize];
+        node.turn = 0;
+        node.next
     }
 
     /// Frees a number, before `next` in the list of free ones; returns its order.
     pub(super) fn free(&mut self, id: u32, next: u32) -> u64 {
         self.nodes[id as usize].next = next;
         self.orders[id as usize]
+    }
+
+    /// An event's place among those of the same time. The hash is of the kind, of the link or host, and of how many
+    /// events it has had: drawn afresh for each event, so that no link wins all its ties, and the same however the
+    /// network is split. The time is left out: where all times halve, the order stays.
+    #[inline]
+    fn precedence(&self, id: u32) -> Precedence {
+        let order = self.orders[id as usize];
+        let turn = u64::from(self.nodes[id as usize].turn);
+        let drawn = mix((order & !NUMBER) | turn, self.key);
+        ((order & KIND) | (drawn >> 2), order)
+    }
+
+    /// Whether `a` is due before `b`.
+    #[inline(always)]
+    fn comes_before(&self, a: Event, b: Event) -> bool {
+        a.time < b.time || a.time == b.time && self.goes_first(a.id, b.id)
+    }
+
+    /// Whether `a` is before `b`, which is due at the same time.
+    #[inline(never)]
+    fn goes_first(&self, a: u32, b: u32) -> bool {
+        self.precedence(a) < self.precedence(b)
     }
 }
 
@@ -140,6 +180,7 @@ impl Calendar {
         let bucket = self.place::<ALONE>(store, number);
         let node = &mut store.nodes[id as usize];
         node.time = time;
+        node.turn = node.turn.wrapping_add(1);
         node.next = store.heads[bucket];
         store.heads[bucket] = id;
         store.occupied[bucket / 64] |= 1 << (bucket % 64);
@@ -163,12 +204,11 @@ impl Calendar {
         let bucket = self.place::<ALONE>(store, number);
         let first = store.heads[bucket];
         // The usual bucket has one event, which never sees `current`.
-        let Some(&Node { time, next }) = store.nodes.get(first as usize) else {
+        let Some(&Node { time, next, .. }) = store.nodes.get(first as usize) else {
             return (0, NONE);
         };
         if next != NONE {
-            self.load::<ALONE>(store, number);
-            return self.pop_current(end_ps);
+            return self.pop_from_many::<ALONE>(store, number, end_ps);
         }
         if time >= end_ps {
             return (0, NONE);
@@ -176,6 +216,42 @@ impl Calendar {
         store.heads[bucket] = NONE;
         self.leave::<ALONE>(store, number);
         (time, first)
+    }
+
+    /// As [`Calendar::pop_before`] from a bucket with several events; `current` is empty. Of two, the first is taken
+    /// without sorting.
+    #[inline(always)]
+    fn pop_from_many<const ALONE: bool>(
+        &mut self,
+        store: &mut Store,
+        number: u64,
+        end_ps: u64,
+    ) -> (u64, u32) {
+        let bucket = self.place::<ALONE>(store, number);
+        let id = store.heads[bucket];
+        let Node { time, next, .. } = store.nodes[id as usize];
+        let second = store.nodes[next as usize];
+        if second.next != NONE {
+            self.load::<ALONE>(store, number);
+            return self.pop_current(end_ps);
+        }
+        let one = Event { time, id };
+        let other = Event {
+            time: second.time,
+            id: next,
+        };
+        let (early, late) = if store.comes_before(one, other) {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        if early.time >= end_ps {
+            return (0, NONE);
+        }
+        store.heads[bucket] = NONE;
+        self.leave::<ALONE>(store, number);
+        self.current.push(late);
+        (early.time, early.id)
     }
 
     /// The number of an event that is likely the next, or [`NONE`].
@@ -216,14 +292,16 @@ impl Calendar {
 
     /// Puts an event in that comes before the buckets or after them.
     #[cold]
-    fn push_outside(&mut self, store: &Store, time: u64, id: u32) {
+    fn push_outside(&mut self, store: &mut Store, time: u64, id: u32) {
+        let turn = &mut store.nodes[id as usize].turn;
+        *turn = turn.wrapping_add(1);
         let number = time >> store.shift;
         if number <= self.cursor {
             self.insert(store, Event { time, id });
         } else {
             self.overflow.push(Reverse(Late {
                 time,
-                order: store.orders[id as usize],
+                precedence: store.precedence(id),
                 id,
             }));
             self.overflow_number = self.overflow_number.min(number);
@@ -272,7 +350,7 @@ impl Calendar {
     fn insert(&mut self, store: &Store, event: Event) {
         let at = self
             .current
-            .partition_point(|other| comes_before(&store.orders, event, *other));
+            .partition_point(|other| store.comes_before(event, *other));
         self.current.insert(at, event);
     }
 
@@ -288,14 +366,24 @@ impl Calendar {
         }
     }
 
-    /// The number of the first non-empty bucket after the cursor, or `u64::MAX`.
+    /// Moves the cursor to a bucket, whose events are being taken out.
     #[inline(always)]
-    fn next_bucket<const ALONE: bool>(&self, store: &Store) -> u64 {
-        let start = self.place::<ALONE>(store, self.cursor + 1);
-        let here = store.occupied[start / 64] >> (start % 64);
-        if here != 0 {
-            return self.cursor + 1 + u64::from(here.trailing_zeros());
-        }
+    fn leave<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
+        let bucket = self.place::<ALONE>(store, number);
+        let word = &mut store.occupied[bucket / 64];
+        *word &= !(1 << (bucket % 64));
+        let here = *word >> (bucket % 64);
+        self.cursor = number;
+        self.upcoming = if here == 0 {
+            self.next_word::<ALONE>(store, bucket)
+        } else {
+            number + u64::from(here.trailing_zeros())
+        };
+    }
+
+    /// The number of the first non-empty bucket after the word of `start`, which is that of the cursor, or `u64::MAX`.
+    #[inline(always)]
+    fn next_word<const ALONE: bool>(&self, store: &Store, start: usize) -> u64 {
         // Later words first, then round to the front; this word's low bits come last.
         let last = Self::last::<ALONE>(store) / 64;
         let words = last + 1;
@@ -306,20 +394,10 @@ impl Calendar {
             if bits != 0 {
                 let bucket = word * 64 + bits.trailing_zeros() as usize;
                 return self.cursor
-                    + 1
                     + (bucket.wrapping_sub(start) & Self::last::<ALONE>(store)) as u64;
             }
         }
         u64::MAX
-    }
-
-    /// Moves the cursor to a bucket, whose events are being taken out.
-    #[inline(always)]
-    fn leave<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
-        let bucket = self.place::<ALONE>(store, number);
-        self.cursor = number;
-        store.occupied[bucket / 64] &= !(1 << (bucket % 64));
-        self.upcoming = self.next_bucket::<ALONE>(store);
     }
 
     /// Loads buckets until enough events are in `current`, which is empty, or the rest is not due.
@@ -330,7 +408,7 @@ impl Calendar {
             let bucket = self.place::<ALONE>(store, self.upcoming);
             let id = std::mem::replace(&mut store.heads[bucket], NONE);
             self.leave::<ALONE>(store, self.upcoming);
-            let Node { time, next } = store.nodes[id as usize];
+            let Node { time, next, .. } = store.nodes[id as usize];
             self.current.push(Event { time, id });
             if next != NONE {
                 self.load_rest(store, next);
@@ -348,12 +426,12 @@ impl Calendar {
     fn load_rest(&mut self, store: &Store, mut id: u32) {
         let start = self.current.len() - 1;
         while id != NONE {
-            let Node { time, next } = store.nodes[id as usize];
+            let Node { time, next, .. } = store.nodes[id as usize];
             self.current.push(Event { time, id });
             id = next;
         }
         let tail = &mut self.current[start..];
-        sort_latest_first(tail, &store.orders);
+        sort_latest_first(tail, store);
         tail.reverse();
     }
 
@@ -363,34 +441,32 @@ impl Calendar {
         let mut id = std::mem::replace(&mut store.heads[bucket], NONE);
         self.leave::<ALONE>(store, number);
         while id != NONE {
-            let Node { time, next } = store.nodes[id as usize];
+            let Node { time, next, .. } = store.nodes[id as usize];
             self.current.push(Event { time, id });
             id = next;
         }
-        sort_latest_first(&mut self.current, &store.orders);
+        sort_latest_first(&mut self.current, store);
     }
 }
 
 /// Insertion sort for the usual handful, the library's sort for bursts.
 #[inline]
-fn sort_latest_first(events: &mut [Event], orders: &[u64]) {
+fn sort_latest_first(events: &mut [Event], store: &Store) {
     if events.len() > 24 {
-        events.sort_unstable_by_key(|event| Reverse((event.time, orders[event.id as usize])));
+        events.sort_unstable_by(|a, b| {
+            let precedence = |event: &Event| store.precedence(event.id);
+            let times = b.time.cmp(&a.time);
+            times.then_with(|| precedence(b).cmp(&precedence(a)))
+        });
         return;
     }
     for i in 1..events.len() {
         let event = events[i];
         let mut j = i;
-        while j > 0 && comes_before(orders, events[j - 1], event) {
+        while j > 0 && store.comes_before(events[j - 1], event) {
             events[j] = events[j - 1];
             j -= 1;
         }
         events[j] = event;
     }
-}
-
-/// Whether `a` is due before `b`.
-#[inline(always)]
-fn comes_before(orders: &[u64], a: Event, b: Event) -> bool {
-    a.time < b.time || a.time == b.time && orders[a.id as usize] < orders[b.id as usize]
 }

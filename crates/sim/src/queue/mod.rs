@@ -1,7 +1,10 @@
 //! The event queue: a calendar of fixed-width buckets with an overflow heap.
 //!
-//! Events are ordered by (time, order); the order word is unique among simultaneous events, so the result never
-//! depends on when an event was put in. What recurs (a link's next arrival, a port's next departure) has a fixed number
+//! Simultaneous events are ordered by their kind, then by a hash, then by their number, so the result never depends on
+//! when an event was put in. The hash is keyed by the run and drawn afresh for each event: equal flows tie all the time
+//! (their acknowledgements come from one link, in step), and a fixed order would give one of them every tie, and with
+//! it another share of the link: the phase effects of Floyd and Jacobson (On Traffic Phase Effects in Packet-Switched
+//! Gateways, 1992). What recurs (a link's next arrival, a port's next departure) has a fixed number
 //! and at most one event at a time, so the calendar holds thousands of entries, not one per packet, and putting one in
 //! takes no memory.
 //!
@@ -38,6 +41,12 @@ pub struct Event {
     pub id: u32,
 }
 
+/// The word that orders an event among those at the same time, and tells them apart: its kind (the lowest of the four
+/// first), the link or host that has it (below 2³⁰), and its number there.
+pub const fn order(kind: u64, entity: u32, number: u32) -> u64 {
+    kind << 62 | (entity as u64) << 32 | number as u64
+}
+
 /// A monotone priority queue: nothing may be pushed before the last event popped from the same region.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
@@ -57,9 +66,9 @@ impl EventQueue {
     pub const MOST_REGIONS: usize = BUCKETS / 1_024;
 
     /// A queue whose calendars reach at least `horizon_ps` ahead; later events go to a heap. Fixed events have the
-    /// numbers and orders of `fixed_orders`. There are `regions` of them, 1 to [`EventQueue::MOST_REGIONS`], and the
-    /// first is open.
-    pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>, regions: usize) -> Self {
+    /// numbers and the words ([`order`]) of `fixed_orders`, and `key` decides the order of simultaneous ones. There are
+    /// `regions` of them, 1 to [`EventQueue::MOST_REGIONS`], and the first is open.
+    pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>, key: u64, regions: usize) -> Self {
         let fixed = fixed_orders.len();
         let share = BUCKETS / regions.next_power_of_two();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
@@ -78,7 +87,7 @@ impl EventQueue {
             open: calendars.next().expect("at least one region"),
             region: 0,
             free: NONE,
-            store: Store::new(width.trailing_zeros(), share, fixed_orders),
+            store: Store::new(width.trailing_zeros(), share, fixed_orders, key),
             closed: if regions > 1 {
                 std::iter::once(Calendar::new(0)).chain(calendars).collect()
             } else {
@@ -190,97 +199,4 @@ impl EventQueue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
-
-    proptest! {
-        /// A binary heap gives the same order, for delays within a bucket, within the calendar and beyond it.
-        #[test]
-        fn equals_a_binary_heap(
-            horizon in 1u64..5_000_000_000,
-            foresee in any::<bool>(),
-            steps in prop::collection::vec((0u64..4, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
-        ) {
-            let mut queue = EventQueue::new(horizon, vec![u64::MAX], 1);
-            let mut heap = BinaryHeap::new();
-            let (mut now, mut count, mut fixed) = (0u64, 0u64, false);
-            let pop = |queue: &mut EventQueue, fixed: &mut bool| {
-                let (time, id) = if foresee {
-                    queue.pop_foreseen_before(u64::MAX, |_| ())
-                } else {
-                    queue.pop_before::<true>(u64::MAX)
-                };
-                *fixed &= id != 0;
-                (id != NONE).then(|| (time, if id == 0 { u64::MAX } else { queue.retire(id) }))
-            };
-            for (kind, delay, scale, pops) in steps {
-                let time = now + if kind == 1 { 0 } else { delay << scale >> 6 };
-                if kind > 0 && delay % 5 == 0 && !fixed {
-                    fixed = true;
-                    queue.push::<true>(time, 0);
-                    heap.push(Reverse((time, u64::MAX)));
-                } else if kind > 0 {
-                    count += 1;
-                    let order = duetime_core::random::mix(count, 1) >> 1;
-                    queue.push_single_to(0, time, order);
-                    heap.push(Reverse((time, order)));
-                } else {
-                    for _ in 0..pops {
-                        let expected = heap.pop().map(|Reverse(event)| event);
-                        prop_assert_eq!(pop(&mut queue, &mut fixed), expected);
-                        now = expected.map_or(now, |(time, _)| time);
-                    }
-                }
-            }
-            while let Some(Reverse(expected)) = heap.pop() {
-                prop_assert_eq!(queue.next_time(), expected.0);
-                prop_assert_eq!(queue.pop_before::<true>(expected.0).1, NONE);
-                prop_assert_eq!(pop(&mut queue, &mut fixed), Some(expected));
-            }
-            prop_assert_eq!(queue.pop_before::<true>(u64::MAX).1, NONE);
-        }
-
-        /// Each region's events come in their order, whichever region is open when they are put in.
-        #[test]
-        fn a_region_is_a_queue_of_its_own(
-            regions in 2usize..7,
-            horizon in 1u64..5_000_000_000,
-            steps in prop::collection::vec((0usize..7, 0usize..7, 0u64..100_000, 0u32..40, any::<bool>()), 1..2_000),
-        ) {
-            let mut queue = EventQueue::new(horizon, Vec::new(), regions);
-            let mut heaps = vec![BinaryHeap::new(); regions];
-            let mut clocks = vec![0u64; regions];
-            let mut count = 0u64;
-            for (open, to, delay, scale, pop) in steps {
-                let (open, to) = (open % regions, to % regions);
-                queue.enter(open);
-                if pop {
-                    let popped = queue.pop_before::<false>(u64::MAX);
-                    let popped = (popped.1 != NONE).then(|| (popped.0, queue.retire(popped.1)));
-                    prop_assert_eq!(popped, heaps[open].pop().map(|Reverse(event)| event));
-                    clocks[open] = popped.map_or(clocks[open], |(time, _)| time);
-                } else {
-                    count += 1;
-                    let event = (clocks[to] + (delay << scale >> 6), duetime_core::random::mix(count, 1) >> 1);
-                    queue.push_single_to(to, event.0, event.1);
-                    heaps[to].push(Reverse(event));
-                }
-                let next = |heap: &BinaryHeap<Reverse<(u64, u64)>>| heap.peek().map_or(u64::MAX, |event| event.0.0);
-                prop_assert_eq!(queue.next_time_of(to), next(&heaps[to]));
-                prop_assert_eq!(queue.next_time(), heaps.iter().map(next).min().unwrap());
-            }
-            for (region, heap) in heaps.iter_mut().enumerate() {
-                queue.enter(region);
-                while let Some(Reverse(expected)) = heap.pop() {
-                    prop_assert_eq!(queue.pop_before::<false>(expected.0).1, NONE);
-                    let (time, id) = queue.pop_before::<false>(u64::MAX);
-                    prop_assert_eq!((time, queue.retire(id)), expected);
-                }
-                prop_assert_eq!(queue.pop_before::<false>(u64::MAX).1, NONE);
-            }
-        }
-    }
-}
+mod tests;

@@ -171,6 +171,7 @@ pub fn scenario(topology: Topology, protocol: Protocol, kinds: Vec<WorkloadKind>
             nic: Nic::Pull,
             frame_overhead: 0,
             start_jitter: false,
+            send_jitter: Span::ZERO,
         },
         workloads: kinds.into_iter().map(workload).collect(),
         record: Record {
@@ -269,6 +270,7 @@ pub fn mixture(transport: Transport) -> Scenario {
     scenario.switch = shallow();
     scenario.switch.buffer = Buffer::Static(Amount::Packets(30));
     scenario.host.start_jitter = true;
+    scenario.host.send_jitter = Span::from_ns(1);
     scenario.duration = Span::from_ms(12);
     scenario.drain = Span::from_secs(20);
     scenario.record.every = Some(Span::from_us(500));

@@ -27,6 +27,7 @@ fn contended(protocol: Protocol, loss: f64) -> Scenario {
     scenario.switch = shallow();
     scenario.duration = Span::from_ms(16);
     scenario.host.start_jitter = true;
+    scenario.host.send_jitter = Span::from_ns(1);
     scenario
 }
 

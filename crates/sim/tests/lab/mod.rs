@@ -37,6 +37,7 @@ pub fn star(hosts: u32, rate: Rate, latency: Span, protocol: Protocol, duration:
             nic: Nic::Pull,
             frame_overhead: 0,
             start_jitter: true,
+            send_jitter: Span::ZERO,
         },
         workloads: Vec::new(),
         record: Record {

@@ -46,6 +46,7 @@ pub fn scenario(hosts: u32, kinds: Vec<WorkloadKind>) -> Scenario {
             nic: Nic::Pull,
             frame_overhead: 0,
             start_jitter: false,
+            send_jitter: Span::ZERO,
         },
         workloads: kinds.into_iter().map(workload).collect(),
         record: Record {

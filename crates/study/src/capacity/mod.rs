@@ -3,12 +3,14 @@
 //!
 //! [`search()`] asks the question of anything that can be probed at whole numbers from 1 (easy) to some last (hard),
 //! runs or stored points alike. [`Subject`] says what those numbers are in a scenario, and [`Prober`] runs it, one
-//! value at a time, and keeps what every run saw in a journal.
+//! value at a time, and keeps what every run saw in a journal. [`best_possible`] asks it of the bound on all transports.
 
+mod best;
 mod probe;
 mod search;
 mod subject;
 
+pub use best::{BestCapacity, best_possible};
 pub use probe::{Moment, Prober, Stopped};
 pub use search::{Capacity, Check, Deadlines, On, Search, SearchError, Target, Tried, search};
 pub use subject::{Quantity, Subject};

@@ -32,16 +32,18 @@ pub(super) fn of(query: &QueryRecord, told: &QueryExplanation, names: &Names) ->
                 |(time, what)| format!("{time} of it went into {what}")
             )
         ),
-        Some(standing) => format!(
-            "Query {} never had enough answers: {}; of the {} until its last event, {}.",
-            query.query,
-            stood(query, standing),
-            time(told.total),
-            largest.map_or_else(
-                || "no part stands out".to_owned(),
-                |(time, what)| format!("{time} went into {what}")
+        Some(standing) => {
+            let missing = told.steps.last().map_or("?", |step| names.node(step.node));
+            format!(
+                "Query {} never had enough answers: {}; of the time of one that is missing, {missing}'s, {}.",
+                query.query,
+                stood(query, standing),
+                largest.map_or_else(
+                    || "no part stands out".to_owned(),
+                    |(time, what)| format!("{time} went into {what}")
+                )
             )
-        ),
+        }
     }
 }
 
@@ -105,6 +107,7 @@ fn stood(query: &QueryRecord, standing: &Standing) -> String {
     )];
     let more = [
         (standing.answering, "answers were on their way"),
+        (standing.quenched, "answers were given up by their senders"),
         (standing.left_behind, "had come too late for an aggregator"),
         (standing.waiting, "aggregators still waited"),
         (standing.computing, "leaves still computed"),
@@ -118,16 +121,19 @@ fn stood(query: &QueryRecord, standing: &Standing) -> String {
 /// What most of the time went into: how long, and into what, with what else it went into.
 fn largest(told: &QueryExplanation, names: &Names) -> Option<(String, String)> {
     let mut sums: BTreeMap<String, Span> = BTreeMap::new();
-    for ((node, doing), span) in told.parts() {
+    // What came after a missing answer's own time says nothing about it.
+    let parts = told.parts().into_iter();
+    for ((node, doing), span) in parts.filter(|((_, doing), _)| *doing != Doing::Standing) {
         *sums.entry(what(node, doing, names)).or_default() += span;
     }
     let mut sums: Vec<(String, Span)> = sums.into_iter().collect();
     sums.sort_by_key(|(_, span)| std::cmp::Reverse(*span));
-    let least = told.total.as_secs_f64() * WORTH;
+    let whole = sums.iter().map(|(_, span)| span.as_secs_f64()).sum::<f64>();
+    let least = whole * WORTH;
     let worth = sums.iter().filter(|(_, span)| span.as_secs_f64() >= least);
     let mut named: Vec<&(String, Span)> = worth.take(MOST).collect();
     // A reader asks first whether it was the network or the service itself.
-    let least = told.total.as_secs_f64() * WORTH_OF_COMPUTING;
+    let least = whole * WORTH_OF_COMPUTING;
     let own = sums
         .iter()
         .find(|(what, span)| what.starts_with(COMPUTING) && span.as_secs_f64() >= least);
@@ -149,7 +155,7 @@ fn what(node: u32, doing: Doing, names: &Names) -> String {
             names.node(node)
         ),
         Doing::Asking | Doing::Joining => "the hosts' start jitter".to_owned(),
-        Doing::Standing => "nothing that was seen".to_owned(),
+        Doing::Standing => "what came after its last event".to_owned(),
         Doing::Untraced => "what was not traced".to_owned(),
         Doing::Down(Stage::Pause, _) | Doing::Up(Stage::Pause, _) => {
             "pauses without a granted rate".to_owned()

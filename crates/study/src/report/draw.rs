@@ -91,13 +91,14 @@ fn bars(
 /// Until enough answers were there: the share of queries, and that still waiting on a logarithmic scale.
 fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
     let mut panels = Vec::new();
-    for (workload, promise) in samples.promises.iter().enumerate() {
+    let workloads = 0..plan.base.workloads.len() as u16;
+    for workload in workloads {
         let axis = || Axis::log("from arrival at the root", "ms");
         let all = Axis::linear("queries with enough answers", "%").between(0.0, 100.0);
         let mut all = Panel::new(axis(), all, Vec::new());
         let mut tail = Panel::new(axis(), Axis::log("queries still waiting", "%"), Vec::new());
         for cell in &gathered.cells {
-            let Some(of) = samples.transports[cell.transport].queries.get(workload) else {
+            let Some(of) = samples.transports[cell.transport].queries.get(&workload) else {
                 continue;
             };
             let milliseconds = of.completions.iter().map(|seconds| seconds * 1e3);
@@ -106,7 +107,7 @@ fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::
             all.series.push(Series::new(name, Style::Step, done));
             tail.series.push(Series::new(name, Style::Step, left));
         }
-        let within = promise.and_then(|promise| promise.within_s());
+        let within = super::queries::budget_s(plan, workload);
         for panel in [&mut all, &mut tail] {
             panel.guides.extend(within.map(|within| Guide {
                 vertical: true,
@@ -115,7 +116,7 @@ fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::
             }));
         }
         if let Some(first) = gathered.cells.first() {
-            all.title = workload_name(plan, first, workload as u16);
+            all.title = workload_name(plan, first, workload);
         }
         let there = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
         if there(&all) {
@@ -281,7 +282,7 @@ fn completeness(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> 
         Axis::linear("queries with at most that", "%").between(0.0, 100.0),
         gathered.cells.iter().map(series).collect(),
     );
-    let note = "Per query: the share of its answers that met their deadlines. The lower the line stays, the better.";
+    let note = "Per query: the share of its root's own children whose answers met their deadlines. The lower the line stays, the better.";
     on_page("Completeness of queries", note, vec![panel])
 }
 

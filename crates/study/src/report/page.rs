@@ -4,10 +4,10 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use super::queries::{self, Service};
+use super::draw;
+use super::queries::{self, Possible, Service};
 use super::samples::Samples;
 use super::tables::{self, Entry, Table, percent};
-use super::{Beside, draw};
 use crate::error::StudyError;
 use crate::gather::{Cell, Gathered};
 use crate::plan::Plan;
@@ -74,12 +74,7 @@ struct View<'a> {
 }
 
 /// The page.
-pub fn html(
-    plan: &Plan,
-    gathered: &Gathered,
-    samples: &Samples,
-    beside: &Beside,
-) -> Result<String, StudyError> {
+pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<String, StudyError> {
     let mut environment = Environment::new();
     environment
         .add_template("page.html", include_str!("page.html"))
@@ -96,10 +91,11 @@ pub fn html(
             error: error.clone(),
         })
         .collect();
-    let services = queries::services(plan, gathered, &samples.promises, beside);
+    let possible = Possible::of(plan, gathered);
+    let services = queries::services(plan, gathered, &possible);
     let tables = tables::tables(plan, gathered, &rows);
     let view = View {
-        answer: queries::answer(plan, gathered, &samples.promises, beside),
+        answer: queries::answer(plan, gathered, &possible),
         title: plan.name(),
         style: include_str!("page.css"),
         version: duetime_store::VERSION,

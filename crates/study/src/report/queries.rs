@@ -1,70 +1,59 @@
 //! What the page says first: how many queries were in time, in one sentence and a card per transport.
 
+use std::collections::BTreeMap;
+
 use duetime_figures::Strip;
+use duetime_results::Estimate;
 use duetime_results::summary::{Percentiles, QueryEstimate};
-use duetime_results::{Estimate, RunRecords};
 use duetime_scenario::model::WorkloadKind;
 use serde::Serialize;
 
-use super::Beside;
+use crate::bound::{NO_TRANSPORT, ONLINE};
 use crate::gather::{Cell, Gathered, workload_name};
+use crate::objective::{objective, objective_of_all};
 use crate::plan::Plan;
 use crate::text;
 
-/// What one workload promises of its queries, as its records have it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Promise {
-    /// Leaves whose answers are enough, and all; `None` where queries differ.
-    enough: Option<(u32, u32)>,
-    /// Seconds from the query's arrival at the root; `None` where queries differ or have no budget of their own.
-    within_s: Option<f64>,
-    /// Whether each leaf's answer has a deadline instead.
-    by_answer: bool,
+/// What any transport could reach at most, where it is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Possible {
+    /// Share of all queries in time.
+    queries: Option<f64>,
+    /// Share of all deadlines met.
+    deadlines: Option<f64>,
+    /// By workload: the cards beside those of the transports, with the share of queries in time of each.
+    beside: BTreeMap<u16, Vec<(String, Estimate)>>,
 }
 
-impl Promise {
-    /// Of a workload's counted queries, together with what was known before.
-    pub fn join(before: Option<Self>, records: &RunRecords, workload: u16) -> Option<Self> {
-        let own = records.queries.iter();
-        let judged =
-            own.filter(|query| query.counted && query.judged && query.workload == workload);
-        judged.fold(before, |known, query| {
-            let new = Self {
-                enough: Some((query.needed, query.leaves)),
-                within_s: query.due.map(|due| due.since(query.start).as_secs_f64()),
-                by_answer: query.due.is_none(),
-            };
-            Some(known.map_or(new, |known| {
-                Self {
-                    enough: known.enough.filter(|enough| new.enough == Some(*enough)),
-                    within_s: known
-                        .within_s
-                        .filter(|within| new.within_s == Some(*within)),
-                    by_answer: known.by_answer && new.by_answer,
-                }
-            }))
-        })
-    }
-
-    /// The budget in seconds.
-    pub fn within_s(&self) -> Option<f64> {
-        self.within_s
-    }
-
-    /// After "94 % of queries": `had 99 of 100 answers within 5 ms`.
-    fn words(&self) -> String {
-        let enough = match self.enough {
-            Some((1, 1)) => "its answer".to_owned(),
-            Some((needed, leaves)) if needed == leaves => format!("all {leaves} answers"),
-            Some((needed, leaves)) => format!("{needed} of {leaves} answers"),
-            None => "enough answers".to_owned(),
+impl Possible {
+    /// Of a study without a sweep.
+    pub fn of(plan: &Plan, gathered: &Gathered) -> Self {
+        let Some(best) = gathered.best_at(0).filter(|_| plan.points.len() == 1) else {
+            return Self::default();
         };
-        match self.within_s {
-            Some(within) => format!("had {enough} within {}", text::seconds(within)),
-            None if self.by_answer => format!("had {enough} by their deadlines"),
-            None => format!("had {enough} within their budget"),
+        let beside = best.queries.iter().map(|of| {
+            let shares = [
+                (NO_TRANSPORT.to_owned(), of.best.in_time()),
+                (ONLINE.to_owned(), of.best.online_in_time()),
+            ];
+            (of.workload, shares.to_vec())
+        });
+        Self {
+            queries: best.objective.map(|of| of.in_time().value),
+            deadlines: best.deadlines.map(|of| of.in_time().value),
+            beside: beside.collect(),
         }
     }
+}
+
+/// The budget of a workload's queries in seconds, from their arrival at the root; `None` where it has several or none.
+pub fn budget_s(plan: &Plan, workload: u16) -> Option<f64> {
+    let WorkloadKind::Oldi(oldi) = &plan.base.workloads.get(usize::from(workload))?.kind else {
+        return None;
+    };
+    let (first, others) = oldi.objective.within.split_first()?;
+    let same = others.iter().all(|other| other == first);
+    same.then(|| first.as_secs_f64())
 }
 
 /// The cards of one workload.
@@ -73,13 +62,15 @@ pub struct Service {
     title: String,
     note: String,
     cards: Vec<Card>,
-    best: Option<BestCard>,
+    best: Vec<BestCard>,
 }
 
 #[derive(Debug, Serialize)]
 struct Card {
     name: String,
     share: String,
+    /// Whether it is less than the target.
+    short: bool,
     interval: String,
     strip: String,
     marks: Vec<Mark>,
@@ -88,9 +79,9 @@ struct Card {
 
 #[derive(Debug, Serialize)]
 struct BestCard {
-    name: &'static str,
+    name: String,
     share: String,
-    note: String,
+    interval: String,
 }
 
 /// One percentile of the completion time.
@@ -112,12 +103,7 @@ const PICKS: [(&str, Pick); 4] = [
 ];
 
 /// The page's first sentence; `None` where nothing says when anything is late.
-pub fn answer(
-    plan: &Plan,
-    gathered: &Gathered,
-    promises: &[Option<Promise>],
-    beside: &Beside,
-) -> Option<String> {
+pub fn answer(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Option<String> {
     if plan.points.len() > 1 {
         return across(plan, gathered);
     }
@@ -125,29 +111,24 @@ pub fn answer(
     let Some((most, value)) = most(gathered, share) else {
         let met = |cell: &Cell| Some(cell.summary.deadlines?.application_throughput.value);
         let (most, value) = self::most(gathered, met)?;
-        let best = beside.best.as_ref().and_then(|best| best.deadlines_met);
         return Some(format!(
             "{} of the flows with deadlines met theirs under {}{}.",
             text::percent(value),
-            most.join(" and "),
-            possible(best)
+            text::list(most),
+            at_best(possible.deadlines)
         ));
     };
-    let known: Vec<&Promise> = promises.iter().flatten().collect();
-    let words = match known.as_slice() {
-        [one] => one.words(),
-        _ => "were in time".to_owned(),
-    };
-    let best = beside.best.as_ref().and_then(|best| best.queries_in_time);
+    let wanted = objective_of_all(&plan.base);
+    let words = wanted.map_or("were in time".to_owned(), |wanted| format!("had {wanted}"));
     Some(format!(
         "{} of queries {words} under {}{}.",
         text::percent(value),
-        most.join(" and "),
-        possible(best)
+        text::list(most),
+        at_best(possible.queries)
     ))
 }
 
-fn possible(best: Option<f64>) -> String {
+fn at_best(best: Option<f64>) -> String {
     best.map_or(String::new(), |best| {
         format!("; the best possible is {}", text::percent(best))
     })
@@ -210,12 +191,7 @@ fn known_as(transport: &str) -> String {
 }
 
 /// Cards of every workload with queries that can be late. A sweep has none: its numbers are in a table.
-pub fn services(
-    plan: &Plan,
-    gathered: &Gathered,
-    promises: &[Option<Promise>],
-    beside: &Beside,
-) -> Vec<Service> {
+pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Service> {
     if plan.points.len() > 1 {
         return Vec::new();
     }
@@ -224,65 +200,78 @@ pub fn services(
         all.find(|of| of.workload == workload && of.objective.is_some())
             .cloned()
     };
-    let workloads = promises.iter().enumerate();
-    let workloads: Vec<(u16, &Promise)> = workloads
-        .filter_map(|(workload, promise)| Some((workload as u16, promise.as_ref()?)))
-        .collect();
-    let service = |&(workload, promise): &(u16, &Promise)| {
+    let service = |workload: u16| {
+        let wanted = objective(&plan.base, workload)?;
         let cells = gathered.cells.iter();
         let found: Vec<(&Cell, QueryEstimate)> = cells
             .filter_map(|cell| Some((cell, judged(cell, workload)?)))
             .collect();
         let first = found.first()?;
-        let name = workload_name(plan, first.0, workload);
-        let values = found
-            .iter()
-            .flat_map(|(_, of)| PICKS.iter().filter_map(|(_, pick)| pick(&of.completion_s)))
+        let budget = budget_s(plan, workload);
+        let picked = |of: &QueryEstimate| PICKS.map(|(_, pick)| pick(&of.completion_s));
+        let values = found.iter().flat_map(|(_, of)| picked(of)).flatten();
+        let ends = values
             .map(|of| of.value)
-            .chain(promise.within_s);
-        let ends = values.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
-            (low.min(value), high.max(value))
-        });
-        // A bound on all queries is one on these only where there are no others.
-        let best = beside.best.as_ref().filter(|_| workloads.len() == 1);
-        let best = best.and_then(|best| {
-            Some(BestCard {
-                name: "no transport can do better",
-                share: text::percent(best.queries_in_time?),
-                note: best.note.clone(),
-            })
-        });
+            .chain(budget)
+            .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
+                (low.min(value), high.max(value))
+            });
+        let beside = possible.beside.get(&workload).into_iter().flatten();
         Some(Service {
-            title: format!("Queries in time: {name}"),
-            note: note(promise, &first.1, plan, workload),
+            title: format!(
+                "Queries in time: {}",
+                workload_name(plan, first.0, workload)
+            ),
+            note: note(plan, workload, &wanted, &first.1),
             cards: found
                 .iter()
-                .map(|(cell, of)| card(cell, of, promise, ends))
+                .map(|(cell, of)| card(plan, cell, of, budget, ends))
                 .collect(),
-            best,
+            best: beside
+                .map(|(name, share)| {
+                    let (share, interval) = text::estimate(share, text::percent);
+                    BestCard {
+                        name: name.clone(),
+                        share,
+                        interval: interval.unwrap_or_default(),
+                    }
+                })
+                .collect(),
         })
     };
-    workloads.iter().filter_map(service).collect()
+    (0..plan.base.workloads.len() as u16)
+        .filter_map(service)
+        .collect()
 }
 
-fn note(promise: &Promise, of: &QueryEstimate, plan: &Plan, workload: u16) -> String {
-    let of_plan = plan.base.workloads.get(usize::from(workload));
-    let target = of_plan.and_then(|of| match &of.kind {
+/// The share of a workload's queries that shall be in time.
+fn target(plan: &Plan, workload: u16) -> Option<f64> {
+    match &plan.base.workloads[usize::from(workload)].kind {
         WorkloadKind::Oldi(oldi) => oldi.objective.share,
         _ => None,
-    });
-    let target = target.map_or(String::new(), |share| {
+    }
+}
+
+fn note(plan: &Plan, workload: u16, wanted: &str, of: &QueryEstimate) -> String {
+    let target = target(plan, workload).map_or(String::new(), |share| {
         format!(" The target is {} of the queries.", text::percent(share))
     });
     format!(
-        "A query is in time if it {}, counted from its arrival at the root. {} queries per transport, over all runs.{target} \
-         The strips show percentiles of the completion time on one scale; what is beyond the budget is shaded.",
-        promise.words(),
+        "A query is in time if it has {wanted}, counted from its arrival at the root. {} queries per transport, over all \
+         runs.{target} The strips show percentiles of the completion time on one scale; what is beyond the budget is \
+         shaded. A dash: in some run so many queries never had enough answers.",
         text::count(of.queries as f64)
     )
 }
 
-fn card(cell: &Cell, of: &QueryEstimate, promise: &Promise, (low, high): (f64, f64)) -> Card {
+/// One transport's card. `budget` in seconds; `low` and `high` are the ends of the scale of all cards.
+fn card(
+    plan: &Plan,
+    cell: &Cell,
+    of: &QueryEstimate,
+    budget: Option<f64>,
+    (low, high): (f64, f64),
+) -> Card {
     let (share, interval) = of
         .objective
         .map(|of| text::estimate(&of.in_time, text::percent))
@@ -303,12 +292,14 @@ fn card(cell: &Cell, of: &QueryEstimate, promise: &Promise, (low, high): (f64, f
         unit: unit.1.to_owned(),
         ends: (low * unit.0, high * unit.0),
         marks: marks.to_vec(),
-        budget: promise.within_s.map(|within| within * unit.0),
+        budget: budget.map(|budget| budget * unit.0),
     };
-    let late = |value: Option<f64>| match (value, promise.within_s) {
+    let in_time = of.objective.map_or(1.0, |of| of.in_time.value);
+    // Where a run lacks a percentile, the share in time says on which side of the budget it lies.
+    let late = |share: f64, value: Option<f64>| match (value, budget) {
         (_, None) => false,
-        (None, Some(_)) => true,
-        (Some(value), Some(within)) => value > within,
+        (None, Some(_)) => in_time < share,
+        (Some(value), Some(budget)) => value > budget,
     };
     let mut lines = Vec::new();
     if let Some(answers) = of.answers_in_time {
@@ -318,8 +309,10 @@ fn card(cell: &Cell, of: &QueryEstimate, promise: &Promise, (low, high): (f64, f
             text::count(of.asked as f64)
         ));
     }
-    let leaves = promise.enough.map_or(0, |(_, leaves)| u64::from(leaves));
-    let is_deep = of.asked > of.queries * leaves;
+    let is_deep = match &plan.base.workloads[usize::from(of.workload)].kind {
+        WorkloadKind::Oldi(oldi) => oldi.fan_in.len() > 1,
+        _ => false,
+    };
     if let Some(leaves) = of.leaf_coverage.filter(|_| is_deep) {
         lines.push(format!(
             "{} of the leaves' answers were at the root in time",
@@ -335,14 +328,16 @@ fn card(cell: &Cell, of: &QueryEstimate, promise: &Promise, (low, high): (f64, f
     Card {
         name: cell.summary.transport.clone(),
         share,
+        short: target(plan, of.workload).is_some_and(|target| in_time < target),
         interval: interval.unwrap_or_default(),
         strip: strip.to_svg(),
         marks: PICKS
             .iter()
-            .map(|(name, pick)| Mark {
+            .zip([0.5, 0.9, 0.99, 0.999])
+            .map(|((name, pick), share)| Mark {
                 name,
-                value: value(*pick).map_or("never".to_owned(), text::seconds),
-                late: late(value(*pick)),
+                value: value(*pick).map_or("–".to_owned(), text::seconds),
+                late: late(share, value(*pick)),
             })
             .collect(),
         lines,

@@ -1,8 +1,9 @@
 //! What the figures need of each run beside its summary. Only studies without a sweep have figures of this kind.
 
+use std::collections::BTreeMap;
+
 use duetime_results::RunRecords;
 
-use super::queries::Promise;
 use crate::plan::{Job, Plan};
 
 /// Distributions of one transport over all its runs, and the queue of its first run.
@@ -16,7 +17,7 @@ pub struct Sample {
     pub completeness: Vec<f64>,
     /// Seconds from a counted query's arrival at the root until enough answers were there, by workload; of those that
     /// came so far.
-    pub queries: Vec<QuerySample>,
+    pub queries: BTreeMap<u16, QuerySample>,
     /// Time in seconds and queue in bytes, of the link that the page shows.
     pub queue: Vec<(f64, f64)>,
 }
@@ -35,8 +36,6 @@ pub struct QuerySample {
 pub struct Samples {
     /// By transport; none for a sweep.
     pub transports: Vec<Sample>,
-    /// What each workload promises of its queries.
-    pub promises: Vec<Option<Promise>>,
     /// The link whose queue is shown.
     pub link: Option<String>,
 }
@@ -51,26 +50,17 @@ impl Samples {
         };
         Samples {
             transports: (0..transports).map(|_| Sample::default()).collect(),
-            promises: vec![None; plan.base.workloads.len()],
             link: None,
         }
     }
 
     /// Takes what it needs of one run.
     pub fn take(&mut self, job: Job, records: &RunRecords) {
-        for (workload, promise) in self.promises.iter_mut().enumerate() {
-            *promise = Promise::join(*promise, records, workload as u16);
-        }
         let Some(sample) = self.transports.get_mut(job.transport) else {
             return;
         };
-        sample
-            .queries
-            .resize(self.promises.len(), QuerySample::default());
         for query in records.queries.iter().filter(|query| query.counted) {
-            let Some(of) = sample.queries.get_mut(usize::from(query.workload)) else {
-                continue;
-            };
+            let of = sample.queries.entry(query.workload).or_default();
             of.all += 1;
             let took = query.enough.map(|enough| enough.since(query.start));
             of.completions

@@ -93,7 +93,7 @@ fn queries(rows: &[QueryRow], best: &[BestRow]) -> Table {
         title: "Queries".to_owned(),
         note: "In time: enough answers were at the root within the budget, which begins when the query arrives there. \
                Answers in time are those that met their own deadlines, of all that were asked for, sent or not. A dash: \
-               that percentile never came."
+               in some run that percentile never came."
             .to_owned(),
         head: heads(&[
             "transport",
@@ -158,7 +158,7 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
     Table {
         title: "Flows with deadlines".to_owned(),
         note: format!(
-            "Missed: late, ended early, reset and unfinished alike. A dash: that percentile never finished. {}",
+            "Missed: late, ended early, reset and unfinished alike. A dash: in some run that percentile never finished. {}",
             bound_note(best)
         ),
         head: heads(&[
@@ -366,6 +366,9 @@ fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
     })
 }
 
+/// What is read of a summary or of a bound.
+type Of<'a, T> = &'a dyn Fn(&T) -> Option<Estimate>;
+
 /// Queries in time and missed deadlines, a row per point of the sweep and a column per transport.
 fn by_point(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
     let mut names: Vec<&str> = Vec::new();
@@ -374,7 +377,6 @@ fn by_point(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
             names.push(&cell.summary.transport);
         }
     }
-    type Of<'a, T> = &'a dyn Fn(&T) -> Option<Estimate>;
     let table = |title: &str, note: &str, value: Of<'_, Summary>, best: Of<'_, BestPossible>| {
         let row = |(index, point): (usize, &crate::plan::Point)| {
             let found = |name: &&str| {

@@ -82,6 +82,7 @@ pub fn to_json(of: &ExplainedQuery, events: bool) -> Value {
         value["standing"] = json!({
             "held": standing.held,
             "answering": standing.answering,
+            "quenched": standing.quenched,
             "left_behind": standing.left_behind,
             "waiting": standing.waiting,
             "computing": standing.computing,

@@ -16,7 +16,7 @@ pub fn doing(node: u32, doing: Doing, names: &Names) -> [String; 3] {
         Doing::Computing => at(host, "computing"),
         Doing::Patience => at(host, "waiting for answers until it stopped"),
         Doing::Joining => at(host, "start jitter before it answers"),
-        Doing::Standing => at("", "nothing more was seen"),
+        Doing::Standing => at("", "after its last event, others went on"),
         Doing::Untraced => at("", "not traced"),
         Doing::Down(stage, cause) => [
             format!("query {parent} -> {host}"),

@@ -164,6 +164,12 @@ fn a_query_without_enough_answers_says_who_is_missing() {
     assert_eq!(told.answers, 1);
     assert_eq!(told.parts()[&(2, Doing::Standing)], Span::from_us(300));
 
+    // One that its sender gave up is not on its way.
+    flows.records[7].quenched = true;
+    let standing = flows.tree(&query).explain(None).standing.unwrap();
+    assert_eq!((standing.answering, standing.quenched), (0, 1));
+    flows.records[7].quenched = false;
+
     // Nothing is under way any more: what was left behind is missing.
     flows.records[7].finish = Some(us(1_700));
     let told = flows.tree(&query).explain(None);

@@ -1,0 +1,186 @@
+//! The event queue beside a binary heap, and what orders simultaneous events.
+
+use super::*;
+use duetime_core::random::mix;
+use proptest::prelude::*;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const KEY: u64 = 42;
+/// Links whose fixed events the tests use; each has one of each of two kinds.
+const LINKS: u32 = 3;
+
+fn fixed_orders() -> Vec<u64> {
+    [2, 0]
+        .into_iter()
+        .flat_map(|kind| (0..LINKS).map(move |link| order(kind, link, 0)))
+        .collect()
+}
+
+/// (time, kind, keyed hash of the link or host and of how many events it has had, number), written out; then the word,
+/// by which the test knows the event.
+type Expected = (u64, u64, u64, u32, u64);
+
+fn expected(time: u64, order: u64, turn: u32) -> Expected {
+    let hash = mix(order >> 32 << 32 | u64::from(turn), KEY) >> 2;
+    (time, order >> 62, hash, order as u32, order)
+}
+
+/// A plain queue of the same events.
+#[derive(Default)]
+struct Plain {
+    heap: BinaryHeap<Reverse<Expected>>,
+    turns: [u32; 2 * LINKS as usize],
+    is_in: [bool; 2 * LINKS as usize],
+}
+
+impl Plain {
+    fn push_fixed(&mut self, time: u64, id: u32) {
+        let turn = &mut self.turns[id as usize];
+        *turn += 1;
+        let event = expected(time, fixed_orders()[id as usize], *turn);
+        self.is_in[id as usize] = true;
+        self.heap.push(Reverse(event));
+    }
+
+    fn pop(&mut self) -> Option<(u64, u64)> {
+        let Reverse((time, .., order)) = self.heap.pop()?;
+        if let Some(id) = fixed_orders().iter().position(|&fixed| fixed == order) {
+            self.is_in[id] = false;
+        }
+        Some((time, order))
+    }
+}
+
+/// Takes the next event as its time and word.
+fn pop(queue: &mut EventQueue, foresee: bool) -> Option<(u64, u64)> {
+    let (time, id) = if foresee {
+        queue.pop_foreseen_before(u64::MAX, |_| ())
+    } else {
+        queue.pop_before::<true>(u64::MAX)
+    };
+    let word = |queue: &mut EventQueue| match fixed_orders().get(id as usize) {
+        Some(&order) => order,
+        None => queue.retire(id),
+    };
+    (id != NONE).then(|| (time, word(queue)))
+}
+
+proptest! {
+    /// A binary heap gives the same order, for delays within a bucket, within the calendar and beyond it, and for many
+    /// events at one time.
+    #[test]
+    fn equals_a_binary_heap(
+        horizon in 1u64..5_000_000_000,
+        foresee in any::<bool>(),
+        grid in 0u32..20,
+        steps in prop::collection::vec((0u64..4, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
+    ) {
+        let mut queue = EventQueue::new(horizon, fixed_orders(), KEY, 1);
+        let mut plain = Plain::default();
+        let (mut now, mut count) = (0u64, 0u32);
+        for (kind, delay, scale, pops) in steps {
+            // Late on a coarse grid, so that times coincide.
+            let later = (now + (delay << scale >> 6)) >> grid << grid;
+            let time = if kind == 1 { now } else { later.max(now) };
+            let fixed = (delay % (4 * u64::from(LINKS))) as u32;
+            if kind > 0 && fixed < 2 * LINKS && !plain.is_in[fixed as usize] {
+                queue.push::<true>(time, fixed);
+                plain.push_fixed(time, fixed);
+            } else if kind > 0 {
+                count += 1;
+                let order = order(if delay % 2 == 0 { 1 } else { 3 }, (delay % 7) as u32, count);
+                queue.push_single_to(0, time, order);
+                plain.heap.push(Reverse(expected(time, order, 1)));
+            } else {
+                for _ in 0..pops {
+                    let next = plain.pop();
+                    prop_assert_eq!(pop(&mut queue, foresee), next);
+                    now = next.map_or(now, |(time, _)| time);
+                }
+            }
+        }
+        while let Some(next) = plain.pop() {
+            prop_assert_eq!(queue.next_time(), next.0);
+            prop_assert_eq!(queue.pop_before::<true>(next.0).1, NONE);
+            prop_assert_eq!(pop(&mut queue, foresee), Some(next));
+        }
+        prop_assert_eq!(queue.pop_before::<true>(u64::MAX).1, NONE);
+    }
+
+    /// Each region's events come in their order, whichever region is open when they are put in.
+    #[test]
+    fn a_region_is_a_queue_of_its_own(
+        regions in 2usize..7,
+        horizon in 1u64..5_000_000_000,
+        steps in prop::collection::vec((0usize..7, 0usize..7, 0u64..100_000, 0u32..40, any::<bool>()), 1..2_000),
+    ) {
+        let mut queue = EventQueue::new(horizon, Vec::new(), KEY, regions);
+        let mut heaps = vec![BinaryHeap::new(); regions];
+        let mut clocks = vec![0u64; regions];
+        let mut count = 0u32;
+        let word = |event: Expected| (event.0, event.4);
+        for (open, to, delay, scale, take) in steps {
+            let (open, to) = (open % regions, to % regions);
+            queue.enter(open);
+            if take {
+                let popped = queue.pop_before::<false>(u64::MAX);
+                let popped = (popped.1 != NONE).then(|| (popped.0, queue.retire(popped.1)));
+                prop_assert_eq!(popped, heaps[open].pop().map(|Reverse(event)| word(event)));
+                clocks[open] = popped.map_or(clocks[open], |(time, _)| time);
+            } else {
+                count += 1;
+                let time = clocks[to] + (delay << scale >> 6);
+                let order = order(delay % 4, scale, count);
+                queue.push_single_to(to, time, order);
+                heaps[to].push(Reverse(expected(time, order, 1)));
+            }
+            let next = |heap: &BinaryHeap<Reverse<Expected>>| heap.peek().map_or(u64::MAX, |event| event.0.0);
+            prop_assert_eq!(queue.next_time_of(to), next(&heaps[to]));
+            prop_assert_eq!(queue.next_time(), heaps.iter().map(next).min().unwrap());
+        }
+        for (region, heap) in heaps.iter_mut().enumerate() {
+            queue.enter(region);
+            while let Some(Reverse(event)) = heap.pop() {
+                prop_assert_eq!(queue.pop_before::<false>(event.0).1, NONE);
+                let (time, id) = queue.pop_before::<false>(u64::MAX);
+                prop_assert_eq!((time, queue.retire(id)), word(event));
+            }
+            prop_assert_eq!(queue.pop_before::<false>(u64::MAX).1, NONE);
+        }
+    }
+}
+
+/// The winners of a thousand ties of two links, `step` picoseconds apart, put in in either order.
+fn winners(key: u64, step: u64, first: u32) -> Vec<u32> {
+    let mut queue = EventQueue::new(1_000_000, fixed_orders(), key, 1);
+    (1..=1_000)
+        .map(|round| {
+            queue.push::<true>(round * step, first);
+            queue.push::<true>(round * step, 1 - first);
+            let winner = queue.pop_before::<true>(u64::MAX).1;
+            queue.pop_before::<true>(u64::MAX);
+            winner
+        })
+        .collect()
+}
+
+#[test]
+fn no_link_wins_all_its_ties() {
+    let won: u32 = winners(KEY, 100, 0).iter().sum();
+    // Five standard deviations of a fair coin.
+    assert!(won.abs_diff(500) < 80, "{won} of 1000");
+}
+
+#[test]
+fn who_wins_a_tie_depends_on_the_run_and_neither_on_insertion_nor_on_the_unit_of_time() {
+    let ties = winners(KEY, 100, 0);
+    assert_eq!(ties, winners(KEY, 100, 1));
+    assert_eq!(ties, winners(KEY, 50, 0));
+    assert_eq!(
+        ties,
+        winners(KEY, 5_000_000, 0),
+        "from the heap of late events"
+    );
+    assert_ne!(ties, winners(KEY + 1, 100, 0));
+}
