@@ -36,14 +36,14 @@ pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
         records.totals.end
     );
     flows(case, records)?;
-    endings(case, records)?;
     queries(case, records)?;
-    ports::check_measured(output)?;
+    ports::check_measured(case, output)?;
     // What goes in comes out over the whole run.
     let whole = RunRecords {
         ports: output.whole_ports.clone(),
         ..records.clone()
     };
+    endings(case, &whole)?;
     ports::check(case, &whole)
 }
 
