@@ -93,6 +93,7 @@ impl Streams {
 
 impl Small {
     /// Uniform integer in [0, bound); zero if `bound` is zero.
+    #[expect(clippy::inline_always, reason = "the packet path: measured")]
     #[inline(always)]
     pub const fn below(&mut self, bound: u32) -> u32 {
         self.0 = self

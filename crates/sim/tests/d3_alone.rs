@@ -41,12 +41,16 @@ fn a_request_for_the_bytes_on_the_wire_ends_earlier() {
             deadline: due,
         };
         scenario.workloads = vec![trace(vec![flow(0, 1, 600_000), flow(300, 2, 900_000)])];
-        let records = run(&scenario, &Options::default()).records;
-        records
-            .flows
-            .iter()
-            .map(|flow| flow.completion().expect("finished").as_secs_f64() * 1e3)
-            .collect::<Vec<_>>()
+        // The mean over ten seeds: which requests meet at the port differs from run to run.
+        let completions = (1..=10).map(|seed| {
+            scenario.seed = seed;
+            let records = run(&scenario, &Options::default()).records;
+            let ms = |flow: usize| records.flows[flow].completion().expect("finished");
+            [ms(0), ms(1)].map(|span| span.as_secs_f64() * 1e3)
+        });
+        completions.fold([0.0; 2], |sum, of| {
+            [sum[0] + of[0] / 10.0, sum[1] + of[1] / 10.0]
+        })
     };
     let (payload, wire) = (
         completion(RequestBytes::Payload),
@@ -55,7 +59,7 @@ fn a_request_for_the_bytes_on_the_wire_ends_earlier() {
     println!(
         "600 KB due in 10 ms, and 900 KB 0.3 ms later: asked for data {payload:.2?} ms, for bytes on the wire {wire:.2?} ms"
     );
-    assert!(wire[0] + 0.2 < payload[0], "{wire:?} {payload:?}");
+    assert!(wire[0] + 0.25 < payload[0], "{wire:?} {payload:?}");
 }
 
 /// With the paper's controller a port steers to its whole link; steering to a little less buys a shorter queue.

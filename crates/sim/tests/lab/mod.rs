@@ -37,7 +37,7 @@ pub fn star(hosts: u32, rate: Rate, latency: Span, protocol: Protocol, duration:
             nic: Nic::Pull,
             frame_overhead: 0,
             start_jitter: true,
-            send_jitter: Span::ZERO,
+            send_jitter: Span::from_ns(1),
         },
         workloads: Vec::new(),
         record: Record {

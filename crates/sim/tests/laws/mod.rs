@@ -291,14 +291,29 @@ fn answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
         .iter()
         .filter(|flow| flow.query == Some(query.query) && flow.class == Class::Response);
     let (mut answered, mut in_time) = (0, 0);
+    let mut finishes = Vec::new();
     for flow in all {
         ensure!(
             flow.destination == query.root,
             "an answer to somebody else: {flow:?} of {query:?}"
         );
         answered += u32::from(flow.finish.is_some());
+        finishes.extend(flow.finish);
         in_time += u32::from(flow.finish.is_some() && flow.met() != Some(false));
     }
+    finishes.sort_unstable();
+    let enough = finishes.get(query.needed as usize - 1).copied();
+    ensure!(
+        enough == query.enough,
+        "its flows say that {enough:?} was enough: {query:?}"
+    );
+    let by_due = query
+        .due
+        .map(|due| finishes.iter().filter(|&&at| at <= due).count() as u32);
+    ensure!(
+        query.leaves_in_time == by_due.unwrap_or(in_time),
+        "its flows say {by_due:?} or {in_time} in time: {query:?}"
+    );
     let found = (answered, in_time, answered, 0);
     ensure!(
         found

@@ -79,6 +79,8 @@ pub enum Method {
         names: BTreeMap<String, String>,
         /// Samples are averaged over this time, s; 0: as they are.
         average_s: f64,
+        /// Where the time axis ends, s; `None`: with the samples.
+        until_s: Option<f64>,
     },
     /// Nothing is run.
     Note,

@@ -198,6 +198,7 @@ pub(super) struct Series {
     #[serde(default)]
     pub names: BTreeMap<String, String>,
     pub average: Option<Text>,
+    pub until: Option<Text>,
 }
 
 fn yes() -> bool {

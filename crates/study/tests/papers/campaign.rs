@@ -517,6 +517,7 @@ range = [0, 2]
 of = "throughput"
 at = 5
 average = "500 us"
+until = "40 ms"
 names = { "host0->switch" = "the first" }
 "#;
     let experiment = format!("method = \"series\"\n{EXPERIMENT}{table}");
@@ -525,6 +526,7 @@ names = { "host0->switch" = "the first" }
     let svg = &kept.all[0].figures[0].svg;
     assert!(svg.contains("Throughput (Gbps)") && svg.contains(">the first</text>"));
     assert!(svg.contains("text-anchor=\"end\">2</text>"), "{svg}");
+    assert!(svg.contains(">Time (ms)</text>") && svg.contains(">40</text>"));
     assert!(!svg.contains("host1"), "links without a name are not drawn");
     let last = &kept.all[0].figures.last().expect("a main drawing").svg;
     assert!(

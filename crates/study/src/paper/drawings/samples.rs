@@ -99,7 +99,7 @@ impl Artist<'_> {
         average_s: f64,
         drawn: &mut Vec<Drawn>,
     ) {
-        let Method::Series { names, .. } = &self.of.method else {
+        let Method::Series { names, until_s, .. } = &self.of.method else {
             return;
         };
         let (label, mut unit) = what.words();
@@ -137,7 +137,11 @@ impl Artist<'_> {
                 let label = y.label.as_deref().unwrap_or(label);
                 let axis = Axis::linear(label, unit);
                 let drawing = Panel::new(
-                    Axis::linear("Time", "s"),
+                    Axis {
+                        from: Some(0.0),
+                        to: *until_s,
+                        ..Axis::linear("Time", "s")
+                    },
                     match of.range.or(y.range) {
                         Some([from, to]) => axis.between(from, to),
                         None => axis,
@@ -169,7 +173,9 @@ fn in_milliseconds_if_short(sketches: &mut [Sketch]) {
         return;
     }
     for sketch in sketches {
-        "ms".clone_into(&mut sketch.panel.x.unit);
+        let axis = &mut sketch.panel.x;
+        "ms".clone_into(&mut axis.unit);
+        axis.to = axis.to.map(|to| to * 1e3);
         let series = sketch.panel.series.iter_mut();
         for point in series.flat_map(|series| &mut series.points) {
             point.x *= 1e3;

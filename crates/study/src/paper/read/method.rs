@@ -73,6 +73,7 @@ impl Reader<'_> {
                         .average
                         .as_ref()
                         .map_or(Ok(0.0), |text| self.time(text))?,
+                    until_s: of.until.as_ref().map(|text| self.time(text)).transpose()?,
                 }
             }
         })
