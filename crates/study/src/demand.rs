@@ -7,7 +7,7 @@ use crate::error::StudyError;
 use crate::text;
 
 /// Memory that a flow takes at most, B: its record, and while it is open its sender, receiver and timers. Measured:
-/// 1,030 B per flow of a burst of 300,000 under TCP and less under D3; 790 B per flow of 6 million Poisson flows.
+/// 1,030 B per flow of a burst of 300,000 under TCP; 790 B per flow of 6 million Poisson flows.
 pub const BYTES_PER_FLOW: f64 = 1_300.0;
 
 /// Names the memory that may be used, in bytes, instead of what the system says is available.
