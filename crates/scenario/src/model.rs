@@ -364,6 +364,21 @@ pub struct Oldi {
     pub share_hosts: bool,
 }
 
+impl Oldi {
+    /// The budget of an application's queries, from their arrival at the root; `None`: each leaf's answer has its own
+    /// deadline.
+    pub fn budget(&self, application: usize) -> Option<Span> {
+        let within = &self.objective.within;
+        within.get(application % within.len().max(1)).copied()
+    }
+
+    /// Whether anything says when an application's query is late.
+    pub fn is_judged(&self, application: usize) -> bool {
+        let deadline = self.deadline.get(application % self.deadline.len().max(1));
+        self.budget(application).is_some() || deadline.is_some_and(|of| *of != Deadline::None)
+    }
+}
+
 /// What the owner of a service wants of a query: enough answers soon enough, for most queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {

@@ -36,8 +36,7 @@ pub fn target(scenario: &Scenario) -> Option<f64> {
 }
 
 fn is_judged(oldi: &Oldi) -> bool {
-    use duetime_scenario::model::Deadline;
-    !oldi.objective.within.is_empty() || oldi.deadline.iter().any(|of| *of != Deadline::None)
+    (0..oldi.applications as usize).any(|application| oldi.is_judged(application))
 }
 
 fn of(oldi: &Oldi) -> String {

@@ -199,16 +199,12 @@ impl Plan {
 
     /// The budget of a tree's queries, from their arrival at the root.
     pub(super) fn budget(&self, tree: u32) -> Option<Span> {
-        let within = &self.config.objective.within;
-        let own = self.application(tree) % within.len().max(1);
-        within.get(own).copied()
+        self.config.budget(self.application(tree))
     }
 
     /// Whether anything says when a tree's query is late.
     pub(super) fn is_judged(&self, tree: u32) -> bool {
-        let deadlines = &self.config.deadline;
-        let deadline = deadlines[self.application(tree) % deadlines.len()];
-        self.budget(tree).is_some() || deadline != Deadline::None
+        self.config.is_judged(self.application(tree))
     }
 
     /// Between the queries of a tree; `None`: back to back.
