@@ -7,6 +7,7 @@
 mod desired;
 mod header;
 mod packet;
+mod port;
 mod rate;
 mod receiver;
 mod repair;
@@ -16,6 +17,7 @@ pub mod wire;
 
 pub use header::{HeaderError, MAX_HOPS, Request};
 pub use packet::{Flags, Packet, Tag};
+pub use port::{PortDriver, Reading};
 pub use rate::EncodedRate;
 pub use receiver::{Delivery, Receiver};
 pub use router::{Allocator, Outcome};

@@ -140,7 +140,7 @@ pub struct Partition {
     tcp_senders: Slab<tcp::Sending>,
     tcp_receivers: Slab<tcp::Receiving>,
     d3: d3::Endpoints,
-    allocators: Vec<Option<Box<router::Seat>>>,
+    allocators: Vec<Option<Box<router::PortState>>>,
     extras: Slab<Extra>,
     /// Receivers by the flow that opened their connection: for repeated SYNs.
     receivers: FxHashMap<u64, u32>,

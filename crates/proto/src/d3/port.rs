@@ -1,0 +1,224 @@
+//! The driver of one outgoing interface: when its allocator adapts, and to what (D3 §4.4).
+
+use super::{Allocator, Config, Flags, Outcome, QueueSample, Request};
+use duetime_core::{Rate, Span, Time};
+
+/// An [`Allocator`] with the update interval around it: the phase of the updates, the queue samples between them, and
+/// what the port sent since the last one.
+///
+/// Whoever owns the port calls [`sample`](Self::sample) for each packet that comes to it, [`process`](Self::process) for
+/// each that carries a request, and [`timeout`](Self::timeout) at [`next_timeout`](Self::next_timeout), which moves
+/// with every call of `process` and `timeout`. A driver that knows no flow asks for no timeout.
+#[derive(Clone, Debug)]
+pub struct PortDriver {
+    allocator: Allocator,
+    /// When the next update is due; `Time::MAX` while the allocator is idle.
+    due: Time,
+    /// Updates are due this long after each whole number of update intervals.
+    phase: Span,
+    /// The last reading of `departed_bytes`; unknown when an idle port is woken.
+    departed: Option<u64>,
+    /// The smallest queue since the last update.
+    smallest_queue: u64,
+}
+
+/// What an update has to know of its port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Bytes that have left the port since it was made, headers included.
+    pub departed_bytes: u64,
+    /// Bytes that wait at this instant, with the packet in service if `config.queue_in_service`. At an interface whose
+    /// packets wait in the senders and not in a queue: the sum of [`Sender::overdue`](super::Sender::overdue).
+    pub queue_bytes: u64,
+}
+
+impl PortDriver {
+    /// The driver of an interface of the given rate, idle. Its updates are due at `phase`, and then once in each update
+    /// interval; ports with different phases do not all adapt at once.
+    pub fn new(config: &Config, rate: Rate, phase: Span) -> Self {
+        Self {
+            allocator: Allocator::new(config, rate),
+            due: Time::MAX,
+            phase: Span::from_ps(phase.as_ps() % config.update_interval.as_ps()),
+            departed: None,
+            smallest_queue: u64::MAX,
+        }
+    }
+
+    /// Answers the request of a packet that leaves through this interface (see [`Allocator::process`]).
+    #[inline]
+    pub fn process(
+        &mut self,
+        config: &Config,
+        now: Time,
+        flags: Flags,
+        request: &mut Request,
+    ) -> Outcome {
+        if self.due == Time::MAX {
+            self.due = self.update_after(config, now);
+        }
+        self.allocator.process(config, now, flags, request)
+    }
+
+    /// A packet comes to the port and finds `queue_bytes`, counted as in [`Reading::queue_bytes`]. Without samples an
+    /// update takes the queue of its own instant.
+    #[inline]
+    pub fn sample(&mut self, queue_bytes: u64) {
+        self.smallest_queue = self.smallest_queue.min(queue_bytes);
+    }
+
+    /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
+    #[inline]
+    pub const fn next_timeout(&self) -> Time {
+        self.due
+    }
+
+    /// Capacity adaptation (D3 §4.4), at [`next_timeout`](Self::next_timeout). Earlier it does nothing. Later, one
+    /// update stands for all that were missed, with the bytes of a mean interval.
+    pub fn timeout(&mut self, config: &Config, now: Time, reading: Reading) {
+        if now < self.due {
+            return;
+        }
+        let queue = match config.queue_sample {
+            QueueSample::Smallest => self.smallest_queue.min(reading.queue_bytes),
+            QueueSample::Instant => reading.queue_bytes,
+        };
+        self.smallest_queue = u64::MAX;
+        if let Some(before) = self.departed.replace(reading.departed_bytes) {
+            let intervals = 1 + now.since(self.due).as_ps() / config.update_interval.as_ps();
+            let sent = reading.departed_bytes.saturating_sub(before) / intervals;
+            self.allocator.tick(config, now, sent, queue);
+        }
+        if self.allocator.is_idle() {
+            self.due = Time::MAX;
+            self.departed = None;
+        } else {
+            self.due = self.update_after(config, now);
+        }
+    }
+
+    /// What the port has granted, and of what.
+    #[inline]
+    pub const fn allocator(&self) -> &Allocator {
+        &self.allocator
+    }
+
+    /// The first update after `now`.
+    fn update_after(&self, config: &Config, now: Time) -> Time {
+        let interval = config.update_interval.as_ps();
+        let past = (now.as_ps() % interval + interval - self.phase.as_ps()) % interval;
+        now + Span::from_ps(interval - past)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::d3::EncodedRate;
+
+    const INTERVAL: Span = Span::from_us(800);
+    const PHASE: Span = Span::from_us(300);
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    fn reading(departed_bytes: u64, queue_bytes: u64) -> Reading {
+        Reading {
+            departed_bytes,
+            queue_bytes,
+        }
+    }
+
+    /// A gigabit port that one flow of 10 B/us has woken at 100 us.
+    fn awake(config: &Config) -> PortDriver {
+        let mut port = PortDriver::new(config, Rate::from_gbps(1), INTERVAL * 7 + PHASE);
+        assert_eq!(port.next_timeout(), Time::MAX);
+        let mut request = Request {
+            desired: EncodedRate::from_byte(10),
+            ..Request::default()
+        };
+        port.process(config, at(100), Flags::SYN, &mut request);
+        port
+    }
+
+    fn capacity(port: &PortDriver) -> u64 {
+        port.allocator().capacity()
+    }
+
+    #[test]
+    fn updates_keep_their_phase_and_the_first_only_reads() {
+        let config = Config::default();
+        let mut port = awake(&config);
+        assert_eq!(port.next_timeout(), at(300));
+        port.timeout(&config, at(299), reading(1, 1_000_000));
+        assert_eq!(port.next_timeout(), at(300), "too early");
+        port.timeout(&config, at(300), reading(5_000_000, 0));
+        assert_eq!(
+            (port.next_timeout(), capacity(&port)),
+            (at(1_100), 125 * 256)
+        );
+        // 100000 B in 800 us are the whole link: C stays.
+        port.timeout(&config, at(1_100), reading(5_100_000, 0));
+        assert_eq!(
+            (port.next_timeout(), capacity(&port)),
+            (at(1_900), 125 * 256)
+        );
+        port.timeout(&config, at(1_900), reading(5_120_000, 0));
+        assert!(capacity(&port) > 125 * 256, "a fifth was used");
+    }
+
+    #[test]
+    fn a_late_update_stands_for_those_that_it_missed() {
+        let config = Config::default();
+        let (mut late, mut mean) = (awake(&config), awake(&config));
+        for port in [&mut late, &mut mean] {
+            port.timeout(&config, at(300), reading(0, 0));
+        }
+        late.timeout(&config, at(2_750), reading(150_000, 700));
+        mean.timeout(&config, at(1_100), reading(50_000, 700));
+        assert_eq!(late.next_timeout(), at(3_500));
+        assert_eq!(capacity(&late), capacity(&mean));
+    }
+
+    #[test]
+    fn the_smallest_queue_since_the_last_update_counts() {
+        let full = |sample, samples: &[u64]| {
+            let config = Config {
+                queue_sample: sample,
+                ..Config::default()
+            };
+            let mut port = awake(&config);
+            port.sample(0);
+            port.timeout(&config, at(300), reading(0, 9_000));
+            for &queue in samples {
+                port.sample(queue);
+            }
+            port.timeout(&config, at(1_100), reading(100_000, 9_000));
+            // β = 1: C falls by q / T.
+            125 - capacity(&port).div_ceil(256)
+        };
+        assert_eq!(full(QueueSample::Smallest, &[]), 11);
+        assert_eq!(full(QueueSample::Smallest, &[4_000, 2_000, 8_000]), 2);
+        assert_eq!(full(QueueSample::Instant, &[4_000, 2_000, 8_000]), 11);
+    }
+
+    #[test]
+    fn an_idle_port_asks_for_no_timeout_until_it_is_woken() {
+        let config = Config::default();
+        let mut port = awake(&config);
+        let mut updates = 0;
+        while port.next_timeout() != Time::MAX {
+            port.timeout(&config, port.next_timeout(), reading(0, 0));
+            updates += 1;
+        }
+        assert!((5..40).contains(&updates), "{updates}");
+        port.timeout(&config, at(90_000_000), reading(7, 7));
+        assert_eq!(port.next_timeout(), Time::MAX);
+        port.process(&config, at(100_000), Flags::SYN, &mut Request::default());
+        assert_eq!(port.next_timeout(), at(100_300));
+        // What left in the meantime is of no interval.
+        port.timeout(&config, at(100_300), reading(u64::MAX / 2, 0));
+        assert_eq!(capacity(&port), 125 * 256);
+    }
+}
