@@ -1,13 +1,16 @@
 //! Ten megabytes each way between two processes over loopback UDP, through the state machines and codecs that the
-//! simulator runs, unchanged. Each process drops one datagram in a hundred before it is sent, and asks an allocator
-//! for its own (imagined) gigabit interface before each request leaves.
+//! simulator runs, unchanged. Each process drops one datagram in a hundred before it is sent, and asks the port
+//! of its own (imagined) gigabit interface before each request leaves.
 //!
 //! `cargo run --release -p duetime-proto --example d3_loopback`
 
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::{Allocator, Config, Counters, Flags, Packet, Receiver, Sender, wire};
+use duetime_proto::Message;
+use duetime_proto::d3::{
+    Config, Counters, Flags, Packet, PortDriver, Reading, Receiver, Sender, wire,
+};
 use std::error::Error;
 use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -123,13 +126,12 @@ struct Side<'a> {
     clock: Instant,
     sender: Sender,
     receiver: Receiver,
-    allocator: Allocator,
+    port: PortDriver,
     outgoing: Vec<u8>,
     incoming: Vec<u8>,
     /// When the interface has sent what it was given.
     free: Time,
-    next_tick: Time,
-    sent_in_interval: u64,
+    departed_bytes: u64,
     random: u64,
     dropped: u64,
 }
@@ -140,19 +142,22 @@ impl<'a> Side<'a> {
             scale: Some(Config::scale_for(INTERFACE)),
             ..Config::default()
         };
+        let message = Message {
+            bytes: BYTES as u64,
+            deadline: None,
+        };
         let mut side = Self {
             socket,
             peer,
             config,
             clock: Instant::now(),
-            sender: Sender::new(&config, Time::ZERO, INTERFACE, BYTES as u64, None),
+            sender: Sender::new(&config, Time::ZERO, INTERFACE, message),
             receiver: Receiver::new(&config),
-            allocator: Allocator::new(&config, INTERFACE),
+            port: PortDriver::new(&config, INTERFACE, Span::ZERO),
             outgoing: Vec::with_capacity(BYTES),
             incoming: vec![0; BYTES],
             free: Time::ZERO,
-            next_tick: Time::ZERO + config.update_interval,
-            sent_in_interval: 0,
+            departed_bytes: 0,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
             dropped: 0,
         };
@@ -234,17 +239,18 @@ impl<'a> Side<'a> {
         }
     }
 
-    /// Timers, the allocator's interval, and whatever may leave.
+    /// Timers, and whatever may leave.
     fn advance(&mut self) -> Result<bool, Box<dyn Error>> {
         let now = self.now();
         if self.sender.next_timeout() <= now {
             self.sender.timeout(&self.config, now);
         }
-        while self.next_tick <= now {
-            let sent = std::mem::take(&mut self.sent_in_interval);
-            self.allocator
-                .tick(&self.config, now, sent, self.sender.overdue());
-            self.next_tick += self.config.update_interval;
+        if self.port.next_timeout() <= now {
+            let reading = Reading {
+                departed_bytes: self.departed_bytes,
+                queue_bytes: self.sender.overdue(),
+            };
+            self.port.timeout(&self.config, now, reading);
         }
         if self.peer.is_none() {
             return Ok(false);
@@ -267,11 +273,10 @@ impl<'a> Side<'a> {
 
     fn send(&mut self, mut packet: Packet, now: Time) -> Result<(), Box<dyn Error>> {
         if let Some(request) = &mut packet.request {
-            self.allocator
-                .process(&self.config, now, packet.flags, request);
+            self.port.process(&self.config, now, packet.flags, request);
         }
         self.free += INTERFACE.transmit(u64::from(packet.wire_bytes()));
-        self.sent_in_interval += u64::from(packet.wire_bytes());
+        self.departed_bytes += u64::from(packet.wire_bytes());
         let mut header = [0; wire::MAX_HEADER_BYTES];
         let length = wire::encode(&packet, &mut header)?;
         let mut datagram = header[..length].to_vec();

@@ -5,6 +5,7 @@ mod d3_world;
 use d3_world::{World, star};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span, Time};
+use duetime_proto::Message;
 use duetime_proto::d3::{
     Config, EncodedRate, Flags, Late, Packet, QueueSample, Request, Rounding, Sender, Speculation,
     Tag,
@@ -28,7 +29,7 @@ struct Desk {
 
 impl Desk {
     fn new(config: Config, bytes: u64, deadline: Option<Time>) -> Self {
-        let sender = Sender::new(&config, Time::ZERO, GIGABIT, bytes, deadline);
+        let sender = Sender::new(&config, Time::ZERO, GIGABIT, Message { bytes, deadline });
         Self {
             config,
             sender,

@@ -1,13 +1,19 @@
 //! An answer that comes after its timeout, before the request has left again, opens the flow all the same.
 
 use duetime_core::{Rate, Span, Time};
+use duetime_proto::Message;
 use duetime_proto::d3::{Config, Flags, Packet, Receiver, Sender};
+
+const MESSAGE: Message = Message {
+    bytes: 100,
+    deadline: None,
+};
 
 /// A sender that shares its network card with many others, so that its second SYN waits for its turn.
 #[test]
 fn a_late_answer_to_the_syn_is_taken() {
     let config = Config::default();
-    let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), 100, None);
+    let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
     let mut receiver = Receiver::new(&config);
     let syn = sender.poll_transmit(&config, Time::ZERO).expect("a SYN");
     receiver.input(&config, Time::ZERO, &syn);
@@ -33,7 +39,7 @@ fn a_late_answer_to_the_syn_is_taken() {
 #[test]
 fn an_answer_to_the_first_of_two_syns_is_not() {
     let config = Config::default();
-    let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), 100, None);
+    let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
     let mut receiver = Receiver::new(&config);
     let answer = |receiver: &mut Receiver, packet: &Packet| {
         receiver.input(&config, Time::ZERO, packet);

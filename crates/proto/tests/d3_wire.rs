@@ -1,6 +1,7 @@
 //! Bytes from anywhere: the codecs accept exactly what they write, and no packet makes a state machine panic.
 
 use duetime_core::{Rate, Span, Time};
+use duetime_proto::Message;
 use duetime_proto::d3::{
     Allocator, Config, EncodedRate, Flags, MAX_HOPS, Packet, Receiver, Request, Rounding, Sender,
     Tag, wire,
@@ -129,7 +130,7 @@ proptest! {
         let rate = Rate::from_gbps(1);
         let mut now = Time::ZERO;
         let deadline = deadline.map(|us| now + Span::from_us(us));
-        let mut sender = Sender::new(&config, now, rate, bytes, deadline);
+        let mut sender = Sender::new(&config, now, rate, Message { bytes, deadline });
         let mut receiver = Receiver::new(&config);
         let mut router = Allocator::new(&config, rate);
         let mut delivered = 0;

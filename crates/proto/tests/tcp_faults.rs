@@ -4,8 +4,9 @@ mod common;
 
 use common::{Fate, Pair, d2tcp, dctcp, plain};
 use duetime_core::{Span, Time};
-use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Message, Receiver, Segment, Sender};
-use duetime_proto::window::Law;
+use duetime_proto::Message;
+use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Receiver, Segment, Sender};
+use duetime_proto::window::CongestionControl;
 use proptest::prelude::*;
 
 /// A reproducible draw for packet `number`, from 0 to 99.
@@ -13,9 +14,9 @@ fn percent(seed: u64, number: usize) -> u64 {
     duetime_core::random::mix(seed, number as u64) % 100
 }
 
-fn law(choice: u8) -> Law {
+fn control(choice: u8) -> CongestionControl {
     match choice {
-        0 => Law::NewReno,
+        0 => CongestionControl::NewReno,
         1 => dctcp(0.0),
         2 => dctcp(1.0),
         _ => d2tcp(0.2, 0.5, 2.0),
@@ -56,7 +57,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                     segments,
                     within: Span::from_us(within),
                 }),
-                law: law(choice),
+                congestion_control: control(choice),
                 delayed_ack,
                 mss,
                 initial_window,
@@ -211,7 +212,7 @@ proptest! {
         delayed_ack in 1_u32..=4,
         segments in prop::collection::vec((0_u64..12, any::<bool>()), 1..60),
     ) {
-        let config = Config { delayed_ack, law: dctcp(0.0), ..plain() };
+        let config = Config { delayed_ack, congestion_control: dctcp(0.0), ..plain() };
         let (mut prompt, mut late) = (Receiver::new(&config), Receiver::new(&config));
         let (mut taken, mut taken_late) = (Vec::new(), Vec::new());
         let syn = (Segment { seq: 0, len: 0, flags: Flags::SYN }, Flags::NONE);

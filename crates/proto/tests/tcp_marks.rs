@@ -1,4 +1,4 @@
-//! DCTCP's echo and estimator, and how the laws answer: by hand, and as properties over random marks.
+//! DCTCP's echo and estimator, and how the congestion controllers answer: by hand, and as properties over random marks.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Fate, Pair, d2tcp, dctcp, plain, us};
 use duetime_core::fixed::Fraction;
 use duetime_core::{Span, Time};
 use duetime_proto::tcp::{Coalescing, Config, Flags, Receiver, Segment};
-use duetime_proto::window::Law;
+use duetime_proto::window::CongestionControl;
 use proptest::prelude::*;
 
 /// Marks the data packets whose numbers are in the range (the SYN is 0).
@@ -20,21 +20,31 @@ fn marking(config: Config, packets: std::ops::RangeInclusive<usize>) -> Pair {
     })
 }
 
-/// Slow start 2, 4, 8, … under this law; the window of eight, packets 7 to 14, is marked.
-fn eight_marked(law: Law) -> Pair {
-    let mut pair = marking(Config { law, ..plain() }, 7..=14);
+/// Slow start 2, 4, 8, … under this congestion control; the window of eight, packets 7 to 14, is marked.
+fn eight_marked(congestion_control: CongestionControl) -> Pair {
+    let mut pair = marking(
+        Config {
+            congestion_control,
+            ..plain()
+        },
+        7..=14,
+    );
     pair.send(u64::MAX / 2);
     pair
 }
 
 #[test]
 fn every_packet_is_ecn_capable_unless_the_law_is_newreno() {
-    for (law, capable) in [
-        (Law::NewReno, false),
+    for (congestion_control, capable) in [
+        (CongestionControl::NewReno, false),
         (dctcp(0.0), true),
         (d2tcp(0.0, 0.5, 2.0), true),
     ] {
-        let mut pair = Pair::new(Config { law, ..plain() }).data_fate(|packet, _, _| {
+        let mut pair = Pair::new(Config {
+            congestion_control,
+            ..plain()
+        })
+        .data_fate(|packet, _, _| {
             if packet == 3 {
                 Fate::Drop
             } else {
@@ -53,13 +63,13 @@ fn every_packet_is_ecn_capable_unless_the_law_is_newreno() {
 
 #[test]
 fn newreno_ignores_marks() {
-    let mut pair = eight_marked(Law::NewReno);
+    let mut pair = eight_marked(CongestionControl::NewReno);
     pair.run_until(us(450));
     assert_eq!(pair.rounds(), [(100, 2), (200, 4), (300, 8), (400, 16)]);
 }
 
 #[test]
-fn the_first_echo_ends_slow_start_and_cuts_by_alpha() {
+fn the_first_echo_ends_slow_start_and_reduces_by_alpha() {
     // α(0) = 0: the marks come back at 400 us, when the window is 8 and α still 0. The estimator's window is 5..=8
     // (each ends when what had been sent at the end of the last is acknowledged), half of it marked: α = 1/32.
     let mut pair = eight_marked(dctcp(0.0));
@@ -71,10 +81,10 @@ fn the_first_echo_ends_slow_start_and_cuts_by_alpha() {
         (8_000, 8_000)
     );
     assert_eq!(pair.sender.alpha(), Fraction::from_f64(1.0 / 32.0));
-    // The rest of the eight, acknowledged after the cut, add nothing; the eight sent after it add one.
+    // The rest of the eight, acknowledged after the reduction, add nothing; the eight sent after it add one.
     pair.run_until(us(500));
     assert_eq!(pair.sender.window_bytes(), 9_000);
-    // α(0) = 1, less three windows without marks: (15/16)³ is left at the cut.
+    // α(0) = 1, less three windows without marks: (15/16)³ is left at the reduction.
     let mut pair = eight_marked(dctcp(1.0));
     pair.run_until(us(400));
     let alpha = libm::pow(15.0 / 16.0, 3.0);
@@ -87,10 +97,10 @@ fn the_first_echo_ends_slow_start_and_cuts_by_alpha() {
 }
 
 #[test]
-fn one_cut_per_window() {
+fn one_reduction_per_window() {
     // Everything is marked and α stays 1, so the window halves once a round trip, down to two segments.
     let config = Config {
-        law: dctcp(1.0),
+        congestion_control: dctcp(1.0),
         initial_window: 32,
         ..plain()
     };
@@ -109,7 +119,7 @@ fn one_cut_per_window() {
 fn the_floor_is_the_smallest_window() {
     for (min_window, floor) in [(0, 1_000), (1, 1_000), (2, 2_000), (5, 5_000)] {
         let config = Config {
-            law: dctcp(1.0),
+            congestion_control: dctcp(1.0),
             min_window,
             initial_window: 8,
             ..plain()
@@ -123,9 +133,14 @@ fn the_floor_is_the_smallest_window() {
 
 #[test]
 fn loss_halves_whatever_alpha_and_deadline_say() {
-    for law in [Law::NewReno, dctcp(0.0), dctcp(0.01), d2tcp(0.01, 0.5, 2.0)] {
+    for congestion_control in [
+        CongestionControl::NewReno,
+        dctcp(0.0),
+        dctcp(0.01),
+        d2tcp(0.01, 0.5, 2.0),
+    ] {
         let mut pair = Pair::new(Config {
-            law,
+            congestion_control,
             initial_window: 16,
             ..plain()
         })
@@ -150,11 +165,11 @@ fn loss_halves_whatever_alpha_and_deadline_say() {
 }
 
 #[test]
-fn the_nearer_the_deadline_the_smaller_the_cut() {
-    let window = |law, deadline: Option<Span>| {
+fn the_nearer_the_deadline_the_smaller_the_reduction() {
+    let window = |congestion_control, deadline: Option<Span>| {
         let mut pair = marking(
             Config {
-                law,
+                congestion_control,
                 initial_window: 16,
                 ..plain()
             },
@@ -164,13 +179,13 @@ fn the_nearer_the_deadline_the_smaller_the_cut() {
         pair.run_until(us(200));
         pair.sender.window_bytes()
     };
-    let law = d2tcp(0.25, 0.5, 2.0);
+    let congestion_control = d2tcp(0.25, 0.5, 2.0);
     // α = 15/64 (the first acknowledgement ended a window without marks), W = 22: W (1 - α^d / 2).
     let expect = |d: f64| (22_000.0 * (1.0 - libm::pow(15.0 / 64.0, d) / 2.0)) as u64;
-    let near = window(law, Some(Span::from_ms(1)));
-    let far = window(law, Some(Span::from_ms(100)));
-    let none = window(law, None);
-    let late = window(law, Some(Span::from_us(1)));
+    let near = window(congestion_control, Some(Span::from_ms(1)));
+    let far = window(congestion_control, Some(Span::from_ms(100)));
+    let none = window(congestion_control, None);
+    let late = window(congestion_control, Some(Span::from_us(1)));
     assert!(
         near.abs_diff(expect(2.0)) <= 1 && far.abs_diff(expect(0.5)) <= 1,
         "{near} {far}"
@@ -179,7 +194,10 @@ fn the_nearer_the_deadline_the_smaller_the_cut() {
     assert_eq!(late, far, "an expired flow yields most");
     assert_eq!(none, window(dctcp(0.25), Some(Span::from_ms(1))));
     // The sender has 994 KB left, a round trip of 100 us and a window of 22 KB: Tc = 6.024 ms.
-    let mid = window(law, Some(Span::from_us(200) + Span::from_us(4_820)));
+    let mid = window(
+        congestion_control,
+        Some(Span::from_us(200) + Span::from_us(4_820)),
+    );
     assert!(mid.abs_diff(expect(6.024 / 4.820)) <= 2, "{mid}");
 }
 
@@ -188,7 +206,7 @@ fn imminence_follows_the_current_message() {
     // A message without deadline is followed by one that is nearly due; when the second is marked, it holds its window.
     let window = |deadline| {
         let config = Config {
-            law: d2tcp(0.25, 0.5, 2.0),
+            congestion_control: d2tcp(0.25, 0.5, 2.0),
             initial_window: 16,
             ..plain()
         };
@@ -206,7 +224,7 @@ fn the_echo_changes_with_the_marks_by_hand() {
     // m = 2, marks 0 0 0 1 1 0: the third waits and is acknowledged without echo when the mark changes, the fourth at
     // once with it; the fifth waits, is acknowledged with echo at the next change, the sixth at once without.
     let config = Config {
-        law: dctcp(0.0),
+        congestion_control: dctcp(0.0),
         delayed_ack: 2,
         ..plain()
     };
@@ -269,8 +287,8 @@ proptest! {
         coalescing in prop::option::of((1_u32..=20, 0_u64..200)),
     ) {
         let ack_coalescing = coalescing.map(|(segments, within)| Coalescing { segments, within: Span::from_us(within) });
-        let law = if deadline.is_some() { d2tcp(0.0, 0.5, 2.0) } else { dctcp(0.0) };
-        let mut pair = Pair::new(Config { law, delayed_ack, ack_coalescing, mss, ..plain() })
+        let congestion_control = if deadline.is_some() { d2tcp(0.0, 0.5, 2.0) } else { dctcp(0.0) };
+        let mut pair = Pair::new(Config { congestion_control, delayed_ack, ack_coalescing, mss, ..plain() })
             .data_fate(move |packet, _, _| if marks[packet % marks.len()] { Fate::Mark } else { Fate::Deliver });
         for bytes in &sizes {
             pair.send_by(*bytes, deadline.map(us));
@@ -291,9 +309,9 @@ proptest! {
         deadline in 1_u64..20_000,
         delayed_ack in 1_u32..=3,
     ) {
-        let trace = |law, deadline: Option<Time>| {
+        let trace = |congestion_control, deadline: Option<Time>| {
             let fates = fates.clone();
-            let mut pair = Pair::new(Config { law, delayed_ack, ..plain() }).data_fate(move |packet, _, _| {
+            let mut pair = Pair::new(Config { congestion_control, delayed_ack, ..plain() }).data_fate(move |packet, _, _| {
                 match fates[packet % fates.len()] {
                     0 if packet < 500 => Fate::Drop,
                     1..=4 => Fate::Mark,

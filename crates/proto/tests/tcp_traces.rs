@@ -4,7 +4,8 @@ mod common;
 
 use common::{Fate, Pair, plain, us};
 use duetime_core::{Span, Time};
-use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Message, Segment, Sender};
+use duetime_proto::Message;
+use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Segment, Sender};
 
 /// Segments `first..=last`, new, all at `at`.
 fn burst(at: u64, first: u64, last: u64) -> Vec<(u64, u64, bool)> {

@@ -62,7 +62,7 @@ pub struct Transport {
 /// The two families.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Protocol {
-    /// A window protocol: TCP `NewReno`, DCTCP or D2TCP, by its law.
+    /// A window protocol: TCP `NewReno`, DCTCP or D2TCP, by its congestion control.
     Tcp(tcp::Config),
     /// D3, or `RCPdc` where deadlines are ignored.
     D3(d3::Config),

@@ -12,7 +12,7 @@ use duetime_proto::d3::{
     self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::tcp;
-use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use serde_json::{Value, json};
 
 /// Everything that the scenario means, with no default left open; its keys are sorted. A trace is kept as the number
@@ -81,10 +81,10 @@ fn tcp(config: &tcp::Config) -> Value {
         "limited_transmit": config.limited_transmit,
         "slow_start_restart": config.slow_start_restart,
         "receive_window_bytes": config.receive_window,
-        "law": match &config.law {
-            Law::NewReno => json!({ "kind": "newreno" }),
-            Law::Dctcp(marks) => json!({ "kind": "dctcp", "marks": dctcp(marks) }),
-            Law::D2tcp(marks, deadlines) => {
+        "congestion_control": match &config.congestion_control {
+            CongestionControl::NewReno => json!({ "kind": "newreno" }),
+            CongestionControl::Dctcp(marks) => json!({ "kind": "dctcp", "marks": dctcp(marks) }),
+            CongestionControl::D2tcp(marks, deadlines) => {
                 json!({ "kind": "d2tcp", "marks": dctcp(marks), "deadlines": d2tcp(deadlines) })
             }
         },

@@ -3,7 +3,7 @@
 use duetime_core::{Bytes, Rate, Span};
 use duetime_proto::d3::{self, BaseRate};
 use duetime_proto::tcp;
-use duetime_proto::window::{Completion, Law};
+use duetime_proto::window::{Completion, CongestionControl};
 use duetime_scenario::model::{
     Amount, Buffer, Deadline, Gap, GiveUp, Intensity, Objective, Protocol, QueryArrival, Scenario,
     Size, Topology, Transport, WorkloadKind,
@@ -196,7 +196,8 @@ fn without_options_the_transports_have_the_defaults_of_the_protocols() {
     );
     let priorities: Vec<u8> = scenario.transports.iter().map(|t| t.priorities).collect();
     assert_eq!(priorities, [1, 1, 1, 1, 1, 2, 2]);
-    let Law::D2tcp(marks, deadlines) = window(&scenario, "d2tcp").law else {
+    let CongestionControl::D2tcp(marks, deadlines) = window(&scenario, "d2tcp").congestion_control
+    else {
         panic!()
     };
     assert_eq!((marks.gain_shift, marks.initial_alpha.to_bits()), (4, 0));
@@ -226,7 +227,8 @@ completion = "precise"
     assert_eq!(floors, [1, 2, 3]);
     let timeouts = ["tcp", "dctcp", "d2tcp"].map(|name| window(&scenario, name).rto_initial);
     assert_eq!(timeouts, [Span::from_ms(20); 3]);
-    let Law::D2tcp(marks, deadlines) = window(&scenario, "d2tcp").law else {
+    let CongestionControl::D2tcp(marks, deadlines) = window(&scenario, "d2tcp").congestion_control
+    else {
         panic!()
     };
     assert_eq!(marks.initial_alpha.to_bits(), 1f64.to_bits());

@@ -110,7 +110,7 @@ pub struct WindowSample {
     pub at: Time,
     /// Its congestion window, in bytes.
     pub window_bytes: u64,
-    /// α, the fraction of marked bytes that the window law has estimated, in [0, 1].
+    /// α, the fraction of marked bytes that the congestion controller has estimated, in [0, 1].
     pub alpha: f64,
 }
 

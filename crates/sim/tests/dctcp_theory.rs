@@ -6,7 +6,7 @@ mod lab;
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::tcp;
-use duetime_proto::window::{Dctcp, Law};
+use duetime_proto::window::{CongestionControl, Dctcp};
 use duetime_results::stats::jain;
 use duetime_scenario::model::{Link, Protocol, Topology, WorkloadKind};
 use duetime_sim::Options;
@@ -68,12 +68,12 @@ struct Measured {
 }
 
 fn measure(flows: u32, delayed_ack: u32) -> (Theory, Measured) {
-    let law = Law::Dctcp(Dctcp {
+    let congestion_control = CongestionControl::Dctcp(Dctcp {
         gain_shift: 4,
         initial_alpha: 0.0,
     });
     let protocol = Protocol::Tcp(tcp::Config {
-        law,
+        congestion_control,
         delayed_ack,
         ..tcp::Config::default()
     });

@@ -5,7 +5,7 @@ mod lab;
 
 use duetime_core::{Bytes, Rate, Span, Time};
 use duetime_proto::tcp;
-use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use duetime_results::{FlowRecord, stats};
 use duetime_scenario::model::{
     Amount, Buffer, Connection, Deadline, Protocol, Scenario, Size, TraceFlow, WorkloadKind,
@@ -26,10 +26,10 @@ const KNOBS: D2tcp = D2tcp {
 const GIGABIT: Rate = Rate::from_gbps(1);
 
 /// A star of 1 Gbps, K = 20, 100 KB per port, round trip 200 us, smallest RTO 20 ms.
-fn network(senders: u32, law: Law, duration: Span) -> Scenario {
+fn network(senders: u32, congestion_control: CongestionControl, duration: Span) -> Scenario {
     let rto = Span::from_ms(20);
     let config = tcp::Config {
-        law,
+        congestion_control,
         initial_window: 10,
         rto_min: rto,
         rto_initial: rto,
@@ -61,22 +61,22 @@ fn flow(source: u32, bytes: u64, deadline: Span) -> TraceFlow {
 fn impossible_deadlines_cost_no_goodput() {
     println!("Endless flows, all deadlines impossible, 1 Gbps, K = 20; goodput against DCTCP's:");
     println!(
-        "| flows | law | goodput | of DCTCP's | mean alpha | mean queue | drops | timeouts | Jain |"
+        "| flows | controller | goodput | of DCTCP's | mean alpha | mean queue | drops | timeouts | Jain |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     let duration = Span::from_ms(900);
     for senders in [2, 5, 10, 20, 40] {
         // Not yet expired, but a millionth of the time needed: d = 2. Expired at once: d = 0.5.
         let (ahead, expired) = (Span::from_secs(1), Span::from_us(1));
-        let d2tcp = Law::D2tcp(ESTIMATOR, KNOBS);
+        let d2tcp = CongestionControl::D2tcp(ESTIMATOR, KNOBS);
         let cases = [
-            ("DCTCP", Law::Dctcp(ESTIMATOR), ahead),
+            ("DCTCP", CongestionControl::Dctcp(ESTIMATOR), ahead),
             ("D2TCP, d = 2", d2tcp, ahead),
             ("D2TCP, d = 0.5", d2tcp, expired),
         ];
         let mut reference = None;
-        for (name, law, deadline) in cases {
-            let mut scenario = network(senders, law, duration);
+        for (name, congestion_control, deadline) in cases {
+            let mut scenario = network(senders, congestion_control, duration);
             scenario.workloads = vec![trace(
                 (1..=senders)
                     .map(|host| flow(host, 1 << 40, deadline))
@@ -123,15 +123,17 @@ fn impossible_deadlines_cost_no_goodput() {
 #[test]
 fn bursts_with_impossible_deadlines_end_as_soon_as_dctcps() {
     println!("Bursts of 100 KB flows due after 1 ms, 1 Gbps, 20 bursts:");
-    println!("| flows | law | mean time to the last byte | mean completion | drops | timeouts |");
+    println!(
+        "| flows | controller | mean time to the last byte | mean completion | drops | timeouts |"
+    );
     println!("|---|---|---|---|---|---|");
     for senders in [20, 40] {
         let mut reference = None;
-        for (name, law) in [
-            ("DCTCP", Law::Dctcp(ESTIMATOR)),
-            ("D2TCP", Law::D2tcp(ESTIMATOR, KNOBS)),
+        for (name, congestion_control) in [
+            ("DCTCP", CongestionControl::Dctcp(ESTIMATOR)),
+            ("D2TCP", CongestionControl::D2tcp(ESTIMATOR, KNOBS)),
         ] {
-            let mut scenario = network(senders, law, Span::from_secs(3));
+            let mut scenario = network(senders, congestion_control, Span::from_secs(3));
             scenario.drain = Span::from_ms(500);
             let every = Span::from_ms(150);
             scenario.workloads = vec![workload(
@@ -185,7 +187,7 @@ fn a_saturated_alpha_halves_the_window_whatever_the_deadline() {
     for (name, deadline) in [("d = 2", Span::from_secs(1)), ("d = 0.5", Span::from_us(1))] {
         let mut scenario = network(
             1,
-            Law::D2tcp(
+            CongestionControl::D2tcp(
                 Dctcp {
                     initial_alpha: 1.0,
                     ..ESTIMATOR
@@ -221,7 +223,11 @@ fn a_saturated_alpha_halves_the_window_whatever_the_deadline() {
 /// Two equal flows of 10 MB to one host, and two without deadlines. What the first flow is told of its deadline is
 /// wrong for its first megabyte if `error` says so.
 fn twins(knobs: D2tcp, truth: Span, error: Option<Span>, run_number: u64) -> RunOutput {
-    let mut scenario = network(4, Law::D2tcp(ESTIMATOR, knobs), Span::from_ms(900));
+    let mut scenario = network(
+        4,
+        CongestionControl::D2tcp(ESTIMATOR, knobs),
+        Span::from_ms(900),
+    );
     let (first, rest) = (1_000_000, 9_000_000);
     let mut flows = vec![flow(2, first + rest, truth)];
     match error {

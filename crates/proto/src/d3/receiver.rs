@@ -186,7 +186,7 @@ impl Receiver {
 
     /// The next acknowledgement, if one is due.
     pub fn poll_transmit(&mut self, config: &Config, _now: Time) -> Option<Packet> {
-        if !self.can_transmit() {
+        if !self.owes_an_answer() {
             return None;
         }
         // Each arrival beyond a gap is told of (the sender counts them); all else is covered by the newest.
@@ -232,12 +232,18 @@ impl Receiver {
     }
 
     /// Whether `poll_transmit` would give a packet.
-    pub fn can_transmit(&self) -> bool {
+    #[inline]
+    pub const fn can_transmit(&self, _config: &Config) -> bool {
+        self.owes_an_answer()
+    }
+
+    const fn owes_an_answer(&self) -> bool {
         self.acknowledge || self.gaps > 0 || self.feedback.is_some()
     }
 
     /// Never: see `timeout`.
-    pub fn next_timeout(&self) -> Time {
+    #[inline]
+    pub const fn next_timeout(&self) -> Time {
         Time::MAX
     }
 
@@ -248,7 +254,7 @@ impl Receiver {
 
     /// Complete or given up by the sender, and answered. It still answers when a FIN is repeated.
     pub fn is_closed(&self) -> bool {
-        (self.gave_up || self.end == Some(self.next)) && !self.can_transmit()
+        (self.gave_up || self.end == Some(self.next)) && !self.owes_an_answer()
     }
 }
 

@@ -9,12 +9,11 @@ mod segment;
 mod sender;
 mod transmit;
 
-pub use outgoing::Message;
 pub use receiver::{Delivery, Receiver};
 pub use segment::{Flags, Segment, expand};
 pub use sender::{Counters, Sender};
 
-use crate::window::Law;
+use crate::window::CongestionControl;
 use duetime_core::Span;
 
 /// Options of one TCP stack, shared by all its connections.
@@ -24,7 +23,7 @@ pub struct Config {
     pub mss: u32,
     /// Initial window, in segments.
     pub initial_window: u32,
-    /// Floor of the window after a cut by marks, in segments (RFC 8257 §3.3: 2).
+    /// Floor of the window after a reduction by marks, in segments (RFC 8257 §3.3: 2).
     pub min_window: u32,
     /// Initial slow-start threshold, in segments; `None`: infinite.
     pub initial_ssthresh: Option<u32>,
@@ -51,8 +50,8 @@ pub struct Config {
     pub slow_start_restart: bool,
     /// The receiver's window, in bytes.
     pub receive_window: u64,
-    /// How the window answers marks.
-    pub law: Law,
+    /// The congestion controller.
+    pub congestion_control: CongestionControl,
 }
 
 /// Receive offload, as far as the sender can see it: the network card hands several segments of a flow to TCP as one,
@@ -96,7 +95,7 @@ impl Default for Config {
             limited_transmit: true,
             slow_start_restart: true,
             receive_window: 1 << 30,
-            law: Law::NewReno,
+            congestion_control: CongestionControl::NewReno,
         }
     }
 }

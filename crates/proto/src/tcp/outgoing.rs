@@ -1,16 +1,8 @@
 //! The messages of a stream that are not yet acknowledged: their ends and deadlines.
 
+use crate::Message;
 use duetime_core::Time;
 use std::collections::VecDeque;
-
-/// What an application hands over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Its length, at least one; `u64::MAX / 2` never ends.
-    pub bytes: u64,
-    /// When it should have been delivered.
-    pub deadline: Option<Time>,
-}
 
 /// A message by the position after its last byte.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +12,7 @@ struct Extent {
     deadline: Time,
 }
 
-/// The messages handed over and not yet acknowledged. The usual single one needs no allocation.
+/// The messages submitted and not yet acknowledged. The usual single one needs no allocation.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Outgoing {

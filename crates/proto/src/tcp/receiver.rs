@@ -58,7 +58,7 @@ impl Receiver {
             ce: false,
             in_order: false,
             closed: false,
-            ect: if config.law.uses_marks() {
+            ect: if config.congestion_control.uses_marks() {
                 Flags::ECT
             } else {
                 Flags::NONE
@@ -112,7 +112,7 @@ impl Receiver {
 
     /// Whether [`poll_transmit`](Self::poll_transmit) would give an acknowledgement.
     #[inline]
-    pub const fn can_transmit(&self) -> bool {
+    pub const fn can_transmit(&self, _config: &Config) -> bool {
         self.due > 0
     }
 

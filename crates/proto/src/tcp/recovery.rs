@@ -59,8 +59,8 @@ impl Sender {
                 if self.duplicates == DUPLICATE_THRESHOLD && self.una > self.recover {
                     self.enter_recovery(config);
                 } else {
-                    if marked && self.uses_marks() && self.una > self.cut_end {
-                        self.cut_by_marks(config, now);
+                    if marked && self.uses_marks() && self.una > self.reduced_end {
+                        self.reduce_by_marks(config, now);
                     }
                     return self.limited_transmit(config);
                 }
@@ -101,7 +101,7 @@ impl Sender {
         self.cwnd = self.ssthresh + u64::from(DUPLICATE_THRESHOLD) * mss;
         self.growth = 0;
         self.recover = self.highest;
-        self.cut_end = self.highest; // marks of the same window are answered by this cut
+        self.reduced_end = self.highest; // marks of the same window are answered by this reduction
         self.phase = Phase::Recovery;
         self.pending = Pending::Head;
         self.rtt.forget_sample();
@@ -169,7 +169,7 @@ impl Sender {
         self.cwnd = mss;
         self.growth = 0;
         self.duplicates = 0;
-        self.cut_end = 0;
+        self.reduced_end = 0;
         self.recover = self.highest;
         self.phase = Phase::Loss;
         self.pending = Pending::Nothing;

@@ -37,7 +37,7 @@ impl Flags {
     pub const ECT: Self = Self(1 << 5);
     /// Marked by the network.
     pub const CE: Self = Self(1 << 6);
-    /// The window was cut; DCTCP's receiver does not need it, drivers to other stacks may.
+    /// The window was reduced; DCTCP's receiver does not need it, drivers to other stacks may.
     pub const CWR: Self = Self(1 << 7);
     /// Sent before; known to the simulator's statistics, not on the wire.
     pub const RETRANSMIT: Self = Self(1 << 8);

@@ -1,9 +1,10 @@
 //! The sender: sequence numbers, the window, and the four calls. `transmit` makes the segments, `recovery`
 //! answers loss.
 
-use super::outgoing::{Message, Outgoing};
+use super::outgoing::Outgoing;
 use super::rtt::Rtt;
 use super::{Config, Flags, Growth, Segment};
+use crate::Message;
 use crate::window::{Marks, Progress};
 use duetime_core::fixed::Fraction;
 use duetime_core::{Span, Time};
@@ -24,7 +25,7 @@ pub struct Sender {
     pub(super) limit: u64,
     /// The end of the message at `next`.
     pub(super) message_end: u64,
-    /// The end of everything handed over, FIN included.
+    /// The end of everything submitted, FIN included.
     pub(super) end: u64,
     /// The end of everything sent so far.
     pub(super) highest: u64,
@@ -34,9 +35,9 @@ pub struct Sender {
     pub(super) ssthresh: u64,
     /// Bytes acknowledged towards the next segment of growth.
     pub(super) growth: u64,
-    /// No cut by marks and no growth until more than this is acknowledged.
-    pub(super) cut_end: u64,
-    /// ECT if the law uses it, and CWR after a cut.
+    /// No reduction by marks and no growth until more than this is acknowledged.
+    pub(super) reduced_end: u64,
+    /// ECT if the controller answers marks, and CWR after a reduction.
     pub(super) data_flags: Flags,
     /// What goes out before anything else.
     pub(super) pending: Pending,
@@ -94,7 +95,7 @@ impl Sender {
     /// A sender that is silent until the first [`send`](Self::send).
     pub fn new(config: &Config, now: Time) -> Self {
         let mss = u64::from(config.mss);
-        let marks = match config.law.estimator() {
+        let marks = match config.congestion_control.estimator() {
             Some(dctcp) => Marks::new(Fraction::from_f64(dctcp.initial_alpha), dctcp.gain_shift),
             None => Marks::new(Fraction::ZERO, 0),
         };
@@ -111,8 +112,8 @@ impl Sender {
                 .initial_ssthresh
                 .map_or(u64::MAX, |segments| u64::from(segments) * mss),
             growth: 0,
-            cut_end: 0,
-            data_flags: if config.law.uses_marks() {
+            reduced_end: 0,
+            data_flags: if config.congestion_control.uses_marks() {
                 Flags::ECT
             } else {
                 Flags::NONE
@@ -197,9 +198,9 @@ impl Sender {
         }
         if self.phase == Phase::Open {
             self.duplicates = 0;
-            if ack > self.cut_end {
+            if ack > self.reduced_end {
                 if marked {
-                    self.cut_by_marks(config, now);
+                    self.reduce_by_marks(config, now);
                 } else {
                     self.grow(config, bytes);
                 }
@@ -257,7 +258,7 @@ impl Sender {
         self.closed
     }
 
-    /// Whether everything handed over is acknowledged.
+    /// Whether everything submitted is acknowledged.
     #[inline]
     pub const fn is_idle(&self) -> bool {
         self.unacknowledged() == 0
@@ -341,7 +342,7 @@ impl Sender {
 
     /// Answers marks, once per window: W becomes W (1 - p/2) (D2TCP §3.1), and slow start ends.
     #[inline]
-    pub(super) fn cut_by_marks(&mut self, config: &Config, now: Time) {
+    pub(super) fn reduce_by_marks(&mut self, config: &Config, now: Time) {
         let progress = Progress {
             deadline: self.outgoing.deadline(),
             remaining: self.outgoing.first_end().saturating_sub(self.una),
@@ -349,16 +350,18 @@ impl Sender {
             mss: config.mss,
             srtt: self.rtt.smoothed(),
         };
-        let p = config.law.penalty(now, self.marks.alpha(), &progress);
+        let p = config
+            .congestion_control
+            .penalty(now, self.marks.alpha(), &progress);
         let floor = u64::from(config.min_window.max(1)) * u64::from(config.mss);
         self.ssthresh = (self.cwnd - p.of(self.cwnd) / 2).max(floor);
         self.cwnd = self.cwnd.min(self.ssthresh);
         self.growth = 0;
-        self.cut_end = self.highest;
+        self.reduced_end = self.highest;
         self.data_flags.insert(Flags::CWR);
     }
 
-    /// Whether the law uses marks.
+    /// Whether the controller answers marks.
     #[inline]
     pub(super) const fn uses_marks(&self) -> bool {
         self.data_flags.contains(Flags::ECT)

@@ -1,6 +1,6 @@
 //! Deadline imminence d = Tc / D (D2TCP §3.2): how long the flow would need as DCTCP over how long it has.
 //!
-//! Unsigned 64-bit integers throughout; runs once per cut, so it may divide.
+//! Unsigned 64-bit integers throughout; runs once per reduction, so it may divide.
 
 use super::Completion;
 use duetime_core::fixed::Factor;

@@ -1,4 +1,4 @@
-//! The window laws: how a sender answers marks. Everything else of TCP is the same for all of them.
+//! Congestion controllers: how a sender answers marks. Everything else of TCP is the same for all of them.
 
 mod imminence;
 mod marks;
@@ -9,9 +9,9 @@ pub use marks::Marks;
 use duetime_core::fixed::{Factor, Fraction};
 use duetime_core::{Span, Time};
 
-/// Which law, with its knobs.
+/// Which congestion controller, with its knobs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Law {
+pub enum CongestionControl {
     /// No ECN: loss halves the window.
     NewReno,
     /// DCTCP (RFC 8257).
@@ -58,7 +58,7 @@ pub struct Progress {
     pub deadline: Option<Time>,
     /// B: bytes of the current message not yet cumulatively acknowledged.
     pub remaining: u64,
-    /// W: the window before the cut, in bytes.
+    /// W: the window before the reduction, in bytes.
     pub window: u64,
     /// The length of a full segment, in bytes.
     pub mss: u32,
@@ -66,14 +66,14 @@ pub struct Progress {
     pub srtt: Span,
 }
 
-impl Law {
+impl CongestionControl {
     /// Whether packets are sent ECN-capable and marks are answered.
     #[inline]
     pub const fn uses_marks(&self) -> bool {
         !matches!(self, Self::NewReno)
     }
 
-    /// Knobs of the estimator, if the law has one.
+    /// Knobs of the estimator, if the controller has one.
     #[inline]
     pub const fn estimator(&self) -> Option<&Dctcp> {
         match self {
@@ -134,14 +134,14 @@ mod tests {
         initial_alpha: 0.0,
     };
 
-    fn law(d_min: f64, d_max: f64) -> Law {
+    fn d2tcp(d_min: f64, d_max: f64) -> CongestionControl {
         let knobs = D2tcp {
             d_min,
             d_max,
             d_expired: 0.5,
             completion: Completion::Approximate,
         };
-        Law::D2tcp(ESTIMATOR, knobs)
+        CongestionControl::D2tcp(ESTIMATOR, knobs)
     }
 
     /// A flow that needs 8⅓ round trips of 1 ms, with this much time left.
@@ -157,16 +157,17 @@ mod tests {
 
     const NOW: Time = Time::from_ps(5_000_000_000_000);
 
-    fn penalty(law: Law, left: Option<Span>) -> f64 {
-        law.penalty(NOW, Fraction::from_f64(0.25), &progress(left))
+    fn penalty(control: CongestionControl, left: Option<Span>) -> f64 {
+        control
+            .penalty(NOW, Fraction::from_f64(0.25), &progress(left))
             .to_f64()
     }
 
     #[test]
     fn imminence_is_clamped_and_multiplied_by_the_round_trip_time() {
-        let far = penalty(law(0.5, 2.0), Some(Span::from_ms(100)));
-        let near = penalty(law(0.5, 2.0), Some(Span::from_ms(1)));
-        let exact = penalty(law(0.5, 2.0), Some(Span::from_us(8_333)));
+        let far = penalty(d2tcp(0.5, 2.0), Some(Span::from_ms(100)));
+        let near = penalty(d2tcp(0.5, 2.0), Some(Span::from_ms(1)));
+        let exact = penalty(d2tcp(0.5, 2.0), Some(Span::from_us(8_333)));
         assert!((far - 0.5).abs() < 1e-5, "{far}");
         assert!((near - 0.0625).abs() < 1e-5, "{near}");
         assert!((exact - 0.25).abs() < 1e-4, "{exact}");
@@ -193,8 +194,8 @@ mod tests {
 
     #[test]
     fn an_expired_flow_yields_and_a_flow_without_deadline_is_dctcp() {
-        assert!((penalty(law(0.5, 2.0), Some(Span::ZERO)) - 0.5).abs() < 1e-5);
-        assert_eq!(penalty(law(0.5, 2.0), None).to_bits(), 0.25_f64.to_bits());
+        assert!((penalty(d2tcp(0.5, 2.0), Some(Span::ZERO)) - 0.5).abs() < 1e-5);
+        assert_eq!(penalty(d2tcp(0.5, 2.0), None).to_bits(), 0.25_f64.to_bits());
     }
 
     #[test]
@@ -206,10 +207,10 @@ mod tests {
             Some(Span::from_secs(1)),
         ] {
             let alpha = Fraction::from_bits(123_457);
-            let p = law(1.0, 1.0).penalty(NOW, alpha, &progress(left));
+            let p = d2tcp(1.0, 1.0).penalty(NOW, alpha, &progress(left));
             assert_eq!(
                 p,
-                Law::Dctcp(ESTIMATOR).penalty(NOW, alpha, &progress(left))
+                CongestionControl::Dctcp(ESTIMATOR).penalty(NOW, alpha, &progress(left))
             );
         }
     }
@@ -222,7 +223,7 @@ mod tests {
             Some(Span::from_us(1)),
             Some(Span::from_secs(1)),
         ] {
-            let p = law(0.5, 2.0).penalty(NOW, Fraction::ONE, &progress(left));
+            let p = d2tcp(0.5, 2.0).penalty(NOW, Fraction::ONE, &progress(left));
             assert_eq!(p, Fraction::ONE);
         }
     }

@@ -2,8 +2,9 @@
 #![allow(dead_code, reason = "each test file uses its part of the harness")]
 
 use duetime_core::{Span, Time};
-use duetime_proto::tcp::{Config, Flags, Message, Receiver, Segment, Sender};
-use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_proto::Message;
+use duetime_proto::tcp::{Config, Flags, Receiver, Segment, Sender};
+use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use std::collections::BTreeMap;
 
 /// What the network does to a packet.
@@ -211,22 +212,22 @@ pub fn plain() -> Config {
 }
 
 /// The estimator with g = 1/16.
-pub fn dctcp(initial_alpha: f64) -> Law {
-    Law::Dctcp(Dctcp {
+pub fn dctcp(initial_alpha: f64) -> CongestionControl {
+    CongestionControl::Dctcp(Dctcp {
         gain_shift: 4,
         initial_alpha,
     })
 }
 
 /// D2TCP with d in [`d_min`, `d_max`].
-pub fn d2tcp(initial_alpha: f64, d_min: f64, d_max: f64) -> Law {
+pub fn d2tcp(initial_alpha: f64, d_min: f64, d_max: f64) -> CongestionControl {
     let knobs = D2tcp {
         d_min,
         d_max,
         d_expired: 0.5,
         completion: Completion::Approximate,
     };
-    Law::D2tcp(
+    CongestionControl::D2tcp(
         Dctcp {
             gain_shift: 4,
             initial_alpha,

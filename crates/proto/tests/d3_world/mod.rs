@@ -5,6 +5,7 @@
 
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_core::{Rate, Span, Time};
+use duetime_proto::Message;
 use duetime_proto::d3::{
     Allocator, Config, EncodedRate, Flags, Packet, QueueSample, Receiver, Sender,
 };
@@ -242,8 +243,10 @@ impl World {
             &self.config,
             self.now,
             uplink,
-            flow.bytes,
-            flow.deadline,
+            Message {
+                bytes: flow.bytes,
+                deadline: flow.deadline,
+            },
         ));
         self.stir(id, true);
     }
@@ -271,7 +274,7 @@ impl World {
         let ready = if sending {
             sender.can_transmit(&self.config)
         } else {
-            flow.receiver.can_transmit()
+            flow.receiver.can_transmit(&self.config)
         };
         let timeout = sender.next_timeout();
         if timeout < flow.timer {

@@ -19,7 +19,7 @@ const TCP_KEYS: &[Key] = &[
         "min_window",
         Kind::Integer(1, 100),
         "2",
-        "Floor of the window after a cut by marks, in segments (RFC 8257 §3.3).",
+        "Floor of the window after a reduction by marks, in segments (RFC 8257 §3.3).",
     ),
     key(
         "initial_ssthresh",

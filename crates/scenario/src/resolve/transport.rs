@@ -13,7 +13,7 @@ use duetime_proto::d3::{
     self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::tcp;
-use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 
 /// Every transport that the file can name: the built-in ones and its variants.
 pub(super) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
@@ -139,10 +139,10 @@ fn protocol<'r, 'a: 'r>(
     if let Some(reader) = last {
         ordered_timeouts(&config, reader)?;
     }
-    config.law = match base {
-        "dctcp" => Law::Dctcp(marks),
-        "d2tcp" => Law::D2tcp(marks, deadlines.law()),
-        _ => Law::NewReno,
+    config.congestion_control = match base {
+        "dctcp" => CongestionControl::Dctcp(marks),
+        "d2tcp" => CongestionControl::D2tcp(marks, deadlines.knobs()),
+        _ => CongestionControl::NewReno,
     };
     Ok(Protocol::Tcp(config))
 }
@@ -273,7 +273,7 @@ impl Default for Imminence {
 }
 
 impl Imminence {
-    fn law(&self) -> D2tcp {
+    fn knobs(&self) -> D2tcp {
         let (d_min, d_max) = self.bounds;
         D2tcp {
             d_min,

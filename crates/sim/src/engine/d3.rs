@@ -56,14 +56,11 @@ impl Partition {
         let rate = self.setup.network.links[uplink as usize].rate;
         let index = self.d3.senders.vacant_key() as u32;
         let slot = self.hosts[message.source as usize].take_slot(Owner::D3Sender(index));
-        let bytes = message.bytes.min(u64::MAX / 2);
-        let machine = d3::Sender::new(
-            self.setup.d3(transport),
-            self.now,
-            rate,
-            bytes,
-            message.deadline,
-        );
+        let submitted = duetime_proto::Message {
+            bytes: message.bytes,
+            deadline: message.deadline,
+        };
+        let machine = d3::Sender::new(self.setup.d3(transport), self.now, rate, submitted);
         self.d3.senders.insert(Sending {
             machine,
             peer: NONE,

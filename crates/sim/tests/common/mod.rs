@@ -1,7 +1,7 @@
 //! Small networks and scenarios to run, and what must hold of every run.
 
 use duetime_core::{Bytes, Rate, Span, Time};
-use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use duetime_proto::{d3, tcp};
 use duetime_results::{RunRecords, digest};
 use duetime_scenario::model::*;
@@ -84,20 +84,20 @@ const ESTIMATOR: Dctcp = Dctcp {
 };
 
 /// TCP that acknowledges every segment.
-pub fn tcp(law: Law) -> Protocol {
+pub fn tcp(congestion_control: CongestionControl) -> Protocol {
     Protocol::Tcp(tcp::Config {
-        law,
+        congestion_control,
         delayed_ack: 1,
         ..tcp::Config::default()
     })
 }
 
 pub fn newreno() -> Protocol {
-    tcp(Law::NewReno)
+    tcp(CongestionControl::NewReno)
 }
 
 pub fn dctcp() -> Protocol {
-    tcp(Law::Dctcp(ESTIMATOR))
+    tcp(CongestionControl::Dctcp(ESTIMATOR))
 }
 
 /// D2TCP with d clamped to these limits.
@@ -108,7 +108,7 @@ pub fn d2tcp(d_min: f64, d_max: f64) -> Protocol {
         d_expired: 0.5,
         completion: Completion::Approximate,
     };
-    tcp(Law::D2tcp(ESTIMATOR, knobs))
+    tcp(CongestionControl::D2tcp(ESTIMATOR, knobs))
 }
 
 pub fn d3() -> Protocol {

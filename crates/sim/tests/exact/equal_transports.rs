@@ -1,4 +1,4 @@
-//! Laws that say the same leave the same bytes behind.
+//! Transports that say the same leave the same bytes behind.
 
 use crate::common::*;
 use duetime_core::Span;

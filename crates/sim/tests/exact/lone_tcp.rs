@@ -5,7 +5,7 @@ use crate::common::{chain, finish, flows, gigabit, newreno, run, scenario};
 use crate::line::{Line, chains};
 use duetime_core::Span;
 use duetime_proto::tcp;
-use duetime_proto::window::{Dctcp, Law};
+use duetime_proto::window::{CongestionControl, Dctcp};
 use duetime_scenario::model::*;
 use std::collections::VecDeque;
 
@@ -191,7 +191,7 @@ fn other_windows_segments_and_frames() {
 #[test]
 fn an_unmarked_dctcp_flow_is_a_tcp_flow() {
     let mut protocol = newreno();
-    patient(&mut protocol).law = Law::Dctcp(Dctcp {
+    patient(&mut protocol).congestion_control = CongestionControl::Dctcp(Dctcp {
         gain_shift: 4,
         initial_alpha: 1.0,
     });

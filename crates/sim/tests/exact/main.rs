@@ -1,4 +1,4 @@
-//! Whole runs against what they must be: arithmetic to the picosecond, equal laws, conservation, determinism.
+//! Whole runs against what they must be: arithmetic to the picosecond, equal transports, conservation, determinism.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -6,7 +6,7 @@ mod common;
 mod bytes;
 mod d3_counters;
 mod determinism;
-mod equal_laws;
+mod equal_transports;
 mod line;
 mod lone_d3;
 mod lone_tcp;

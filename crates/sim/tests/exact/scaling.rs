@@ -5,7 +5,7 @@ use crate::common::*;
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
 use duetime_proto::tcp;
-use duetime_proto::window::Law;
+use duetime_proto::window::CongestionControl;
 use duetime_scenario::model::*;
 
 /// Bursts from 12 hosts into one, of several sizes and deadlines, and long transfers between the others, with drops,
@@ -67,7 +67,7 @@ fn twice_the_rates_and_half_the_times_give_half_the_completion_times() {
             let marks = once.ports.iter().map(|port| port.marks).sum::<u64>();
             if let Protocol::Tcp(config) = &transport.protocol {
                 assert!(
-                    config.law == Law::NewReno || marks > 100,
+                    config.congestion_control == CongestionControl::NewReno || marks > 100,
                     "{}: marks",
                     transport.name
                 );

@@ -6,7 +6,7 @@ use duetime_proto::d3::{
     self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::tcp;
-use duetime_proto::window::{Completion, D2tcp, Dctcp, Law};
+use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use duetime_scenario::model::{Protocol, Transport};
 
 /// Four of the TCP family, three of D3.
@@ -94,10 +94,10 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
         } else {
             draw.scale(1_500, 1_000_000)
         },
-        law: match name {
-            "dctcp" => Law::Dctcp(marks),
-            "d2tcp" => Law::D2tcp(marks, d2tcp(draw)),
-            _ => Law::NewReno,
+        congestion_control: match name {
+            "dctcp" => CongestionControl::Dctcp(marks),
+            "d2tcp" => CongestionControl::D2tcp(marks, d2tcp(draw)),
+            _ => CongestionControl::NewReno,
         },
     }
 }

@@ -84,9 +84,9 @@ pub fn trace(mut flows: Vec<TraceFlow>) -> Workload {
     workload("trace", WorkloadKind::Trace { flows })
 }
 
-pub fn tcp_with(law: duetime_proto::window::Law) -> Protocol {
+pub fn tcp_with(congestion_control: duetime_proto::window::CongestionControl) -> Protocol {
     Protocol::Tcp(tcp::Config {
-        law,
+        congestion_control,
         ..tcp::Config::default()
     })
 }

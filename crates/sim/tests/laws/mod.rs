@@ -130,11 +130,13 @@ fn ends(case: &Case, flow: &FlowRecord) -> Result<(), String> {
 /// What its transport can have counted.
 fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
     match case.protocol(flow.workload) {
-        Protocol::Tcp(tcp::Config { law, .. }) => {
+        Protocol::Tcp(tcp::Config {
+            congestion_control, ..
+        }) => {
             let of_d3 = (flow.requests, flow.denials, flow.inversions, flow.quenched);
             ensure!(of_d3 == (0, 0, 0, false), "TCP asks no router: {flow:?}");
             ensure!(
-                law.uses_marks() || flow.marks == 0,
+                congestion_control.uses_marks() || flow.marks == 0,
                 "marked without ECN: {flow:?}"
             );
         }

@@ -124,7 +124,7 @@ fn limits(case: &Case, records: &RunRecords, port: &PortRecord) -> Result<(), St
     );
     let marks = case
         .protocols()
-        .any(|protocol| matches!(protocol, Protocol::Tcp(config) if config.law.uses_marks()));
+        .any(|protocol| matches!(protocol, Protocol::Tcp(config) if config.congestion_control.uses_marks()));
     ensure!(
         port.marks == 0 || marks && !from_host,
         "marked without ECN: {port:?}"

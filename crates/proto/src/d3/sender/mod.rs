@@ -7,6 +7,7 @@ mod transmit;
 use super::desired::{Desire, Rises};
 use super::rate::fixed_from_rate;
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet};
+use crate::Message;
 use duetime_core::{Rate, Span, Time};
 
 /// One flow's sender.
@@ -111,20 +112,14 @@ pub struct Counters {
 }
 
 impl Sender {
-    /// A flow of `bytes`, handed over now, that leaves through a link of rate `uplink`. Its SYN is due at once, unless
-    /// quenching finds it hopeless: then it is closed and nothing is sent.
-    pub fn new(
-        config: &Config,
-        now: Time,
-        uplink: Rate,
-        bytes: u64,
-        deadline: Option<Time>,
-    ) -> Self {
-        let deadline = deadline.unwrap_or(Time::MAX);
+    /// A flow that carries `message`, submitted now, and leaves through a link of rate `uplink`. Its SYN is due at once,
+    /// unless quenching finds it hopeless: then it is closed and nothing is sent.
+    pub fn new(config: &Config, now: Time, uplink: Rate, message: Message) -> Self {
+        let deadline = message.deadline.unwrap_or(Time::MAX);
         let mut sender = Self {
             budget: 0,
             next: 0,
-            size: bytes.min(u64::MAX / 2),
+            size: message.bytes.min(u64::MAX / 2),
             acked: 0,
             resend: 0,
             resend_end: 0,

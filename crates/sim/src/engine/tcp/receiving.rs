@@ -143,7 +143,7 @@ impl Partition {
             let Some(segment) = segment else {
                 return self.arm_tcp_receiver(index);
             };
-            let more = receiving.machine.can_transmit();
+            let more = receiving.machine.can_transmit(&receiving.config);
             let host = receiving.host;
             let mut packet = Packet::new(
                 receiving.source,

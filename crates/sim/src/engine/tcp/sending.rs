@@ -78,7 +78,7 @@ impl Partition {
         sending.machine.send(
             &sending.config,
             self.now,
-            tcp::Message {
+            duetime_proto::Message {
                 bytes,
                 deadline: message.deadline,
             },
