@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
-use crate::model::{Edge, Node, Oldi, Protocol, Scenario, Topology, WorkloadKind};
+use crate::model::{Edge, Node, Oldi, Protocol, Scenario, Topology, Transport, WorkloadKind};
 use crate::place::Place;
 use crate::resolve::tables;
 use crate::table::Reader;
@@ -42,6 +42,45 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
                 .wrong(message)
                 .allowed("less than `duration`"));
         }
+    }
+    transports(scenario, &places)
+}
+
+/// Transports that workloads may bring along: the simulator numbers them, after the compared one, in a byte.
+const OWN_TRANSPORTS: usize = 255;
+
+/// Whether the workloads' own transports can run together, and beside each of the compared ones.
+fn transports(scenario: &Scenario, places: &[Place<'_>]) -> Result<()> {
+    let mut own: Vec<&str> = Vec::new();
+    let mut in_use: Vec<&Transport> = scenario.transports.iter().collect();
+    for (workload, place) in scenario.workloads.iter().zip(places) {
+        let Some(transport) = &workload.transport else {
+            continue;
+        };
+        let name = transport.name.as_str();
+        if own.contains(&name) {
+            continue;
+        }
+        let place = place.at("transport");
+        if own.len() == OWN_TRANSPORTS {
+            let message = "one transport too many for workloads of one scenario";
+            return Err(place
+                .wrong(message)
+                .allowed(format!("{OWN_TRANSPORTS} different ones")));
+        }
+        let differs = |other: &&&Transport| match (&transport.protocol, &other.protocol) {
+            (Protocol::D3(own), Protocol::D3(other)) => own.for_routers() != other.for_routers(),
+            _ => false,
+        };
+        if let Some(other) = in_use.iter().find(differs) {
+            let message = format!("asks other options of the routers than `{}`", other.name);
+            return Err(place
+                .wrong(message)
+                .allowed("beside each other, transports of D3 that differ only in what hosts do")
+                .help("routers have one set of options: compare the two in `transport` instead"));
+        }
+        own.push(name);
+        in_use.push(transport);
     }
     Ok(())
 }

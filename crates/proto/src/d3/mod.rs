@@ -221,6 +221,32 @@ impl Config {
         scale
     }
 
+    /// What routers read of the options: those that only hosts read stand at their defaults. Two transports can share a
+    /// network if this is equal.
+    #[must_use]
+    pub fn for_routers(&self) -> Self {
+        let hosts = Self::default();
+        Self {
+            ignore_deadlines: hosts.ignore_deadlines,
+            quench: hosts.quench,
+            quench_strict: hosts.quench_strict,
+            speculative: hosts.speculative,
+            speculation: hosts.speculation,
+            late: hosts.late,
+            late_extension_permille: hosts.late_extension_permille,
+            request_bytes: hosts.request_bytes,
+            request_lag: hosts.request_lag,
+            cap_to_remaining: hosts.cap_to_remaining,
+            reverse_request: hosts.reverse_request,
+            mtu: match self.base_rate {
+                BaseRate::HeaderOnly => hosts.mtu,
+                BaseRate::Segment(_) => self.mtu,
+            },
+            rto_min: hosts.rto_min,
+            ..*self
+        }
+    }
+
     /// The exponent in use: `scale`, or 0 (made for 1 Gbps) while nobody has chosen one.
     pub const fn exponent(&self) -> i8 {
         match self.scale {

@@ -4,6 +4,7 @@ mod bursts;
 mod command_line;
 mod topologies;
 mod traces;
+mod transports;
 
 use duetime_scenario::{Sources, TraceRow, load};
 
