@@ -9,7 +9,7 @@ use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_proto::{d3, tcp};
 use duetime_scenario::model::{
-    Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, WorkloadKind,
+    Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, Workload, WorkloadKind,
 };
 use std::sync::Arc;
 
@@ -71,14 +71,8 @@ impl Setup {
         let workload_transport = scenario
             .workloads
             .iter()
-            .map(|workload| match &workload.transport {
-                None => 0,
-                Some(own) => {
-                    transports.push(own.clone());
-                    transports.len() as u8 - 1
-                }
-            })
-            .collect();
+            .map(|workload| numbered(workload, &mut transports))
+            .collect::<Result<_, _>>()?;
         let slowest = network
             .links
             .iter()
@@ -217,6 +211,26 @@ impl Setup {
         }
         (pools, pool_of)
     }
+}
+
+/// The number of the workload's transport in `transports`, which it joins if it is new there.
+fn numbered(workload: &Workload, transports: &mut Vec<Transport>) -> Result<u8, SetupError> {
+    let Some(own) = &workload.transport else {
+        return Ok(0);
+    };
+    let known = transports.iter().position(|other| other == own);
+    let number = known.unwrap_or(transports.len());
+    if known.is_none() {
+        transports.push(own.clone());
+    }
+    u8::try_from(number).map_err(|_| SetupError::Workload {
+        workload: workload.name.clone(),
+        what: format!(
+            "transport `{}` is one too many; {} different ones can be handled",
+            own.name,
+            u8::MAX
+        ),
+    })
 }
 
 /// The links whose series are kept: those of the scenario, or else those into the first hosts where many flows meet.

@@ -11,6 +11,7 @@ mod line;
 mod lone_d3;
 mod lone_tcp;
 mod long_flows;
+mod own_transports;
 mod queries;
 mod scaling;
 mod watched;
