@@ -38,6 +38,11 @@ pub fn search(json: bool) -> Box<dyn Fn(&Moment) + Sync> {
         bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
     }
     Box::new(move |moment| match moment {
+        Moment::Warning(of) => {
+            bar.suspend(|| {
+                let _ = writeln!(stderr(), "WARNING  {}", of.text);
+            });
+        }
         Moment::ValueStarted {
             transport,
             value,

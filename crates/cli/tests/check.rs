@@ -150,6 +150,64 @@ fn a_burst_that_does_not_fit_into_memory_is_refused_before_anything_is_written()
     );
 }
 
+/// Answers of 20 KB due in 2 ms, more and more of them: at the end the link into a host is full.
+const HEAVIER: &str = r#"name = "heavier"
+transport = ["tcp", "dctcp"]
+duration = "20 ms"
+
+[topology]
+kind = "star"
+hosts = 4
+link = { rate = "1 Gbps", latency = "20 us" }
+
+[[workload]]
+name = "answers"
+kind = "poisson"
+size = "20 KB"
+load = 0.5
+deadline = "2 ms"
+"#;
+
+#[test]
+fn a_search_warns_once_of_each_value_that_overloads_a_link() {
+    let room = Room::new("capacity-load");
+    room.file("heavier.toml", HEAVIER);
+    let said = room.duetime("capacity heavier.toml --of load --step 0.5 --target 1%");
+    let warnings: Vec<&str> = said.err.lines().filter(|of| of.contains("WARN")).collect();
+    assert_eq!(warnings.len(), 1, "for two transports: {}", said.err);
+    for part in ["`host", "% of its 1 Gbps at 99 %", "answers 99.0 %"] {
+        assert!(warnings[0].contains(part), "`{part}` in {}", said.err);
+    }
+    assert_eq!(said.code, 0, "{}", said.err);
+    let json = room.duetime("capacity heavier.toml --of load --step 0.5 --target 1% --json");
+    let warnings = json.ok();
+    assert_eq!(
+        warnings.matches("\"event\":\"warning\"").count(),
+        1,
+        "{warnings}"
+    );
+}
+
+#[test]
+fn a_search_and_a_campaign_that_do_not_fit_into_memory_are_refused() {
+    let room = Room::new("memory-of-others");
+    room.file("heavier.toml", HEAVIER);
+    let papers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
+    let campaign = ["paper", "d3", "fig01", "--quick", "--papers", papers];
+    let search = ["capacity", "heavier.toml", "--of", "load", "--target", "1%"];
+    for (command, code) in [(&search, 1), (&campaign, 2)] {
+        let said = std::process::Command::new(env!("CARGO_BIN_EXE_duetime"))
+            .args(command)
+            .env("DUETIME_MEMORY_BYTES", "1e3")
+            .current_dir(&room.0)
+            .output()
+            .expect("the binary starts");
+        let err = String::from_utf8(said.stderr).expect("UTF-8");
+        assert!(err.contains("does not fit into memory"), "{err}");
+        assert_eq!(said.status.code(), Some(code), "{err}");
+    }
+}
+
 #[test]
 fn a_moderate_load_is_not_warned_of() {
     let room = Room::new("moderate");

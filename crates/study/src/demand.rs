@@ -1,7 +1,7 @@
 //! Whether the flows of a study fit into memory: said before anything runs or is written.
 
 use duetime_scenario::model::{Scenario, WorkloadKind};
-use duetime_sim::describe::Description;
+use duetime_sim::describe::{Description, describe};
 
 use crate::error::StudyError;
 use crate::text;
@@ -13,8 +13,25 @@ pub const BYTES_PER_FLOW: f64 = 1_300.0;
 /// Names the memory that may be used, in bytes, instead of what the system says is available.
 pub const LIMIT: &str = "DUETIME_MEMORY_BYTES";
 
+/// What the points of a study contain, each with its label, told before any of them runs: the `at_once` runs at work at
+/// one time are checked to fit into memory. [`crate::warnings::of_points`] says what else to know of them.
+///
+/// # Errors
+/// If a point cannot be simulated, or does not fit: the message says how many flows would.
+pub fn before_runs<'a>(
+    points: impl IntoIterator<Item = (String, &'a Scenario)>,
+    at_once: usize,
+) -> Result<Vec<(String, Description)>, StudyError> {
+    let (labels, scenarios): (Vec<_>, Vec<_>) = points.into_iter().unzip();
+    let described = scenarios.iter().copied().map(describe);
+    let described: Vec<Description> = described.collect::<Result<_, _>>()?;
+    let points: Vec<_> = scenarios.into_iter().zip(&described).collect();
+    check(&points, at_once, available())?;
+    Ok(labels.into_iter().zip(described).collect())
+}
+
 /// Checks that the runs at work at one time fit, by the flows that are expected of each.
-pub(crate) fn check(
+fn check(
     points: &[(&Scenario, &Description)],
     at_once: usize,
     available: Option<f64>,
@@ -81,7 +98,7 @@ fn largest<'a>(scenario: &'a Scenario, of: &Description) -> (&'a str, &'static s
 
 /// Memory that a study may use, in bytes: as [`LIMIT`] says, else nine tenths of what the system has available; `None`
 /// where that is not known.
-pub(crate) fn available() -> Option<f64> {
+fn available() -> Option<f64> {
     if let Some(limit) = std::env::var(LIMIT).ok().and_then(|text| text.parse().ok()) {
         return Some(limit);
     }

@@ -18,7 +18,7 @@ use duetime_sim::{Options, Progress, RunOutput};
 use duetime_store::{IfExists, RunFolder, RunInfo, RunKey, State};
 
 use crate::archive;
-use crate::demand;
+use crate::demand::before_runs;
 use crate::error::StudyError;
 use crate::eta::{AtWork, Eta};
 use crate::event::{Event, Listener, RunName};
@@ -108,11 +108,10 @@ pub fn execute(
     listener: &dyn Listener,
 ) -> Result<Outcome, StudyError> {
     let began = Instant::now();
-    let described = warnings::described(plan)?;
-    let scenarios = plan.points.iter().map(|point| &point.scenario);
-    let points: Vec<_> = scenarios.zip(described.iter().map(|of| &of.1)).collect();
+    let points = plan.points.iter();
+    let points = points.map(|point| (point.label(), &point.scenario));
     let at_once = execution.jobs.clamp(1, plan.jobs().len().max(1));
-    demand::check(&points, at_once, demand::available())?;
+    let described = before_runs(points, at_once)?;
     let mut manifest = archive::manifest(plan);
     let folder = RunFolder::create(path, execution.if_exists, &manifest)?;
     let (jobs, keys) = (plan.jobs(), plan.keys());

@@ -28,6 +28,7 @@ pub mod text;
 
 pub use archive::{manifest, plan};
 pub use bound::BestPossible;
+pub use demand::before_runs;
 pub use execute::{Engine, Execution, Outcome, Simulator, check, estimate, execute, missing};
 pub use explain::{
     Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,

@@ -73,6 +73,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
         },
         ..subject.search(args.target.unwrap_or(subject.target(quantity)))
     };
+    duetime_study::prefer_huge_pages(subject.base());
     let journal = journal(args, &subject);
     let cancel = interrupt::flag();
     let show = progress::search(args.json);

@@ -8,6 +8,7 @@ use duetime_sim::topology::Network;
 
 use super::{Capacity, Deadlines, On, Search, SearchError, Stopped, Subject, search};
 use crate::bound::RunBest;
+use crate::demand::before_runs;
 use crate::error::StudyError;
 
 /// What no transport exceeds.
@@ -38,6 +39,8 @@ pub fn best_possible(
     let mut if_prompt = false;
     let found = search(of, |position| {
         let scenario = subject.scenario(position).map_err(failed)?;
+        let at_once = jobs.clamp(1, scenario.seeds.max(1) as usize);
+        before_runs([(subject.text(position), &scenario)], at_once).map_err(failed)?;
         let runs = runs(&scenario, jobs, cancel)?;
         if_prompt |= runs.iter().any(|run| prompt(run, subject.judges()));
         let seen = runs.iter().map(|run| in_time(run, subject.judges()));

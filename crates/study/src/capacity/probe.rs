@@ -1,6 +1,6 @@
 //! Runs a scenario at the values that a search asks for, on several cores, and keeps what every run saw.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,13 +18,17 @@ use serde::{Deserialize, Serialize};
 use super::search::search_telling;
 use super::subject::answers_have_deadlines;
 use super::{Capacity, Deadlines, On, Search, SearchError, Subject};
+use crate::demand::before_runs;
 use crate::error::StudyError;
 use crate::execute::{Engine, TICK, panic_text};
+use crate::warnings::{self, Warning};
 
 /// Something happened. Serialised, each is one JSON line with the tag `event`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Moment {
+    /// Something to know of a value before its runs; told once for all transports.
+    Warning(Warning),
     /// A value is tried.
     ValueStarted {
         /// The transport.
@@ -133,6 +137,8 @@ pub struct Prober<'a> {
 struct Book {
     journal: Journal,
     known: HashMap<(String, u32), Seen>,
+    /// Texts of the warnings that were told.
+    warned: HashSet<String>,
 }
 
 impl<'a> Prober<'a> {
@@ -158,7 +164,11 @@ impl<'a> Prober<'a> {
             jobs,
             cancel,
             listener,
-            book: Mutex::new(Book { journal, known }),
+            book: Mutex::new(Book {
+                journal,
+                known,
+                warned: HashSet::new(),
+            }),
         };
         Ok((prober, damages))
     }
@@ -181,6 +191,7 @@ impl<'a> Prober<'a> {
             scenario.record.every = None;
             scenario.record.pcap.clear();
             let value = subject.text(position);
+            self.before(&scenario, &value)?;
             let began = Instant::now();
             let (runs, made) = self.probe(&scenario, &value, subject.judges())?;
             let own = began.elapsed().as_secs_f64() / f64::from(made.max(1));
@@ -218,6 +229,19 @@ impl<'a> Prober<'a> {
             }
             SearchError::Runs { .. } => unreachable!("every value has as many runs as there are seeds"),
         })
+    }
+
+    /// Checks that the runs of a value fit into memory, and tells what to know of it beforehand.
+    fn before(&self, scenario: &Scenario, value: &str) -> Result<(), StudyError> {
+        let at_once = self.jobs.clamp(1, scenario.seeds.max(1) as usize);
+        let described = before_runs([(value.to_owned(), scenario)], at_once)?;
+        for warning in warnings::of_points(&described) {
+            let mut book = self.book.lock().expect("no panic holds it");
+            if book.warned.insert(warning.text.clone()) {
+                (self.listener)(&Moment::Warning(warning));
+            }
+        }
+        Ok(())
     }
 
     /// What each run of the scenario's one transport sees, in the order of the seeds; and how many were made for it.

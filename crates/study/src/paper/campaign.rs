@@ -17,9 +17,11 @@ use super::expand::{self, Point};
 use super::experiment::Experiment;
 use super::results::Results;
 use super::sums::Sums;
+use crate::demand::before_runs;
 use crate::error::StudyError;
 use crate::event::{Event, Listener, RunName};
 use crate::execute::{Engine, Execution};
+use crate::warnings;
 use pool::{End, Pool};
 
 /// Most seeds of one file.
@@ -216,12 +218,26 @@ pub fn run_campaign<'a>(
         }
         missing.push(batch);
     }
+    let mut told = BTreeSet::new();
+    let points = missing.iter().filter(|batch| told.insert(batch.point));
+    let points = points.map(|batch| {
+        let point = &campaign.points[batch.point];
+        let name = campaign.describe(point, batch.from);
+        (
+            format!("{} {}", name.point, name.transport),
+            &point.scenario,
+        )
+    });
+    let described = before_runs(points, execution.jobs.clamp(1, missing.len().max(1)))?;
     listener.on(&Event::StudyStarted {
         name: "papers".to_owned(),
         folder: path.display().to_string(),
         runs: total,
         kept: outcome.kept,
     });
+    for warning in warnings::of_points(&described) {
+        listener.on(&Event::Warning(warning));
+    }
     probes_first(&mut missing, &campaign.points);
     let pool = Pool {
         campaign,
