@@ -24,6 +24,31 @@ struct Route {
     links: Vec<(u32, Span)>,
 }
 
+/// Events of some kinds, each by time.
+struct Kinds {
+    delivered: Vec<FlowEvent>,
+    data_sent: Vec<FlowEvent>,
+    granted: Vec<FlowEvent>,
+    paused: Vec<FlowEvent>,
+    denied: Vec<FlowEvent>,
+}
+
+impl Kinds {
+    fn of(events: &[FlowEvent]) -> Self {
+        let only = |wanted: fn(FlowEventKind) -> bool| -> Vec<FlowEvent> {
+            let of_kind = events.iter().filter(|event| wanted(event.what));
+            of_kind.copied().collect()
+        };
+        Self {
+            delivered: only(|what| matches!(what, FlowEventKind::Delivered { .. })),
+            data_sent: only(|what| matches!(what, FlowEventKind::Sent { len: 1.., .. })),
+            granted: only(|what| matches!(what, FlowEventKind::Granted { .. })),
+            paused: only(|what| what == FlowEventKind::Paused),
+            denied: only(|what| matches!(what, FlowEventKind::Denied { .. })),
+        }
+    }
+}
+
 /// The backward walk. `cursor` is how far back it has come; what lies after it is explained.
 pub(super) struct Walk {
     start: Time,
@@ -32,6 +57,8 @@ pub(super) struct Walk {
     steps: Vec<Step>,
     /// Everything but departures, by time.
     events: Vec<FlowEvent>,
+    /// Of these, what is looked for at every step of the walk, so that a step does not search the whole trace.
+    kinds: Kinds,
     hops: Vec<Hop>,
     forward: Route,
     backward: Route,
@@ -101,6 +128,7 @@ impl Walk {
             cursor: end,
             stage: Stage::Delivery,
             steps: Vec::new(),
+            kinds: Kinds::of(&others),
             events: others,
             hops,
             forward,
@@ -145,9 +173,7 @@ impl Walk {
             return;
         }
         // The hops were not traced.
-        let delivered = self.latest(self.cursor, |what| {
-            matches!(what, FlowEventKind::Delivered { .. })
-        });
+        let delivered = until(&self.kinds.delivered, self.cursor).last();
         if let Some(FlowEventKind::Delivered { seq: first, .. }) = delivered.map(|event| event.what)
         {
             let sent = self.latest_before(self.cursor, |what| {
@@ -172,7 +198,9 @@ impl Walk {
             // Of several at one instant, the timer is what broke the silence; then the ones with a number to follow.
             let now = self.cursor;
             let happened = |what: fn(FlowEventKind) -> bool| {
-                self.latest(now, what).filter(|event| event.at == now)
+                let recent = until(&self.events, now).iter().rev();
+                let mut together = recent.take_while(|event| event.at == now);
+                together.find(|event| what(event.what)).copied()
             };
             if happened(|what| what == FlowEventKind::Timeout).is_some() {
                 let earlier = self.latest_before(now, at_sender);
@@ -209,13 +237,14 @@ impl Walk {
             }
         }
         // The way back was not traced: find the delivery that the acknowledgement speaks of.
-        let delivery = self.events.iter().rfind(|event| {
-            let FlowEventKind::Delivered { seq, len } = event.what else {
-                return false;
-            };
-            event.at < before
-                && number.is_none_or(|number| (seq as u32).wrapping_add(len) == number)
-        });
+        let delivery = earlier(&self.kinds.delivered, before)
+            .iter()
+            .rfind(|event| {
+                let FlowEventKind::Delivered { seq, len } = event.what else {
+                    return false;
+                };
+                number.is_none_or(|number| (seq as u32).wrapping_add(len) == number)
+            });
         let to = delivery
             .copied()
             .or_else(|| {
@@ -278,54 +307,34 @@ impl Walk {
         {
             return Stage::Handshake;
         }
-        let is_grant = |what| matches!(what, FlowEventKind::Granted { .. });
-        let Some(grant) = self.latest_before(at, is_grant) else {
-            return match self.latest(at, is_grant) {
+        let grants = &self.kinds.granted;
+        let Some((grant, before)) = earlier(grants, at).split_last() else {
+            return match until(grants, at).last() {
                 Some(_) => Stage::Rate,
                 None => Stage::Window,
             };
         };
-        let paused = self.latest_before(at, |what| what == FlowEventKind::Paused);
-        if let Some(pause) = paused {
-            let sent_data = self.events.iter().any(|event| {
-                let FlowEventKind::Sent { len, .. } = event.what else {
-                    return false;
-                };
-                len > 0 && event.at >= pause.at && event.at < at
-            });
-            if !sent_data {
+        if let Some(pause) = earlier(&self.kinds.paused, at).last() {
+            let sent = earlier(&self.kinds.data_sent, at).last();
+            if sent.is_none_or(|sent| sent.at < pause.at) {
                 return Stage::Pause;
             }
         }
-        let earlier = self
-            .latest_before(grant.at, is_grant)
-            .map_or(self.start, |event| event.at);
-        let denied = self.events.iter().any(|event| {
-            matches!(event.what, FlowEventKind::Denied { .. })
-                && event.at > earlier
-                && event.at <= grant.at
-        });
+        let since = earlier(before, grant.at).last();
+        let since = since.map_or(self.start, |event| event.at);
+        let denied = until(&self.kinds.denied, grant.at).last();
+        let denied = denied.is_some_and(|denied| denied.at > since);
         if denied { Stage::Denied } else { Stage::Rate }
     }
 
-    fn latest(&self, until: Time, wanted: impl Fn(FlowEventKind) -> bool) -> Option<FlowEvent> {
-        let past = self.events.partition_point(|event| event.at <= until);
-        self.events[..past]
-            .iter()
-            .rfind(|event| wanted(event.what))
-            .copied()
+    fn latest(&self, at: Time, wanted: impl Fn(FlowEventKind) -> bool) -> Option<FlowEvent> {
+        let mut past = until(&self.events, at).iter();
+        past.rfind(|event| wanted(event.what)).copied()
     }
 
-    fn latest_before(
-        &self,
-        until: Time,
-        wanted: impl Fn(FlowEventKind) -> bool,
-    ) -> Option<FlowEvent> {
-        let past = self.events.partition_point(|event| event.at < until);
-        self.events[..past]
-            .iter()
-            .rfind(|event| wanted(event.what))
-            .copied()
+    fn latest_before(&self, at: Time, wanted: impl Fn(FlowEventKind) -> bool) -> Option<FlowEvent> {
+        let mut past = earlier(&self.events, at).iter();
+        past.rfind(|event| wanted(event.what)).copied()
     }
 
     /// Explains the time from `to` up to the cursor, and moves the cursor there.
@@ -397,6 +406,16 @@ impl Hop {
         let spent = self.sending + self.waited;
         Time::from_ps(self.at.as_ps().saturating_sub(spent.as_ps()))
     }
+}
+
+/// Events up to `at`.
+fn until(events: &[FlowEvent], at: Time) -> &[FlowEvent] {
+    &events[..events.partition_point(|event| event.at <= at)]
+}
+
+/// Events before `at`.
+fn earlier(events: &[FlowEvent], at: Time) -> &[FlowEvent] {
+    &events[..events.partition_point(|event| event.at < at)]
 }
 
 /// What can allow a sender to send.

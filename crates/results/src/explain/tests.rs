@@ -381,3 +381,28 @@ proptest! {
         check_tiling(&explain(&flow(start, finish), &events), start);
     }
 }
+
+/// A flow that a router denies everything asks once per round trip for as long as the run lasts: its trace is long, and
+/// each step of the walk must look at its neighbourhood alone. Searching the whole trace took hours.
+#[test]
+fn a_flow_that_is_never_granted_anything_is_explained_quickly() {
+    const ROUND_TRIPS: u32 = 200_000;
+    let mut wire = Wire::new();
+    let mut at = wire.open(Time::ZERO);
+    for _ in 0..ROUND_TRIPS {
+        let arrived = wire.data(at, 1, 0, false);
+        wire.note(arrived, FlowEventKind::Denied { link: 2 });
+        at = wire.reply(arrived, 1);
+        wire.note(at, FlowEventKind::Acked { seq: 1 });
+        wire.note(at, FlowEventKind::Granted { allocation_bps: 0 });
+        wire.note(at, FlowEventKind::Paused);
+    }
+    let began = std::time::Instant::now();
+    let explained = explain(&flow(Time::ZERO, None), &wire.events);
+    let took = began.elapsed();
+    check_tiling(&explained, Time::ZERO);
+    assert_eq!(explained.denials, BTreeMap::from([(2, ROUND_TRIPS)]));
+    let paused = explained.by_stage()[&Stage::Pause];
+    assert!(paused.as_ps() > explained.total.as_ps() / 10 * 9);
+    assert!(took.as_secs() < 30, "{took:?}");
+}
