@@ -13,7 +13,7 @@ use duetime_study::capacity::Target;
     propagate_version = true,
     arg_required_else_help = true,
     max_term_width = 110,
-    after_help = "Exit codes: 0 done; 1 a run failed, was stopped or counted nothing, or a file could not be written; 2 bad input \
+    after_help = "Exit codes: 0 done; 1 a run failed, was stopped or measured nothing, or a file could not be written; 2 bad input \
                   (nothing was run or written)."
 )]
 pub struct Cli {

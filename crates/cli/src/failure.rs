@@ -13,7 +13,7 @@ use duetime_study::StudyError;
 pub enum Failure {
     /// What was given cannot be used; nothing was run and nothing written. Exit code 2.
     Input(String),
-    /// Runs failed or were stopped, or counted nothing. Exit code 1.
+    /// Runs failed or were stopped, or measured nothing. Exit code 1.
     Runs(String),
     /// A file could not be written; what was written before it is left. Exit code 1.
     Unwritten(String),

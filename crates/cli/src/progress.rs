@@ -59,12 +59,12 @@ pub fn search(json: bool) -> Box<dyn Fn(&Moment) + Sync> {
             transport,
             value,
             met,
-            counted,
+            measured,
             reached,
             values_left,
             eta_s,
         } => {
-            let share = text::percent(*met as f64 / (*counted).max(1) as f64);
+            let share = text::percent(*met as f64 / (*measured).max(1) as f64);
             let verdict = if *reached { "reached" } else { "missed" };
             let left = match values_left.filter(|left| *left > 0) {
                 None => String::new(),

@@ -77,7 +77,7 @@ fn where_nothing_can_be_late_there_is_none() {
     room.file("tiny.toml", TINY);
     let failed = room.duetime("bound tiny.toml --set workload.deadline=none");
     assert!(
-        failed.err.contains("no counted flow has a deadline") && failed.out.is_empty(),
+        failed.err.contains("no measured flow has a deadline") && failed.out.is_empty(),
         "{}",
         failed.err
     );

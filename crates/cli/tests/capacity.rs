@@ -137,7 +137,7 @@ fn the_tightest_budget_is_told_in_milliseconds() {
         .find(|tried| tried["value"] == 4.0)
         .expect("the file's");
     assert_eq!(
-        whole["counted"],
+        whole["measured"],
         2 * 6 * 15,
         "answers asked for: 6 queries of 15, 2 runs"
     );

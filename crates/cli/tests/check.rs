@@ -223,7 +223,7 @@ fn a_moderate_load_is_not_warned_of() {
 }
 
 #[test]
-fn nothing_counted_is_said_and_is_no_success() {
+fn nothing_measured_is_said_and_is_no_success() {
     let room = Room::new("early");
     room.file("early.toml", EARLY);
     let check = room.duetime("check early.toml");
@@ -232,9 +232,9 @@ fn nothing_counted_is_said_and_is_no_success() {
     let run = room.duetime("run early.toml");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.err.contains("Nothing will count"), "{run:?}");
-    assert!(run.out.contains("Nothing was counted (dctcp)"), "{run:?}");
-    assert!(run.err.contains("Nothing was counted (dctcp)"), "{run:?}");
-    // With one flow that counts it is a success.
-    let counted = room.duetime("run early.toml --overwrite --set warm_up=0us");
-    assert_eq!(counted.code, 0, "{counted:?}");
+    assert!(run.out.contains("Nothing was measured (dctcp)"), "{run:?}");
+    assert!(run.err.contains("Nothing was measured (dctcp)"), "{run:?}");
+    // With one measured flow it is a success.
+    let measured = room.duetime("run early.toml --overwrite --set warm_up=0us");
+    assert_eq!(measured.code, 0, "{measured:?}");
 }

@@ -94,7 +94,7 @@ impl Lanes {
             finish,
             deadline,
             quenched,
-            counted,
+            measured,
             timeouts,
             retransmits,
             marks,
@@ -122,7 +122,7 @@ impl Lanes {
         self.time(deadline);
         self.words(&[
             quenched.into(),
-            counted.into(),
+            measured.into(),
             timeouts.into(),
             retransmits.into(),
         ]);
@@ -146,7 +146,7 @@ impl Lanes {
             children,
             answered,
             in_time,
-            counted,
+            measured,
             asked,
             leaves,
             needed,
@@ -169,7 +169,7 @@ impl Lanes {
             children.into(),
             answered.into(),
             in_time.into(),
-            counted.into(),
+            measured.into(),
         ]);
         self.words(&[asked.into(), leaves.into(), needed.into(), judged.into()]);
         self.time(due);
@@ -264,7 +264,7 @@ mod tests {
             |r| r.flows.swap(0, 1),
             |r| r.flows.truncate(5),
             |r| r.queries[0].in_time -= 1,
-            |r| r.queries[0].counted = false,
+            |r| r.queries[0].measured = false,
             |r| r.queries[0].due = None,
             |r| r.queries[0].enough = None,
             |r| r.queries[0].gave_up += 1,

@@ -56,8 +56,8 @@ pub struct FlowRecord {
     pub deadline: Option<Time>,
     /// Ended early by its sender (D3 §6.1.3).
     pub quenched: bool,
-    /// Whether it counts: started within [warm-up, duration).
-    pub counted: bool,
+    /// In the measurement window: started within [warm-up, duration).
+    pub measured: bool,
     /// Retransmission timeouts.
     pub timeouts: u32,
     /// Segments sent again.
@@ -126,8 +126,8 @@ pub struct QueryRecord {
     pub answered: u32,
     /// Their answers that arrived by their deadlines.
     pub in_time: u32,
-    /// Whether it counts: arrived within [warm-up, duration).
-    pub counted: bool,
+    /// In the measurement window: arrived within [warm-up, duration).
+    pub measured: bool,
     /// Answers that it asks for in all layers: one of every node below the root.
     pub asked: u32,
     /// Leaves of its tree.

@@ -186,10 +186,10 @@ pub const FLOWS: Table<FlowRecord> = Table {
             Value::Boolean(r.quenched)
         }),
         column!(
-            "counted",
+            "measured",
             Boolean,
-            "Started within [warm-up, duration), so it counts.",
-            |_, r| { Value::Boolean(r.counted) }
+            "In the measurement window: started within [warm-up, duration).",
+            |_, r| { Value::Boolean(r.measured) }
         ),
         column!("timeouts", Unsigned, "Retransmission timeouts.", |_, r| {
             count(r.timeouts)
@@ -306,10 +306,10 @@ pub const QUERIES: Table<QueryRecord> = Table {
             Value::Real(r.completeness())
         }),
         column!(
-            "counted",
+            "measured",
             Boolean,
-            "Arrived within [warm-up, duration), so it counts.",
-            |_, r| { Value::Boolean(r.counted) }
+            "In the measurement window: arrived within [warm-up, duration).",
+            |_, r| { Value::Boolean(r.measured) }
         ),
         column!(
             "asked",
@@ -398,7 +398,7 @@ pub const QUERIES: Table<QueryRecord> = Table {
 /// `ports`: one row per directed link.
 pub const PORTS: Table<PortRecord> = Table {
     name: "ports",
-    row: "one row per directed link that carried anything, with the port that feeds it, from the warm-up to the end of the measured time",
+    row: "one row per directed link that carried anything, with the port that feeds it, from the warm-up to the end of the measurement window",
     columns: &[
         column!("transport", Text, "Name of the transport.", |c, _| {
             Value::Text(c.transport)

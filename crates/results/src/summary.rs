@@ -1,13 +1,13 @@
 //! What one run, and many runs of one transport, amount to.
 //!
-//! - Only counted flows and queries enter: those that start within [warm-up, duration).
-//! - *Queries in time*: those for which enough leaves' answers were at the root within the budget, over all counted
+//! - Only measured flows and queries enter: those that start within [warm-up, duration).
+//! - *Queries in time*: those for which enough leaves' answers were at the root within the budget, over all measured
 //!   queries that have one, pooled over runs; the clock starts when the query arrives at the root. *Answers in time* are
-//!   those that arrived by their deadlines, over all that the counted queries asked for: one that was never sent is not
+//!   those that arrived by their deadlines, over all that the measured queries asked for: one that was never sent is not
 //!   in time. *Leaf coverage* is the share of the leaves whose answers were at the root in time.
-//! - *Application throughput*: deadline flows met / all counted deadline flows, pooled over runs. *Missed* is the rest:
+//! - *Application throughput*: deadline flows met / all measured deadline flows, pooled over runs. *Missed* is the rest:
 //!   late, quenched, reset and unfinished flows alike.
-//! - *Completion* percentiles are over all counted flows that have an end; unfinished ones are later than all others,
+//! - *Completion* percentiles are over all measured flows that have an end; unfinished ones are later than all others,
 //!   so a percentile that falls among them is absent. Its mean is over the finished ones.
 //! - *Slack* is deadline minus finish. Its p99 is what 99 % of the deadline flows had at least; negative is late,
 //!   absent is unfinished.
@@ -64,7 +64,7 @@ pub struct Summary {
 /// How many queries were in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ObjectiveEstimate {
-    /// Counted queries that can be judged, over all runs.
+    /// Measured queries that can be judged, over all runs.
     pub queries: u64,
     /// Of them, those in time.
     pub met: u64,
@@ -75,7 +75,7 @@ pub struct ObjectiveEstimate {
 /// How many deadlines were met.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DeadlineEstimate {
-    /// Counted flows with a deadline, over all runs.
+    /// Measured flows with a deadline, over all runs.
     pub flows: u64,
     /// Of them, those that met it.
     pub met: u64,
@@ -92,7 +92,7 @@ pub struct GroupEstimate {
     pub workload: u16,
     /// Class of the flows.
     pub class: Class,
-    /// Counted flows, over all runs.
+    /// Measured flows, over all runs.
     pub flows: u64,
     /// Of them, those that finished.
     pub finished: u64,
@@ -125,7 +125,7 @@ pub struct GroupEstimate {
 pub struct QueryEstimate {
     /// Index of the workload in the scenario.
     pub workload: u16,
-    /// Counted queries, over all runs.
+    /// Measured queries, over all runs.
     pub queries: u64,
     /// Mean share of a query's answers that were in time.
     pub in_time: Option<Estimate>,

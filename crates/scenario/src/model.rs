@@ -14,11 +14,11 @@ pub struct Scenario {
     pub seeds: u32,
     /// Root of all random streams.
     pub seed: u64,
-    /// Flows that start before this are not counted.
+    /// Flows that start before this are not measured.
     pub warm_up: Span,
-    /// Flows that start at or after this are not counted; sources stop here.
+    /// Flows that start at or after this are not measured; sources stop here.
     pub duration: Span,
-    /// The run is cut this long after `duration` even if counted flows are unfinished.
+    /// The run is cut this long after `duration` even if measured flows are unfinished.
     pub drain: Span,
     /// Nodes and links.
     pub topology: Topology,

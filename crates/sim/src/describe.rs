@@ -1,8 +1,8 @@
 //! What a scenario contains, told before it runs.
 
-mod counted;
 mod halves;
 mod load;
+mod measured;
 mod workloads;
 
 pub use load::{HEAVY, LinkLoad, LoadDescription, NotSustained, Oversubscription, WorkloadLoad};
@@ -33,8 +33,8 @@ impl Description {
     /// Whether it is certain beforehand that nothing will count: no workload starts anything from the warm-up on and
     /// before the duration.
     pub fn counts_nothing(&self) -> bool {
-        let mut counted = self.workloads.iter().map(|of| of.expected_counted);
-        counted.all(|expected| expected == Some(0.0))
+        let mut measured = self.workloads.iter().map(|of| of.expected_measured);
+        measured.all(|expected| expected == Some(0.0))
     }
 }
 

@@ -58,7 +58,7 @@ pub struct Progress {
     pub simulated_ps: AtomicU64,
     /// Packets that have crossed a link.
     pub packet_hops: AtomicU64,
-    /// Counted flows that are not finished; from the duration on they are what the run still waits for.
+    /// Measured flows that are not finished; from the duration on they are what the run still waits for.
     pub open_flows: AtomicU64,
     /// Set from outside to end the run early.
     pub cancel: AtomicBool,
@@ -69,7 +69,7 @@ pub struct Progress {
 pub struct RunOutput {
     /// Flows, queries, ports, series and totals.
     pub records: RunRecords,
-    /// The ports over the whole run, as `records.ports` has them over the measured time.
+    /// The ports over the whole run, as `records.ports` has them over the measurement window.
     pub whole_ports: Vec<PortRecord>,
     /// The watched flows that were handed over, by flow.
     pub traces: Vec<FlowTrace>,
@@ -201,7 +201,7 @@ impl Clock<'_> {
         Time::ZERO + self.setup.cut
     }
 
-    /// Whether the run ends at `boundary`: every counted flow is done and no source will start another.
+    /// Whether the run ends at `boundary`: every measured flow is done and no source will start another.
     pub(crate) fn is_over(&self, boundary: Time, open: i64, wakes: bool, events: bool) -> bool {
         let sources_stopped = boundary >= Time::ZERO + self.setup.duration || !wakes;
         boundary >= self.cut()

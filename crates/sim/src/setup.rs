@@ -43,7 +43,7 @@ pub struct Setup {
     pub nic_pulls: bool,
     /// The bound of the random delay of packets at their host.
     pub send_jitter: Span,
-    /// Flows that start from here on are not counted, and sources stop.
+    /// Flows that start from here on are not measured, and sources stop.
     pub duration: Span,
     /// The run is cut here.
     pub cut: Span,

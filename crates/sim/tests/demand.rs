@@ -77,8 +77,8 @@ fn check(case: &Case) -> Result<(usize, usize, usize), String> {
         let Some(query) = queries.get(&asked.query) else {
             continue;
         };
-        let same = (query.root, query.counted, query.needed, query.due)
-            == (asked.root, asked.counted, asked.needed, asked.due);
+        let same = (query.root, query.measured, query.needed, query.due)
+            == (asked.root, asked.measured, asked.needed, asked.due);
         // Nobody has more leaves' answers in time than could be there were each alone.
         let alone = query.leaves_in_time <= asked.reachable;
         let held = query.leaves_answered <= asked.leaves_per_answer * query.answered;

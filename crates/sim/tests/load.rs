@@ -138,13 +138,13 @@ fn what_cannot_count_is_known() {
     };
     assert!(of(long).counts_nothing());
     assert!(of(&bursts("1 ms")).counts_nothing());
-    let counted = |text: &str| of(text).workloads[0].expected_counted;
-    assert_eq!(counted(&bursts("4 ms")), Some(3.0));
-    assert_eq!(counted(&bursts("9 ms")), Some(3.0));
-    assert_eq!(counted(&bursts("5 ms")), Some(6.0));
+    let measured = |text: &str| of(text).workloads[0].expected_measured;
+    assert_eq!(measured(&bursts("4 ms")), Some(3.0));
+    assert_eq!(measured(&bursts("9 ms")), Some(3.0));
+    assert_eq!(measured(&bursts("5 ms")), Some(6.0));
     let poisson = "[[workload]]\nkind = \"poisson\"\nsize = \"1 KB\"\nrate = \"2000 /s\"\n";
     assert!(!of(&format!("{long}{poisson}")).counts_nothing());
-    close(counted(poisson).unwrap(), 10.0);
+    close(measured(poisson).unwrap(), 10.0);
 }
 
 /// Every pair of hosts over every shortest path, one by one, on a graph whose paths split unevenly.

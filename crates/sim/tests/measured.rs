@@ -1,4 +1,4 @@
-//! Ports' statistics cover the time from the warm-up to the end of the measured time.
+//! Ports' statistics cover the time from the warm-up to the end of the measurement window.
 
 use duetime_results::PortRecord;
 use duetime_scenario::model::Scenario;

@@ -3,7 +3,7 @@
 use duetime_core::Time;
 use duetime_results::{Class, FlowRecord, PortRecord, QueryRecord, SeriesSample};
 
-use crate::table::StoredTable;
+use crate::table::{StoredColumn, StoredTable};
 
 /// The rows of `flows.parquet`.
 pub fn read_flows(table: &StoredTable) -> Result<Vec<FlowRecord>, String> {
@@ -19,7 +19,7 @@ pub fn read_flows(table: &StoredTable) -> Result<Vec<FlowRecord>, String> {
     let mut finish = table.column("finish_ps")?;
     let mut due = table.column("due_ps")?;
     let mut quenched = table.column("quenched")?;
-    let mut counted = table.column("counted")?;
+    let mut measured = measured_column(table)?;
     let mut timeouts = table.column("timeouts")?;
     let mut retransmits = table.column("retransmits")?;
     let mut marks = table.column("marks")?;
@@ -43,7 +43,7 @@ pub fn read_flows(table: &StoredTable) -> Result<Vec<FlowRecord>, String> {
             finish: finish.optional_int()?.map(time),
             deadline: due.optional_int()?.map(time),
             quenched: quenched.bool()?,
-            counted: counted.bool()?,
+            measured: measured.bool()?,
             timeouts: timeouts.int()? as u32,
             retransmits: retransmits.int()? as u32,
             marks: marks.int()? as u32,
@@ -67,7 +67,7 @@ pub fn read_queries(table: &StoredTable) -> Result<Vec<QueryRecord>, String> {
     let mut children = table.column("children")?;
     let mut answered = table.column("answered")?;
     let mut in_time = table.column("in_time")?;
-    let mut counted = table.column("counted")?;
+    let mut measured = measured_column(table)?;
     let mut asked = table.column("asked")?;
     let mut leaves = table.column("leaves")?;
     let mut needed = table.column("needed")?;
@@ -88,7 +88,7 @@ pub fn read_queries(table: &StoredTable) -> Result<Vec<QueryRecord>, String> {
             children: children.int()? as u32,
             answered: answered.int()? as u32,
             in_time: in_time.int()? as u32,
-            counted: counted.bool()?,
+            measured: measured.bool()?,
             asked: asked.int()? as u32,
             leaves: leaves.int()? as u32,
             needed: needed.int()? as u32,
@@ -166,6 +166,14 @@ pub fn read_series(
     (0..queues.rows()).map(sample).collect()
 }
 
+/// `measured`, which older tables call `counted`.
+fn measured_column(table: &StoredTable) -> Result<StoredColumn, String> {
+    match table.optional_column("counted")? {
+        Some(column) => Ok(column),
+        None => table.column("measured"),
+    }
+}
+
 fn class_named(name: &str) -> Option<Class> {
     [Class::Query, Class::Response, Class::Flow, Class::Long]
         .into_iter()
@@ -174,4 +182,60 @@ fn class_named(name: &str) -> Option<Class> {
 
 fn time(ps: i64) -> Time {
     Time::from_ps(ps as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use duetime_results::schema::{Column, Context, FLOWS, Table};
+
+    use super::*;
+    use crate::table::to_parquet;
+
+    #[test]
+    fn a_table_that_says_counted_is_read() {
+        let renamed = |column: &Column<FlowRecord>| Column {
+            name: match column.name {
+                "measured" => "counted",
+                name => name,
+            },
+            ..*column
+        };
+        let columns: Vec<Column<FlowRecord>> = FLOWS.columns.iter().map(renamed).collect();
+        let old = Table {
+            columns: columns.leak(),
+            ..FLOWS
+        };
+        let flow = |number, measured| FlowRecord {
+            flow: number,
+            workload: 0,
+            class: Class::Flow,
+            query: None,
+            source: 0,
+            destination: 1,
+            size_bytes: 1,
+            delivered_bytes: 1,
+            start: Time::ZERO,
+            finish: None,
+            deadline: None,
+            quenched: false,
+            measured,
+            timeouts: 0,
+            retransmits: 0,
+            marks: 0,
+            denials: 0,
+            inversions: 0,
+            requests: 0,
+            leaves: 0,
+        };
+        let flows = [flow(0, true), flow(1, false)];
+        let context = Context {
+            transport: "tcp",
+            run: 0,
+            sampled_links: &[],
+        };
+        let file = to_parquet(&old, &context, &flows).unwrap();
+        let table = StoredTable::open(file.into()).unwrap();
+        assert!(table.names().contains(&"counted".to_owned()));
+        assert_eq!(read_flows(&table).unwrap(), flows);
+    }
 }

@@ -221,7 +221,7 @@ fn tables_export_as_csv() {
     assert_eq!(
         lines.next().unwrap(),
         "transport,run,flow,workload,class,query,source,destination,size_bytes,delivered_bytes,start_ns,fct_ns,\
-         deadline_ns,slack_ns,met,quenched,counted,timeouts,retransmits,marks,leaves,requests,denials,inversions,\
+         deadline_ns,slack_ns,met,quenched,measured,timeouts,retransmits,marks,leaves,requests,denials,inversions,\
          start_ps,finish_ps,due_ps"
     );
     assert_eq!(
@@ -270,7 +270,7 @@ prop_compose! {
             finish: times.1,
             deadline: times.2,
             quenched: flags.0,
-            counted: flags.1,
+            measured: flags.1,
             timeouts: counts[0],
             retransmits: counts[1],
             marks: counts[2],

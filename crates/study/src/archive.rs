@@ -81,10 +81,10 @@ pub fn save(
     threads: usize,
 ) -> Result<RunInfo, StudyError> {
     let ended = |flow: &FlowRecord| flow.finish.is_some() || flow.quenched;
-    let counted = |flow: &&FlowRecord| flow.counted && flow.is_finite();
+    let measured = |flow: &&FlowRecord| flow.measured && flow.is_finite();
     let notes = RunNotes {
         digest: digest(&output.records).to_string(),
-        complete: output.records.flows.iter().filter(counted).all(ended),
+        complete: output.records.flows.iter().filter(measured).all(ended),
         wall_seconds,
         threads,
     };

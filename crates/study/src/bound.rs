@@ -61,7 +61,7 @@ pub struct BestPossible {
 /// A bound on what is late, as shares of what is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Best {
-    /// Counted flows with a deadline, or judged queries, over all runs.
+    /// Measured flows with a deadline, or judged queries, over all runs.
     pub asked: u64,
     /// No transport has a smaller share late.
     pub late: Estimate,

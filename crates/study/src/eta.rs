@@ -24,7 +24,7 @@ pub(crate) struct AtWork {
     pub cut_s: f64,
     /// Packet-hops so far.
     pub packet_hops: u64,
-    /// Counted flows that are not finished.
+    /// Measured flows that are not finished.
     pub open_flows: u64,
 }
 

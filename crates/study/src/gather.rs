@@ -83,8 +83,8 @@ pub struct QueryRow {
 }
 
 impl Cell {
-    /// Whether there is no flow and no query that counts.
-    pub fn counted_nothing(&self) -> bool {
+    /// Whether there is no measured flow and no measured query.
+    pub fn measured_nothing(&self) -> bool {
         self.summary.groups.is_empty() && self.summary.queries.is_empty()
     }
 }
@@ -174,10 +174,10 @@ pub fn gather(
     gathered.best = BestPossible::of_points(plan, points.into_iter())?;
     gathered.best.retain(|(_, best)| !best.is_empty());
     gathered.warnings = warnings::of_points(&warnings::described(plan)?);
-    // Whether anything counted is known by now.
+    // Whether anything measured is known by now.
     gathered
         .warnings
-        .retain(|of| of.about != warnings::About::NothingCounted);
+        .retain(|of| of.about != warnings::About::NothingMeasured);
     let after = warnings::afterwards(plan, &gathered);
     gathered.warnings.extend(after);
     Ok(gathered)
@@ -223,12 +223,12 @@ impl Gathered {
         self.cells.iter().flat_map(of_cell).collect()
     }
 
-    /// The warning that some transport has run and counted nothing, if one has.
-    pub fn nothing_counted(&self) -> Option<&Warning> {
-        let empty = self.cells.iter().any(Cell::counted_nothing);
+    /// The warning that some transport has run and measured nothing, if one has.
+    pub fn nothing_measured(&self) -> Option<&Warning> {
+        let empty = self.cells.iter().any(Cell::measured_nothing);
         self.warnings
             .iter()
-            .rfind(|of| empty && of.about == warnings::About::NothingCounted)
+            .rfind(|of| empty && of.about == warnings::About::NothingMeasured)
     }
 
     /// The rows of the final table.

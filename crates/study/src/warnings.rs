@@ -17,8 +17,8 @@ pub enum About {
     /// Some link is offered more than 90 % of what it carries.
     Load,
     /// Nothing counts, or hardly anything.
-    NothingCounted,
-    /// The backlog grew, or the halves of the measured time differ: figures depend on how long the runs were.
+    NothingMeasured,
+    /// The backlog grew, or the halves of the measurement window differ: figures depend on how long the runs were.
     NotStationary,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     let empty: Vec<String> = gathered
         .cells
         .iter()
-        .filter(|cell| cell.counted_nothing())
+        .filter(|cell| cell.measured_nothing())
         .map(|cell| {
             let at = at_point(&plan.points[cell.point].label());
             format!("{}{at}", cell.summary.transport)
@@ -61,11 +61,11 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !empty.is_empty() {
         let text = format!(
-            "Nothing was counted ({}): no flow started from `warm_up` on and before `duration`.",
+            "Nothing was measured ({}): no flow started from `warm_up` on and before `duration`.",
             some_of(&empty)
         );
         warnings.push(Warning {
-            about: About::NothingCounted,
+            about: About::NothingMeasured,
             text,
         });
     }
@@ -94,7 +94,7 @@ fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
             last_quarter_bytes,
             of_started,
         } => format!(
-            "the backlog grew from {} in the second quarter of the measured time to {} in the last, by {} of what was \
+            "the backlog grew from {} in the second quarter of the measurement window to {} in the last, by {} of what was \
              started in half of it",
             text::bytes(*second_quarter_bytes),
             text::bytes(*last_quarter_bytes),
@@ -106,7 +106,7 @@ fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
             second,
             ..
         } => format!(
-            "{} of `{}` was late in the first half of the measured time, {} in the second",
+            "{} of `{}` was late in the first half of the measurement window, {} in the second",
             text::percent(*first),
             workload_name(plan, cell, *workload),
             text::percent(*second)
@@ -188,7 +188,7 @@ pub fn shares(link: &LinkLoad) -> String {
 
 fn nothing_will_count(points: &[(String, Description)]) -> Option<Warning> {
     let expected = |of: &Description| {
-        let expected = of.workloads.iter().map(|of| of.expected_counted);
+        let expected = of.workloads.iter().map(|of| of.expected_measured);
         expected.sum::<Option<f64>>()
     };
     let (label, of) = points
@@ -204,7 +204,7 @@ fn nothing_will_count(points: &[(String, Description)]) -> Option<Warning> {
         )
     };
     Some(Warning {
-        about: About::NothingCounted,
+        about: About::NothingMeasured,
         text,
     })
 }

@@ -113,7 +113,7 @@ fn seen(subject: &Subject, position: u32) -> Deadlines {
         let summary = RunSummary::of(run, &output.records);
         Deadlines {
             met: sum.met + summary.met(),
-            counted: sum.counted + summary.deadline_flows(),
+            measured: sum.measured + summary.deadline_flows(),
         }
     })
 }
@@ -178,12 +178,12 @@ fn queries_are_counted_as_their_records_say() {
         let scenario = subject.scenario(position).expect("a scenario");
         let runs = (0..u64::from(scenario.seeds)).map(|run| {
             let output = duetime_sim::run(&scenario, 1, run, &Options::default()).expect("a run");
-            let counted = |of: &&duetime_results::QueryRecord| of.counted;
+            let measured = |of: &&duetime_results::QueryRecord| of.measured;
             let queries: Vec<_> = output
                 .records
                 .queries
                 .iter()
-                .filter(counted)
+                .filter(measured)
                 .cloned()
                 .collect();
             let met = queries.iter().filter(|query| {
@@ -193,12 +193,12 @@ fn queries_are_counted_as_their_records_say() {
             });
             Deadlines {
                 met: met.count() as u64,
-                counted: queries.len() as u64,
+                measured: queries.len() as u64,
             }
         });
         runs.fold(Deadlines::default(), |sum, one| Deadlines {
             met: sum.met + one.met,
-            counted: sum.counted + one.counted,
+            measured: sum.measured + one.measured,
         })
     };
     for tried in &found.curve {

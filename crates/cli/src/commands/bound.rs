@@ -24,7 +24,7 @@ pub fn bound(args: &args::Bound) -> Result<(), Failure> {
             "{}: there is no bound: {}",
             args.scenario.display(),
             if best.unknown.is_empty() {
-                "no counted flow has a deadline, and no query is judged"
+                "no measured flow has a deadline, and no query is judged"
             } else {
                 FOLLOWING
             }

@@ -281,7 +281,7 @@ fn json_rows(
                     "value": subject.value(tried.x),
                     "deadlines_ms": subject.deadlines_ms(tried.x),
                     "met": tried.deadlines.met,
-                    "counted": tried.deadlines.counted,
+                    "measured": tried.deadlines.measured,
                     "throughput": tried.throughput.value,
                     "low": tried.throughput.interval.map(|interval| interval.low),
                     "high": tried.throughput.interval.map(|interval| interval.high),

@@ -25,7 +25,7 @@ pub fn check(args: &args::Show) -> Result<(), Failure> {
         let line = json!({
             "scenario": plan.name(),
             "load": description.load,
-            "counted": counted(&description)
+            "measured": measured(&description)
                 .map(|(name, kind, expected)| json!({ "workload": name, "kind": kind, "expected": expected }))
                 .collect::<Vec<_>>(),
             "warnings": warnings,
@@ -38,7 +38,7 @@ pub fn check(args: &args::Show) -> Result<(), Failure> {
     if description.counts_nothing() {
         let certain = warnings
             .iter()
-            .find(|of| of.about == About::NothingCounted)
+            .find(|of| of.about == About::NothingMeasured)
             .map_or(String::new(), |of| of.text.clone());
         return Err(Failure::Runs(certain));
     }
@@ -72,7 +72,7 @@ fn human(
     for out in &of.load.not_sustained {
         writeln!(to, "not in the load: {} ({})", out.workload, out.why)?;
     }
-    let expected: Vec<String> = counted(of)
+    let expected: Vec<String> = measured(of)
         .map(|(name, kind, expected)| {
             let what = if kind == "oldi" { "queries" } else { "flows" };
             match expected {
@@ -123,7 +123,7 @@ fn links(to: &mut impl Write, of: &LoadDescription) -> Result<(), Failure> {
 }
 
 /// Name and kind of each workload, and how many of its flows or queries are expected to count.
-fn counted(of: &Description) -> impl Iterator<Item = (&str, &'static str, Option<f64>)> {
+fn measured(of: &Description) -> impl Iterator<Item = (&str, &'static str, Option<f64>)> {
     let workloads = of.workloads.iter();
-    workloads.map(|of| (of.name.as_str(), of.kind, of.expected_counted))
+    workloads.map(|of| (of.name.as_str(), of.kind, of.expected_measured))
 }

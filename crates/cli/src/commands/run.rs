@@ -96,7 +96,7 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     verdict(&outcome, &gathered)
 }
 
-/// How the command ends: a failed or missing run is never a success, nor is one that counted nothing.
+/// How the command ends: a failed or missing run is never a success, nor is one that measured nothing.
 fn verdict(outcome: &Outcome, gathered: &Gathered) -> Result<(), Failure> {
     if outcome.cancelled {
         return Err(Failure::Runs(format!(
@@ -105,7 +105,7 @@ fn verdict(outcome: &Outcome, gathered: &Gathered) -> Result<(), Failure> {
         )));
     }
     match outcome.failures.len() {
-        0 => match gathered.nothing_counted() {
+        0 => match gathered.nothing_measured() {
             Some(warning) => Err(Failure::Runs(warning.text.clone())),
             None => Ok(()),
         },

@@ -88,7 +88,7 @@ fn flow(start: Time, finish: Option<Time>) -> FlowRecord {
         finish,
         deadline: None,
         quenched: false,
-        counted: true,
+        measured: true,
         timeouts: 0,
         retransmits: 0,
         marks: 0,

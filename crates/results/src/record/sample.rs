@@ -23,7 +23,7 @@ pub(crate) fn flow(
         finish: finish_ms.map(at),
         deadline: deadline_ms.map(at),
         quenched: false,
-        counted: true,
+        measured: true,
         timeouts: 1,
         retransmits: 2,
         marks: 3,
@@ -34,10 +34,10 @@ pub(crate) fn flow(
     }
 }
 
-/// Four responses (one late by 5 ms, one unfinished), one uncounted, one long flow, two queries, one port.
+/// Four responses (one late by 5 ms, one unfinished), one not measured, one long flow, two queries, one port.
 pub(crate) fn records() -> RunRecords {
-    let mut uncounted = flow(4, 0, Some(1), Some(30));
-    uncounted.counted = false;
+    let mut unmeasured = flow(4, 0, Some(1), Some(30));
+    unmeasured.measured = false;
     let mut long = flow(5, 0, None, None);
     long.workload = 1;
     long.class = Class::Long;
@@ -55,7 +55,7 @@ pub(crate) fn records() -> RunRecords {
         children: 2,
         answered: 2.min(in_time + 1),
         in_time,
-        counted: true,
+        measured: true,
         asked: 2,
         leaves: 2,
         needed: 2,
@@ -72,7 +72,7 @@ pub(crate) fn records() -> RunRecords {
             flow(1, 0, Some(20), Some(30)),
             flow(2, 0, Some(35), Some(30)),
             flow(3, 0, None, Some(30)),
-            uncounted,
+            unmeasured,
             long,
         ],
         queries: vec![query(0, 2), query(1, 0)],

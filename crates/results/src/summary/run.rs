@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 pub struct RunSummary {
     /// Number of the run: the position of its seed.
     pub run: u64,
-    /// By workload and class, in order; only those with counted flows.
+    /// By workload and class, in order; only those with measured flows.
     pub groups: Vec<GroupSummary>,
-    /// By workload, in order; only those with counted queries.
+    /// By workload, in order; only those with measured queries.
     pub queries: Vec<QuerySummary>,
     /// The network.
     pub network: NetworkSummary,
@@ -21,7 +21,7 @@ pub struct RunSummary {
     pub sampled: Vec<SampledQueue>,
 }
 
-/// One workload's counted flows of one class.
+/// One workload's measured flows of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
     /// Index of the workload in the scenario.
@@ -62,7 +62,7 @@ pub struct GroupSummary {
     pub inversions: u64,
 }
 
-/// One workload's counted queries.
+/// One workload's measured queries.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuerySummary {
     /// Index of the workload in the scenario.
@@ -139,14 +139,14 @@ impl RunSummary {
     /// Sums up one run.
     pub fn of(run: u64, records: &RunRecords) -> Self {
         let mut groups: BTreeMap<Key, Vec<&FlowRecord>> = BTreeMap::new();
-        for flow in records.flows.iter().filter(|flow| flow.counted) {
+        for flow in records.flows.iter().filter(|flow| flow.measured) {
             groups
                 .entry((flow.workload, flow.class))
                 .or_default()
                 .push(flow);
         }
         let mut queries: BTreeMap<u16, Vec<&QueryRecord>> = BTreeMap::new();
-        for query in records.queries.iter().filter(|query| query.counted) {
+        for query in records.queries.iter().filter(|query| query.measured) {
             queries.entry(query.workload).or_default().push(query);
         }
         let links = records.sampled_links.iter().enumerate();
@@ -174,14 +174,14 @@ impl RunSummary {
             .find(|group| group.workload == workload && group.class == class)
     }
 
-    /// Counted queries in time, and all that can be judged, of all workloads.
+    /// Measured queries in time, and all that can be judged, of all workloads.
     pub fn queries_in_time(&self) -> (u64, u64) {
         self.queries.iter().fold((0, 0), |(met, judged), query| {
             (met + query.met, judged + query.judged)
         })
     }
 
-    /// Counted flows with a deadline, of all workloads.
+    /// Measured flows with a deadline, of all workloads.
     pub fn deadline_flows(&self) -> u64 {
         self.groups.iter().map(|group| group.deadline_flows).sum()
     }
@@ -270,7 +270,7 @@ impl QuerySummary {
         // An answer counts with its query, so that all of these were asked for by the queries here.
         let answers = flows
             .iter()
-            .filter(|flow| flow.counted && flow.workload == workload);
+            .filter(|flow| flow.measured && flow.workload == workload);
         Self {
             judged: count(|query| query.judged),
             met: count(|query| query.met() == Some(true)),

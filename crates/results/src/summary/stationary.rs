@@ -1,6 +1,6 @@
 //! Whether a run was stationary: only then do its figures not depend on how long it was.
 //!
-//! Two tests, over all runs of a transport together, on the measured time [warm-up, duration):
+//! Two tests, over all runs of a transport together, on the measurement window [warm-up, duration):
 //!
 //! - *Backlog*: the bytes of flows that have started and not ended, averaged over each quarter. It grows if every
 //!   quarter holds more than the one before, and the last more than the second by 5 % of what starts in half of the
@@ -31,7 +31,7 @@ const NOISE: f64 = 3.0;
 /// Least difference of two shares that is told.
 const POINTS: f64 = 0.005;
 
-/// The course of one run over its measured time.
+/// The course of one run over its measurement window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
     /// By workload, by block of time.
@@ -40,7 +40,7 @@ pub struct Course {
     backlog: [f64; 4],
     /// Mean of the summed squares of what is open, by quarter.
     squares: [f64; 4],
-    /// Bytes of the flows that start in the measured time.
+    /// Bytes of the flows that start in the measurement window.
     started: f64,
 }
 
@@ -59,7 +59,7 @@ struct Block {
 pub enum Drift {
     /// More and more is open.
     Backlog {
-        /// Mean bytes of open flows in the second quarter of the measured time, per run.
+        /// Mean bytes of open flows in the second quarter of the measurement window, per run.
         second_quarter_bytes: f64,
         /// The same in the last quarter.
         last_quarter_bytes: f64,
@@ -210,15 +210,15 @@ impl Measured {
             block.queries += u64::from(seen.flatten() != Some(number));
         };
         let mut judged = BTreeSet::new();
-        for query in records.queries.iter().filter(|query| query.counted) {
+        for query in records.queries.iter().filter(|query| query.measured) {
             if let Some(met) = query.met() {
                 judged.insert(query.workload);
                 add(query.workload, Some(query.query), query.start, met);
             }
         }
         let flows = records.flows.iter();
-        for flow in flows.filter(|of| of.counted && !judged.contains(&of.workload)) {
-            // A flow that counts may start after its query did, and so after the end.
+        for flow in flows.filter(|of| of.measured && !judged.contains(&of.workload)) {
+            // A measured flow may start after its query did, and so after the end.
             if let Some(met) = flow.met().filter(|_| flow.start < self.until) {
                 add(flow.workload, flow.query, flow.start, met);
             }

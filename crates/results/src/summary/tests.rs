@@ -19,7 +19,7 @@ fn at(estimate: Option<Estimate>) -> Option<f64> {
 fn one_run_by_hand() {
     let summary = RunSummary::of(0, &sample::records());
     let group = summary.group((0, Class::Response)).unwrap();
-    // Four are counted: met, met, 5 ms late, unfinished.
+    // Four are measured: met, met, 5 ms late, unfinished.
     assert_eq!(
         (group.flows, group.finished, group.deadline_flows, group.met),
         (4, 3, 4, 2)

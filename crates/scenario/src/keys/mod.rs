@@ -174,7 +174,7 @@ pub static SCENARIO: Table = Table {
             "drain",
             INSTANT,
             "\"10 s\"; \"100 s\" where `duration` is not given",
-            "The run is cut this long after `duration`, should counted flows still be unfinished.",
+            "The run is cut this long after `duration`, should measured flows still be unfinished.",
         ),
         key(
             "topology",

@@ -15,8 +15,8 @@ pub struct AskedQuery {
     pub workload: u16,
     /// The root's host.
     pub root: u32,
-    /// Whether it counts.
-    pub counted: bool,
+    /// In the measurement window.
+    pub measured: bool,
     /// Leaves whose answers it needs.
     pub needed: u32,
     /// When it needs them; `None`: each leaf's answer by its own deadline.
@@ -87,7 +87,7 @@ impl Query<'_> {
             query: record.query,
             workload: record.workload,
             root: record.root,
-            counted: record.counted,
+            measured: record.measured,
             needed: record.needed,
             due: record.due,
             answers: (self.answers.iter())

@@ -1,7 +1,7 @@
 //! What each workload will offer, as far as it can be known beforehand.
 
 use super::LinkLoad;
-use super::counted;
+use super::measured;
 use crate::topology::Network;
 use crate::workload::priority::{Mixture, mixture, quantile};
 use crate::workload::{Workloads, draw, oldi};
@@ -38,7 +38,7 @@ pub struct WorkloadDescription {
     pub busiest_link: Option<LinkLoad>,
     /// Flows, or queries of trees, expected to start from the warm-up on and before the duration, so that they count;
     /// `None` where it depends on the network.
-    pub expected_counted: Option<f64>,
+    pub expected_measured: Option<f64>,
     /// The drawn deadlines of flows (of answers, for trees), from their clock's start.
     pub deadline: Option<DeadlineQuantiles>,
     /// Bytes on the wire that are sent to one host at once, in the mean: of one burst, or of one query's answers at
@@ -97,7 +97,7 @@ pub(super) fn describe(
         };
         let expected = described.expected_flows;
         WorkloadDescription {
-            expected_counted: counted::expected(scenario, kind, workloads.oldi(index), expected),
+            expected_measured: measured::expected(scenario, kind, workloads.oldi(index), expected),
             ..described
         }
     };

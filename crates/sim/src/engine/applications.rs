@@ -25,7 +25,7 @@ impl Partition {
             at: self.now,
             marks,
         });
-        if message.counted && message.class != Class::Long {
+        if message.measured && message.class != Class::Long {
             self.open -= 1;
         }
         self.observe_end(message.flow);
@@ -58,7 +58,7 @@ impl Partition {
     fn hand_over(&mut self, message: Message) {
         let record = self.records.flows.len() as u32;
         self.records.flows.push(message.record());
-        if message.counted && message.class != Class::Long {
+        if message.measured && message.class != Class::Long {
             self.open += 1;
         }
         self.observe_hand_over(&message);

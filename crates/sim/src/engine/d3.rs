@@ -176,7 +176,7 @@ impl Partition {
             );
         }
         let receiving = &self.d3.receivers[index];
-        if quenched && receiving.message.counted && receiving.message.class != Class::Long {
+        if quenched && receiving.message.measured && receiving.message.class != Class::Long {
             self.open -= 1;
         }
         self.after_d3_receiver(index as u32);
@@ -299,7 +299,7 @@ impl Partition {
             self.records.flows[sending.record as usize].quenched = true;
             // Hopeless from the start: no receiver will ever know of it.
             let unsent = sending.machine.counters().requests == 0;
-            if unsent && sending.message.counted && sending.message.class != Class::Long {
+            if unsent && sending.message.measured && sending.message.class != Class::Long {
                 self.open -= 1;
             }
         }

@@ -1,4 +1,4 @@
-//! The time that the ports' statistics cover: from the warm-up to the end of the measured time. That is `duration`,
+//! The time that the ports' statistics cover: from the warm-up to the end of the measurement window. That is `duration`,
 //! when sources stop; where all sources stop by themselves, as bursts and traces do, it is the end of the run, since
 //! what they start may take much longer than they do.
 //!
@@ -14,16 +14,16 @@ use std::collections::VecDeque;
 
 use crate::Packet;
 
-/// Where the measured time begins and ends, and what was noted there.
+/// Where the measurement window begins and ends, and what was noted there.
 pub(super) struct Measured {
-    /// Ends of the measured time that have not been reached.
+    /// Ends of the measurement window that have not been reached.
     marks: VecDeque<(Time, Mark)>,
     from: Time,
     /// Until when; `None`: the end of the run.
     until: Option<Time>,
     /// At the warm-up; empty where there is none.
     before: Vec<Noted>,
-    /// At the end of the measured time.
+    /// At the end of the measurement window.
     after: Vec<Noted>,
 }
 
@@ -67,7 +67,7 @@ impl Measured {
 }
 
 impl Partition {
-    /// The next end of the measured time: the run must stop there, with every event before it processed and none after.
+    /// The next end of the measurement window: the run must stop there, with every event before it processed and none after.
     pub fn next_mark(&self) -> Time {
         self.measured.marks.front().map_or(Time::MAX, |mark| mark.0)
     }
@@ -98,7 +98,7 @@ impl Partition {
             .collect()
     }
 
-    /// The records of all ports that did anything: over the measured time, and over the whole run.
+    /// The records of all ports that did anything: over the measurement window, and over the whole run.
     pub(super) fn port_records(&mut self, end: Time) -> [Vec<(u32, PortRecord)>; 2] {
         let whole = self.note(end);
         let from = self.measured.from;

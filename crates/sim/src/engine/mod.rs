@@ -161,7 +161,7 @@ pub struct Partition {
     faults: Option<Box<faults::State>>,
     /// Sampling period of windows.
     windows: Option<Span>,
-    /// Counted, finite flows handed over here minus those delivered here; the sum over partitions is what is open.
+    /// Measured, finite flows handed over here minus those delivered here; the sum over partitions is what is open.
     open: i64,
     /// What the ports had done at the ends of the time that is measured.
     measured: measured::Measured,
@@ -375,7 +375,7 @@ impl Partition {
         Time::from_ps(self.queue.next_time())
     }
 
-    /// Counted, finite flows handed over here minus those delivered here.
+    /// Measured, finite flows handed over here minus those delivered here.
     pub fn open(&self) -> i64 {
         self.open
     }

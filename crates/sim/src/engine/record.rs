@@ -34,7 +34,7 @@ pub struct PartRecords {
     pub queries: Vec<QueryRecord>,
     /// Queries for which an aggregator here stopped waiting, once for each aggregator.
     pub gave_up: Vec<u64>,
-    /// Ports of nodes here, by link, over the measured time.
+    /// Ports of nodes here, by link, over the measurement window.
     pub ports: Vec<(u32, PortRecord)>,
     /// The same over the whole run.
     pub whole_ports: Vec<(u32, PortRecord)>,

@@ -37,7 +37,7 @@ pub(super) struct Draft {
     pub(super) deadline: Option<Time>,
     pub(super) tag: u32,
     pub(super) leaves: [u32; 2],
-    pub(super) counted: bool,
+    pub(super) measured: bool,
 }
 
 /// Names one flow or query of one sender or role, as the entity of a random stream.
@@ -92,8 +92,8 @@ impl Context {
         Span::from_ps(stream.between(0, longest.as_ps()))
     }
 
-    /// Whether what starts now counts.
-    pub(super) fn counted(&self, at: Time) -> bool {
+    /// Whether `at` is in the measurement window.
+    pub(super) fn measured(&self, at: Time) -> bool {
         self.warm_up <= at && at < self.end
     }
 
@@ -127,7 +127,7 @@ impl Context {
             tag: draft.tag,
             leaves: draft.leaves[0],
             leaves_in_time: draft.leaves[1],
-            counted: draft.counted,
+            measured: draft.measured,
         });
     }
 
@@ -152,7 +152,7 @@ impl Context {
             deadline: deadline.map(|span| now + span),
             tag: 0,
             leaves: [0; 2],
-            counted: self.counted(now),
+            measured: self.measured(now),
         };
         self.send(actions, now, &draft);
     }

@@ -287,7 +287,7 @@ impl Long {
             deadline: None,
             tag: 0,
             leaves: [0; 2],
-            counted: context.counted(now),
+            measured: context.measured(now),
         };
         context.send(actions, now, &draft);
     }

@@ -53,8 +53,8 @@ pub struct Message {
     pub leaves: u32,
     /// Of them, those whose answers came by their own deadlines, or have none.
     pub leaves_in_time: u32,
-    /// Whether it counts: handed over, or, for queries and answers, asked for at the root, within [warm-up, duration).
-    pub counted: bool,
+    /// In the measurement window: handed over, or, for queries and answers, asked for at the root, within [warm-up, duration).
+    pub measured: bool,
 }
 
 impl Message {
@@ -73,7 +73,7 @@ impl Message {
             finish: None,
             deadline: self.deadline,
             quenched: false,
-            counted: self.counted,
+            measured: self.measured,
             timeouts: 0,
             retransmits: 0,
             marks: 0,
@@ -105,7 +105,7 @@ pub struct Actions {
     pub sends: Vec<Message>,
     /// Calls to make later, each at the host of the call.
     pub wakes: Vec<Wake>,
-    /// Change in how many of these calls a counted query still waits for: the run is not over before them.
+    /// Change in how many of these calls a measured query still waits for: the run is not over before them.
     pub awaited: i64,
 }
 

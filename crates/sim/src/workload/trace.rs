@@ -74,7 +74,7 @@ impl Trace {
                 deadline: flow.deadline.map(|deadline| now + deadline),
                 tag: 0,
                 leaves: [0; 2],
-                counted: context.counted(now),
+                measured: context.measured(now),
             };
             context.send(actions, now, &draft);
             next += 1;

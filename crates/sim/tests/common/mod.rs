@@ -302,7 +302,7 @@ pub fn assert_same(one: &RunRecords, other: &RunRecords, case: &str) {
     assert_eq!(digest(one), digest(other), "{case}");
 }
 
-/// The records with the ports over the whole run, not over the measured time.
+/// The records with the ports over the whole run, not over the measurement window.
 pub fn whole(output: RunOutput) -> RunRecords {
     RunRecords {
         ports: output.whole_ports,

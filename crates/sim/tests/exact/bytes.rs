@@ -27,7 +27,7 @@ fn every_byte_is_accounted_for() {
                 records
                     .flows
                     .iter()
-                    .all(|flow| !flow.counted || flow.finish.is_some()),
+                    .all(|flow| !flow.measured || flow.finish.is_some()),
                 "{case}: all that count end"
             );
             // At most the last acknowledgements are still there, so the switches' books are exact or nearly so.

@@ -17,7 +17,7 @@ pub struct Case {
     pub scenario: Scenario,
     /// Its network.
     pub network: Network,
-    /// Every counted flow must finish: faults are mild and there is all the time in the world.
+    /// Every measured flow must finish: faults are mild and there is all the time in the world.
     pub patient: bool,
     /// On how many threads to run it in the end.
     pub threads: usize,

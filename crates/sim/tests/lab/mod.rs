@@ -151,12 +151,12 @@ pub fn drops(records: &RunRecords) -> u64 {
     records.ports.iter().map(|port| port.drops).sum()
 }
 
-/// Share of the counted deadline flows among `flows` that missed, and their number.
+/// Share of the measured deadline flows among `flows` that missed, and their number.
 pub fn missed<'a>(flows: impl IntoIterator<Item = &'a FlowRecord>) -> (f64, u64) {
     let (mut missed, mut all) = (0, 0);
     for met in flows
         .into_iter()
-        .filter(|flow| flow.counted)
+        .filter(|flow| flow.measured)
         .filter_map(FlowRecord::met)
     {
         all += 1;

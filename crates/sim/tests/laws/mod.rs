@@ -81,8 +81,11 @@ fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
                 .map_err(|_| format!("a flow of no query: {flow:?}"))
         })?;
         let since = asked.since(Time::ZERO);
-        let counted = case.scenario.warm_up <= since && since < case.scenario.duration;
-        ensure!(flow.counted == counted, "wrongly counted or not: {flow:?}");
+        let measured = case.scenario.warm_up <= since && since < case.scenario.duration;
+        ensure!(
+            flow.measured == measured,
+            "wrongly measured or not: {flow:?}"
+        );
         if let Some(finish) = *finish {
             ensure!(
                 delivered_bytes == size_bytes,
@@ -159,11 +162,11 @@ fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// A counted flow ends, or the run has done what it could.
+/// A measured flow ends, or the run has done what it could.
 fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
     let cut = Time::ZERO + (case.scenario.duration + case.scenario.drain);
     let open = |flow: &&FlowRecord| {
-        flow.counted && flow.is_finite() && flow.finish.is_none() && !flow.quenched
+        flow.measured && flow.is_finite() && flow.finish.is_none() && !flow.quenched
     };
     if case.patient {
         let late = records
@@ -232,10 +235,10 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
             "more answers than children: {query:?}"
         );
         let since = start.since(Time::ZERO);
-        let counted = case.scenario.warm_up <= since && since < case.scenario.duration;
+        let measured = case.scenario.warm_up <= since && since < case.scenario.duration;
         ensure!(
-            query.counted == counted,
-            "wrongly counted or not: {query:?}"
+            query.measured == measured,
+            "wrongly measured or not: {query:?}"
         );
         let WorkloadKind::Oldi(oldi) = &case.scenario.workloads[usize::from(query.workload)].kind
         else {

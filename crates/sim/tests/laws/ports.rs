@@ -44,7 +44,7 @@ pub(super) fn check(case: &Case, records: &RunRecords) -> Result<(), String> {
     Ok(())
 }
 
-/// The ports over the measured time did part of what they did over the whole run.
+/// The ports over the measurement window did part of what they did over the whole run.
 pub(super) fn check_measured(case: &Case, output: &RunOutput) -> Result<(), String> {
     // A delayed packet is still in its host's port while the next one is sent already: for less than the time of 40 B.
     let delays = case.scenario.host.send_jitter > Span::ZERO;

@@ -1,4 +1,4 @@
-//! The query as the unit of the answer: what its root holds, by when, and what is counted.
+//! The query as the unit of the answer: what its root holds, by when, and what is measured.
 
 use crate::fake::{Fake, run};
 use crate::setup::{fixed_deadline, kilobytes, of_class, oldi, scenario};
@@ -170,9 +170,9 @@ fn answers_count_with_their_query() {
     scenario.duration = Span::from_ms(45);
     let outcome = run(&scenario);
     let end = Time::ZERO + scenario.duration;
-    let counted = outcome.queries.iter().filter(|query| query.counted);
-    let asked: u32 = counted.map(|query| query.asked).sum();
-    let answers = of_class(&outcome.messages, Class::Response).filter(|answer| answer.counted);
+    let measured = outcome.queries.iter().filter(|query| query.measured);
+    let asked: u32 = measured.map(|query| query.asked).sum();
+    let answers = of_class(&outcome.messages, Class::Response).filter(|answer| answer.measured);
     assert_eq!(answers.clone().count() as u32, asked);
     // The last ones are handed over after the end of what counts, and some before it belong to earlier queries.
     assert!(answers.clone().any(|answer| answer.handed_over >= end));
@@ -181,6 +181,6 @@ fn answers_count_with_their_query() {
             .queries
             .iter()
             .find(|query| Some(query.query) == answer.query);
-        assert_eq!(Some(answer.counted), query.map(|query| query.counted));
+        assert_eq!(Some(answer.measured), query.map(|query| query.measured));
     }
 }

@@ -23,7 +23,12 @@ fn a_query_goes_down_and_its_answers_come_up() {
     assert_eq!(outcome.queries.len(), 200);
     for query in &outcome.queries {
         assert_eq!(
-            (query.children, query.answered, query.in_time, query.counted),
+            (
+                query.children,
+                query.answered,
+                query.in_time,
+                query.measured
+            ),
             (4, 4, 4, true)
         );
         // Down and up, 100 us each, and no computing.

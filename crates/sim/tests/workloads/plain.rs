@@ -162,7 +162,7 @@ fn sources_stop_at_the_end_and_only_flows_after_the_warm_up_count() {
     );
     for message in messages {
         assert!(message.handed_over < to);
-        assert_eq!(message.counted, message.handed_over >= from);
+        assert_eq!(message.measured, message.handed_over >= from);
     }
 }
 

@@ -71,7 +71,7 @@ pub fn records() -> RunRecords {
         finish: Some(Time::from_ps(2_234_567_890)),
         deadline: Some(Time::from_ps(2_234_567_891)),
         quenched: false,
-        counted: true,
+        measured: true,
         timeouts: 1,
         retransmits: 2,
         marks: 3,
@@ -87,7 +87,7 @@ pub fn records() -> RunRecords {
         size_bytes: u64::MAX,
         finish: None,
         deadline: None,
-        counted: false,
+        measured: false,
         ..flow.clone()
     };
     let query = QueryRecord {
@@ -100,7 +100,7 @@ pub fn records() -> RunRecords {
         children: 40,
         answered: 39,
         in_time: 38,
-        counted: true,
+        measured: true,
         asked: 840,
         leaves: 800,
         needed: 792,

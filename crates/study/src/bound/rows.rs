@@ -20,7 +20,7 @@ pub struct BestRow {
     pub workload_name: String,
     /// Class of the flows; `None`: queries.
     pub class: Option<Class>,
-    /// Counted queries that are judged, or counted flows with a deadline.
+    /// Measured queries that are judged, or measured flows with a deadline.
     pub asked: u64,
     /// The share of them that is late: of the best possible, the least that it can be.
     pub missed: Estimate,

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 pub struct RunBest {
     /// All flows with deadlines; `None` if what some workload asks is not known.
     pub all: Option<Late>,
-    /// By workload and class: counted flows with deadlines.
+    /// By workload and class: measured flows with deadlines.
     pub groups: BTreeMap<(u16, Class), Late>,
-    /// By workload: counted queries that are judged.
+    /// By workload: measured queries that are judged.
     pub queries: BTreeMap<u16, Late>,
     /// The workloads of which nothing is known beforehand.
     pub unknown: Vec<u16>,
@@ -59,7 +59,7 @@ impl RunBest {
         let in_time = site.online_flows();
         let mut sets: BTreeMap<(u16, Class), Vec<usize>> = BTreeMap::new();
         for (index, flow) in demand.flows.iter().enumerate() {
-            if flow.message.counted && flow.message.deadline.is_some() {
+            if flow.message.measured && flow.message.deadline.is_some() {
                 let group = (flow.message.workload, flow.message.class);
                 sets.entry(group).or_default().push(index);
             }
@@ -217,7 +217,7 @@ impl Site<'_> {
             .queries
             .iter()
             .zip(met)
-            .filter(|(query, _)| query.counted)
+            .filter(|(query, _)| query.measured)
         {
             let sum = workloads.entry(query.workload).or_default();
             sum.asked += 1;

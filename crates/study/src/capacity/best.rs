@@ -70,7 +70,7 @@ fn in_time(run: &RunBest, on: On) -> Option<Deadlines> {
     }
     let deadlines = |asked: u64, late: u64| Deadlines {
         met: asked - late,
-        counted: asked,
+        measured: asked,
     };
     match on {
         On::Answers => Some(

@@ -57,10 +57,10 @@ pub enum Moment {
         transport: String,
         /// The value with its unit.
         value: String,
-        /// Counted queries, or answers, that were in time.
+        /// Measured queries, or answers, that were in time.
         met: u64,
-        /// Counted queries, or answers, that could be late.
-        counted: u64,
+        /// Measured queries, or answers, that could be late.
+        measured: u64,
         /// Whether that reaches the target.
         reached: bool,
         /// Values that bisection still tries at most for this transport; none until one fell short. Those that are
@@ -92,10 +92,13 @@ struct Entry {
     run: u32,
     /// Answers and other flows with deadlines.
     met: u64,
-    counted: u64,
+    /// Older journals say `counted`.
+    #[serde(alias = "counted")]
+    measured: u64,
     /// Queries; journals of old do not have them.
     queries_met: Option<u64>,
-    queries_counted: Option<u64>,
+    #[serde(alias = "queries_counted")]
+    queries_measured: Option<u64>,
 }
 
 /// What a run saw.
@@ -107,13 +110,13 @@ struct Seen {
 
 impl Seen {
     fn of(entry: &Entry) -> Self {
-        let queries = entry.queries_met.zip(entry.queries_counted);
+        let queries = entry.queries_met.zip(entry.queries_measured);
         Self {
             answers: Deadlines {
                 met: entry.met,
-                counted: entry.counted,
+                measured: entry.measured,
             },
-            queries: queries.map(|(met, counted)| Deadlines { met, counted }),
+            queries: queries.map(|(met, measured)| Deadlines { met, measured }),
         }
     }
 
@@ -202,13 +205,13 @@ impl<'a> Prober<'a> {
                 .iter()
                 .fold(Deadlines::default(), |sum, run| Deadlines {
                     met: sum.met + run.met,
-                    counted: sum.counted + run.counted,
+                    measured: sum.measured + run.measured,
                 });
             (self.listener)(&Moment::ValueFinished {
                 transport: name.clone(),
                 value,
                 met: pooled.met,
-                counted: pooled.counted,
+                measured: pooled.measured,
                 reached: of.target.is_reached(pooled),
                 values_left,
                 eta_s: values_left.filter(|_| made > 0).map(eta_s),
@@ -224,7 +227,7 @@ impl<'a> Prober<'a> {
                     On::Queries => "query that can be late",
                 };
                 Stopped::Failed(StudyError::Choice(format!(
-                    "{name} at {value}: no {what} was counted: see `warm_up`, `duration` and `deadline`"
+                    "{name} at {value}: no {what} was measured: see `warm_up`, `duration` and `deadline`"
                 )))
             }
             SearchError::Runs { .. } => unreachable!("every value has as many runs as there are seeds"),
@@ -351,16 +354,16 @@ impl<'a> Prober<'a> {
         }
         let summary = RunSummary::of(u64::from(run), &output.records);
         let answers = answers(scenario, &summary);
-        let (queries_met, queries_counted) = summary.queries_in_time();
+        let (queries_met, queries_measured) = summary.queries_in_time();
         let entry = Entry {
             scenario: id.to_owned(),
             transport: transport.clone(),
             value: value.to_owned(),
             run,
             met: answers.met,
-            counted: answers.counted,
+            measured: answers.measured,
             queries_met: Some(queries_met),
-            queries_counted: Some(queries_counted),
+            queries_measured: Some(queries_measured),
         };
         let seen = Seen::of(&entry);
         let mut book = self.book.lock().expect("no panic holds it");
@@ -381,10 +384,10 @@ fn answers(scenario: &Scenario, summary: &RunSummary) -> Deadlines {
     let others = others.map(|group| (group.met, group.deadline_flows));
     let queries = summary.queries.iter().filter(|of| tree(of.workload));
     let asked = queries.map(|of| (of.answers_in_time, of.asked));
-    let (met, counted) = others
+    let (met, measured) = others
         .chain(asked)
         .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    Deadlines { met, counted }
+    Deadlines { met, measured }
 }
 
 /// What a run depends on beside its number.

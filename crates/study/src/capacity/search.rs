@@ -27,22 +27,22 @@ pub enum On {
 /// The deadlines of one run: of its queries, or of its answers and other flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Counted ones that were in time.
+    /// Measured ones that were in time.
     pub met: u64,
-    /// Counted ones that could be late.
-    pub counted: u64,
+    /// Measured ones that could be late.
+    pub measured: u64,
 }
 
 impl Deadlines {
     /// Share that was met, in [0, 1]; `None` without any.
     pub fn throughput(self) -> Option<f64> {
-        (self.counted > 0).then(|| self.met as f64 / self.counted as f64)
+        (self.measured > 0).then(|| self.met as f64 / self.measured as f64)
     }
 
     fn pooled<'a>(runs: impl IntoIterator<Item = &'a Deadlines>) -> Self {
         runs.into_iter().fold(Self::default(), |sum, run| Self {
             met: sum.met + run.met,
-            counted: sum.counted + run.counted,
+            measured: sum.measured + run.measured,
         })
     }
 }
@@ -72,7 +72,7 @@ impl Target {
 
     /// Whether that many deadlines reach it.
     pub fn is_reached(self, by: Deadlines) -> bool {
-        u128::from(by.met) * u128::from(WHOLE) >= u128::from(by.counted) * u128::from(self.0)
+        u128::from(by.met) * u128::from(WHOLE) >= u128::from(by.measured) * u128::from(self.0)
     }
 }
 
@@ -176,7 +176,7 @@ pub struct Capacity {
 pub enum SearchError<E> {
     /// A value could not be probed.
     Probe(E),
-    /// No deadline was counted at this value.
+    /// No deadline was measured at this value.
     NoDeadlines(u32),
     /// This value was probed with another number of runs than the first.
     Runs {
@@ -193,7 +193,7 @@ impl<E: fmt::Display> fmt::Display for SearchError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Probe(error) => error.fmt(f),
-            Self::NoDeadlines(x) => write!(f, "no flow with a deadline was counted at {x}"),
+            Self::NoDeadlines(x) => write!(f, "no flow with a deadline was measured at {x}"),
             Self::Runs { x, runs, expected } => {
                 write!(f, "{runs} runs at {x}, but {expected} elsewhere")
             }

@@ -156,7 +156,7 @@ impl Subject {
         self.on
     }
 
-    /// What is counted, in words.
+    /// What is measured, in words.
     pub fn what(&self) -> &'static str {
         let is_tree =
             |index: &usize| matches!(self.base.workloads[*index].kind, WorkloadKind::Oldi(_));

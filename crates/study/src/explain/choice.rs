@@ -13,7 +13,7 @@ use crate::plan::{Job, Plan};
 /// What is to be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The worst query where the run has any that counts, otherwise the worst flow.
+    /// The worst query where the run has any that is measured, otherwise the worst flow.
     Worst,
     /// A flow.
     Flow(FlowChoice),
@@ -25,7 +25,7 @@ impl Choice {
     /// The same without [`Choice::Worst`].
     pub(super) fn of(self, records: &RunRecords) -> Self {
         match self {
-            Self::Worst if records.queries.iter().any(|query| query.counted) => {
+            Self::Worst if records.queries.iter().any(|query| query.measured) => {
                 Self::Query(QueryChoice::Worst)
             }
             Self::Worst => Self::Flow(FlowChoice::Worst),
@@ -65,10 +65,10 @@ pub enum FlowChoice {
     Id(u64),
     /// The one in this row of the run's flows, from 0.
     Row(usize),
-    /// The counted flow that finished latest after its deadline or least before it; one that never finished comes
-    /// first. Where no counted flow has a deadline, the one with the longest completion time.
+    /// The measured flow that finished latest after its deadline or least before it; one that never finished comes
+    /// first. Where no measured flow has a deadline, the one with the longest completion time.
     Worst,
-    /// The counted flow that missed its deadline by most; one that never finished comes first.
+    /// The measured flow that missed its deadline by most; one that never finished comes first.
     WorstMissed,
 }
 
@@ -77,8 +77,8 @@ pub enum FlowChoice {
 pub enum QueryChoice {
     /// The one with this id.
     Id(u64),
-    /// The counted query that had enough answers latest after the end of its budget or least before it; one that never
-    /// had comes first. Where no counted query has a budget, the one that took longest.
+    /// The measured query that had enough answers latest after the end of its budget or least before it; one that never
+    /// had comes first. Where no measured query has a budget, the one that took longest.
     Worst,
 }
 
@@ -149,25 +149,25 @@ impl RunChoice {
 
 /// The flow that is meant.
 pub(super) fn pick(flows: &[FlowRecord], choice: FlowChoice) -> Option<&FlowRecord> {
-    let counted = || {
+    let measured = || {
         flows
             .iter()
-            .filter(|flow| flow.counted && flow.class != Class::Long)
+            .filter(|flow| flow.measured && flow.class != Class::Long)
     };
     match choice {
         FlowChoice::Id(id) => flows.iter().find(|flow| flow.flow == id),
         FlowChoice::Row(row) => flows.get(row),
         // Ties go to the lowest id: `max_by_key` takes the last, `Reverse` the first.
-        FlowChoice::Worst => counted()
+        FlowChoice::Worst => measured()
             .filter(|flow| flow.deadline.is_some())
             .max_by_key(|flow| (lateness_ps(flow), Reverse(flow.flow)))
             .or_else(|| {
-                counted().max_by_key(|flow| {
+                measured().max_by_key(|flow| {
                     let took = flow.completion().unwrap_or(Span::MAX);
                     (took, Reverse(flow.flow))
                 })
             }),
-        FlowChoice::WorstMissed => counted()
+        FlowChoice::WorstMissed => measured()
             .filter(|flow| flow.met() == Some(false))
             .max_by_key(|flow| (lateness_ps(flow), Reverse(flow.flow))),
     }
@@ -185,8 +185,8 @@ pub(super) fn nothing(choice: FlowChoice, run: &RunName) -> String {
     match choice {
         FlowChoice::Id(id) => format!("{run}: no flow {id}; ids are in flows.parquet"),
         FlowChoice::Row(row) => format!("{run}: no row {row} of flows"),
-        FlowChoice::Worst => format!("{run}: no counted flow"),
-        FlowChoice::WorstMissed => format!("{run}: no counted flow missed its deadline"),
+        FlowChoice::Worst => format!("{run}: no measured flow"),
+        FlowChoice::WorstMissed => format!("{run}: no measured flow missed its deadline"),
     }
 }
 
@@ -196,7 +196,7 @@ pub(super) fn pick_query(queries: &[QueryRecord], choice: QueryChoice) -> Option
         QueryChoice::Id(id) => queries.iter().find(|query| query.query == id),
         QueryChoice::Worst => queries
             .iter()
-            .filter(|query| query.counted)
+            .filter(|query| query.measured)
             .max_by_key(|query| {
                 let late = (query.due.is_some(), query_lateness_ps(query));
                 (late, Reverse(query.query))
@@ -215,7 +215,7 @@ fn query_lateness_ps(query: &QueryRecord) -> i128 {
 pub(super) fn no_query(choice: QueryChoice, run: &RunName) -> String {
     match choice {
         QueryChoice::Id(id) => format!("{run}: no query {id}; ids are in queries.parquet"),
-        QueryChoice::Worst => format!("{run}: no counted query"),
+        QueryChoice::Worst => format!("{run}: no measured query"),
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
             finish: finish.map(us),
             deadline: deadline.map(us),
             quenched: false,
-            counted: true,
+            measured: true,
             timeouts: 0,
             retransmits: 0,
             marks: 0,
@@ -273,7 +273,7 @@ mod tests {
         flows.push(flow(6, 0, None, Some(9_000)));
         assert_eq!(worst(&flows), 6);
         // What does not count is not looked at.
-        flows[5].counted = false;
+        flows[5].measured = false;
         assert_eq!(worst(&flows), 2);
     }
 

@@ -84,13 +84,13 @@ fn job(flow: &FlowRecord, rate: Rate, end: Time) -> Job {
     }
 }
 
-/// Lets the fewest flows possible be late: only their number is known, so the last of the receiver's counted deadline
+/// Lets the fewest flows possible be late: only their number is known, so the last of the receiver's measured deadline
 /// flows stand for them.
 fn late(flows: &mut [FlowRecord], own: &[usize], rate: Rate, jobs: &[Job]) {
-    let counted: Vec<usize> = (0..own.len()).filter(|&i| flows[own[i]].counted).collect();
-    let jobs: Vec<Job> = counted.iter().map(|&i| jobs[i]).collect();
+    let measured: Vec<usize> = (0..own.len()).filter(|&i| flows[own[i]].measured).collect();
+    let jobs: Vec<Job> = measured.iter().map(|&i| jobs[i]).collect();
     let mut late = fewest_late(rate, &jobs).late;
-    for &i in counted.iter().rev() {
+    for &i in measured.iter().rev() {
         let flow = &mut flows[own[i]];
         flow.quenched = false;
         flow.finish = flow.deadline;

@@ -11,7 +11,7 @@ type Ranked = fn(Rank) -> Metric;
 /// A metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// Deadline flows met / all counted deadline flows, %.
+    /// Deadline flows met / all measured deadline flows, %.
     ApplicationThroughput,
     /// The rest, %.
     Missed,

@@ -25,7 +25,7 @@ pub struct Sums {
     pub drops: u64,
     /// Utilisation of the busiest link, in [0, 1].
     pub utilisation: f64,
-    /// (time allowed, completion) of each counted deadline flow, ns; kept on request.
+    /// (time allowed, completion) of each measured deadline flow, ns; kept on request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<(u64, Option<u64>)>,
     /// Kept on request.
@@ -33,7 +33,7 @@ pub struct Sums {
     pub series: Vec<LinkSeries>,
 }
 
-/// One workload's counted flows of one class.
+/// One workload's measured flows of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupSums {
     /// Index of the workload.
@@ -117,15 +117,15 @@ impl Sums {
     /// Of one run.
     pub fn of(scenario: &Scenario, run: u64, records: &RunRecords, keep: Keep) -> Self {
         let summary = RunSummary::of(run, records);
-        let counted = || records.flows.iter().filter(|flow| flow.counted);
-        let deadline_flows = || counted().filter(|flow| flow.deadline.is_some());
+        let measured = || records.flows.iter().filter(|flow| flow.measured);
+        let deadline_flows = || measured().filter(|flow| flow.deadline.is_some());
         let flows = if run < u64::from(keep.flows_of_runs) {
             deadline_flows().filter_map(pair).collect()
         } else {
             Vec::new()
         };
         let groups = summary.groups.iter().map(|group| {
-            let own: Vec<&FlowRecord> = counted()
+            let own: Vec<&FlowRecord> = measured()
                 .filter(|flow| (flow.workload, flow.class) == (group.workload, group.class))
                 .collect();
             let took = |flow: &&FlowRecord| flow.completion().map(duetime_core::Span::as_secs_f64);

@@ -168,7 +168,7 @@ fn facts(plan: &Plan, gathered: &Gathered) -> Vec<Named> {
         fact("runs", format!("{runs} of {}", plan.jobs().len())),
         fact("seed", scenario.seed.to_string()),
         fact(
-            "counted time",
+            "measurement window",
             text::seconds(scenario.duration.as_secs_f64() - scenario.warm_up.as_secs_f64()),
         ),
         fact("packet-hops simulated", text::count(hops as f64)),
@@ -271,7 +271,7 @@ const TERMS: &[Term] = &[
     },
     Term {
         name: "Answers asked",
-        meaning: "All answers that the counted queries asked for, in all layers of their trees. One that was never sent \
+        meaning: "All answers that the measured queries asked for, in all layers of their trees. One that was never sent \
                   is not in time.",
     },
     Term {
@@ -286,7 +286,7 @@ const TERMS: &[Term] = &[
     Term {
         name: "Missed",
         meaning: "Not delivered by its deadline, for whatever reason. Flows count if they start after the warm-up and \
-                  before the end; runs go on until the last counted deadline has passed.",
+                  before the end; runs go on until the last measured deadline has passed.",
     },
     Term {
         name: "Slack",

@@ -9,13 +9,13 @@ use crate::plan::{Job, Plan};
 /// Distributions of one transport over all its runs, and the queue of its first run.
 #[derive(Debug, Default)]
 pub struct Sample {
-    /// Completion time over the time allowed, of counted deadline flows that finished.
+    /// Completion time over the time allowed, of measured deadline flows that finished.
     pub deadline_shares: Vec<f64>,
-    /// Counted deadline flows, unfinished ones included.
+    /// Measured deadline flows, unfinished ones included.
     pub deadline_flows: usize,
-    /// Share of each counted query's answers that were in time.
+    /// Share of each measured query's answers that were in time.
     pub completeness: Vec<f64>,
-    /// Seconds from a counted query's arrival at the root until enough answers were there, by workload; of those that
+    /// Seconds from a measured query's arrival at the root until enough answers were there, by workload; of those that
     /// came so far.
     pub queries: BTreeMap<u16, QuerySample>,
     /// Time in seconds and queue in bytes, of the link that the page shows.
@@ -27,7 +27,7 @@ pub struct Sample {
 pub struct QuerySample {
     /// Seconds until enough answers were there.
     pub completions: Vec<f64>,
-    /// Counted queries, those without enough answers included.
+    /// Measured queries, those without enough answers included.
     pub all: usize,
 }
 
@@ -59,14 +59,14 @@ impl Samples {
         let Some(sample) = self.transports.get_mut(job.transport) else {
             return;
         };
-        for query in records.queries.iter().filter(|query| query.counted) {
+        for query in records.queries.iter().filter(|query| query.measured) {
             let of = sample.queries.entry(query.workload).or_default();
             of.all += 1;
             let took = query.enough.map(|enough| enough.since(query.start));
             of.completions
                 .extend(took.map(duetime_core::Span::as_secs_f64));
         }
-        for flow in records.flows.iter().filter(|flow| flow.counted) {
+        for flow in records.flows.iter().filter(|flow| flow.measured) {
             let Some(deadline) = flow.deadline else {
                 continue;
             };
@@ -76,7 +76,7 @@ impl Samples {
                 sample.deadline_shares.push(took.as_secs_f64() / allowed);
             }
         }
-        let queries = records.queries.iter().filter(|query| query.counted);
+        let queries = records.queries.iter().filter(|query| query.measured);
         sample
             .completeness
             .extend(queries.map(duetime_results::QueryRecord::completeness));

@@ -100,7 +100,7 @@ fn records(scenario: &Scenario, transport: usize) -> RunRecords {
 /// Says where a run has fewer late flows or queries than the bound, or was asked something else.
 fn beaten(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(), String> {
     let mut met: BTreeMap<(u16, Class), u64> = BTreeMap::new();
-    for flow in records.flows.iter().filter(|flow| flow.counted) {
+    for flow in records.flows.iter().filter(|flow| flow.measured) {
         *met.entry((flow.workload, flow.class)).or_default() += u64::from(flow.met() == Some(true));
     }
     for (group, bound) in &best.groups {
@@ -113,7 +113,7 @@ fn beaten(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(
         let asked = records
             .queries
             .iter()
-            .filter(|query| query.counted && query.workload == group.0);
+            .filter(|query| query.measured && query.workload == group.0);
         let asked: u64 = asked.map(|query| u64::from(query.asked)).sum();
         // Answers of an application without deadlines are asked too, and cannot be late.
         if group.1 == Class::Response && (asked < bound.asked || one && asked != bound.asked) {
@@ -125,7 +125,7 @@ fn beaten(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(
             records
                 .queries
                 .iter()
-                .filter(|query| query.counted && query.workload == *workload)
+                .filter(|query| query.measured && query.workload == *workload)
         };
         let met = judged().filter(|query| query.met() == Some(true)).count() as u64;
         if judged().filter(|query| query.judged).count() as u64 != bound.asked {

@@ -12,7 +12,7 @@ fn at(seconds: f64) -> Time {
 }
 
 /// One link that serves flows one after another. Queries of `answers` flows come at random, `queries` of them in the
-/// measured time of 1 s in the mean, after 100 ms of warm-up; they offer `load` of the link, and each flow is due after
+/// measurement window of 1 s in the mean, after 100 ms of warm-up; they offer `load` of the link, and each flow is due after
 /// `allowed` times what a query takes alone.
 fn link(seed: u64, queries: f64, answers: u32, load: f64, allowed: f64) -> Course {
     let mut stream = Streams::new(seed, 0).stream(0, Purpose::Arrival);
@@ -35,7 +35,7 @@ fn link(seed: u64, queries: f64, answers: u32, load: f64, allowed: f64) -> Cours
             flow.start = at(now);
             flow.finish = Some(at(free));
             flow.deadline = Some(at(now + allowed * per_flow * f64::from(answers)));
-            flow.counted = now >= FROM_MS as f64 * 1e-3;
+            flow.measured = now >= FROM_MS as f64 * 1e-3;
             records.flows.push(flow);
         }
         query += 1;

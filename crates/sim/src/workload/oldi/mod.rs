@@ -115,7 +115,7 @@ impl Oldi {
 
     pub(super) fn wake(&mut self, call: &mut Call<'_>, token: u64) {
         let (due, query) = Due::of(token);
-        call.actions.awaited -= i64::from(query.counted);
+        call.actions.awaited -= i64::from(query.measured);
         match due {
             Due::Arrival => self.query_arrives(call, self.plan.tree(query.role)),
             Due::Ask => self.plan.send_query(call, query),
@@ -162,7 +162,7 @@ impl Oldi {
         let query = At {
             role: root,
             number,
-            counted: call.context.counted(call.now),
+            measured: call.context.measured(call.now),
         };
         records.push(QueryRecord {
             query: plan.query(tree, number),
@@ -174,7 +174,7 @@ impl Oldi {
             children: plan.shape.fan_in(0),
             answered: 0,
             in_time: 0,
-            counted: query.counted,
+            measured: query.measured,
             asked: plan.shape.nodes() - 1,
             leaves: plan.shape.leaves(),
             needed: plan.leaves_needed(),
@@ -324,7 +324,7 @@ impl Oldi {
                 .map(|span| clock + span),
             tag: role,
             leaves: open.leaves,
-            counted: query.counted,
+            measured: query.measured,
         };
         call.context.send(call.actions, call.now, &draft);
     }
@@ -335,6 +335,6 @@ fn at(message: &Message) -> At {
     At {
         role: message.tag,
         number: message.query.unwrap_or_default() as u32,
-        counted: message.counted,
+        measured: message.measured,
     }
 }

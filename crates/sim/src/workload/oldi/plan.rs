@@ -24,7 +24,7 @@ pub(super) struct Plan {
     pub(super) gaps: Vec<Option<Gap>>,
 }
 
-/// What a wake is for. Its token is whether the query counts (1 bit), the kind (3 bits), the role (28 bits) and the
+/// What a wake is for. Its token is whether the query is measured (1 bit), the kind (3 bits), the role (28 bits) and the
 /// query's number (32 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
@@ -47,8 +47,8 @@ pub(super) struct At {
     pub(super) role: u32,
     /// The query's number at its tree.
     pub(super) number: u32,
-    /// Whether the query counts.
-    pub(super) counted: bool,
+    /// Whether the query is in the measurement window.
+    pub(super) measured: bool,
 }
 
 impl Due {
@@ -63,7 +63,7 @@ impl Due {
         let at = At {
             role: (token >> 32) as u32 & (MAX_ROLES - 1) as u32,
             number: token as u32,
-            counted: token >> 63 != 0,
+            measured: token >> 63 != 0,
         };
         (due, at)
     }
@@ -147,7 +147,7 @@ impl Plan {
         let query = At {
             role: root,
             number,
-            counted: false,
+            measured: false,
         };
         self.wake(Due::Arrival, query, at)
     }
@@ -155,11 +155,11 @@ impl Plan {
     /// Asks for a wake that the query waits for.
     pub(super) fn await_wake(&self, call: &mut Call<'_>, due: Due, query: At, at: Time) {
         call.actions.wakes.push(self.wake(due, query, at));
-        call.actions.awaited += i64::from(query.counted);
+        call.actions.awaited += i64::from(query.measured);
     }
 
     fn wake(&self, due: Due, query: At, at: Time) -> Wake {
-        let token = u64::from(query.counted) << 63
+        let token = u64::from(query.measured) << 63
             | (due as u64) << 60
             | u64::from(query.role) << 32
             | u64::from(query.number);
@@ -265,7 +265,7 @@ impl Plan {
         let At {
             role: child,
             number,
-            counted,
+            measured,
         } = child;
         let mut stream = call
             .context
@@ -281,7 +281,7 @@ impl Plan {
             deadline: deadline.map(|span| call.now + span),
             tag: child,
             leaves: [0; 2],
-            counted,
+            measured,
         };
         call.context.send(call.actions, call.now, &draft);
     }
@@ -293,7 +293,7 @@ impl Plan {
             let wake = self.wake(
                 Due::GiveUp,
                 At {
-                    counted: false,
+                    measured: false,
                     ..root
                 },
                 call.now + patience,

@@ -10,7 +10,7 @@ const RUNS: usize = 4;
 fn exactly(met: u64) -> Vec<Deadlines> {
     let run = Deadlines {
         met,
-        counted: 10_000,
+        measured: 10_000,
     };
     vec![run; RUNS]
 }
@@ -32,7 +32,7 @@ fn by_definition(target: Target, last: u32, met: impl Fn(u32) -> u64) -> u32 {
     let short = |&x: &u32| {
         !target.is_reached(Deadlines {
             met: met(x),
-            counted: 10_000,
+            measured: 10_000,
         })
     };
     (1..=last).find(short).map_or(last, |first| first - 1)
@@ -167,7 +167,7 @@ fn the_interval_covers_the_truth() {
                 met: (0..100)
                     .filter(|i| uniform(trial, x, run * 100 + i) < probability(x))
                     .count() as u64,
-                counted: 100,
+                measured: 100,
             };
             (0..40).map(run).collect()
         };
@@ -190,7 +190,7 @@ fn both_ends_of_the_interval_are_as_fine_as_the_answer() {
         (0..10)
             .map(|run| Deadlines {
                 met: met(x, run),
-                counted: 1_000,
+                measured: 1_000,
             })
             .collect()
     };
@@ -214,7 +214,7 @@ fn one_run_has_no_interval() {
     let found = search(&Search::within(Target::N99, 50), |x| {
         Ok::<_, String>(vec![Deadlines {
             met: if x <= 12 { 100 } else { 50 },
-            counted: 100,
+            measured: 100,
         }])
     });
     let found = found.expect("an answer");
@@ -265,11 +265,11 @@ fn targets_are_shares() {
 
 #[test]
 fn the_target_itself_is_enough() {
-    let of = |met| Deadlines { met, counted: 100 };
+    let of = |met| Deadlines { met, measured: 100 };
     assert!(Target::N99.is_reached(of(99)) && !Target::N99.is_reached(of(98)));
     let large = Deadlines {
         met: u64::MAX / 100 * 99 - 1,
-        counted: u64::MAX / 100 * 100,
+        measured: u64::MAX / 100 * 100,
     };
     assert!(!Target::N99.is_reached(large), "no overflow, no rounding");
 }

@@ -1,10 +1,10 @@
-//! How many flows will count: those that start from the warm-up on and before the duration.
+//! How many flows will be measured: those that start in the measurement window, [warm-up, duration).
 
 use crate::workload::{draw, oldi};
 use duetime_core::Span;
 use duetime_scenario::model::{Scenario, WorkloadKind};
 
-/// Queries (of trees) or flows that are expected to count; `None` where that depends on the network.
+/// Queries (of trees) or flows that are expected in the measurement window; `None` where that depends on the network.
 pub(super) fn expected(
     scenario: &Scenario,
     kind: &WorkloadKind,
@@ -40,7 +40,7 @@ pub(super) fn expected(
             jitter,
             ..
         } => {
-            // Rounds before the first that can count need not be looked at, nor those after the last.
+            // Rounds before the first that can be measured need not be looked at, nor those after the last.
             let skipped = from
                 .saturating_sub(*at + *jitter)
                 .as_ps()
@@ -56,10 +56,10 @@ pub(super) fn expected(
         }
         WorkloadKind::Long { pairs, at, jitter } => pairs.len() as f64 * share(*at, *jitter),
         WorkloadKind::Trace { flows } => {
-            let counted = flows
+            let measured = flows
                 .iter()
                 .filter(|flow| flow.start >= from && flow.start < until);
-            counted.count() as f64
+            measured.count() as f64
         }
     })
 }
