@@ -16,11 +16,7 @@ const MOST_HOSTS: u64 = 1_000_000;
 
 /// Checks the scenario and points at the value in `document` that is wrong.
 pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
-    let root = Place {
-        document,
-        node: &document.root,
-        path: String::new(),
-    };
+    let root = Place::root(document);
     if scenario.warm_up >= scenario.duration {
         let message = format!("no flow counts: the duration is {}", scenario.duration);
         return Err(root

@@ -15,6 +15,7 @@ mod document;
 pub mod keys;
 pub mod model;
 mod normalised;
+mod options;
 mod place;
 mod quantity;
 mod reference;
@@ -25,6 +26,7 @@ mod sources;
 pub mod sweep;
 mod table;
 mod trace;
+mod transports;
 mod words;
 
 pub use diagnostic::{Details, Diagnostic, nearest};

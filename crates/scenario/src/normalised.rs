@@ -3,16 +3,11 @@
 
 use crate::model::{
     Amount, Buffer, Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Intensity, Link,
-    Nic, Oldi, Protocol, QueryArrival, Scenario, Size, Switch, Topology, TraceFlow, Transport,
-    Workload, WorkloadKind,
+    Nic, Oldi, QueryArrival, Scenario, Size, Switch, Topology, TraceFlow, Workload, WorkloadKind,
 };
+use crate::transports;
 use duetime_core::Span;
 use duetime_core::random::mix;
-use duetime_proto::d3::{
-    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
-};
-use duetime_proto::tcp;
-use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use serde_json::{Value, json};
 
 /// Everything that the scenario means, with no default left open; its keys are sorted. A trace is kept as the number
@@ -21,7 +16,7 @@ pub fn resolved_json(scenario: &Scenario) -> Value {
     let record = &scenario.record;
     json!({
         "name": scenario.name,
-        "transports": scenario.transports.iter().map(transport).collect::<Vec<_>>(),
+        "transports": scenario.transports.iter().map(transports::kept).collect::<Vec<_>>(),
         "seeds": scenario.seeds,
         "seed": scenario.seed,
         "warm_up_ps": scenario.warm_up.as_ps(),
@@ -42,121 +37,6 @@ pub fn resolved_json(scenario: &Scenario) -> Value {
             "pcap": record.pcap,
             "snap_length_bytes": record.snap_length,
         },
-    })
-}
-
-fn transport(transport: &Transport) -> Value {
-    let (family, options) = match &transport.protocol {
-        Protocol::Tcp(config) => ("tcp", tcp(config)),
-        Protocol::D3(config) => ("d3", d3(config)),
-    };
-    json!({
-        "name": transport.name,
-        "priorities": transport.priorities,
-        "family": family,
-        "options": options,
-    })
-}
-
-fn tcp(config: &tcp::Config) -> Value {
-    json!({
-        "mss_bytes": config.mss,
-        "initial_window_segments": config.initial_window,
-        "min_window_segments": config.min_window,
-        "initial_ssthresh_segments": config.initial_ssthresh,
-        "rto_min_ps": config.rto_min.as_ps(),
-        "rto_initial_ps": config.rto_initial.as_ps(),
-        "rto_max_ps": config.rto_max.as_ps(),
-        "delayed_ack_segments": config.delayed_ack,
-        "delayed_ack_timeout_ps": config.delayed_ack_timeout.as_ps(),
-        "ack_coalescing": config.ack_coalescing.map(|coalescing| json!({
-            "segments": coalescing.segments,
-            "within_ps": coalescing.within.as_ps(),
-        })),
-        "slow_start_limit_segments": config.slow_start_limit,
-        "growth": match config.growth {
-            tcp::Growth::Bytes => "bytes",
-            tcp::Growth::Acknowledgements => "acknowledgements",
-        },
-        "limited_transmit": config.limited_transmit,
-        "slow_start_restart": config.slow_start_restart,
-        "receive_window_bytes": config.receive_window,
-        "congestion_control": match &config.congestion_control {
-            CongestionControl::NewReno => json!({ "kind": "newreno" }),
-            CongestionControl::Dctcp(marks) => json!({ "kind": "dctcp", "marks": dctcp(marks) }),
-            CongestionControl::D2tcp(marks, deadlines) => {
-                json!({ "kind": "d2tcp", "marks": dctcp(marks), "deadlines": d2tcp(deadlines) })
-            }
-        },
-    })
-}
-
-fn dctcp(marks: &Dctcp) -> Value {
-    json!({ "gain_shift": marks.gain_shift, "initial_alpha": marks.initial_alpha })
-}
-
-fn d2tcp(deadlines: &D2tcp) -> Value {
-    json!({
-        "imminence": [deadlines.d_min, deadlines.d_max],
-        "expired": deadlines.d_expired,
-        "completion": match deadlines.completion {
-            Completion::Approximate => "approximate",
-            Completion::Precise => "precise",
-        },
-    })
-}
-
-fn d3(config: &d3::Config) -> Value {
-    json!({
-        "ignore_deadlines": config.ignore_deadlines,
-        "scale": config.scale,
-        "rounding": match config.rounding {
-            Rounding::Carry => "carry",
-            Rounding::CeilFloor => "ceil-floor",
-            Rounding::FloorFloor => "floor-floor",
-            Rounding::Exact => "exact",
-        },
-        "base_rate": match config.base_rate {
-            BaseRate::HeaderOnly => json!("header-only"),
-            BaseRate::Segment(every) => json!({ "segment_every_ps": every.as_ps() }),
-        },
-        "quench": config.quench,
-        "quench_strict": config.quench_strict,
-        "speculative": config.speculative,
-        "speculative_rises": config.speculation.rises,
-        "speculative_growth_permille": config.speculation.growth_permille,
-        "late_extension_permille": config.late_extension_permille,
-        "late": match config.late {
-            Late::FairShare => "fair-share",
-            Late::Extend => "extend",
-            Late::Max => "max",
-        },
-        "update_interval_ps": config.update_interval.as_ps(),
-        "alpha_256": config.alpha_256,
-        "beta_256": config.beta_256,
-        "target_256": config.target_256,
-        "alpha_reference": match config.alpha_reference {
-            AlphaReference::Physical => "physical",
-            AlphaReference::Literal => "literal",
-        },
-        "queue_in_service": config.queue_in_service,
-        "queue_sample": match config.queue_sample {
-            QueueSample::Smallest => "smallest",
-            QueueSample::Instant => "instant",
-        },
-        "cap_to_left": config.cap_to_left,
-        "request_bytes": match config.request_bytes {
-            RequestBytes::Payload => "payload",
-            RequestBytes::Wire => "wire",
-        },
-        "request_lag": config.request_lag,
-        "cap_to_remaining": config.cap_to_remaining,
-        "pause_new": config.pause_new,
-        "reverse_request": config.reverse_request,
-        "repair": config.repair,
-        "reset_intervals": config.reset_intervals,
-        "mtu_bytes": config.mtu,
-        "rto_min_ps": config.rto_min.as_ps(),
     })
 }
 
@@ -235,7 +115,7 @@ fn amount(amount: Amount) -> Value {
 fn workload(workload: &Workload) -> Value {
     json!({
         "name": workload.name,
-        "transport": workload.transport.as_ref().map(transport),
+        "transport": workload.transport.as_ref().map(transports::kept),
         "connection": match workload.connection {
             Connection::PerFlow => "per-flow",
             Connection::Persistent => "persistent",

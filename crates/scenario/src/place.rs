@@ -18,6 +18,15 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// The whole file.
+    pub fn root(document: &'a Document) -> Self {
+        Self {
+            document,
+            node: &document.root,
+            path: String::new(),
+        }
+    }
+
     /// The same key, with another value: an element of its list.
     pub fn element(&self, node: &'a Node) -> Self {
         Self {
@@ -95,6 +104,13 @@ impl<'a> Place<'a> {
                 }
                 error
             })
+    }
+
+    pub fn boolean(&self) -> Result<bool> {
+        match self.node.value {
+            Value::Boolean(value) => Ok(value),
+            _ => Err(self.expected("a boolean", "true, false")),
+        }
     }
 
     pub fn integer(&self, low: i64, high: i64) -> Result<i64> {

@@ -2,13 +2,15 @@
 
 use crate::cdf::PUBLISHED;
 use crate::keys::{self, DEADLINES, Key, Kind, OBJECTIVE, SCENARIO, SIZES, Table};
+use crate::transports;
 use crate::words::allowed;
 use std::fmt;
 
 /// The reference page as Markdown.
 pub fn reference() -> String {
     let mut page = String::from(INTRODUCTION);
-    section(&mut page, "##", "Top level", &SCENARIO);
+    heading(&mut page, "##", "Top level", SCENARIO.doc);
+    rows(&mut page, SCENARIO.all());
     page.push_str("\n## Topologies\n\n`[topology]`, by its `kind`. A link is a table:\n");
     rows(&mut page, keys::LINK.keys[0]);
     tagged(&mut page, keys::TOPOLOGIES);
@@ -20,14 +22,14 @@ pub fn reference() -> String {
     page.push_str("\n## Workloads\n\nEach `[[workload]]`, by its `kind`.\n");
     page.push_str("\nAll kinds have these keys:\n");
     if let Some((common, _)) = keys::WORKLOADS[0].1.keys.split_first() {
-        rows(&mut page, common);
+        rows(&mut page, *common);
     }
     for (_, one) in keys::WORKLOADS {
         heading(&mut page, "###", one.name, one.doc);
         one.keys
             .iter()
             .skip(1)
-            .for_each(|group| rows(&mut page, group));
+            .for_each(|group| rows(&mut page, *group));
     }
     section(&mut page, "###", "Objective of a query", &OBJECTIVE);
     page.push_str(DISTRIBUTIONS);
@@ -45,14 +47,13 @@ pub fn reference() -> String {
     section(&mut page, "###", "Size as a table", &SIZES);
     section(&mut page, "###", "Deadline as a table", &DEADLINES);
     page.push_str("\n## Transports\n");
-    own(&mut page, "`[tcp]`", &keys::TCP);
-    own(&mut page, "`[dctcp]`", &keys::DCTCP);
-    own(&mut page, "`[d2tcp]`", &keys::D2TCP);
-    section(&mut page, "###", "`[d3]`", &keys::D3);
-    page.push_str(
-        "\n`[rcpdc]` has the keys of `[d3]`, and changes them for `rcpdc` and `rcpdc-prio`.\n",
-    );
-    section(&mut page, "###", "`[priority]`", &keys::PRIORITY);
+    for key in transports::OPTIONS {
+        match key.kind {
+            Kind::Table(_) if key.name == "rcpdc" => page.push_str(RCPDC),
+            Kind::Table(table) => own(&mut page, &format!("`[{}]`", key.name), table),
+            _ => {}
+        }
+    }
     page.push_str(VARIANTS);
     section(&mut page, "##", "`[record]`", &keys::RECORD);
     page.push_str(SWEEPS);
@@ -67,7 +68,7 @@ fn tagged(page: &mut String, tables: &'static [(&'static str, &'static Table)]) 
 
 fn section(page: &mut String, level: &str, title: &str, table: &'static Table) {
     heading(page, level, title, table.doc);
-    table.keys.iter().for_each(|group| rows(page, group));
+    table.keys.iter().for_each(|group| rows(page, *group));
 }
 
 /// Only the keys of the table's own group, not those that it shares with the tables below it.
@@ -83,7 +84,7 @@ fn heading(page: &mut String, level: &str, title: &str, doc: &str) {
     line(page, format_args!("\n{level} {title}\n\n{doc}"));
 }
 
-fn rows(page: &mut String, keys: &[Key]) {
+fn rows(page: &mut String, keys: impl IntoIterator<Item = &'static Key>) {
     page.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
     for key in keys {
         let cell = |text: &str| text.replace('|', "\\|");
@@ -146,6 +147,9 @@ A **gap** is `"300 ms"`, `"exponential 300 ms"` or `"uniform 1 ms..5 ms"`.
 | published size | source |
 |---|---|
 "#;
+
+const RCPDC: &str =
+    "\n`[rcpdc]` has the keys of `[d3]`, and changes them for `rcpdc` and `rcpdc-prio`.\n";
 
 const VARIANTS: &str = r#"
 ### `[[variant]]`

@@ -2,8 +2,9 @@
 //! the range that `keys` gives it.
 
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::Value;
+use crate::document::Document;
 use crate::keys::{Key, Kind, Table};
+use crate::options::Held;
 use crate::place::Place;
 use crate::words::allowed;
 use duetime_core::{Bytes, Rate, Span};
@@ -84,18 +85,27 @@ impl<'a> Reader<'a> {
 
     /// The value of a key, if it is there.
     pub fn get(&self, key: &'static str) -> Option<Place<'a>> {
-        let key = self.key(key).name;
-        Some(self.place.child(key, self.place.node.get(key)?))
+        self.find(self.key(key).name)
     }
 
-    /// Whether the table has such a key at all.
-    pub fn has(&self, key: &str) -> bool {
-        self.table.key(key).is_some()
+    /// The value of a key, if this is one of the table's and there.
+    pub fn find(&self, key: &str) -> Option<Place<'a>> {
+        Some(self.place.child(key, self.place.node.get(key)?))
     }
 
     /// The value of a key that must be there.
     pub fn need(&self, key: &'static str) -> Result<Place<'a>> {
         self.get(key).ok_or_else(|| self.missing(key))
+    }
+
+    /// The value of a key, or its declared default. Where that is no value, `T` says what an absent key is.
+    pub fn value<T: Held>(&self, key: &'static str) -> Result<T> {
+        let key = self.key(key);
+        match self.find(key.name) {
+            Some(place) => T::read(&place, &key.kind),
+            None if key.default.is_empty() => Err(self.missing(key.name)),
+            None => default(key),
+        }
     }
 
     /// A value that must be there, read by one of the methods below.
@@ -119,12 +129,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn boolean(&self, key: &'static str) -> Result<Option<bool>> {
-        self.get(key)
-            .map(|child| match child.node.value {
-                Value::Boolean(value) => Ok(value),
-                _ => Err(child.expected("a boolean", "true, false")),
-            })
-            .transpose()
+        self.get(key).map(|child| child.boolean()).transpose()
     }
 
     pub fn text(&self, key: &'static str) -> Result<Option<&'a str>> {
@@ -192,4 +197,13 @@ impl<'a> Reader<'a> {
             .collect::<Result<_>>()
             .map(Some)
     }
+}
+
+/// What a key's default means.
+fn default<T: Held>(key: &'static Key) -> Result<T> {
+    if let Some(absent) = T::ABSENT {
+        return Ok(absent);
+    }
+    let document = Document::parse(&format!("{} = {}", key.name, key.default), "default")?;
+    T::read(&Place::root(&document).at(key.name), &key.kind)
 }

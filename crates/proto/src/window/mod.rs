@@ -29,6 +29,16 @@ pub struct Dctcp {
     pub initial_alpha: f64,
 }
 
+impl Default for Dctcp {
+    /// A gain of 1/16, and no mark expected.
+    fn default() -> Self {
+        Self {
+            gain_shift: 4,
+            initial_alpha: 0.0,
+        }
+    }
+}
+
 /// Knobs of the deadline imminence d.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct D2tcp {
@@ -40,6 +50,18 @@ pub struct D2tcp {
     pub d_expired: f64,
     /// How Tc is computed.
     pub completion: Completion,
+}
+
+impl Default for D2tcp {
+    /// d within 0.5 and 2; a flow that is late yields.
+    fn default() -> Self {
+        Self {
+            d_min: 0.5,
+            d_max: 2.0,
+            d_expired: 0.5,
+            completion: Completion::Approximate,
+        }
+    }
 }
 
 /// The two forms of Tc (D2TCP §3.2.3).

@@ -2,15 +2,15 @@
 //! the JSON Schema and the reference page are generated from it.
 
 mod network;
-mod transport;
 mod workload;
 
+use crate::transports;
+
+pub use crate::transports::{TRANSPORTS, VARIANTS};
 pub use network::{BUFFERS, HOSTS, RECORD, SWITCH, TOPOLOGIES};
-pub use transport::{D2TCP, D3, DCTCP, PRIORITY, TCP, TRANSPORTS, VARIANTS};
 pub use workload::{DEADLINES, OBJECTIVE, SIZES, WORKLOADS};
 
 pub(crate) use network::{ECN, EDGE, LINK};
-pub(crate) use transport::{ACK_COALESCING, BASE_RATE, D3_ONLY};
 pub(crate) use workload::GIVE_UPS;
 
 /// A table of the file.
@@ -96,7 +96,12 @@ impl Table {
     }
 }
 
-const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+pub(crate) const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Key {
     Key {
         name,
         kind,
@@ -105,12 +110,12 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'stati
     }
 }
 
-const US: u64 = 1_000_000;
-const MS: u64 = 1_000 * US;
-const S: u64 = 1_000 * MS;
-const H: u64 = 3_600 * S;
-const TB: u64 = 1_000_000_000_000;
-const REQUIRED: &str = "";
+pub(crate) const US: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000 * US;
+pub(crate) const S: u64 = 1_000 * MS;
+pub(crate) const H: u64 = 3_600 * S;
+pub(crate) const TB: u64 = 1_000_000_000_000;
+pub(crate) const REQUIRED: &str = "";
 
 /// Kinds of time that several keys share.
 const DELAY: Kind = Kind::Time(0, 10 * S);
@@ -133,123 +138,97 @@ const HOST: Kind = Kind::Integer(0, 999_999);
 pub static SCENARIO: Table = Table {
     name: "scenario",
     doc: "The file's own keys, before any table.",
-    keys: &[&[
-        key(
-            "name",
-            Kind::Text,
-            "the file's name",
-            "Names the run folder: letters, digits, `-` and `_`.",
-        ),
-        key(
-            "transport",
-            Kind::OneOrMore(&Kind::Text),
-            REQUIRED,
-            "The transports to compare: `tcp`, `dctcp`, `d2tcp`, `d3`, `rcpdc`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`.",
-        ),
-        key(
-            "seeds",
-            Kind::Integer(1, 1_000_000),
-            "1",
-            "Runs per transport; the same seeds for each.",
-        ),
-        key(
-            "seed",
-            Kind::Integer(0, i64::MAX),
-            "1",
-            "Root of all random streams.",
-        ),
-        key(
-            "warm_up",
-            INSTANT,
-            "\"0 us\"",
-            "Flows that start earlier do not count.",
-        ),
-        key(
-            "duration",
-            Kind::Time(1_000, 24 * H),
-            "for bursts, permutations and traces: 1 ms after the last start",
-            "Sources stop here; flows that start later do not count. Must be given where a source never stops by itself.",
-        ),
-        key(
-            "drain",
-            INSTANT,
-            "\"10 s\"; \"100 s\" where `duration` is not given",
-            "The run is cut this long after `duration`, should measured flows still be unfinished.",
-        ),
-        key(
-            "topology",
-            Kind::Tagged("kind", TOPOLOGIES),
-            REQUIRED,
-            "The network.",
-        ),
-        key(
-            "switch",
-            Kind::Table(&SWITCH),
-            "the defaults below",
-            "The ports of all switches.",
-        ),
-        key(
-            "host",
-            Kind::Table(&HOSTS),
-            "the defaults below",
-            "The hosts.",
-        ),
-        key(
-            "workload",
-            Kind::List(&Kind::Tagged("kind", WORKLOADS)),
-            REQUIRED,
-            "What the hosts do: one `[[workload]]` or more.",
-        ),
-        key(
-            "record",
-            Kind::Table(&RECORD),
-            "the defaults below",
-            "What is recorded beside flows and queries.",
-        ),
-        key(
-            "tcp",
-            Kind::Table(&TCP),
-            "the defaults below",
-            "TCP, and whatever DCTCP and D2TCP share with it.",
-        ),
-        key(
-            "dctcp",
-            Kind::Table(&DCTCP),
-            "the defaults below",
-            "DCTCP, and whatever D2TCP shares with it.",
-        ),
-        key("d2tcp", Kind::Table(&D2TCP), "the defaults below", "D2TCP."),
-        key(
-            "d3",
-            Kind::Table(&D3),
-            "the defaults below",
-            "D3, and whatever RCPdc shares with it.",
-        ),
-        key(
-            "rcpdc",
-            Kind::Table(&D3_ONLY),
-            "the defaults below",
-            "RCPdc, over `[d3]`.",
-        ),
-        key(
-            "priority",
-            Kind::Table(&PRIORITY),
-            "the defaults below",
-            "`tcp-prio` and `rcpdc-prio`.",
-        ),
-        key(
-            "variant",
-            Kind::List(&Kind::Tagged("base", VARIANTS)),
-            "none",
-            "Further transports: a `base` with some keys changed.",
-        ),
-        key(
-            "sweep",
-            Kind::Open,
-            "none",
-            "Axes of `duetime sweep`: `workload.fan_in = [10, 20, 40]`.",
-        ),
-    ]],
+    keys: &[
+        &[
+            key(
+                "name",
+                Kind::Text,
+                "the file's name",
+                "Names the run folder: letters, digits, `-` and `_`.",
+            ),
+            key(
+                "transport",
+                Kind::OneOrMore(&Kind::Text),
+                REQUIRED,
+                transports::NAMED,
+            ),
+            key(
+                "seeds",
+                Kind::Integer(1, 1_000_000),
+                "1",
+                "Runs per transport; the same seeds for each.",
+            ),
+            key(
+                "seed",
+                Kind::Integer(0, i64::MAX),
+                "1",
+                "Root of all random streams.",
+            ),
+            key(
+                "warm_up",
+                INSTANT,
+                "\"0 us\"",
+                "Flows that start earlier do not count.",
+            ),
+            key(
+                "duration",
+                Kind::Time(1_000, 24 * H),
+                "for bursts, permutations and traces: 1 ms after the last start",
+                "Sources stop here; flows that start later do not count. Must be given where a source never stops by itself.",
+            ),
+            key(
+                "drain",
+                INSTANT,
+                "\"10 s\"; \"100 s\" where `duration` is not given",
+                "The run is cut this long after `duration`, should measured flows still be unfinished.",
+            ),
+            key(
+                "topology",
+                Kind::Tagged("kind", TOPOLOGIES),
+                REQUIRED,
+                "The network.",
+            ),
+            key(
+                "switch",
+                Kind::Table(&SWITCH),
+                "the defaults below",
+                "The ports of all switches.",
+            ),
+            key(
+                "host",
+                Kind::Table(&HOSTS),
+                "the defaults below",
+                "The hosts.",
+            ),
+            key(
+                "workload",
+                Kind::List(&Kind::Tagged("kind", WORKLOADS)),
+                REQUIRED,
+                "What the hosts do: one `[[workload]]` or more.",
+            ),
+            key(
+                "record",
+                Kind::Table(&RECORD),
+                "the defaults below",
+                "What is recorded beside flows and queries.",
+            ),
+        ],
+        transports::OPTIONS,
+        &[
+            key(
+                "variant",
+                Kind::List(&Kind::Tagged("base", VARIANTS)),
+                "none",
+                "Further transports: a `base` with some keys changed.",
+            ),
+            key(
+                "sweep",
+                Kind::Open,
+                "none",
+                "Axes of `duetime sweep`: `workload.fan_in = [10, 20, 40]`.",
+            ),
+        ],
+    ],
 };
 
 const fn kind(kinds: &'static [&'static str], doc: &'static str) -> Key {

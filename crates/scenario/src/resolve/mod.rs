@@ -1,7 +1,6 @@
 //! From the file's tables to the resolved [`Scenario`].
 
 mod network;
-mod transport;
 mod workload;
 
 use crate::diagnostic::Diagnostic;
@@ -11,23 +10,19 @@ use crate::model::{Scenario, WorkloadKind};
 use crate::place::Place;
 use crate::sources::Sources;
 use crate::table::Reader;
+use crate::transports;
 use duetime_core::Span;
 
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Resolves and checks the document.
 pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Scenario> {
-    let root = Place {
-        document,
-        node: &document.root,
-        path: String::new(),
-    };
-    let reader = Reader::open(root, &SCENARIO)?;
+    let reader = Reader::open(Place::root(document), &SCENARIO)?;
     let name = name(document, &reader)?;
-    let transports = transport::all(&reader)?;
+    let all = transports::all(&reader)?;
     let topology = network::topology(&reader.need("topology")?)?;
     let hosts = crate::check::hosts(&topology, &reader.need("topology")?)?;
-    let workloads = workload::all(&reader, hosts, &transports, sources)?;
+    let workloads = workload::all(&reader, hosts, &all, sources)?;
     let duration = reader.time("duration")?;
     let finite = || {
         workloads
@@ -45,7 +40,7 @@ pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Sce
     };
     let scenario = Scenario {
         name,
-        transports: transport::compared(&reader, &transports)?,
+        transports: transports::compared(&reader, &all)?,
         seeds: reader.integer("seeds")?.unwrap_or(1) as u32,
         seed: reader.integer("seed")?.unwrap_or(1) as u64,
         warm_up: reader.time("warm_up")?.unwrap_or(Span::ZERO),
@@ -84,7 +79,8 @@ fn name(document: &Document, reader: &Reader<'_>) -> Result<String> {
     Err(place.wrong("not a name").allowed(NAMES))
 }
 
-const NAMES: &str = "1 to 64 letters, digits, `-` and `_`, starting with a letter or digit";
+pub(crate) const NAMES: &str =
+    "1 to 64 letters, digits, `-` and `_`, starting with a letter or digit";
 
 /// Names become parts of file names and of key paths.
 pub(crate) fn is_name(text: &str) -> bool {

@@ -1,6 +1,5 @@
 //! What the hosts do.
 
-use super::transport::find;
 use super::{Result, is_name, tables};
 use crate::distribution::{deadline, deadlines, gap, size};
 use crate::document::Value;
@@ -12,6 +11,7 @@ use crate::model::{
 use crate::place::Place;
 use crate::sources::Sources;
 use crate::table::Reader;
+use crate::transports::find;
 use duetime_core::{Bytes, Span};
 
 /// The longest run.

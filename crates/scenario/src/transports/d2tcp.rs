@@ -1,0 +1,40 @@
+//! The options of D2TCP.
+
+use crate::keys::Kind::{self, List, Number};
+use crate::options::{Result, options, word, words};
+use crate::place::Place;
+use duetime_proto::window::{Completion, D2tcp};
+use serde_json::json;
+
+const IMMINENCE: Kind = Number(0.0625, 16.0);
+
+options! {
+    /// D2TCP, over `[tcp]` and `[dctcp]`: its own keys, and theirs where they shall differ.
+    d2tcp over dctcp, tcp for D2tcp {
+        /// Bounds of the deadline imminence d; [1, 1] is DCTCP.
+        imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]",
+            set bounds, keep |d2tcp: &D2tcp| json!([d2tcp.d_min, d2tcp.d_max]);
+        /// d of a flow whose deadline has passed.
+        expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired, follows d_min;
+        /// Form of Tc: B / (3W/4), or the summed sawtooth (D2TCP §3.2).
+        completion: word::<Completion>(), default "approximate";
+    }
+}
+
+words!(Completion: Approximate = "approximate", Precise = "precise");
+
+fn bounds(config: &mut D2tcp, place: &Place<'_>, _: &'static Kind) -> Result<()> {
+    let items = place.array()?;
+    let allowed = "[low, high] with 0.0625 <= low <= high <= 16";
+    let [low, high] = &items[..] else {
+        return Err(place.wrong("not two bounds").allowed(allowed));
+    };
+    let (low, high) = (low.number(0.0625, 16.0)?, high.number(0.0625, 16.0)?);
+    if low > high {
+        return Err(place
+            .wrong("the bounds are the wrong way round")
+            .allowed(allowed));
+    }
+    (config.d_min, config.d_max) = (low, high);
+    Ok(())
+}

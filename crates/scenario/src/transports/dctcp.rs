@@ -1,0 +1,36 @@
+//! The options of DCTCP.
+
+use crate::keys::Kind::{self, Gain, Number};
+use crate::options::{Result, options};
+use crate::place::Place;
+use duetime_proto::window::Dctcp;
+
+options! {
+    /// DCTCP, over `[tcp]`: its own keys, and those of `[tcp]` where they shall differ.
+    dctcp over tcp for Dctcp {
+        /// Gain g of the marked-fraction estimate, 1/2^n.
+        gain: Gain, default "1/16", unit "shift", field gain_shift, read shift;
+        /// Marked fraction that a fresh connection assumes; Linux has 1.
+        initial_alpha: Number(0.0, 1.0), default 0;
+    }
+}
+
+/// The n of a gain of 1/2^n.
+fn shift(place: &Place<'_>, _: &'static Kind) -> Result<u8> {
+    let allowed = "1/2^n for n of 0 to 10, such as \"1/16\"";
+    let value = match place.node.str() {
+        Some(text) => {
+            let parts = text.split_once('/').and_then(|(one, n)| {
+                let one: f64 = one.trim().parse().ok()?;
+                Some(one / n.trim().parse::<f64>().ok()?)
+            });
+            parts.ok_or_else(|| place.wrong("not a fraction").allowed(allowed))?
+        }
+        None => place
+            .number(0.0, 1.0)
+            .map_err(|error| error.allowed(allowed))?,
+    };
+    (0..=10u8)
+        .find(|&shift| value.to_bits() == (1.0 / f64::from(1u32 << shift)).to_bits())
+        .ok_or_else(|| place.wrong("not a power of two").allowed(allowed))
+}

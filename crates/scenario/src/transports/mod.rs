@@ -1,0 +1,253 @@
+//! The transports: one file of declarations each, and one line in the list below.
+//!
+//! Options are read from the defaults of `proto` over the tables, from the general to the special, to a variant's own
+//! keys.
+
+mod d2tcp;
+mod d3;
+mod dctcp;
+mod tcp;
+
+use crate::diagnostic::nearest;
+use crate::keys::{Key, Kind, REQUIRED, Table, key};
+use crate::model::{Protocol, Transport};
+use crate::options::{Layers, Result};
+use crate::place::Place;
+use crate::resolve::{NAMES, is_name, tables};
+use crate::table::Reader;
+use duetime_proto::d3::Config as D3;
+use duetime_proto::window::CongestionControl;
+use serde_json::{Map, Value, json};
+
+/// Lists the window protocols: module, name in the resolved form, and the congestion controller with the modules that
+/// declare its parts. The order is that of messages and of the reference page.
+macro_rules! transports {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
+    )+) => {
+        /// The transports that every scenario has.
+        pub const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "tcp-prio", "rcpdc-prio"];
+
+        /// What `transport` means, with all names.
+        pub(crate) const NAMED: &str = concat!(
+            "The transports to compare: ", $("`", stringify!($name), "`, ",)+
+            "`d3`, `rcpdc`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
+        );
+
+        /// The tables of options at the top of the file.
+        pub(crate) const OPTIONS: &[Key] = &[
+            $(options(stringify!($name), &$name::TABLE, crate::options::sentence(concat!($($doc),+))),)+
+            options("d3", &d3::TABLE, "D3, and whatever RCPdc shares with it."),
+            options("rcpdc", &d3::RCPDC, "RCPdc, over `[d3]`."),
+            options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
+        ];
+
+        /// The keys of a `[[variant]]`, by its base.
+        pub static VARIANTS: &[(&str, &Table)] = &[
+            $((stringify!($name), &$name::VARIANT), $(($also, &$name::VARIANT),)?)+
+            ("d3", &d3::VARIANT),
+            ("rcpdc", &d3::VARIANT),
+            ("rcpdc-prio", &d3::VARIANT),
+        ];
+
+        /// The tables that make a transport, from the special to the general.
+        fn layers_of(base: &str) -> &'static [&'static str] {
+            match base {
+                $(stringify!($name) $(| $also)? => $name::LAYERS,)+
+                "d3" => d3::LAYERS,
+                _ => &["rcpdc", "d3"],
+            }
+        }
+
+        /// The congestion controller of a window protocol.
+        fn controller(base: &str, layers: Layers<'_, '_>) -> Result<Option<CongestionControl>> {
+            Ok(match base {
+                $(stringify!($name) $(| $also)? => {
+                    Some(CongestionControl::$controller $(($($module::OPTIONS.over(layers)?),+))?)
+                })+
+                _ => None,
+            })
+        }
+
+        fn kept_controller(controller: &CongestionControl) -> Value {
+            match controller {
+                $(CongestionControl::$controller $(($($part),+))? => json!({
+                    "kind": $kind $($(, stringify!($part): $module::OPTIONS.kept($part))+)?
+                }),)+
+            }
+        }
+    };
+}
+
+transports! {
+    /// TCP, and whatever DCTCP and D2TCP share with it.
+    tcp "tcp-prio" = "newreno" NewReno;
+    /// DCTCP, and whatever D2TCP shares with it.
+    dctcp = "dctcp" Dctcp(marks: dctcp);
+    /// D2TCP.
+    d2tcp = "d2tcp" D2tcp(marks: dctcp, deadlines: d2tcp);
+}
+
+const fn options(name: &'static str, table: &'static Table, doc: &'static str) -> Key {
+    key(name, Kind::Table(table), "the defaults below", doc)
+}
+
+static PRIORITY: Table = Table {
+    name: "priority",
+    doc: "Strict priority by deadline for `tcp-prio` and `rcpdc-prio`.",
+    keys: &[&[key(
+        "classes",
+        CLASSES,
+        "2",
+        "Strict-priority classes at every port.",
+    )]],
+};
+const CLASSES: Kind = Kind::Integer(1, 4);
+
+/// The keys of a variant beside the options of its base.
+const VARIANT_KEYS: &[Key] = &[
+    key(
+        "name",
+        Kind::Text,
+        REQUIRED,
+        "Its name in `transport`, tables and folders.",
+    ),
+    key(
+        "base",
+        Kind::Choice(TRANSPORTS),
+        REQUIRED,
+        "The transport that it changes.",
+    ),
+    key(
+        "classes",
+        CLASSES,
+        "that of its base",
+        "Strict-priority classes at every port.",
+    ),
+];
+
+/// Every transport that the file can name: the built-in ones and its variants.
+pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
+    let mut opened = Vec::new();
+    for key in OPTIONS {
+        if let (Some(place), Kind::Table(table)) = (reader.get(key.name), &key.kind) {
+            opened.push((key.name, Reader::open(place, table)?));
+        }
+    }
+    let table = |name: &str| opened.iter().find(|(of, _)| *of == name).map(|(_, it)| it);
+    let classes = match table("priority") {
+        Some(reader) => reader.value::<u8>("classes")?,
+        None => 2,
+    };
+    let build = |base: &str, last: Option<&Reader<'_>>| -> Result<Transport> {
+        let layers: Vec<&Reader<'_>> = (layers_of(base).iter().rev())
+            .filter_map(|name| table(name))
+            .chain(last)
+            .collect();
+        Ok(Transport {
+            name: base.to_owned(),
+            protocol: protocol(base, &layers)?,
+            priorities: if base.ends_with("-prio") { classes } else { 1 },
+        })
+    };
+    let built_in = TRANSPORTS.iter().map(|name| build(name, None));
+    let mut all = built_in.collect::<Result<Vec<_>>>()?;
+    for place in tables(reader, "variant")? {
+        let (base, reader) = Reader::open_tagged(place, "base", VARIANTS)?;
+        let name_place = reader.need("name")?;
+        let name = name_place.str("a name", NAMES)?;
+        if !is_name(name) {
+            return Err(name_place.wrong("not a name").allowed(NAMES));
+        }
+        if all.iter().any(|other| other.name == name) {
+            return Err(name_place
+                .wrong("there is a transport of that name")
+                .allowed("another name"));
+        }
+        let mut transport = build(base, Some(&reader))?;
+        name.clone_into(&mut transport.name);
+        if let Some(classes) = reader.integer("classes")? {
+            transport.priorities = classes as u8;
+        }
+        all.push(transport);
+    }
+    Ok(all)
+}
+
+fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
+    Ok(match controller(base, layers)? {
+        Some(congestion_control) => Protocol::Tcp(duetime_proto::tcp::Config {
+            congestion_control,
+            ..tcp::OPTIONS.over(layers)?
+        }),
+        None => Protocol::D3(D3 {
+            ignore_deadlines: base != "d3",
+            ..d3::OPTIONS.over(layers)?
+        }),
+    })
+}
+
+/// The transports that `transport` lists.
+pub(crate) fn compared(reader: &Reader<'_>, all: &[Transport]) -> Result<Vec<Transport>> {
+    let mut compared: Vec<Transport> = Vec::new();
+    for (name, place) in reader.needed("transport", Reader::texts)? {
+        let transport = find(name, &place, all)?;
+        if compared.iter().any(|other| other.name == name) {
+            return Err(place.wrong("listed twice").allowed("each transport once"));
+        }
+        compared.push(transport);
+    }
+    if compared.is_empty() {
+        return Err(reader
+            .need("transport")?
+            .wrong("an empty list")
+            .allowed("at least one transport"));
+    }
+    Ok(compared)
+}
+
+/// The transport of that name.
+pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<Transport> {
+    let names = || all.iter().map(|transport| transport.name.as_str());
+    all.iter()
+        .find(|transport| transport.name == name)
+        .cloned()
+        .ok_or_else(|| {
+            let quoted: Vec<String> = names().map(|name| format!("\"{name}\"")).collect();
+            let error = place.wrong("no such transport").allowed(quoted.join(", "));
+            match nearest(name, names()) {
+                Some(near) => error.help(format!("did you mean \"{near}\"?")),
+                None => error,
+            }
+        })
+}
+
+/// What a run's manifest keeps of a transport.
+pub(crate) fn kept(transport: &Transport) -> Value {
+    let mut options: Map<String, Value>;
+    let family = match &transport.protocol {
+        Protocol::Tcp(config) => {
+            options = tcp::OPTIONS.kept(config);
+            options.insert(
+                "congestion_control".to_owned(),
+                kept_controller(&config.congestion_control),
+            );
+            "tcp"
+        }
+        Protocol::D3(config) => {
+            options = d3::OPTIONS.kept(config);
+            options.insert(
+                "ignore_deadlines".to_owned(),
+                config.ignore_deadlines.into(),
+            );
+            "d3"
+        }
+    };
+    json!({
+        "name": transport.name,
+        "priorities": transport.priorities,
+        "family": family,
+        "options": options,
+    })
+}
