@@ -10,6 +10,7 @@ mod sender;
 mod transmit;
 
 pub use receiver::{Delivery, Receiver};
+pub(crate) use rtt::Rtt;
 pub use segment::{Flags, Segment, expand};
 pub use sender::{Counters, Sender};
 

@@ -2,6 +2,7 @@
 
 use super::sender::{Pending, Phase, Sender};
 use super::{Config, Flags, Segment};
+use crate::window::{Control, Controller, on};
 use duetime_core::Time;
 
 /// Duplicate acknowledgements that make a loss.
@@ -37,7 +38,7 @@ impl Sender {
         self.pending = Pending::Nothing;
         if self.counters.timeouts > 0 {
             // RFC 5681 §3.1: one segment after a lost SYN.
-            self.cwnd = u64::from(config.mss);
+            self.window.cwnd = u64::from(config.mss);
         }
         self.attempts = 0;
         self.update_limit(config);
@@ -47,7 +48,7 @@ impl Sender {
     fn duplicate(&mut self, config: &Config, now: Time, marked: bool) {
         match self.phase {
             // RFC 5681 §3.2 step 4: another segment has left the network.
-            Phase::Recovery | Phase::PartialRecovery => self.cwnd += u64::from(config.mss),
+            Phase::Recovery | Phase::PartialRecovery => self.window.cwnd += u64::from(config.mss),
             Phase::Loss => return,
             Phase::Open => {
                 self.duplicates = self.duplicates.saturating_add(1);
@@ -82,7 +83,7 @@ impl Sender {
 
     /// Bytes in flight, but for what limited transmit has sent beyond the window (RFC 5681 §3.2 step 2).
     fn flight_at_loss(&self, config: &Config) -> u64 {
-        let edge = self.una + self.cwnd;
+        let edge = self.una + self.window.cwnd;
         let sent = if !config.limited_transmit {
             self.highest
         } else if edge < self.before_duplicates + u64::from(config.mss) {
@@ -93,13 +94,14 @@ impl Sender {
         sent - self.una
     }
 
-    /// Fast retransmit (RFC 5681 §3.2 steps 2 and 3). Loss halves the window whatever the deadline.
+    /// Fast retransmit (RFC 5681 §3.2 steps 2 and 3).
     fn enter_recovery(&mut self, config: &Config) {
         let mss = u64::from(config.mss);
         self.counters.fast_retransmits += 1;
-        self.ssthresh = (self.flight_at_loss(config) / 2).max(2 * mss);
-        self.cwnd = self.ssthresh + u64::from(DUPLICATE_THRESHOLD) * mss;
-        self.growth = 0;
+        let flight = self.flight_at_loss(config);
+        on!(&mut self.controller, it => it.reduce_by_loss(config, &mut self.window, flight));
+        self.window.cwnd = self.window.ssthresh + u64::from(DUPLICATE_THRESHOLD) * mss;
+        self.window.growth = 0;
         self.recover = self.highest;
         self.reduced_end = self.highest; // marks of the same window are answered by this reduction
         self.phase = Phase::Recovery;
@@ -113,7 +115,7 @@ impl Sender {
         let mss = u64::from(config.mss);
         let done = self.una >= self.recover;
         if self.phase == Phase::Loss {
-            self.grow(config, bytes);
+            self.grow(config, now, bytes);
             if done {
                 self.phase = Phase::Open;
             }
@@ -122,7 +124,7 @@ impl Sender {
         if done {
             // RFC 6582 §3.2 step 3, full acknowledgement, option 1: no burst.
             let flight = self.highest - self.una;
-            self.cwnd = self.ssthresh.min(flight.max(mss) + mss);
+            self.window.cwnd = self.window.ssthresh.min(flight.max(mss) + mss);
             self.phase = Phase::Open;
             self.duplicates = 0;
             self.pending = Pending::Nothing;
@@ -135,9 +137,9 @@ impl Sender {
         }
         // Partial: the next hole is at `una` (RFC 6582 §3.2 step 3). The timer was restarted for the first one only.
         self.pending = Pending::Head;
-        self.cwnd = self.cwnd.saturating_sub(bytes).max(mss);
+        self.window.cwnd = self.window.cwnd.saturating_sub(bytes).max(mss);
         if bytes >= mss {
-            self.cwnd += mss;
+            self.window.cwnd += mss;
         }
         self.phase = Phase::PartialRecovery;
     }
@@ -156,8 +158,9 @@ impl Sender {
         }
         let mss = u64::from(config.mss);
         if self.attempts == 0 {
-            // RFC 5681 §3.1 eq. 4; held for further timeouts of the same segment.
-            self.ssthresh = (self.in_flight() / 2).max(2 * mss);
+            // RFC 5681 §3.1: held for further timeouts of the same segment.
+            let flight = self.in_flight();
+            on!(&mut self.controller, it => it.reduce_by_timeout(config, &mut self.window, flight));
         }
         self.attempts = self.attempts.saturating_add(1);
         if self.una >= self.outgoing.end() && self.attempts >= MOST_FIN_ATTEMPTS {
@@ -166,8 +169,8 @@ impl Sender {
             self.pending = Pending::Nothing;
             return;
         }
-        self.cwnd = mss;
-        self.growth = 0;
+        self.window.cwnd = mss;
+        self.window.growth = 0;
         self.duplicates = 0;
         self.reduced_end = 0;
         self.recover = self.highest;

@@ -9,7 +9,7 @@ use duetime_core::{Span, Time};
 /// Times one segment per window and keeps SRTT, its variation, and the timeout.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Rtt {
+pub(crate) struct Rtt {
     /// The sample ends when this position is acknowledged; `u64::MAX`: nothing is timed.
     timed_end: u64,
     timeout: Span,
@@ -85,7 +85,7 @@ impl Rtt {
 
     /// SRTT; zero before the first sample.
     #[inline]
-    pub(super) fn smoothed(&self) -> Span {
+    pub(crate) fn smoothed(&self) -> Span {
         span(self.smoothed)
     }
 }

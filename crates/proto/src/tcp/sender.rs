@@ -3,9 +3,9 @@
 
 use super::outgoing::Outgoing;
 use super::rtt::Rtt;
-use super::{Config, Flags, Growth, Segment};
+use super::{Config, Flags, Segment};
 use crate::Message;
-use crate::window::{Marks, Progress};
+use crate::window::{Control, Controller, Progress, Window, on};
 use duetime_core::fixed::Fraction;
 use duetime_core::{Span, Time};
 
@@ -30,11 +30,7 @@ pub struct Sender {
     /// The end of everything sent so far.
     pub(super) highest: u64,
     pub(super) timer: Time,
-    /// The congestion window, in bytes.
-    pub(super) cwnd: u64,
-    pub(super) ssthresh: u64,
-    /// Bytes acknowledged towards the next segment of growth.
-    pub(super) growth: u64,
+    pub(super) window: Window,
     /// No reduction by marks and no growth until more than this is acknowledged.
     pub(super) reduced_end: u64,
     /// ECT if the controller answers marks, and CWR after a reduction.
@@ -50,7 +46,7 @@ pub struct Sender {
     pub(super) duplicates: u8,
     pub(super) last_sent: Time,
     pub(super) rtt: Rtt,
-    marks: Marks,
+    pub(super) controller: Controller,
     pub(super) outgoing: Outgoing,
     /// Fast recovery, and the repair after a timeout, last until this is acknowledged (RFC 6582).
     pub(super) recover: u64,
@@ -95,10 +91,6 @@ impl Sender {
     /// A sender that is silent until the first [`send`](Self::send).
     pub fn new(config: &Config, now: Time) -> Self {
         let mss = u64::from(config.mss);
-        let marks = match config.congestion_control.estimator() {
-            Some(dctcp) => Marks::new(Fraction::from_f64(dctcp.initial_alpha), dctcp.gain_shift),
-            None => Marks::new(Fraction::ZERO, 0),
-        };
         Self {
             una: 0,
             next: 0,
@@ -107,11 +99,13 @@ impl Sender {
             end: 1,
             highest: 0,
             timer: Time::MAX,
-            cwnd: initial_window(config),
-            ssthresh: config
-                .initial_ssthresh
-                .map_or(u64::MAX, |segments| u64::from(segments) * mss),
-            growth: 0,
+            window: Window {
+                cwnd: initial_window(config),
+                ssthresh: config
+                    .initial_ssthresh
+                    .map_or(u64::MAX, |segments| u64::from(segments) * mss),
+                growth: 0,
+            },
             reduced_end: 0,
             data_flags: if config.congestion_control.uses_marks() {
                 Flags::ECT
@@ -126,7 +120,7 @@ impl Sender {
             duplicates: 0,
             last_sent: now,
             rtt: Rtt::new(config),
-            marks,
+            controller: Controller::new(config.congestion_control),
             outgoing: Outgoing::new(),
             recover: 0,
             before_duplicates: 0,
@@ -147,8 +141,8 @@ impl Sender {
             && now.since(self.last_sent) > self.rtt.timeout()
         {
             // RFC 5681 §4.1: after an idle time the old window says nothing.
-            self.cwnd = self.cwnd.min(initial_window(config));
-            self.growth = 0;
+            self.window.cwnd = self.window.cwnd.min(initial_window(config));
+            self.window.growth = 0;
             self.update_limit(config);
         }
         self.message_end = self.outgoing.push(message, self.una, self.next);
@@ -187,7 +181,8 @@ impl Sender {
         }
         let marked = self.uses_marks() && segment.flags.contains(Flags::ECE);
         if self.uses_marks() {
-            self.marks.count(bytes, marked, ack, self.highest);
+            let marked = if marked { bytes } else { 0 };
+            on!(&mut self.controller, it => it.count(marked, ack, self.highest));
         }
         self.rtt.acknowledged(config, now, ack);
         if ack >= self.outgoing.first_end() {
@@ -202,7 +197,7 @@ impl Sender {
                 if marked {
                     self.reduce_by_marks(config, now);
                 } else {
-                    self.grow(config, bytes);
+                    self.grow(config, now, bytes);
                 }
             }
         } else {
@@ -271,22 +266,17 @@ impl Sender {
 
     /// The congestion window, in bytes.
     pub const fn window_bytes(&self) -> u64 {
-        self.cwnd
+        self.window.cwnd
     }
 
     /// The slow-start threshold, in bytes; `u64::MAX`: infinite.
     pub const fn ssthresh_bytes(&self) -> u64 {
-        self.ssthresh
+        self.window.ssthresh
     }
 
     /// α, the average marked fraction (RFC 8257); zero for NewReno.
-    pub const fn alpha(&self) -> Fraction {
-        self.marks.alpha()
-    }
-
-    /// Bytes that were acknowledged with an echo of a mark.
-    pub const fn marked_bytes(&self) -> u64 {
-        self.marks.marked_bytes()
+    pub fn alpha(&self) -> Fraction {
+        on!(&self.controller, it => it.alpha())
     }
 
     /// Bytes of all messages that are not acknowledged, sent or not.
@@ -318,45 +308,26 @@ impl Sender {
         (srtt != Span::ZERO).then_some(srtt)
     }
 
-    /// Slow start and congestion avoidance (RFC 5681 §3.1).
+    /// `bytes` were acknowledged: the window may grow.
     #[inline]
-    pub(super) fn grow(&mut self, config: &Config, bytes: u64) {
-        let mss = u64::from(config.mss);
-        if self.cwnd >= config.receive_window {
-            return; // more would never be used
-        }
-        if self.cwnd < self.ssthresh {
-            self.cwnd += bytes.min(u64::from(config.slow_start_limit) * mss);
-            return;
-        }
-        // One segment per window of acknowledged bytes, or of acknowledgements counted as one segment each.
-        self.growth += match config.growth {
-            Growth::Bytes => bytes,
-            Growth::Acknowledgements => bytes.min(mss),
-        };
-        if self.growth >= self.cwnd {
-            self.growth -= self.cwnd;
-            self.cwnd += mss;
-        }
+    pub(super) fn grow(&mut self, config: &Config, now: Time, bytes: u64) {
+        on!(&mut self.controller, it => it.grow(config, now, &mut self.window, &self.rtt, bytes));
     }
 
-    /// Answers marks, once per window: W becomes W (1 - p/2) (D2TCP §3.1), and slow start ends.
+    /// Answers marks, once per window of data.
     #[inline]
     pub(super) fn reduce_by_marks(&mut self, config: &Config, now: Time) {
         let progress = Progress {
             deadline: self.outgoing.deadline(),
             remaining: self.outgoing.first_end().saturating_sub(self.una),
-            window: self.cwnd,
+            window: self.window.cwnd,
             mss: config.mss,
             srtt: self.rtt.smoothed(),
         };
-        let p = config
-            .congestion_control
-            .penalty(now, self.marks.alpha(), &progress);
-        let floor = u64::from(config.min_window.max(1)) * u64::from(config.mss);
-        self.ssthresh = (self.cwnd - p.of(self.cwnd) / 2).max(floor);
-        self.cwnd = self.cwnd.min(self.ssthresh);
-        self.growth = 0;
+        on!(&mut self.controller, it => {
+            it.reduce_by_marks(config, now, &mut self.window, &progress);
+        });
+        self.window.growth = 0;
         self.reduced_end = self.highest;
         self.data_flags.insert(Flags::CWR);
     }
@@ -371,6 +342,7 @@ impl Sender {
     pub(super) fn update_limit(&mut self, config: &Config) {
         self.limit = self.una
             + self
+                .window
                 .cwnd
                 .min(config.receive_window.max(u64::from(config.mss)));
     }

@@ -1,81 +1,36 @@
-//! Congestion controllers: how a sender answers marks. Everything else of TCP is the same for all of them.
+//! Congestion controllers: how the window grows, and what marks, loss and a timeout do to it. Everything else of TCP is
+//! the same for all of them.
+//!
+//! A controller is a file here, with its options and its state, and a line in [`controllers!`]. What it leaves out of
+//! [`Control`] is NewReno's.
 
+mod d2tcp;
+mod dctcp;
 mod imminence;
-mod marks;
+mod newreno;
 
-pub use imminence::{completion_rtts, imminence};
-pub use marks::Marks;
+pub use d2tcp::{Completion, D2tcp};
+pub use dctcp::Dctcp;
 
-use duetime_core::fixed::{Factor, Fraction};
+use crate::tcp::{Config, Rtt};
+use duetime_core::fixed::Fraction;
 use duetime_core::{Span, Time};
 
-/// Which congestion controller, with its knobs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum CongestionControl {
-    /// No ECN: loss halves the window.
-    NewReno,
-    /// DCTCP (RFC 8257).
-    Dctcp(Dctcp),
-    /// D2TCP (D2TCP §3).
-    D2tcp(Dctcp, D2tcp),
-}
-
-/// Knobs of the marked-fraction estimator α.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dctcp {
-    /// The gain g is 2⁻ˢ: 4 gives 1/16.
-    pub gain_shift: u8,
-    /// α of a fresh connection, in [0, 1].
-    pub initial_alpha: f64,
-}
-
-impl Default for Dctcp {
-    /// A gain of 1/16, and no mark expected.
-    fn default() -> Self {
-        Self {
-            gain_shift: 4,
-            initial_alpha: 0.0,
-        }
-    }
-}
-
-/// Knobs of the deadline imminence d.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct D2tcp {
-    /// Smallest d.
-    pub d_min: f64,
-    /// Largest d.
-    pub d_max: f64,
-    /// d of a flow whose deadline has passed.
-    pub d_expired: f64,
-    /// How Tc is computed.
-    pub completion: Completion,
-}
-
-impl Default for D2tcp {
-    /// d within 0.5 and 2; a flow that is late yields.
-    fn default() -> Self {
-        Self {
-            d_min: 0.5,
-            d_max: 2.0,
-            d_expired: 0.5,
-            completion: Completion::Approximate,
-        }
-    }
-}
-
-/// The two forms of Tc (D2TCP §3.2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// B / (3W/4).
-    Approximate,
-    /// Summing the sawtooth, with its first period apart.
-    Precise,
+/// What a controller steers.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Window {
+    /// The congestion window, in bytes.
+    pub cwnd: u64,
+    /// The slow-start threshold, in bytes; `u64::MAX`: infinite.
+    pub ssthresh: u64,
+    /// Bytes acknowledged towards the next segment of growth.
+    pub growth: u64,
 }
 
 /// What a flow knows of itself when it must answer marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub(crate) struct Progress {
     /// When the current message is due, if it has a deadline.
     pub deadline: Option<Time>,
     /// B: bytes of the current message not yet cumulatively acknowledged.
@@ -88,165 +43,105 @@ pub struct Progress {
     pub srtt: Span,
 }
 
-impl CongestionControl {
+/// A controller's state, and its answers. Each is NewReno's (RFC 5681) unless a controller says otherwise.
+pub(crate) trait Control: Sized {
     /// Whether packets are sent ECN-capable and marks are answered.
-    #[inline]
-    pub const fn uses_marks(&self) -> bool {
-        !matches!(self, Self::NewReno)
+    const USES_MARKS: bool = false;
+
+    /// Everything up to `ack` is acknowledged, `marked` bytes of it with a mark; `next` is the next new position to be
+    /// sent. Called for every acknowledgement that moves on, if the controller uses marks.
+    #[inline(always)]
+    fn count(&mut self, _marked: u64, _ack: u64, _next: u64) {}
+
+    /// `bytes` were acknowledged without a mark: slow start or congestion avoidance.
+    #[inline(always)]
+    fn grow(&mut self, config: &Config, _now: Time, window: &mut Window, _rtt: &Rtt, bytes: u64) {
+        window.grow(config, bytes);
     }
 
-    /// Knobs of the estimator, if the controller has one.
-    #[inline]
-    pub const fn estimator(&self) -> Option<&Dctcp> {
-        match self {
-            Self::NewReno => None,
-            Self::Dctcp(dctcp) | Self::D2tcp(dctcp, _) => Some(dctcp),
-        }
+    /// The first mark in a window of data has come back.
+    #[inline(always)]
+    fn reduce_by_marks(
+        &mut self,
+        _config: &Config,
+        _now: Time,
+        _window: &mut Window,
+        _progress: &Progress,
+    ) {
     }
 
-    /// p: the window is multiplied by 1 - p/2 in answer to marks (D2TCP §3.1). DCTCP answers with α itself,
-    /// D2TCP with α^d; so does a flow without deadline, whose d is one.
-    #[inline]
-    pub fn penalty(&self, now: Time, alpha: Fraction, progress: &Progress) -> Fraction {
-        match self {
-            Self::NewReno => Fraction::ONE,
-            Self::Dctcp(_) => alpha,
-            Self::D2tcp(_, knobs) => knobs.penalty(now, alpha, progress),
-        }
-    }
-}
-
-impl D2tcp {
-    #[inline(never)]
-    fn penalty(&self, now: Time, alpha: Fraction, progress: &Progress) -> Fraction {
-        alpha.power(self.imminence_of(now, progress))
+    /// A segment was lost with `flight` bytes on their way: sets the slow-start threshold. Fast recovery sets the window.
+    fn reduce_by_loss(&mut self, config: &Config, window: &mut Window, flight: u64) {
+        window.halve(config, flight);
     }
 
-    /// d of the flow at this moment, clamped (D2TCP §3.2).
-    fn imminence_of(&self, now: Time, progress: &Progress) -> Factor {
-        let Some(deadline) = progress.deadline else {
-            return Factor::ONE;
-        };
-        let (least, most) = (Factor::from_f64(self.d_min), Factor::from_f64(self.d_max));
-        let d = if progress.srtt == Span::ZERO || progress.remaining == 0 {
-            Factor::ONE
-        } else if deadline <= now {
-            // The paper does not say; a missed flow is of no use under a hard deadline, so it yields.
-            Factor::from_f64(self.d_expired)
-        } else {
-            let rtts = completion_rtts(
-                self.completion,
-                progress.remaining,
-                progress.window,
-                progress.mss,
-            );
-            imminence(rtts, progress.srtt.as_ps(), deadline.since(now).as_ps())
-        };
-        // The clamp holds for an expired flow too, so that [1, 1] is DCTCP.
-        d.max(least).min(most)
+    /// The retransmission timer has expired for the first time, with `flight` bytes on their way: sets the slow-start
+    /// threshold. The window falls to one segment.
+    fn reduce_by_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
+        window.halve(config, flight);
+    }
+
+    /// α, the average marked fraction (RFC 8257).
+    fn alpha(&self) -> Fraction {
+        Fraction::ZERO
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ESTIMATOR: Dctcp = Dctcp {
-        gain_shift: 4,
-        initial_alpha: 0.0,
-    };
-
-    fn d2tcp(d_min: f64, d_max: f64) -> CongestionControl {
-        let knobs = D2tcp {
-            d_min,
-            d_max,
-            d_expired: 0.5,
-            completion: Completion::Approximate,
-        };
-        CongestionControl::D2tcp(ESTIMATOR, knobs)
-    }
-
-    /// A flow that needs 8⅓ round trips of 1 ms, with this much time left.
-    fn progress(left: Option<Span>) -> Progress {
-        Progress {
-            deadline: left.map(|left| NOW + left),
-            remaining: 100_000,
-            window: 16_000,
-            mss: 1_000,
-            srtt: Span::from_ms(1),
+/// Makes [`CongestionControl`] and [`Controller`] of a list of `Name(options) => module`, whose `module::State` is a
+/// [`Control`] and is made by `State::new(options)`.
+macro_rules! controllers {
+    ($($(#[$doc:meta])* $name:ident $(($($option:ident: $options:ty),+))? => $module:ident,)+) => {
+        /// Which congestion controller, with its options.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum CongestionControl {
+            $($(#[$doc])* $name $(($($options),+))?,)+
         }
-    }
 
-    const NOW: Time = Time::from_ps(5_000_000_000_000);
+        /// A connection's controller.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Controller {
+            $($name($module::State),)+
+        }
 
-    fn penalty(control: CongestionControl, left: Option<Span>) -> f64 {
-        control
-            .penalty(NOW, Fraction::from_f64(0.25), &progress(left))
-            .to_f64()
-    }
-
-    #[test]
-    fn imminence_is_clamped_and_multiplied_by_the_round_trip_time() {
-        let far = penalty(d2tcp(0.5, 2.0), Some(Span::from_ms(100)));
-        let near = penalty(d2tcp(0.5, 2.0), Some(Span::from_ms(1)));
-        let exact = penalty(d2tcp(0.5, 2.0), Some(Span::from_us(8_333)));
-        assert!((far - 0.5).abs() < 1e-5, "{far}");
-        assert!((near - 0.0625).abs() < 1e-5, "{near}");
-        assert!((exact - 0.25).abs() < 1e-4, "{exact}");
-    }
-
-    #[test]
-    fn the_paper_table_of_penalties() {
-        // D2TCP §3.1: p for d of 0.5, 1, 1.5 and 2.
-        let table = [
-            (0.0625, [0.25, 0.0625, 0.0156, 0.0039]),
-            (0.25, [0.5, 0.25, 0.125, 0.0625]),
-            (0.5, [core::f64::consts::FRAC_1_SQRT_2, 0.5, 0.3536, 0.25]),
-            (1.0, [1.0, 1.0, 1.0, 1.0]),
-        ];
-        for (alpha, penalties) in table {
-            for (d, p) in [0.5, 1.0, 1.5, 2.0].into_iter().zip(penalties) {
-                let got = Fraction::from_f64(alpha)
-                    .power(Factor::from_f64(d))
-                    .to_f64();
-                assert!((got - p).abs() < 6e-5, "{alpha}^{d}: {got}, not {p}");
+        impl CongestionControl {
+            /// Whether packets are sent ECN-capable and marks are answered.
+            #[inline]
+            pub const fn uses_marks(&self) -> bool {
+                match self {
+                    $(Self::$name { .. } => $module::State::USES_MARKS,)+
+                }
             }
         }
-    }
 
-    #[test]
-    fn an_expired_flow_yields_and_a_flow_without_deadline_is_dctcp() {
-        assert!((penalty(d2tcp(0.5, 2.0), Some(Span::ZERO)) - 0.5).abs() < 1e-5);
-        assert_eq!(penalty(d2tcp(0.5, 2.0), None).to_bits(), 0.25_f64.to_bits());
-    }
-
-    #[test]
-    fn d_in_one_to_one_is_dctcp() {
-        for left in [
-            None,
-            Some(Span::ZERO),
-            Some(Span::from_us(1)),
-            Some(Span::from_secs(1)),
-        ] {
-            let alpha = Fraction::from_bits(123_457);
-            let p = d2tcp(1.0, 1.0).penalty(NOW, alpha, &progress(left));
-            assert_eq!(
-                p,
-                CongestionControl::Dctcp(ESTIMATOR).penalty(NOW, alpha, &progress(left))
-            );
+        impl Controller {
+            /// That of a fresh connection.
+            pub fn new(control: CongestionControl) -> Self {
+                match control {
+                    $(CongestionControl::$name $(($($option),+))? => {
+                        Self::$name($module::State::new($($($option),+)?))
+                    })+
+                }
+            }
         }
-    }
 
-    #[test]
-    fn a_fully_marked_flow_halves_whatever_its_deadline() {
-        for left in [
-            None,
-            Some(Span::ZERO),
-            Some(Span::from_us(1)),
-            Some(Span::from_secs(1)),
-        ] {
-            let p = d2tcp(0.5, 2.0).penalty(NOW, Fraction::ONE, &progress(left));
-            assert_eq!(p, Fraction::ONE);
+        /// Statically dispatched: `on!(controller, state => call)`.
+        macro_rules! on {
+            ($controller:expr, $state:ident => $call:expr) => {
+                match $controller {
+                    $(Controller::$name($state) => $call,)+
+                }
+            };
         }
-    }
+    };
 }
+
+controllers! {
+    /// No ECN: loss halves the window (RFC 5681).
+    NewReno => newreno,
+    /// DCTCP (RFC 8257).
+    Dctcp(marks: Dctcp) => dctcp,
+    /// D2TCP (D2TCP §3).
+    D2tcp(marks: Dctcp, deadlines: D2tcp) => d2tcp,
+}
+
+pub(crate) use on;

@@ -1,0 +1,128 @@
+//! DCTCP: the marked fraction α, counted over one window of data and averaged over windows, and the answer to marks
+//! (RFC 8257 §3.3).
+
+use super::{Control, Progress, Window};
+use crate::tcp::Config;
+use duetime_core::Time;
+use duetime_core::fixed::Fraction;
+
+/// Options of the marked-fraction estimator α.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dctcp {
+    /// The gain g is 2⁻ˢ: 4 gives 1/16. More than 20 are taken for 20.
+    pub gain_shift: u8,
+    /// α of a fresh connection, in [0, 1].
+    pub initial_alpha: f64,
+}
+
+impl Default for Dctcp {
+    /// A gain of 1/16, and no mark expected.
+    fn default() -> Self {
+        Self {
+            gain_shift: 4,
+            initial_alpha: 0.0,
+        }
+    }
+}
+
+/// Counts the marked bytes of the current window and keeps the moving average α of their share.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(crate) struct State {
+    /// The window begins at this position.
+    start: u64,
+    /// The window ends when this position is acknowledged.
+    end: u64,
+    /// Bytes of the window acknowledged with a mark.
+    marked: u64,
+    alpha: Fraction,
+    gain_shift: u8,
+}
+
+impl Control for State {
+    const USES_MARKS: bool = true;
+
+    #[inline(always)]
+    fn count(&mut self, marked: u64, ack: u64, next: u64) {
+        self.marked += marked;
+        if ack >= self.end {
+            self.end_window(ack, next);
+        }
+    }
+
+    /// W becomes W (1 - α/2).
+    #[inline(always)]
+    fn reduce_by_marks(
+        &mut self,
+        config: &Config,
+        _now: Time,
+        window: &mut Window,
+        _progress: &Progress,
+    ) {
+        window.reduce(config, self.alpha);
+    }
+
+    fn alpha(&self) -> Fraction {
+        self.alpha
+    }
+}
+
+impl State {
+    /// Nothing counted: the first byte of data is at position 1.
+    pub fn new(options: Dctcp) -> Self {
+        Self {
+            start: 1,
+            end: 0,
+            marked: 0,
+            alpha: Fraction::from_f64(options.initial_alpha),
+            gain_shift: options.gain_shift.min(20),
+        }
+    }
+
+    /// α takes in the window's marked fraction: once per window of data.
+    #[inline]
+    fn end_window(&mut self, ack: u64, next: u64) {
+        self.alpha = self
+            .alpha
+            .averaged(u32::from(self.gain_shift), self.marked, ack - self.start);
+        (self.marked, self.start, self.end) = (0, ack, next);
+    }
+}
+
+impl Window {
+    /// Marks multiply the window by 1 - `p`/2 (D2TCP §3.1) and end slow start.
+    #[inline]
+    pub fn reduce(&mut self, config: &Config, p: Fraction) {
+        let floor = u64::from(config.min_window.max(1)) * u64::from(config.mss);
+        self.ssthresh = (self.cwnd - p.of(self.cwnd) / 2).max(floor);
+        self.cwnd = self.cwnd.min(self.ssthresh);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alpha_moves_once_per_window_by_the_marked_fraction() {
+        let mut state = State::new(Dctcp {
+            gain_shift: 4,
+            initial_alpha: 0.0,
+        });
+        state.count(0, 1_001, 4_001);
+        assert_eq!(state.alpha(), Fraction::ZERO);
+        state.count(1_000, 2_001, 5_001);
+        state.count(0, 3_001, 6_001);
+        assert_eq!(state.alpha(), Fraction::ZERO, "the window lasts until 4001");
+        state.count(1_000, 4_001, 8_001);
+        // 2000 of 3000 bytes.
+        assert_eq!(state.alpha().to_bits(), (2_000 << 16) / 3_000);
+        state.count(0, 8_000, 12_000);
+        let before = state.alpha();
+        state.count(0, 8_001, 12_000);
+        assert_eq!(
+            state.alpha().to_bits(),
+            before.to_bits() - before.to_bits() / 16
+        );
+    }
+}

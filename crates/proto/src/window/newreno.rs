@@ -1,0 +1,45 @@
+//! NewReno's window (RFC 5681), which the other controllers share where they have no rule of their own.
+
+use super::{Control, Window};
+use crate::tcp::{Config, Growth};
+
+/// NewReno has no state beside the window.
+#[derive(Clone, Debug)]
+pub(crate) struct State;
+
+impl State {
+    pub fn new() -> Self {
+        Self
+    }
+}
+
+impl Control for State {}
+
+impl Window {
+    /// Slow start and congestion avoidance (RFC 5681 §3.1), for `bytes` newly acknowledged.
+    #[inline(always)]
+    pub fn grow(&mut self, config: &Config, bytes: u64) {
+        let mss = u64::from(config.mss);
+        if self.cwnd >= config.receive_window {
+            return; // more would never be used
+        }
+        if self.cwnd < self.ssthresh {
+            self.cwnd += bytes.min(u64::from(config.slow_start_limit) * mss);
+            return;
+        }
+        // One segment per window of acknowledged bytes, or of acknowledgements counted as one segment each.
+        self.growth += match config.growth {
+            Growth::Bytes => bytes,
+            Growth::Acknowledgements => bytes.min(mss),
+        };
+        if self.growth >= self.cwnd {
+            self.growth -= self.cwnd;
+            self.cwnd += mss;
+        }
+    }
+
+    /// The slow-start threshold after a loss with `flight` bytes on their way (RFC 5681 §3.1, equation 4).
+    pub fn halve(&mut self, config: &Config, flight: u64) {
+        self.ssthresh = (flight / 2).max(2 * u64::from(config.mss));
+    }
+}
