@@ -140,6 +140,7 @@ impl<'a> Side<'a> {
     fn new(socket: &'a UdpSocket, peer: Option<SocketAddr>, seed: u64) -> Self {
         let config = Config {
             scale: Some(Config::scale_for(INTERFACE)),
+            header_bytes: wire::UDP_BYTES,
             ..Config::default()
         };
         let message = Message {
@@ -275,8 +276,8 @@ impl<'a> Side<'a> {
         if let Some(request) = &mut packet.request {
             self.port.process(&self.config, now, packet.flags, request);
         }
-        self.free += INTERFACE.transmit(u64::from(packet.wire_bytes()));
-        self.departed_bytes += u64::from(packet.wire_bytes());
+        self.free += INTERFACE.transmit(u64::from(packet.wire_bytes(&self.config)));
+        self.departed_bytes += u64::from(packet.wire_bytes(&self.config));
         let mut header = [0; wire::MAX_HEADER_BYTES];
         let length = wire::encode(&packet, &mut header)?;
         let mut datagram = header[..length].to_vec();

@@ -106,7 +106,12 @@ impl Desk {
 fn sizes(packets: &[Packet]) -> Vec<(u32, bool)> {
     packets
         .iter()
-        .map(|packet| (packet.wire_bytes(), packet.request.is_some()))
+        .map(|packet| {
+            (
+                packet.wire_bytes(&Config::default()),
+                packet.request.is_some(),
+            )
+        })
         .collect()
 }
 

@@ -78,7 +78,7 @@ proptest! {
     fn datagrams_come_back_as_they_were(packet in packet()) {
         let mut header = [0; wire::MAX_HEADER_BYTES];
         let length = wire::encode(&packet, &mut header).unwrap();
-        prop_assert_eq!(length as u32 + 20 + packet.len, packet.wire_bytes());
+        prop_assert_eq!(length as u32 + 20 + packet.len, packet.wire_bytes(&Config::default()));
         let mut datagram = header[..length].to_vec();
         datagram.extend((0..packet.len).map(|i| i as u8));
         let (decoded, payload) = wire::decode(&datagram).unwrap();
@@ -87,6 +87,37 @@ proptest! {
         for cut in 0..datagram.len() {
             prop_assert!(wire::decode(&datagram[..cut]).is_err());
         }
+    }
+
+    /// A datagram with its 28 B of IP and UDP headers fits the MTU, and a full one fills it.
+    #[test]
+    fn over_udp_no_datagram_exceeds_the_mtu(mtu in 200_u32..9_000, bytes in 1_u64..100_000) {
+        let config = Config { mtu, header_bytes: wire::UDP_BYTES, ..Config::default() };
+        let rate = Rate::from_gbps(1);
+        let mut sender = Sender::new(&config, Time::ZERO, rate, Message { bytes, deadline: None });
+        let mut receiver = Receiver::new(&config);
+        let mut port = Allocator::new(&config, rate);
+        let (mut now, mut largest) = (Time::ZERO, 0);
+        while !sender.is_closed() && now < Time::ZERO + Span::from_secs(1) {
+            now += Span::from_us(100);
+            sender.timeout(&config, now);
+            while let Some(mut packet) = sender.poll_transmit(&config, now) {
+                if let Some(request) = &mut packet.request {
+                    port.process(&config, now, packet.flags, request);
+                }
+                let mut header = [0; wire::MAX_HEADER_BYTES];
+                let length = wire::encode(&packet, &mut header).unwrap() as u32 + packet.len + 28;
+                prop_assert!(length <= mtu, "{} of {}", length, mtu);
+                largest = largest.max(length);
+                receiver.input(&config, now, &packet);
+            }
+            now += Span::from_us(100);
+            while let Some(answer) = receiver.poll_transmit(&config, now) {
+                sender.input(&config, now, &answer);
+            }
+        }
+        prop_assert_eq!(receiver.delivered(), bytes);
+        prop_assert!(bytes < u64::from(mtu) || largest == mtu, "{} of {}", largest, mtu);
     }
 
     #[test]
@@ -145,7 +176,7 @@ proptest! {
                 let sent = sender.poll_transmit(&config, now);
                 prop_assert_eq!(ready, sent.is_some());
                 let Some(sent) = sent else { break };
-                prop_assert!(sent.wire_bytes() <= config.mtu);
+                prop_assert!(sent.wire_bytes(&config) <= config.mtu);
                 prop_assert!(sent.seq + u64::from(sent.len) <= bytes);
             }
             prop_assert!(sender.acked() <= bytes);

@@ -86,6 +86,9 @@ pub struct Config {
     pub reset_intervals: u32,
     /// Largest packet, all headers included, in bytes.
     pub mtu: u32,
+    /// IP and transport headers of each packet, in bytes: [`wire::IP_BYTES`] where datagrams ride on IP itself, as they
+    /// do in the simulator, [`wire::UDP_BYTES`] where they ride on UDP.
+    pub header_bytes: u32,
     /// Smallest retransmission timeout.
     pub rto_min: Span,
 }
@@ -203,6 +206,7 @@ impl Default for Config {
             repair: true,
             reset_intervals: 4,
             mtu: 1500,
+            header_bytes: wire::IP_BYTES,
             rto_min: Span::from_ms(10),
         }
     }

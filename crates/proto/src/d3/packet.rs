@@ -1,6 +1,6 @@
 //! What a D3 host sends: plain data and acknowledgements, some of them with a request.
 
-use super::Request;
+use super::{Config, Request};
 use core::ops::{BitOr, BitOrAssign};
 
 /// A D3 packet of either direction.
@@ -88,15 +88,13 @@ impl BitOrAssign for Flags {
 }
 
 impl Packet {
-    /// IP and transport headers, in bytes.
-    pub const HEADER_BYTES: u32 = 40;
     /// The congestion header, in bytes.
     pub const REQUEST_BYTES: u32 = Request::WIRE_BYTES as u32;
 
     /// Length of the IP packet, in bytes.
     #[inline]
-    pub const fn wire_bytes(&self) -> u32 {
-        Self::HEADER_BYTES
+    pub const fn wire_bytes(&self, config: &Config) -> u32 {
+        config.header_bytes
             + self.len
             + if self.request.is_some() {
                 Self::REQUEST_BYTES

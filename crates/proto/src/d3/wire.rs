@@ -1,7 +1,7 @@
 //! Datagrams: a [`Packet`] as bytes, for UDP or any other carrier that keeps boundaries.
 //!
-//! Twenty bytes of transport header, big-endian, so that with 20 bytes of IP the length is the 40 bytes that
-//! [`Packet::wire_bytes`] counts; then the congestion header, if there is one; then the payload.
+//! Twenty bytes of transport header, big-endian; then the congestion header, if there is one; then the payload. What
+//! lies below is named by `header_bytes` of the [`Config`](super::Config).
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -19,6 +19,10 @@ use super::{Flags, HeaderError, MAX_HOPS, Packet, Request, Tag};
 
 /// Length of the transport header.
 pub const TRANSPORT_BYTES: usize = 20;
+/// IPv4 and transport headers.
+pub const IP_BYTES: u32 = 20 + TRANSPORT_BYTES as u32;
+/// IPv4, UDP and transport headers.
+pub const UDP_BYTES: u32 = IP_BYTES + 8;
 /// Both headers at most.
 pub const MAX_HEADER_BYTES: usize = TRANSPORT_BYTES + Request::WIRE_BYTES;
 /// The largest payload of a datagram.

@@ -346,7 +346,7 @@ impl World {
         } else {
             &flow.backward
         }[flight.hop];
-        let bytes = u64::from(flight.packet.wire_bytes());
+        let bytes = u64::from(flight.packet.wire_bytes(&self.config));
         if let Some(request) = &mut flight.packet.request {
             let before = *request;
             let outcome = self.ports[id].allocator.process(

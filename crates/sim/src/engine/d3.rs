@@ -97,7 +97,7 @@ impl Partition {
                 sending.peer,
                 sending.hash,
                 inner.seq as u32,
-                inner.wire_bytes() as u16 + self.setup.frame_overhead,
+                inner.wire_bytes(config) as u16 + self.setup.frame_overhead,
                 D3 | Packet::class_bits(sending.class),
             );
             let extra = Extra::D3 {
@@ -230,7 +230,7 @@ impl Partition {
                 receiving.reply,
                 receiving.hash,
                 inner.seq as u32,
-                inner.wire_bytes() as u16 + self.setup.frame_overhead,
+                inner.wire_bytes(config) as u16 + self.setup.frame_overhead,
                 D3 | REVERSE | Packet::class_bits(receiving.class),
             );
             packet.extra = extra as u32;

@@ -37,7 +37,7 @@ impl Sender {
             }
             if self.state == State::Closing && self.resend < self.resend_end {
                 // The allocation is returned: what remains is clocked by what arrives.
-                self.budget = (self.budget + progress + u64::from(Packet::HEADER_BYTES))
+                self.budget = (self.budget + progress + u64::from(config.header_bytes))
                     .min(self.tail(config));
             }
             self.arm_data_timer(config, now);

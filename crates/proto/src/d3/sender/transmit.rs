@@ -72,7 +72,7 @@ impl Sender {
                 } else if request {
                     self.attach_request(config, now, &mut packet);
                 }
-                let sent = u64::from(packet.wire_bytes());
+                let sent = u64::from(packet.wire_bytes(config));
                 self.budget = self.budget.saturating_sub(sent);
                 self.overdue = self.overdue.saturating_sub(sent);
             }
@@ -129,7 +129,7 @@ impl Sender {
             && !request
             && u64::from(len) == all_left
             && len <= payload(config, Packet::REQUEST_BYTES);
-        let header = Packet::HEADER_BYTES
+        let header = config.header_bytes
             + if request || fin {
                 Packet::REQUEST_BYTES
             } else {
@@ -216,7 +216,7 @@ impl Sender {
 pub(super) fn payload(config: &Config, extra: u32) -> u32 {
     config
         .mtu
-        .saturating_sub(Packet::HEADER_BYTES + extra)
+        .saturating_sub(config.header_bytes + extra)
         .max(1)
 }
 
@@ -232,6 +232,6 @@ pub(super) fn burst_cost(config: &Config, bytes: u64) -> u64 {
     bytes.saturating_add(
         bytes
             .div_ceil(full)
-            .saturating_mul(u64::from(Packet::HEADER_BYTES)),
+            .saturating_mul(u64::from(config.header_bytes)),
     ) + u64::from(fin)
 }
