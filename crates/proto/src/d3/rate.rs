@@ -15,7 +15,7 @@ pub(super) const UNIT: i64 = 1 << FRACTION_BITS;
 /// The largest rate that encodes.
 pub(super) const LARGEST: i64 = 255 * UNIT;
 
-const PS_PER_US: i128 = 1_000_000;
+const PS_PER_US: u64 = 1_000_000;
 
 impl EncodedRate {
     /// Nothing.
@@ -54,6 +54,17 @@ impl EncodedRate {
 
     /// The whole bytes that this rate sends in `span`.
     pub(super) const fn bytes_in(self, span: Span, scale: i8) -> u64 {
+        // As long as it fits, in 64 bits: 128-bit divisions are calls.
+        if let Some(bytes) = (self.0 as u64).checked_mul(span.as_ps())
+            && bytes.leading_zeros() as i32 >= scale as i32
+        {
+            let bytes = if scale >= 0 {
+                bytes << scale
+            } else {
+                bytes >> -scale
+            };
+            return bytes / (256 * PS_PER_US);
+        }
         let bytes = self.0 as u128 * span.as_ps() as u128;
         let bytes = if scale >= 0 {
             bytes << scale
@@ -86,15 +97,29 @@ impl EncodedRate {
 
 /// `rate` in internal fixed point.
 pub(super) const fn fixed_from_rate(rate: Rate, scale: i8) -> i64 {
+    let shift = (FRACTION_BITS as i32 - scale as i32) as u32;
+    if rate.as_bps().leading_zeros() > shift {
+        return ((rate.as_bps() << shift) / 8_000_000) as i64;
+    }
     let bits = (rate.as_bps() as i128) << 32;
     ((bits / 8_000_000) >> (32 - FRACTION_BITS as i32 + scale as i32)) as i64
 }
 
 /// `bytes` per `span` in internal fixed point, saturating far above every rate; `span` is not zero.
 pub(super) const fn fixed_from_bytes(bytes: u64, span: Span, scale: i8) -> i64 {
-    let scaled = (bytes as i128 * PS_PER_US)
-        << (FRACTION_BITS as i32 - if scale < 0 { scale as i32 } else { 0 });
-    let fixed = (scaled / span.as_ps() as i128) >> if scale > 0 { scale as u32 } else { 0 };
+    let up = (FRACTION_BITS as i32 - if scale < 0 { scale as i32 } else { 0 }) as u32;
+    let down = if scale > 0 { scale as u32 } else { 0 };
+    let fixed = if bytes <= (u64::MAX / PS_PER_US) >> up {
+        ((bytes * PS_PER_US) << up) / span.as_ps()
+    } else {
+        let fixed = ((bytes as u128 * PS_PER_US as u128) << up) / span.as_ps() as u128;
+        if fixed > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            fixed as u64
+        }
+    };
+    let fixed = fixed >> down;
     if fixed > 1 << 48 {
         1 << 48
     } else {
@@ -140,6 +165,55 @@ mod tests {
             EncodedRate::from_byte(10).bytes_in(Span::from_us(300), 0),
             3_000
         );
+    }
+
+    #[test]
+    fn narrow_and_wide_arithmetic_agree() {
+        let spans = [
+            1,
+            999,
+            10_000_000,
+            300_000_000,
+            1 << 40,
+            1 << 47,
+            1 << 48,
+            1 << 63,
+        ];
+        for scale in -16_i8..16 {
+            let (up, down) = (-scale.min(0), scale.max(0));
+            for span in spans.map(Span::from_ps) {
+                for bits in 0..64 {
+                    for bytes in [
+                        1_u64 << bits,
+                        (1 << bits) + 3 * (1 << bits) / 7,
+                        (2 << bits) - 1,
+                    ] {
+                        let wide = ((u128::from(bytes) * 1_000_000) << (16 + up))
+                            / u128::from(span.as_ps());
+                        assert_eq!(
+                            u128::try_from(fixed_from_bytes(bytes, span, scale)),
+                            Ok((wide >> down).min(1 << 48)),
+                            "{bytes} B in {span}, scale {scale}"
+                        );
+                        let bps = bytes >> 20; // up to 17 Tbps
+                        let wide = (u128::from(bps) << 32) / 8_000_000 >> (16 + scale);
+                        assert_eq!(
+                            fixed_from_rate(Rate::from_bps(bps), scale),
+                            wide as i64,
+                            "{bps} bps, scale {scale}"
+                        );
+                    }
+                }
+                for rate in [0, 1, 0x100, 0x1234, 0xff00, 0xffff].map(EncodedRate) {
+                    let wide = u128::from(rate.0) * u128::from(span.as_ps()) << down >> up;
+                    assert_eq!(
+                        rate.bytes_in(span, scale),
+                        (wide / 256_000_000) as u64,
+                        "{rate:?} in {span}, scale {scale}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]

@@ -24,24 +24,15 @@ pub struct Sender {
     resend: u64,
     resend_end: u64,
     state: State,
-    /// A request is on its way.
-    outstanding: bool,
-    /// A request (or SYN) should leave with the next packet.
-    request_due: bool,
-    /// The FIN should leave (again).
-    fin_due: bool,
-    fin_acked: bool,
-    /// The request in the next packet replaces one whose feedback did not come.
-    recovering: bool,
-    /// The old rate has been used for one more round trip.
-    extended: bool,
-    /// A loss found by gaps is being repaired, hole by hole.
-    fast_recovery: bool,
+    request: RequestState,
+    repair: Repair,
+    /// Given up: the rest is not sent, and a FIN returns the allocation.
     quenched: bool,
-    has_reverse: bool,
-    gaps: u8,
+    /// Unanswered timeouts in a row.
     silence: u8,
+    /// Requests in a row whose feedback did not come in time.
     request_backoff: u8,
+    /// Retransmission timeouts since the last progress.
     backoff: u8,
     /// Number of the newest request.
     number: u16,
@@ -51,9 +42,7 @@ pub struct Sender {
     /// What the routers hold for this flow, as far as confirmed.
     held: Held,
     /// The receiver's last request, to be answered.
-    reverse: Held,
-    reverse_number: u16,
-    reverse_hops: u8,
+    reverse: Option<Reverse>,
     /// What rounding took from earlier requests.
     carry: i32,
     /// Bytes of one slot, s·rtt.
@@ -80,8 +69,46 @@ enum State {
     Opening,
     Open,
     /// The FIN has left.
-    Closing,
+    Closing(Fin),
     Closed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fin {
+    Sent,
+    /// Its answer did not come: it should leave again.
+    Due,
+    /// Acknowledged, but not all data is.
+    Acked,
+}
+
+/// Of the request (or SYN) of this round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RequestState {
+    /// It should leave with the next packet.
+    Due,
+    /// It is on its way.
+    Outstanding,
+    /// Its feedback did not come in time: another one should leave.
+    Lost,
+}
+
+/// How losses are found and repaired before a timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    /// So many arrivals beyond a gap since the last progress.
+    Gaps(u8),
+    /// A loss found by gaps is being repaired, hole by hole.
+    Holes,
+}
+
+/// A request of the receiver.
+#[derive(Clone, Copy, Debug)]
+struct Reverse {
+    number: u16,
+    hops: u8,
+    stamps: u8,
+    allocations: [EncodedRate; MAX_HOPS],
 }
 
 /// What the routers of a path hold.
@@ -124,16 +151,9 @@ impl Sender {
             resend: 0,
             resend_end: 0,
             state: State::Opening,
-            outstanding: false,
-            request_due: true,
-            fin_due: false,
-            fin_acked: false,
-            recovering: false,
-            extended: false,
-            fast_recovery: false,
+            request: RequestState::Due,
+            repair: Repair::Gaps(0),
             quenched: false,
-            has_reverse: false,
-            gaps: 0,
             silence: 0,
             request_backoff: 0,
             backoff: 0,
@@ -141,9 +161,7 @@ impl Sender {
             rate: EncodedRate::ZERO,
             asked: EncodedRate::ZERO,
             held: Held::default(),
-            reverse: Held::default(),
-            reverse_number: 0,
-            reverse_hops: 0,
+            reverse: None,
             carry: 0,
             slot: 0,
             overdue: 0,
@@ -179,20 +197,21 @@ impl Sender {
         self.silence = 0;
         if let Some(request) = &packet.request {
             if packet.tag.number != 0 || config.reverse_request {
-                self.has_reverse = true;
-                self.reverse_number = packet.tag.number;
-                self.reverse_hops = request.index;
-                self.reverse.allocations = request.allocations;
-                self.reverse.stamps = request.stamps;
+                self.reverse = Some(Reverse {
+                    number: packet.tag.number,
+                    hops: request.index,
+                    stamps: request.stamps,
+                    allocations: request.allocations,
+                });
             }
             // An answer that comes late is still good while the next request has not left.
             let answers = flags.contains(Flags::FEEDBACK)
-                && (self.outstanding || self.recovering)
+                && self.request != RequestState::Due
                 && packet.tag.echo == self.number;
             let expected = match self.state {
                 State::Opening => flags.contains(Flags::SYN),
                 State::Open => true,
-                State::Closing | State::Closed => false,
+                State::Closing(_) | State::Closed => false,
             };
             if answers && expected {
                 self.feedback(config, now, packet.tag, request);
@@ -202,19 +221,28 @@ impl Sender {
             return;
         }
         self.acknowledgement(config, now, packet);
-        if self.state == State::Closing && flags.contains(Flags::FIN) {
-            self.fin_acked = true;
-            self.fin_due = false;
+        if flags.contains(Flags::FIN) {
+            self.fin_acknowledged();
         }
-        if self.state == State::Closing
-            && self.fin_acked
-            && (self.quenched || self.acked == self.size)
-        {
-            self.close();
+        if self.state == State::Closing(Fin::Acked) && (self.quenched || self.acked == self.size) {
+            self.finish();
         }
     }
 
-    /// When `timeout` wants to be called; `Time::MAX`: never.
+    /// The application gives the flow up: bytes that have not left are not sent, and a FIN tells the routers and the
+    /// receiver, as when a deadline cannot be met. Nothing happens if all have left: the FIN follows by itself.
+    pub fn close(&mut self) {
+        match self.state {
+            State::Opening if self.counters.requests == 0 => {
+                self.quenched = true;
+                self.finish();
+            }
+            State::Opening | State::Open => self.quenched |= self.next < self.size,
+            State::Closing(_) | State::Closed => {}
+        }
+    }
+
+    /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         self.request_timer.min(self.data_timer)
@@ -225,14 +253,15 @@ impl Sender {
         self.state == State::Closed
     }
 
-    /// The flow was ended early because its deadline cannot be met (D3 §6.1.3), or probably not (D3 §7).
+    /// The flow was ended early, by [`close`](Self::close) or because its deadline cannot be met (D3 §6.1.3), or probably
+    /// not (D3 §7).
     pub fn is_quenched(&self) -> bool {
         self.quenched
     }
 
     /// The SYN has been answered.
     pub fn is_established(&self) -> bool {
-        matches!(self.state, State::Open | State::Closing)
+        matches!(self.state, State::Open | State::Closing(_))
     }
 
     /// Bytes that the receiver has acknowledged.

@@ -2,7 +2,7 @@
 
 use super::super::{Config, Flags, Packet};
 use super::transmit::payload;
-use super::{Sender, State};
+use super::{Fin, Repair, RequestState, Sender, State};
 use duetime_core::{Span, Time};
 
 /// Arrivals beyond a gap that prove a loss.
@@ -17,34 +17,23 @@ const MIN_REQUEST_WAIT: Span = Span::from_ms(1);
 
 impl Sender {
     pub(super) fn acknowledgement(&mut self, config: &Config, now: Time, packet: &Packet) {
-        if packet.seq == self.size + 1 && self.state == State::Closing {
-            self.fin_acked = true;
+        if packet.seq == self.size + 1 {
+            self.fin_acknowledged();
         }
         let acked = packet.seq.min(self.size);
         if acked > self.next {
             return; // nothing that we sent
         }
         if acked > self.acked {
-            let progress = acked - self.acked;
-            self.acked = acked;
-            self.gaps = 0;
-            self.backoff = 0;
-            self.resend = self.resend.max(acked);
-            if acked >= self.recover {
-                self.fast_recovery = false;
-            } else if self.fast_recovery && self.resend >= self.resend_end {
-                self.resend_first(config); // the next hole
-            }
-            if self.state == State::Closing && self.resend < self.resend_end {
-                // The allocation is returned: what remains is clocked by what arrives.
-                self.budget = (self.budget + progress + u64::from(config.header_bytes))
-                    .min(self.tail(config));
-            }
-            self.arm_data_timer(config, now);
-        } else if packet.flags.contains(Flags::GAP) && acked == self.acked && acked < self.next {
-            self.gaps = self.gaps.saturating_add(1);
-            if self.gaps == GAPS_FOR_LOSS && acked >= self.recover {
-                self.fast_recovery = true;
+            self.progress(config, now, acked);
+        } else if packet.flags.contains(Flags::GAP)
+            && acked == self.acked
+            && acked < self.next
+            && let Repair::Gaps(gaps) = &mut self.repair
+        {
+            *gaps = gaps.saturating_add(1);
+            if *gaps == GAPS_FOR_LOSS && acked >= self.recover {
+                self.repair = Repair::Holes;
                 self.recover = self.next;
                 self.counters.fast_retransmits += 1;
                 self.resend_first(config);
@@ -52,10 +41,42 @@ impl Sender {
         }
     }
 
+    /// Everything below `acked` has arrived.
+    fn progress(&mut self, config: &Config, now: Time, acked: u64) {
+        let progress = acked - self.acked;
+        self.acked = acked;
+        self.backoff = 0;
+        self.resend = self.resend.max(acked);
+        if self.repair == Repair::Holes && acked < self.recover {
+            if self.resend >= self.resend_end {
+                self.resend_first(config); // the next hole
+            }
+        } else {
+            self.repair = Repair::Gaps(0);
+        }
+        if self.is_closing() && self.resend < self.resend_end {
+            // The allocation is returned: what remains is clocked by what arrives.
+            self.budget =
+                (self.budget + progress + u64::from(config.header_bytes)).min(self.tail(config));
+        }
+        self.arm_data_timer(config, now);
+    }
+
+    /// The receiver has seen the FIN.
+    pub(super) fn fin_acknowledged(&mut self) {
+        if self.is_closing() {
+            self.state = State::Closing(Fin::Acked);
+        }
+    }
+
+    pub(super) const fn is_closing(&self) -> bool {
+        matches!(self.state, State::Closing(_))
+    }
+
     fn resend_first(&mut self, config: &Config) {
         self.resend = self.acked;
         self.resend_end = self.next.min(self.acked + u64::from(payload(config, 0)));
-        if self.state == State::Closing {
+        if self.is_closing() {
             self.budget = self.budget.max(u64::from(config.mtu));
         }
     }
@@ -65,7 +86,7 @@ impl Sender {
         (self.slot >> (1 + u32::from(self.backoff))).max(u64::from(config.mtu))
     }
 
-    /// To be called when `next_timeout()` has come; harmless otherwise.
+    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
     pub fn timeout(&mut self, config: &Config, now: Time) {
         if self.request_timer <= now {
             self.request_lost(config);
@@ -77,17 +98,14 @@ impl Sender {
 
     fn request_lost(&mut self, config: &Config) {
         self.request_timer = Time::MAX;
-        self.outstanding = false;
-        self.request_due = true;
-        self.recovering = true;
+        self.request = RequestState::Lost;
         self.request_backoff = self.request_backoff.saturating_add(1);
         if self.state == State::Opening {
             self.counters.timeouts += 1;
         } else {
             self.counters.lost_requests += 1;
-            if !self.extended {
+            if self.request_backoff == 1 {
                 // The old rate for one more round trip, then silence.
-                self.extended = true;
                 self.grant_slot(config);
             }
         }
@@ -97,7 +115,7 @@ impl Sender {
     fn data_lost(&mut self, config: &Config, now: Time) {
         self.data_timer = Time::MAX;
         let unacknowledged = self.acked < self.next && !self.quenched;
-        let unfinished = self.state == State::Closing && !self.fin_acked;
+        let unfinished = matches!(self.state, State::Closing(Fin::Sent | Fin::Due));
         if !unacknowledged && !unfinished {
             return;
         }
@@ -108,17 +126,16 @@ impl Sender {
         }
         self.counters.timeouts += 1;
         self.backoff = self.backoff.saturating_add(1);
-        self.fast_recovery = false;
-        self.gaps = 0;
+        self.repair = Repair::Gaps(0);
         if unacknowledged {
             self.recover = self.next;
             self.resend = self.acked;
             self.resend_end = self.next;
-            if self.state == State::Closing {
+            if self.is_closing() {
                 self.budget = self.tail(config);
             }
         } else {
-            self.fin_due = true;
+            self.state = State::Closing(Fin::Due);
         }
         self.arm_data_timer(config, now);
         self.no_answer(if unacknowledged {
@@ -132,11 +149,11 @@ impl Sender {
     fn no_answer(&mut self, limit: u8) {
         self.silence += 1;
         if self.silence > limit {
-            self.close();
+            self.finish();
         }
     }
 
-    pub(super) fn close(&mut self) {
+    pub(super) fn finish(&mut self) {
         self.state = State::Closed;
         self.request_timer = Time::MAX;
         self.data_timer = Time::MAX;
@@ -165,7 +182,7 @@ impl Sender {
     }
 
     pub(super) fn arm_data_timer(&mut self, config: &Config, now: Time) {
-        let waiting = self.acked < self.next || self.state == State::Closing;
+        let waiting = self.acked < self.next || self.is_closing();
         let wait = self.rto(config).as_ps() << u32::from(self.backoff).min(MAX_BACKOFF);
         self.data_timer = if waiting {
             now + Span::from_ps(wait)

@@ -3,16 +3,14 @@
 use super::super::desired::{Desire, Need, desire};
 use super::super::{Config, EncodedRate, MAX_HOPS, Request, RequestBytes, Tag};
 use super::transmit::burst_cost;
-use super::{Held, Sender, State};
+use super::{Held, RequestState, Sender, State};
 use duetime_core::Time;
 
 impl Sender {
     /// The routers' answer has come: a new slot begins (D3 §4.3).
     pub(super) fn feedback(&mut self, config: &Config, now: Time, tag: Tag, request: &Request) {
         self.sample(now.since(self.emitted));
-        self.outstanding = false;
-        self.recovering = false;
-        self.extended = false;
+        self.request = RequestState::Due;
         self.request_backoff = 0;
         self.request_timer = Time::MAX;
         self.held = Held {
@@ -32,11 +30,7 @@ impl Sender {
         self.state = State::Open;
         self.slot = self.rate.bytes_in(self.srtt, config.exponent());
         self.grant_slot(config);
-        self.request_due = true;
-        if self.is_hopeless(config, now) {
-            self.quenched = true;
-            self.fin_due = true;
-        }
+        self.quenched = self.quenched || self.is_hopeless(config, now);
     }
 
     /// Whether to end the flow now, at a slot's begin: its deadline cannot be met, or it is taken for one that will

@@ -5,7 +5,7 @@ use super::super::rate::round_desired;
 use super::super::repair::{SLOWEST_PACE, epoch};
 use super::super::{Config, EncodedRate, Flags, Packet, Request};
 use super::reliability::MAX_BACKOFF;
-use super::{Sender, State};
+use super::{Fin, RequestState, Sender, State};
 use duetime_core::{Span, Time};
 
 /// Doublings of the wait for feedback at most: the routers' repair has to hear a live flow.
@@ -31,21 +31,20 @@ impl Sender {
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Packet> {
         let plan = self.plan(config)?;
         let mut packet = Packet::default();
+        let again = self.request == RequestState::Lost;
         match plan {
             Plan::Syn => {
-                packet.flags = Flags::SYN.with(Flags::RETRANSMIT, self.recovering);
+                packet.flags = Flags::SYN.with(Flags::RETRANSMIT, again);
                 self.attach_request(config, now, &mut packet);
             }
             Plan::Request => {
                 packet.seq = self.next;
-                packet.flags = packet.flags.with(Flags::RETRANSMIT, self.recovering);
+                packet.flags = packet.flags.with(Flags::RETRANSMIT, again);
                 self.attach_request(config, now, &mut packet);
             }
             Plan::Fin => {
                 packet.seq = self.next;
-                packet.flags = packet
-                    .flags
-                    .with(Flags::RETRANSMIT, self.state == State::Closing);
+                packet.flags = packet.flags.with(Flags::RETRANSMIT, self.is_closing());
                 self.attach_fin(config, now, &mut packet);
             }
             Plan::Data {
@@ -87,21 +86,18 @@ impl Sender {
     }
 
     fn plan(&self, config: &Config) -> Option<Plan> {
+        let outstanding = self.request == RequestState::Outstanding;
         match self.state {
             State::Closed => return None,
-            State::Opening => return self.request_due.then_some(Plan::Syn),
-            State::Open | State::Closing => {}
+            State::Opening => return (!outstanding).then_some(Plan::Syn),
+            State::Closing(Fin::Due) => return Some(Plan::Fin),
+            // A FIN returns what the last feedback said, so it never leaves while a request is on its way.
+            State::Open if self.quenched => return (!outstanding).then_some(Plan::Fin),
+            State::Open if self.request == RequestState::Lost => return Some(Plan::Request),
+            State::Closing(_) if self.quenched => return None,
+            State::Open | State::Closing(_) => {}
         }
         let open = self.state == State::Open;
-        if self.fin_due {
-            return Some(Plan::Fin);
-        }
-        if self.quenched {
-            return None;
-        }
-        if open && self.recovering && self.request_due {
-            return Some(Plan::Request);
-        }
         let again = self.resend < self.resend_end;
         let (seq, left) = if again {
             (self.resend, self.resend_end - self.resend)
@@ -111,21 +107,17 @@ impl Sender {
         let unsent = self.size - self.next;
         if left == 0 {
             // All data has left, but not the FIN: it returns the allocation as soon as we know it.
-            return (open && !self.outstanding).then_some(Plan::Fin);
+            return (open && !outstanding).then_some(Plan::Fin);
         }
         let all_left = if again { left + unsent } else { left };
-        let request = open
-            && self.request_due
-            && !self.outstanding
-            && burst_cost(config, all_left) > self.budget;
+        let request = open && !outstanding && burst_cost(config, all_left) > self.budget;
         let len = left.min(u64::from(payload(
             config,
             if request { Packet::REQUEST_BYTES } else { 0 },
         ))) as u32;
-        // D3 §5, Fig 7 (5): the FIN rides on the last data packet. It returns what the last feedback said, so it never
-        // leaves while a request is on its way.
-        let fin = !self.fin_acked
-            && !self.outstanding
+        // D3 §5, Fig 7 (5): the FIN rides on the last data packet.
+        let fin = self.state != State::Closing(Fin::Acked)
+            && !outstanding
             && !request
             && u64::from(len) == all_left
             && len <= payload(config, Packet::REQUEST_BYTES);
@@ -148,9 +140,7 @@ impl Sender {
     }
 
     fn attach_request(&mut self, config: &Config, now: Time, packet: &mut Packet) {
-        self.request_due = false;
-        self.outstanding = true;
-        self.recovering = false;
+        self.request = RequestState::Outstanding;
         self.number = self.number.wrapping_add(1);
         self.emitted = now;
         let desired = match self.desire(config, now) {
@@ -169,8 +159,7 @@ impl Sender {
     }
 
     fn attach_fin(&mut self, config: &Config, now: Time, packet: &mut Packet) {
-        self.state = State::Closing;
-        self.fin_due = false;
+        self.state = State::Closing(Fin::Sent);
         self.request_timer = Time::MAX;
         self.number = self.number.wrapping_add(1);
         packet.flags = (packet.flags | Flags::FIN).with(Flags::QUENCH, self.quenched);
@@ -190,12 +179,12 @@ impl Sender {
             ..Request::default()
         };
         packet.tag.number = self.number;
-        if self.has_reverse {
+        if let Some(reverse) = self.reverse {
             packet.flags |= Flags::FEEDBACK;
-            packet.tag.echo = self.reverse_number;
-            packet.tag.hops = self.reverse_hops;
-            packet.tag.stamps = self.reverse.stamps;
-            request.feedback = self.reverse.allocations;
+            packet.tag.echo = reverse.number;
+            packet.tag.hops = reverse.hops;
+            packet.tag.stamps = reverse.stamps;
+            request.feedback = reverse.allocations;
         }
         packet.request = Some(request);
     }
@@ -220,18 +209,17 @@ pub(super) fn payload(config: &Config, extra: u32) -> u32 {
         .max(1)
 }
 
-/// Wire bytes of `bytes` sent as one burst with a FIN on its last packet, or after it where it does not fit.
+/// Wire bytes of `bytes`, at least one, sent as one burst with a FIN on its last packet, or after it where it does not
+/// fit.
 pub(super) fn burst_cost(config: &Config, bytes: u64) -> u64 {
     let full = u64::from(payload(config, 0));
-    let last = bytes - (bytes - 1) / full * full;
+    let before = (bytes - 1) / full;
+    let last = bytes - before * full;
     let fin = if last <= u64::from(payload(config, Packet::REQUEST_BYTES)) {
         Packet::REQUEST_BYTES
     } else {
         0
     };
-    bytes.saturating_add(
-        bytes
-            .div_ceil(full)
-            .saturating_mul(u64::from(config.header_bytes)),
-    ) + u64::from(fin)
+    bytes.saturating_add((before + 1).saturating_mul(u64::from(config.header_bytes)))
+        + u64::from(fin)
 }
