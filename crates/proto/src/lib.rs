@@ -1,6 +1,121 @@
-//! The transports as state machines without I/O or clock: `tcp` carries NewReno, DCTCP and D2TCP (their congestion controllers are in
-//! `window`), `d3` carries D3 and RCPdc. Each takes `input(now, packet)` and `timeout(now)` and gives
-//! `poll_transmit(now)` and `next_timeout()`; the simulator and the real stacks run the same code.
+//! The transports as state machines without I/O or clock: [`tcp`] carries NewReno, DCTCP and D2TCP (their congestion
+//! controllers are in [`window`]), [`d3`] carries D3 and RCPdc. The simulator and the real stacks run the same code.
+//!
+//! # The driver's contract
+//!
+//! A *driver* owns the clock, the timers, the network and the bytes; a state machine decides. `Sender` and `Receiver`
+//! of every transport, and [`d3::PortDriver`] at a router's port, are driven alike:
+//!
+//! | call | when |
+//! |---|---|
+//! | `input(config, now, packet)` | for each packet that arrives |
+//! | `timeout(config, now)` | when `next_timeout()` has come |
+//! | `poll_transmit(config, now)` | after every other call, until it gives `None`, and whenever the interface is free |
+//! | `can_transmit(config)` | to know whether `poll_transmit` would give a packet |
+//! | `next_timeout()` | after every other call: it may have moved; [`Time::MAX`] is never |
+//! | `close()` | once, when the application has no more to send (TCP) or gives the flow up (D3) |
+//! | `is_closed()` | true: a sender can be dropped; a receiver should stay for some timeouts, to answer a repeated FIN |
+//!
+//! - **Time** is an argument and never goes back. Every call takes the same configuration.
+//! - **Timeouts** may come early, and do nothing, or late, and act then. A driver may call `timeout` at any time, so it
+//!   need not cancel a timer that has moved.
+//! - **Packets leave when they are polled.** A sender measures round trips from there. A driver whose interface is busy
+//!   therefore stops polling and does not queue; what waits in a machine waits as numbers.
+//! - **The network** may lose, repeat, reorder and invent packets. No packet makes a machine panic.
+//! - **The payload is the driver's.** A machine keeps positions. A packet names `len` bytes at `seq`; the driver keeps
+//!   what is submitted until it is acknowledged, and puts what arrives at its place. [`tcp::Delivery`] and
+//!   [`d3::Delivery`] tell how many bytes have become readable in order.
+//! - **Memory.** No call allocates on the usual path. A TCP sender allocates for messages that wait behind the first, a
+//!   receiver for data that arrives out of order, within the receive window.
+//!
+//! ## TCP
+//!
+//! Position 0 is the SYN, the first byte is at 1. Many messages may follow each other on one connection.
+//!
+//! ```
+//! use duetime_core::{Span, Time};
+//! use duetime_proto::tcp::{Config, Receiver, Sender};
+//! use duetime_proto::Message;
+//!
+//! let config = Config::default();
+//! let data = vec![7; 100_000];
+//! let mut stream = vec![0; data.len()];
+//! let mut readable = 0;
+//!
+//! let mut now = Time::ZERO;
+//! let mut sender = Sender::new(&config, now);
+//! let mut receiver = Receiver::new(&config);
+//! sender.send(&config, now, Message { bytes: data.len() as u64, deadline: None });
+//! sender.close();
+//! while !sender.is_closed() {
+//!     // Without an interface that could be busy: all that the window allows.
+//!     let mut arriving = Vec::new();
+//!     while let Some(segment) = sender.poll_transmit(&config, now) {
+//!         let start = segment.seq.saturating_sub(1) as usize;
+//!         arriving.push((segment, &data[start..start + segment.len as usize]));
+//!     }
+//!     now += Span::from_us(50);
+//!     let mut answers = Vec::new();
+//!     for (segment, payload) in arriving {
+//!         let start = segment.seq.saturating_sub(1) as usize;
+//!         stream[start..start + payload.len()].copy_from_slice(payload);
+//!         readable += receiver.input(&config, now, segment).bytes;
+//!     }
+//!     receiver.timeout(&config, now); // its delayed acknowledgement may be due, or not yet
+//!     while let Some(answer) = receiver.poll_transmit(&config, now) {
+//!         answers.push(answer);
+//!     }
+//!     now += Span::from_us(50);
+//!     for answer in answers {
+//!         sender.input(&config, now, answer);
+//!     }
+//!     sender.timeout(&config, now);
+//! }
+//! assert!(receiver.is_closed() && readable == 100_000 && stream == data);
+//! ```
+//!
+//! ## D3
+//!
+//! The first byte is at 0. A flow is one message, and ends by itself. Routers take part: each port on the way answers
+//! the requests that leave through it, the sender's own interface included.
+//!
+//! ```
+//! use duetime_core::{Rate, Span, Time};
+//! use duetime_proto::d3::{Config, PortDriver, Reading, Receiver, Sender};
+//! use duetime_proto::Message;
+//!
+//! let config = Config::default();
+//! let rate = Rate::from_gbps(1);
+//! let mut now = Time::ZERO;
+//! let deadline = Some(now + Span::from_ms(20));
+//! let mut sender = Sender::new(&config, now, rate, Message { bytes: 1_000_000, deadline });
+//! let mut receiver = Receiver::new(&config);
+//! let mut port = PortDriver::new(&config, rate, Span::ZERO);
+//! let mut departed_bytes = 0;
+//! while !sender.is_closed() {
+//!     let mut arriving = Vec::new();
+//!     while let Some(mut packet) = sender.poll_transmit(&config, now) {
+//!         port.sample(sender.overdue());
+//!         if let Some(request) = &mut packet.request {
+//!             port.process(&config, now, packet.flags, request);
+//!         }
+//!         departed_bytes += u64::from(packet.wire_bytes(&config));
+//!         now += rate.transmit(u64::from(packet.wire_bytes(&config)));
+//!         arriving.push(packet);
+//!     }
+//!     port.timeout(&config, now, Reading { departed_bytes, queue_bytes: sender.overdue() });
+//!     now += Span::from_us(50);
+//!     for packet in arriving {
+//!         receiver.input(&config, now, &packet);
+//!     }
+//!     while let Some(answer) = receiver.poll_transmit(&config, now) {
+//!         sender.input(&config, now, &answer);
+//!     }
+//!     sender.timeout(&config, now);
+//! }
+//! assert_eq!((receiver.delivered(), sender.is_quenched()), (1_000_000, false));
+//! assert!(Some(now) < deadline);
+//! ```
 
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
