@@ -1,4 +1,4 @@
-//! Faults put in on purpose: lost requests, dying hosts and lying ones. For tests; a scenario knows nothing of them.
+//! Faults put in on purpose: lost requests, dying hosts and misbehaving ones. For tests; a scenario knows nothing of them.
 
 use duetime_core::Span;
 
@@ -9,8 +9,8 @@ pub struct Faults {
     pub request_loss: f64,
     /// Hosts that die, in any order.
     pub deaths: Vec<Death>,
-    /// Hosts that lie.
-    pub liars: Vec<Liar>,
+    /// Hosts that misbehave.
+    pub misbehaving: Vec<MisbehavingHost>,
 }
 
 /// A host forgets all its endpoints without a word, and starts again at once: what it sends later is new.
@@ -24,16 +24,16 @@ pub struct Death {
 
 /// A host whose D3 senders do not keep to the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Liar {
+pub struct MisbehavingHost {
     /// Which host.
     pub host: u32,
-    /// How it lies.
-    pub lie: Lie,
+    /// What it does.
+    pub how: Misbehaviour,
 }
 
-/// Ways of lying to D3's routers (D3 §4.4).
+/// Ways to misbehave towards D3's routers (D3 §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lie {
+pub enum Misbehaviour {
     /// Asks for this many times what it needs, and returns what it asked for.
     AsksTooMuch(u8),
     /// Never returns an allocation or a desired rate, not even with its FIN.

@@ -25,6 +25,6 @@ pub mod workload;
 
 pub use demand::Demand;
 pub use error::SetupError;
-pub use faults::{Death, Faults, Liar, Lie};
+pub use faults::{Death, Faults, MisbehavingHost, Misbehaviour};
 pub use packet::Packet;
 pub use run::{AllocatorState, Options, Progress, RunOutput, Watch, WindowSample, run};

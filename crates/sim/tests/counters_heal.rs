@@ -133,7 +133,7 @@ fn faults_do_not_depend_on_the_number_of_threads() {
     let faults = Faults {
         request_loss: 0.01,
         deaths,
-        liars: Vec::new(),
+        misbehaving: Vec::new(),
     };
     let with = |threads| {
         run(

@@ -1,7 +1,7 @@
 //! What a run's [`Faults`](crate::Faults) do to the engine.
 
 use super::Partition;
-use crate::faults::{Faults, Lie};
+use crate::faults::{Faults, Misbehaviour};
 use crate::host::Owner;
 use crate::packet::{D3, Extra, Packet};
 use duetime_core::Time;
@@ -14,7 +14,7 @@ pub struct State {
     request_loss: f64,
     /// Per link with loss of requests.
     streams: FxHashMap<u32, Stream>,
-    liars: FxHashMap<u32, Lie>,
+    misbehaving: FxHashMap<u32, Misbehaviour>,
     /// What the routers hold for flows that pretend to have been granted something else.
     granted: FxHashMap<u64, [EncodedRate; MAX_HOPS]>,
 }
@@ -26,10 +26,10 @@ impl State {
             Box::new(Self {
                 request_loss: faults.request_loss,
                 streams: FxHashMap::default(),
-                liars: faults
-                    .liars
+                misbehaving: faults
+                    .misbehaving
                     .iter()
-                    .map(|liar| (liar.host, liar.lie))
+                    .map(|of| (of.host, of.how))
                     .collect(),
                 granted: FxHashMap::default(),
             })
@@ -88,31 +88,31 @@ impl Partition {
 }
 
 impl State {
-    /// A liar's packet leaves.
+    /// A misbehaving host's packet leaves.
     pub fn falsify_request(&mut self, host: u32, flow: u64, packet: &mut d3::Packet) {
-        let (Some(lie), Some(request)) = (self.liars.get(&host), &mut packet.request) else {
+        let (Some(how), Some(request)) = (self.misbehaving.get(&host), &mut packet.request) else {
             return;
         };
-        match lie {
-            Lie::AsksTooMuch(times) => {
+        match how {
+            Misbehaviour::AsksTooMuch(times) => {
                 // The same for both, so that what was asked is what is returned.
                 for rate in [&mut request.desired, &mut request.previous_desired] {
                     *rate = EncodedRate(rate.0.saturating_mul(u16::from(*times)).min(255 << 8));
                 }
             }
-            Lie::KeepsEverything => {
+            Misbehaviour::KeepsEverything => {
                 request.previous_desired = EncodedRate::ZERO;
                 request.previous_allocations = Default::default();
             }
-            Lie::IgnoresGrants => {
+            Misbehaviour::IgnoresGrants => {
                 request.previous_allocations = self.granted.get(&flow).copied().unwrap_or_default();
             }
         }
     }
 
-    /// Feedback reaches a liar.
+    /// Feedback reaches a misbehaving host.
     pub fn falsify_feedback(&mut self, host: u32, flow: u64, packet: &mut d3::Packet) {
-        if self.liars.get(&host) != Some(&Lie::IgnoresGrants) {
+        if self.misbehaving.get(&host) != Some(&Misbehaviour::IgnoresGrants) {
             return;
         }
         if let Some(request) = packet

@@ -111,7 +111,7 @@ impl Siege {
         let faults = Faults {
             request_loss,
             deaths: happened.to_vec(),
-            liars: Vec::new(),
+            misbehaving: Vec::new(),
         };
         let records = run(
             &self.scenario(config, happened),

@@ -1,0 +1,237 @@
+//! One host of twelve misbehaves towards D3's routers (D3 §4.4): who is hurt? The paper expects the offender; this shows
+//! where that is so and where it is not. Every figure is a mean over runs, each with its own flows.
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+mod lab;
+
+use duetime_core::random::{Purpose, Streams};
+use duetime_core::{Bytes, Rate, Span};
+use duetime_results::{Estimate, FlowRecord, stats};
+use duetime_scenario::model::{Amount, Buffer, Scenario, TraceFlow};
+use duetime_sim::{Faults, MisbehavingHost, Misbehaviour, Options};
+use lab::{d3, long, mbps, missed, run, star, trace};
+
+const SENDERS: u64 = 12;
+const SECONDS: u64 = 2;
+const OFFENDER: u32 = 1;
+const RUNS: u64 = 4;
+/// Under overload what is missed varies from run to run.
+const RUNS_UNDER_OVERLOAD: u64 = 32;
+
+/// Deadline flows from all hosts at `load`, and a long flow from the offender and from three honest hosts.
+fn scenario(load: f64, seed: u64) -> Scenario {
+    let rate = Rate::from_gbps(1);
+    let duration = Span::from_secs(SECONDS);
+    let mut scenario = star(SENDERS as u32 + 1, rate, Span::from_us(125), d3(), duration);
+    scenario.seed = seed;
+    scenario.switch.buffer = Buffer::Static(Amount::Bytes(128 * 1024));
+    scenario.drain = Span::from_ms(500);
+    let mut stream = Streams::new(seed, 0).stream(0, Purpose::Arrival);
+    let gap = Span::from_ps((26_000.0 * 8e12 / (load * rate.as_bps() as f64)) as u64);
+    let mut flows = Vec::new();
+    let mut at = stream.exponential(gap);
+    while at < duration {
+        flows.push(TraceFlow {
+            start: at,
+            source: 1 + stream.below(SENDERS) as u32,
+            destination: 0,
+            size: Bytes(stream.between(2_000, 50_000)),
+            deadline: Some(stream.exponential(Span::from_ms(30)).max(Span::from_ms(5))),
+        });
+        at += stream.exponential(gap);
+    }
+    scenario.workloads = vec![trace(flows), long([OFFENDER, 2, 3, 4])];
+    scenario
+}
+
+/// One run's misses in [0, 1] and long flows' Mbps, of honest hosts and of the offender; and the port's figures.
+struct Outcome {
+    honest_missed: f64,
+    own_missed: f64,
+    honest_long: f64,
+    own_long: f64,
+    utilisation: f64,
+    queue_bytes: f64,
+    drops: f64,
+}
+
+/// The same flows whatever the offender does: runs with the same number are compared.
+fn outcome(load: f64, run_number: u64, how: Option<Misbehaviour>) -> Outcome {
+    let misbehaving = how.map(|how| MisbehavingHost {
+        host: OFFENDER,
+        how,
+    });
+    let faults = Faults {
+        misbehaving: misbehaving.into_iter().collect(),
+        ..Faults::default()
+    };
+    let records = run(
+        &scenario(load, 5 + run_number),
+        &Options {
+            faults,
+            ..Options::default()
+        },
+    )
+    .records;
+    let is_own = |flow: &&FlowRecord| flow.source == OFFENDER;
+    let long = |own: bool| {
+        let rates: Vec<f64> = records
+            .flows
+            .iter()
+            .filter(|flow| !flow.is_finite() && is_own(flow) == own)
+            .map(|flow| mbps(flow, records.totals.end.since(duetime_core::Time::ZERO)))
+            .collect();
+        stats::mean(&rates).expect("long flows")
+    };
+    let port = records
+        .ports
+        .iter()
+        .find(|port| port.link == "switch->host0")
+        .expect("used");
+    Outcome {
+        honest_missed: missed(records.flows.iter().filter(|flow| !is_own(flow))).0,
+        own_missed: missed(records.flows.iter().filter(is_own)).0,
+        honest_long: long(false),
+        own_long: long(true),
+        utilisation: port.utilisation,
+        queue_bytes: port.queue_mean_bytes,
+        drops: port.drops as f64,
+    }
+}
+
+fn outcomes(load: f64, name: &str, how: Option<Misbehaviour>) -> Vec<Outcome> {
+    let runs = if load > 0.5 {
+        RUNS_UNDER_OVERLOAD
+    } else {
+        RUNS
+    };
+    let runs: Vec<Outcome> = (0..runs).map(|run| outcome(load, run, how)).collect();
+    println!(
+        "| {load} | {name} | {:.1} % | {:.1} % | {:.0} Mbps | {:.0} Mbps | {:.3} | {:.1} KB | {:.0} |",
+        mean(&runs, |run| run.honest_missed) * 100.0,
+        mean(&runs, |run| run.own_missed) * 100.0,
+        mean(&runs, |run| run.honest_long),
+        mean(&runs, |run| run.own_long),
+        mean(&runs, |run| run.utilisation),
+        mean(&runs, |run| run.queue_bytes) / 1e3,
+        mean(&runs, |run| run.drops),
+    );
+    runs
+}
+
+fn mean(runs: &[Outcome], figure: impl Fn(&Outcome) -> f64) -> f64 {
+    let figures: Vec<f64> = runs.iter().map(figure).collect();
+    stats::mean(&figures).expect("runs")
+}
+
+/// Means over runs of `figure` of `runs` minus `other_figure` of `others`, which had the same flows, with their interval.
+fn difference(
+    (runs, figure): (&[Outcome], fn(&Outcome) -> f64),
+    (others, other_figure): (&[Outcome], fn(&Outcome) -> f64),
+    what: &str,
+) -> Estimate {
+    let pairs = runs.iter().zip(others);
+    let differences: Vec<f64> = pairs.map(|(a, b)| figure(a) - other_figure(b)).collect();
+    let of = |of: &[&f64]| stats::mean(&of.iter().map(|&&of| of).collect::<Vec<_>>());
+    let estimate = Estimate::of(&differences, of).expect("runs");
+    println!(
+        "  {what}: {:.4} [{:.4}, {:.4}]",
+        estimate.value,
+        estimate.low(),
+        estimate.high()
+    );
+    estimate
+}
+
+fn header() {
+    println!(
+        "D3, one of {SENDERS} hosts misbehaves, 1 Gbps, long flows from it and three others, means of {RUNS} runs, \
+         {RUNS_UNDER_OVERLOAD} at a load of 0.8:"
+    );
+    println!(
+        "| load of deadline flows | misbehaviour | honest missed | offender missed | honest long flow | offender's long flow | utilisation | mean queue | drops |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+}
+
+const HONEST_MISSED: fn(&Outcome) -> f64 = |run| run.honest_missed;
+const OWN_MISSED: fn(&Outcome) -> f64 = |run| run.own_missed;
+
+#[test]
+fn asking_too_much_hurts_nobodys_deadlines_below_capacity() {
+    header();
+    let honest = outcomes(0.5, "none", None);
+    let asks = |name, times| outcomes(0.5, name, Some(Misbehaviour::AsksTooMuch(times)));
+    let double = asks("asks twice", 2);
+    let tenfold = asks("asks ten times", 10);
+    let hundredfold = asks("asks a hundred times", 100);
+    for runs in [&double, &tenfold, &hundredfold] {
+        for (run, honest) in runs.iter().zip(&honest) {
+            let more = run.honest_missed - honest.honest_missed;
+            assert!(more <= 0.01, "{more}");
+        }
+    }
+    // What it reserves and cannot use is lost to every long flow, its own included: it gains nothing.
+    let honest_long = |runs| mean(runs, |run| run.honest_long);
+    let own_long = |runs| mean(runs, |run| run.own_long);
+    assert!(honest_long(&double) > 0.95 * honest_long(&honest));
+    assert!(
+        honest_long(&hundredfold) < 0.9 * honest_long(&honest),
+        "FALSE that only the offender is hurt"
+    );
+    assert!(own_long(&hundredfold) < 0.9 * own_long(&honest));
+}
+
+#[test]
+fn under_overload_asking_too_much_takes_deadlines_from_others() {
+    header();
+    let honest = outcomes(0.8, "none", None);
+    outcomes(0.8, "asks twice", Some(Misbehaviour::AsksTooMuch(2)));
+    let tenfold = outcomes(0.8, "asks ten times", Some(Misbehaviour::AsksTooMuch(10)));
+    let (honest, tenfold) = (&honest[..], &tenfold[..]);
+    // FALSE that only the offender is hurt: first come, first served, and the offender comes for more.
+    let others = difference(
+        (tenfold, HONEST_MISSED),
+        (honest, HONEST_MISSED),
+        "more honest flows miss",
+    );
+    assert!(others.low() > 0.01, "{others:?}");
+    let gain = difference(
+        (honest, OWN_MISSED),
+        (tenfold, OWN_MISSED),
+        "fewer of the offender's flows miss",
+    );
+    assert!(gain.low() > 0.0, "and it gains: {gain:?}");
+    let advantage = difference(
+        (tenfold, HONEST_MISSED),
+        (tenfold, OWN_MISSED),
+        "honest flows miss more often than the offender's",
+    );
+    assert!(advantage.low() > 0.0, "{advantage:?}");
+}
+
+#[test]
+fn a_host_that_returns_nothing_is_hurt_most_but_not_alone() {
+    header();
+    let honest = outcomes(0.5, "none", None);
+    let keeps = outcomes(0.5, "returns nothing", Some(Misbehaviour::KeepsEverything));
+    for (keeps, honest) in keeps.iter().zip(&honest) {
+        // Its own link's router runs out first.
+        assert!(keeps.own_missed > 0.5, "{}", keeps.own_missed);
+        assert!(keeps.honest_missed < keeps.own_missed / 2.0);
+        // FALSE that only the offender is hurt: until the census finds out, what it keeps is nobody's.
+        assert!(keeps.honest_missed > honest.honest_missed + 0.01);
+    }
+}
+
+#[test]
+fn a_host_that_ignores_grants_destroys_the_service_of_all() {
+    header();
+    let honest = outcomes(0.5, "none", None);
+    let ignores = outcomes(0.5, "ignores grants", Some(Misbehaviour::IgnoresGrants));
+    for (ignores, honest) in ignores.iter().zip(&honest) {
+        // FALSE that only the offender is hurt: routers grant and do not police.
+        assert!(honest.honest_missed < 0.01 && ignores.honest_missed > 0.5);
+        assert!(ignores.own_missed < ignores.honest_missed);
+    }
+}
