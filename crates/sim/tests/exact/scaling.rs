@@ -1,11 +1,13 @@
 //! No unit of time is built in: where all rates double and all times halve, every flow ends after half its time, to the
-//! picosecond. D3 is left out: its rates are multiples of a quantum and its requests wait for a fixed time at least.
+//! picosecond. Of D3 also the quantum of its rates doubles (`scale`), and its update interval halves. A lost request waits
+//! for a fixed millisecond at least, so D3 has buffers without limit here.
 
 use crate::common::*;
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
-use duetime_proto::tcp;
 use duetime_proto::window::CongestionControl;
+use duetime_proto::{d3, tcp};
+use duetime_results::RunRecords;
 use duetime_scenario::model::*;
 
 /// Bursts from 12 hosts into one, of several sizes and deadlines, and long transfers between the others, with drops,
@@ -34,14 +36,25 @@ fn scaled(transport: &Transport, factor: u64) -> Scenario {
         buffer: Buffer::Static(Amount::Packets(60)),
         ecn_threshold: vec![(Rate::default(), Amount::Packets(20))],
     };
-    if let Protocol::Tcp(config) = &mut scenario.transports[0].protocol {
-        *config = tcp::Config {
-            rto_min: config.rto_min / factor,
-            rto_initial: config.rto_initial / factor,
-            rto_max: config.rto_max / factor,
-            delayed_ack_timeout: config.delayed_ack_timeout / factor,
-            ..*config
-        };
+    match &mut scenario.transports[0].protocol {
+        Protocol::Tcp(config) => {
+            *config = tcp::Config {
+                rto_min: config.rto_min / factor,
+                rto_initial: config.rto_initial / factor,
+                rto_max: config.rto_max / factor,
+                delayed_ack_timeout: config.delayed_ack_timeout / factor,
+                ..*config
+            };
+        }
+        Protocol::D3(config) => {
+            *config = d3::Config {
+                scale: Some(d3::Config::scale_for(Rate::from_gbps(factor))),
+                update_interval: config.update_interval / factor,
+                rto_min: config.rto_min / factor,
+                ..*config
+            };
+            scenario.switch.buffer = Buffer::Unlimited;
+        }
     }
     scenario.duration = scenario.duration / factor;
     scenario.drain = Span::from_secs(60) / factor;
@@ -73,22 +86,51 @@ fn twice_the_rates_and_half_the_times_give_half_the_completion_times() {
                 );
             }
             assert!(timeouts > 20, "{}: {timeouts} timeouts", transport.name);
-            assert_eq!(once.flows.len(), twice.flows.len());
-            for (one, half) in once.flows.iter().zip(&twice.flows) {
-                let case = format!("{}, flow {}", transport.name, one.flow);
-                assert_eq!(
-                    (one.flow, one.timeouts),
-                    (half.flow, half.timeouts),
-                    "{case}"
-                );
-                let (one, half) = (
-                    one.completion().expect(&case),
-                    half.completion().expect(&case),
-                );
-                assert_eq!(one.as_ps(), 2 * half.as_ps(), "{case}");
-            }
+            assert_half(&once, &twice, &transport.name);
             seen += 1;
         }
     }
     assert!(seen >= 6);
+}
+
+/// With the capacities of its ports fixed: their adaptation samples each port at a phase of its own, drawn in picoseconds,
+/// which does not halve. With phases that do, D3 is as exact with its default gains.
+#[test]
+fn d3_without_capacity_adaptation_scales_as_well() {
+    for ignore_deadlines in [true, false] {
+        let protocol = Protocol::D3(d3::Config {
+            ignore_deadlines,
+            alpha_256: 0,
+            beta_256: 0,
+            ..d3::Config::default()
+        });
+        let transport = Transport {
+            name: "d3".into(),
+            protocol,
+            priorities: 1,
+        };
+        let (once, twice) = (scaled(&transport, 1), scaled(&transport, 2));
+        let (once, twice) = (run(&once).records, run(&twice).records);
+        let denials: u32 = once.flows.iter().map(|flow| flow.denials).sum();
+        assert!(ignore_deadlines || denials > 100, "{denials} denials");
+        assert_half(&once, &twice, "d3");
+    }
+}
+
+/// That every flow took half as long the second time.
+fn assert_half(once: &RunRecords, twice: &RunRecords, name: &str) {
+    assert_eq!(once.flows.len(), twice.flows.len());
+    for (one, half) in once.flows.iter().zip(&twice.flows) {
+        let case = format!("{name}, flow {}", one.flow);
+        assert_eq!(
+            (one.flow, one.timeouts),
+            (half.flow, half.timeouts),
+            "{case}"
+        );
+        let (one, half) = (
+            one.completion().expect(&case),
+            half.completion().expect(&case),
+        );
+        assert_eq!(one.as_ps(), 2 * half.as_ps(), "{case}");
+    }
 }
