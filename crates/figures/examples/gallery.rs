@@ -1,5 +1,7 @@
 //! Prints a page with one figure of each kind, to be looked at:
 //! `cargo run -p duetime-figures --example gallery > gallery.html`. With `--svg N`, prints the N-th figure alone.
+
+#![expect(clippy::disallowed_methods, reason = "a program with arguments")]
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
 use duetime_figures::{Axis, Figure, Guide, Panel, Point, Series, Style};

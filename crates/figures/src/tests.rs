@@ -1,3 +1,7 @@
+#![expect(
+    clippy::disallowed_methods,
+    reason = "snapshots are files, written where the environment says so"
+)]
 use super::*;
 use proptest::prelude::*;
 

@@ -4,6 +4,11 @@
 //!
 //! `cargo run --release -p duetime-proto --example d3_loopback`
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a program with sockets, a clock and two processes"
+)]
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use duetime_core::{Rate, Span, Time};

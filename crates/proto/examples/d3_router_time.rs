@@ -4,6 +4,7 @@
 //!
 //! `cargo run --release -p duetime-proto --example d3_router_time`
 
+#![expect(clippy::disallowed_types, reason = "a program that measures")]
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use duetime_core::{Rate, Time};

@@ -1,5 +1,11 @@
 //! The loopback example's two sides as threads: the state machines and codecs over real sockets.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the test has a socket and a thread of its own"
+)]
+
 #[path = "../examples/d3_loopback.rs"]
 #[allow(dead_code, reason = "only its sides are run")]
 mod example;

@@ -1,5 +1,7 @@
 //! Every file in `scenarios/` loads, and means what its comment says.
 
+#![expect(clippy::disallowed_methods, reason = "the test reads files")]
+
 use duetime_core::{Bytes, Rate, Span};
 use duetime_scenario::model::{
     Amount, Buffer, Deadline, Protocol, QueryArrival, Size, Topology, WorkloadKind,

@@ -3,6 +3,11 @@
 //!
 //! `cargo run --release -p duetime-sim --example fairness [-- --send-jitter "2 ns"]... [--seeds 4] [--only gate|queue|others]`
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a program that measures, with arguments and threads"
+)]
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 use duetime_results::stats::{jain, mean};

@@ -1,6 +1,11 @@
 //! One run on several threads: conservative windows. All parts process the events before a common horizon, the
 //! earliest pending event plus the shortest latency between parts; then they exchange the packets that crossed.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "threads are what this module is for"
+)]
+
 use crate::engine::{Mail, Partition};
 use crate::run::Clock;
 use duetime_core::{Span, Time};

@@ -2,6 +2,8 @@
 //!
 //! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; 0..600 without it.
 
+#![expect(clippy::disallowed_methods, reason = "the environment names the seeds")]
+
 #[expect(
     dead_code,
     reason = "also the books of a run are checked with it elsewhere"

@@ -4,25 +4,25 @@ use std::fs;
 
 /// One row: a crate and what it may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Layered {
     /// How far up it lies; arrows point only to lower numbers.
     pub layer: u32,
     /// The folder under `crates/`.
     pub name: String,
-    /// The rooms it may use; empty for none.
+    /// The crates it may use; empty for none.
     pub may_use: Vec<String>,
     /// It knows no socket, file or wall clock and builds for wasm32.
     pub pure: bool,
 }
 
 /// The rows of the table whose header is `| layer | crate | holds | may use | wasm32 |`.
-pub fn rooms() -> Vec<Room> {
+pub fn layered() -> Vec<Layered> {
     let text = fs::read_to_string(crate::root().join("ARCHITECTURE.md"))
         .expect("ARCHITECTURE.md is there");
     text.lines().filter_map(parse).collect()
 }
 
-fn parse(line: &str) -> Option<Room> {
+fn parse(line: &str) -> Option<Layered> {
     let cells: Vec<&str> = line
         .trim()
         .trim_matches('|')
@@ -38,7 +38,7 @@ fn parse(line: &str) -> Option<Room> {
         .map(|name| name.trim().trim_matches('`').to_owned())
         .filter(|name| name != "–")
         .collect();
-    Some(Room {
+    Some(Layered {
         layer,
         name: name.trim_matches('`').to_owned(),
         may_use,
@@ -52,12 +52,9 @@ mod tests {
 
     #[test]
     fn a_row_is_read_and_a_header_is_not() {
-        let room = parse("| 2 | `link` | ports | `core`, `proto` | yes |").expect("a row");
-        assert_eq!(
-            (room.layer, room.name.as_str(), room.pure),
-            (2, "link", true)
-        );
-        assert_eq!(room.may_use, ["core", "proto"]);
+        let row = parse("| 2 | `link` | ports | `core`, `proto` | yes |").expect("a row");
+        assert_eq!((row.layer, row.name.as_str(), row.pure), (2, "link", true));
+        assert_eq!(row.may_use, ["core", "proto"]);
         assert_eq!(parse("| layer | crate | holds | may use | wasm32 |"), None);
     }
 }

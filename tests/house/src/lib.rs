@@ -1,17 +1,11 @@
-//! What the checks of the workspace have in common: where it is, what cargo says of it, and what the house promises.
-//!
-//! The promises are read from the places where a reader finds them: the layers from the table in `ARCHITECTURE.md`,
-//! the licences from `deny.toml`.
+//! What the checks of the workspace have in common: where it is, what cargo says of it, and the table of layers in
+//! `ARCHITECTURE.md`.
 
 mod layers;
-mod licence;
 mod metadata;
-mod source;
 
-pub use layers::{Room, rooms};
-pub use licence::{allowed_licences, is_allowed};
+pub use layers::{Layered, layered};
 pub use metadata::{Package, packages};
-pub use source::{Line, code_lines};
 
 use std::path::{Path, PathBuf};
 

@@ -1,35 +1,23 @@
-//! What `cargo metadata` says of the workspace and its dependencies.
+//! What `cargo metadata` says of the workspace.
 
 use serde_json::Value;
 use std::process::Command;
 
-/// A package of the workspace or one it depends on.
+/// A package of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
     /// Its name.
     pub name: String,
-    /// Its version.
-    pub version: String,
-    /// Its licence, as an SPDX expression, if it says one.
-    pub licence: Option<String>,
-    /// The registry or repository it comes from; `None`: this workspace.
-    pub source: Option<String>,
     /// The folder of its manifest.
     pub folder: String,
     /// Names of what it depends on, tests and examples left aside.
     pub uses: Vec<String>,
 }
 
-/// Every package in the workspace's graph, for all platforms.
+/// Every package of the workspace.
 pub fn packages() -> Vec<Package> {
     let output = Command::new(env!("CARGO"))
-        .args([
-            "metadata",
-            "--format-version",
-            "1",
-            "--locked",
-            "--all-features",
-        ])
+        .args(["metadata", "--format-version", "1", "--locked", "--no-deps"])
         .current_dir(crate::root())
         .output()
         .expect("cargo runs");
@@ -51,9 +39,6 @@ fn package(value: &Value) -> Package {
     let manifest = text(&value["manifest_path"]).expect("a package has a manifest");
     Package {
         name: text(&value["name"]).expect("a package has a name"),
-        version: text(&value["version"]).expect("a package has a version"),
-        licence: text(&value["license"]),
-        source: text(&value["source"]),
         folder: manifest
             .trim_end_matches("Cargo.toml")
             .trim_end_matches(['/', '\\'])

@@ -1,14 +1,13 @@
 //! Arrows point only down, and the table in `ARCHITECTURE.md` is true.
 
-use duetime_house::{Package, Room, packages, rooms, root};
+use duetime_house::{Layered, Package, layered, packages, root};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The crates of the house by the name of their folder, without the prefix of the package's name.
+/// The crates under `crates/` by the name of their folder, without the prefix of the package's name.
 fn crates() -> BTreeMap<String, Package> {
     packages()
         .into_iter()
-        .filter(|package| package.source.is_none())
         .filter(|package| package.folder.replace('\\', "/").rsplit('/').nth(1) == Some("crates"))
         .map(|package| {
             (
@@ -21,7 +20,7 @@ fn crates() -> BTreeMap<String, Package> {
 
 #[test]
 fn the_table_lists_every_crate_and_no_other() {
-    let listed: Vec<String> = rooms().into_iter().map(|room| room.name).collect();
+    let listed: Vec<String> = layered().into_iter().map(|row| row.name).collect();
     let mut sorted = listed.clone();
     sorted.sort();
     sorted.dedup();
@@ -39,29 +38,27 @@ fn the_table_lists_every_crate_and_no_other() {
 
 #[test]
 fn arrows_point_down_and_stay_within_the_table() {
-    let rooms: BTreeMap<String, Room> = rooms()
+    let rows: BTreeMap<String, Layered> = layered()
         .into_iter()
-        .map(|room| (room.name.clone(), room))
+        .map(|row| (row.name.clone(), row))
         .collect();
     let mut wrong = Vec::new();
     for (name, package) in crates() {
-        let room = &rooms[&name];
+        let row = &rows[&name];
         for used in package
             .uses
             .iter()
             .filter_map(|used| used.strip_prefix("duetime-"))
         {
-            match rooms.get(used) {
-                None => wrong.push(format!(
-                    "{name} uses {used}, which is not a room of the house"
-                )),
-                Some(below) if below.layer >= room.layer => {
+            match rows.get(used) {
+                None => wrong.push(format!("{name} uses {used}, which the table does not list")),
+                Some(below) if below.layer >= row.layer => {
                     wrong.push(format!(
                         "{name} (layer {}) uses {used} (layer {})",
-                        room.layer, below.layer
+                        row.layer, below.layer
                     ));
                 }
-                Some(_) if !room.may_use.iter().any(|allowed| allowed == used) => {
+                Some(_) if !row.may_use.iter().any(|allowed| allowed == used) => {
                     wrong.push(format!("{name} uses {used}, which its row does not list"));
                 }
                 Some(_) => {}
@@ -73,13 +70,13 @@ fn arrows_point_down_and_stay_within_the_table() {
 
 #[test]
 fn what_a_row_may_use_exists() {
-    let rooms = rooms();
-    for room in &rooms {
-        for used in &room.may_use {
+    let rows = layered();
+    for row in &rows {
+        for used in &row.may_use {
             assert!(
-                rooms.iter().any(|other| &other.name == used),
+                rows.iter().any(|other| &other.name == used),
                 "{} may use {used}, which is not there",
-                room.name
+                row.name
             );
         }
     }
@@ -98,5 +95,14 @@ fn every_crate_says_what_it_is_and_keeps_the_lints() {
             manifest.contains("[lints]\nworkspace = true"),
             "{name} does not keep the workspace's lints"
         );
+    }
+}
+
+#[test]
+fn crates_for_wasm32_are_held_to_the_common_bans() {
+    for row in layered() {
+        // Clippy reads the nearest file: only a crate that may use the machine has one of its own.
+        let own = root().join("crates").join(&row.name).join("clippy.toml");
+        assert_eq!(own.is_file(), !row.pure, "{}", own.display());
     }
 }
