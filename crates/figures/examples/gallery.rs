@@ -204,6 +204,7 @@ fn small_multiples() -> Figure {
         title: "A queue under each".into(),
         description: String::new(),
         panels: vec![panel("tcp", 3.0), panel("dctcp", 1.0), panel("d3", 0.02)],
+        ..Figure::default()
     }
 }
 

@@ -4,14 +4,13 @@ use crate::Figure;
 use crate::frame::Frame;
 use crate::layout::{LEFT, TEXT, TITLE, WIDTH, wrapped};
 use crate::legend::Legend;
-use crate::palette::looks;
 use crate::reach::reaches;
 use crate::svg::{Svg, number};
 
 pub(crate) fn figure(figure: &Figure) -> String {
     let id = identity(figure);
     let names = names(figure);
-    let looks = looks(&names);
+    let looks = figure.palette.looks(&names);
     let title = wrapped(&figure.title, TITLE, WIDTH - LEFT);
     let look = |name: &str| {
         let known = names.iter().position(|known| *known == name);

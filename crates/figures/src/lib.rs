@@ -2,8 +2,8 @@
 //!
 //! A figure is a title and panels, one below the other, so that it can be read on a phone. Text and axes take the
 //! page's colour (`currentColor`), series have colours that stand out from light and dark pages and that colour-blind
-//! readers can tell apart; a transport has the same colour, dash pattern and marker in every figure. Nothing here reads files, clocks
-//! or fonts: the same figure is the same bytes everywhere.
+//! readers can tell apart. Which series has which is said by a [`Palette`]. Nothing here reads files, clocks or fonts: the
+//! same figure is the same bytes everywhere.
 
 mod axis;
 mod draw;
@@ -21,7 +21,7 @@ mod words;
 
 use duetime_results::Estimate;
 
-pub use palette::has_fixed_look;
+pub use palette::{Colour, Dash, Look, Marker, Palette};
 pub use reach::share_axes;
 pub use strip::Strip;
 
@@ -35,6 +35,8 @@ pub struct Figure {
     /// Its panels, top to bottom. Those with equal axes have them from the same beginning to the same end, linear ones
     /// from zero.
     pub panels: Vec<Panel>,
+    /// How its series look.
+    pub palette: Palette,
 }
 
 /// One pair of axes with what is drawn between them.
@@ -79,10 +81,10 @@ pub enum Scale {
     Names(Vec<String>),
 }
 
-/// A named sequence of points. A name's look is the same in every figure.
+/// A named sequence of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Decides its look; shown in the legend unless there is a label.
+    /// Decides its look, by the figure's palette; shown in the legend unless there is a label.
     pub name: String,
     /// Shown in the legend instead of the name, if not empty.
     pub label: String,
@@ -152,6 +154,7 @@ impl Figure {
             title: title.to_owned(),
             description: description.to_owned(),
             panels: vec![panel],
+            palette: Palette::default(),
         }
     }
 

@@ -99,7 +99,7 @@ impl Frame {
                     continue;
                 };
                 let tip = format!("published: {}", tip(series, point, panel));
-                hollow(svg, look.colour, look.marker, at, Some(&tip));
+                hollow(svg, look.colour.svg(), look.marker, at, Some(&tip));
             }
         }
         if series.style == Style::Points || (series.style == Style::Line && points.len() <= MARKED)
@@ -109,7 +109,7 @@ impl Frame {
                     continue;
                 };
                 if series.style == Style::Points {
-                    self.whisker(svg, at.0, point, look.colour);
+                    self.whisker(svg, at.0, point, look.colour.svg());
                 }
                 // What lies on others leaves their edge to be seen.
                 let size = match below(at, ink.earlier) {
@@ -156,7 +156,7 @@ impl Frame {
             "path",
             &[
                 ("d", &path),
-                ("fill", look.colour),
+                ("fill", look.colour.svg()),
                 ("fill-opacity", "0.18"),
             ],
         );
@@ -203,7 +203,7 @@ impl Frame {
                 "path",
                 &[
                     ("d", &through(&corners)),
-                    ("stroke", look.colour),
+                    ("stroke", look.colour.svg()),
                     ("stroke-width", "1.2"),
                     ("fill", "none"),
                 ],
@@ -215,7 +215,7 @@ impl Frame {
                 _ => ("at least", false),
             };
             let tip = format!("published, {words}: {}", tip(series, point, panel));
-            arrow(svg, look.colour, (x, y), down, Some(&tip));
+            arrow(svg, look.colour.svg(), (x, y), down, Some(&tip));
         }
     }
 

@@ -95,13 +95,13 @@ pub(crate) fn bar(
         ("y", &y),
         ("width", &width),
         ("height", &height),
-        ("fill", look.colour),
+        ("fill", look.colour.svg()),
     ];
     match look.dash.lengths() {
         None => attributes.push(("fill-opacity", "0.85")),
         Some(lengths) => attributes.extend([
             ("fill-opacity", "0.25"),
-            ("stroke", look.colour),
+            ("stroke", look.colour.svg()),
             ("stroke-width", "1.4"),
             ("stroke-dasharray", lengths),
         ]),
@@ -116,7 +116,7 @@ pub(crate) fn bar(
 pub(crate) fn line(svg: &mut Svg, look: Look, path: &str, dashes: Option<&str>) {
     let mut attributes = vec![
         ("d", path),
-        ("stroke", look.colour),
+        ("stroke", look.colour.svg()),
         ("stroke-width", "1.8"),
         ("stroke-linejoin", "round"),
         ("fill", "none"),
@@ -156,7 +156,7 @@ pub(crate) fn arrow(
 
 pub(crate) fn marker(svg: &mut Svg, look: Look, at: (f64, f64), size: f64, tip: Option<&str>) {
     let path = outline(look.marker, at, size);
-    let attributes = [("d", path.as_str()), ("fill", look.colour)];
+    let attributes = [("d", path.as_str()), ("fill", look.colour.svg())];
     match tip {
         Some(tip) => svg.tipped("path", &attributes, tip),
         None => svg.empty("path", &attributes),

@@ -1,17 +1,18 @@
 //! A few percentiles on one line, with a budget: small enough for a card beside other cards of the same scale.
 
-use crate::Axis;
 use crate::axis::{Extent, Span};
 use crate::layout::width;
-use crate::palette::looks;
 use crate::shapes::dots;
 use crate::svg::{Svg, number};
+use crate::{Axis, Palette};
 
 /// Percentiles of one series on a logarithmic scale. Drawn by [`Strip::to_svg`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Strip {
-    /// Decides its colour.
+    /// Decides its colour, by the palette.
     pub name: String,
+    /// How names look.
+    pub palette: Palette,
     /// What a reader who cannot see it should know.
     pub description: String,
     /// Unit of all values.
@@ -47,7 +48,7 @@ impl Strip {
             let share = scale.place(value)?.clamp(0.0, 1.0);
             Some(LEFT + (RIGHT - LEFT) * share)
         };
-        let look = looks(&[&self.name])[0];
+        let look = self.palette.looks(&[&self.name])[0];
         let mut svg = Svg::new();
         svg.open(
             "svg",
@@ -101,17 +102,23 @@ impl Strip {
             })
             .collect();
         if let [first, .., last] = marks.as_slice() {
-            stroke(&mut svg, &across(first.0, last.0), look.colour, "5", "0.45");
+            stroke(
+                &mut svg,
+                &across(first.0, last.0),
+                look.colour.svg(),
+                "5",
+                "0.45",
+            );
         }
         let mut free = f64::NEG_INFINITY;
         // The last is the one that matters: it is written first.
         for &(x, name, there) in marks.iter().rev() {
             if there {
                 let path = format!("M{} {}v12", number(x), number(LEVEL - 6.0));
-                stroke(&mut svg, &path, look.colour, "3", "1");
+                stroke(&mut svg, &path, look.colour.svg(), "3", "1");
             } else {
                 let path = format!("M{} {}l6 5l-6 5", number(x - 4.0), number(LEVEL - 5.0));
-                stroke(&mut svg, &path, look.colour, "2.5", "1");
+                stroke(&mut svg, &path, look.colour.svg(), "2.5", "1");
             }
             let half = width(name, TEXT) / 2.0;
             let at = x.clamp(half, WIDTH - half);
@@ -180,6 +187,7 @@ mod tests {
         let marks = marks.iter().map(|&(name, value)| (name.to_owned(), value));
         let svg = Strip {
             name: "dctcp".into(),
+            palette: Palette::default(),
             description: "<completion>".into(),
             unit: "ms".into(),
             ends: (0.8, 150.0),

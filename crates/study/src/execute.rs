@@ -26,7 +26,7 @@ use crate::plan::{Job, Plan};
 use crate::warnings;
 
 /// Time between two progress events of a run.
-pub(crate) const TICK: Duration = Duration::from_millis(200);
+pub const TICK: Duration = Duration::from_millis(200);
 
 /// How to run a study.
 #[derive(Clone, Debug)]
@@ -484,7 +484,8 @@ fn seconds(span: duetime_core::Span) -> f64 {
     span.as_secs_f64()
 }
 
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a run that panicked is said to have failed of.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()
         .copied()

@@ -15,9 +15,9 @@ mod event;
 mod execute;
 mod explain;
 mod gather;
+mod looks;
 mod memory;
 mod objective;
-pub mod paper;
 mod plan;
 mod report;
 pub mod warnings;
@@ -29,13 +29,16 @@ pub mod text;
 pub use archive::{manifest, plan};
 pub use bound::BestPossible;
 pub use demand::before_runs;
-pub use execute::{Engine, Execution, Outcome, Simulator, check, estimate, execute, missing};
+pub use execute::{
+    Engine, Execution, Outcome, Simulator, TICK, check, estimate, execute, missing, panic_text,
+};
 pub use explain::{
     Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,
 };
 pub use gather::{Cell, Gathered, QueryRow, Row, gather, write_summary};
+pub use looks::palette;
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};
 pub use plan::{Job, Plan, Point, Request};
-pub use report::report;
+pub use report::{PAGE_STYLE, report};
 pub use warnings::{About, Warning};

@@ -16,6 +16,9 @@ use crate::error::StudyError;
 use crate::gather::{Gathered, gather};
 use crate::plan::Plan;
 
+/// The style sheet of the page, for pages like it.
+pub const PAGE_STYLE: &str = include_str!("report/page.css");
+
 /// Writes `report.html` into the folder; gives what the runs amount to, and the page's path.
 pub fn report(plan: &Plan, folder: &RunFolder) -> Result<(Gathered, PathBuf), StudyError> {
     let mut samples = samples::Samples::new(plan);

@@ -3,12 +3,12 @@
 use std::io::{Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 
-use duetime_store::{IfExists, replace_file};
-use duetime_study::paper::{
+use duetime_papers::{
     Campaign, CampaignOutcome, Counts, Drawn, Experiment, Line, Method, PaperRow, Results,
     campaign_page, choose, drawings, keep_sections, library, papers_md, rows, run_campaign,
     sections,
 };
+use duetime_store::{IfExists, replace_file};
 use duetime_study::{Execution, Simulator};
 
 use crate::args::Paper;

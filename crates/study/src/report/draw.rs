@@ -41,6 +41,7 @@ pub fn on_page(title: &str, note: &str, mut panels: Vec<Panel>) -> Option<page::
         title: String::new(),
         description,
         panels,
+        palette: crate::palette(),
     }
     .to_svg();
     Some(page::Figure {

@@ -97,7 +97,7 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
     let view = View {
         answer: queries::answer(plan, gathered, &possible),
         title: plan.name(),
-        style: include_str!("page.css"),
+        style: super::PAGE_STYLE,
         version: duetime_store::VERSION,
         lead: lead(plan),
         facts: facts(plan, gathered),

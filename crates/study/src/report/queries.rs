@@ -285,6 +285,7 @@ fn card(
     let marks = PICKS.map(|(name, pick)| (name.to_owned(), value(pick).map(|of| of * unit.0)));
     let strip = Strip {
         name: cell.summary.transport.clone(),
+        palette: crate::palette(),
         description: format!(
             "Percentiles of the completion time of queries under {}",
             known_as(&cell.summary.transport)

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::experiment::{Experiment, Ideal, Method, Side};
 use super::sums::Keep;
-use crate::error::StudyError;
+use duetime_study::StudyError;
 
 /// One point of one experiment.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use duetime_study::paper::{Campaign, choose, library};
+use duetime_papers::{Campaign, choose, library};
 
 /// Five senders, three bursts.
 pub const SCENARIO: &str = r#"

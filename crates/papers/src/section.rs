@@ -10,7 +10,7 @@ use super::drawings::Drawn;
 use super::experiment::Experiment;
 use super::results::Results;
 use super::rows::Row;
-use crate::error::StudyError;
+use duetime_study::StudyError;
 
 /// The folder of the sections, within that of the campaign.
 const FOLDER: &str = "experiments";

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use duetime_scenario::Scenario;
-use duetime_sim::{Options, RunOutput};
-use duetime_store::IfExists;
-use duetime_study::paper::{
+use duetime_papers::{
     Campaign, CampaignOutcome, Counts, Line, PaperRow, Section, Sections, Verdict, campaign_page,
     choose, drawings, keep_sections, library, papers_md, rows, run_campaign, sections,
 };
+use duetime_scenario::Scenario;
+use duetime_sim::{Options, RunOutput};
+use duetime_store::IfExists;
 use duetime_study::{Engine, Event, Execution, Listener, Silent, Simulator};
 
 use crate::shared::{EXPERIMENT, SCENARIO, campaign, papers, place};

@@ -17,11 +17,9 @@ use super::expand::{self, Point};
 use super::experiment::Experiment;
 use super::results::Results;
 use super::sums::Sums;
-use crate::demand::before_runs;
-use crate::error::StudyError;
-use crate::event::{Event, Listener, RunName};
-use crate::execute::{Engine, Execution};
-use crate::warnings;
+use duetime_study::{StudyError, before_runs, warnings};
+use duetime_study::{Engine, Execution};
+use duetime_study::{Event, Listener, RunName};
 use pool::{End, Pool};
 
 /// Most seeds of one file.

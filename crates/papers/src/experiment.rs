@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use duetime_figures::Palette;
+
 use super::metric::Metric;
 use super::verdict::Kind;
 
@@ -36,6 +38,8 @@ pub struct Experiment {
     pub panels: Vec<Panel>,
     /// The curves.
     pub schemes: Vec<Scheme>,
+    /// How the schemes of all experiments look.
+    pub palette: Palette,
     /// Values of the paper.
     pub published: Vec<Published>,
     /// Orderings, trends and bounds.

@@ -3,7 +3,7 @@
 use duetime_scenario::nearest;
 
 use super::super::experiment::Experiment;
-use crate::error::StudyError;
+use duetime_study::StudyError;
 
 /// The experiments that `words` name: `all`, or a paper, or a paper and some of its experiments, or `d3/fig10`.
 /// An unknown name suggests the nearest.

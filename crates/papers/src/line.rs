@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::rows::{Bound, Bounded, Row};
 use super::verdict::Verdict;
-use crate::text;
+use duetime_study::text;
 
 /// A row of the table, as shown.
 #[derive(Debug, Serialize)]

@@ -132,6 +132,7 @@ impl Artist<'_> {
                 title: String::new(),
                 description: format!("{}: {title}. {note}", self.of.title),
                 panels: vec![panel],
+                palette: self.of.palette.clone(),
             }
             .to_svg();
             drawn.push(Drawn {

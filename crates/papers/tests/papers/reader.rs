@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use duetime_study::paper::{Campaign, choose, library};
+use duetime_papers::{Campaign, choose, library};
 
 use crate::shared::{EXPERIMENT, READING, SCENARIO, papers};
 
@@ -177,13 +177,38 @@ fn every_scheme_of_this_repository_looks_the_same_in_every_figure() {
     for of in &experiments {
         for scheme in &of.schemes {
             assert!(
-                duetime_figures::has_fixed_look(&scheme.name),
-                "{}: give scheme `{}` a colour and a dash pattern in `figures`' palette",
+                of.palette.get(&scheme.name).is_some(),
+                "{}: give scheme `{}` a look in papers/schemes.toml",
                 of.id(),
                 scheme.name
             );
         }
     }
+}
+
+#[test]
+fn looks_are_checked() {
+    let said = |name: &str, looks: &str| {
+        let papers = papers(name, EXPERIMENT, SCENARIO);
+        fs::write(papers.join("schemes.toml"), looks).expect("a file");
+        library(&papers).expect_err("a mistake").to_string()
+    };
+    let colour = said("look-colour", "free = \"bleu circle long\"\n");
+    assert!(
+        colour.contains("schemes.toml:1:8") && colour.contains("`bleu` is no colour"),
+        "{colour}"
+    );
+    let alike = said(
+        "look-alike",
+        "optimum = \"blue square long\"\nfree = \"blue circle long\"\n",
+    );
+    assert!(
+        alike.contains("schemes.toml:2:8")
+            && alike.contains("the same colour and dash pattern as `optimum`"),
+        "{alike}"
+    );
+    let twice = said("look-twice", "d3 = \"grey circle long\"\n");
+    assert!(twice.contains("`d3` has a look already"), "{twice}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::super::expand;
 use super::super::experiment::{Calibration, Experiment};
 use super::super::verdict::Kind;
 use super::EXPERIMENT;
-use crate::error::StudyError;
+use duetime_study::StudyError;
 
 /// What an experiment says was fitted is what its scenarios read, and no predicted value of a D3 or D2TCP curve reads
 /// what was fitted on that curve, whichever experiment says so.

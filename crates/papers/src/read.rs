@@ -4,6 +4,7 @@ mod across;
 mod calibrated;
 mod checks;
 mod choose;
+mod looks;
 mod method;
 mod schemes;
 
@@ -11,7 +12,9 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use duetime_figures::Palette;
 use duetime_scenario::{Diagnostic, nearest};
+use serde::de::DeserializeOwned;
 use toml::Spanned;
 
 use super::experiment::{
@@ -20,22 +23,27 @@ use super::experiment::{
 use super::file::{self, Text, place, written};
 use super::metric::Metric;
 use super::verdict::Kind;
-use crate::error::StudyError;
-use crate::text::numbers;
 use across::across;
 use calibrated::calibrated;
 pub use choose::choose;
+use duetime_study::StudyError;
+use duetime_study::text::numbers;
+use looks::looks;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 type Value = Spanned<toml::Value>;
 
 /// All experiments below `papers`, by paper and name.
 pub fn library(papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError> {
+    let palette = looks(papers)?;
     let mut experiments = Vec::new();
     for paper in folders(papers)? {
         for folder in folders(&paper)? {
             if folder.join(EXPERIMENT).is_file() {
-                experiments.push(read(&folder)?);
+                experiments.push(Experiment {
+                    palette: palette.clone(),
+                    ..read(&folder)?
+                });
             }
         }
     }
@@ -93,15 +101,7 @@ pub(super) fn read(folder: &Path) -> Result<Experiment> {
         name: folder.join(EXPERIMENT).display().to_string(),
         text: &text,
     };
-    let written: file::File = toml::from_str(&text).map_err(|error| {
-        let span = error.span().unwrap_or(text.len()..text.len());
-        Diagnostic::at(
-            &reader.name,
-            &text,
-            span,
-            error.message().replace('\n', "; "),
-        )
-    })?;
+    let written: file::File = reader.toml()?;
     let mut experiment = Experiment {
         paper: folder.parent().map_or(String::new(), last),
         name: last(folder),
@@ -119,6 +119,7 @@ pub(super) fn read(folder: &Path) -> Result<Experiment> {
         figures: Vec::new(),
         panels: reader.panels(&written)?,
         schemes: Vec::new(),
+        palette: Palette::default(),
         published: Vec::new(),
         checks: Vec::new(),
         calibrations: Vec::new(),
@@ -184,6 +185,15 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    fn toml<T: DeserializeOwned>(&self) -> Result<T> {
+        toml::from_str(self.text).map_err(|error| {
+            let end = self.text.len();
+            let span = error.span().unwrap_or(end..end);
+            let why = error.message().replace('\n', "; ");
+            Diagnostic::at(&self.name, self.text, span, why)
+        })
+    }
+
     fn wrong(&self, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
         let value = self.text.get(span.clone()).unwrap_or_default();
         let wrong = Diagnostic::at(&self.name, self.text, span, message);

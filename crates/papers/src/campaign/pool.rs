@@ -16,8 +16,8 @@ use super::super::ideal;
 use super::super::sums::Sums;
 use super::cost::Costs;
 use super::{Batch, Campaign, Kept};
-use crate::event::{Event, Listener};
-use crate::execute::{Engine, Execution, TICK, panic_text};
+use duetime_study::{Engine, Execution, TICK, panic_text};
+use duetime_study::{Event, Listener};
 
 /// How a batch ended.
 pub(super) enum End {

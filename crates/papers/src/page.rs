@@ -10,7 +10,7 @@ use super::line::Line;
 use super::rows::{Counts, Row, Share};
 use super::section::{Section, Sections};
 use super::verdict::Verdict;
-use crate::error::StudyError;
+use duetime_study::StudyError;
 
 #[derive(Serialize)]
 struct View<'a> {
@@ -100,11 +100,7 @@ pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, 
     let unreadable = sections.unreadable.iter();
     warnings.extend(unreadable.map(|why| format!("{why}; run it again.")));
     let view = View {
-        style: [
-            include_str!("../report/page.css"),
-            include_str!("papers.css"),
-        ]
-        .concat(),
+        style: [duetime_study::PAGE_STYLE, include_str!("papers.css")].concat(),
         version: duetime_store::VERSION,
         quick: sections.all.iter().any(|section| section.quick),
         commands: commands(sections, experiments),

@@ -1,4 +1,4 @@
-//! SVG to PNG, for papers and slides that do not take SVG. The font is that of `crates/study/fonts`: what is installed
+//! SVG to PNG, for papers and slides that do not take SVG. The font is that of `crates/papers/fonts`: what is installed
 //! on the machine is not looked at, so that a drawing has the same letters everywhere.
 
 use std::sync::{Arc, LazyLock};
@@ -12,7 +12,7 @@ const SCALE: f32 = 3.0;
 
 /// `DejaVu Sans` 2.37, regular, cut down to Latin, Greek and mathematical signs and without hints. Drawings ask for this
 /// family.
-const FONT: &[u8] = include_bytes!("../../fonts/DejaVuSans.ttf");
+const FONT: &[u8] = include_bytes!("../fonts/DejaVuSans.ttf");
 
 static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     let mut fonts = Database::new();
