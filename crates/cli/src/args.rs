@@ -240,7 +240,7 @@ pub struct Capacity {
     /// Runs at the same time [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// File for the journal of runs [default: out/NAME-capacity.jsonl, by the name of the scenario]
+    /// Folder for the journal of runs [default: out/NAME-capacity, by the name of the scenario]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// JSON lines on standard output: every event, then every row of the table

@@ -5,86 +5,29 @@ use std::io::{IsTerminal, Write, stderr, stdout};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use duetime_study::capacity::Moment;
 use duetime_study::{Event, Listener};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use duetime_study::text;
 
-/// The listener that suits where the output goes.
-pub fn listener(json: bool) -> Box<dyn Listener> {
+/// What a reader wants to see of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Each run.
+    Runs,
+    /// All of them together: they are many and short.
+    Whole,
+}
+
+/// The listener that suits where the output goes. JSON has every event, whatever the detail.
+pub fn listener(json: bool, detail: Detail) -> Box<dyn Listener> {
     if json {
         Box::new(Json::default())
     } else if stderr().is_terminal() {
-        Box::new(Bars::default())
+        Box::new(Bars::new(detail))
     } else {
-        Box::new(Lines::default())
+        Box::new(Lines::new(detail))
     }
-}
-
-/// What shows a search at work: a line per value tried, and on a terminal a bar of its runs.
-pub fn search(json: bool) -> Box<dyn Fn(&Moment) + Sync> {
-    if json {
-        let broken = Mutex::new(false);
-        return Box::new(move |moment| {
-            let line = serde_json::to_string(moment).expect("plain data");
-            say_line(&line, &broken);
-        });
-    }
-    let bar = ProgressBar::new(0);
-    if stderr().is_terminal() {
-        bar.set_style(style("{elapsed:>5} {bar:24.green} {pos}/{len} runs  {msg}"));
-    } else {
-        bar.set_draw_target(indicatif::ProgressDrawTarget::hidden());
-    }
-    Box::new(move |moment| match moment {
-        Moment::Warning(of) => {
-            bar.suspend(|| {
-                let _ = writeln!(stderr(), "WARNING  {}", of.text);
-            });
-        }
-        Moment::ValueStarted {
-            transport,
-            value,
-            runs,
-            kept,
-        } => {
-            bar.reset();
-            bar.set_length(u64::from(*runs));
-            bar.set_position(u64::from(*kept));
-            bar.set_message(format!("{transport} at {value}"));
-        }
-        Moment::RunFinished { done, .. } => bar.set_position(u64::from(*done)),
-        Moment::ValueFinished {
-            transport,
-            value,
-            met,
-            measured,
-            reached,
-            values_left,
-            eta_s,
-        } => {
-            let share = text::percent(*met as f64 / (*measured).max(1) as f64);
-            let verdict = if *reached { "reached" } else { "missed" };
-            let left = match values_left.filter(|left| *left > 0) {
-                None => String::new(),
-                Some(left) => {
-                    let about = eta_s.map(|eta| format!(" (about {})", text::wall(eta)));
-                    let values = plural(left as usize, "value");
-                    format!(
-                        "; at most {left} {values} more by bisection{}",
-                        about.unwrap_or_default()
-                    )
-                }
-            };
-            bar.suspend(|| {
-                let _ = writeln!(
-                    stderr(),
-                    "{transport} at {value}: {share} in time, target {verdict}{left}"
-                );
-            });
-        }
-    })
 }
 
 /// Every event as one line of JSON on standard output, as it happens.
@@ -96,26 +39,24 @@ struct Json {
 impl Listener for Json {
     fn on(&self, event: &Event) {
         let line = serde_json::to_string(event).expect("plain data");
-        say_line(&line, &self.broken);
+        let mut broken = self.broken.lock().expect("no panic holds it");
+        let mut out = stdout().lock();
+        // The reader may have seen enough; the study still goes on, for its folder.
+        *broken = *broken || writeln!(out, "{line}").and_then(|()| out.flush()).is_err();
     }
 }
 
-fn say_line(line: &str, broken: &Mutex<bool>) {
-    let mut broken = broken.lock().expect("no panic holds it");
-    let mut out = stdout().lock();
-    // The reader may have seen enough; the study still goes on, for its folder.
-    *broken = *broken || writeln!(out, "{line}").and_then(|()| out.flush()).is_err();
-}
-
-/// One line per run and a line on the whole every few seconds, on standard error.
+/// One line per run or value, and a line on the whole every few seconds, on standard error.
 #[derive(Debug)]
 struct Lines {
+    detail: Detail,
     said: Mutex<Instant>,
 }
 
-impl Default for Lines {
-    fn default() -> Self {
+impl Lines {
+    fn new(detail: Detail) -> Self {
         Self {
+            detail,
             said: Mutex::new(Instant::now()),
         }
     }
@@ -125,39 +66,58 @@ const SAY_EVERY: Duration = Duration::from_secs(10);
 
 impl Listener for Lines {
     fn on(&self, event: &Event) {
-        let line = match event {
+        match event {
             Event::Overall { .. } => {
                 let mut said = self.said.lock().expect("no panic holds it");
                 if said.elapsed() < SAY_EVERY {
                     return;
                 }
                 *said = Instant::now();
-                overall(event)
             }
-            Event::RunStarted { .. } | Event::Progress { .. } => return,
-            _ => sentence(event),
-        };
-        let _ = writeln!(stderr(), "{line}");
+            Event::RunFinished { .. } if self.detail == Detail::Whole => return,
+            _ => {}
+        }
+        if let Some(line) = sentence(event) {
+            let _ = writeln!(stderr(), "{line}");
+        }
     }
 }
 
 /// A bar for the whole and one for each run at work, on standard error.
 struct Bars {
+    detail: Detail,
     multi: MultiProgress,
     all: ProgressBar,
     runs: Mutex<BTreeMap<usize, ProgressBar>>,
 }
 
-impl Default for Bars {
-    fn default() -> Self {
+impl Bars {
+    fn new(detail: Detail) -> Self {
         let multi = MultiProgress::new();
         let all = multi.add(ProgressBar::new(0));
-        all.set_style(style("{elapsed:>5} {bar:24.green} {pos}/{len} runs  {msg}"));
+        all.set_style(style(
+            "{elapsed:>5} {bar:24.green} {pos}/{len} runs  {prefix}{msg}",
+        ));
         Self {
+            detail,
             multi,
             all,
             runs: Mutex::default(),
         }
+    }
+
+    /// A line above the bars.
+    fn say(&self, event: &Event) {
+        if let Some(line) = sentence(event) {
+            let _ = self.multi.println(line);
+        }
+    }
+
+    fn begin(&self, runs: usize, kept: usize) {
+        self.all.reset();
+        self.all.set_length(runs as u64);
+        self.all.set_position(kept as u64);
+        self.all.enable_steady_tick(Duration::from_millis(500));
     }
 }
 
@@ -166,17 +126,25 @@ impl Listener for Bars {
         let mut runs = self.runs.lock().expect("no panic holds it");
         match event {
             Event::StudyStarted { runs: of, kept, .. } => {
-                self.all.set_length(*of as u64);
-                self.all.set_position(*kept as u64);
-                self.all.enable_steady_tick(Duration::from_millis(500));
-                let _ = self.multi.println(sentence(event));
+                self.begin(*of, *kept);
+                self.say(event);
             }
-            Event::RunStarted { name, job, of_s } => {
+            Event::ValueStarted {
+                transport,
+                value,
+                runs: of,
+                kept,
+            } => {
+                self.begin(*of, *kept);
+                self.all.set_prefix(format!("{transport} at {value}  "));
+            }
+            Event::RunStarted { name, job, of_s } if self.detail == Detail::Runs => {
                 let bar = self.multi.add(ProgressBar::new(steps(*of_s)));
                 bar.set_style(style("      {bar:24.cyan} {prefix}  {msg}"));
                 bar.set_prefix(name.to_string());
                 runs.insert(*job, bar);
             }
+            Event::RunStarted { .. } => {}
             Event::Progress {
                 job,
                 simulated_s,
@@ -208,21 +176,28 @@ impl Listener for Bars {
                     bar.finish_and_clear();
                     self.multi.remove(&bar);
                 }
+                self.all.inc(1);
                 if let Event::RunFailed { .. } = event {
-                    let _ = self.multi.println(sentence(event));
+                    self.say(event);
                 }
             }
-            Event::Warning(_) | Event::PointDamaged { .. } => {
-                let _ = self.multi.println(sentence(event));
+            Event::Warning(_) | Event::Damaged { .. } | Event::ValueFinished { .. } => {
+                self.say(event);
             }
             Event::StudyFinished { .. } => {
                 for bar in std::mem::take(&mut *runs).into_values() {
                     bar.finish_and_clear();
                 }
                 self.all.finish_and_clear();
-                let _ = writeln!(stderr(), "{}", sentence(event));
+                let _ = writeln!(stderr(), "{}", sentence(event).unwrap_or_default());
             }
         }
+    }
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        self.all.finish_and_clear();
     }
 }
 
@@ -245,33 +220,11 @@ fn remaining(packet_hops_per_s: f64, eta_s: Option<f64>) -> String {
     }
 }
 
-fn overall(event: &Event) -> String {
-    match event {
-        Event::Overall {
-            done,
-            runs,
-            packet_hops_per_s,
-            eta_s,
-        } => {
-            format!(
-                "{done} of {runs} runs done, {}",
-                remaining(*packet_hops_per_s, *eta_s)
-            )
-        }
-        _ => String::new(),
-    }
-}
-
-/// An event in words.
-fn sentence(event: &Event) -> String {
-    match event {
-        Event::StudyStarted {
-            name,
-            folder,
-            runs,
-            kept: 0,
-        } => {
-            format!("{name}: {runs} {} into {folder}", plural(*runs, "run"))
+/// An event in words; none for what only moves a bar.
+fn sentence(event: &Event) -> Option<String> {
+    Some(match event {
+        Event::RunStarted { .. } | Event::Progress { .. } | Event::ValueStarted { .. } => {
+            return None;
         }
         Event::StudyStarted {
             name,
@@ -279,26 +232,25 @@ fn sentence(event: &Event) -> String {
             runs,
             kept,
         } => {
+            let there = match kept {
+                0 => String::new(),
+                kept => format!(", {kept} there already"),
+            };
             format!(
-                "{name}: {runs} {} into {folder}, {kept} there already",
+                "{name}: {runs} {} into {folder}{there}",
                 plural(*runs, "run")
             )
         }
         Event::Warning(of) => format!("WARNING  {}", of.text),
-        Event::RunStarted { name, .. } => format!("{name}: begun"),
-        Event::Progress {
-            name,
-            simulated_s,
-            of_s,
-            ..
-        } => {
-            format!(
-                "{name}: {} of {} simulated",
-                text::seconds(*simulated_s),
-                text::seconds(*of_s)
-            )
-        }
-        Event::Overall { .. } => overall(event),
+        Event::Overall {
+            done,
+            runs,
+            packet_hops_per_s,
+            eta_s,
+        } => format!(
+            "{done} of {runs} runs done, {}",
+            remaining(*packet_hops_per_s, *eta_s)
+        ),
         Event::RunFinished {
             name,
             wall_s,
@@ -313,8 +265,30 @@ fn sentence(event: &Event) -> String {
             text::count(*packet_hops as f64)
         ),
         Event::RunFailed { name, error, .. } => format!("{name}: FAILED: {error}"),
-        Event::PointDamaged { name, reason } => {
-            format!("{name} and those with it are made again: {reason}")
+        Event::Damaged { name, reason } => format!("{name} is made again: {reason}"),
+        Event::ValueFinished {
+            transport,
+            value,
+            met,
+            measured,
+            reached,
+            values_left,
+            eta_s,
+        } => {
+            let share = text::percent(*met as f64 / (*measured).max(1) as f64);
+            let verdict = if *reached { "reached" } else { "missed" };
+            let left = match values_left.filter(|left| *left > 0) {
+                None => String::new(),
+                Some(left) => {
+                    let about = eta_s.map(|eta| format!(" (about {})", text::wall(eta)));
+                    let values = plural(left as usize, "value");
+                    format!(
+                        "; at most {left} {values} more by bisection{}",
+                        about.unwrap_or_default()
+                    )
+                }
+            };
+            format!("{transport} at {value}: {share} in time, target {verdict}{left}")
         }
         Event::StudyFinished {
             finished,
@@ -339,7 +313,7 @@ fn sentence(event: &Event) -> String {
             }
             parts.join(", ")
         }
-    }
+    })
 }
 
 fn plural(count: usize, word: &str) -> String {

@@ -26,14 +26,10 @@ fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
         "{out}"
     );
     assert_eq!(room.names(), ["out", "tiny.toml"]);
-    let journal = room.read("out/tiny-capacity.jsonl");
+    let journal = room.files("out/tiny-capacity");
 
     let json = room.duetime(&format!("{command} --jobs 1 --json")).ok();
-    assert_eq!(
-        room.read("out/tiny-capacity.jsonl"),
-        journal,
-        "all was there"
-    );
+    assert_eq!(room.files("out/tiny-capacity"), journal, "all was there");
     assert!(!json.contains("\"run-finished\""), "{json}");
     for row in rows(&json) {
         let transport = row["transport"].as_str().expect("a name");
@@ -126,11 +122,13 @@ fn the_tightest_budget_is_told_in_milliseconds() {
     assert_eq!(at(value - 0.5)["reached"], false);
 
     // Its answers are in the same journal.
-    let journal = room.read("out/tree-capacity.jsonl");
+    let journal = room.files("out/tree-capacity");
     let answers = room.duetime(&format!("{command} --on answers --json")).ok();
     let row = &rows(&answers)[0];
     assert_eq!(row["on"], "answers");
-    assert!(room.read("out/tree-capacity.jsonl").starts_with(&journal));
+    let grown = room.files("out/tree-capacity");
+    let kept = |(name, text)| grown.get(name) == Some(text);
+    assert!(journal.iter().all(kept));
     let tried = row["curve"].as_array().expect("a curve");
     let whole = tried
         .iter()
@@ -173,22 +171,28 @@ fn one_layer_of_a_tree_is_widened() {
 }
 
 #[test]
-fn a_damaged_line_is_named_and_run_again() {
+fn a_damaged_file_is_named_and_its_run_made_again() {
     let room = Room::new("capacity-damaged");
     room.file("tiny.toml", TINY);
-    let command = "capacity tiny.toml --of deadline --transport dctcp --out kept.jsonl";
+    let command = "capacity tiny.toml --of deadline --transport dctcp --out kept";
     let out = room.duetime(command).ok();
-    let kept = room.read("kept.jsonl");
-    let cut = kept.len() - 20;
-    room.file("kept.jsonl", &kept[..cut]);
+    let kept = room.files("kept");
+    let (name, text) = kept.iter().nth(1).expect("a file");
+    room.file(name, &text[..text.len() - 20]);
     let again = room.duetime(command);
-    let line = kept.lines().count();
-    assert!(
-        again.err.contains(&format!("kept.jsonl:{line}: damaged")),
-        "{}",
-        again.err
-    );
+    let said = |line: &str| line.contains(name) && line.contains("is made again");
+    assert!(again.err.lines().any(said), "{name}: {}", again.err);
     assert_eq!(again.ok(), out);
+    assert_eq!(room.files("kept"), kept);
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_is_not_taken_for_a_folder() {
+    let room = Room::new("capacity-earlier");
+    room.file("tiny.toml", TINY);
+    room.file("kept.jsonl", "{}\n");
+    room.duetime("capacity tiny.toml --of deadline --out kept.jsonl")
+        .refused(&["kept.jsonl", "is a file", "earlier versions"]);
 }
 
 #[test]

@@ -2,25 +2,29 @@
 //! that was killed takes up where it was and leaves the same bytes as one that was not.
 
 mod cost;
-mod pool;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
 
-use duetime_store::{PointFolder, StoreError};
+use duetime_results::RunRecords;
+use duetime_scenario::Scenario;
+use duetime_sim::Options;
+use duetime_sim::topology::Network;
+use duetime_store::{Journal, StoreError};
+use duetime_study::{
+    End, Engine, Execution, Found, Listener, Made, Outcome, Resume, RunName, StudyError, Work,
+    before_runs, resume, warnings,
+};
 use serde::{Deserialize, Serialize};
 
 use super::expand::{self, Point};
 use super::experiment::Experiment;
+use super::ideal;
 use super::results::Results;
 use super::sums::Sums;
-use duetime_study::{StudyError, before_runs, warnings};
-use duetime_study::{Engine, Execution};
-use duetime_study::{Event, Listener, RunName};
-use pool::{End, Pool};
+use cost::Costs;
 
 /// Most seeds of one file.
 const MOST_SEEDS: u32 = 20;
@@ -36,23 +40,6 @@ pub struct Campaign {
     pub quick: bool,
     /// The points of those asked for, and of those that their checks read.
     points: Vec<Point>,
-}
-
-/// What became of a campaign.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CampaignOutcome {
-    /// Runs whose sums are in the folder.
-    pub finished: usize,
-    /// Of those, the ones that were there before.
-    pub kept: usize,
-    /// Files that were not as written, and why; their runs were made again.
-    pub damaged: Vec<String>,
-    /// Runs that failed, and why.
-    pub failures: Vec<(String, String)>,
-    /// Runs that were stopped or not begun; also those after a file that could not be written.
-    pub missing: usize,
-    /// Whether it was stopped.
-    pub cancelled: bool,
 }
 
 /// What is kept of one run.
@@ -181,132 +168,172 @@ pub fn run_campaign<'a>(
     execution: &Execution,
     engine: &dyn Engine,
     listener: &dyn Listener,
-) -> Result<(Results<'a>, CampaignOutcome), StudyError> {
-    let began = Instant::now();
-    let folder = PointFolder::create(&path.join("points"))?;
-    let batches = campaign.batches();
-    let total = batches.iter().map(Batch::runs).sum();
-    let mut outcome = CampaignOutcome::default();
-    let mut done: HashMap<String, Vec<Kept>> = HashMap::new();
-    let mut missing: Vec<Batch> = Vec::new();
-    for batch in batches {
-        let point = &campaign.points[batch.point];
-        let file = point.file((batch.from, batch.to));
-        match folder.read::<Vec<Kept>>(&file) {
-            Ok(Some(kept)) if kept.len() == batch.runs() => {
-                outcome.kept += batch.runs();
-                done.insert(file, kept);
-                continue;
-            }
-            Ok(None) => {}
-            found => {
-                let why = match found {
-                    Err(error @ StoreError::Damaged { .. }) => error.to_string(),
-                    Err(error) => return Err(error.into()),
-                    Ok(_) => format!(
-                        "`{}` has another number of runs",
-                        folder.file(&file).display()
-                    ),
-                };
-                let name = campaign.describe(point, batch.from);
-                let told = format!("{} of {}: {why}; run again", name.transport, name.point);
-                listener.on(&Event::PointDamaged { name, reason: why });
-                outcome.damaged.push(told);
-            }
-        }
-        missing.push(batch);
-    }
-    let mut told = BTreeSet::new();
-    let points = missing.iter().filter(|batch| told.insert(batch.point));
-    let points = points.map(|batch| {
-        let point = &campaign.points[batch.point];
-        let name = campaign.describe(point, batch.from);
-        (
-            format!("{} {}", name.point, name.transport),
-            &point.scenario,
-        )
-    });
-    let described = before_runs(points, execution.jobs.clamp(1, missing.len().max(1)))?;
-    listener.on(&Event::StudyStarted {
-        name: "papers".to_owned(),
-        folder: path.display().to_string(),
-        runs: total,
-        kept: outcome.kept,
-    });
-    for warning in warnings::of_points(&described) {
-        listener.on(&Event::Warning(warning));
-    }
-    probes_first(&mut missing, &campaign.points);
-    let pool = Pool {
+) -> Result<(Results<'a>, Outcome), StudyError> {
+    let journal = Journal::open(&path.join("points"))?;
+    let batches = Batches {
         campaign,
-        folder: &folder,
-        execution,
+        all: campaign.batches(),
+        journal: &journal,
         engine,
-        listener,
-        kept: outcome.kept,
-        missing: &missing,
-        total,
-        packet_hops: AtomicU64::new(0),
-        unwritable: AtomicBool::new(false),
-        began,
     };
-    outcome.finished = outcome.kept;
-    for (batch, end) in missing.iter().zip(pool.run()) {
-        let point = &campaign.points[batch.point];
-        match end {
-            End::Kept(kept) => {
-                outcome.finished += kept.len();
-                done.insert(point.file((batch.from, batch.to)), kept);
-            }
-            End::Failed(run, error) => {
-                outcome
-                    .failures
-                    .push((campaign.describe(point, run).to_string(), error));
-            }
-            End::Missing => outcome.missing += batch.runs(),
+    let tasks = 0..batches.all.len();
+    let found = tasks.map(|task| batches.found(task));
+    let found = found.collect::<Result<Vec<_>, _>>()?;
+    let is_missing = |of: &Found<_>| !matches!(of, Found::Kept(_));
+    let missing = found.iter().filter(|of| is_missing(of)).count();
+    let mut works = BTreeMap::new();
+    let mut points = BTreeMap::new();
+    let mut costs = Costs::default();
+    for (task, batch) in batches.all.iter().enumerate() {
+        if is_missing(&found[task]) {
+            let point = batches.point(task);
+            points.entry(batch.point).or_insert_with(|| {
+                let name = campaign.describe(point, batch.from);
+                (
+                    format!("{} {}", name.point, name.transport),
+                    &point.scenario,
+                )
+            });
+            let work = works.entry(batch.point);
+            let work = *work.or_insert_with(|| cost::work(&point.scenario));
+            costs.expect(task, (point.experiment, point.scheme), work, batch.runs());
         }
     }
-    outcome.failures.sort();
-    outcome.cancelled = execution.cancel.load(Ordering::Relaxed);
-    listener.on(&Event::StudyFinished {
-        finished: outcome.finished,
-        failed: outcome.failures.len(),
-        missing: outcome.missing,
-        wall_s: began.elapsed().as_secs_f64(),
-        cancelled: outcome.cancelled,
-    });
+    let described = before_runs(points.into_values(), execution.jobs.clamp(1, missing.max(1)))?;
+    let of = Resume {
+        name: "papers",
+        folder: path,
+        execution,
+        listener,
+        warnings: warnings::of_points(&described),
+    };
+    let order = |missing| probes_first(missing, &batches);
+    let (ends, mut outcome) = resume(of, &batches, found, order, &mut costs);
+    let mut done = HashMap::new();
+    for (task, end) in ends.into_iter().enumerate() {
+        if let End::Kept(kept) = end {
+            done.insert(batches.file(task), kept);
+        }
+    }
+    outcome
+        .failures
+        .sort_by_cached_key(|(name, _)| name.to_string());
     Ok((results(campaign, done), outcome))
+}
+
+/// The batches of a campaign, into its journal. A task is a batch.
+struct Batches<'a> {
+    campaign: &'a Campaign,
+    all: Vec<Batch>,
+    journal: &'a Journal,
+    engine: &'a dyn Engine,
+}
+
+impl Batches<'_> {
+    fn point(&self, task: usize) -> &Point {
+        &self.campaign.points[self.all[task].point]
+    }
+
+    fn file(&self, task: usize) -> String {
+        let batch = self.all[task];
+        self.point(task).file((batch.from, batch.to))
+    }
+
+    /// What the journal holds of a batch.
+    fn found(&self, task: usize) -> Result<Found<Vec<Kept>>, StoreError> {
+        let file = self.file(task);
+        match self.journal.read::<Vec<Kept>>(&file) {
+            Ok(Some(kept)) if kept.len() == self.all[task].runs() => Ok(Found::Kept(kept)),
+            Ok(Some(_)) => Ok(Found::Damaged(format!(
+                "`{}` has another number of runs",
+                self.journal.file(&file).display()
+            ))),
+            Ok(None) => Ok(Found::Missing),
+            Err(error @ StoreError::Damaged { .. }) => Ok(Found::Damaged(error.to_string())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Work for Batches<'_> {
+    type Made = Kept;
+    type Kept = Vec<Kept>;
+
+    fn runs(&self, task: usize) -> Range<u32> {
+        self.all[task].from..self.all[task].to
+    }
+
+    fn name(&self, task: usize, run: u32) -> RunName {
+        self.campaign.describe(self.point(task), run)
+    }
+
+    fn scenario(&self, task: usize) -> &Scenario {
+        &self.point(task).scenario
+    }
+
+    fn make(&self, task: usize, run: u32, options: &Options) -> Result<Option<Made<Kept>>, String> {
+        let point = self.point(task);
+        let (scenario, number) = (&point.scenario, u64::from(run));
+        let network = || Network::build(&scenario.topology).map_err(|error| error.to_string());
+        let ideals = |records: &RunRecords| -> Result<Vec<Sums>, String> {
+            if point.ideals.is_empty() {
+                return Ok(Vec::new());
+            }
+            let network = network()?;
+            let sums = |&(of, _)| ideal::sums(of, scenario, number, records, &network, point.keep);
+            Ok(point.ideals.iter().map(sums).collect())
+        };
+        if !point.simulated {
+            let offered = ideal::offered(scenario, number, &network()?);
+            let ideal = ideals(&offered.map_err(|error| error.to_string())?)?;
+            return Ok(Some(Made {
+                what: Kept { own: None, ideal },
+                simulated_s: 0.0,
+                packet_hops: 0,
+            }));
+        }
+        let Some(made) = Made::of(self.engine.run(scenario, 0, number, options)?) else {
+            return Ok(None);
+        };
+        let ideal = ideals(&made.what.records)?;
+        Ok(Some(made.map(|output| Kept {
+            own: Some(Sums::of(scenario, number, &output.records, point.keep)),
+            ideal,
+        })))
+    }
+
+    fn keep(&self, task: usize, runs: Vec<Kept>, _wall_s: f64) -> Result<Vec<Kept>, StudyError> {
+        self.journal.write(&self.file(task), &runs)?;
+        Ok(runs)
+    }
+
+    fn place(&self, task: usize) -> String {
+        self.journal.file(&self.file(task)).display().to_string()
+    }
 }
 
 /// One batch of every scheme of every experiment comes first, the smallest before the others, so that the time left can
 /// soon be told.
-fn probes_first(missing: &mut Vec<Batch>, points: &[Point]) {
+fn probes_first(missing: Vec<usize>, batches: &Batches<'_>) -> Vec<usize> {
     let mut seen: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-    for (index, batch) in missing.iter().enumerate() {
-        let point = &points[batch.point];
-        seen.entry((point.experiment, point.scheme))
-            .or_default()
-            .push(index);
+    for &task in &missing {
+        let point = batches.point(task);
+        let kind = (point.experiment, point.scheme);
+        seen.entry(kind).or_default().push(task);
     }
     // The middle one of each: neither the cheapest nor the dearest.
-    let mut probes: Vec<(f64, usize)> = seen
-        .values()
-        .map(|of| of[of.len() / 2])
-        .map(|index| {
-            let batch = &missing[index];
-            let work = cost::work(&points[batch.point].scenario);
-            (work * batch.runs() as f64, index)
+    let middle = seen.values().map(|of| of[of.len() / 2]);
+    let mut probes: Vec<(f64, usize)> = middle
+        .map(|task| {
+            let runs = batches.all[task].runs() as f64;
+            (cost::work(&batches.point(task).scenario) * runs, task)
         })
         .collect();
     probes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let chosen: BTreeSet<usize> = probes.iter().map(|&(_, index)| index).collect();
-    let rest = (0..missing.len()).filter(|index| !chosen.contains(index));
-    *missing = probes
-        .iter()
-        .map(|&(_, index)| index)
-        .chain(rest)
-        .map(|index| missing[index])
-        .collect();
+    let probes: Vec<usize> = probes.into_iter().map(|(_, task)| task).collect();
+    let chosen: BTreeSet<usize> = probes.iter().copied().collect();
+    let rest = missing.into_iter().filter(|task| !chosen.contains(task));
+    probes.iter().copied().chain(rest).collect()
 }
 
 /// Sorts what was kept by experiment, panel, scheme and axis value.

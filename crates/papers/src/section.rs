@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use duetime_store::{PointFolder, StoreError};
+use duetime_store::{Journal, StoreError};
 use serde::{Deserialize, Serialize};
 
 use super::drawings::Drawn;
@@ -121,7 +121,7 @@ pub fn keep_sections(
     library: &[Experiment],
     new: &[Section],
 ) -> Result<Sections, StudyError> {
-    let folder = PointFolder::create(&out.join(FOLDER))?;
+    let folder = Journal::open(&out.join(FOLDER))?;
     let file = |paper: &str, name: &str| format!("{paper}-{name}.json");
     for section in new {
         folder.write(&file(&section.paper, &section.experiment), section)?;

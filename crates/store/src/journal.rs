@@ -1,81 +1,159 @@
-//! A journal: results that are kept as they come, one JSON line each, so that a stop loses none.
+//! A journal: results that are kept as they come, so that a stop loses none. A folder of small files, one for each run or
+//! batch of runs: each whole, checked and replaced in one step.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::StoreError;
+use crate::folder::lock;
+use crate::{StoreError, file};
 
-/// A file of JSON lines that only grows.
+/// Marks the file, so that one of another kind is not taken for a damaged one of ours.
+const MAGIC: &str = "duetime-point";
+
+/// The folder. Processes exclude each other; threads may write different names at once.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    file: File,
+    /// Held while this process may write.
+    _lock: Option<File>,
 }
 
-/// A line that is not what was written: the process was killed or the disk was full while it was. Its number from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Damage(pub usize);
+/// The first line of a file; the rest is the content.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    kind: String,
+    format: u32,
+    bytes: usize,
+    checksum: String,
+}
 
 impl Journal {
-    /// Opens the journal at `path`, or begins it, and reads what it holds. Lines that are no `T` are told and passed
-    /// over: what they said has to be found out again.
-    pub fn open<T: DeserializeOwned>(
-        path: &Path,
-    ) -> Result<(Self, Vec<T>, Vec<Damage>), StoreError> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(StoreError::io("make", folder))?;
+    /// Opens the folder, and makes it where it is missing.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        if path.is_file() {
+            return Err(StoreError::NotADirectory(path.to_path_buf()));
         }
-        let bytes = match fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(StoreError::io("read", path)(error)),
-        };
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-            .map_err(StoreError::io("write", path))?;
-        let mut journal = Self {
+        fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
+        Ok(Self {
             path: path.to_path_buf(),
-            file,
+            _lock: lock(path)?,
+        })
+    }
+
+    /// Where a file is, whether it exists or not. Names may hold `/`.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes `value` under `name`: it appears whole or not at all.
+    pub fn write(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
+        let path = self.file(name);
+        let refused =
+            |error: serde_json::Error| StoreError::io("write", &self.file(name))(error.into());
+        let body = serde_json::to_vec(value).map_err(refused)?;
+        let head = Head {
+            kind: MAGIC.to_owned(),
+            format: crate::FORMAT,
+            bytes: body.len(),
+            checksum: file::checksum(&body),
         };
-        if bytes.last().is_some_and(|&last| last != b'\n') {
-            // What comes next must not be joined to a line that was cut short.
-            journal.append(b"\n")?;
+        let mut bytes = serde_json::to_vec(&head).map_err(refused)?;
+        bytes.push(b'\n');
+        bytes.extend(body);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(StoreError::io("create", parent))?;
         }
-        let (mut entries, mut damages) = (Vec::new(), Vec::new());
-        for (index, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
-            if line.is_empty() {
-                continue;
-            }
-            match serde_json::from_slice(line) {
-                Ok(entry) => entries.push(entry),
-                Err(_) => damages.push(Damage(index + 1)),
-            }
+        file::replace(&path, &bytes)
+    }
+
+    /// Reads what was written under `name`; `None` where there is nothing. Anything else than what was written is
+    /// [`StoreError::Damaged`].
+    pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
+        let path = self.file(name);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StoreError::io("read", &path)(error)),
+        };
+        let damaged = |reason: String| StoreError::damaged(&path, reason);
+        let end = bytes.iter().position(|&byte| byte == b'\n');
+        let (head, body) = bytes.split_at(end.unwrap_or(bytes.len()));
+        let body = body.get(1..).unwrap_or_default();
+        let head: Head = serde_json::from_slice(head)
+            .ok()
+            .filter(|head: &Head| head.kind == MAGIC)
+            .ok_or_else(|| damaged("its first line is not that of a point".to_owned()))?;
+        if head.format != crate::FORMAT {
+            let (found, ours) = (head.format, crate::FORMAT);
+            return Err(damaged(format!(
+                "it has format {found}, this version reads {ours}"
+            )));
         }
-        Ok((journal, entries, damages))
+        if head.bytes != body.len() {
+            let (is, was) = (body.len(), head.bytes);
+            return Err(damaged(format!("it has {is} bytes of {was}")));
+        }
+        if head.checksum != file::checksum(body) {
+            return Err(damaged("its checksum differs".to_owned()));
+        }
+        serde_json::from_slice(body)
+            .map(Some)
+            .map_err(|error| damaged(error.to_string()))
+    }
+}
+
+/// Replaces any file in one step: readers see the old or the new one, and a failure leaves the old one.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(StoreError::io("create", parent))?;
+    }
+    file::replace(path, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> Journal {
+        let path = std::env::temp_dir().join(format!("duetime-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        Journal::open(&path).expect("a folder")
     }
 
-    /// Appends one entry; it is in the file when the call returns.
-    pub fn keep(&mut self, entry: &impl Serialize) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(entry)
-            .map_err(|error| StoreError::io("write", &self.path)(error.into()))?;
-        line.push(b'\n');
-        self.append(&line)
+    #[test]
+    fn what_was_written_is_read() {
+        let folder = folder("point-read");
+        assert_eq!(folder.read::<Vec<u32>>("a/0-2").unwrap(), None);
+        folder.write("a/0-2", &vec![1, 2]).unwrap();
+        assert_eq!(folder.read::<Vec<u32>>("a/0-2").unwrap(), Some(vec![1, 2]));
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
+    #[test]
+    fn any_cut_and_any_changed_byte_is_found() {
+        let folder = folder("point-damage");
+        folder.write("p", &vec![10, 20, 30]).unwrap();
+        let whole = fs::read(folder.file("p")).unwrap();
+        for end in 0..whole.len() {
+            fs::write(folder.file("p"), &whole[..end]).unwrap();
+            let found = folder.read::<Vec<u32>>("p");
+            assert!(matches!(found, Err(StoreError::Damaged { .. })), "{end}");
+        }
+        for at in 0..whole.len() {
+            let mut spoilt = whole.clone();
+            spoilt[at] ^= 1;
+            fs::write(folder.file("p"), &spoilt).unwrap();
+            let found = folder.read::<Vec<u32>>("p");
+            assert!(matches!(found, Err(StoreError::Damaged { .. })), "{at}");
+        }
     }
 
-    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.file
-            .write_all(bytes)
-            .map_err(StoreError::io("write", &self.path))
+    #[test]
+    fn two_processes_exclude_each_other() {
+        let first = folder("point-lock");
+        let second = Journal::open(&first.path);
+        assert!(matches!(second, Err(StoreError::Busy(_))));
     }
 }

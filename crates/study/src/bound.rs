@@ -29,11 +29,11 @@ use duetime_scenario::Scenario;
 use duetime_sim::demand::most_payload;
 use duetime_sim::topology::Network;
 use serde::Serialize;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::StudyError;
 use crate::plan::Plan;
+use crate::pool::each;
 
 /// What it is called beside the transports.
 pub const NO_TRANSPORT: &str = "no transport can do better";
@@ -143,7 +143,8 @@ impl BestPossible {
 
     /// The best possible for all runs of a scenario, found for up to `jobs` runs at the same time.
     pub fn of(scenario: &Scenario, jobs: usize) -> Result<Self, StudyError> {
-        let runs = runs(scenario, jobs)?;
+        let never = AtomicBool::new(false);
+        let runs = runs(scenario, jobs, &never)?.unwrap_or_default();
         Ok(Self::over(&runs))
     }
 
@@ -238,28 +239,16 @@ fn best(runs: &[RunBest], of: impl Fn(&RunBest) -> Option<Late>) -> Option<Best>
     })
 }
 
-/// Each run, in order.
-fn runs(scenario: &Scenario, jobs: usize) -> Result<Vec<RunBest>, StudyError> {
+/// Each run, in order, with up to `jobs` at a time; `None` if `cancel` was set before the last.
+pub(crate) fn runs(
+    scenario: &Scenario,
+    jobs: usize,
+    cancel: &AtomicBool,
+) -> Result<Option<Vec<RunBest>>, StudyError> {
     let network = Network::build(&scenario.topology)?;
-    let next = AtomicU64::new(0);
-    let found = Mutex::new(Vec::new());
-    let seeds = u64::from(scenario.seeds);
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, seeds.max(1) as usize) {
-            scope.spawn(|| {
-                loop {
-                    let run = next.fetch_add(1, Ordering::Relaxed);
-                    if run >= seeds {
-                        break;
-                    }
-                    let best = RunBest::of(scenario, run, &network);
-                    found.lock().expect("no panic holds it").push((run, best));
-                }
-            });
-        }
-    });
-    let mut found = found.into_inner().expect("no panic holds it");
-    found.sort_by_key(|(run, _)| *run);
-    let runs = found.into_iter().map(|(_, best)| best);
-    Ok(runs.collect::<Result<_, _>>()?)
+    let stop = || cancel.load(Ordering::Relaxed);
+    let run = |run| RunBest::of(scenario, run as u64, &network);
+    let runs = each(scenario.seeds as usize, jobs, stop, run, |_| {});
+    let all: Option<Vec<_>> = runs.into_iter().collect();
+    Ok(all.map(|runs| runs.into_iter().collect()).transpose()?)
 }

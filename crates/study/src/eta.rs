@@ -6,36 +6,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::Job;
-
-/// A run at work.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AtWork {
-    pub job: Job,
-    /// Its number among the jobs.
-    pub number: usize,
-    /// Wall time since it began, s.
-    pub wall_s: f64,
-    /// Simulated time, s.
-    pub simulated_s: f64,
-    /// Simulated time at which its sources stop, s.
-    pub of_s: f64,
-    /// Simulated time at which it is cut, s.
-    pub cut_s: f64,
-    /// Packet-hops so far.
-    pub packet_hops: u64,
-    /// Measured flows that are not finished.
-    pub open_flows: u64,
-}
+use crate::pool::{AtWork, Estimator};
 
 /// What is known of the time that runs take.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Eta {
     /// By point: packet-hops of a run, to first order.
     offered: Vec<f64>,
+    /// By task: point and transport.
+    kinds: Vec<(usize, usize)>,
     /// By point and transport: finished runs, their wall time and packet-hops.
     finished: BTreeMap<(usize, usize), Finished>,
-    /// By number of the job: where its drain began.
+    /// By task: where its drain began.
     drains: BTreeMap<usize, Drain>,
     /// When something was told last, and what.
     told: Option<(f64, f64)>,
@@ -61,57 +43,14 @@ const DRAIN: f64 = 0.1;
 const TELLING: f64 = 0.05;
 
 impl Eta {
-    /// For points whose runs take so many packet-hops, to first order; 0 where that is not known.
-    pub fn new(offered: Vec<f64>) -> Self {
+    /// For points whose runs take so many packet-hops, to first order; 0 where that is not known. `kinds` are the point
+    /// and the transport of each task.
+    pub fn new(offered: Vec<f64>, kinds: Vec<(usize, usize)>) -> Self {
         Self {
             offered,
+            kinds,
             ..Self::default()
         }
-    }
-
-    /// A run has ended.
-    pub fn finished(&mut self, number: usize, job: Job, wall_s: f64, packet_hops: u64) {
-        let of = self.finished.entry((job.point, job.transport)).or_default();
-        of.runs += 1.0;
-        of.wall_s += wall_s;
-        of.packet_hops += packet_hops as f64;
-        self.drains.remove(&number);
-    }
-
-    /// Wall time until all is done, s; `None` until it can be told. `now_s` counts from the beginning.
-    pub fn tell(
-        &mut self,
-        now_s: f64,
-        at_work: &[AtWork],
-        waiting: &[Job],
-        workers: usize,
-    ) -> Option<f64> {
-        if at_work.is_empty() && waiting.is_empty() {
-            // The last runs are being written.
-            return None;
-        }
-        let left: Vec<Option<f64>> = at_work.iter().map(|run| self.left(run)).collect();
-        let known: Vec<(AtWork, f64)> = at_work
-            .iter()
-            .zip(&left)
-            .filter_map(|(run, left)| Some((*run, (*left)?)))
-            .collect();
-        let mut total = 0.0;
-        let mut longest: f64 = 0.0;
-        for (run, left) in at_work.iter().zip(&left) {
-            let whole = || Some((self.whole(run.job, &known)? - run.wall_s).max(0.0));
-            let left = left.or_else(whole)?;
-            total += left;
-            longest = longest.max(left);
-        }
-        for &job in waiting {
-            let whole = self.whole(job, &known)?;
-            total += whole;
-            longest = longest.max(whole);
-        }
-        let told = self.steady(now_s, (total / workers.max(1) as f64).max(longest));
-        // "0.0 s" would say that it is done.
-        (told >= 0.1).then_some(told)
     }
 
     /// What is told counts down with the clock as long as the estimate stays within a quarter of it: small changes of
@@ -133,7 +72,7 @@ impl Eta {
             return None;
         }
         let per_hop = run.wall_s / hops;
-        let learned = self.finished.get(&(run.job.point, run.job.transport));
+        let learned = self.finished.get(&self.kinds[run.task]);
         let learned = learned.map(|of| (of.packet_hops / of.runs - hops).max(0.0) * per_hop);
         let part = run.simulated_s / run.of_s.max(1e-12);
         if part < 1.0 {
@@ -145,7 +84,7 @@ impl Eta {
             let drain = (run.wall_s + until_stop) * DRAIN;
             return Some(learned.map_or(until_stop + drain, |learned| learned.max(until_stop)));
         }
-        let drain = *self.drains.entry(run.number).or_insert(Drain {
+        let drain = *self.drains.entry(run.task).or_insert(Drain {
             wall_s: run.wall_s,
             simulated_s: run.simulated_s,
             open_flows: run.open_flows,
@@ -165,30 +104,29 @@ impl Eta {
     }
 
     /// Wall time of a whole run.
-    fn whole(&self, job: Job, at_work: &[(AtWork, f64)]) -> Option<f64> {
+    fn whole(&self, task: usize, at_work: &[(AtWork, f64)]) -> Option<f64> {
         let mean = |of: &Finished| of.wall_s / of.runs;
-        if let Some(of) = self.finished.get(&(job.point, job.transport)) {
+        let (own_point, own_transport) = self.kinds[task];
+        if let Some(of) = self.finished.get(&self.kinds[task]) {
             return Some(mean(of));
         }
         let offered = |point: usize| self.offered.get(point).copied().filter(|hops| *hops > 0.0);
         // By first order, runs of two points differ as what they are offered; without that they are alike.
         let scale = |from: usize| {
-            offered(job.point)
+            offered(own_point)
                 .zip(offered(from))
                 .map_or(1.0, |(ours, theirs)| ours / theirs)
         };
         // (how unlike it is, wall time of a whole run)
         let unlike = |point: usize, transport: usize| {
-            2 * u8::from(transport != job.transport) + u8::from(point != job.point)
+            2 * u8::from(transport != own_transport) + u8::from(point != own_point)
         };
         let ended = self
             .finished
             .iter()
             .map(|(&(point, transport), of)| (unlike(point, transport), mean(of) * scale(point)));
         let running = at_work.iter().map(|(run, left)| {
-            let Job {
-                point, transport, ..
-            } = run.job;
+            let (point, transport) = self.kinds[run.task];
             let whole = (run.wall_s + left) * scale(point);
             (unlike(point, transport), whole)
         });
@@ -203,25 +141,61 @@ impl Eta {
     }
 }
 
+impl Estimator for Eta {
+    fn ended(&mut self, task: usize, wall_s: f64, packet_hops: u64) {
+        let of = self.finished.entry(self.kinds[task]).or_default();
+        of.runs += 1.0;
+        of.wall_s += wall_s;
+        of.packet_hops += packet_hops as f64;
+        self.drains.remove(&task);
+    }
+
+    fn left_s(
+        &mut self,
+        now_s: f64,
+        at_work: &[AtWork],
+        waiting: &[usize],
+        workers: usize,
+    ) -> Option<f64> {
+        if at_work.is_empty() && waiting.is_empty() {
+            // The last runs are being written.
+            return None;
+        }
+        let left: Vec<Option<f64>> = at_work.iter().map(|run| self.left(run)).collect();
+        let known: Vec<(AtWork, f64)> = at_work
+            .iter()
+            .zip(&left)
+            .filter_map(|(run, left)| Some((*run, (*left)?)))
+            .collect();
+        let mut total = 0.0;
+        let mut longest: f64 = 0.0;
+        for (run, left) in at_work.iter().zip(&left) {
+            let whole = || Some((self.whole(run.task, &known)? - run.wall_s).max(0.0));
+            let left = left.or_else(whole)?;
+            total += left;
+            longest = longest.max(left);
+        }
+        for &task in waiting {
+            let whole = self.whole(task, &known)?;
+            total += whole;
+            longest = longest.max(whole);
+        }
+        let told = self.steady(now_s, (total / workers.max(1) as f64).max(longest));
+        // "0.0 s" would say that it is done.
+        (told >= 0.1).then_some(told)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn job(transport: usize, run: u32) -> Job {
-        Job {
-            point: 0,
-            transport,
-            run,
-        }
-    }
-
     /// A run of so many wall seconds, of which the drain is a part, at `wall_s`. Flows end evenly in the drain.
-    fn at(number: usize, job: Job, whole_s: f64, drain: f64, rate: f64, wall_s: f64) -> AtWork {
+    fn at(task: usize, whole_s: f64, drain: f64, rate: f64, wall_s: f64) -> AtWork {
         let stop = whole_s * (1.0 - drain);
         let in_drain = ((wall_s - stop) / (whole_s - stop)).max(0.0);
         AtWork {
-            job,
-            number,
+            task,
             wall_s,
             simulated_s: if wall_s < stop {
                 wall_s / stop
@@ -242,21 +216,21 @@ mod tests {
     /// Five runs of each of two transports on one core, of which the second takes five times as long and drains for
     /// most of it, in the order in which studies begin them. What is told, and what is true, every tenth of a second.
     fn told() -> Vec<(f64, Option<f64>, f64, usize)> {
-        let mut eta = Eta::new(vec![1e7]);
-        let jobs: Vec<Job> = (0..5).flat_map(|run| [job(0, run), job(1, run)]).collect();
-        let whole = |job: Job| [2.0, 10.0][job.transport];
-        let drain = |job: Job| [0.05, 0.6][job.transport];
-        let total: f64 = jobs.iter().map(|&job| whole(job)).sum();
+        let mut eta = Eta::new(vec![1e7], [(0, 0), (0, 1)].repeat(5));
+        let tasks: Vec<usize> = (0..10).collect();
+        let whole = |task: usize| [2.0, 10.0][task % 2];
+        let drain = |task: usize| [0.05, 0.6][task % 2];
+        let total: f64 = tasks.iter().map(|&task| whole(task)).sum();
         let (mut told, mut now) = (Vec::new(), 0.0);
-        for (number, &of) in jobs.iter().enumerate() {
+        for &of in &tasks {
             let began = now;
             while now - began < whole(of) - 1e-9 {
                 now += 0.1;
-                let run = at(number, of, whole(of), drain(of), 5e6, now - began);
-                let found = eta.tell(now, &[run], &jobs[number + 1..], 1);
-                told.push((now, found, total - now, number));
+                let run = at(of, whole(of), drain(of), 5e6, now - began);
+                let found = eta.left_s(now, &[run], &tasks[of + 1..], 1);
+                told.push((now, found, total - now, of));
             }
-            eta.finished(number, of, whole(of), (whole(of) * 5e6) as u64);
+            eta.ended(of, whole(of), (whole(of) * 5e6) as u64);
         }
         told
     }
@@ -278,12 +252,12 @@ mod tests {
     #[test]
     fn a_run_that_drains_is_never_said_to_be_done() {
         // The only run of its kind, with nothing learned: told by the flows that are open.
-        let mut eta = Eta::new(vec![0.0]);
+        let mut eta = Eta::new(vec![0.0], vec![(0, 0)]);
         let mut last = f64::MAX;
         for tick in 1..98 {
             let wall_s = f64::from(tick) * 0.1;
-            let run = at(0, job(0, 0), 10.0, 0.7, 1e6, wall_s);
-            let found = eta.tell(wall_s, &[run], &[], 1);
+            let run = at(0, 10.0, 0.7, 1e6, wall_s);
+            let found = eta.left_s(wall_s, &[run], &[], 1);
             // The drain begins after 3 s.
             if wall_s > 3.2 {
                 let (found, truth) = (found.unwrap(), 10.0 - wall_s);
@@ -312,24 +286,19 @@ mod tests {
 
     #[test]
     fn another_point_is_scaled_by_what_it_is_offered() {
-        let mut eta = Eta::new(vec![1e6, 4e6]);
-        eta.finished(0, job(0, 0), 3.0, 1_000_000);
-        let waiting = [Job {
-            point: 1,
-            transport: 0,
-            run: 0,
-        }];
-        assert_eq!(eta.tell(3.0, &[], &waiting, 1), Some(12.0));
+        let new = || Eta::new(vec![1e6, 4e6], vec![(0, 0), (1, 0)]);
+        let mut eta = new();
+        eta.ended(0, 3.0, 1_000_000);
+        assert_eq!(eta.left_s(3.0, &[], &[1], 1), Some(12.0));
         // Nothing known, nothing told.
-        assert_eq!(Eta::new(vec![1e6]).tell(1.0, &[], &waiting, 1), None);
+        assert_eq!(new().left_s(1.0, &[], &[1], 1), None);
     }
 
     #[test]
     fn what_runs_side_by_side_takes_as_long_as_the_longest() {
-        let mut eta = Eta::new(vec![0.0]);
-        eta.finished(0, job(0, 0), 8.0, 1_000);
-        let waiting = [job(0, 1), job(0, 2), job(0, 3)];
-        assert_eq!(eta.tell(8.0, &[], &waiting[..1], 4), Some(8.0));
-        assert_eq!(eta.tell(8.1, &[], &waiting, 2), Some(12.0));
+        let mut eta = Eta::new(vec![0.0], vec![(0, 0); 4]);
+        eta.ended(0, 8.0, 1_000);
+        assert_eq!(eta.left_s(8.0, &[], &[1], 4), Some(8.0));
+        assert_eq!(eta.left_s(8.1, &[], &[1, 2, 3], 2), Some(12.0));
     }
 }

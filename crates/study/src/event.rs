@@ -1,13 +1,13 @@
-//! What a study tells while it works.
+//! What a study, a search or a campaign tells while it works.
 
 use serde::Serialize;
 
 use crate::warnings::Warning;
 
-/// One run of a study, by names.
+/// One run, by names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunName {
-    /// The point of the sweep, e.g. `workload.fan_in=40`; empty without a sweep.
+    /// The point of the sweep, such as `workload.fan_in=40`, or the value that a search tries; empty without either.
     pub point: String,
     /// The transport.
     pub transport: String,
@@ -30,9 +30,9 @@ impl std::fmt::Display for RunName {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// The study begins.
+    /// A study or campaign begins.
     StudyStarted {
-        /// Name of the scenario.
+        /// Name of the scenario; `papers` of a campaign.
         name: String,
         /// Where results go.
         folder: String,
@@ -43,12 +43,23 @@ pub enum Event {
     },
     /// Something to know before the runs; follows the beginning.
     Warning(Warning),
+    /// A search tries a value.
+    ValueStarted {
+        /// The transport.
+        transport: String,
+        /// The value with its unit.
+        value: String,
+        /// Runs in all.
+        runs: usize,
+        /// Runs that the journal holds already.
+        kept: usize,
+    },
     /// A run begins.
     RunStarted {
         /// Which.
         #[serde(flatten)]
         name: RunName,
-        /// Its number among the jobs, for a listener's own books.
+        /// Its task's number. Of each task one run is at work at a time.
         job: usize,
         /// The simulated time until its sources stop, s; what is open then is still finished.
         of_s: f64,
@@ -58,7 +69,7 @@ pub enum Event {
         /// Which.
         #[serde(flatten)]
         name: RunName,
-        /// Its number among the jobs.
+        /// Its task's number.
         job: usize,
         /// Simulated time so far, s.
         simulated_s: f64,
@@ -69,7 +80,7 @@ pub enum Event {
         /// The same per second of wall time, since the run began.
         packet_hops_per_s: f64,
     },
-    /// The whole study; a few times per second.
+    /// All runs of the study, campaign or value; a few times per second.
     Overall {
         /// Runs finished or failed, those that were there already included.
         done: usize,
@@ -80,12 +91,12 @@ pub enum Event {
         /// Wall time still needed, s; none until it can be told.
         eta_s: Option<f64>,
     },
-    /// A run is done and its folder is written.
+    /// A run is done and kept.
     RunFinished {
         /// Which.
         #[serde(flatten)]
         name: RunName,
-        /// Its number among the jobs.
+        /// Its task's number.
         job: usize,
         /// Wall time, s.
         wall_s: f64,
@@ -95,28 +106,46 @@ pub enum Event {
         packet_hops: u64,
         /// Wall time per packet-hop, ns.
         ns_per_packet_hop: f64,
-        /// Its folder.
+        /// Where it is kept: a folder, or a file of a journal.
         folder: String,
     },
-    /// A run failed; the others go on.
+    /// A run failed. The others go on, unless they would fail as well.
     RunFailed {
         /// Which.
         #[serde(flatten)]
         name: RunName,
-        /// Its number among the jobs.
+        /// Its task's number.
         job: usize,
         /// Why.
         error: String,
     },
-    /// A file of finished runs is not as it was written; its runs, and only those, are made again.
-    PointDamaged {
+    /// Finished runs are not as they were written; they, and only they, are made again.
+    Damaged {
         /// The first of them.
         #[serde(flatten)]
         name: RunName,
         /// The file, and what is wrong with it.
         reason: String,
     },
-    /// The study ends.
+    /// All runs of a value are done.
+    ValueFinished {
+        /// The transport.
+        transport: String,
+        /// The value with its unit.
+        value: String,
+        /// Queries, or answers, in the measurement window that were in time.
+        met: u64,
+        /// Queries, or answers, in the measurement window that could be late.
+        measured: u64,
+        /// Whether that reaches the target.
+        reached: bool,
+        /// Values that bisection still tries at most for this transport; none until one fell short. Those that are
+        /// tried out of doubt come on top.
+        values_left: Option<u32>,
+        /// What their runs take at the pace of the dearest value so far, s; none where all of this one's were kept.
+        eta_s: Option<f64>,
+    },
+    /// A study or campaign ends.
     StudyFinished {
         /// Runs that are in the folder now.
         finished: usize,

@@ -1,11 +1,10 @@
-//! Runs what is missing, on several cores, and writes each run's folder as it ends.
+//! Runs what a study lacks, and writes each run's folder as it ends.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -15,74 +14,17 @@ use duetime_sim::routing::Routing;
 use duetime_sim::topology::Network;
 use duetime_sim::workload::Workloads;
 use duetime_sim::{Options, Progress, RunOutput};
-use duetime_store::{IfExists, RunFolder, RunInfo, RunKey, State};
+use duetime_store::{RunFolder, RunKey, State};
 
 use crate::archive;
 use crate::demand::before_runs;
 use crate::error::StudyError;
-use crate::eta::{AtWork, Eta};
-use crate::event::{Event, Listener, RunName};
+use crate::eta::Eta;
+use crate::event::{Listener, RunName};
 use crate::plan::{Job, Plan};
+use crate::pool::{End, Engine, Execution, Found, Made, Outcome, Work};
+use crate::resume::{Resume, resume};
 use crate::warnings;
-
-/// Time between two progress events of a run.
-pub const TICK: Duration = Duration::from_millis(200);
-
-/// How to run a study.
-#[derive(Clone, Debug)]
-pub struct Execution {
-    /// Runs at the same time.
-    pub jobs: usize,
-    /// Threads that one run is split over.
-    pub threads: usize,
-    /// What to do with a folder that holds results.
-    pub if_exists: IfExists,
-    /// Set to stop: runs at work are dropped, finished ones are kept.
-    pub cancel: Arc<AtomicBool>,
-}
-
-/// What became of a study.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Runs that are in the folder.
-    pub finished: usize,
-    /// Of those, the ones that were there before.
-    pub kept: usize,
-    /// Runs that failed, in the order of the plan, and why.
-    pub failures: Vec<(RunName, String)>,
-    /// Runs that were stopped or not begun.
-    pub missing: usize,
-    /// Whether it was stopped.
-    pub cancelled: bool,
-}
-
-/// Something that makes a run: the simulator, or a stand-in in tests.
-pub trait Engine: Sync {
-    /// Makes run `run` of transport `transport` of the scenario.
-    fn run(
-        &self,
-        scenario: &Scenario,
-        transport: usize,
-        run: u64,
-        options: &Options,
-    ) -> Result<RunOutput, String>;
-}
-
-/// The simulator.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Simulator;
-
-impl Engine for Simulator {
-    fn run(
-        &self,
-        scenario: &Scenario,
-        transport: usize,
-        run: u64,
-        options: &Options,
-    ) -> Result<RunOutput, String> {
-        duetime_sim::run(scenario, transport, run, options).map_err(|error| error.to_string())
-    }
-}
 
 /// Sets up every point as its runs will, so that what cannot be simulated is said before anything is written.
 pub fn check(plan: &Plan) -> Result<(), StudyError> {
@@ -107,93 +49,116 @@ pub fn execute(
     engine: &dyn Engine,
     listener: &dyn Listener,
 ) -> Result<Outcome, StudyError> {
-    let began = Instant::now();
+    let jobs = plan.jobs();
     let points = plan.points.iter();
     let points = points.map(|point| (point.label(), &point.scenario));
-    let at_once = execution.jobs.clamp(1, plan.jobs().len().max(1));
-    let described = before_runs(points, at_once)?;
+    let described = before_runs(points, execution.jobs.clamp(1, jobs.len().max(1)))?;
     let mut manifest = archive::manifest(plan);
     let folder = RunFolder::create(path, execution.if_exists, &manifest)?;
-    let (jobs, keys) = (plan.jobs(), plan.keys());
-    let there: HashMap<RunKey, RunInfo> = folder.scan(&keys).done.into_iter().collect();
-    let missing: Vec<(usize, Job)> = jobs
-        .iter()
-        .copied()
-        .enumerate()
-        .filter(|&(number, _)| !there.contains_key(&keys[number]))
-        .collect();
-    let kept = there.len();
-    listener.on(&Event::StudyStarted {
-        name: plan.name().to_owned(),
-        folder: path.display().to_string(),
-        runs: jobs.len(),
-        kept,
-    });
-    for warning in warnings::of_points(&described) {
-        listener.on(&Event::Warning(warning));
-    }
+    let keys = plan.keys();
+    let found = found(&folder, &keys);
     let offered = described.iter().map(|(_, of)| of.load.packet_hops);
-    let eta = Mutex::new(Eta::new(offered.collect()));
-    let pool = Pool {
+    let kinds = jobs.iter().map(|job| (job.point, job.transport));
+    let mut eta = Eta::new(offered.collect(), kinds.collect());
+    let work = Runs {
         plan,
+        jobs: &jobs,
         folder: &folder,
-        execution,
+        threads: execution.threads,
         engine,
+    };
+    let study = Resume {
+        name: plan.name(),
+        folder: path,
+        execution,
         listener,
-        total: jobs.len(),
-        kept,
-        missing: &missing,
-        eta,
+        warnings: warnings::of_points(&described),
     };
-    let ends = pool.run();
-
-    let mut outcome = Outcome {
-        kept,
-        finished: kept,
-        ..Outcome::default()
-    };
-    manifest.runs = keys
-        .iter()
-        .map(|key| {
-            let digest = there.get(key).map(|info| info.digest.clone());
-            archive::state(
-                key,
-                if digest.is_some() {
-                    State::Done
-                } else {
-                    State::Missing
-                },
-                digest,
-                None,
-            )
+    let (ends, outcome) = resume(study, &work, found, |missing| missing, &mut eta);
+    let ends = keys.iter().zip(&ends);
+    manifest.runs = ends
+        .map(|(key, end)| match end {
+            End::Kept(digest) => archive::state(key, State::Done, Some(digest.clone()), None),
+            End::Failed(_, why) => archive::state(key, State::Failed, None, Some(why.clone())),
+            End::Missing => archive::state(key, State::Missing, None, None),
         })
         .collect();
-    for (&(number, job), end) in missing.iter().zip(ends) {
-        let key = &keys[number];
-        match end {
-            End::Written(digest) => {
-                outcome.finished += 1;
-                manifest.runs[number] = archive::state(key, State::Done, Some(digest), None);
-            }
-            End::Failed(error) => {
-                manifest.runs[number] =
-                    archive::state(key, State::Failed, None, Some(error.clone()));
-                outcome.failures.push((plan.describe(job), error));
-            }
-            End::Missing => outcome.missing += 1,
-        }
-    }
     manifest.finish();
     folder.write_manifest(&manifest)?;
-    outcome.cancelled = execution.cancel.load(Ordering::Relaxed);
-    listener.on(&Event::StudyFinished {
-        finished: outcome.finished,
-        failed: outcome.failures.len(),
-        missing: outcome.missing,
-        wall_s: began.elapsed().as_secs_f64(),
-        cancelled: outcome.cancelled,
-    });
     Ok(outcome)
+}
+
+/// The digest of each run that the folder holds, by the order of `keys`.
+fn found(folder: &RunFolder, keys: &[RunKey]) -> Vec<Found<String>> {
+    let scan = folder.scan(keys);
+    let mut done: HashMap<_, _> = scan.done.into_iter().collect();
+    let mut damaged: HashMap<_, _> = scan.damaged.into_iter().collect();
+    keys.iter()
+        .map(|key| match (done.remove(key), damaged.remove(key)) {
+            (Some(info), _) => Found::Kept(info.digest),
+            (None, Some(error)) => Found::Damaged(error.to_string()),
+            (None, None) => Found::Missing,
+        })
+        .collect()
+}
+
+/// The runs of a plan, into its folder.
+struct Runs<'a> {
+    plan: &'a Plan,
+    jobs: &'a [Job],
+    folder: &'a RunFolder,
+    threads: usize,
+    engine: &'a dyn Engine,
+}
+
+impl Work for Runs<'_> {
+    type Made = RunOutput;
+    /// The digest of its records.
+    type Kept = String;
+
+    fn runs(&self, task: usize) -> Range<u32> {
+        let run = self.jobs[task].run;
+        run..run + 1
+    }
+
+    fn name(&self, task: usize, _run: u32) -> RunName {
+        self.plan.describe(self.jobs[task])
+    }
+
+    fn scenario(&self, task: usize) -> &Scenario {
+        &self.plan.points[self.jobs[task].point].scenario
+    }
+
+    fn make(
+        &self,
+        task: usize,
+        run: u32,
+        options: &Options,
+    ) -> Result<Option<Made<RunOutput>>, String> {
+        let transport = self.jobs[task].transport;
+        let scenario = self.scenario(task);
+        let output = self
+            .engine
+            .run(scenario, transport, u64::from(run), options)?;
+        Ok(Made::of(output))
+    }
+
+    fn keep(&self, task: usize, runs: Vec<RunOutput>, wall_s: f64) -> Result<String, StudyError> {
+        let job = self.jobs[task];
+        let run = runs.first().expect("a task is a run");
+        let info = archive::save(self.folder, self.plan, job, run, wall_s, self.threads)?;
+        Ok(info.digest)
+    }
+
+    fn place(&self, task: usize) -> String {
+        let key = self.plan.key(self.jobs[task]);
+        self.folder.run_path(&key).display().to_string()
+    }
+
+    fn note_failure(&self, task: usize, error: &str) -> Result<(), StudyError> {
+        let key = self.plan.key(self.jobs[task]);
+        Ok(self.folder.write_failure(&key, error)?)
+    }
 }
 
 /// The jobs whose results are not in the folder whole, with their numbers.
@@ -204,227 +169,6 @@ pub fn missing(plan: &Plan, folder: &RunFolder) -> Vec<(usize, Job)> {
         .enumerate()
         .filter(|&(_, job)| missing.contains(&plan.key(job)))
         .collect()
-}
-
-/// How one job ended.
-enum End {
-    /// With the digest of its records.
-    Written(String),
-    Failed(String),
-    Missing,
-}
-
-/// A run at work, as the monitor sees it.
-struct Working {
-    name: RunName,
-    job: Job,
-    number: usize,
-    of_s: f64,
-    cut_s: f64,
-    began: Instant,
-    progress: Arc<Progress>,
-}
-
-struct Pool<'a> {
-    plan: &'a Plan,
-    folder: &'a RunFolder,
-    execution: &'a Execution,
-    engine: &'a dyn Engine,
-    listener: &'a dyn Listener,
-    total: usize,
-    kept: usize,
-    missing: &'a [(usize, Job)],
-    eta: Mutex<Eta>,
-}
-
-impl Pool<'_> {
-    /// Runs all missing jobs; the ends are in the order of `missing`.
-    fn run(&self) -> Vec<End> {
-        let next = AtomicUsize::new(0);
-        let working: Mutex<Vec<Working>> = Mutex::new(Vec::new());
-        let ends: Vec<Mutex<End>> = self
-            .missing
-            .iter()
-            .map(|_| Mutex::new(End::Missing))
-            .collect();
-        let ended = AtomicUsize::new(0);
-        let began = Instant::now();
-        let (done, all_done) = mpsc::channel::<()>();
-        let workers = self.execution.jobs.clamp(1, self.missing.len().max(1));
-        std::thread::scope(|scope| {
-            for _ in 0..workers {
-                let done = done.clone();
-                let (next, working, ends, ended) = (&next, &working, &ends, &ended);
-                scope.spawn(move || {
-                    while !self.execution.cancel.load(Ordering::Relaxed) {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(&(number, job)) = self.missing.get(index) else {
-                            break;
-                        };
-                        let end = self.one(number, job, working);
-                        *ends[index].lock().expect("no panic holds it") = end;
-                        ended.fetch_add(1, Ordering::Relaxed);
-                    }
-                    drop(done);
-                });
-            }
-            drop(done);
-            // The channel carries nothing: it closes when the last worker has left.
-            while all_done.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                let begun = next.load(Ordering::Relaxed).min(self.missing.len());
-                let waiting: Vec<Job> = self.missing[begun..].iter().map(|of| of.1).collect();
-                let ended = ended.load(Ordering::Relaxed);
-                self.tell(&working, ended, &waiting, began.elapsed(), workers);
-            }
-        });
-        ends.into_iter()
-            .map(|end| end.into_inner().expect("no panic holds it"))
-            .collect()
-    }
-
-    /// One job, from its first packet to its folder.
-    fn one(&self, number: usize, job: Job, working: &Mutex<Vec<Working>>) -> End {
-        let point = &self.plan.points[job.point];
-        let name = self.plan.describe(job);
-        let of_s = seconds(point.scenario.duration);
-        let progress = Arc::new(Progress::default());
-        let began = Instant::now();
-        working.lock().expect("no panic holds it").push(Working {
-            name: name.clone(),
-            job,
-            number,
-            of_s,
-            cut_s: of_s + seconds(point.scenario.drain),
-            began,
-            progress: Arc::clone(&progress),
-        });
-        self.listener.on(&Event::RunStarted {
-            name: name.clone(),
-            job: number,
-            of_s,
-        });
-        let options = Options {
-            threads: self.execution.threads,
-            progress: Some(Arc::clone(&progress)),
-            ..Options::default()
-        };
-        let run = || {
-            self.engine
-                .run(&point.scenario, job.transport, u64::from(job.run), &options)
-        };
-        // A bug in one run must not take the other runs with it.
-        let result =
-            catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panic_text(&*panic)));
-        working
-            .lock()
-            .expect("no panic holds it")
-            .retain(|at_work| at_work.number != number);
-        let output = match result {
-            Ok(output) if !output.complete && self.execution.cancel.load(Ordering::Relaxed) => {
-                return End::Missing;
-            }
-            Ok(output) => output,
-            Err(error) => return self.failed(job, number, error),
-        };
-        let wall_s = began.elapsed().as_secs_f64();
-        let saved = archive::save(
-            self.folder,
-            self.plan,
-            job,
-            &output,
-            wall_s,
-            self.execution.threads,
-        );
-        let info = match saved {
-            Ok(info) => info,
-            Err(error) => return self.failed(job, number, error.to_string()),
-        };
-        let totals = &output.records.totals;
-        self.eta.lock().expect("no panic holds it").finished(
-            number,
-            job,
-            wall_s,
-            totals.packet_hops,
-        );
-        self.listener.on(&Event::RunFinished {
-            name,
-            job: number,
-            wall_s,
-            simulated_s: totals.end.since(duetime_core::Time::ZERO).as_secs_f64(),
-            packet_hops: totals.packet_hops,
-            ns_per_packet_hop: wall_s * 1e9 / (totals.packet_hops.max(1) as f64),
-            folder: self
-                .folder
-                .run_path(&self.plan.key(job))
-                .display()
-                .to_string(),
-        });
-        End::Written(info.digest)
-    }
-
-    fn failed(&self, job: Job, number: usize, error: String) -> End {
-        let error = match self.folder.write_failure(&self.plan.key(job), &error) {
-            Ok(()) => error,
-            Err(unwritten) => format!("{error} (and this could not be noted: {unwritten})"),
-        };
-        self.listener.on(&Event::RunFailed {
-            name: self.plan.describe(job),
-            job: number,
-            error: error.clone(),
-        });
-        End::Failed(error)
-    }
-
-    /// Tells how far things are, and passes a stop on to the runs at work.
-    fn tell(
-        &self,
-        working: &Mutex<Vec<Working>>,
-        ended: usize,
-        waiting: &[Job],
-        elapsed: Duration,
-        workers: usize,
-    ) {
-        let working = working.lock().expect("no panic holds it");
-        let stop = self.execution.cancel.load(Ordering::Relaxed);
-        let mut rates = 0.0;
-        let mut at_work = Vec::with_capacity(working.len());
-        for run in working.iter() {
-            if stop {
-                run.progress.cancel.store(true, Ordering::Relaxed);
-            }
-            let wall_s = run.began.elapsed().as_secs_f64();
-            let simulated_s = run.progress.simulated_ps.load(Ordering::Relaxed) as f64 * 1e-12;
-            let packet_hops = run.progress.packet_hops.load(Ordering::Relaxed);
-            let rate = packet_hops as f64 / wall_s.max(1e-9);
-            rates += rate;
-            at_work.push(AtWork {
-                job: run.job,
-                number: run.number,
-                wall_s,
-                simulated_s,
-                of_s: run.of_s,
-                cut_s: run.cut_s,
-                packet_hops,
-                open_flows: run.progress.open_flows.load(Ordering::Relaxed),
-            });
-            self.listener.on(&Event::Progress {
-                name: run.name.clone(),
-                job: run.number,
-                simulated_s,
-                of_s: run.of_s,
-                packet_hops,
-                packet_hops_per_s: rate,
-            });
-        }
-        let mut eta = self.eta.lock().expect("no panic holds it");
-        let eta_s = eta.tell(elapsed.as_secs_f64(), &at_work, waiting, workers);
-        self.listener.on(&Event::Overall {
-            done: self.kept + ended,
-            runs: self.total,
-            packet_hops_per_s: rates,
-            eta_s,
-        });
-    }
 }
 
 /// Wall time that the missing jobs may take, s: the middle point of the sweep is run for a moment per transport.
@@ -466,7 +210,7 @@ pub fn estimate(
         let part = if output.complete {
             1.0
         } else {
-            (simulated_s / seconds(scenario.duration)).clamp(1e-6, 1.0)
+            (simulated_s / scenario.duration.as_secs_f64()).clamp(1e-6, 1.0)
         };
         seconds_per_run.push(wall_s / part);
     }
@@ -478,17 +222,4 @@ pub fn estimate(
     };
     let total: f64 = missing.iter().map(|(_, job)| of(job)).sum();
     Ok(total / jobs.clamp(1, missing.len().max(1)) as f64)
-}
-
-fn seconds(span: duetime_core::Span) -> f64 {
-    span.as_secs_f64()
-}
-
-/// What a run that panicked is said to have failed of.
-pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("internal error (a bug): {}", text.unwrap_or("no message"))
 }

@@ -16,8 +16,8 @@ use duetime_store::RunFolder;
 
 use crate::error::StudyError;
 use crate::event::RunName;
-use crate::execute::Engine;
 use crate::plan::{Job, Plan};
+use crate::pool::Engine;
 
 pub use choice::{Choice, FlowChoice, QueryChoice, RunChoice};
 use choice::{no_query, nothing, pick, pick_query};

@@ -19,7 +19,9 @@ mod looks;
 mod memory;
 mod objective;
 mod plan;
+mod pool;
 mod report;
+mod resume;
 pub mod warnings;
 
 pub use error::StudyError;
@@ -29,9 +31,7 @@ pub mod text;
 pub use archive::{manifest, plan};
 pub use bound::BestPossible;
 pub use demand::before_runs;
-pub use execute::{
-    Engine, Execution, Outcome, Simulator, TICK, check, estimate, execute, missing, panic_text,
-};
+pub use execute::{check, estimate, execute, missing};
 pub use explain::{
     Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,
 };
@@ -40,5 +40,7 @@ pub use looks::palette;
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};
 pub use plan::{Job, Plan, Point, Request};
+pub use pool::{AtWork, End, Engine, Estimator, Execution, Found, Made, Outcome, Simulator, Work};
 pub use report::{PAGE_STYLE, report};
+pub use resume::{Resume, resume};
 pub use warnings::{About, Warning};

@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use duetime_results::RunSummary;
 use duetime_scenario::Scenario;
 use duetime_sim::{Options, RunOutput};
+use duetime_store::IfExists;
 use duetime_study::capacity::{
-    Capacity, Check, Deadlines, Moment, Prober, Quantity, Search, Stopped, Subject,
+    Capacity, Check, Deadlines, Prober, Quantity, Search, Stopped, Subject,
 };
-use duetime_study::{Engine, Request, Simulator};
+use duetime_study::{Engine, Event, Execution, Listener, Request, Simulator};
 
 /// Six flows fit into the deadline; how many more depends on the sizes drawn.
 const BURST: &str = r#"
@@ -48,12 +49,38 @@ fn subject(text: &str, quantity: Quantity) -> Subject {
 }
 
 fn journal(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.jsonl"));
-    let _ = fs::remove_file(&path);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("capacity-{name}"));
+    let _ = fs::remove_dir_all(&path);
     path
 }
 
-fn quiet(_: &Moment) {}
+/// The files of a journal.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Keeps the events that name damage.
+#[derive(Default)]
+struct Damage(Mutex<Vec<String>>);
+
+impl Listener for Damage {
+    fn on(&self, event: &Event) {
+        if let Event::Damaged { name, reason } = event {
+            let mut said = self.0.lock().expect("no panic holds it");
+            said.push(format!("{name}: {reason}"));
+        }
+    }
+}
 
 fn find(
     subject: &Subject,
@@ -63,9 +90,28 @@ fn find(
     engine: &dyn Engine,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Capacity, Stopped> {
-    let (prober, damages) =
-        Prober::new(engine, jobs, Arc::clone(cancel), path, &quiet).expect("a journal");
-    assert_eq!(damages, []);
+    let damage = Damage::default();
+    let found = find_telling(subject, of, path, jobs, engine, cancel, &damage);
+    assert_eq!(damage.0.into_inner().expect("no panic held it"), [""; 0]);
+    found
+}
+
+fn find_telling(
+    subject: &Subject,
+    of: &Search,
+    path: &Path,
+    jobs: usize,
+    engine: &dyn Engine,
+    cancel: &Arc<AtomicBool>,
+    listener: &dyn Listener,
+) -> Result<Capacity, Stopped> {
+    let execution = Execution {
+        jobs,
+        threads: 1,
+        if_exists: IfExists::Resume,
+        cancel: Arc::clone(cancel),
+    };
+    let prober = Prober::new(engine, &execution, path, listener).expect("a journal");
     prober.find(subject, 1, of)
 }
 
@@ -250,10 +296,7 @@ fn a_stopped_search_goes_on_where_it_was() {
     let cancel = Arc::clone(&stopped.cancel);
     let end = find(&subject, &of, &path, 1, &stopped, &cancel);
     assert!(matches!(end, Err(Stopped::Cancelled)), "{end:?}");
-    let kept = fs::read_to_string(&path)
-        .expect("a journal")
-        .lines()
-        .count();
+    let kept = files(&path).len();
     assert_eq!(kept, stopped.runs.into_inner(), "what was finished is kept");
     let rest = Counting::new(usize::MAX);
     let again = find(&subject, &of, &path, 2, &rest, &never()).expect("an answer");
@@ -268,6 +311,28 @@ fn a_stopped_search_goes_on_where_it_was() {
     assert!(
         shared.runs.into_inner() < 3 * found.curve.len(),
         "some were there"
+    );
+}
+
+#[test]
+fn a_damaged_file_is_named_and_its_run_alone_is_made_again() {
+    let subject = subject(BURST, Quantity::Senders);
+    let of = subject.search(Quantity::Senders.target());
+    let path = journal("damaged");
+    let whole = find(&subject, &of, &path, 2, &Simulator, &never()).expect("an answer");
+    let file = files(&path).remove(1);
+    let mut bytes = fs::read(&file).expect("a file");
+    *bytes.last_mut().expect("a byte") ^= 1;
+    fs::write(&file, &bytes).expect("a file");
+    let (engine, damage) = (Counting::new(usize::MAX), Damage::default());
+    let again = find_telling(&subject, &of, &path, 2, &engine, &never(), &damage);
+    assert_eq!(again.expect("an answer"), whole);
+    assert_eq!(engine.runs.into_inner(), 1);
+    let said = damage.0.into_inner().expect("no panic held it").join("\n");
+    let name = file.file_name().expect("a name").to_string_lossy();
+    assert!(
+        said.contains("dctcp run") && said.contains(&*name),
+        "{said}"
     );
 }
 

@@ -1,20 +1,22 @@
 //! `duetime capacity`
 
-use std::io::{Write, stderr, stdout};
+use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use duetime_results::Estimate;
+use duetime_store::{IfExists, StoreError};
 use duetime_study::bound::NO_TRANSPORT;
 use duetime_study::capacity::{
     BestCapacity, Capacity, Check, On, Prober, Quantity, Search, Stopped, Subject, Tried,
     best_possible,
 };
-use duetime_study::{Simulator, text};
+use duetime_study::{Execution, Simulator, text};
 use serde_json::{Value, json};
 
 use super::request;
 use crate::args;
 use crate::failure::Failure;
+use crate::progress::Detail;
 use crate::table::{Align, Table};
 use crate::{interrupt, progress};
 
@@ -75,19 +77,23 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     };
     duetime_study::prefer_huge_pages(subject.base());
     let journal = journal(args, &subject);
-    let cancel = interrupt::flag();
-    let show = progress::search(args.json);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or(cores, usize::from);
-    let (prober, damages) = Prober::new(&Simulator, jobs, cancel.clone(), &journal, &*show)?;
-    for damage in damages {
-        let place = journal.display();
-        let _ = writeln!(
-            stderr(),
-            "{place}:{}: damaged; what it held is run again",
-            damage.0
-        );
-    }
+    let execution = Execution {
+        jobs: args.jobs.map_or(cores, usize::from),
+        threads: 1,
+        if_exists: IfExists::Resume,
+        cancel: interrupt::flag(),
+    };
+    let listener = progress::listener(args.json, Detail::Whole);
+    let prober = Prober::new(&Simulator, &execution, &journal, &*listener).map_err(|error| {
+        let more = match &error {
+            StoreError::NotADirectory(_) => {
+                " (journals of earlier versions were files, and are not read)"
+            }
+            _ => "",
+        };
+        Failure::from(error).and(more)
+    })?;
     let mut found = Vec::new();
     let mut failed = None;
     for transport in 0..subject.base().transports.len() {
@@ -104,7 +110,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
         }
     }
     if failed.is_none() {
-        match best_possible(&subject, &of, jobs, &cancel) {
+        match best_possible(&subject, &of, execution.jobs, &execution.cancel) {
             Ok(best) => found.extend(best.map(
                 |BestCapacity {
                      capacity,
@@ -119,7 +125,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
         }
     }
     drop(prober);
-    drop(show);
+    drop(listener);
     if args.json {
         json_rows(&subject, &of, &found, &journal)?;
     } else if !found.is_empty() {
@@ -138,7 +144,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
 fn journal(args: &args::Capacity, subject: &Subject) -> PathBuf {
     args.out
         .clone()
-        .unwrap_or_else(|| Path::new("out").join(format!("{}-capacity.jsonl", subject.base().name)))
+        .unwrap_or_else(|| Path::new("out").join(format!("{}-capacity", subject.base().name)))
 }
 
 fn human(subject: &Subject, of: &Search, found: &[Found], journal: &Path) -> Result<(), Failure> {

@@ -4,15 +4,15 @@ use std::io::{Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 
 use duetime_papers::{
-    Campaign, CampaignOutcome, Counts, Drawn, Experiment, Line, Method, PaperRow, Results,
-    campaign_page, choose, drawings, keep_sections, library, papers_md, rows, run_campaign,
-    sections,
+    Campaign, Counts, Drawn, Experiment, Line, Method, PaperRow, Results, campaign_page, choose,
+    drawings, keep_sections, library, papers_md, rows, run_campaign, sections,
 };
 use duetime_store::{IfExists, replace_file};
-use duetime_study::{Execution, Simulator};
+use duetime_study::{Execution, Outcome, Simulator};
 
 use crate::args::Paper;
 use crate::failure::Failure;
+use crate::progress::Detail;
 use crate::table::{Align, Table};
 use crate::{interrupt, progress};
 
@@ -34,7 +34,7 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
         if_exists: IfExists::Resume,
         cancel: interrupt::flag(),
     };
-    let listener = progress::listener(false);
+    let listener = progress::listener(false, Detail::Whole);
     let (results, outcome) =
         run_campaign(&campaign, &args.out, &execution, &Simulator, &*listener)?;
     if outcome.cancelled {
@@ -73,7 +73,7 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
 }
 
 /// A failed run is never a success; a missed number is a result.
-fn verdict(outcome: &CampaignOutcome) -> Result<(), Failure> {
+fn verdict(outcome: &Outcome) -> Result<(), Failure> {
     match outcome.failures.len() {
         0 => Ok(()),
         failed => {

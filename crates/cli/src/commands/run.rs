@@ -12,6 +12,7 @@ use serde_json::json;
 use super::request;
 use crate::args::{self, Work};
 use crate::failure::Failure;
+use crate::progress::Detail;
 use crate::{interrupt, progress, tables};
 
 /// Runs a scenario and prints its table.
@@ -67,7 +68,7 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
         if_exists,
         cancel,
     };
-    let listener = progress::listener(work.json);
+    let listener = progress::listener(work.json, Detail::Runs);
     let outcome = duetime_study::execute(plan, &out, &execution, &Simulator, &*listener).map_err(
         |error| {
             let more = match &error {

@@ -1,6 +1,7 @@
 //! A room of one's own for each test: an empty folder, and the binary run in it.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -27,6 +28,21 @@ impl Room {
     /// Reads a file in it.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The text of every file below a folder, by its path in the room.
+    pub fn files(&self, name: &str) -> BTreeMap<String, String> {
+        let mut found = BTreeMap::new();
+        for entry in fs::read_dir(self.0.join(name)).expect("a folder") {
+            let entry = entry.expect("an entry");
+            let name = format!("{name}/{}", entry.file_name().to_string_lossy());
+            if entry.path().is_dir() {
+                found.extend(self.files(&name));
+            } else {
+                found.insert(name.clone(), self.read(&name));
+            }
+        }
+        found
     }
 
     /// Names in the folder, sorted.

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use duetime_scenario::Scenario;
 use duetime_sim::describe::describe;
-
-use super::super::expand::Point;
+use duetime_study::{AtWork, Estimator};
 
 /// What is done and left of some runs. Work is in bytes offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,46 +18,30 @@ struct Tally {
 /// Wall time spent and work left, by experiment and scheme: runs of one scheme of one experiment have the same pace.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    /// Of each point, the work of one run; filled where runs are missing.
-    work: BTreeMap<usize, f64>,
+    /// By task: its experiment and scheme, and the work of one run.
+    tasks: BTreeMap<usize, ((usize, usize), f64)>,
     tallies: BTreeMap<(usize, usize), Tally>,
-    runs: usize,
 }
 
 impl Costs {
-    /// Adds runs of point number `index` that are still to be made.
-    pub fn expect(&mut self, index: usize, point: &Point, runs: usize) {
-        let work = *self
-            .work
-            .entry(index)
-            .or_insert_with(|| work(&point.scenario));
-        self.tally(point).left += work * runs as f64;
+    /// Adds the runs of a task, which are still to be made: its experiment and scheme, and the work of one run.
+    pub fn expect(&mut self, task: usize, kind: (usize, usize), work: f64, runs: usize) {
+        self.tasks.insert(task, (kind, work));
+        self.tallies.entry(kind).or_default().left += work * runs as f64;
     }
+}
 
-    /// One of them was made.
-    pub fn made(&mut self, index: usize, point: &Point, seconds: f64) {
-        let work = self.work.get(&index).copied().unwrap_or_default();
-        let tally = self.tally(point);
-        tally.spent_s += seconds;
+impl Estimator for Costs {
+    fn ended(&mut self, task: usize, wall_s: f64, _packet_hops: u64) {
+        let (kind, work) = self.tasks[&task];
+        let tally = self.tallies.entry(kind).or_default();
+        tally.spent_s += wall_s;
         tally.made += work;
         tally.left = (tally.left - work).max(0.0);
-        self.runs += 1;
     }
 
-    /// Runs made.
-    pub fn runs(&self) -> usize {
-        self.runs
-    }
-
-    /// Time of one worker for all that is left, s; none until something was measured.
-    pub fn left_s(&self) -> Option<f64> {
-        left_s(&self.tallies)
-    }
-
-    fn tally(&mut self, point: &Point) -> &mut Tally {
-        self.tallies
-            .entry((point.experiment, point.scheme))
-            .or_default()
+    fn left_s(&mut self, _: f64, _: &[AtWork], _: &[usize], workers: usize) -> Option<f64> {
+        left_s(&self.tallies).map(|seconds| seconds / workers as f64)
     }
 }
 

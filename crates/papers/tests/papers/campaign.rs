@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use duetime_papers::{
-    Campaign, CampaignOutcome, Counts, Line, PaperRow, Section, Sections, Verdict, campaign_page,
-    choose, drawings, keep_sections, library, papers_md, rows, run_campaign, sections,
+    Campaign, Counts, Line, PaperRow, Section, Sections, Verdict, campaign_page, choose, drawings,
+    keep_sections, library, papers_md, rows, run_campaign, sections,
 };
 use duetime_scenario::Scenario;
 use duetime_sim::{Options, RunOutput};
 use duetime_store::IfExists;
-use duetime_study::{Engine, Event, Execution, Listener, Silent, Simulator};
+use duetime_study::{Engine, Event, Execution, Listener, Outcome, Silent, Simulator};
 
 use crate::shared::{EXPERIMENT, SCENARIO, campaign, papers, place};
 
@@ -27,7 +27,7 @@ fn execution(jobs: usize, cancel: &Arc<AtomicBool>) -> Execution {
 }
 
 /// Runs a campaign into `out`; gives its rows and what became of it.
-fn run(campaign: &Campaign, out: &Path, engine: &dyn Engine) -> (Vec<PaperRow>, CampaignOutcome) {
+fn run(campaign: &Campaign, out: &Path, engine: &dyn Engine) -> (Vec<PaperRow>, Outcome) {
     let cancel = Arc::new(AtomicBool::new(false));
     let (results, outcome) =
         run_campaign(campaign, out, &execution(2, &cancel), engine, &Silent).expect("a campaign");
@@ -109,7 +109,7 @@ struct Damage(Mutex<Vec<String>>);
 
 impl Listener for Damage {
     fn on(&self, event: &Event) {
-        if let Event::PointDamaged { name, reason } = event {
+        if let Event::Damaged { name, reason } = event {
             self.0
                 .lock()
                 .expect("no panic holds it")

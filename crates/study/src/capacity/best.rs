@@ -1,13 +1,9 @@
 //! The capacity that no transport exceeds: the same search on the bound of what can be in time at all.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use duetime_scenario::Scenario;
-use duetime_sim::topology::Network;
+use std::sync::atomic::AtomicBool;
 
 use super::{Capacity, Deadlines, On, Search, SearchError, Stopped, Subject, search};
-use crate::bound::RunBest;
+use crate::bound::{RunBest, runs};
 use crate::demand::before_runs;
 use crate::error::StudyError;
 
@@ -41,7 +37,8 @@ pub fn best_possible(
         let scenario = subject.scenario(position).map_err(failed)?;
         let at_once = jobs.clamp(1, scenario.seeds.max(1) as usize);
         before_runs([(subject.text(position), &scenario)], at_once).map_err(failed)?;
-        let runs = runs(&scenario, jobs, cancel)?;
+        let runs = runs(&scenario, jobs, cancel).map_err(failed)?;
+        let runs = runs.ok_or(Stop::Stopped(Stopped::Cancelled))?;
         if_prompt |= runs.iter().any(|run| prompt(run, subject.judges()));
         let seen = runs.iter().map(|run| in_time(run, subject.judges()));
         seen.collect::<Option<_>>().ok_or(Stop::Unknown)
@@ -90,33 +87,4 @@ fn prompt(run: &RunBest, on: On) -> bool {
         On::Answers => run.all.is_some_and(|all| all.if_prompt),
         On::Queries => run.queries.values().any(|of| of.if_prompt),
     }
-}
-
-/// The bound of every run, in the order of the seeds.
-fn runs(scenario: &Scenario, jobs: usize, cancel: &AtomicBool) -> Result<Vec<RunBest>, Stop> {
-    let network = Network::build(&scenario.topology).map_err(failed)?;
-    let seeds = u64::from(scenario.seeds);
-    let next = AtomicU64::new(0);
-    let found = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, seeds.max(1) as usize) {
-            scope.spawn(|| {
-                while !cancel.load(Ordering::Relaxed) {
-                    let run = next.fetch_add(1, Ordering::Relaxed);
-                    if run >= seeds {
-                        break;
-                    }
-                    let best = RunBest::of(scenario, run, &network);
-                    found.lock().expect("no panic holds it").push((run, best));
-                }
-            });
-        }
-    });
-    let mut found = found.into_inner().expect("no panic holds it");
-    if (found.len() as u64) < seeds {
-        return Err(Stop::Stopped(Stopped::Cancelled));
-    }
-    found.sort_by_key(|(run, _)| *run);
-    let runs = found.into_iter().map(|(_, best)| best.map_err(failed));
-    runs.collect()
 }

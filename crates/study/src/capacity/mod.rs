@@ -11,6 +11,6 @@ mod search;
 mod subject;
 
 pub use best::{BestCapacity, best_possible};
-pub use probe::{Moment, Prober, Stopped};
+pub use probe::{Prober, Stopped};
 pub use search::{Capacity, Check, Deadlines, On, Search, SearchError, Target, Tried, search};
 pub use subject::{Quantity, Subject};

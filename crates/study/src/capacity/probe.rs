@@ -1,18 +1,16 @@
 //! Runs a scenario at the values that a search asks for, on several cores, and keeps what every run saw.
 
-use std::collections::{HashMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use duetime_results::{Class, RunSummary};
 use duetime_scenario::model::WorkloadKind;
 use duetime_scenario::{Scenario, resolved_json};
-use duetime_sim::{Options, Progress};
-use duetime_store::{Damage, Journal, StoreError, checksum};
+use duetime_sim::Options;
+use duetime_store::{Journal, StoreError, checksum};
 use serde::{Deserialize, Serialize};
 
 use super::search::search_telling;
@@ -20,56 +18,10 @@ use super::subject::answers_have_deadlines;
 use super::{Capacity, Deadlines, On, Search, SearchError, Subject};
 use crate::demand::before_runs;
 use crate::error::StudyError;
-use crate::execute::{Engine, TICK, panic_text};
-use crate::warnings::{self, Warning};
-
-/// Something happened. Serialised, each is one JSON line with the tag `event`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Moment {
-    /// Something to know of a value before its runs; told once for all transports.
-    Warning(Warning),
-    /// A value is tried.
-    ValueStarted {
-        /// The transport.
-        transport: String,
-        /// The value with its unit.
-        value: String,
-        /// Runs in all.
-        runs: u32,
-        /// Runs that the journal holds already.
-        kept: u32,
-    },
-    /// One more of its runs is done.
-    RunFinished {
-        /// The transport.
-        transport: String,
-        /// The value with its unit.
-        value: String,
-        /// Runs done, those that were there included.
-        done: u32,
-        /// Runs in all.
-        runs: u32,
-    },
-    /// All of its runs are done.
-    ValueFinished {
-        /// The transport.
-        transport: String,
-        /// The value with its unit.
-        value: String,
-        /// Measured queries, or answers, that were in time.
-        met: u64,
-        /// Measured queries, or answers, that could be late.
-        measured: u64,
-        /// Whether that reaches the target.
-        reached: bool,
-        /// Values that bisection still tries at most for this transport; none until one fell short. Those that are
-        /// tried out of doubt come on top.
-        values_left: Option<u32>,
-        /// What their runs take at the pace of the dearest value so far, s; none where all of this one's were kept.
-        eta_s: Option<f64>,
-    },
-}
+use crate::eta::Eta;
+use crate::event::{Event, Listener, RunName};
+use crate::pool::{Conduct, End, Engine, Execution, Made, Work, conduct};
+use crate::warnings;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +35,7 @@ pub enum Stopped {
 }
 
 /// One run, as the journal keeps it.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     /// Checksum of the resolved scenario with this one transport, and of the version.
     scenario: String,
@@ -92,88 +44,47 @@ struct Entry {
     run: u32,
     /// Answers and other flows with deadlines.
     met: u64,
-    /// Older journals say `counted`.
-    #[serde(alias = "counted")]
     measured: u64,
-    /// Queries; journals of old do not have them.
-    queries_met: Option<u64>,
-    #[serde(alias = "queries_counted")]
-    queries_measured: Option<u64>,
+    /// Queries.
+    queries_met: u64,
+    queries_measured: u64,
 }
 
-/// What a run saw.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    answers: Deadlines,
-    queries: Option<Deadlines>,
-}
-
-impl Seen {
-    fn of(entry: &Entry) -> Self {
-        let queries = entry.queries_met.zip(entry.queries_measured);
-        Self {
-            answers: Deadlines {
-                met: entry.met,
-                measured: entry.measured,
-            },
-            queries: queries.map(|(met, measured)| Deadlines { met, measured }),
-        }
-    }
-
-    fn on(self, on: On) -> Option<Deadlines> {
-        match on {
-            On::Answers => Some(self.answers),
-            On::Queries => self.queries,
-        }
+impl Entry {
+    fn on(&self, on: On) -> Deadlines {
+        let (met, measured) = match on {
+            On::Answers => (self.met, self.measured),
+            On::Queries => (self.queries_met, self.queries_measured),
+        };
+        Deadlines { met, measured }
     }
 }
 
 /// Makes the runs of searches; those that its journal holds are not made again, whatever search they were made for.
 pub struct Prober<'a> {
     engine: &'a dyn Engine,
-    jobs: usize,
-    cancel: Arc<AtomicBool>,
-    listener: &'a (dyn Fn(&Moment) + Sync),
-    book: Mutex<Book>,
-}
-
-struct Book {
+    execution: &'a Execution,
+    listener: &'a dyn Listener,
     journal: Journal,
-    known: HashMap<(String, u32), Seen>,
-    /// Texts of the warnings that were told.
-    warned: HashSet<String>,
+    /// Texts of the warnings that were told: once for all transports.
+    warned: Mutex<HashSet<String>>,
 }
 
 impl<'a> Prober<'a> {
-    /// With `jobs` runs at a time and a journal at `path`; the lines of it that are damaged are given back, and what
-    /// they held is run again. `cancel` is set to stop.
+    /// With a journal in the folder at `path`.
     pub fn new(
         engine: &'a dyn Engine,
-        jobs: usize,
-        cancel: Arc<AtomicBool>,
+        execution: &'a Execution,
         path: &Path,
-        listener: &'a (dyn Fn(&Moment) + Sync),
-    ) -> Result<(Self, Vec<Damage>), StoreError> {
-        let (journal, entries, damages) = Journal::open::<Entry>(path)?;
-        let known = entries
-            .into_iter()
-            .map(|entry| {
-                let seen = Seen::of(&entry);
-                ((entry.scenario, entry.run), seen)
-            })
-            .collect();
-        let prober = Self {
+        listener: &'a dyn Listener,
+    ) -> Result<Self, StoreError> {
+        Ok(Self {
             engine,
-            jobs,
-            cancel,
+            execution,
             listener,
-            book: Mutex::new(Book {
-                journal,
-                known,
-                warned: HashSet::new(),
-            }),
-        };
-        Ok((prober, damages))
+            journal: Journal::open(path)?,
+            warned: Mutex::default(),
+        })
     }
 
     /// Searches for what `transport`, an index into the transports of the subject's scenario, carries.
@@ -207,7 +118,7 @@ impl<'a> Prober<'a> {
                     met: sum.met + run.met,
                     measured: sum.measured + run.measured,
                 });
-            (self.listener)(&Moment::ValueFinished {
+            self.listener.on(&Event::ValueFinished {
                 transport: name.clone(),
                 value,
                 met: pooled.met,
@@ -236,12 +147,12 @@ impl<'a> Prober<'a> {
 
     /// Checks that the runs of a value fit into memory, and tells what to know of it beforehand.
     fn before(&self, scenario: &Scenario, value: &str) -> Result<(), StudyError> {
-        let at_once = self.jobs.clamp(1, scenario.seeds.max(1) as usize);
+        let at_once = self.execution.jobs.clamp(1, scenario.seeds.max(1) as usize);
         let described = before_runs([(value.to_owned(), scenario)], at_once)?;
+        let mut warned = self.warned.lock().expect("no panic holds it");
         for warning in warnings::of_points(&described) {
-            let mut book = self.book.lock().expect("no panic holds it");
-            if book.warned.insert(warning.text.clone()) {
-                (self.listener)(&Moment::Warning(warning));
+            if warned.insert(warning.text.clone()) {
+                self.listener.on(&Event::Warning(warning));
             }
         }
         Ok(())
@@ -254,122 +165,132 @@ impl<'a> Prober<'a> {
         value: &str,
         on: On,
     ) -> Result<(Vec<Deadlines>, u32), Stopped> {
-        let transport = &scenario.transports[0].name;
-        let id = identity(scenario);
-        let runs = scenario.seeds;
-        let missing: Vec<u32> = {
-            let book = self.book.lock().expect("no panic holds it");
-            (0..runs)
-                .filter(|&run| {
-                    let seen = book.known.get(&(id.clone(), run));
-                    seen.and_then(|seen| seen.on(on)).is_none()
-                })
-                .collect()
+        let of = Value {
+            prober: self,
+            scenario,
+            value,
+            id: identity(scenario),
         };
-        let kept = runs - missing.len() as u32;
-        (self.listener)(&Moment::ValueStarted {
-            transport: transport.clone(),
+        let mut seen: Vec<Option<Deadlines>> = Vec::new();
+        let mut damaged = Vec::new();
+        for run in 0..scenario.seeds {
+            let entry: Option<Entry> = match self.journal.read(&of.file(run)) {
+                Ok(entry) => entry,
+                Err(error @ StoreError::Damaged { .. }) => {
+                    let name = of.name(run as usize, run);
+                    let reason = error.to_string();
+                    damaged.push(Event::Damaged { name, reason });
+                    None
+                }
+                Err(error) => return Err(Stopped::Failed(error.into())),
+            };
+            seen.push(entry.map(|entry| entry.on(on)));
+        }
+        let missing: Vec<usize> = (0..seen.len()).filter(|&run| seen[run].is_none()).collect();
+        let kept = seen.len() - missing.len();
+        self.listener.on(&Event::ValueStarted {
+            transport: scenario.transports[0].name.clone(),
             value: value.to_owned(),
-            runs,
+            runs: seen.len(),
             kept,
         });
-        let next = AtomicUsize::new(0);
-        let done = Mutex::new(kept);
-        let failure: Mutex<Option<StudyError>> = Mutex::new(None);
-        // One for all: it is only used to stop them.
-        let progress = Arc::new(Progress::default());
-        let (alive, all_left) = mpsc::channel::<()>();
-        std::thread::scope(|scope| {
-            for _ in 0..self.jobs.clamp(1, missing.len().max(1)) {
-                let alive = alive.clone();
-                let (next, done, failure, missing) = (&next, &done, &failure, &missing);
-                let (progress, id) = (&progress, &id);
-                scope.spawn(move || {
-                    while !self.cancel.load(Ordering::Relaxed) {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(&run) = missing.get(index) else {
-                            break;
-                        };
-                        match self.one(scenario, value, id, run, progress) {
-                            Ok(true) => {}
-                            Ok(false) => break,
-                            Err(error) => {
-                                *failure.lock().expect("no panic holds it") = Some(error);
-                                next.store(missing.len(), Ordering::Relaxed);
-                                break;
-                            }
-                        }
-                        let mut done = done.lock().expect("no panic holds it");
-                        *done += 1;
-                        (self.listener)(&Moment::RunFinished {
-                            transport: transport.clone(),
-                            value: value.to_owned(),
-                            done: *done,
-                            runs,
-                        });
-                    }
-                    drop(alive);
-                });
-            }
-            drop(alive);
-            // The channel carries nothing: it closes when the last worker has left.
-            while all_left.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                if self.cancel.load(Ordering::Relaxed) {
-                    progress.cancel.store(true, Ordering::Relaxed);
+        damaged.iter().for_each(|event| self.listener.on(event));
+        let conducted = Conduct {
+            execution: self.execution,
+            listener: self.listener,
+            runs: seen.len(),
+            kept,
+            stop_at_failure: true,
+        };
+        let mut eta = Eta::new(vec![0.0], vec![(0, 0); seen.len()]);
+        let ends = conduct(&conducted, &of, &missing, &mut eta);
+        for (&run, end) in missing.iter().zip(ends) {
+            match end {
+                End::Kept(entry) => seen[run] = Some(entry.on(on)),
+                End::Failed(name, why) => {
+                    return Err(Stopped::Failed(StudyError::Choice(format!(
+                        "{name}: {why}"
+                    ))));
                 }
+                End::Missing => {}
             }
-        });
-        if let Some(error) = failure.into_inner().expect("no panic holds it") {
-            return Err(Stopped::Failed(error));
         }
-        let book = self.book.lock().expect("no panic holds it");
-        let seen = (0..runs).map(|run| book.known.get(&(id.clone(), run))?.on(on));
-        let seen = seen.collect::<Option<_>>().ok_or(Stopped::Cancelled)?;
-        Ok((seen, runs - kept))
+        let seen: Option<Vec<Deadlines>> = seen.into_iter().collect();
+        Ok((seen.ok_or(Stopped::Cancelled)?, missing.len() as u32))
+    }
+}
+
+/// The runs of a scenario's one transport at one value. A task is a run.
+struct Value<'a> {
+    prober: &'a Prober<'a>,
+    scenario: &'a Scenario,
+    value: &'a str,
+    /// What a run depends on beside its number.
+    id: String,
+}
+
+impl Value<'_> {
+    fn file(&self, run: u32) -> String {
+        format!("{}/{}/{run}.json", &self.id[..2], self.id)
+    }
+}
+
+impl Work for Value<'_> {
+    type Made = Entry;
+    type Kept = Entry;
+
+    fn runs(&self, task: usize) -> Range<u32> {
+        task as u32..task as u32 + 1
     }
 
-    /// Makes one run and keeps what it saw; false if it was stopped.
-    fn one(
-        &self,
-        scenario: &Scenario,
-        value: &str,
-        id: &str,
-        run: u32,
-        progress: &Arc<Progress>,
-    ) -> Result<bool, StudyError> {
-        let transport = &scenario.transports[0].name;
-        let options = Options {
-            threads: 1,
-            progress: Some(Arc::clone(progress)),
-            ..Options::default()
-        };
-        let make = || self.engine.run(scenario, 0, u64::from(run), &options);
-        let output = catch_unwind(AssertUnwindSafe(make))
-            .unwrap_or_else(|panic| Err(panic_text(&*panic)))
-            .map_err(|why| {
-                StudyError::Choice(format!("{transport} run {run} at {value}: {why}"))
-            })?;
-        if !output.complete {
-            return Ok(false);
-        }
-        let summary = RunSummary::of(u64::from(run), &output.records);
-        let answers = answers(scenario, &summary);
-        let (queries_met, queries_measured) = summary.queries_in_time();
-        let entry = Entry {
-            scenario: id.to_owned(),
-            transport: transport.clone(),
-            value: value.to_owned(),
+    fn name(&self, _task: usize, run: u32) -> RunName {
+        RunName {
+            point: self.value.to_owned(),
+            transport: self.scenario.transports[0].name.clone(),
             run,
-            met: answers.met,
-            measured: answers.measured,
-            queries_met: Some(queries_met),
-            queries_measured: Some(queries_measured),
+        }
+    }
+
+    fn scenario(&self, _task: usize) -> &Scenario {
+        self.scenario
+    }
+
+    fn make(
+        &self,
+        _task: usize,
+        run: u32,
+        options: &Options,
+    ) -> Result<Option<Made<Entry>>, String> {
+        let (engine, number) = (self.prober.engine, u64::from(run));
+        let Some(made) = Made::of(engine.run(self.scenario, 0, number, options)?) else {
+            return Ok(None);
         };
-        let seen = Seen::of(&entry);
-        let mut book = self.book.lock().expect("no panic holds it");
-        book.journal.keep(&entry)?;
-        book.known.insert((entry.scenario, run), seen);
-        Ok(true)
+        Ok(Some(made.map(|output| {
+            let summary = RunSummary::of(number, &output.records);
+            let answers = answers(self.scenario, &summary);
+            let (queries_met, queries_measured) = summary.queries_in_time();
+            Entry {
+                scenario: self.id.clone(),
+                transport: self.scenario.transports[0].name.clone(),
+                value: self.value.to_owned(),
+                run,
+                met: answers.met,
+                measured: answers.measured,
+                queries_met,
+                queries_measured,
+            }
+        })))
+    }
+
+    fn keep(&self, _task: usize, runs: Vec<Entry>, _wall_s: f64) -> Result<Entry, StudyError> {
+        let entry = runs.into_iter().next().expect("a task is a run");
+        self.prober.journal.write(&self.file(entry.run), &entry)?;
+        Ok(entry)
+    }
+
+    fn place(&self, task: usize) -> String {
+        let file = self.file(task as u32);
+        self.prober.journal.file(&file).display().to_string()
     }
 }
 
