@@ -9,12 +9,15 @@ use super::rate::fixed_from_rate;
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet};
 use crate::Message;
 use duetime_core::{Rate, Span, Time};
+use transmit::Plan;
 
 /// One flow's sender.
 #[derive(Clone, Debug)]
 pub struct Sender {
     /// Bytes that may still leave in this slot, whole IP packets counted; what is left is carried (D3 §5).
     budget: u64,
+    /// What leaves next, always up to date: it is asked for more often than it changes.
+    planned: Option<Plan>,
     /// First byte never sent.
     next: u64,
     size: u64,
@@ -145,6 +148,7 @@ impl Sender {
         let deadline = message.deadline.unwrap_or(Time::MAX);
         let mut sender = Self {
             budget: 0,
+            planned: None,
             next: 0,
             size: message.bytes.min(u64::MAX / 2),
             acked: 0,
@@ -185,6 +189,7 @@ impl Sender {
             sender.quenched = true;
             sender.state = State::Closed;
         }
+        sender.replan(config);
         sender
     }
 
@@ -195,6 +200,7 @@ impl Sender {
             return;
         }
         self.silence = 0;
+        let plain = packet.request.is_none() && !self.may_send_again();
         if let Some(request) = &packet.request {
             if packet.tag.number != 0 || config.reverse_request {
                 self.reverse = Some(Reverse {
@@ -227,6 +233,15 @@ impl Sender {
         if self.state == State::Closing(Fin::Acked) && (self.quenched || self.acked == self.size) {
             self.finish();
         }
+        // A plain acknowledgement opens nothing: D3 is clocked by grants.
+        if !plain || self.may_send_again() {
+            self.replan(config);
+        }
+    }
+
+    /// Acknowledgements decide what leaves: something is to be sent again, or the allocation has been returned.
+    fn may_send_again(&self) -> bool {
+        self.resend < self.resend_end || self.state != State::Open
     }
 
     /// The application gives the flow up: bytes that have not left are not sent, and a FIN tells the routers and the
@@ -237,8 +252,11 @@ impl Sender {
                 self.quenched = true;
                 self.finish();
             }
-            State::Opening | State::Open => self.quenched |= self.next < self.size,
-            State::Closing(_) | State::Closed => {}
+            State::Opening | State::Open if self.next < self.size => {
+                self.quenched = true;
+                self.planned = self.planned_end();
+            }
+            _ => {}
         }
     }
 

@@ -88,12 +88,16 @@ impl Sender {
 
     /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
     pub fn timeout(&mut self, config: &Config, now: Time) {
+        if self.next_timeout() > now {
+            return;
+        }
         if self.request_timer <= now {
             self.request_lost(config);
         }
         if self.data_timer <= now {
             self.data_lost(config, now);
         }
+        self.replan(config);
     }
 
     fn request_lost(&mut self, config: &Config) {
@@ -155,6 +159,7 @@ impl Sender {
 
     pub(super) fn finish(&mut self) {
         self.state = State::Closed;
+        self.planned = None;
         self.request_timer = Time::MAX;
         self.data_timer = Time::MAX;
     }

@@ -13,7 +13,7 @@ const MAX_REQUEST_BACKOFF: u32 = 2;
 
 /// What the next packet is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Plan {
+pub(super) enum Plan {
     Syn,
     /// Headers only, with a request.
     Request,
@@ -29,7 +29,7 @@ enum Plan {
 impl Sender {
     /// The next packet that may leave now. A request's round trip starts here, so call it when the packet can leave.
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Packet> {
-        let plan = self.plan(config)?;
+        let plan = self.planned?;
         let mut packet = Packet::default();
         let again = self.request == RequestState::Lost;
         match plan {
@@ -76,25 +76,43 @@ impl Sender {
                 self.overdue = self.overdue.saturating_sub(sent);
             }
         }
+        self.replan(config);
         Some(packet)
     }
 
-    /// Whether `poll_transmit` would give a packet.
+    /// Whether [`poll_transmit`](Self::poll_transmit) would give a packet.
     #[inline]
     pub fn can_transmit(&self, config: &Config) -> bool {
-        self.plan(config).is_some()
+        debug_assert_eq!(self.planned, self.plan(config), "the plan is up to date");
+        self.planned.is_some()
+    }
+
+    pub(super) fn replan(&mut self, config: &Config) {
+        self.planned = self.plan(config);
+    }
+
+    /// What leaves next from a flow that is given up. A FIN returns what the last feedback said, so it never leaves
+    /// while a request is on its way.
+    pub(super) fn planned_end(&self) -> Option<Plan> {
+        let outstanding = self.request == RequestState::Outstanding;
+        match self.state {
+            State::Opening if !outstanding => Some(Plan::Syn),
+            State::Open if !outstanding => Some(Plan::Fin),
+            State::Closing(Fin::Due) => Some(Plan::Fin),
+            _ => None,
+        }
     }
 
     fn plan(&self, config: &Config) -> Option<Plan> {
+        if self.quenched {
+            return self.planned_end();
+        }
         let outstanding = self.request == RequestState::Outstanding;
         match self.state {
             State::Closed => return None,
             State::Opening => return (!outstanding).then_some(Plan::Syn),
             State::Closing(Fin::Due) => return Some(Plan::Fin),
-            // A FIN returns what the last feedback said, so it never leaves while a request is on its way.
-            State::Open if self.quenched => return (!outstanding).then_some(Plan::Fin),
             State::Open if self.request == RequestState::Lost => return Some(Plan::Request),
-            State::Closing(_) if self.quenched => return None,
             State::Open | State::Closing(_) => {}
         }
         let open = self.state == State::Open;
