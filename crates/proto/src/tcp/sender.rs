@@ -135,15 +135,15 @@ impl Sender {
         }
         if self.end == 1 {
             self.pending = Pending::Syn;
-        } else if config.slow_start_restart
-            && self.una == self.highest
-            && self.is_established()
-            && now.since(self.last_sent) > self.rtt.timeout()
-        {
-            // RFC 5681 §4.1: after an idle time the old window says nothing.
-            self.window.cwnd = self.window.cwnd.min(initial_window(config));
-            self.window.growth = 0;
-            self.update_limit(config);
+        } else if self.una == self.highest && self.is_established() {
+            let idle = now.since(self.last_sent);
+            on!(&mut self.controller, it => it.resume(idle));
+            if config.slow_start_restart && idle > self.rtt.timeout() {
+                // RFC 5681 §4.1: after an idle time the old window says nothing.
+                self.window.cwnd = self.window.cwnd.min(initial_window(config));
+                self.window.growth = 0;
+                self.update_limit(config);
+            }
         }
         self.message_end = self.outgoing.push(message, self.una, self.next);
         self.end = self.outgoing.end();

@@ -81,6 +81,10 @@ pub(crate) trait Control: Sized {
         window.halve(config, flight);
     }
 
+    /// Data follows after this long without any.
+    #[inline(always)]
+    fn resume(&mut self, _idle: Span) {}
+
     /// α, the average marked fraction (RFC 8257).
     fn alpha(&self) -> Fraction {
         Fraction::ZERO
