@@ -9,7 +9,7 @@ const MESSAGE: Message = Message {
     deadline: None,
 };
 
-/// A sender that shares its network card with many others, so that its second SYN waits for its turn.
+/// A sender that shares its NIC with many others, so that its second SYN waits for its turn.
 #[test]
 fn a_late_answer_to_the_syn_is_taken() {
     let config = Config::default();

@@ -112,7 +112,7 @@ proptest! {
         for (at, bytes) in sizes.iter().enumerate() {
             pair.send(*bytes);
             if at % 3 == 2 {
-                pair.run_until(pair.now + Span::from_us(250)); // some are handed over on the way, some after idle
+                pair.run_until(pair.now + Span::from_us(250)); // some are submitted on the way, some after idle
             }
             if at % 4 == 3 {
                 pair.run();

@@ -4,7 +4,7 @@
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet, Request, Tag};
 use duetime_core::Time;
 
-/// Data further ahead than this is not accepted: bounds what a lying peer can make a driver hold.
+/// Data further ahead than this is not accepted: bounds what a misbehaving peer can make a driver hold.
 const WINDOW: u64 = 1 << 30;
 /// Ranges kept beyond a gap; data that would need more is dropped and sent again.
 const MAX_RANGES: usize = 1_024;

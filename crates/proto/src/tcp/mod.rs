@@ -55,7 +55,7 @@ pub struct Config {
     pub congestion_control: CongestionControl,
 }
 
-/// Receive offload, as far as the sender can see it: the network card hands several segments of a flow to TCP as one,
+/// Receive offload, as far as the sender can see it: the NIC passes several segments of a flow to TCP as one,
 /// and one acknowledgement answers them. An acknowledgement that is due is held back until one of these has come; the
 /// end of a message, data out of order, a FIN and a change of the mark end the wait at once. What is delivered to the
 /// application, and when, does not change.

@@ -168,7 +168,7 @@ impl Receiver {
         let mut messages = 0;
         if segment.seq > before {
             if self.unacknowledged >= config.delayed_ack.max(1) {
-                self.acknowledge(); // receive offload hands on what it holds before what is out of order
+                self.acknowledge(); // receive offload passes on what it holds before what is out of order
             }
             self.keep(config, segment, end);
             at_once = true;
