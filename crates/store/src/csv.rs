@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::table::{Cell, StoredTable};
+use duetime_results::schema::Value;
+
+use crate::table::StoredTable;
 use crate::{StoreError, file};
 
 /// Writes a Parquet file of plain columns as CSV (RFC 4180 quoting, `\n` line ends): a header line, then one line per
@@ -35,11 +37,12 @@ pub fn export_csv(parquet: &Path, to: &mut impl Write) -> Result<(), StoreError>
                 line.push(',');
             }
             match column.cell().map_err(input)? {
-                Cell::Null => {}
-                Cell::Int(value) => line.push_str(&value.to_string()),
-                Cell::Real(value) => line.push_str(&value.to_string()),
-                Cell::Bool(value) => line.push_str(&value.to_string()),
-                Cell::Text(value) => line.push_str(&quoted(value)),
+                Value::Null => {}
+                Value::Unsigned(value) => line.push_str(&value.to_string()),
+                Value::Signed(value) => line.push_str(&value.to_string()),
+                Value::Real(value) => line.push_str(&value.to_string()),
+                Value::Boolean(value) => line.push_str(&value.to_string()),
+                Value::Text(value) => line.push_str(&quoted(value)),
             }
         }
     }

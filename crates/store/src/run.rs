@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use duetime_core::Time;
+use duetime_results::record::Record;
 use duetime_results::schema::{Context, FLOWS, PORTS, QUERIES, QUEUES, THROUGHPUT, Table};
 use duetime_results::{RunRecords, Totals};
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,6 @@ pub struct RunInfo {
     /// Names of the sampled links, in the order of their samples.
     pub sampled_links: Vec<String>,
     /// Counts of the whole run.
-    #[serde(with = "StoredTotals")]
     pub totals: Totals,
     /// The files beside this one.
     pub files: BTreeMap<String, FileInfo>,
@@ -129,37 +128,6 @@ pub struct StoredRun {
     pub info: RunInfo,
     /// Exactly what was written.
     pub records: RunRecords,
-}
-
-/// How [`Totals`] look in `run.json`.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Totals")]
-struct StoredTotals {
-    #[serde(rename = "end_ps", with = "picoseconds")]
-    end: Time,
-    packet_hops: u64,
-    events: u64,
-    injected_bytes: u64,
-    arrived_bytes: u64,
-    dropped_bytes: u64,
-    in_flight_bytes: u64,
-}
-
-mod picoseconds {
-    use super::Time;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde calls it with a reference"
-    )]
-    pub fn serialize<S: Serializer>(time: &Time, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_u64(time.as_ps())
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Time, D::Error> {
-        u64::deserialize(from).map(Time::from_ps)
-    }
 }
 
 /// A folder that disappears unless it is put in its place.
@@ -319,29 +287,35 @@ pub fn check(place: &Path) -> Result<RunInfo, StoreError> {
 /// Reads a run back.
 pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
     let info = info(place)?;
-    let queues = open(place, &info, &QUEUES)?;
     let throughput = open(place, &info, &THROUGHPUT)?;
-    let series = records::read_series(&info.sampled_links, &queues, &throughput)
-        .map_err(|reason| StoreError::damaged(&place.join(file_of(&QUEUES)), reason))?;
     let records = RunRecords {
-        flows: rows(place, &info, &FLOWS, records::read_flows)?,
-        queries: rows(place, &info, &QUERIES, records::read_queries)?,
-        ports: rows(place, &info, &PORTS, records::read_ports)?,
+        flows: rows(place, &info, &FLOWS, &[])?,
+        queries: rows(place, &info, &QUERIES, &[])?,
+        ports: rows(place, &info, &PORTS, &[])?,
         sampled_links: info.sampled_links.clone(),
-        series,
+        series: rows(place, &info, &QUEUES, &[&throughput])?,
         totals: info.totals,
     };
     Ok(StoredRun { info, records })
 }
 
-fn rows<R>(
+/// The records of a table; `beside` are tables with the rest of their columns.
+fn rows<R: Record>(
     place: &Path,
     info: &RunInfo,
     table: &Table<R>,
-    read: fn(&StoredTable) -> Result<Vec<R>, String>,
+    beside: &[&StoredTable],
 ) -> Result<Vec<R>, StoreError> {
+    let context = Context {
+        transport: &info.transport,
+        run: info.run,
+        sampled_links: &info.sampled_links,
+    };
     let stored = open(place, info, table)?;
-    read(&stored).map_err(|reason| StoreError::damaged(&place.join(file_of(table)), reason))
+    let mut tables = vec![&stored];
+    tables.extend(beside);
+    records::read(&context, &tables)
+        .map_err(|reason| StoreError::damaged(&place.join(file_of(table)), reason))
 }
 
 fn open<R>(place: &Path, info: &RunInfo, table: &Table<R>) -> Result<StoredTable, StoreError> {

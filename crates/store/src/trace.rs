@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use duetime_core::{Bytes, Span};
+use duetime_results::schema::Value;
 use duetime_scenario::{Sources, TraceRow};
 
-use crate::table::{Cell, StoredColumn, StoredTable};
+use crate::table::{StoredColumn, StoredTable};
 use crate::{StoreError, file};
 
 /// The files that a scenario names, relative to the folder that holds the scenario.
@@ -82,9 +83,9 @@ fn required<T>(column: &mut StoredColumn, meaning: Meaning<T>) -> Result<T, Stri
 
 fn optional<T>(column: &mut StoredColumn, meaning: Meaning<T>) -> Result<Option<T>, String> {
     let (number, shown) = match column.cell()? {
-        Cell::Null => return Ok(None),
-        Cell::Int(value) => (Number::Int(value), value.to_string()),
-        Cell::Real(value) => (Number::Real(value), value.to_string()),
+        Value::Null => return Ok(None),
+        Value::Signed(value) => (Number::Int(value), value.to_string()),
+        Value::Real(value) => (Number::Real(value), value.to_string()),
         other => {
             let shown = format!("{other:?}");
             return Err(column.error(&format!("{shown} is not a number")));

@@ -1,5 +1,4 @@
 use super::*;
-use crate::Class;
 use duetime_core::Rate;
 use proptest::prelude::*;
 
@@ -77,25 +76,13 @@ impl Wire {
 fn flow(start: Time, finish: Option<Time>) -> FlowRecord {
     FlowRecord {
         flow: 1,
-        workload: 0,
-        class: Class::Flow,
-        query: None,
-        source: 0,
         destination: 1,
         size_bytes: 1,
         delivered_bytes: 1,
         start,
         finish,
-        deadline: None,
-        quenched: false,
         measured: true,
-        timeouts: 0,
-        retransmits: 0,
-        marks: 0,
-        denials: 0,
-        inversions: 0,
-        requests: 0,
-        leaves: 0,
+        ..FlowRecord::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A small run for tests, its figures easy to work out by hand.
 
 use super::*;
+use duetime_core::{Span, Time};
 
 /// A flow of workload 0 that starts at `start_ms` and, if at all, finishes at `finish_ms`.
 pub(crate) fn flow(
@@ -12,7 +13,6 @@ pub(crate) fn flow(
     let at = |ms: u64| Time::ZERO + Span::from_ms(ms);
     FlowRecord {
         flow: number,
-        workload: 0,
         class: Class::Response,
         query: Some(number / 2),
         source: number as u32,
@@ -22,7 +22,6 @@ pub(crate) fn flow(
         start: at(start_ms),
         finish: finish_ms.map(at),
         deadline: deadline_ms.map(at),
-        quenched: false,
         measured: true,
         timeouts: 1,
         retransmits: 2,
@@ -31,6 +30,7 @@ pub(crate) fn flow(
         inversions: 1,
         requests: 5,
         leaves: 1,
+        ..FlowRecord::default()
     }
 }
 
@@ -47,10 +47,7 @@ pub(crate) fn records() -> RunRecords {
     let at_ms = |ms: u64| Time::ZERO + Span::from_ms(ms);
     let query = |number: u64, in_time: u32| QueryRecord {
         query: number,
-        workload: 0,
-        application: 0,
         root: 9,
-        start: Time::ZERO,
         complete: (in_time == 2).then(|| Time::ZERO + Span::from_ms(20)),
         children: 2,
         answered: 2.min(in_time + 1),
@@ -64,7 +61,7 @@ pub(crate) fn records() -> RunRecords {
         enough: (in_time == 2).then(|| at_ms(20)),
         leaves_answered: 2.min(in_time + 1),
         leaves_in_time: in_time,
-        gave_up: 0,
+        ..QueryRecord::default()
     };
     RunRecords {
         flows: vec![

@@ -68,19 +68,11 @@ impl Message {
             source: self.source,
             destination: self.destination,
             size_bytes: self.bytes,
-            delivered_bytes: 0,
             start: self.handed_over,
-            finish: None,
             deadline: self.deadline,
-            quenched: false,
             measured: self.measured,
-            timeouts: 0,
-            retransmits: 0,
-            marks: 0,
-            denials: 0,
-            inversions: 0,
-            requests: 0,
             leaves: self.leaves,
+            ..FlowRecord::default()
         }
     }
 }

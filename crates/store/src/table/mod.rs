@@ -3,5 +3,5 @@
 mod read;
 mod write;
 
-pub use read::{Cell, StoredColumn, StoredTable};
+pub use read::{StoredColumn, StoredTable};
 pub use write::to_parquet;

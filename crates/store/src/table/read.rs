@@ -1,6 +1,7 @@
 //! Parquet to columns and cells: our own tables, and flat files of any other writer.
 
 use bytes::Bytes;
+use duetime_results::schema::Value;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -30,21 +31,6 @@ enum Values {
     Real(Vec<f64>),
     Bool(Vec<bool>),
     Text(Vec<ByteArray>),
-}
-
-/// One value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell<'a> {
-    /// Missing.
-    Null,
-    /// An integer.
-    Int(i64),
-    /// A double.
-    Real(f64),
-    /// A boolean.
-    Bool(bool),
-    /// A string.
-    Text(&'a str),
 }
 
 impl StoredTable {
@@ -274,64 +260,25 @@ impl StoredColumn {
             .map_or_else(|| self.values.len(), Vec::len)
     }
 
-    /// The next cell.
-    pub fn cell(&mut self) -> Result<Cell<'_>, String> {
+    /// The next cell. Integers are [`Value::Signed`].
+    pub fn cell(&mut self) -> Result<Value<'_>, String> {
         let row = self.row;
         self.row += 1;
         if self.defined.as_ref().is_some_and(|defined| !defined[row]) {
-            return Ok(Cell::Null);
+            return Ok(Value::Null);
         }
         let value = self.value;
         self.value += 1;
         Ok(match &self.values {
-            Values::Int(values) => Cell::Int(values[value]),
-            Values::Real(values) => Cell::Real(values[value]),
-            Values::Bool(values) => Cell::Bool(values[value]),
-            Values::Text(values) => Cell::Text(
+            Values::Int(values) => Value::Signed(values[value]),
+            Values::Real(values) => Value::Real(values[value]),
+            Values::Bool(values) => Value::Boolean(values[value]),
+            Values::Text(values) => Value::Text(
                 values[value]
                     .as_utf8()
                     .map_err(|_| self.error("not UTF-8"))?,
             ),
         })
-    }
-
-    /// An integer.
-    pub fn int(&mut self) -> Result<i64, String> {
-        self.optional_int()?
-            .ok_or_else(|| self.error("a value is missing"))
-    }
-
-    /// An integer or null.
-    pub fn optional_int(&mut self) -> Result<Option<i64>, String> {
-        match self.cell()? {
-            Cell::Null => Ok(None),
-            Cell::Int(value) => Ok(Some(value)),
-            _ => Err(self.error("an integer is needed")),
-        }
-    }
-
-    /// A double.
-    pub fn real(&mut self) -> Result<f64, String> {
-        match self.cell()? {
-            Cell::Real(value) => Ok(value),
-            _ => Err(self.error("a double is needed")),
-        }
-    }
-
-    /// A boolean.
-    pub fn bool(&mut self) -> Result<bool, String> {
-        match self.cell()? {
-            Cell::Bool(value) => Ok(value),
-            _ => Err(self.error("a boolean is needed")),
-        }
-    }
-
-    /// A string.
-    pub fn text(&mut self) -> Result<String, String> {
-        match self.cell()? {
-            Cell::Text(value) => Ok(value.to_owned()),
-            _ => Err(self.error("a string is needed")),
-        }
     }
 
     /// A complaint about the cell just read; rows are counted from 1.

@@ -228,25 +228,14 @@ mod tests {
         let us = |us: u64| Time::ZERO + Span::from_us(us);
         FlowRecord {
             flow,
-            workload: 0,
-            class: Class::Flow,
-            query: None,
-            source: 0,
             destination: 1,
             size_bytes: 1,
             delivered_bytes: 1,
             start: us(start),
             finish: finish.map(us),
             deadline: deadline.map(us),
-            quenched: false,
             measured: true,
-            timeouts: 0,
-            retransmits: 0,
-            marks: 0,
-            denials: 0,
-            inversions: 0,
-            requests: 0,
-            leaves: 0,
+            ..FlowRecord::default()
         }
     }
 

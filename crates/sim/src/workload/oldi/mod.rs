@@ -170,20 +170,14 @@ impl Oldi {
             application: plan.application(tree) as u16,
             root: plan.host(root),
             start: call.now,
-            complete: None,
             children: plan.shape.fan_in(0),
-            answered: 0,
-            in_time: 0,
             measured: query.measured,
             asked: plan.shape.nodes() - 1,
             leaves: plan.shape.leaves(),
             needed: plan.leaves_needed(),
             judged: plan.is_judged(tree),
             due: plan.budget(tree).map(|budget| call.now + budget),
-            enough: None,
-            leaves_answered: 0,
-            leaves_in_time: 0,
-            gave_up: 0,
+            ..QueryRecord::default()
         });
         if let Some(gap) = plan.gaps[tree as usize] {
             let mut stream = call
