@@ -1,9 +1,9 @@
-//! Simulated packets as bytes, for pcapng: IPv4 with TCP (RFC 9293), or for D3 with protocol 253 ("experimentation",
-//! RFC 3692) and the same 20-byte header followed by the 22-byte congestion header.
+//! Simulated packets as bytes, for pcapng: IPv4 with TCP (RFC 9293), or with the datagrams of [`duetime_proto::d3::wire`]
+//! under protocol 253 ("experimentation", RFC 3692).
 
 use crate::packet::{D3, Extra, Packet, REVERSE};
 use duetime_link::Frame;
-use duetime_proto::d3::Request;
+use duetime_proto::d3::{self, wire};
 use duetime_proto::tcp;
 
 const TCP_PROTOCOL: u8 = 6;
@@ -36,6 +36,18 @@ pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_lengt
     let checksum = checksum(&bytes);
     bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
 
+    match extra {
+        Some(Extra::D3 { packet, .. }) => d3_headers(packet, &mut bytes),
+        _ => tcp_header(packet, &mut bytes),
+    }
+    bytes.resize(
+        packet.wire_bytes().max(bytes.len() as u32).min(snap_length) as usize,
+        0,
+    );
+    bytes
+}
+
+fn tcp_header(packet: &Packet, bytes: &mut Vec<u8>) {
     // Both ports come from the connection's hash, so that a dissector keeps the two directions together.
     let ports = (
         packet.flow as u16 | 0x8000,
@@ -55,21 +67,24 @@ pub fn ip_packet(packet: &Packet, extra: Option<&Extra>, source: u32, snap_lengt
     };
     bytes.extend(own.to_be_bytes());
     bytes.extend(acknowledged.to_be_bytes());
-    bytes.extend([0x50, header_flags(packet, extra), 0xff, 0xff, 0, 0, 0, 0]);
-    if let Some(Extra::D3 { packet, .. }) = extra
-        && let Some(request) = &packet.request
-    {
-        let mut header = [0; Request::WIRE_BYTES];
-        // Unrounded rates exist in simulation only and have no bytes.
-        if request.encode(&mut header).is_ok() {
-            bytes.extend(header);
+    bytes.extend([0x50, tcp_flags(packet), 0xff, 0xff, 0, 0, 0, 0]);
+}
+
+/// Rates with a fraction (`Rounding::Exact`) have no bytes: they are rounded down.
+fn d3_headers(packet: &d3::Packet, bytes: &mut Vec<u8>) {
+    let mut packet = *packet;
+    if let Some(request) = &mut packet.request {
+        let rates = [&mut request.desired, &mut request.previous_desired];
+        let allocations = request.allocations.iter_mut();
+        let allocations = allocations.chain(&mut request.previous_allocations);
+        for rate in allocations.chain(&mut request.feedback).chain(rates) {
+            rate.0 &= 0xff00;
         }
     }
-    bytes.resize(
-        packet.wire_bytes().max(bytes.len() as u32).min(snap_length) as usize,
-        0,
-    );
-    bytes
+    let mut headers = [0; wire::MAX_HEADER_BYTES];
+    if let Ok(length) = wire::encode(&packet, &mut headers) {
+        bytes.extend(&headers[..length]);
+    }
 }
 
 /// Host `n` is 10.x.y.z with n in the low 24 bits, from 1.
@@ -78,16 +93,9 @@ fn address(host: u32) -> [u8; 4] {
     [10, high, middle, low]
 }
 
-/// FIN, SYN, PSH, ACK, ECE and CWR where TCP has them.
-fn header_flags(packet: &Packet, extra: Option<&Extra>) -> u8 {
-    use duetime_proto::d3;
+/// FIN, SYN, PSH, ACK, ECE and CWR.
+fn tcp_flags(packet: &Packet) -> u8 {
     let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-    if let Some(Extra::D3 { packet, .. }) = extra {
-        let has = |flag| packet.flags.contains(flag);
-        return bit(has(d3::Flags::FIN), 1)
-            | bit(has(d3::Flags::SYN), 2)
-            | bit(has(d3::Flags::ACK), 16);
-    }
     let has = |flag| packet.tcp_flags().contains(flag);
     let acknowledges = packet.flags() & REVERSE != 0 || !has(tcp::Flags::SYN);
     bit(has(tcp::Flags::FIN), 1)

@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use duetime_core::{Rate, Span, Time};
+use duetime_proto::d3::{self, wire};
 use duetime_results::explain::{Cause, Stage};
 use duetime_results::{FlowEvent, FlowEventKind, FlowRecord, explain};
 use duetime_scenario::model::*;
@@ -352,4 +353,42 @@ fn a_capture_holds_every_packet_that_left_lost_ones_too() {
         }
     }
     assert!(lost > 0, "nothing was lost on a captured link");
+}
+
+#[test]
+fn a_capture_of_d3_holds_its_datagrams() {
+    for rounding in [d3::Rounding::Carry, d3::Rounding::Exact] {
+        let config = d3::Config {
+            rounding,
+            ..d3::Config::default()
+        };
+        let mut scenario = mixture(Transport {
+            name: "d3".into(),
+            protocol: Protocol::D3(config),
+            priorities: 1,
+        });
+        scenario.record.pcap = vec!["host7->rack1".into()];
+        scenario.record.snap_length = 65_535;
+        let output = run(&scenario);
+        let (mut payload_bytes, mut granted, mut plain) = (0, 0, 0);
+        for captured in &output.captures {
+            assert_eq!(captured.bytes.len() as u32, captured.original_bytes);
+            let (ip, datagram) = captured.bytes.split_at(20);
+            assert_eq!(ip[9], 253);
+            let (packet, payload) = wire::decode(datagram).expect("a datagram");
+            assert!(payload.iter().all(|byte| *byte == 0));
+            let mut headers = [0; wire::MAX_HEADER_BYTES];
+            let length = wire::encode(&packet, &mut headers).unwrap();
+            assert_eq!(headers[..length], datagram[..length]);
+            payload_bytes += payload.len() as u64;
+            match packet.request {
+                Some(request) => granted += usize::from(request.allocations[0].0 > 0),
+                None => plain += 1,
+            }
+        }
+        let sent = output.records.flows.iter().filter(|flow| flow.source == 7);
+        let sent: u64 = sent.map(|flow| flow.delivered_bytes).sum();
+        assert!(payload_bytes >= sent && sent > 0, "{payload_bytes}, {sent}");
+        assert!(granted > 0 && plain > 0, "{granted}, {plain}");
+    }
 }
