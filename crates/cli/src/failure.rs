@@ -61,11 +61,9 @@ impl fmt::Display for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match &error {
+            StoreError::Unwritten { .. } => Failure::Unwritten(error.to_string()),
             // A folder that cannot be made or read is a wrong choice of place, unless the disk is full.
-            StoreError::Io { action, source, .. }
-                if ["write", "replace", "remove", "export"].contains(action)
-                    || is_full(source.kind()) =>
-            {
+            StoreError::Io { source, .. } if is_full(source.kind()) => {
                 Failure::Unwritten(error.to_string())
             }
             _ => Failure::Input(error.to_string()),
@@ -107,19 +105,22 @@ mod tests {
 
     #[test]
     fn what_was_half_written_is_not_called_bad_input() {
-        let io = |action, kind: ErrorKind| {
-            let error = StoreError::Io {
-                action,
-                path: "out".into(),
-                source: kind.into(),
-            };
-            Failure::from(StudyError::Store(error)).number()
+        let number = |error: StoreError| Failure::from(StudyError::Store(error)).number();
+        let io = |kind: ErrorKind| StoreError::Io {
+            action: "create",
+            path: "out".into(),
+            source: kind.into(),
         };
-        assert_eq!(io("write", ErrorKind::StorageFull), 1);
-        assert_eq!(io("write", ErrorKind::PermissionDenied), 1);
-        assert_eq!(io("create", ErrorKind::StorageFull), 1);
-        assert_eq!(io("create", ErrorKind::PermissionDenied), 2);
-        assert_eq!(io("read", ErrorKind::NotFound), 2);
+        let unwritten = |kind: ErrorKind| StoreError::Unwritten {
+            action: "create",
+            path: "out/runs/tcp".into(),
+            source: kind.into(),
+        };
+        assert_eq!(number(unwritten(ErrorKind::StorageFull)), 1);
+        assert_eq!(number(unwritten(ErrorKind::PermissionDenied)), 1);
+        assert_eq!(number(io(ErrorKind::StorageFull)), 1);
+        assert_eq!(number(io(ErrorKind::PermissionDenied)), 2);
+        assert_eq!(number(io(ErrorKind::NotFound)), 2);
         assert_eq!(
             Failure::from(StoreError::NotFound("out".into())).number(),
             2

@@ -131,6 +131,18 @@ fn a_campaign_that_was_killed_leaves_the_bytes_of_one_that_was_not() {
 }
 
 #[test]
+fn what_cannot_be_written_after_the_runs_is_no_bad_input() {
+    let room = Room::new("paper-blocked");
+    fs::create_dir(room.0.join("out")).expect("a folder");
+    room.file("out/experiments", "a file where a folder must be");
+    let output = command(&room).output().expect("the binary starts");
+    let err = String::from_utf8(output.stderr).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("cannot create `out/experiments`"), "{err}");
+    assert!(!output.stdout.is_empty(), "what was measured is shown");
+}
+
+#[test]
 fn a_damaged_point_is_named_and_only_its_runs_are_made_again() {
     let room = Room::new("paper-damaged");
     let (expected, err) = whole(&room);

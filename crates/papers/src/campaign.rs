@@ -199,7 +199,10 @@ pub fn run_campaign<'a>(
             costs.expect(task, (point.experiment, point.scheme), work, batch.runs());
         }
     }
-    let described = before_runs(points.into_values(), execution.jobs.clamp(1, missing.max(1)))?;
+    let described = before_runs(
+        points.into_values(),
+        execution.jobs.clamp(1, missing.max(1)),
+    )?;
     let of = Resume {
         name: "papers",
         folder: path,

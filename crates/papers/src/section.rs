@@ -121,7 +121,7 @@ pub fn keep_sections(
     library: &[Experiment],
     new: &[Section],
 ) -> Result<Sections, StudyError> {
-    let folder = Journal::open(&out.join(FOLDER))?;
+    let folder = Journal::open(&out.join(FOLDER)).map_err(StoreError::after_results)?;
     let file = |paper: &str, name: &str| format!("{paper}-{name}.json");
     for section in new {
         folder.write(&file(&section.paper, &section.experiment), section)?;

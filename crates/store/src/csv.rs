@@ -27,7 +27,7 @@ pub fn export_csv(parquet: &Path, to: &mut impl Write) -> Result<(), StoreError>
         line.push('\n');
         // The other side of a pipe may be gone: that is an error of the writer's, not of the file.
         to.write_all(line.as_bytes())
-            .map_err(StoreError::io("export", parquet))?;
+            .map_err(StoreError::unwritten("export", parquet))?;
         if rows.next().is_none() {
             return Ok(());
         }

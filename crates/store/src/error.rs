@@ -6,10 +6,20 @@ use std::path::{Path, PathBuf};
 /// A folder or file that cannot be written, read or trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system refused.
+    /// The operating system refuses to open, create or read a place that was asked for.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried: "write", "read", …
+        /// What was tried: "open", "create" or "read".
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// The operating system refuses to write results; those written before are left.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Unwritten {
+        /// What was tried: "write", "create", "replace", "remove" or "export".
         action: &'static str,
         /// On what.
         path: PathBuf,
@@ -68,10 +78,42 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The same once results are there: a place that cannot be used is then no wrong choice.
+    #[must_use]
+    pub fn after_results(self) -> Self {
+        match self {
+            Self::Io {
+                action,
+                path,
+                source,
+            } => Self::Unwritten {
+                action,
+                path,
+                source,
+            },
+            Self::NotADirectory(path) => Self::Unwritten {
+                action: "create",
+                path,
+                source: io::ErrorKind::NotADirectory.into(),
+            },
+            other => other,
+        }
+    }
+
     /// For `map_err`: the operating system refused `action` on `path`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    /// For `map_err`: the operating system refused `action` on `path`, which was to hold results.
+    pub(crate) fn unwritten(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Unwritten {
             action,
             path,
             source,

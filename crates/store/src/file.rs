@@ -9,7 +9,7 @@ use crate::StoreError;
 
 /// Writes a new file. For folders that are themselves renamed when complete.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    fs::write(path, bytes).map_err(StoreError::io("write", path))
+    fs::write(path, bytes).map_err(StoreError::unwritten("write", path))
 }
 
 /// Replaces a file in one step: readers see the old or the new one, and a failure leaves the old one.
@@ -19,7 +19,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     name.push(".partial");
     let partial = path.with_file_name(name);
     let written = write(&partial, bytes)
-        .and_then(|()| fs::rename(&partial, path).map_err(StoreError::io("write", path)));
+        .and_then(|()| fs::rename(&partial, path).map_err(StoreError::unwritten("write", path)));
     if written.is_err() {
         let _ = fs::remove_file(&partial);
     }
@@ -34,7 +34,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
 /// `value` as indented JSON that ends in a newline.
 pub fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
     let mut bytes = serde_json::to_vec_pretty(value)
-        .map_err(|error| StoreError::io("write", path)(error.into()))?;
+        .map_err(|error| StoreError::unwritten("write", path)(error.into()))?;
     bytes.push(b'\n');
     Ok(bytes)
 }

@@ -203,7 +203,7 @@ impl RunFolder {
         let parent = path
             .parent()
             .expect("a run's folder is below the run folder");
-        fs::create_dir_all(parent).map_err(StoreError::io("create", parent))?;
+        fs::create_dir_all(parent).map_err(StoreError::unwritten("create", parent))?;
         file::replace(&path, reason.as_bytes())
     }
 
@@ -295,7 +295,7 @@ fn remove(path: &Path) -> Result<(), StoreError> {
     };
     match removed {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        removed => removed.map_err(StoreError::io("remove", path)),
+        removed => removed.map_err(StoreError::unwritten("remove", path)),
     }
 }
 

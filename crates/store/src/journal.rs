@@ -51,8 +51,9 @@ impl Journal {
     /// Writes `value` under `name`: it appears whole or not at all.
     pub fn write(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.file(name);
-        let refused =
-            |error: serde_json::Error| StoreError::io("write", &self.file(name))(error.into());
+        let refused = |error: serde_json::Error| {
+            StoreError::unwritten("write", &self.file(name))(error.into())
+        };
         let body = serde_json::to_vec(value).map_err(refused)?;
         let head = Head {
             kind: MAGIC.to_owned(),
@@ -64,7 +65,7 @@ impl Journal {
         bytes.push(b'\n');
         bytes.extend(body);
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(StoreError::io("create", parent))?;
+            fs::create_dir_all(parent).map_err(StoreError::unwritten("create", parent))?;
         }
         file::replace(&path, &bytes)
     }
@@ -108,7 +109,7 @@ impl Journal {
 /// Replaces any file in one step: readers see the old or the new one, and a failure leaves the old one.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(StoreError::io("create", parent))?;
+        fs::create_dir_all(parent).map_err(StoreError::unwritten("create", parent))?;
     }
     file::replace(path, bytes)
 }
@@ -148,6 +149,18 @@ mod tests {
             let found = folder.read::<Vec<u32>>("p");
             assert!(matches!(found, Err(StoreError::Damaged { .. })), "{at}");
         }
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_not_a_wrong_place() {
+        let folder = folder("point-blocked");
+        fs::write(folder.file("a"), "no folder").unwrap();
+        let refused = folder.write("a/0-2", &1).unwrap_err();
+        assert!(matches!(refused, StoreError::Unwritten { .. }), "{refused}");
+        let place = Journal::open(&folder.file("a/b")).unwrap_err();
+        assert!(matches!(place, StoreError::Io { .. }), "{place}");
+        let late = place.after_results();
+        assert!(matches!(late, StoreError::Unwritten { .. }), "{late}");
     }
 
     #[test]

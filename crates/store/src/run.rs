@@ -142,7 +142,7 @@ impl Partial {
         // What a killed process may have left.
         let _ = fs::remove_dir_all(&path);
         let _ = fs::remove_dir_all(hidden(place, "old"));
-        fs::create_dir_all(&path).map_err(StoreError::io("create", &path))?;
+        fs::create_dir_all(&path).map_err(StoreError::unwritten("write", &path))?;
         Ok(Self {
             path,
             files: BTreeMap::new(),
@@ -168,7 +168,7 @@ impl Partial {
     ) -> Result<(), StoreError> {
         let name = file_of(table);
         let bytes = to_parquet(table, context, rows).map_err(|error| {
-            StoreError::io("write", &self.path.join(&name))(std::io::Error::other(error))
+            StoreError::unwritten("write", &self.path.join(&name))(std::io::Error::other(error))
         })?;
         self.add(&name, Some(rows.len() as u64), &bytes)
     }
@@ -177,11 +177,11 @@ impl Partial {
     fn keep(self, place: &Path) -> Result<(), StoreError> {
         if place.exists() {
             let old = hidden(place, "old");
-            fs::rename(place, &old).map_err(StoreError::io("replace", place))?;
-            fs::rename(&self.path, place).map_err(StoreError::io("create", place))?;
+            fs::rename(place, &old).map_err(StoreError::unwritten("replace", place))?;
+            fs::rename(&self.path, place).map_err(StoreError::unwritten("write", place))?;
             let _ = fs::remove_dir_all(&old);
         } else {
-            fs::rename(&self.path, place).map_err(StoreError::io("create", place))?;
+            fs::rename(&self.path, place).map_err(StoreError::unwritten("write", place))?;
         }
         Ok(())
     }

@@ -188,9 +188,7 @@ fn write(
     rows: &[PaperRow],
     drawn: &[Drawn],
 ) -> Result<Vec<(&'static str, PathBuf)>, Failure> {
-    let put = |path: &Path, bytes: &[u8]| {
-        replace_file(path, bytes).map_err(|error| Failure::Runs(error.to_string()))
-    };
+    let put = |path: &Path, bytes: &[u8]| replace_file(path, bytes).map_err(Failure::from);
     let new = sections(results, rows, drawn);
     let sections = keep_sections(&args.out, &results.campaign.experiments, &new)?;
     let mut lines = Vec::new();
