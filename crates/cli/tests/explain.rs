@@ -116,11 +116,11 @@ fn an_answer_is_told_with_what_came_before_it() {
     assert_eq!(spent(&before["parts"], "computing"), 2_000_000_000);
     let text = room.duetime("explain out/tree worst-flow").ok();
     assert!(
-        text.contains("before its hand-over") && text.contains("computing"),
+        text.contains("before its submission") && text.contains("computing"),
         "{text}"
     );
     // Both tables add up.
-    for table in text.split("before its hand-over") {
+    for table in text.split("before its submission") {
         let mut numbers = printed(table);
         let total = numbers.pop().expect("a sum");
         assert!(

@@ -1,20 +1,20 @@
-//! Where one flow's time went: its completion time, cut into pieces that sum to it exactly.
+//! Where one flow's time went: its completion time, divided into pieces that sum to it exactly.
 //!
 //! # Method
 //!
-//! The critical path is followed backwards, from the delivery of the last byte to the hand-over:
+//! The critical path is followed backwards, from the delivery of the last byte to the submission:
 //!
 //! 1. The packet whose arrival completed the delivery is followed back over its hops. Each hop gives a propagation, a
 //!    transmission and a queueing piece.
 //! 2. It left the sender at some instant. If the sender's own NIC had just finished the packet before it, the path
 //!    goes on with that packet; the time is transmission at the NIC. Otherwise something allowed it at that instant:
 //!    a timer (the silence before it is RTO idle), an acknowledgement, a grant, the end of the handshake, or the
-//!    hand-over. Time between what allowed it and the packet itself is spent at the host.
+//!    submission. Time between what allowed it and the packet itself is spent at the host.
 //! 3. An acknowledgement or grant is followed back over its own hops to the packet that caused it, with the time the
 //!    receiver held it back as a piece of its own, and that packet goes to step 1.
 //!
 //! So a flow limited by its window is shown what each of its round trips was made of. Each piece is an interval, each
-//! begins where the one before it ends, and together they tile [hand-over, finish]; that is why they sum exactly.
+//! begins where the one before it ends, and together they tile [submission, finish]; that is why they sum exactly.
 //! Beside its [`Cause`], a piece has a [`Stage`]: what the sender waited for meanwhile. Where a trace is incomplete
 //! (acknowledgements not traced, a connection older than the flow), the part that cannot be followed becomes one piece
 //! of cause [`Cause::Untraced`] or [`Cause::Host`].
@@ -83,7 +83,7 @@ pub struct Step {
 pub struct Explanation {
     /// The critical path, first to last, without gaps.
     pub steps: Vec<Step>,
-    /// Completion time; of an unfinished flow, the time from hand-over to its last event.
+    /// Completion time; of an unfinished flow, the time from submission to its last event.
     pub total: Span,
     /// Whether the flow finished.
     pub finished: bool,

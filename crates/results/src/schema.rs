@@ -40,8 +40,8 @@ pub enum Value<'a> {
 /// A column's type, of the files as of [`Value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// 64-bit integer that is never negative. Files hold it as a signed one: differences of unsigned columns would wrap
-    /// around in the hands of many a reader.
+    /// 64-bit integer that is never negative. Files hold it as a signed one: in many tools, differences of unsigned
+    /// columns wrap around.
     Unsigned,
     /// 64-bit signed integer.
     Signed,

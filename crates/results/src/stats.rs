@@ -7,8 +7,8 @@
 //! there are, the statistic is computed on them, and the 25th and 975th smallest of the values are the interval. The
 //! draws depend on nothing but the number of runs. So intervals are the same on every machine, and two transports that
 //! share their seeds are always resampled together: what their seeds have in common cancels from a difference. One run
-//! gives no interval. Of two or three it is no more than the range of what was seen and says so wherever it is shown;
-//! of a handful it is too narrow; 20 runs are a good beginning.
+//! gives no interval. Of two or three runs it is only the range of what was seen, and is
+//! shown with their number; of fewer than ten it is too narrow; 20 runs are a good start.
 
 use duetime_core::random::mix;
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,8 @@
 //! - *Slack* is deadline minus finish. Its p99 is what 99 % of the deadline flows had at least; negative is late,
 //!   absent is unfinished.
 //! - *Goodput* is bytes delivered in order per second while the flow is active, per flow; never flows / run time. Its
-//!   p99 is what 99 % of the flows had at least. Quenched flows are left out: when they ended is not theirs to say.
+//!   p99 is what 99 % of the flows had at least. Quenched flows are left out: their ends say nothing of their
+//!   rates.
 //! - Percentiles and means of several runs are the means of the runs' own; shares are pooled. Intervals are those of
 //!   [`crate::stats`].
 

@@ -43,8 +43,8 @@ pub struct FlowEvent {
 /// `len` is the payload in bytes: 0 for SYN, acknowledgements and header-only requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowEventKind {
-    /// The application handed the message over: the flow's clock starts.
-    HandedOver,
+    /// The application submitted the message: the flow's clock starts.
+    Submitted,
     /// The sender's transport made a packet (any, SYN and header-only requests included).
     Sent {
         /// First byte.
@@ -55,7 +55,7 @@ pub enum FlowEventKind {
         retransmit: bool,
     },
     /// The last bit of a packet of the flow, in either direction, left the port that feeds `link`; so the packet had
-    /// reached that port at `at - sending - waited`. The hosts' own network cards are ports too.
+    /// reached that port at `at - sending - waited`. The hosts' NICs are ports too.
     Departed {
         /// The directed link.
         link: u32,
@@ -70,7 +70,7 @@ pub enum FlowEventKind {
     },
     /// A packet of the flow found no buffer.
     Dropped {
-        /// The directed link whose port had no room.
+        /// The directed link whose port had no buffer left.
         link: u32,
     },
     /// A packet of the flow was lost by seeded loss.

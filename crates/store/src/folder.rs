@@ -77,7 +77,7 @@ impl RunFolder {
             _lock: lock(path)?,
         };
         if holds {
-            folder.make_room(if_exists, manifest)?;
+            folder.resolve_existing(if_exists, manifest)?;
         }
         folder.write_manifest(manifest)?;
         if let Some(made) = made {
@@ -86,7 +86,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    fn make_room(&self, if_exists: IfExists, manifest: &Manifest) -> Result<(), StoreError> {
+    fn resolve_existing(&self, if_exists: IfExists, manifest: &Manifest) -> Result<(), StoreError> {
         match if_exists {
             IfExists::Replace => OURS
                 .iter()

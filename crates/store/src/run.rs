@@ -64,7 +64,7 @@ impl RunKey {
 pub struct RunNotes {
     /// Digest of the records: equal for equal runs on any machine.
     pub digest: String,
-    /// Whether every measured flow ended before the run was cut.
+    /// Whether every measured flow ended before the run was stopped.
     pub complete: bool,
     /// How long it took, in seconds of the wall clock.
     pub wall_seconds: f64,
@@ -96,7 +96,7 @@ pub struct RunInfo {
     pub run: u64,
     /// Digest of the records: equal for equal runs on any machine.
     pub digest: String,
-    /// Whether every measured flow ended before the run was cut.
+    /// Whether every measured flow ended before the run was stopped.
     pub complete: bool,
     /// How long it took, in seconds of the wall clock.
     pub wall_seconds: f64,

@@ -74,7 +74,7 @@ pub struct Explained {
     pub hosts: [String; 2],
     /// The breakdown.
     pub explanation: Explanation,
-    /// Of a flow of a query: what came between the query's arrival at its root and the hand-over of this flow.
+    /// Of a flow of a query: what came between the query's arrival at its root and the submission of this flow.
     pub before: Vec<QueryStep>,
     /// All its events, as they happened.
     pub events: Vec<FlowEvent>,

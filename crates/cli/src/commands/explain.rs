@@ -49,14 +49,14 @@ fn human(out: &mut impl Write, of: &Explained, events: bool) -> std::io::Result<
         let total = last.to.since(first.from);
         writeln!(
             out,
-            "\nbefore its hand-over, since the query came to its root, {}:\n",
+            "\nbefore its submission, since the query came to its root, {}:\n",
             of.names.node(0)
         )?;
         let parts = query::rows(&of.before, &of.names);
         write!(
             out,
             "{}",
-            breakdown(total, parts, &query::COLUMNS, "until the hand-over")
+            breakdown(total, parts, &query::COLUMNS, "until the submission")
         )?;
     }
     if events {
@@ -74,7 +74,7 @@ fn head(of: &Explained) -> String {
     let flow = &of.flow;
     let [source, destination] = &of.hosts;
     let who = format!(
-        "flow {} of {}: {}, {source} -> {destination}, {} B, handed over at {}",
+        "flow {} of {}: {}, {source} -> {destination}, {} B, submitted at {}",
         flow.flow,
         of.run,
         of.workload,
@@ -234,7 +234,7 @@ fn to_json(of: &Explained, events: bool) -> Value {
     value
 }
 
-/// What came before the hand-over; null for a flow of no query.
+/// What came before the submission; null for a flow of no query.
 fn before_json(before: &[QueryStep], names: &Names) -> Value {
     let total = match (before.first(), before.last()) {
         (Some(first), Some(last)) => last.to.since(first.from),

@@ -208,7 +208,7 @@ impl Walk {
                 continue;
             }
             let acknowledged = happened(|what| matches!(what, FlowEventKind::Acked { .. }));
-            if acknowledged.is_none() && enabler.what == FlowEventKind::HandedOver {
+            if acknowledged.is_none() && enabler.what == FlowEventKind::Submitted {
                 self.take(self.start, Cause::Host);
                 return;
             }
@@ -285,7 +285,7 @@ impl Walk {
         }
     }
 
-    /// The flow's own packet whose departure from the sender's card was at `at`, so that the next one could begin.
+    /// The flow's own packet whose departure from the sender's NIC was at `at`, so that the next one could begin.
     fn card_was_busy_until(&self, at: Time) -> Option<Hop> {
         let &(first, _) = self.forward.links.first()?;
         let hops = self.hops_until(at).iter().rev();
@@ -422,7 +422,7 @@ fn earlier(events: &[FlowEvent], at: Time) -> &[FlowEvent] {
 fn is_enabler(what: FlowEventKind) -> bool {
     matches!(
         what,
-        FlowEventKind::HandedOver
+        FlowEventKind::Submitted
             | FlowEventKind::Acked { .. }
             | FlowEventKind::Granted { .. }
             | FlowEventKind::Established

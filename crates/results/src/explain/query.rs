@@ -1,12 +1,12 @@
-//! Where one query's time went: its critical path through the layers of its tree, cut into pieces that sum exactly.
+//! Where one query's time went: its critical path through the layers of its tree, divided into pieces that sum exactly.
 //!
 //! # Method
 //!
 //! The path is followed backwards, from the arrival of the answer with which the root had enough:
 //!
-//! 1. An answer on its way up is a flow, and its time is cut as [`super::explain`] does.
-//! 2. A leaf handed it over when it had computed: back to the arrival of the query there. A node between handed it
-//!    over when the last of the answers that it needed came, and that one goes to step 1; or when it stopped waiting,
+//! 1. An answer on its way up is a flow, and its time is divided as [`super::explain`] does.
+//! 2. A leaf submitted it when it had computed: back to the arrival of the query there. A node between submitted it
+//!    when the last of the answers that it needed came, and that one goes to step 1; or when it stopped waiting,
 //!    and then the time since its own query came is patience.
 //! 3. The query on its way down to a node is a flow too. Before it the parent held it, for its start jitter; and so on
 //!    up to the arrival at the root.
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// What the time of a piece went into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Doing {
-    /// The parent has the query and has not handed it over to the node: its start jitter.
+    /// The parent has the query and has not submitted it to the node: its start jitter.
     Asking,
     /// The query on its way down to the node.
     Down(Stage, Cause),
@@ -29,7 +29,7 @@ pub enum Doing {
     Computing,
     /// The node waits for answers that do not come before it stops waiting.
     Patience,
-    /// The node has the answers that it needs and has not handed its own over: its start jitter.
+    /// The node has the answers that it needs and has not submitted its own: its start jitter.
     Joining,
     /// The node's answer on its way up.
     Up(Stage, Cause),
@@ -182,7 +182,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The critical path from the arrival at the root to the hand-over of one of the query's flows; `None` if it is
+    /// The critical path from the arrival at the root to the submission of one of the query's flows; `None` if it is
     /// none of them.
     pub fn before(&self, flow: u64) -> Option<Vec<QueryStep>> {
         let of = |legs: &BTreeMap<u32, Leg<'_>>| {
@@ -315,7 +315,7 @@ impl<'a, 'b> Path<'a, 'b> {
         }
     }
 
-    /// Explains a flow, from its finish or last event to its hand-over.
+    /// Explains a flow, from its finish or last event to its submission.
     fn take_flow(&mut self, leg: &Leg<'_>, doing: fn(Stage, Cause) -> Doing) {
         let node = leg.node.node;
         self.flows.push(leg.flow.flow);
@@ -334,7 +334,7 @@ impl<'a, 'b> Path<'a, 'b> {
         }
     }
 
-    /// Follows what made `node` hand its answer over at `cursor`.
+    /// Follows what made `node` submit its answer at `cursor`.
     fn made_by(&mut self, node: u32) {
         let tree = self.tree;
         let Some(own) = tree.up.get(&node) else {
@@ -374,7 +374,7 @@ impl<'a, 'b> Path<'a, 'b> {
         }
     }
 
-    /// Follows the query of `node`, which was handed over at `cursor`, back to the root.
+    /// Follows the query of `node`, which was submitted at `cursor`, back to the root.
     fn asked_by_parent(&mut self, node: u32) {
         let Some(leg) = self.tree.down.get(&node) else {
             return;

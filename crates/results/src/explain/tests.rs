@@ -64,7 +64,7 @@ impl Wire {
 
     /// A handshake; the connection is established at the time given back.
     fn open(&mut self, at: Time) -> Time {
-        self.note(at, FlowEventKind::HandedOver);
+        self.note(at, FlowEventKind::Submitted);
         let arrived = self.data(at, 0, 0, false);
         let established = self.reply(arrived, 1);
         self.note(established, FlowEventKind::Established);
@@ -324,7 +324,7 @@ fn any_event() -> impl Strategy<Value = FlowEvent> {
     let seq = 0u64..4;
     let link = 0u32..5;
     let what = prop_oneof![
-        Just(FlowEventKind::HandedOver),
+        Just(FlowEventKind::Submitted),
         (seq.clone(), 0u32..3, any::<bool>()).prop_map(|(seq, len, retransmit)| {
             FlowEventKind::Sent {
                 seq,

@@ -24,7 +24,7 @@ record! {
         size_bytes: u64 [NullAtMax],
         /// Bytes delivered in order by the end of the run.
         delivered_bytes: u64,
-        /// Hand-over, exact.
+        /// Submission, exact.
         start: Time as "start_ps",
         /// Delivery of the last byte since the start of the run, exact; null as `fct_ns`.
         finish: Option<Time> as "finish_ps",
@@ -46,11 +46,11 @@ record! {
         inversions: u32,
         /// D3: rate requests sent.
         requests: u32,
-        /// Leaves whose answers it holds; 0 but for answers, and for those of aggregators that gave up empty-handed.
+        /// Leaves whose answers it holds; 0 but for answers, and for those of aggregators that gave up without any.
         leaves: u32,
     }
     derived(flow) {
-        /// Hand-over by the application, since the start of the run.
+        /// Submission by the application, since the start of the run.
         start_ns: u64 = flow.start.as_ns(),
         /// Completion time; null if unfinished, quenched or reset.
         fct_ns: Option<u64> = flow.completion().map(Span::as_ns),
@@ -62,7 +62,7 @@ record! {
         met: Option<bool> = flow.met(),
     }
     /// `flows`: one row per flow.
-    pub const FLOWS = "flows", "one row per flow, by run and flow; its clock starts when the application hands it over \
+    pub const FLOWS = "flows", "one row per flow, by run and flow; its clock starts when the application submits it \
         and stops when its last byte is delivered in order": [
         flow, workload, class, query, source, destination, size_bytes, delivered_bytes, start_ns, fct_ns, deadline_ns,
         slack_ns, met, quenched, measured, timeouts, retransmits, marks, leaves, requests, denials, inversions, start,

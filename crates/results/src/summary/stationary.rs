@@ -10,8 +10,8 @@
 //! - *Shares*: late queries (of workloads that judge none: late flows) among those that start in the first and in the
 //!   second half. They differ if their 99.9 % intervals do not overlap and they are half a point apart. The intervals are
 //!   those of the ratio over ten blocks of time per half and run, since what starts together is late together; never
-//!   narrower than for as many independent draws as there are queries (Agresti and Coull 1998). A half with fewer than six blocks that hold
-//!   anything is not judged.
+//!   narrower than for as many independent draws as there are queries (Agresti and Coull 1998). A half with fewer than
+//!   six blocks that hold anything is not judged.
 
 use crate::{FlowRecord, RunRecords};
 use duetime_core::Time;

@@ -107,7 +107,7 @@ impl Partition {
             node: self.workloads.tree_node(message),
             events: vec![FlowEvent {
                 at: self.now,
-                what: FlowEventKind::HandedOver,
+                what: FlowEventKind::Submitted,
             }],
         };
         let hash = flow_hash(message.flow);

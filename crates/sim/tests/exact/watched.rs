@@ -125,7 +125,7 @@ fn the_trace_of_any_flow_fits_and_explains_its_time() {
                 let count = |wanted: fn(FlowEventKind) -> bool| {
                     trace.iter().filter(|event| wanted(event.what)).count()
                 };
-                assert_eq!(count(|what| what == FlowEventKind::HandedOver), 1, "{case}");
+                assert_eq!(count(|what| what == FlowEventKind::Submitted), 1, "{case}");
                 assert_eq!(count(|what| what == FlowEventKind::Finished), 1, "{case}");
                 assert_eq!(
                     count(|what| what == FlowEventKind::Established),

@@ -280,7 +280,7 @@ const TERMS: &[Term] = &[
     },
     Term {
         name: "Completion time",
-        meaning: "From the moment the application hands the flow over to the in-order delivery of its last byte; the \
+        meaning: "From the moment the application submits the flow to the in-order delivery of its last byte; the \
                   handshake is within, the FIN exchange is not.",
     },
     Term {

@@ -61,7 +61,7 @@ pub fn spent(cause: Cause, names: &Names) -> String {
 pub fn happened(event: &FlowEvent, names: &Names) -> String {
     use FlowEventKind as Kind;
     match event.what {
-        Kind::HandedOver => "handed over".to_owned(),
+        Kind::Submitted => "submitted".to_owned(),
         Kind::Sent {
             seq,
             len,

@@ -33,7 +33,7 @@ impl Flows {
         self.records.push(record);
         let mut events = vec![FlowEvent {
             at: us(start),
-            what: Kind::HandedOver,
+            what: Kind::Submitted,
         }];
         events.extend(finish.map(|at| FlowEvent {
             at: us(at),
