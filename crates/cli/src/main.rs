@@ -6,7 +6,6 @@ mod failure;
 mod interrupt;
 mod progress;
 mod table;
-mod tables;
 
 use std::io::Write;
 use std::process::ExitCode;

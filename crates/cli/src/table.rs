@@ -1,5 +1,7 @@
 //! Columns of text, aligned.
 
+use duetime_study::tables::{self, Cell, On};
+
 /// How a column stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -26,6 +28,38 @@ impl Table {
                 .collect(),
             rows: Vec::new(),
         }
+    }
+
+    /// A table of results, without what it does not say on a terminal.
+    pub fn of(results: &tables::Table) -> Table {
+        let shown = results.shown(On::Terminal);
+        let called = (0..3).filter(|&at| !results.names[at].is_empty());
+        let called: Vec<usize> = called.collect();
+        let names = called.iter().map(|&at| (results.names[at], Align::Left));
+        let columns = shown.iter().map(|&at| {
+            let column = &results.columns[at];
+            let align = if column.words {
+                Align::Left
+            } else {
+                Align::Right
+            };
+            (column.head.as_str(), align)
+        });
+        let head: Vec<(&str, Align)> = names.chain(columns).collect();
+        let mut table = Table::new(&head);
+        for line in &results.lines {
+            let names = called.iter().map(|&at| line.names[at].clone());
+            let cells = shown.iter().map(|&at| match &line.cells[at] {
+                Cell { value, interval }
+                    if results.columns[at].intervals && !interval.is_empty() =>
+                {
+                    format!("{value} {interval}")
+                }
+                Cell { value, .. } => value.clone(),
+            });
+            table.row(names.chain(cells).collect());
+        }
+        table.without_empty_columns()
     }
 
     /// Appends a row of as many cells as the head has.

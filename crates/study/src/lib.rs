@@ -22,6 +22,7 @@ mod plan;
 mod pool;
 mod report;
 mod resume;
+pub mod tables;
 pub mod warnings;
 
 pub use error::StudyError;

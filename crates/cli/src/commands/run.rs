@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use duetime_scenario::sweep::grid;
 use duetime_scenario::{Axis, Document};
 use duetime_store::{IfExists, RunFolder, StoreError};
+use duetime_study::tables::{On, tables};
 use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator, StudyError, text};
 use serde_json::json;
 
@@ -13,7 +14,8 @@ use super::request;
 use crate::args::{self, Work};
 use crate::failure::Failure;
 use crate::progress::Detail;
-use crate::{interrupt, progress, tables};
+use crate::table::Table;
+use crate::{interrupt, progress};
 
 /// Runs a scenario and prints its table.
 pub fn run(args: &args::Run) -> Result<(), Failure> {
@@ -126,8 +128,15 @@ fn human(
 ) -> Result<(), Failure> {
     let mut to = stdout().lock();
     writeln!(to)?;
-    for table in tables::of(plan, gathered) {
-        writeln!(to, "{table}")?;
+    for warning in &gathered.warnings {
+        writeln!(to, "WARNING  {}", warning.text)?;
+    }
+    let tables = tables(plan, gathered);
+    for table in tables.iter().filter(|table| table.on != On::Page) {
+        writeln!(to, "{}\n{}", table.title, Table::of(table))?;
+        if !table.condition.is_empty() {
+            writeln!(to, "{}\n", table.condition)?;
+        }
     }
     for (run, error) in &outcome.failures {
         writeln!(to, "FAILED  {run}: {error}")?;

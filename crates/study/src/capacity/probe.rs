@@ -165,7 +165,7 @@ impl<'a> Prober<'a> {
         value: &str,
         on: On,
     ) -> Result<(Vec<Deadlines>, u32), Stopped> {
-        let of = Value {
+        let of = Runs {
             prober: self,
             scenario,
             value,
@@ -194,7 +194,9 @@ impl<'a> Prober<'a> {
             runs: seen.len(),
             kept,
         });
-        damaged.iter().for_each(|event| self.listener.on(event));
+        for event in &damaged {
+            self.listener.on(event);
+        }
         let conducted = Conduct {
             execution: self.execution,
             listener: self.listener,
@@ -221,7 +223,7 @@ impl<'a> Prober<'a> {
 }
 
 /// The runs of a scenario's one transport at one value. A task is a run.
-struct Value<'a> {
+struct Runs<'a> {
     prober: &'a Prober<'a>,
     scenario: &'a Scenario,
     value: &'a str,
@@ -229,13 +231,13 @@ struct Value<'a> {
     id: String,
 }
 
-impl Value<'_> {
+impl Runs<'_> {
     fn file(&self, run: u32) -> String {
         format!("{}/{}/{run}.json", &self.id[..2], self.id)
     }
 }
 
-impl Work for Value<'_> {
+impl Work for Runs<'_> {
     type Made = Entry;
     type Kept = Entry;
 

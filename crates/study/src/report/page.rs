@@ -7,10 +7,11 @@ use serde::Serialize;
 use super::draw;
 use super::queries::{self, Possible, Service};
 use super::samples::Samples;
-use super::tables::{self, Entry, Table, percent};
+use super::tables::{Drawn, Entry};
 use crate::error::StudyError;
 use crate::gather::{Cell, Gathered};
 use crate::plan::Plan;
+use crate::tables::{On, percent, tables};
 use crate::text;
 
 /// A figure on the page.
@@ -63,7 +64,7 @@ struct View<'a> {
     warnings: Vec<&'a str>,
     failures: Vec<Failure>,
     headline: Option<Headline>,
-    tables: Vec<Table>,
+    tables: Vec<Drawn>,
     /// How many of them stand before the figures.
     first: usize,
     figures: Vec<Figure>,
@@ -82,7 +83,6 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
     let page = environment
         .get_template("page.html")
         .expect("it was just added");
-    let rows = gathered.rows(plan);
     let failures: Vec<Failure> = gathered
         .absent
         .iter()
@@ -93,7 +93,11 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
         .collect();
     let possible = Possible::of(plan, gathered);
     let services = queries::services(plan, gathered, &possible);
-    let tables = tables::tables(plan, gathered, &rows);
+    let tables = tables(plan, gathered);
+    let shown = tables.iter().filter(|table| table.on != On::Terminal);
+    let tables: Vec<Drawn> = shown
+        .map(|table| Drawn::of(table, plan.points.len() > 1))
+        .collect();
     let view = View {
         answer: queries::answer(plan, gathered, &possible),
         title: plan.name(),
@@ -188,7 +192,8 @@ fn headline(plan: &Plan, gathered: &Gathered) -> Option<Headline> {
         return None;
     }
     let bar = |cell: &Cell| {
-        let Entry { value, interval } = percent(&cell.summary.deadlines?.missed);
+        let missed = percent(&cell.summary.deadlines?.missed);
+        let Entry { value, interval } = Entry::of(&missed);
         Some(Named {
             name: cell.summary.transport.clone(),
             value,
