@@ -26,6 +26,24 @@ fn check(figure: &Figure) -> String {
     svg
 }
 
+/// A figure of one panel, in which the transports have solid looks.
+fn single(title: &str, description: &str, panel: Panel) -> Figure {
+    let mut palette = Palette::default();
+    for (name, look) in [
+        ("tcp", "grey square solid"),
+        ("dctcp", "vermilion diamond solid"),
+        ("d2tcp", "blue circle solid"),
+        ("d3", "green triangle solid"),
+    ] {
+        let look = look.parse().expect("a look");
+        palette.add(name, look).expect("no two look alike");
+    }
+    Figure {
+        palette,
+        ..Figure::single(title, description, panel)
+    }
+}
+
 fn estimate(x: f64, y: f64, by: f64) -> Point {
     Point {
         x,
@@ -51,7 +69,7 @@ fn small() -> Figure {
         at: 1.0,
         label: "99 % met".into(),
     });
-    Figure::single("Missed deadlines <by senders>", "D3 & nobody else.", panel)
+    single("Missed deadlines <by senders>", "D3 & nobody else.", panel)
 }
 
 #[test]
@@ -180,7 +198,7 @@ fn bars_stand_on_zero() {
         Axis::linear("Goodput", "MB/s"),
         vec![bars("tcp", 90.0), bars("dctcp", 100.0)],
     );
-    let svg = check(&Figure::single("Goodput", "", panel));
+    let svg = check(&single("Goodput", "", panel));
     let document = roxmltree::Document::parse(&svg).unwrap();
     let number =
         |node: &roxmltree::Node, name: &str| node.attribute(name).unwrap().parse::<f64>().unwrap();
@@ -207,7 +225,7 @@ fn a_cdf_ends_at_one() {
     assert_eq!((last.x, last.y), (3.0, 1.0));
     assert_eq!(series.points[0], Point::new(1.0, 0.0));
     assert_eq!(series.points.len(), 5);
-    check(&Figure::single(
+    check(&single(
         "CDF",
         "",
         Panel::new(Axis::log("Time", "ms"), Axis::default(), vec![series]),
@@ -225,7 +243,7 @@ fn a_long_series_keeps_its_extremes() {
         Axis::default(),
         vec![Series::new("", Style::Step, points)],
     );
-    let svg = check(&Figure::single("Queue", "", panel));
+    let svg = check(&single("Queue", "", panel));
     assert!(svg.len() < 40_000, "{}", svg.len());
     let plain = |y: f64| svg.matches(&format!("V{}", svg::number(y))).count();
     let heights: Vec<f64> = (0..4_000)
@@ -238,13 +256,13 @@ fn a_long_series_keeps_its_extremes() {
 #[test]
 fn nothing_to_draw_is_still_a_figure() {
     check(&Figure::default());
-    check(&Figure::single("Empty", "", Panel::default()));
+    check(&single("Empty", "", Panel::default()));
     let unseen = Series::new(
         "d3",
         Style::Line,
         vec![Point::new(f64::NAN, 1.0), Point::new(1.0, f64::INFINITY)],
     );
-    check(&Figure::single(
+    check(&single(
         "Unseen",
         "",
         Panel::new(Axis::default(), Axis::log("", ""), vec![unseen]),
@@ -306,7 +324,7 @@ proptest! {
     ) {
         let mut panel = Panel::new(x, y, series);
         panel.guides.push(Guide { vertical, at, label: title.clone() });
-        check(&Figure::single(&title, &title, panel));
+        check(&single(&title, &title, panel));
     }
 }
 
@@ -375,7 +393,7 @@ fn a_line_on_another_is_dashed_and_the_legend_says_so() {
             Axis::linear("missed", "%"),
             vec![series("dctcp", 0.0), series("d2tcp", by)],
         );
-        check(&Figure::single("", "", panel))
+        check(&single("", "", panel))
     };
     let (same, apart) = (lines(0.0), lines(20.0));
     assert!(attributes(&same, "path", "stroke-dasharray").contains(&"8 8".to_owned()));
@@ -395,7 +413,7 @@ fn low_bars_have_their_values_written() {
             Axis::linear("missed", "%"),
             vec![Series::new("d3", Style::Bars, points)],
         );
-        check(&Figure::single("", "", panel))
+        check(&single("", "", panel))
     };
     let svg = bars(&[90.0, 0.0321, 0.0]);
     assert!(svg.contains(">0.0321</text>") && svg.contains("text-anchor=\"middle\">0</text>"));
@@ -410,7 +428,7 @@ fn a_bound_is_an_arrow_in_the_colour_of_its_series() {
         Axis::linear("missed", "%"),
         vec![series(Style::Bars, 19.0), series(Style::AtMost, 7.0)],
     );
-    let svg = check(&Figure::single("", "", panel));
+    let svg = check(&single("", "", panel));
     assert!(svg.contains("<title>published, at most: d2tcp, 40: 7 %</title>"));
     assert!(svg.contains(">published bound</text>") && !svg.contains(">published</text>"));
     let arrow = attributes(&svg, "path", "d");
@@ -421,7 +439,7 @@ fn a_bound_is_an_arrow_in_the_colour_of_its_series() {
 fn nothing_is_cut_at_the_left_edge() {
     let mut panel = small().panels.remove(0);
     panel.title = "A panel".into();
-    let svg = check(&Figure::single("Title", "", panel));
+    let svg = check(&single("Title", "", panel));
     let starts = attributes(&svg, "text", "x");
     assert!(
         starts.iter().all(|x| x.parse::<f64>().unwrap() >= 4.0),
