@@ -1,7 +1,7 @@
 //! Fixed-point arithmetic of the congestion controllers: the same bits on every machine and in the kernel.
 //!
-//! Everything here is unsigned 64-bit addition, multiplication, shift and (rarely) division, so that it can be
-//! repeated word for word where there is neither floating point nor signed division.
+//! Everything here is unsigned 64-bit addition, multiplication, shift and (rarely) division. So it can be repeated exactly
+//! where there is neither floating point nor signed division.
 
 use core::fmt;
 

@@ -1,7 +1,7 @@
-//! The vocabulary of Duetime: integer time, rates and sizes, ids, and the tree of random streams.
+//! What every crate of Duetime uses: integer time, rates and sizes, fixed-point arithmetic, and the random streams.
 //!
-//! Nothing here knows a socket, a file or a wall clock; everything is exact integer arithmetic, so that
-//! a result is the same bytes on any machine.
+//! Nothing here uses a socket, a file or a wall clock. Times, rates and fractions are exact integer arithmetic, so that a
+//! result is the same bytes on any machine.
 #![no_std]
 extern crate alloc;
 

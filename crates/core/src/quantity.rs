@@ -12,8 +12,8 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// The transmission time of a packet at one fixed rate: `ceil(bytes × num / den)` picoseconds, with the fraction
-/// reduced once, so that the usual rates (1, 10, 40, 100 Gbps) need no division per packet.
+/// The transmission time of a packet at one fixed rate: `ceil(bytes × num / den)` picoseconds. The fraction is reduced
+/// once, so that the usual rates (1, 10, 40, 100 Gbps) need no division per packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransmitCost {
     num: u64,

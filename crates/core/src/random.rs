@@ -1,7 +1,6 @@
 //! The tree of random streams: one named generator (Xoshiro256++) per (seed, run, entity, purpose), so that adding
-//! one consumer never shifts the draws of another. What is drawn for every packet comes from a smaller one, Knuth's MMIX
-//! ([`Small`]). Samplers are inverse CDFs on pure-Rust `libm`: the same bits on
-//! every machine.
+//! one consumer never shifts the draws of another. Draws for every packet come from a smaller generator, Knuth's MMIX
+//! ([`Small`]). Samplers are inverse CDFs on pure-Rust `libm`: the same bits on every machine.
 
 use crate::Span;
 use rand_core::{Rng, SeedableRng};

@@ -1,5 +1,5 @@
-//! Ideal schedulers on one link, without packets: what a transport could at best do, and the offline optimum that no
-//! scheduler beats. They draw D3 Fig 5 and the "ideal" curves.
+//! Ideal schedulers on one link, without packets: the best that a transport could do, and the offline optimum that no
+//! scheduler beats. D3's Figure 5 and the "ideal" curves come from them.
 //!
 //! A flow's work is the time that the link needs for it alone, rounded up to a picosecond. Earliest deadline first and
 //! the optimum are exact on those integers; fair share is exact when all flows start together and otherwise rounds by

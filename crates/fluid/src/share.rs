@@ -1,5 +1,5 @@
-//! Fair share, in virtual time: with n flows active it passes n times slower, so that each flow needs exactly its work
-//! of it, and a flow's end is known when it begins.
+//! Fair share, in virtual time. With n active flows virtual time passes n times slower, so each flow needs exactly its
+//! work of it, and its end is known when it begins.
 
 use crate::{Job, by_arrival};
 use duetime_core::{Rate, Time};
