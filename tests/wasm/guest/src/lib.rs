@@ -1,5 +1,5 @@
 //! Small simulations, each run to one digest of all that it leaves: built for wasm32 and for the machine itself, the
-//! digests must be equal.
+//! digests must be equal. [`ready`] does the same with the ready scenarios (script/digests).
 
 // Every crate that promises wasm32 is linked in, so that the module's import section speaks for all of them.
 use duetime_core as _;
@@ -7,6 +7,8 @@ use duetime_figures as _;
 use duetime_fluid as _;
 use duetime_link as _;
 use duetime_proto as _;
+
+pub mod ready;
 
 use duetime_scenario::NoFiles;
 use duetime_sim::Options;
@@ -38,6 +40,18 @@ pub extern "C" fn digest(case: u32) -> u64 {
         first += transports;
     }
     0
+}
+
+/// Number of the rows that [`row_digest`] knows.
+#[unsafe(no_mangle)]
+pub extern "C" fn rows() -> u32 {
+    (0..).map_while(ready::row).map(|_| 1).sum()
+}
+
+/// Runs row `row` of [`ready`] on one thread and digests its values.
+#[unsafe(no_mangle)]
+pub extern "C" fn row_digest(row: u32) -> u64 {
+    ready::run(row as usize, 1)
 }
 
 fn load(name: &str, text: &str) -> duetime_scenario::Scenario {

@@ -1,8 +1,10 @@
 //! Compares the guest's digests on wasm32 with those of the machine itself, after checking that the module asks for
-//! nothing from outside: no clock, no file, no socket, no randomness.
+//! nothing from outside: no clock, no file, no socket, no randomness. With `rows` it prints the digests of the ready
+//! scenarios instead, for `script/digests`.
 
+use duetime_wasm_guest::ready;
 use std::process::ExitCode;
-use wasmi::{Engine, Linker, Module, Store, TypedFunc};
+use wasmi::{Engine, Instance, Linker, Module, Store, TypedFunc, WasmParams, WasmResults};
 
 #[expect(
     clippy::print_stdout,
@@ -10,48 +12,101 @@ use wasmi::{Engine, Linker, Module, Store, TypedFunc};
     reason = "a program whose output is its purpose"
 )]
 fn main() -> ExitCode {
-    let Some(path) = std::env::args().nth(1) else {
-        eprintln!("usage: duetime-wasm-host MODULE.wasm");
-        return ExitCode::FAILURE;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        ["rows", threads] if threads.parse::<usize>().is_ok() => {
+            let threads = threads.parse().unwrap_or(1);
+            table(|row| Ok(ready::run(row, threads)))
+        }
+        ["rows", module] => rows_of(module),
+        [module] => compare(module),
+        _ => Err("usage: duetime-wasm-host [rows] MODULE.wasm | rows THREADS".to_owned()),
     };
-    match compare(&path) {
+    match result {
         Ok(lines) => {
             println!("{lines}");
             ExitCode::SUCCESS
         }
         Err(reason) => {
-            eprintln!("{path}: {reason}");
+            eprintln!("{reason}");
             ExitCode::FAILURE
         }
     }
 }
 
-/// One line per case, or what is wrong.
-fn compare(path: &str) -> Result<String, String> {
-    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+/// One line per row: scenario, transport, digest.
+fn table(digest: impl Fn(usize) -> Result<u64, String>) -> Result<String, String> {
+    let line = |(row, (scenario, transport))| {
+        let digest = digest(row)?;
+        Ok(format!("{scenario} {transport} {digest:016x}"))
+    };
+    let rows = (0..).map_while(|row| Some((row, ready::row(row)?)));
+    rows.map(line)
+        .collect::<Result<Vec<_>, String>>()
+        .map(|lines| lines.join("\n"))
+}
+
+/// The digests of the ready scenarios on wasm32. Each has an instance of its own, which takes its memory with it.
+fn rows_of(path: &str) -> Result<String, String> {
+    let (engine, module) = load(path)?;
+    let mut guest = Guest::new(&engine, &module)?;
+    let rows: u32 = guest.call("rows", ())?;
+    if rows != duetime_wasm_guest::rows() {
+        return Err(format!("{path}: {rows} rows, other than here"));
+    }
+    table(|row| {
+        let row = u32::try_from(row).map_err(|error| error.to_string())?;
+        let digest: u64 = Guest::new(&engine, &module)?.call("row_digest", row)?;
+        Ok(digest)
+    })
+}
+
+/// A module without imports.
+fn load(path: &str) -> Result<(Engine, Module), String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let engine = Engine::default();
-    let module = Module::new(&engine, &bytes).map_err(|error| error.to_string())?;
+    let module = Module::new(&engine, &bytes).map_err(|error| format!("{path}: {error}"))?;
     let imports: Vec<String> = module
         .imports()
         .map(|import| format!("{}.{}", import.module(), import.name()))
         .collect();
     if !imports.is_empty() {
-        return Err(format!("the module imports {}", imports.join(", ")));
+        return Err(format!("{path}: the module imports {}", imports.join(", ")));
     }
-    let mut store = Store::new(&engine, ());
-    let instance = Linker::new(&engine)
-        .instantiate_and_start(&mut store, &module)
-        .map_err(|error| error.to_string())?;
-    let cases: TypedFunc<(), i32> = instance
-        .get_typed_func(&store, "cases")
-        .map_err(|error| error.to_string())?;
-    let digest: TypedFunc<i32, i64> = instance
-        .get_typed_func(&store, "digest")
-        .map_err(|error| error.to_string())?;
+    Ok((engine, module))
+}
 
-    let count = cases
-        .call(&mut store, ())
-        .map_err(|error| error.to_string())? as u32;
+struct Guest {
+    store: Store<()>,
+    instance: Instance,
+}
+
+impl Guest {
+    fn new(engine: &Engine, module: &Module) -> Result<Self, String> {
+        let mut store = Store::new(engine, ());
+        let instance = Linker::new(engine)
+            .instantiate_and_start(&mut store, module)
+            .map_err(|error| error.to_string())?;
+        Ok(Self { store, instance })
+    }
+
+    fn call<P: WasmParams, R: WasmResults>(&mut self, name: &str, with: P) -> Result<R, String> {
+        let function: TypedFunc<P, R> = self
+            .instance
+            .get_typed_func(&self.store, name)
+            .map_err(|error| format!("{name}: {error}"))?;
+        function
+            .call(&mut self.store, with)
+            .map_err(|error| format!("{name}: {error}"))
+    }
+}
+
+/// One line per case, or what is wrong.
+fn compare(path: &str) -> Result<String, String> {
+    let (engine, module) = load(path)?;
+    let mut guest = Guest::new(&engine, &module)?;
+    let count: u32 = guest.call("cases", ())?;
     if count == 0 || count != duetime_wasm_guest::cases() {
         return Err(format!(
             "{count} cases on wasm32, {} here",
@@ -60,9 +115,7 @@ fn compare(path: &str) -> Result<String, String> {
     }
     let mut lines = vec![format!("no imports; {count} cases")];
     for case in 0..count {
-        let there = digest
-            .call(&mut store, case as i32)
-            .map_err(|error| error.to_string())? as u64;
+        let there: u64 = guest.call("digest", case)?;
         let here = duetime_wasm_guest::digest(case);
         if there != here {
             return Err(format!(

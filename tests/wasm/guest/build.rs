@@ -1,0 +1,21 @@
+//! Writes the list of the ready scenarios, and of the files that they name, into the crate.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios");
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let entries = std::fs::read_dir(&folder).expect("the folder of scenarios");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a file").path()).collect();
+    paths.sort();
+    let mut list = String::from("&[\n");
+    for path in paths {
+        let path = path.canonicalize().expect("a file that exists");
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.expect("a name in UTF-8");
+        writeln!(list, "({name:?}, include_str!({path:?})),").expect("memory");
+    }
+    let out = std::env::var_os("OUT_DIR").expect("cargo sets it");
+    std::fs::write(Path::new(&out).join("scenarios.rs"), list + "]").expect("a file is written");
+}
