@@ -1,17 +1,17 @@
 //! Every mistake is refused with a message that says where it is and what is allowed, and nothing is written.
 
-mod room;
+mod sandbox;
 
-use room::{Room, TINY};
+use sandbox::{Sandbox, TINY};
 
 /// Runs the tiny scenario with `from` replaced by `to`; the refusal must have all `parts`, and nothing may be written.
 #[track_caller]
 fn refused(name: &str, from: &str, to: &str, parts: &[&str]) {
     assert!(TINY.contains(from), "the tiny scenario has `{from}`");
-    let room = Room::new(name);
-    room.file("tiny.toml", &TINY.replacen(from, to, 1));
-    room.duetime("run tiny.toml").refused(parts);
-    assert_eq!(room.names(), ["tiny.toml"], "nothing is written");
+    let sandbox = Sandbox::new(name);
+    sandbox.file("tiny.toml", &TINY.replacen(from, to, 1));
+    sandbox.duetime("run tiny.toml").refused(parts);
+    assert_eq!(sandbox.names(), ["tiny.toml"], "nothing is written");
 }
 
 #[test]
@@ -96,74 +96,93 @@ fn more_senders_than_hosts() {
 
 #[test]
 fn an_unknown_transport() {
-    let room = Room::new("unknown-transport");
-    room.file("tiny.toml", TINY);
-    room.duetime("run tiny.toml --transport d3tcp")
+    let sandbox = Sandbox::new("unknown-transport");
+    sandbox.file("tiny.toml", TINY);
+    sandbox
+        .duetime("run tiny.toml --transport d3tcp")
         .refused(&["d3tcp", "d3", "d2tcp"]);
-    assert_eq!(room.names(), ["tiny.toml"]);
+    assert_eq!(sandbox.names(), ["tiny.toml"]);
 }
 
 #[test]
 fn a_missing_file() {
-    let room = Room::new("missing-file");
-    room.duetime("run nowhere.toml")
+    let sandbox = Sandbox::new("missing-file");
+    sandbox
+        .duetime("run nowhere.toml")
         .refused(&["nowhere.toml", "cannot read"]);
-    room.duetime("report nowhere").refused(&["nowhere"]);
-    room.duetime("explain nowhere worst").refused(&["nowhere"]);
-    assert!(room.names().is_empty());
+    sandbox.duetime("report nowhere").refused(&["nowhere"]);
+    sandbox
+        .duetime("explain nowhere worst")
+        .refused(&["nowhere"]);
+    assert!(sandbox.names().is_empty());
 }
 
 #[test]
 fn bad_settings_on_the_command_line() {
-    let room = Room::new("bad-settings");
-    room.file("tiny.toml", TINY);
-    room.duetime("run tiny.toml --set seeds")
+    let sandbox = Sandbox::new("bad-settings");
+    sandbox.file("tiny.toml", TINY);
+    sandbox
+        .duetime("run tiny.toml --set seeds")
         .refused(&["KEY=VALUE"]);
-    room.duetime("run tiny.toml --set switch.bufer=1")
+    sandbox
+        .duetime("run tiny.toml --set switch.bufer=1")
         .refused(&["bufer", "buffer"]);
-    room.duetime("run tiny.toml --seeds 0")
+    sandbox
+        .duetime("run tiny.toml --seeds 0")
         .refused(&["--seeds"]);
-    room.duetime("sweep tiny.toml --vary workload.senders")
+    sandbox
+        .duetime("sweep tiny.toml --vary workload.senders")
         .refused(&["no values", "5..40:5"]);
-    room.duetime("sweep tiny.toml --vary workload.senders=5,3,5")
+    sandbox
+        .duetime("sweep tiny.toml --vary workload.senders=5,3,5")
         .refused(&["5 is listed twice"]);
-    room.duetime("sweep tiny.toml --vary workload.sender=3,5")
+    sandbox
+        .duetime("sweep tiny.toml --vary workload.sender=3,5")
         .refused(&["sender", "senders"]);
-    room.duetime("sweep tiny.toml --vary workload.senders=5,50")
+    sandbox
+        .duetime("sweep tiny.toml --vary workload.senders=5,50")
         .refused(&["senders", "50"]);
-    room.duetime("sweep tiny.toml")
+    sandbox
+        .duetime("sweep tiny.toml")
         .refused(&["--vary", "[sweep]"]);
-    assert_eq!(room.names(), ["tiny.toml"]);
+    assert_eq!(sandbox.names(), ["tiny.toml"]);
 }
 
 #[test]
 fn an_output_folder_that_exists() {
-    let room = Room::new("exists");
-    room.file("tiny.toml", TINY);
-    std::fs::create_dir(room.0.join("mine")).expect("a folder");
-    room.file("mine/diary.txt", "dear diary");
-    room.duetime("run tiny.toml --out mine").refused(&["mine"]);
-    room.duetime("run tiny.toml --out mine --overwrite")
+    let sandbox = Sandbox::new("exists");
+    sandbox.file("tiny.toml", TINY);
+    std::fs::create_dir(sandbox.0.join("mine")).expect("a folder");
+    sandbox.file("mine/diary.txt", "dear diary");
+    sandbox
+        .duetime("run tiny.toml --out mine")
         .refused(&["mine"]);
-    room.duetime("sweep tiny.toml --vary workload.senders=2,3 --out mine")
+    sandbox
+        .duetime("run tiny.toml --out mine --overwrite")
+        .refused(&["mine"]);
+    sandbox
+        .duetime("sweep tiny.toml --vary workload.senders=2,3 --out mine")
         .refused(&["mine"]);
     assert_eq!(
-        room.read("mine/diary.txt"),
+        sandbox.read("mine/diary.txt"),
         "dear diary",
         "what is not ours is left alone"
     );
-    room.duetime("run tiny.toml --out tiny.toml")
+    sandbox
+        .duetime("run tiny.toml --out tiny.toml")
         .refused(&["tiny.toml"]);
-    assert_eq!(room.read("tiny.toml"), TINY);
+    assert_eq!(sandbox.read("tiny.toml"), TINY);
 }
 
 #[test]
 fn an_output_folder_that_cannot_be_written() {
-    let room = Room::new("unwritable");
-    room.file("tiny.toml", TINY);
+    let sandbox = Sandbox::new("unwritable");
+    sandbox.file("tiny.toml", TINY);
     // Not even root can make a folder below these.
-    room.duetime("run tiny.toml --out tiny.toml/below")
+    sandbox
+        .duetime("run tiny.toml --out tiny.toml/below")
         .refused(&["tiny.toml/below"]);
-    room.duetime("run tiny.toml --out /proc/duetime")
+    sandbox
+        .duetime("run tiny.toml --out /proc/duetime")
         .refused(&["/proc/duetime"]);
 }

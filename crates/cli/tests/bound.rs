@@ -1,8 +1,8 @@
 //! `duetime bound`: what it prints, the rows beside the transports, and what it refuses.
 
-mod room;
+mod sandbox;
 
-use room::{Room, TINY};
+use sandbox::{Sandbox, TINY};
 use serde_json::Value;
 
 /// Five answers of 20 KB take 1.1 ms at once; due in 0.6 ms, two are in time.
@@ -10,31 +10,31 @@ const TIGHT: &str = "--set workload.deadline.base=0.6ms";
 
 #[test]
 fn the_sentence_the_table_and_the_object_say_the_same() {
-    let room = Room::new("bound");
-    room.file("tiny.toml", TINY);
+    let sandbox = Sandbox::new("bound");
+    sandbox.file("tiny.toml", TINY);
     let command = format!("bound tiny.toml {TIGHT}");
-    let out = room.duetime(&command).ok();
+    let out = sandbox.duetime(&command).ok();
     let first = out.lines().next().expect("a sentence");
     assert_eq!(
         first,
         "no transport can do better: burst flows missed at least 40.0 %; \
          an online EDF scheduler of the receivers' links misses 40.0 %"
     );
-    let json = room.duetime(&format!("{command} --jobs 1 --json")).ok();
+    let json = sandbox.duetime(&format!("{command} --jobs 1 --json")).ok();
     let object: Value = serde_json::from_str(&json).expect("one object");
     let group = &object["groups"][0];
     assert_eq!(group["asked"], 40, "{object}");
     assert_eq!(group["late"]["value"], 0.4, "{object}");
     assert_eq!(group["online"]["value"], 0.4, "{object}");
     assert_eq!(object["deadlines"]["if_prompt"], false, "{object}");
-    assert_eq!(room.names(), ["tiny.toml"], "nothing is written");
+    assert_eq!(sandbox.names(), ["tiny.toml"], "nothing is written");
 }
 
 #[test]
 fn it_stands_beside_the_transports() {
-    let room = Room::new("bound-beside");
-    room.file("tiny.toml", TINY);
-    let out = room.duetime(&format!("run tiny.toml {TIGHT}")).ok();
+    let sandbox = Sandbox::new("bound-beside");
+    sandbox.file("tiny.toml", TINY);
+    let out = sandbox.duetime(&format!("run tiny.toml {TIGHT}")).ok();
     let transport = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
     let missed = |name: &str| {
         let line = out.lines().find(|line| transport(line) == name);
@@ -48,17 +48,18 @@ fn it_stands_beside_the_transports() {
     for name in ["dctcp", "d2tcp"] {
         assert!(missed(name) >= bound, "{name} in:\n{out}");
     }
-    let summary: Value = serde_json::from_str(&room.read("out/tiny/summary.json")).expect("JSON");
+    let summary: Value =
+        serde_json::from_str(&sandbox.read("out/tiny/summary.json")).expect("JSON");
     assert_eq!(
         summary["points"][0]["best"]["deadlines"]["late"]["value"],
         0.4
     );
-    let page = room.read("out/tiny/report.html");
+    let page = sandbox.read("out/tiny/report.html");
     assert!(page.contains("no transport can do better"));
 
     let sweep =
         format!("sweep tiny.toml {TIGHT} --vary workload.burst.senders=2,5 --json --out swept");
-    let out = room.duetime(&sweep).ok();
+    let out = sandbox.duetime(&sweep).ok();
     let rows: Vec<Value> = out
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
@@ -73,9 +74,9 @@ fn it_stands_beside_the_transports() {
 
 #[test]
 fn where_nothing_can_be_late_there_is_none() {
-    let room = Room::new("bound-none");
-    room.file("tiny.toml", TINY);
-    let failed = room.duetime("bound tiny.toml --set workload.deadline=none");
+    let sandbox = Sandbox::new("bound-none");
+    sandbox.file("tiny.toml", TINY);
+    let failed = sandbox.duetime("bound tiny.toml --set workload.deadline=none");
     assert!(
         failed.err.contains("no measured flow has a deadline") && failed.out.is_empty(),
         "{}",

@@ -1,8 +1,8 @@
 //! `duetime capacity`: its table, its lines of JSON, and what it refuses.
 
-mod room;
+mod sandbox;
 
-use room::{Room, TINY};
+use sandbox::{Sandbox, TINY};
 use serde_json::Value;
 
 fn rows(out: &str) -> Vec<Value> {
@@ -14,22 +14,22 @@ fn rows(out: &str) -> Vec<Value> {
 
 #[test]
 fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
-    let room = Room::new("capacity");
-    room.file("tiny.toml", TINY);
+    let sandbox = Sandbox::new("capacity");
+    sandbox.file("tiny.toml", TINY);
     let command =
         "capacity tiny.toml --of senders --target 95% --seeds 2 --set workload.deadline.base=1ms";
-    let said = room.duetime(command);
+    let said = sandbox.duetime(command);
     assert!(said.err.contains("dctcp at 5 senders: "), "{}", said.err);
     let out = said.ok();
     assert!(
         out.contains("workload.burst.senders at 95 % of flows with deadlines in time, over 2 runs"),
         "{out}"
     );
-    assert_eq!(room.names(), ["out", "tiny.toml"]);
-    let journal = room.files("out/tiny-capacity");
+    assert_eq!(sandbox.names(), ["out", "tiny.toml"]);
+    let journal = sandbox.files("out/tiny-capacity");
 
-    let json = room.duetime(&format!("{command} --jobs 1 --json")).ok();
-    assert_eq!(room.files("out/tiny-capacity"), journal, "all was there");
+    let json = sandbox.duetime(&format!("{command} --jobs 1 --json")).ok();
+    assert_eq!(sandbox.files("out/tiny-capacity"), journal, "all was there");
     assert!(!json.contains("\"run-finished\""), "{json}");
     for row in rows(&json) {
         let transport = row["transport"].as_str().expect("a name");
@@ -89,15 +89,15 @@ give_up = "never"
 
 #[test]
 fn the_tightest_budget_is_told_in_milliseconds() {
-    let room = Room::new("capacity-budget");
-    room.file("tree.toml", TREE);
+    let sandbox = Sandbox::new("capacity-budget");
+    sandbox.file("tree.toml", TREE);
     let command = "capacity tree.toml --of budget --step 0.5ms";
-    let out = room.duetime(command).ok();
+    let out = sandbox.duetime(command).ok();
     assert!(
         out.contains("workload.search.objective.within at 90 % of queries in time, over 2 runs"),
         "{out}"
     );
-    let json = room.duetime(&format!("{command} --json")).ok();
+    let json = sandbox.duetime(&format!("{command} --json")).ok();
     let row = &rows(&json)[0];
     assert_eq!(
         (&row["on"], &row["unit"]),
@@ -122,11 +122,13 @@ fn the_tightest_budget_is_told_in_milliseconds() {
     assert_eq!(at(value - 0.5)["reached"], false);
 
     // Its answers are in the same journal.
-    let journal = room.files("out/tree-capacity");
-    let answers = room.duetime(&format!("{command} --on answers --json")).ok();
+    let journal = sandbox.files("out/tree-capacity");
+    let answers = sandbox
+        .duetime(&format!("{command} --on answers --json"))
+        .ok();
     let row = &rows(&answers)[0];
     assert_eq!(row["on"], "answers");
-    let grown = room.files("out/tree-capacity");
+    let grown = sandbox.files("out/tree-capacity");
     let kept = |(name, text)| grown.get(name) == Some(text);
     assert!(journal.iter().all(kept));
     let tried = row["curve"].as_array().expect("a curve");
@@ -143,9 +145,9 @@ fn the_tightest_budget_is_told_in_milliseconds() {
 
 #[test]
 fn one_layer_of_a_tree_is_widened() {
-    let room = Room::new("capacity-layer");
-    room.file("tree.toml", TREE);
-    let refused = |arguments: &str, parts: &[&str]| room.duetime(arguments).refused(parts);
+    let sandbox = Sandbox::new("capacity-layer");
+    sandbox.file("tree.toml", TREE);
+    let refused = |arguments: &str, parts: &[&str]| sandbox.duetime(arguments).refused(parts);
     refused(
         "capacity tree.toml --of senders",
         &["several layers", "--layer 1"],
@@ -162,7 +164,7 @@ fn one_layer_of_a_tree_is_widened() {
     refused("capacity tree.toml --of load", &["search", "`load`"]);
     let command =
         "capacity tree.toml --of fan-in --layer 2 --json --set workload.objective.within=3ms";
-    let row = &rows(&room.duetime(command).ok())[0];
+    let row = &rows(&sandbox.duetime(command).ok())[0];
     assert_eq!(row["keys"][0], "workload.search.fan_in[1]");
     assert_eq!(row["unit"], "children");
     let value = row["value"].as_f64().expect("children");
@@ -172,38 +174,39 @@ fn one_layer_of_a_tree_is_widened() {
 
 #[test]
 fn a_damaged_file_is_named_and_its_run_made_again() {
-    let room = Room::new("capacity-damaged");
-    room.file("tiny.toml", TINY);
+    let sandbox = Sandbox::new("capacity-damaged");
+    sandbox.file("tiny.toml", TINY);
     let command = "capacity tiny.toml --of deadline --transport dctcp --out kept";
-    let out = room.duetime(command).ok();
-    let kept = room.files("kept");
+    let out = sandbox.duetime(command).ok();
+    let kept = sandbox.files("kept");
     let (name, text) = kept.iter().nth(1).expect("a file");
-    room.file(name, &text[..text.len() - 20]);
-    let again = room.duetime(command);
+    sandbox.file(name, &text[..text.len() - 20]);
+    let again = sandbox.duetime(command);
     let said = |line: &str| line.contains(name) && line.contains("is made again");
     assert!(again.err.lines().any(said), "{name}: {}", again.err);
     assert_eq!(again.ok(), out);
-    assert_eq!(room.files("kept"), kept);
+    assert_eq!(sandbox.files("kept"), kept);
 }
 
 #[test]
 fn a_journal_of_an_earlier_version_is_not_taken_for_a_folder() {
-    let room = Room::new("capacity-earlier");
-    room.file("tiny.toml", TINY);
-    room.file("kept.jsonl", "{}\n");
-    room.duetime("capacity tiny.toml --of deadline --out kept.jsonl")
+    let sandbox = Sandbox::new("capacity-earlier");
+    sandbox.file("tiny.toml", TINY);
+    sandbox.file("kept.jsonl", "{}\n");
+    sandbox
+        .duetime("capacity tiny.toml --of deadline --out kept.jsonl")
         .refused(&["kept.jsonl", "is a file", "earlier versions"]);
 }
 
 #[test]
 fn what_cannot_be_searched_is_refused() {
-    let room = Room::new("capacity-refused");
-    room.file("tiny.toml", TINY);
-    room.file(
+    let sandbox = Sandbox::new("capacity-refused");
+    sandbox.file("tiny.toml", TINY);
+    sandbox.file(
         "none.toml",
         &TINY.replace("deadline = { base = \"2 ms\" }\n", ""),
     );
-    let refused = |arguments: &str, parts: &[&str]| room.duetime(arguments).refused(parts);
+    let refused = |arguments: &str, parts: &[&str]| sandbox.duetime(arguments).refused(parts);
     refused(
         "capacity none.toml --of senders",
         &["none.toml", "no flow has a deadline"],
@@ -240,7 +243,7 @@ fn what_cannot_be_searched_is_refused() {
     );
     refused("capacity gone.toml --of senders", &["gone.toml"]);
     assert_eq!(
-        room.names(),
+        sandbox.names(),
         ["none.toml", "tiny.toml"],
         "nothing is written"
     );

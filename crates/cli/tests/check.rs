@@ -1,8 +1,8 @@
 //! What is known of a scenario before it runs: `check`, and the warnings that runs carry.
 
-mod room;
+mod sandbox;
 
-use room::{Room, TINY};
+use sandbox::{Sandbox, TINY};
 use serde_json::Value;
 
 /// 30 % of the hosts' links is 120 % of uplinks that are oversubscribed 5 : 1.
@@ -46,9 +46,9 @@ at = "1 ms"
 
 #[test]
 fn check_names_the_overloaded_uplinks() {
-    let room = Room::new("check");
-    room.file("over.toml", OVERSUBSCRIBED);
-    let out = room.duetime("check over.toml").ok();
+    let sandbox = Sandbox::new("check");
+    sandbox.file("over.toml", OVERSUBSCRIBED);
+    let out = sandbox.duetime("check over.toml").ok();
     for part in [
         "rack0->spine0  120.6 %  121 Gbps  100 Gbps  storage 120.6 %",
         "oversubscription 5 : 1 at 5 switches, such as `rack0`",
@@ -56,39 +56,43 @@ fn check_names_the_overloaded_uplinks() {
     ] {
         assert!(out.contains(part), "`{part}` in:\n{out}");
     }
-    let json: Value = serde_json::from_str(&room.duetime("check over.toml --json").ok()).unwrap();
+    let json: Value =
+        serde_json::from_str(&sandbox.duetime("check over.toml --json").ok()).unwrap();
     assert_eq!(json["load"]["links"][0]["link"], "rack0->spine0");
     assert_eq!(json["load"]["overloaded_links"], 20);
     assert_eq!(json["warnings"][0]["about"], "load");
-    let lighter = room.duetime("check over.toml --set workload.load=0.2").ok();
+    let lighter = sandbox
+        .duetime("check over.toml --set workload.load=0.2")
+        .ok();
     assert!(
         lighter.contains("80.4 %") && !lighter.contains("WARNING"),
         "{lighter}"
     );
     assert!(
-        room.duetime("workload over.toml")
+        sandbox
+            .duetime("workload over.toml")
             .ok()
             .contains("`rack0->spine0`, 120.6 % of it"),
         "the senders' links are not the busiest"
     );
-    assert_eq!(room.names(), ["over.toml"], "nothing is written");
+    assert_eq!(sandbox.names(), ["over.toml"], "nothing is written");
 }
 
 #[test]
 fn an_overload_is_said_at_the_start_in_the_table_on_the_page_and_in_json() {
-    let room = Room::new("overload");
-    room.file("over.toml", OVERSUBSCRIBED);
-    let said = room.duetime("run over.toml");
+    let sandbox = Sandbox::new("overload");
+    sandbox.file("over.toml", OVERSUBSCRIBED);
+    let said = sandbox.duetime("run over.toml");
     let warning = "`rack0->spine0` is offered 120.6 %";
     assert!(said.err.contains(warning), "{}", said.err);
     let out = said.ok();
     assert!(out.trim_start().starts_with("WARNING"), "{out}");
     assert!(out.contains(warning), "{out}");
-    let page = room.read("out/over/report.html");
+    let page = sandbox.read("out/over/report.html");
     assert!(page.contains("id=\"warnings\"") && page.contains("is offered 120.6 %"));
-    let summary: Value = serde_json::from_str(&room.read("out/over/summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&sandbox.read("out/over/summary.json")).unwrap();
     assert_eq!(summary["warnings"][0]["about"], "load");
-    let lines = room.duetime("run over.toml --overwrite --json").ok();
+    let lines = sandbox.duetime("run over.toml --overwrite --json").ok();
     let events: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -105,15 +109,15 @@ fn an_overload_is_said_at_the_start_in_the_table_on_the_page_and_in_json() {
 
 #[test]
 fn a_burst_that_does_not_fit_into_memory_is_refused_before_anything_is_written() {
-    let room = Room::new("memory");
-    room.file("early.toml", EARLY);
+    let sandbox = Sandbox::new("memory");
+    sandbox.file("early.toml", EARLY);
     // 20 million flows take about 26 GB.
     let run = |limit: &str, more: &[&str]| {
         std::process::Command::new(env!("CARGO_BIN_EXE_duetime"))
             .args(["run", "early.toml", "--set", "warm_up=0us"])
             .args(more)
             .env("DUETIME_MEMORY_BYTES", limit)
-            .current_dir(&room.0)
+            .current_dir(&sandbox.0)
             .output()
             .expect("the binary starts")
     };
@@ -138,7 +142,7 @@ fn a_burst_that_does_not_fit_into_memory_is_refused_before_anything_is_written()
     ] {
         assert!(err.contains(part), "`{part}` in:\n{err}");
     }
-    assert_eq!(room.names(), ["early.toml"], "nothing is written");
+    assert_eq!(sandbox.names(), ["early.toml"], "nothing is written");
     // Two of four runs fit at the same time.
     let jobs = run("6e3", &["--seeds", "4", "--jobs", "4"]);
     let err = String::from_utf8(jobs.stderr).expect("UTF-8");
@@ -170,16 +174,16 @@ deadline = "2 ms"
 
 #[test]
 fn a_search_warns_once_of_each_value_that_overloads_a_link() {
-    let room = Room::new("capacity-load");
-    room.file("heavier.toml", HEAVIER);
-    let said = room.duetime("capacity heavier.toml --of load --step 0.5 --target 1%");
+    let sandbox = Sandbox::new("capacity-load");
+    sandbox.file("heavier.toml", HEAVIER);
+    let said = sandbox.duetime("capacity heavier.toml --of load --step 0.5 --target 1%");
     let warnings: Vec<&str> = said.err.lines().filter(|of| of.contains("WARN")).collect();
     assert_eq!(warnings.len(), 1, "for two transports: {}", said.err);
     for part in ["`host", "% of its 1 Gbps at 99 %", "answers 99.0 %"] {
         assert!(warnings[0].contains(part), "`{part}` in {}", said.err);
     }
     assert_eq!(said.code, 0, "{}", said.err);
-    let json = room.duetime("capacity heavier.toml --of load --step 0.5 --target 1% --json");
+    let json = sandbox.duetime("capacity heavier.toml --of load --step 0.5 --target 1% --json");
     let warnings = json.ok();
     assert_eq!(
         warnings.matches("\"event\":\"warning\"").count(),
@@ -190,8 +194,8 @@ fn a_search_warns_once_of_each_value_that_overloads_a_link() {
 
 #[test]
 fn a_search_and_a_campaign_that_do_not_fit_into_memory_are_refused() {
-    let room = Room::new("memory-of-others");
-    room.file("heavier.toml", HEAVIER);
+    let sandbox = Sandbox::new("memory-of-others");
+    sandbox.file("heavier.toml", HEAVIER);
     let papers = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
     let campaign = ["paper", "d3", "fig01", "--quick", "--papers", papers];
     let search = ["capacity", "heavier.toml", "--of", "load", "--target", "1%"];
@@ -199,7 +203,7 @@ fn a_search_and_a_campaign_that_do_not_fit_into_memory_are_refused() {
         let said = std::process::Command::new(env!("CARGO_BIN_EXE_duetime"))
             .args(command)
             .env("DUETIME_MEMORY_BYTES", "1e3")
-            .current_dir(&room.0)
+            .current_dir(&sandbox.0)
             .output()
             .expect("the binary starts");
         let err = String::from_utf8(said.stderr).expect("UTF-8");
@@ -210,13 +214,13 @@ fn a_search_and_a_campaign_that_do_not_fit_into_memory_are_refused() {
 
 #[test]
 fn a_moderate_load_is_not_warned_of() {
-    let room = Room::new("moderate");
-    room.file("tiny.toml", TINY);
-    let said = room.duetime("run tiny.toml");
+    let sandbox = Sandbox::new("moderate");
+    sandbox.file("tiny.toml", TINY);
+    let said = sandbox.duetime("run tiny.toml");
     assert!(!said.err.contains("WARNING"), "{}", said.err);
     assert!(!said.ok().contains("WARNING"));
     assert!(
-        !room
+        !sandbox
             .read("out/tiny/report.html")
             .contains("id=\"warnings\"")
     );
@@ -224,17 +228,17 @@ fn a_moderate_load_is_not_warned_of() {
 
 #[test]
 fn nothing_measured_is_said_and_is_no_success() {
-    let room = Room::new("early");
-    room.file("early.toml", EARLY);
-    let check = room.duetime("check early.toml");
+    let sandbox = Sandbox::new("early");
+    sandbox.file("early.toml", EARLY);
+    let check = sandbox.duetime("check early.toml");
     assert_eq!(check.code, 1, "{check:?}");
     assert!(check.out.contains("Nothing will count"), "{check:?}");
-    let run = room.duetime("run early.toml");
+    let run = sandbox.duetime("run early.toml");
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.err.contains("Nothing will count"), "{run:?}");
     assert!(run.out.contains("Nothing was measured (dctcp)"), "{run:?}");
     assert!(run.err.contains("Nothing was measured (dctcp)"), "{run:?}");
     // With one measured flow it is a success.
-    let measured = room.duetime("run early.toml --overwrite --set warm_up=0us");
+    let measured = sandbox.duetime("run early.toml --overwrite --set warm_up=0us");
     assert_eq!(measured.code, 0, "{measured:?}");
 }

@@ -1,8 +1,8 @@
 //! `duetime explain` of queries, and of the flows of queries.
 
-mod room;
+mod sandbox;
 
-use room::Room;
+use sandbox::Sandbox;
 use serde_json::Value;
 
 /// One tree of a root and six leaves that compute for exactly 2 ms.
@@ -30,8 +30,8 @@ compute = "2 ms"
 every = "10 ms"
 "#;
 
-fn json(room: &Room, what: &str) -> Value {
-    let out = room
+fn json(sandbox: &Sandbox, what: &str) -> Value {
+    let out = sandbox
         .duetime(&format!("explain out/tree {what} --json"))
         .ok();
     serde_json::from_str(&out).expect("JSON")
@@ -67,21 +67,21 @@ fn printed(table: &str) -> Vec<f64> {
 
 #[test]
 fn a_query_is_explained_up_to_its_last_answer() {
-    let room = Room::new("explain-query");
-    room.file("tree.toml", TREE);
-    room.duetime("run tree.toml --no-report").ok();
-    let of = json(&room, "worst-query");
+    let sandbox = Sandbox::new("explain-query");
+    sandbox.file("tree.toml", TREE);
+    sandbox.duetime("run tree.toml --no-report").ok();
+    let of = json(&sandbox, "worst-query");
     assert_eq!(of["event"], "query-explanation");
     assert_eq!((&of["complete"], &of["answers"]), (&true.into(), &6.into()));
     assert_eq!(sum(&of["parts"]), of["total_ps"].as_u64().expect("ps"));
     assert_eq!(spent(&of["parts"], "computing"), 2_000_000_000);
     assert_eq!(of["flows"].as_array().expect("flows").len(), 2);
     // Where there are queries, the worst of them is what is asked for.
-    assert_eq!(json(&room, "worst"), of);
-    let by_id = json(&room, &format!("query:{}", of["query"]));
+    assert_eq!(json(&sandbox, "worst"), of);
+    let by_id = json(&sandbox, &format!("query:{}", of["query"]));
     assert_eq!(by_id, of);
 
-    let text = room.duetime("explain out/tree worst").ok();
+    let text = sandbox.duetime("explain out/tree worst").ok();
     let sentence = text.lines().nth(1).expect("a sentence");
     assert!(
         sentence.starts_with("Query ") && sentence.contains("the 6th answer came from host"),
@@ -97,24 +97,26 @@ fn a_query_is_explained_up_to_its_last_answer() {
     assert!((numbers.iter().sum::<f64>() - total).abs() < 1e-6, "{text}");
     assert!(!text.contains(" 0 %") && !text.contains("0.00 %"), "{text}");
 
-    room.duetime("explain out/tree query:7")
+    sandbox
+        .duetime("explain out/tree query:7")
         .refused(&["no query 7", "queries.parquet"]);
-    room.duetime("explain out/tree query:x")
+    sandbox
+        .duetime("explain out/tree query:x")
         .refused(&["query:x", "query:ID", "worst-query"]);
 }
 
 #[test]
 fn an_answer_is_told_with_what_came_before_it() {
-    let room = Room::new("explain-answer");
-    room.file("tree.toml", TREE);
-    room.duetime("run tree.toml --no-report").ok();
-    let of = json(&room, "worst-flow");
+    let sandbox = Sandbox::new("explain-answer");
+    sandbox.file("tree.toml", TREE);
+    sandbox.duetime("run tree.toml --no-report").ok();
+    let of = json(&sandbox, "worst-flow");
     assert_eq!(of["event"], "explanation");
     assert_eq!(Some(sum(&of["parts"])), of["completion_ps"].as_u64());
     let before = &of["before"];
     assert_eq!(Some(sum(&before["parts"])), before["total_ps"].as_u64());
     assert_eq!(spent(&before["parts"], "computing"), 2_000_000_000);
-    let text = room.duetime("explain out/tree worst-flow").ok();
+    let text = sandbox.duetime("explain out/tree worst-flow").ok();
     assert!(
         text.contains("before its submission") && text.contains("computing"),
         "{text}"
@@ -132,15 +134,15 @@ fn an_answer_is_told_with_what_came_before_it() {
 
 #[test]
 fn a_query_that_cannot_be_in_time_says_what_it_lacks() {
-    let room = Room::new("explain-late");
+    let sandbox = Sandbox::new("explain-late");
     // Aggregators give up after 4 ms, leaves compute for 30.
     let late = TREE.replace("fan_in = 6", "fan_in = [2, 2]").replace(
         "compute = \"2 ms\"",
         "compute = \"30 ms\"\ndeadline_from = \"query\"",
     );
-    room.file("tree.toml", &late);
-    room.duetime("run tree.toml --no-report").ok();
-    let of = json(&room, "worst");
+    sandbox.file("tree.toml", &late);
+    sandbox.duetime("run tree.toml --no-report").ok();
+    let of = json(&sandbox, "worst");
     assert_eq!(of["complete"], false);
     assert_eq!(of["standing"]["left_behind"], 4, "{of}");
     assert_eq!(sum(&of["parts"]), of["total_ps"].as_u64().expect("ps"));

@@ -2,21 +2,21 @@
 
 #![cfg(unix)]
 
-mod room;
+mod sandbox;
 
 use std::process::Command;
 
-use room::{Room, TINY};
+use sandbox::{Sandbox, TINY};
 
 /// Runs `duetime` where no file may grow beyond so many KB, which is refused as a full disk is.
-fn with_files_up_to(room: &Room, kilobytes: u32, arguments: &str) -> (i32, String) {
+fn with_files_up_to(sandbox: &Sandbox, kilobytes: u32, arguments: &str) -> (i32, String) {
     let script = format!(
         "trap '' XFSZ; ulimit -f {kilobytes}; exec '{}' {arguments}",
         env!("CARGO_BIN_EXE_duetime")
     );
     let output = Command::new("bash")
         .args(["-c", &script])
-        .current_dir(&room.0)
+        .current_dir(&sandbox.0)
         .output()
         .expect("bash starts");
     let code = output.status.code().unwrap_or(-1);
@@ -25,35 +25,40 @@ fn with_files_up_to(room: &Room, kilobytes: u32, arguments: &str) -> (i32, Strin
 
 #[test]
 fn a_page_that_does_not_fit_leaves_the_runs_and_exits_with_1() {
-    let room = Room::new("full-page");
-    room.file("tiny.toml", TINY);
-    let (code, err) = with_files_up_to(&room, 16, "run tiny.toml");
+    let sandbox = Sandbox::new("full-page");
+    sandbox.file("tiny.toml", TINY);
+    let (code, err) = with_files_up_to(&sandbox, 16, "run tiny.toml");
     assert_eq!(code, 1, "{err}");
     assert!(
         err.contains("cannot write `out/tiny/") && err.contains("what was written before is left"),
         "{err}"
     );
-    assert!(room.0.join("out/tiny/runs/d2tcp/1/flows.parquet").is_file());
-    // With room for it, what is there is kept.
-    let again = room.duetime("run tiny.toml --resume");
+    assert!(
+        sandbox
+            .0
+            .join("out/tiny/runs/d2tcp/1/flows.parquet")
+            .is_file()
+    );
+    // Where it fits, what is there is kept.
+    let again = sandbox.duetime("run tiny.toml --resume");
     assert!(again.err.contains("4 there already"), "{}", again.err);
     assert_eq!(again.code, 0);
 }
 
 #[test]
 fn tables_that_do_not_fit_are_failed_runs() {
-    let room = Room::new("full-runs");
-    room.file("tiny.toml", TINY);
-    let (code, err) = with_files_up_to(&room, 8, "run tiny.toml --no-report");
+    let sandbox = Sandbox::new("full-runs");
+    sandbox.file("tiny.toml", TINY);
+    let (code, err) = with_files_up_to(&sandbox, 8, "run tiny.toml --no-report");
     assert_eq!(code, 1, "{err}");
     assert!(!err.contains("nothing was written"), "{err}");
 }
 
 #[test]
 fn a_place_that_cannot_be_used_is_bad_input() {
-    let room = Room::new("full-place");
-    room.file("tiny.toml", TINY);
-    room.file("file", "");
-    let said = room.duetime("run tiny.toml --out file");
+    let sandbox = Sandbox::new("full-place");
+    sandbox.file("tiny.toml", TINY);
+    sandbox.file("file", "");
+    let said = sandbox.duetime("run tiny.toml --out file");
     assert_eq!(said.code, 2, "{said:?}");
 }

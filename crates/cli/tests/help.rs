@@ -1,13 +1,13 @@
 //! Help and completions.
 
-mod room;
+mod sandbox;
 
-use room::Room;
+use sandbox::Sandbox;
 
 #[test]
 fn help_names_every_command_and_its_units() {
-    let room = Room::new("help");
-    let out = room.duetime("--help").ok();
+    let sandbox = Sandbox::new("help");
+    let out = sandbox.duetime("--help").ok();
     for command in [
         "run",
         "sweep",
@@ -28,28 +28,29 @@ fn help_names_every_command_and_its_units() {
             "{command} in:\n{out}"
         );
     }
-    let run = room.duetime("run --help").ok();
+    let run = sandbox.duetime("run --help").ok();
     assert!(
         run.contains("Examples:") && run.contains("--transport d2tcp,dctcp --seeds 20"),
         "{run}"
     );
     assert!(
-        room.duetime("sweep --help")
+        sandbox
+            .duetime("sweep --help")
             .ok()
             .contains("workload.fan_in=5..40:5")
     );
-    assert!(room.names().is_empty(), "help writes nothing");
+    assert!(sandbox.names().is_empty(), "help writes nothing");
 }
 
 #[test]
 fn completions_come_for_each_shell() {
-    let room = Room::new("completions");
+    let sandbox = Sandbox::new("completions");
     for (shell, part) in [
         ("bash", "_duetime"),
         ("zsh", "#compdef duetime"),
         ("fish", "complete -c duetime"),
     ] {
-        let script = room.duetime(&format!("completions {shell}")).ok();
+        let script = sandbox.duetime(&format!("completions {shell}")).ok();
         assert!(script.contains(part), "{shell}");
         assert!(
             script.contains("--overwrite") || script.contains("overwrite"),
@@ -60,9 +61,9 @@ fn completions_come_for_each_shell() {
 
 #[test]
 fn the_schema_is_json() {
-    let room = Room::new("schema");
+    let sandbox = Sandbox::new("schema");
     let schema: serde_json::Value =
-        serde_json::from_str(&room.duetime("schema").ok()).expect("JSON");
+        serde_json::from_str(&sandbox.duetime("schema").ok()).expect("JSON");
     let keys = schema["properties"].as_object().expect("properties");
     for key in [
         "name",

@@ -1,6 +1,6 @@
 //! `duetime paper` on experiments of this repository: killed at any moment, a campaign goes on and leaves the same bytes.
 
-mod room;
+mod sandbox;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,25 +8,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use room::Room;
+use sandbox::Sandbox;
 
 /// The campaign: a few seconds, in some dozens of files.
 const EXPERIMENTS: [&str; 4] = ["d3", "fig01", "fig02", "fig16"];
 
-/// The campaign in `room`, with its results in `out`.
-fn command(room: &Room) -> Command {
+/// The campaign in `sandbox`, with its results in `out`.
+fn command(sandbox: &Sandbox) -> Command {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let mut command = Command::new(env!("CARGO_BIN_EXE_duetime"));
     command.arg("paper").args(EXPERIMENTS);
     command.args(["--quick", "--jobs", "1", "--json", "--out", "out"]);
     command.args(["--write-docs", "out/papers.md", "--papers"]);
-    command.arg(papers).current_dir(&room.0);
+    command.arg(papers).current_dir(&sandbox.0);
     command
 }
 
 /// Runs it to its end; gives standard output and standard error.
-fn whole(room: &Room) -> (String, String) {
-    let output = command(room).output().expect("the binary starts");
+fn whole(sandbox: &Sandbox) -> (String, String) {
+    let output = command(sandbox).output().expect("the binary starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     let said = (text(output.stdout), text(output.stderr));
     assert!(output.status.success(), "{}", said.1);
@@ -52,8 +52,8 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 /// The files of measured points.
-fn points(room: &Room) -> Vec<PathBuf> {
-    let folder = room.0.join("out/points");
+fn points(sandbox: &Sandbox) -> Vec<PathBuf> {
+    let folder = sandbox.0.join("out/points");
     let names = content(&folder).into_keys();
     names
         .filter(|name| name.extension().is_some_and(|ending| ending == "json"))
@@ -62,13 +62,13 @@ fn points(room: &Room) -> Vec<PathBuf> {
 }
 
 /// Starts it, and waits until so many files of points are there.
-fn until(room: &Room, files: usize) -> Child {
-    let mut child = command(room)
+fn until(sandbox: &Sandbox, files: usize) -> Child {
+    let mut child = command(sandbox)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    while points(room).len() < files {
+    while points(sandbox).len() < files {
         let ended = child.try_wait().expect("a child");
         assert!(ended.is_none(), "it ended before {files} files were there");
         std::thread::sleep(Duration::from_millis(2));
@@ -90,7 +90,7 @@ fn told(err: &str) -> (usize, usize) {
 #[cfg(unix)]
 #[test]
 fn a_campaign_that_was_killed_leaves_the_bytes_of_one_that_was_not() {
-    let (undisturbed, stopped) = (Room::new("paper-whole"), Room::new("paper-killed"));
+    let (undisturbed, stopped) = (Sandbox::new("paper-whole"), Sandbox::new("paper-killed"));
     let expected = whole(&undisturbed).0;
     let all = points(&undisturbed).len();
     assert!(all > 20, "{all} files");
@@ -132,10 +132,10 @@ fn a_campaign_that_was_killed_leaves_the_bytes_of_one_that_was_not() {
 
 #[test]
 fn what_cannot_be_written_after_the_runs_is_no_bad_input() {
-    let room = Room::new("paper-blocked");
-    fs::create_dir(room.0.join("out")).expect("a folder");
-    room.file("out/experiments", "a file where a folder must be");
-    let output = command(&room).output().expect("the binary starts");
+    let sandbox = Sandbox::new("paper-blocked");
+    fs::create_dir(sandbox.0.join("out")).expect("a folder");
+    sandbox.file("out/experiments", "a file where a folder must be");
+    let output = command(&sandbox).output().expect("the binary starts");
     let err = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("cannot create `out/experiments`"), "{err}");
@@ -144,11 +144,11 @@ fn what_cannot_be_written_after_the_runs_is_no_bad_input() {
 
 #[test]
 fn a_damaged_point_is_named_and_only_its_runs_are_made_again() {
-    let room = Room::new("paper-damaged");
-    let (expected, err) = whole(&room);
+    let sandbox = Sandbox::new("paper-damaged");
+    let (expected, err) = whole(&sandbox);
     let (runs, _) = told(&err);
-    let before = content(&room.0);
-    let points = points(&room);
+    let before = content(&sandbox.0);
+    let points = points(&sandbox);
     let (cut, changed) = (&points[1], &points[points.len() / 2]);
     let mut bytes = fs::read(cut).expect("a point");
     bytes.truncate(bytes.len() / 2);
@@ -157,7 +157,7 @@ fn a_damaged_point_is_named_and_only_its_runs_are_made_again() {
     *bytes.last_mut().expect("a byte") ^= 1;
     fs::write(changed, bytes).expect("a file");
 
-    let (out, err) = whole(&room);
+    let (out, err) = whole(&sandbox);
     // `3-20.json` holds runs 3 to 19.
     let runs_of = |path: &PathBuf| {
         let name = path
@@ -180,12 +180,12 @@ fn a_damaged_point_is_named_and_only_its_runs_are_made_again() {
         assert!(err.lines().any(|line| said(&line)), "{name}: {err}");
     }
     assert_eq!(out, expected);
-    assert!(content(&room.0) == before, "the same bytes");
+    assert!(content(&sandbox.0) == before, "the same bytes");
 }
 
 #[test]
 fn an_unknown_experiment_suggests_the_nearest() {
-    let room = Room::new("paper-unknown");
+    let sandbox = Sandbox::new("paper-unknown");
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let papers = papers.to_string_lossy();
     for (words, near) in [
@@ -195,30 +195,31 @@ fn an_unknown_experiment_suggests_the_nearest() {
     ] {
         let mut arguments = vec!["paper", "--papers", &papers];
         arguments.extend(words);
-        room.duetime_args(&arguments)
+        sandbox
+            .duetime_args(&arguments)
             .refused(&["did you mean", near]);
     }
-    assert!(room.names().is_empty(), "nothing is written");
+    assert!(sandbox.names().is_empty(), "nothing is written");
 }
 
 #[test]
 fn without_a_name_it_lists_and_with_quick_it_runs_all() {
-    let room = Room::new("paper-all");
+    let sandbox = Sandbox::new("paper-all");
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     for name in ["fig01", "fig02"] {
-        let to = room.0.join("papers/d3").join(name);
+        let to = sandbox.0.join("papers/d3").join(name);
         fs::create_dir_all(&to).expect("a folder");
         for (file, bytes) in content(&papers.join("d3").join(name)) {
             fs::write(to.join(file), bytes).expect("a file");
         }
     }
-    let listed = room.duetime("paper --papers papers").ok();
+    let listed = sandbox.duetime("paper --papers papers").ok();
     assert!(
         listed.contains("d3 fig01") && listed.contains("d3 fig02"),
         "{listed}"
     );
-    assert_eq!(room.names(), ["papers"], "nothing is run");
-    let rows = room.duetime("paper --quick --papers papers --json").ok();
+    assert_eq!(sandbox.names(), ["papers"], "nothing is run");
+    let rows = sandbox.duetime("paper --quick --papers papers --json").ok();
     for name in ["fig01", "fig02"] {
         assert!(
             rows.contains(&format!("\"experiment\":\"{name}\"")),

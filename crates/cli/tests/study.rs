@@ -1,10 +1,10 @@
 //! Whole sessions: run, look, resume.
 
-mod room;
+mod sandbox;
 
 use std::fs;
 
-use room::{Room, TINY};
+use sandbox::{Sandbox, TINY};
 use serde_json::Value;
 
 fn json_lines(out: &str) -> Vec<Value> {
@@ -15,9 +15,9 @@ fn json_lines(out: &str) -> Vec<Value> {
 
 #[test]
 fn a_run_prints_a_table_and_leaves_a_folder() {
-    let room = Room::new("run");
-    room.file("tiny.toml", TINY);
-    let out = room.duetime("run tiny.toml").ok();
+    let sandbox = Sandbox::new("run");
+    sandbox.file("tiny.toml", TINY);
+    let out = sandbox.duetime("run tiny.toml").ok();
     let head = out
         .lines()
         .find(|line| line.starts_with("transport"))
@@ -33,16 +33,17 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
         );
     }
     assert!(out.contains("report  out/tiny/report.html"), "{out}");
-    assert_eq!(room.names(), ["out", "tiny.toml"]);
+    assert_eq!(sandbox.names(), ["out", "tiny.toml"]);
     for file in [
         "manifest.json",
         "summary.json",
         "report.html",
         "runs/d2tcp/1/flows.parquet",
     ] {
-        assert!(room.0.join("out/tiny").join(file).is_file(), "{file}");
+        assert!(sandbox.0.join("out/tiny").join(file).is_file(), "{file}");
     }
-    let manifest: Value = serde_json::from_str(&room.read("out/tiny/manifest.json")).expect("JSON");
+    let manifest: Value =
+        serde_json::from_str(&sandbox.read("out/tiny/manifest.json")).expect("JSON");
     let states: Vec<&Value> = manifest["runs"]
         .as_array()
         .expect("runs")
@@ -52,13 +53,15 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
     assert_eq!(states, ["done"; 4]);
     assert_eq!(manifest["scenario_text"], TINY);
 
-    room.duetime("run tiny.toml")
+    sandbox
+        .duetime("run tiny.toml")
         .refused(&["out/tiny", "--resume", "--overwrite"]);
-    let again = room.duetime("run tiny.toml --resume");
+    let again = sandbox.duetime("run tiny.toml --resume");
     assert!(again.err.contains("4 there already"), "{}", again.err);
     assert_eq!(again.ok(), out, "the table is the same");
     assert_eq!(
-        room.duetime("run tiny.toml --overwrite --jobs 1 --threads 2")
+        sandbox
+            .duetime("run tiny.toml --overwrite --jobs 1 --threads 2")
             .ok(),
         out,
         "for any split"
@@ -67,9 +70,10 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
 
 #[test]
 fn every_event_is_a_json_line_and_so_is_every_row() {
-    let room = Room::new("json");
-    room.file("tiny.toml", TINY);
-    let said = room.duetime("run tiny.toml --json --transport d2tcp --seeds 3 --seed 7 --out here");
+    let sandbox = Sandbox::new("json");
+    sandbox.file("tiny.toml", TINY);
+    let said =
+        sandbox.duetime("run tiny.toml --json --transport d2tcp --seeds 3 --seed 7 --out here");
     assert_eq!(said.err, "", "nothing else is said");
     let lines = json_lines(&said.ok());
     let of = |event: &str| {
@@ -104,15 +108,15 @@ fn every_event_is_a_json_line_and_so_is_every_row() {
 
 #[test]
 fn a_sweep_runs_only_what_is_missing() {
-    let room = Room::new("sweep");
-    room.file("tiny.toml", TINY);
+    let sandbox = Sandbox::new("sweep");
+    sandbox.file("tiny.toml", TINY);
     let sweep = "sweep tiny.toml --vary workload.burst.senders=2..4:1 --seeds 1 --json";
-    let dry = json_lines(&room.duetime(&format!("{sweep} --dry-run")).ok());
+    let dry = json_lines(&sandbox.duetime(&format!("{sweep} --dry-run")).ok());
     assert_eq!(
         (&dry[0]["runs"], &dry[0]["missing"]),
         (&Value::from(6), &Value::from(6))
     );
-    assert_eq!(room.names(), ["tiny.toml"], "a dry run writes nothing");
+    assert_eq!(sandbox.names(), ["tiny.toml"], "a dry run writes nothing");
 
     let finished = |out: String| {
         let lines = json_lines(&out).into_iter();
@@ -121,25 +125,25 @@ fn a_sweep_runs_only_what_is_missing() {
             .map(|line| line["folder"].as_str().expect("a folder").to_owned())
             .collect::<Vec<_>>()
     };
-    let first = finished(room.duetime(sweep).ok());
+    let first = finished(sandbox.duetime(sweep).ok());
     assert_eq!(first.len(), 6);
-    let summary = room.read("out/tiny/summary.json");
+    let summary = sandbox.read("out/tiny/summary.json");
     assert!(
-        finished(room.duetime(sweep).ok()).is_empty(),
+        finished(sandbox.duetime(sweep).ok()).is_empty(),
         "all is there"
     );
 
-    fs::remove_dir_all(room.0.join(&first[2])).expect("a run goes");
-    let dry = json_lines(&room.duetime(&format!("{sweep} --dry-run")).ok());
+    fs::remove_dir_all(sandbox.0.join(&first[2])).expect("a run goes");
+    let dry = json_lines(&sandbox.duetime(&format!("{sweep} --dry-run")).ok());
     assert_eq!(dry[0]["missing"], 1);
-    assert_eq!(finished(room.duetime(sweep).ok()), [first[2].as_str()]);
+    assert_eq!(finished(sandbox.duetime(sweep).ok()), [first[2].as_str()]);
     assert_eq!(
-        room.read("out/tiny/summary.json"),
+        sandbox.read("out/tiny/summary.json"),
         summary,
         "with the same result"
     );
 
-    let text = room.duetime("sweep tiny.toml --vary workload.burst.senders=2..5:1 --seeds 1");
+    let text = sandbox.duetime("sweep tiny.toml --vary workload.burst.senders=2..5:1 --seeds 1");
     assert!(
         text.err.contains("8 runs into out/tiny, 6 there already"),
         "{}",
@@ -152,17 +156,18 @@ fn a_sweep_runs_only_what_is_missing() {
         "{out}"
     );
     let other = "sweep tiny.toml --vary workload.burst.senders=2..4:1 --set switch.buffer=50KB";
-    room.duetime(other)
+    sandbox
+        .duetime(other)
         .refused(&["out/tiny", "cannot be resumed", "buffer"]);
 }
 
 #[test]
 fn an_explanation_adds_up() {
-    let room = Room::new("explain");
-    room.file("tiny.toml", TINY);
-    room.duetime("run tiny.toml --no-report").ok();
-    assert!(!room.0.join("out/tiny/report.html").exists());
-    let text = room
+    let sandbox = Sandbox::new("explain");
+    sandbox.file("tiny.toml", TINY);
+    sandbox.duetime("run tiny.toml --no-report").ok();
+    assert!(!sandbox.0.join("out/tiny/report.html").exists());
+    let text = sandbox
         .duetime("explain out/tiny worst --transport d2tcp --run 1")
         .ok();
     assert!(
@@ -173,7 +178,7 @@ fn an_explanation_adds_up() {
         text.contains("queue of ") && text.contains("propagation"),
         "{text}"
     );
-    let json = room
+    let json = sandbox
         .duetime("explain out/tiny worst --transport d2tcp --run 1 --json")
         .ok();
     let of: Value = serde_json::from_str(&json).expect("JSON");
@@ -183,7 +188,7 @@ fn an_explanation_adds_up() {
         .sum();
     assert_eq!(Some(sum), of["completion_ps"].as_u64());
     let id = of["flow"].as_u64().expect("an id");
-    let by_id = room
+    let by_id = sandbox
         .duetime(&format!(
             "explain out/tiny {id} --transport d2tcp --run 1 --json --events"
         ))
@@ -196,32 +201,36 @@ fn an_explanation_adds_up() {
             .is_some_and(|events| events.len() > 10)
     );
 
-    room.duetime("explain out/tiny worst")
+    sandbox
+        .duetime("explain out/tiny worst")
         .refused(&["--transport", "dctcp, d2tcp"]);
-    room.duetime("explain out/tiny worst --transport tcp")
+    sandbox
+        .duetime("explain out/tiny worst --transport tcp")
         .refused(&["tcp", "dctcp, d2tcp"]);
-    room.duetime("explain out/tiny best --transport d2tcp")
+    sandbox
+        .duetime("explain out/tiny best --transport d2tcp")
         .refused(&["best", "worst-missed"]);
-    room.duetime("explain out/tiny worst --transport d2tcp --run 9")
+    sandbox
+        .duetime("explain out/tiny worst --transport d2tcp --run 9")
         .refused(&["no run 9", "0 to 1"]);
 }
 
 #[test]
 fn a_study_is_read_again_from_its_folder() {
-    let room = Room::new("again");
-    room.file("tiny.toml", TINY);
-    room.duetime("run tiny.toml --transport dctcp").ok();
-    let page = room.read("out/tiny/report.html");
-    fs::remove_file(room.0.join("tiny.toml")).expect("the scenario goes");
+    let sandbox = Sandbox::new("again");
+    sandbox.file("tiny.toml", TINY);
+    sandbox.duetime("run tiny.toml --transport dctcp").ok();
+    let page = sandbox.read("out/tiny/report.html");
+    fs::remove_file(sandbox.0.join("tiny.toml")).expect("the scenario goes");
     assert_eq!(
-        room.duetime("report out/tiny").ok(),
+        sandbox.duetime("report out/tiny").ok(),
         "out/tiny/report.html\n"
     );
-    assert_eq!(room.read("out/tiny/report.html"), page, "byte for byte");
+    assert_eq!(sandbox.read("out/tiny/report.html"), page, "byte for byte");
 
-    let out = room.duetime("export out/tiny --csv").ok();
+    let out = sandbox.duetime("export out/tiny --csv").ok();
     assert!(out.contains("10 files in out/tiny/csv"), "{out}");
-    let flows = room.read("out/tiny/csv/runs/dctcp/0/flows.csv");
+    let flows = sandbox.read("out/tiny/csv/runs/dctcp/0/flows.csv");
     let head = flows.lines().next().expect("a head");
     assert!(
         head.contains("fct_ns") && head.contains("deadline_ns"),
@@ -232,9 +241,9 @@ fn a_study_is_read_again_from_its_folder() {
 
 #[test]
 fn a_scenario_is_shown_before_it_runs() {
-    let room = Room::new("show");
-    room.file("tiny.toml", TINY);
-    let out = room
+    let sandbox = Sandbox::new("show");
+    sandbox.file("tiny.toml", TINY);
+    let out = sandbox
         .duetime("topology tiny.toml --set topology.hosts=9")
         .ok();
     assert!(
@@ -242,15 +251,15 @@ fn a_scenario_is_shown_before_it_runs() {
             .any(|line| line.split_whitespace().eq(["hosts", "9"])),
         "{out}"
     );
-    let out = room.duetime("workload tiny.toml").ok();
+    let out = sandbox.duetime("workload tiny.toml").ok();
     assert!(
         out.contains("burst (burst)") && out.contains("20 KB"),
         "{out}"
     );
     let json: Value =
-        serde_json::from_str(&room.duetime("workload tiny.toml --json").ok()).expect("JSON");
+        serde_json::from_str(&sandbox.duetime("workload tiny.toml --json").ok()).expect("JSON");
     assert_eq!(json.as_array().map(Vec::len), Some(2));
-    assert_eq!(room.names(), ["tiny.toml"]);
+    assert_eq!(sandbox.names(), ["tiny.toml"]);
 }
 
 #[cfg(unix)]
@@ -259,11 +268,11 @@ fn ctrl_c_leaves_no_half_of_a_run() {
     use std::io::{BufRead, BufReader, Read};
     use std::process::{Command, Stdio};
 
-    let room = Room::new("ctrl-c");
-    room.file("long.toml", &TINY.replace("20 ms", "20000 s"));
+    let sandbox = Sandbox::new("ctrl-c");
+    sandbox.file("long.toml", &TINY.replace("20 ms", "20000 s"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_duetime"))
         .args(["run", "long.toml", "--json", "--out", "out/long"])
-        .current_dir(&room.0)
+        .current_dir(&sandbox.0)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -294,10 +303,11 @@ fn ctrl_c_leaves_no_half_of_a_run() {
         (&end["cancelled"], &end["missing"]),
         (&Value::from(true), &Value::from(4))
     );
-    let manifest: Value = serde_json::from_str(&room.read("out/long/manifest.json")).expect("JSON");
+    let manifest: Value =
+        serde_json::from_str(&sandbox.read("out/long/manifest.json")).expect("JSON");
     assert_eq!(manifest["runs"][0]["state"], "missing");
     assert!(
-        !room.0.join("out/long/runs").exists(),
+        !sandbox.0.join("out/long/runs").exists(),
         "no run is half-written"
     );
 }

@@ -23,7 +23,7 @@ pub fn papers_md(results: &Results<'_>, rows: &[Row]) -> String {
          <!-- Made by `duetime paper all --write-docs`. -->\n\n\
          Every figure and table of D3 (SIGCOMM 2011) and D2TCP (SIGCOMM 2012), run again and held against what the papers\n\
          say. Made by {how}. The experiments are the folders under `papers/`; each has a\n\
-         `reading.md` that says what its paper leaves open and what was chosen.\n\n\
+         `reading.md`, the interpretation notes, that says what its paper leaves open and what was chosen.\n\n\
          A number is *met* within 15 % of the published one, or if our 95 % interval holds it and is no wider than ± 5 % of\n\
          it or, for percentages, ± 1 point. Of a check, \"ours\" is the difference, ratio or step that is bounded, where it\n\
          holds by least. Calibrated values had something fitted to them and are counted apart; looser bounds are ours and\n\
@@ -31,7 +31,7 @@ pub fn papers_md(results: &Results<'_>, rows: &[Row]) -> String {
          | | |\n|---|---|\n\
          | published numbers met | {} |\n\
          | stated orderings and trends that hold | {} |\n\
-         | looser bounds of our reading | {} |\n\
+         | looser bounds of our interpretation | {} |\n\
          | calibrated numbers | {} |\n\
          | calibrated orderings | {} |\n\
          | values that the papers do not state | {} |\n",
@@ -62,7 +62,7 @@ pub fn papers_md(results: &Results<'_>, rows: &[Row]) -> String {
         );
         let _ = writeln!(
             out,
-            " Reading: `papers/{}/{}/reading.md`.",
+            " Interpretation notes: `papers/{}/{}/reading.md`.",
             of.paper, of.name
         );
         if own.is_empty() {
@@ -104,7 +104,7 @@ pub fn papers_md(results: &Results<'_>, rows: &[Row]) -> String {
     out
 }
 
-/// What a row's cause begins with in a reading: the text of a check, scheme and point of a number.
+/// What a row's cause begins with in the interpretation notes: the text of a check, scheme and point of a number.
 fn name(row: &Row) -> String {
     if row.check {
         row.point.clone()

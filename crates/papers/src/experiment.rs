@@ -48,7 +48,7 @@ pub struct Experiment {
     pub calibrations: Vec<Calibration>,
     /// The scenario file's text.
     pub scenario: String,
-    /// `reading.md`.
+    /// The interpretation notes, `reading.md`.
     pub reading: String,
     /// `experiment.toml`, for messages.
     pub text: String,
@@ -282,7 +282,7 @@ pub struct Check {
     pub relation: Relation,
     /// Axis values looked at where a side has none: first and last.
     pub range: (usize, usize),
-    /// The paper says it; otherwise a looser bound of our reading.
+    /// The paper says it; otherwise a looser bound of our interpretation.
     pub stated: bool,
     /// Calibrated or predicted.
     pub kind: Kind,
@@ -417,7 +417,7 @@ impl Experiment {
         names
     }
 
-    /// The section of the reading below a heading of the second level.
+    /// The section of the interpretation notes below a heading of the second level.
     pub fn section(&self, heading: &str) -> &str {
         let start = format!("## {heading}");
         let Some(from) = self.reading.find(&start) else {

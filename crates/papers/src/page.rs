@@ -1,4 +1,4 @@
-//! One self-contained HTML page for the whole campaign, with the reading beside each experiment's figures.
+//! One self-contained HTML page for the whole campaign, with the interpretation notes beside each experiment's figures.
 
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -124,7 +124,7 @@ fn bars(counts: &Counts) -> Vec<Bar> {
     [
         bar("published numbers met", counts.numbers),
         bar("stated orderings that hold", counts.orderings),
-        bar("looser bounds of our reading", counts.looser_bounds),
+        bar("looser bounds of our interpretation", counts.looser_bounds),
         bar("calibrated numbers", counts.calibrated_numbers),
         bar("calibrated orderings", counts.calibrated_orderings),
     ]
@@ -149,7 +149,7 @@ fn commands(sections: &Sections, experiments: usize) -> Vec<String> {
     [false, true].into_iter().filter_map(command).collect()
 }
 
-/// A reading as HTML; its headings are two levels lower, below those of the page, and its title is left out.
+/// Interpretation notes as HTML; their headings are two levels lower, below those of the page, and their title is left out.
 fn markdown(text: &str) -> String {
     let lower = |level: HeadingLevel| match level {
         HeadingLevel::H1 | HeadingLevel::H2 => HeadingLevel::H4,
@@ -182,7 +182,7 @@ fn markdown(text: &str) -> String {
             attrs,
         })),
         Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(lower(level)))),
-        // A reading is text: what looks like HTML in it is shown as it is written.
+        // They are text: what looks like HTML in them is shown as it is written.
         Event::Html(raw) | Event::InlineHtml(raw) => Some(Event::Text(raw)),
         other => Some(other),
     });
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reading_is_text_below_the_headings_of_the_page() {
+    fn notes_are_text_below_the_headings_of_the_page() {
         let shown = markdown("# Title\n\n## Open\n\nA <script>alert(1)</script> **word**.\n");
         assert_eq!(
             shown,

@@ -93,7 +93,7 @@ pub struct Counts {
     pub calibrated_numbers: Share,
     /// Orderings that something was fitted to.
     pub calibrated_orderings: Share,
-    /// Bounds of our reading.
+    /// Bounds of our interpretation.
     pub looser_bounds: Share,
     /// Values that the paper does not state.
     pub not_stated: usize,

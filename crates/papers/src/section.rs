@@ -32,7 +32,7 @@ pub struct Section {
     pub version: String,
     /// Of the experiment's files.
     checksum: String,
-    /// `reading.md`.
+    /// The interpretation notes, `reading.md`.
     pub reading: String,
     /// Its part of the table.
     pub rows: Vec<Row>,
@@ -145,7 +145,7 @@ pub fn keep_sections(
     Ok(sections)
 }
 
-/// Of what an experiment's files say, but for its reading, which decides nothing.
+/// Of what an experiment's files say, but for its interpretation notes, which decide nothing.
 fn checksum(of: &Experiment) -> String {
     let bytes = [of.text.as_str(), &of.scenario].concat();
     let hash = bytes.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -12,7 +12,7 @@ pub enum Kind {
     Calibrated,
     /// The paper does not state it.
     NotStated,
-    /// A check that the paper does not state: a bound of our reading.
+    /// A check that the paper does not state: a bound of our interpretation.
     LooserBound,
 }
 

@@ -1,7 +1,7 @@
 //! The best possible: how many answers and queries are late under any transport, and what an online scheduler of the
 //! receivers' links would make of them.
 //!
-//! What is asked comes from [`duetime_sim::demand`]: every message with the earliest hand-over that any transport can
+//! What is asked comes from [`duetime_sim::demand`]: every message with the earliest submission that any transport can
 //! bring about. Over each link that flows share, [`duetime_fluid`] tells how many of them must be late. Each flow has
 //! one receiving and one sending link, so what must be late on different receiving links adds up, and so it does on
 //! sending links; of the two sums the larger is the bound.

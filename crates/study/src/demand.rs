@@ -54,7 +54,7 @@ fn check(
         return Ok(());
     }
     let needed = flows * BYTES_PER_FLOW;
-    let room = format!(
+    let needs = format!(
         "a run takes about {} for {} flows, and {} are available",
         text::bytes(needed),
         text::count(flows),
@@ -63,12 +63,12 @@ fn check(
     if needed <= available {
         let jobs = (fit / flows) as usize;
         return Err(StudyError::Choice(format!(
-            "{at_once} runs at the same time do not fit into memory: {room}; allowed: `--jobs {jobs}`"
+            "{at_once} runs at the same time do not fit into memory: {needs}; allowed: `--jobs {jobs}`"
         )));
     }
     let (name, key) = largest(scenario, most);
     Err(StudyError::Choice(format!(
-        "the run does not fit into memory: {room}; about {} flows fit: lower `{key}` of the workload `{name}` (or name \
+        "the run does not fit into memory: {needs}; about {} flows fit: lower `{key}` of the workload `{name}` (or name \
          another limit in {LIMIT})",
         text::count(fit)
     )))

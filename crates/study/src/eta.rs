@@ -56,9 +56,9 @@ impl Eta {
     /// What is told counts down with the clock as long as the estimate stays within a quarter of it: small changes of
     /// opinion are not worth a jump.
     fn steady(&mut self, now_s: f64, estimate: f64) -> f64 {
-        let counted = self.told.map(|(at, eta)| eta - (now_s - at));
-        let told = match counted {
-            Some(counted) if (counted - estimate).abs() <= 0.25 * estimate => counted,
+        let counting_down = self.told.map(|(at, eta)| eta - (now_s - at));
+        let told = match counting_down {
+            Some(eta) if (eta - estimate).abs() <= 0.25 * estimate => eta,
             _ => estimate,
         };
         self.told = Some((now_s, told));

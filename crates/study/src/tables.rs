@@ -206,24 +206,36 @@ impl Table {
 
 fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
     let specs: Vec<Spec<QueryRow>> = vec![
-        column("queries", |row| number(row.queries.queries)).best(|row| number(row.asked)),
-        column("in time", |row| {
+        column("queries", |row: &QueryRow| number(row.queries.queries))
+            .best(|row| number(row.asked)),
+        column("in time", |row: &QueryRow| {
             share(row.queries.objective.map(|of| of.in_time))
         })
         .intervals()
         .best(|row| percent(&row.in_time)),
-        column("p50", |row| time(row.queries.completion_s.p50.as_ref()))
-            .page_head("completion p50"),
-        column("p90", |row| time(row.queries.completion_s.p90.as_ref())),
-        column("p99", |row| time(row.queries.completion_s.p99.as_ref())),
-        column("p99.9", |row| time(row.queries.completion_s.p999.as_ref())),
-        column("answers in time of those asked", |row| {
+        column("p50", |row: &QueryRow| {
+            time(row.queries.completion_s.p50.as_ref())
+        })
+        .page_head("completion p50"),
+        column("p90", |row: &QueryRow| {
+            time(row.queries.completion_s.p90.as_ref())
+        }),
+        column("p99", |row: &QueryRow| {
+            time(row.queries.completion_s.p99.as_ref())
+        }),
+        column("p99.9", |row: &QueryRow| {
+            time(row.queries.completion_s.p999.as_ref())
+        }),
+        column("answers in time of those asked", |row: &QueryRow| {
             share(row.queries.answers_in_time)
         }),
-        column("leaf coverage", |row| share(row.queries.leaf_coverage))
-            .page_head("leaves whose answers were in time"),
-        column("gave up", |row| some(row.queries.gave_up)).page_head("aggregators that gave up"),
-        column("answers asked", |row| some(row.queries.asked)).on(On::Page),
+        column("leaf coverage", |row: &QueryRow| {
+            share(row.queries.leaf_coverage)
+        })
+        .page_head("leaves whose answers were in time"),
+        column("gave up", |row: &QueryRow| some(row.queries.gave_up))
+            .page_head("aggregators that gave up"),
+        column("answers asked", |row: &QueryRow| some(row.queries.asked)).on(On::Page),
     ];
     let mut workloads: Vec<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
     workloads.sort_unstable();
@@ -463,10 +475,10 @@ fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
     });
     let rows: Vec<Difference> = rows.collect();
     let specs: Vec<Spec<Difference>> = vec![
-        column("difference", |(_, missed)| {
+        column("difference", |(_, missed): &Difference| {
             cell(missed, |share| format!("{:+.2} points", share * 100.0))
         }),
-        column("missed", |(_, missed)| {
+        column("missed", |(_, missed): &Difference| {
             word(match missed.interval {
                 Some(range) if range.high < 0.0 => "fewer",
                 Some(range) if range.low > 0.0 => "more",

@@ -119,7 +119,7 @@ fn never() -> Arc<AtomicBool> {
     Arc::new(AtomicBool::new(false))
 }
 
-/// The simulator, with runs counted, and stopped from inside after some of them.
+/// The simulator, that counts its runs, and is stopped from inside after some of them.
 struct Counting {
     runs: AtomicUsize,
     stop_after: usize,

@@ -88,7 +88,7 @@ fn digests(plan: &Plan, path: &Path) -> BTreeMap<RunKey, String> {
     .collect()
 }
 
-/// The simulator, with runs counted and one of them made to fail.
+/// The simulator, that counts its runs, with one of them made to fail.
 #[derive(Default)]
 struct Counting {
     runs: AtomicUsize,

@@ -153,22 +153,17 @@ fn table(rows: &[PaperRow]) -> Table {
 
 fn counts(rows: &[PaperRow], quick: bool) -> String {
     let counts = Counts::of(rows);
+    let line = |what: &str, count: &dyn std::fmt::Display| format!("{what:<37}{count}");
     let mut lines = vec![
-        format!("published numbers met         {}", counts.numbers),
-        format!("stated orderings and trends   {}", counts.orderings),
-        format!("looser bounds of our reading  {}", counts.looser_bounds),
-        format!(
-            "calibrated numbers            {}",
-            counts.calibrated_numbers
-        ),
-        format!(
-            "calibrated orderings          {}",
-            counts.calibrated_orderings
-        ),
-        format!("not stated in the papers      {}", counts.not_stated),
+        line("published numbers met", &counts.numbers),
+        line("stated orderings and trends", &counts.orderings),
+        line("looser bounds of our interpretation", &counts.looser_bounds),
+        line("calibrated numbers", &counts.calibrated_numbers),
+        line("calibrated orderings", &counts.calibrated_orderings),
+        line("not stated in the papers", &counts.not_stated),
     ];
     if counts.not_run > 0 {
-        lines.push(format!("not in this campaign          {}", counts.not_run));
+        lines.push(line("not in this campaign", &counts.not_run));
     }
     if quick {
         lines.push(

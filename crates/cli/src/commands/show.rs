@@ -83,7 +83,7 @@ fn network(of: &TopologyDescription) -> Vec<(&'static str, String)> {
         ("hosts", of.hosts.to_string()),
         ("switches", of.switches.to_string()),
         (
-            "cables",
+            "links",
             of.rates.iter().map(rate).collect::<Vec<_>>().join("; "),
         ),
         ("longest path", format!("{} links", of.longest_path_links)),

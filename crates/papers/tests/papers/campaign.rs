@@ -57,7 +57,7 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-/// The simulator, with its runs counted; it stops the campaign after so many, and fails at one scheme's seed.
+/// The simulator, that counts its runs; it stops the campaign after so many, and fails at one scheme's seed.
 #[derive(Default)]
 struct Counting {
     runs: AtomicUsize,
@@ -304,7 +304,7 @@ fn a_full_disk_stops_the_campaign_and_loses_no_finished_point() {
     );
     let finished = outcome.finished;
     assert!(finished > 0, "some were written before");
-    // There is room again.
+    // Files can be written again.
     for folder in 0..=u8::MAX {
         let path = points.join(format!("{folder:02x}"));
         if path.is_file() {
@@ -458,7 +458,7 @@ relation = "less"
 stated = true
 
 [[check]]
-text = "DCTCP misses at least 2 %, in our reading"
+text = "DCTCP misses at least 2 %, in our interpretation"
 left = { scheme = "dctcp", at = 5 }
 right = { value = 2 }
 relation = "greater"

@@ -96,7 +96,7 @@ low = 0
 stated = false
 "#;
 
-/// Its reading, with one miss.
+/// Its interpretation notes, with one miss.
 pub const READING: &str =
     "# A burst\n\n## Misses\n\n**D2TCP is DCTCP**: it is not, and so it should be.\n";
 

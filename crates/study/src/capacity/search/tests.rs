@@ -226,12 +226,12 @@ fn what_cannot_be_answered_is_said() {
     let of = Search::within(Target::N99, 8);
     let refused = search(&of, |x| {
         if x == 1 {
-            Err("no room")
+            Err("disk full")
         } else {
             Ok(exactly(10_000))
         }
     });
-    assert_eq!(refused, Err(SearchError::Probe("no room")));
+    assert_eq!(refused, Err(SearchError::Probe("disk full")));
     let empty = search(&of, |_| Ok::<_, String>(vec![Deadlines::default(); 3]));
     assert_eq!(empty, Err(SearchError::NoDeadlines(of.start)));
     let uneven = search(&of, |x| {

@@ -1,4 +1,4 @@
-//! A room of one's own for each test: an empty folder, and the binary run in it.
+//! An empty folder for each test, and the binary run in it.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::collections::BTreeMap;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// An empty folder.
-pub struct Room(pub PathBuf);
+pub struct Sandbox(pub PathBuf);
 
-impl Room {
+impl Sandbox {
     /// A fresh one; `name` must be unique among all tests.
-    pub fn new(name: &str) -> Room {
+    pub fn new(name: &str) -> Sandbox {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         if path.exists() {
-            fs::remove_dir_all(&path).expect("an old room can be cleared");
+            fs::remove_dir_all(&path).expect("an old folder can be removed");
         }
-        fs::create_dir_all(&path).expect("a room can be made");
-        Room(path)
+        fs::create_dir_all(&path).expect("a folder can be made");
+        Sandbox(path)
     }
 
     /// Writes a file in it.
@@ -30,7 +30,7 @@ impl Room {
         fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The text of every file below a folder, by its path in the room.
+    /// The text of every file below a folder, by its path in the sandbox.
     pub fn files(&self, name: &str) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
         for entry in fs::read_dir(self.0.join(name)).expect("a folder") {
@@ -47,7 +47,7 @@ impl Room {
 
     /// Names in the folder, sorted.
     pub fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).expect("a room can be read");
+        let entries = fs::read_dir(&self.0).expect("a folder can be read");
         let mut names: Vec<String> = entries
             .map(|entry| {
                 entry
