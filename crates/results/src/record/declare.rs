@@ -1,4 +1,4 @@
-//! One declaration per column: [`record!`] makes of it the record's field, the column of the file, the way back from
+//! One declaration per column: `record!` makes of it the record's field, the column of the file, the way back from
 //! the file, and the digest.
 
 /// Declares a record and its tables.
