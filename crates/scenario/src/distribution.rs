@@ -1,23 +1,52 @@
 //! Random quantities as they are written: gaps, deadlines and flow sizes.
 
 use crate::cdf;
-use crate::diagnostic::Diagnostic;
 use crate::document::Value;
-use crate::keys::{ANY_TIME, DEADLINES, FLOW_SIZE, SIZES, SOME_TIME};
+use crate::keys::Kind::{self, Any, List, Number, OneOrMore, Text, Time};
+use crate::keys::{ANY_TIME, FLOW_SIZE, H, SOME_TIME, Table};
 use crate::model::{Deadline, Gap, Size};
+use crate::options::{Readable, Resolved, Result, keys};
 use crate::place::Place;
 use crate::quantity::{SIZE, TIME, percent};
-use crate::sources::Sources;
 use crate::table::Reader;
 use duetime_core::{Bytes, Span};
-
-type Result<T> = std::result::Result<T, Diagnostic>;
+use serde_json::{Value as Json, json};
 
 pub(crate) const SIZE_FORMS: &str = "\"10 KB\", \"uniform 2 KB..50 KB\", \"web-search\", \"web-search-packets\", \"data-mining\", \"data-mining-packets\", \"hadoop\", \"storage\", { cdf = \"file.csv\" }, { points = [[\"1 KB\", 0], [\"10 KB\", 1]] }";
 pub(crate) const DEADLINE_FORMS: &str = "\"30 ms\", \"none\", { base = \"35 ms\", variation = \"uniform 50%\" }, { mean = \"30 ms\", floor = \"5 ms\" }";
 const VARIATIONS: &str =
     "\"none\", \"uniform 50%\", \"around 10%\", \"exponential\", \"exponential 5 ms\"";
 const GAPS: &str = "\"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\"";
+
+/// A table of [`Kind::Sizes`].
+pub(crate) static SIZES: Table = Table {
+    name: "size",
+    doc: "A piecewise-linear CDF of sizes. Give `cdf` or `points`.",
+    keys: &[keys! {
+        /// A CSV file of `size,probability` with a line `# unit: bytes` (or `packets of 1460 bytes`, `KB`), or the name
+        /// of a published distribution.
+        cdf: Text, otherwise "none";
+        /// Pairs ["10 KB", 0.15] that rise to 1.
+        points: List(&List(&Any(&[Kind::Size(0, FLOW_SIZE.1), Number(0.0, 1.0)]))), otherwise "none";
+    }],
+};
+
+/// A table of [`Kind::Deadline`].
+pub(crate) static DEADLINES: Table = Table {
+    name: "deadline",
+    doc: "A distribution of deadlines: `base` with or without `variation`, or `mean` with or without `floor`.",
+    keys: &[keys! {
+        /// The shortest deadline; in `oldi` a list has one entry per application.
+        base: OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1)), otherwise "none";
+        /// `uniform 50%`: adds U[0, 50 %] of the base. `around 10%`: U[-10 %, 10 %]. `exponential`: adds an exponential
+        /// with the base as its mean; `exponential 5 ms`: with that mean.
+        variation: Text, default "none";
+        /// Mean of an exponential deadline.
+        mean: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
+        /// Exponential deadlines below this are raised to it.
+        floor: Time(0, H), default "0 us";
+    }],
+};
 
 /// A gap; `zero` says whether it may be nothing.
 pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
@@ -36,11 +65,43 @@ pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
     time(text).map(Gap::Fixed)
 }
 
-/// A distribution of flow sizes.
-pub(crate) fn size(place: &Place<'_>, sources: &dyn Sources) -> Result<Size> {
-    if place.node.table().is_some() {
-        return size_table(place, sources);
+impl Readable for Gap {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        gap(place, false)
     }
+}
+
+impl Resolved for Gap {
+    fn resolved(&self) -> Json {
+        match self {
+            Self::Fixed(span) => json!({ "fixed_ps": span.as_ps() }),
+            Self::Uniform(low, high) => json!({ "uniform_ps": [low.as_ps(), high.as_ps()] }),
+            Self::Exponential(mean) => json!({ "exponential_ps": mean.as_ps() }),
+        }
+    }
+}
+
+impl Readable for Size {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        if place.node.table().is_some() {
+            size_table(place)
+        } else {
+            size(place)
+        }
+    }
+}
+
+impl Resolved for Size {
+    fn resolved(&self) -> Json {
+        match self {
+            Self::Fixed(bytes) => json!({ "bytes": bytes.0 }),
+            Self::Uniform(low, high) => json!({ "uniform_bytes": [low.0, high.0] }),
+            Self::Cdf { name, points } => json!({ "cdf": name, "points": points }),
+        }
+    }
+}
+
+fn size(place: &Place<'_>) -> Result<Size> {
     let text = place.str("a size", SIZE_FORMS)?.trim();
     if let Some(bounds) = text.strip_prefix("uniform") {
         let (low, high) = two(place, bounds, SIZE_FORMS)?;
@@ -59,7 +120,7 @@ pub(crate) fn size(place: &Place<'_>, sources: &dyn Sources) -> Result<Size> {
         .map(|bytes| Size::Fixed(Bytes(bytes)))
 }
 
-fn size_table(place: &Place<'_>, sources: &dyn Sources) -> Result<Size> {
+fn size_table(place: &Place<'_>) -> Result<Size> {
     let reader = Reader::open(place.clone(), &SIZES)?;
     match (reader.get("cdf"), reader.get("points")) {
         (Some(file), None) => {
@@ -68,7 +129,7 @@ fn size_table(place: &Place<'_>, sources: &dyn Sources) -> Result<Size> {
                 "the name of a CSV file, seen from the scenario",
             )?;
             if name.contains('.') {
-                cdf::file(&file, name, sources)
+                cdf::file(&file, name, place.scope.sources)
             } else {
                 cdf::published(&file, name)
             }
@@ -80,26 +141,44 @@ fn size_table(place: &Place<'_>, sources: &dyn Sources) -> Result<Size> {
     }
 }
 
-/// A distribution of deadlines.
-pub(crate) fn deadline(place: &Place<'_>) -> Result<Deadline> {
-    let all = deadlines(place)?;
-    match all[..] {
-        [one] => Ok(one),
-        _ => Err(place
-            .wrong("only an `oldi` workload has a list of deadlines")
-            .allowed(DEADLINE_FORMS)),
+impl Readable for Deadline {
+    fn read(place: &Place<'_>, kind: &'static Kind) -> Result<Self> {
+        match deadlines(place, kind)?[..] {
+            [one] => Ok(one),
+            _ => Err(place
+                .wrong("only an `oldi` workload has a list of deadlines")
+                .allowed(DEADLINE_FORMS)),
+        }
+    }
+}
+
+impl Resolved for Deadline {
+    fn resolved(&self) -> Json {
+        match self {
+            Self::None => Json::Null,
+            Self::Added { base, added } => json!({ "base_ps": base.as_ps(), "added": added }),
+            Self::Around { base, variation } => {
+                json!({ "base_ps": base.as_ps(), "around": variation })
+            }
+            Self::Exponential { mean, floor } => {
+                json!({ "mean_ps": mean.as_ps(), "floor_ps": floor.as_ps() })
+            }
+            Self::AddedExponential { base, mean } => {
+                json!({ "base_ps": base.as_ps(), "added_mean_ps": mean.as_ps() })
+            }
+        }
     }
 }
 
 /// Deadlines, one entry per application: a list, or a table whose `base` is a list.
-pub(crate) fn deadlines(place: &Place<'_>) -> Result<Vec<Deadline>> {
+pub(crate) fn deadlines(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<Deadline>> {
     match &place.node.value {
         Value::Array(items) if items.is_empty() => {
             Err(place.wrong("an empty list").allowed(DEADLINE_FORMS))
         }
         Value::Array(items) => items
             .iter()
-            .map(|item| deadline(&place.element(item)))
+            .map(|item| Readable::read(&place.element(item), kind))
             .collect(),
         Value::Table(_) => deadline_table(place),
         _ => {
@@ -115,8 +194,8 @@ pub(crate) fn deadlines(place: &Place<'_>) -> Result<Vec<Deadline>> {
 
 fn deadline_table(place: &Place<'_>) -> Result<Vec<Deadline>> {
     let reader = Reader::open(place.clone(), &DEADLINES)?;
-    let floor = reader.time("floor")?;
-    if let Some(mean) = reader.time("mean")? {
+    let floor: Option<Span> = reader.value("floor")?;
+    if let Some(mean) = reader.value("mean")? {
         for key in ["base", "variation"] {
             if let Some(other) = reader.get(key) {
                 return Err(other

@@ -100,6 +100,13 @@ impl Document {
 }
 
 impl Node {
+    /// A table without keys, in place of one that the file does not have.
+    pub const EMPTY: Self = Self {
+        text: 0,
+        span: 0..0,
+        value: Value::Table(Vec::new()),
+    };
+
     pub fn table(&self) -> Option<&[Entry]> {
         match &self.value {
             Value::Table(entries) => Some(entries),

@@ -9,11 +9,13 @@
 
 pub mod cdf;
 mod check;
+mod devices;
 mod diagnostic;
 mod distribution;
 mod document;
 pub mod keys;
 pub mod model;
+mod network;
 mod normalised;
 mod options;
 mod place;
@@ -28,6 +30,7 @@ mod table;
 mod trace;
 mod transports;
 mod words;
+mod workloads;
 
 pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;

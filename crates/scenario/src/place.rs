@@ -3,8 +3,9 @@
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::document::{Document, Node, Value};
 use crate::keys::{FREQUENCY_RANGE, PACKETS_RANGE, POOL};
-use crate::model::Amount;
+use crate::model::{Amount, Workload};
 use crate::quantity::{self, FREQUENCY, NotQuantity, PACKETS, RATE, SIZE, TIME, Units};
+use crate::sources::{NoFiles, Sources};
 use duetime_core::{Bytes, Rate, Span};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -15,6 +16,18 @@ pub(crate) struct Place<'a> {
     pub document: &'a Document,
     pub node: &'a Node,
     pub path: String,
+    pub scope: Scope<'a>,
+}
+
+/// What a value may refer to beside the file.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    /// The files that the scenario names.
+    pub sources: &'a dyn Sources,
+    /// How many hosts the topology has.
+    pub hosts: u32,
+    /// The workloads before this one.
+    pub before: &'a [Workload],
 }
 
 impl<'a> Place<'a> {
@@ -24,7 +37,20 @@ impl<'a> Place<'a> {
             document,
             node: &document.root,
             path: String::new(),
+            scope: Scope {
+                sources: &NoFiles,
+                hosts: 0,
+                before: &[],
+            },
         }
+    }
+
+    /// The same value, which may refer to `scope`.
+    pub fn within<'s>(self, scope: Scope<'s>) -> Place<'s>
+    where
+        'a: 's,
+    {
+        Place { scope, ..self }
     }
 
     /// The same key, with another value: an element of its list.
@@ -33,6 +59,7 @@ impl<'a> Place<'a> {
             document: self.document,
             node,
             path: self.path.clone(),
+            scope: self.scope,
         }
     }
 
@@ -55,6 +82,7 @@ impl<'a> Place<'a> {
             document: self.document,
             node,
             path: self.join(key),
+            scope: self.scope,
         }
     }
 

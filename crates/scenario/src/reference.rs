@@ -1,9 +1,13 @@
-//! The reference page of all keys, `docs/scenario.md`, made from the table of keys.
+//! The reference page of all keys, `docs/scenario.md`, made from the declarations of the keys.
 
 use crate::cdf::PUBLISHED;
-use crate::keys::{self, DEADLINES, Key, Kind, OBJECTIVE, SCENARIO, SIZES, Table};
+use crate::devices::{BUFFERS, ECN, HOSTS, RECORD, SWITCH};
+use crate::distribution::{DEADLINES, SIZES};
+use crate::keys::{Key, Kind, SCENARIO, Table};
+use crate::network::{EDGE, LINK, TOPOLOGIES};
 use crate::transports;
 use crate::words::allowed;
+use crate::workloads::{OBJECTIVE, WORKLOADS};
 use std::fmt;
 
 /// The reference page as Markdown.
@@ -12,19 +16,19 @@ pub fn reference() -> String {
     heading(&mut page, "##", "Top level", SCENARIO.doc);
     rows(&mut page, SCENARIO.all());
     page.push_str("\n## Topologies\n\n`[topology]`, by its `kind`. A link is a table:\n");
-    rows(&mut page, keys::LINK.keys[0]);
-    tagged(&mut page, keys::TOPOLOGIES);
-    section(&mut page, "###", keys::EDGE.name, &keys::EDGE);
-    section(&mut page, "##", "`[switch]`", &keys::SWITCH);
-    tagged(&mut page, keys::BUFFERS);
-    section(&mut page, "###", keys::ECN.name, &keys::ECN);
-    section(&mut page, "##", "`[host]`", &keys::HOSTS);
+    rows(&mut page, LINK.keys[0]);
+    tagged(&mut page, TOPOLOGIES);
+    section(&mut page, "###", EDGE.name, &EDGE);
+    section(&mut page, "##", "`[switch]`", &SWITCH);
+    tagged(&mut page, BUFFERS);
+    section(&mut page, "###", ECN.name, &ECN);
+    section(&mut page, "##", "`[host]`", &HOSTS);
     page.push_str("\n## Workloads\n\nEach `[[workload]]`, by its `kind`.\n");
     page.push_str("\nAll kinds have these keys:\n");
-    if let Some((common, _)) = keys::WORKLOADS[0].1.keys.split_first() {
+    if let Some((common, _)) = WORKLOADS[0].1.keys.split_first() {
         rows(&mut page, *common);
     }
-    for (_, one) in keys::WORKLOADS {
+    for (_, one) in WORKLOADS {
         heading(&mut page, "###", one.name, one.doc);
         one.keys
             .iter()
@@ -55,14 +59,15 @@ pub fn reference() -> String {
         }
     }
     page.push_str(VARIANTS);
-    section(&mut page, "##", "`[record]`", &keys::RECORD);
+    section(&mut page, "##", "`[record]`", &RECORD);
     page.push_str(SWEEPS);
     page
 }
 
 fn tagged(page: &mut String, tables: &'static [(&'static str, &'static Table)]) {
     for (_, one) in tables {
-        section(page, "###", one.name, one);
+        heading(page, "###", one.name, one.doc);
+        rows(page, one.all());
     }
 }
 
@@ -119,7 +124,7 @@ fn line(page: &mut String, text: fmt::Arguments<'_>) {
 
 const INTRODUCTION: &str = r#"# The scenario file
 
-<!-- Made from `crates/scenario/src/keys/` by its tests; run them with UPDATE=1 after a change. -->
+<!-- Made from the declarations in `crates/scenario/src/` by its tests; run them with UPDATE=1 after a change. -->
 
 A scenario describes one experiment: a network, the transports to compare, and what the hosts do. It is TOML. The
 files in `scenarios/` are examples.

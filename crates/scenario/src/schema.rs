@@ -1,7 +1,8 @@
 //! The JSON Schema of a scenario file, for editors, made from the table of keys.
 
 use crate::cdf::PUBLISHED;
-use crate::keys::{DEADLINES, Kind, SCENARIO, SIZES, Table};
+use crate::distribution::{DEADLINES, SIZES};
+use crate::keys::{Kind, SCENARIO, Table};
 use crate::words::allowed;
 use serde_json::{Map, Value, json};
 

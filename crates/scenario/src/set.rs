@@ -5,8 +5,11 @@
 //! `response[2]` is an entry of a list.
 
 use crate::diagnostic::{Diagnostic, nearest};
+use crate::distribution::{DEADLINES, SIZES};
 use crate::document::{Document, Entry, Node, Text, Value, parse_value, shift};
-use crate::keys::{self, Kind, SCENARIO, Table};
+use crate::keys::{Kind, SCENARIO, Table};
+use crate::transports::VARIANTS;
+use crate::workloads::WORKLOADS;
 use std::ops::Range;
 
 type Result<T> = std::result::Result<T, Wrong>;
@@ -230,9 +233,9 @@ fn element(node: &Node, step: &Step<'_>, rest: &[Step<'_>]) -> Result<(usize, bo
         return Ok((index, true));
     }
     let tables = if step.name == "workload" {
-        keys::WORKLOADS
+        WORKLOADS
     } else {
-        keys::VARIANTS
+        VARIANTS
     };
     let known = tables
         .iter()
@@ -281,8 +284,8 @@ fn table_of(kind: &'static Kind, node: &Node) -> Option<&'static Table> {
         }
         Kind::List(kind) | Kind::OneOrMore(kind) => table_of(kind, node),
         Kind::Any(kinds) => kinds.iter().find_map(|kind| table_of(kind, node)),
-        Kind::Sizes => Some(&keys::SIZES),
-        Kind::Deadline => Some(&keys::DEADLINES),
+        Kind::Sizes => Some(&SIZES),
+        Kind::Deadline => Some(&DEADLINES),
         _ => None,
     }
 }

@@ -66,11 +66,7 @@ pub fn grid(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
 
 /// The axes of `[sweep]`.
 pub(crate) fn axes(document: &Document) -> Result<Vec<Axis>> {
-    let root = Place {
-        document,
-        node: &document.root,
-        path: String::new(),
-    };
+    let root = Place::root(document);
     let Some(sweep) = Reader::open(root, &SCENARIO)?.get("sweep") else {
         return Ok(Vec::new());
     };

@@ -2,12 +2,11 @@
 //! the range that `keys` gives it.
 
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::document::Document;
+use crate::document::{Document, Node};
 use crate::keys::{Key, Kind, Table};
-use crate::options::Held;
+use crate::options::Readable;
 use crate::place::Place;
 use crate::words::allowed;
-use duetime_core::{Bytes, Rate, Span};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -98,13 +97,31 @@ impl<'a> Reader<'a> {
         self.get(key).ok_or_else(|| self.missing(key))
     }
 
-    /// The value of a key, or its declared default. Where that is no value, `T` says what an absent key is.
-    pub fn value<T: Held>(&self, key: &'static str) -> Result<T> {
+    /// The value of a key, or what holds where it is absent.
+    pub fn value<T: Readable>(&self, key: &'static str) -> Result<T> {
+        self.read(key, T::ABSENT, T::read)
+    }
+
+    /// The value of a key, read by `read`; where it is absent `absent`, or what its declared default means.
+    pub fn read<T>(
+        &self,
+        key: &'static str,
+        absent: Option<T>,
+        read: impl Fn(&Place<'_>, &'static Kind) -> Result<T>,
+    ) -> Result<T> {
         let key = self.key(key);
-        match self.find(key.name) {
-            Some(place) => T::read(&place, &key.kind),
-            None if key.default.is_empty() => Err(self.missing(key.name)),
-            None => default(key),
+        if let Some(place) = self.find(key.name) {
+            return read(&place, &key.kind);
+        }
+        match (absent, &key.kind) {
+            _ if key.default.is_empty() => Err(self.missing(key.name)),
+            (Some(absent), _) => Ok(absent),
+            (None, Kind::Table(_)) => read(&self.place.child(key.name, &Node::EMPTY), &key.kind),
+            (None, kind) => {
+                let text = format!("{} = {}", key.name, key.default);
+                let document = Document::parse(&text, "default")?;
+                read(&Place::root(&document).at(key.name), kind)
+            }
         }
     }
 
@@ -128,10 +145,6 @@ impl<'a> Reader<'a> {
             .help(described.doc)
     }
 
-    pub fn boolean(&self, key: &'static str) -> Result<Option<bool>> {
-        self.get(key).map(|child| child.boolean()).transpose()
-    }
-
     pub fn text(&self, key: &'static str) -> Result<Option<&'a str>> {
         self.get(key)
             .map(|child| child.str("a text", "a text in quotes"))
@@ -143,46 +156,6 @@ impl<'a> Reader<'a> {
             unreachable!("`{key}` is no choice")
         };
         self.get(key).map(|child| child.choice(choices)).transpose()
-    }
-
-    pub fn integer(&self, key: &'static str) -> Result<Option<i64>> {
-        let Kind::Integer(low, high) = self.key(key).kind else {
-            unreachable!("`{key}` is no integer")
-        };
-        self.get(key)
-            .map(|child| child.integer(low, high))
-            .transpose()
-    }
-
-    pub fn number(&self, key: &'static str) -> Result<Option<f64>> {
-        self.get(key)
-            .map(|child| match self.key(key).kind {
-                Kind::Number(low, high) => child.number(low, high),
-                Kind::Share(low, high) => child.share(low, high),
-                _ => unreachable!("`{key}` is no number"),
-            })
-            .transpose()
-    }
-
-    pub fn time(&self, key: &'static str) -> Result<Option<Span>> {
-        let Kind::Time(low, high) = self.key(key).kind else {
-            unreachable!("`{key}` is no time")
-        };
-        self.get(key).map(|child| child.time(low, high)).transpose()
-    }
-
-    pub fn size(&self, key: &'static str) -> Result<Option<Bytes>> {
-        let Kind::Size(low, high) = self.key(key).kind else {
-            unreachable!("`{key}` is no size")
-        };
-        self.get(key).map(|child| child.size(low, high)).transpose()
-    }
-
-    pub fn rate(&self, key: &'static str) -> Result<Option<Rate>> {
-        let Kind::Rate(low, high) = self.key(key).kind else {
-            unreachable!("`{key}` is no rate")
-        };
-        self.get(key).map(|child| child.rate(low, high)).transpose()
     }
 
     /// The texts of a list (or a single text) with their places.
@@ -197,13 +170,4 @@ impl<'a> Reader<'a> {
             .collect::<Result<_>>()
             .map(Some)
     }
-}
-
-/// What a key's default means.
-fn default<T: Held>(key: &'static Key) -> Result<T> {
-    if let Some(absent) = T::ABSENT {
-        return Ok(absent);
-    }
-    let document = Document::parse(&format!("{} = {}", key.name, key.default), "default")?;
-    T::read(&Place::root(&document).at(key.name), &key.kind)
 }

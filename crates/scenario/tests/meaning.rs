@@ -623,3 +623,34 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
         assert_ne!(text(&with(&[])), text(&with(&[(key, value)])), "{key}");
     }
 }
+
+#[test]
+fn the_resolved_form_names_each_option_with_its_unit() {
+    let resolved = resolved_json(&with(&[("transport", r#"["d2tcp", "d3"]"#)]));
+    let options = |index: usize| &resolved["transports"][index]["options"];
+    let names = |index: usize| {
+        let options = options(index).as_object().expect("a table");
+        options.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(
+        names(0),
+        "ack_coalescing congestion_control delayed_ack_segments delayed_ack_timeout_ps growth \
+         initial_ssthresh_segments initial_window_segments limited_transmit min_window_segments mss_bytes \
+         receive_window_bytes rto_initial_ps rto_max_ps rto_min_ps slow_start_limit_segments slow_start_restart"
+    );
+    assert_eq!(
+        options(0)["congestion_control"].to_string(),
+        r#"{"deadlines":{"completion":"approximate","expired":0.5,"imminence":[0.5,2.0]},"kind":"d2tcp","marks":{"gain_shift":4,"initial_alpha":0.0}}"#
+    );
+    assert_eq!(
+        names(1),
+        "alpha_256 alpha_reference base_rate beta_256 cap_to_left cap_to_remaining ignore_deadlines late \
+         late_extension_permille mtu_bytes pause_new quench quench_strict queue_in_service queue_sample repair \
+         request_bytes request_lag reset_intervals reverse_request rounding rto_min_ps scale speculative \
+         speculative_growth_permille speculative_rises target_256 update_interval_ps"
+    );
+    assert_eq!(
+        resolved["topology"].to_string(),
+        r#"{"host_link":{"latency_ps":20000000,"loss":0.0,"rate_bps":1000000000},"hosts_per_rack":40,"kind":"leaf-spine","racks":26,"spines":1,"uplink":{"latency_ps":20000000,"loss":0.0,"rate_bps":40000000000}}"#
+    );
+}

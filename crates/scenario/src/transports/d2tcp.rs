@@ -13,7 +13,7 @@ options! {
     d2tcp over dctcp, tcp for D2tcp {
         /// Bounds of the deadline imminence d; [1, 1] is DCTCP.
         imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]",
-            set bounds, keep |d2tcp: &D2tcp| json!([d2tcp.d_min, d2tcp.d_max]);
+            set bounds, write |d2tcp: &D2tcp| json!([d2tcp.d_min, d2tcp.d_max]);
         /// d of a flow whose deadline has passed.
         expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired, follows d_min;
         /// Form of Tc: B / (3W/4), or the summed sawtooth (D2TCP §3.2).

@@ -1,8 +1,8 @@
 //! The options of D3, which RCPdc shares.
 
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
-use crate::keys::{REQUIRED, S, Table, US, key};
-use crate::options::{Held, Result, options, word, words};
+use crate::keys::{S, Table, US};
+use crate::options::{Readable, Resolved, Result, keys, options, word, words};
 use crate::place::Place;
 use crate::table::Reader;
 use duetime_core::Span;
@@ -98,15 +98,13 @@ pub(crate) static RCPDC: Table = Table {
 static BASE_RATE: Table = Table {
     name: "base_rate",
     doc: "A base rate that is accounted.",
-    keys: &[&[key(
-        "segment_every",
-        Time(US, S),
-        REQUIRED,
-        "A paused flow may send one full segment in this time.",
-    )]],
+    keys: &[keys! {
+        /// A paused flow may send one full segment in this time.
+        segment_every: Time(US, S);
+    }],
 };
 
-impl Held for BaseRate {
+impl Readable for BaseRate {
     fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
         if place.node.table().is_some() {
             let reader = Reader::open(place.clone(), &BASE_RATE)?;
@@ -115,8 +113,10 @@ impl Held for BaseRate {
         place.choice(&["header-only"])?;
         Ok(Self::HeaderOnly)
     }
+}
 
-    fn kept(&self) -> Value {
+impl Resolved for BaseRate {
+    fn resolved(&self) -> Value {
         match self {
             Self::HeaderOnly => json!("header-only"),
             Self::Segment(every) => json!({ "segment_every_ps": every.as_ps() }),

@@ -9,9 +9,9 @@ mod dctcp;
 mod tcp;
 
 use crate::diagnostic::nearest;
-use crate::keys::{Key, Kind, REQUIRED, Table, key};
+use crate::keys::{Key, Kind, Table};
 use crate::model::{Protocol, Transport};
-use crate::options::{Layers, Result};
+use crate::options::{Layers, Result, keys};
 use crate::place::Place;
 use crate::resolve::{NAMES, is_name, tables};
 use crate::table::Reader;
@@ -27,7 +27,7 @@ macro_rules! transports {
         $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
     )+) => {
         /// The transports that every scenario has.
-        pub const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "tcp-prio", "rcpdc-prio"];
+        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "tcp-prio", "rcpdc-prio"];
 
         /// What `transport` means, with all names.
         pub(crate) const NAMED: &str = concat!(
@@ -44,7 +44,7 @@ macro_rules! transports {
         ];
 
         /// The keys of a `[[variant]]`, by its base.
-        pub static VARIANTS: &[(&str, &Table)] = &[
+        pub(crate) static VARIANTS: &[(&str, &Table)] = &[
             $((stringify!($name), &$name::VARIANT), $(($also, &$name::VARIANT),)?)+
             ("d3", &d3::VARIANT),
             ("rcpdc", &d3::VARIANT),
@@ -70,10 +70,10 @@ macro_rules! transports {
             })
         }
 
-        fn kept_controller(controller: &CongestionControl) -> Value {
+        fn resolved_controller(controller: &CongestionControl) -> Value {
             match controller {
                 $(CongestionControl::$controller $(($($part),+))? => json!({
-                    "kind": $kind $($(, stringify!($part): $module::OPTIONS.kept($part))+)?
+                    "kind": $kind $($(, stringify!($part): $module::OPTIONS.resolved($part))+)?
                 }),)+
             }
         }
@@ -90,42 +90,33 @@ transports! {
 }
 
 const fn options(name: &'static str, table: &'static Table, doc: &'static str) -> Key {
-    key(name, Kind::Table(table), "the defaults below", doc)
+    Key {
+        name,
+        kind: Kind::Table(table),
+        default: "the defaults below",
+        doc,
+    }
 }
 
 static PRIORITY: Table = Table {
     name: "priority",
     doc: "Strict priority by deadline for `tcp-prio` and `rcpdc-prio`.",
-    keys: &[&[key(
-        "classes",
-        CLASSES,
-        "2",
-        "Strict-priority classes at every port.",
-    )]],
+    keys: &[keys! {
+        /// Strict-priority classes at every port.
+        classes: CLASSES, default 2;
+    }],
 };
 const CLASSES: Kind = Kind::Integer(1, 4);
 
 /// The keys of a variant beside the options of its base.
-const VARIANT_KEYS: &[Key] = &[
-    key(
-        "name",
-        Kind::Text,
-        REQUIRED,
-        "Its name in `transport`, tables and folders.",
-    ),
-    key(
-        "base",
-        Kind::Choice(TRANSPORTS),
-        REQUIRED,
-        "The transport that it changes.",
-    ),
-    key(
-        "classes",
-        CLASSES,
-        "that of its base",
-        "Strict-priority classes at every port.",
-    ),
-];
+const VARIANT_KEYS: &[Key] = keys! {
+    /// Its name in `transport`, tables and folders.
+    name: Kind::Text;
+    /// The transport that it changes.
+    base: Kind::Choice(TRANSPORTS);
+    /// Strict-priority classes at every port.
+    classes: CLASSES, otherwise "that of its base";
+};
 
 /// Every transport that the file can name: the built-in ones and its variants.
 pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
@@ -136,10 +127,7 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
         }
     }
     let table = |name: &str| opened.iter().find(|(of, _)| *of == name).map(|(_, it)| it);
-    let classes = match table("priority") {
-        Some(reader) => reader.value::<u8>("classes")?,
-        None => 2,
-    };
+    let classes = (table("priority")).map_or(Ok(2), |reader| reader.value("classes"))?;
     let build = |base: &str, last: Option<&Reader<'_>>| -> Result<Transport> {
         let layers: Vec<&Reader<'_>> = (layers_of(base).iter().rev())
             .filter_map(|name| table(name))
@@ -167,8 +155,8 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
         }
         let mut transport = build(base, Some(&reader))?;
         name.clone_into(&mut transport.name);
-        if let Some(classes) = reader.integer("classes")? {
-            transport.priorities = classes as u8;
+        if let Some(classes) = reader.value("classes")? {
+            transport.priorities = classes;
         }
         all.push(transport);
     }
@@ -224,19 +212,19 @@ pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<T
 }
 
 /// What a run's manifest keeps of a transport.
-pub(crate) fn kept(transport: &Transport) -> Value {
+pub(crate) fn resolved(transport: &Transport) -> Value {
     let mut options: Map<String, Value>;
     let family = match &transport.protocol {
         Protocol::Tcp(config) => {
-            options = tcp::OPTIONS.kept(config);
+            options = tcp::OPTIONS.resolved(config);
             options.insert(
                 "congestion_control".to_owned(),
-                kept_controller(&config.congestion_control),
+                resolved_controller(&config.congestion_control),
             );
             "tcp"
         }
         Protocol::D3(config) => {
-            options = d3::OPTIONS.kept(config);
+            options = d3::OPTIONS.resolved(config);
             options.insert(
                 "ignore_deadlines".to_owned(),
                 config.ignore_deadlines.into(),

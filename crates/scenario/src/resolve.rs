@@ -1,16 +1,14 @@
 //! From the file's tables to the resolved [`Scenario`].
 
-mod network;
-mod workload;
-
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Entry};
 use crate::keys::SCENARIO;
 use crate::model::{Scenario, WorkloadKind};
+use crate::options::Readable;
 use crate::place::Place;
 use crate::sources::Sources;
 use crate::table::Reader;
-use crate::transports;
+use crate::{transports, workloads};
 use duetime_core::Span;
 
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
@@ -20,10 +18,10 @@ pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Sce
     let reader = Reader::open(Place::root(document), &SCENARIO)?;
     let name = name(document, &reader)?;
     let all = transports::all(&reader)?;
-    let topology = network::topology(&reader.need("topology")?)?;
+    let topology = reader.value("topology")?;
     let hosts = crate::check::hosts(&topology, &reader.need("topology")?)?;
-    let workloads = workload::all(&reader, hosts, &all, sources)?;
-    let duration = reader.time("duration")?;
+    let workloads = workloads::all(&reader, hosts, &all, sources)?;
+    let duration = reader.value("duration")?;
     let finite = || {
         workloads
             .iter()
@@ -41,16 +39,16 @@ pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Sce
     let scenario = Scenario {
         name,
         transports: transports::compared(&reader, &all)?,
-        seeds: reader.integer("seeds")?.unwrap_or(1) as u32,
-        seed: reader.integer("seed")?.unwrap_or(1) as u64,
-        warm_up: reader.time("warm_up")?.unwrap_or(Span::ZERO),
+        seeds: reader.value("seeds")?,
+        seed: reader.value("seed")?,
+        warm_up: reader.value("warm_up")?,
         duration,
-        drain: reader.time("drain")?.unwrap_or(drain),
+        drain: reader.read("drain", Some(drain), Readable::read)?,
         topology,
-        switch: network::switch(&reader)?,
-        host: network::host(&reader)?,
+        switch: reader.value("switch")?,
+        host: reader.value("host")?,
         workloads,
-        record: network::record(&reader)?,
+        record: reader.value("record")?,
     };
     crate::sweep::axes(document)?;
     crate::check::check(&scenario, document)?;

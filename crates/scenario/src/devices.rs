@@ -1,0 +1,235 @@
+//! `[switch]`, `[host]` and `[record]`: switch ports, hosts, and what is recorded.
+
+use crate::document::Value as Written;
+use crate::keys::Kind::{self, Any, Boolean, Choice, List, Number, Size, Text, Time};
+use crate::keys::{H, MS, PACKETS_RANGE, POOL, TB, Table, US};
+use crate::model::{Amount, Buffer, Host, Nic, Record, Switch};
+use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
+use crate::place::Place;
+use crate::quantity::{PACKETS, SIZE};
+use crate::table::Reader;
+use duetime_core::{Bytes, Rate};
+use serde_json::{Value, json};
+
+fields! {
+    /// The ports of all switches. Hosts' own ports have no limit and do not mark.
+    pub(crate) static SWITCH: "switch" for Switch {
+        /// `"4 MB"`: one pool per switch with dynamic thresholds, alpha 1. `"100 packets"`: each port its own.
+        /// `"unlimited"`. Or a table, below.
+        buffer: Any(&[Text, Kind::Tagged("kind", BUFFERS)]), default "4 MB";
+        /// Ports mark a packet that finds at least this much queued, the packet in service included. A list gives it by
+        /// link rate. `packets` counts packets of any size, a bare acknowledgement like a full segment: where segments
+        /// are small, state a paper's 20 packets of 1500 B as "30 KB".
+        ecn_threshold: Any(&[Kind::Amount, List(&Kind::Table(&ECN))]),
+            otherwise "20 packets; at 10 Gbps and above 65 packets" is usual_threshold(), read threshold;
+    }
+}
+
+fn usual_threshold() -> Vec<(Rate, Amount)> {
+    vec![
+        (Rate::default(), Amount::Packets(20)),
+        (Rate::from_gbps(10), Amount::Packets(65)),
+    ]
+}
+
+/// The kinds of switch buffer.
+pub(crate) static BUFFERS: &[(&str, &Table)] = &[
+    (
+        "unlimited",
+        &Table {
+            name: "buffer of kind \"unlimited\"",
+            doc: "No limit.",
+            keys: &[keys! {
+                /// `"unlimited"`.
+                kind: Choice(&["unlimited"]);
+            }],
+        },
+    ),
+    (
+        "static",
+        &Table {
+            name: "buffer of kind \"static\"",
+            doc: "Each port has its own memory.",
+            keys: &[keys! {
+                /// `"static"`.
+                kind: Choice(&["static"]);
+                /// Memory of each port: `"100 packets"` or `"128 KB"`.
+                size: Kind::Amount;
+            }],
+        },
+    ),
+    (
+        "dynamic",
+        &Table {
+            name: "buffer of kind \"dynamic\"",
+            doc: "One pool per switch; a port may hold `alpha` times what is free (Choudhury and Hahne, 1998).",
+            keys: &[keys! {
+                /// `"dynamic"`.
+                kind: Choice(&["dynamic"]);
+                /// Memory of the switch.
+                pool: Size(POOL.0, POOL.1);
+                /// Share of the free memory that one port may hold.
+                alpha: Number(0.001, 1000.0), default 1;
+            }],
+        },
+    ),
+];
+
+/// An entry of `ecn_threshold`.
+pub(crate) static ECN: Table = Table {
+    name: "entry of switch.ecn_threshold",
+    doc: "A threshold from a link rate upwards; links slower than the first entry take the first.",
+    keys: &[keys! {
+        /// Links of this rate and faster.
+        rate: Kind::Rate(1_000_000, 10 * TB);
+        /// Their threshold.
+        threshold: Kind::Amount;
+    }],
+};
+
+fields! {
+    /// All hosts.
+    pub(crate) static HOSTS: "host" for Host {
+        /// `pull`: the card takes acknowledgements first, then ready flows in turn. `fifo`: a plain queue without
+        /// limit.
+        nic: word::<Nic>(), default "pull";
+        /// Added to each packet on the wire; 38 B for Ethernet with preamble and gap.
+        frame_overhead: Size(0, 1_000), default "0 B";
+        /// Senders start with a random delay of up to one packet time.
+        start_jitter: Boolean, default true;
+        /// Each packet leaves its host later by a random time below this, out of the gap behind it: packets keep their
+        /// order and a busy link loses nothing. Without it equal hosts send in step for ever and can share a link
+        /// unequally (traffic phase effects; Floyd and Jacobson, 1992; `docs/validation.md`). `"0 ps"`: exact times.
+        send_jitter: Time(0, MS), default "1 ns";
+    }
+}
+
+words!(Nic: Pull = "pull", Fifo = "fifo");
+
+fields! {
+    /// What is recorded beside flows and queries.
+    pub(crate) static RECORD: "record" for Record {
+        /// Sampling period of queue lengths and throughput.
+        every: Time(US, H), otherwise "no series";
+        /// The directed links sampled, as `from->to`.
+        links: List(&Text), otherwise "the links into the first 32 hosts that end a tree or a burst" is Vec::new(),
+            read directed;
+        /// The directed links captured to pcapng, as `from->to`, where they begin: a packet is there once its last bit
+        /// has left the port, even if the link then loses it; a packet that the port drops is not.
+        pcap: List(&Text), otherwise "none" is Vec::new(), read directed;
+        /// Bytes kept of each captured packet.
+        snap_length: Size(40, 64_000), default "128 B";
+    }
+}
+
+impl Readable for Buffer {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        if place.node.table().is_some() {
+            let (kind, reader) = Reader::open_tagged(place.clone(), "kind", BUFFERS)?;
+            return Ok(match kind {
+                "unlimited" => Self::Unlimited,
+                "static" => Self::Static(reader.value("size")?),
+                _ => Self::Dynamic {
+                    pool: reader.value("pool")?,
+                    alpha: reader.value("alpha")?,
+                },
+            });
+        }
+        let allowed = "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`";
+        let no_unit = || {
+            let error = place.wrong("the unit of this buffer is missing");
+            Err(error.allowed(allowed))
+        };
+        if matches!(place.node.value, Written::Integer(_) | Written::Float(_)) {
+            return no_unit();
+        }
+        let text = place.str("a buffer", allowed)?;
+        if text == "unlimited" {
+            return Ok(Self::Unlimited);
+        }
+        if text.contains("packet") {
+            let packets = place.part(text, &PACKETS, PACKETS_RANGE)?;
+            return Ok(Self::Static(Amount::Packets(packets as u32)));
+        }
+        if SIZE.parse(text).is_err() && text.trim().parse::<f64>().is_ok() {
+            return no_unit();
+        }
+        Ok(Self::Dynamic {
+            pool: Bytes(place.part(text, &SIZE, POOL)?),
+            alpha: 1.0,
+        })
+    }
+}
+
+impl Resolved for Buffer {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Unlimited => json!({ "kind": "unlimited" }),
+            Self::Static(size) => json!({ "kind": "static", "size": size.resolved() }),
+            Self::Dynamic { pool, alpha } => {
+                json!({ "kind": "dynamic", "pool_bytes": pool.0, "alpha": alpha })
+            }
+        }
+    }
+}
+
+impl Readable for Amount {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        place.amount()
+    }
+}
+
+impl Resolved for Amount {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Packets(packets) => json!({ "packets": packets }),
+            Self::Bytes(bytes) => json!({ "bytes": bytes }),
+        }
+    }
+}
+
+impl Resolved for (Rate, Amount) {
+    fn resolved(&self) -> Value {
+        json!({ "from_rate_bps": self.0.as_bps(), "threshold": self.1.resolved() })
+    }
+}
+
+fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Vec<(Rate, Amount)>> {
+    if !matches!(place.node.value, Written::Array(_)) {
+        return Ok(vec![(Rate::default(), place.amount()?)]);
+    }
+    let mut list: Vec<(Rate, Amount)> = Vec::new();
+    for entry in place.array()? {
+        let reader = Reader::open(entry, &ECN)?;
+        let rate = reader.value("rate")?;
+        if list.last().is_some_and(|(before, _)| *before >= rate) {
+            return Err(reader
+                .need("rate")?
+                .wrong("not above the entry before")
+                .allowed("entries sorted by rate"));
+        }
+        list.push((rate, reader.value("threshold")?));
+    }
+    match list.first_mut() {
+        // Links slower than the first entry take it too.
+        Some(first) => first.0 = Rate::default(),
+        None => return Err(place.wrong("an empty list").allowed("at least one entry")),
+    }
+    Ok(list)
+}
+
+fn directed(place: &Place<'_>, _: &'static Kind) -> Result<Vec<String>> {
+    let link = |place: Place<'_>| {
+        let name = place.str("a text", "a text in quotes")?;
+        match name
+            .split_once("->")
+            .map(|(from, to)| (from.trim(), to.trim()))
+        {
+            Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok(format!("{from}->{to}")),
+            _ => Err(place
+                .wrong("not a directed link")
+                .allowed("\"from->to\", by the names of nodes")),
+        }
+    };
+    place.items().into_iter().map(link).collect()
+}

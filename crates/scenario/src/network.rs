@@ -1,0 +1,185 @@
+//! `[topology]`: the network's shape and its links.
+
+use crate::diagnostic::nearest;
+use crate::keys::Kind::{self, Integer, List, Rate as Rates, Share, Text, Time};
+use crate::keys::{S, TB, Table};
+use crate::model::{Edge, Link, Node, Topology};
+use crate::options::{Readable, Resolved, Result, fields, keys, tagged};
+use crate::place::Place;
+use crate::table::Reader;
+use duetime_core::{Rate, Span};
+use serde_json::{Value, json};
+
+fields! {
+    /// A full-duplex link, the same in both directions.
+    pub(crate) static LINK: "link" for Link {
+        /// Capacity, each way.
+        rate: Rates(1_000_000, 10 * TB);
+        /// One-way propagation delay.
+        latency: Time(0, 10 * S);
+        /// Probability that a packet is lost on it, each way.
+        loss: Share(0.0, 0.99), default 0;
+    }
+}
+
+const HOSTS: Kind = Integer(1, 100_000);
+const EVERY_LINK: Kind = Kind::Table(&LINK);
+
+tagged! {
+    /// The kinds of topology.
+    pub(crate) static TOPOLOGIES: "topology" under own for Topology;
+    /// All hosts on one switch.
+    "star" => Star { hosts, link } {
+        /// Number of hosts.
+        hosts: Integer(2, 100_000);
+        /// Each host's link.
+        link: EVERY_LINK;
+    }
+    /// Two switches joined by one link. Hosts on the left come first.
+    "dumbbell" => Dumbbell { left, right, link, bottleneck } {
+        /// Hosts on the left.
+        left: HOSTS;
+        /// Hosts on the right.
+        right: HOSTS;
+        /// Each host's link.
+        link: EVERY_LINK;
+        /// The link between the switches.
+        bottleneck: EVERY_LINK;
+    }
+    /// The testbed of D3 §6: four racks of three hosts under one root, hosts 0 to 11, and two traffic generators on the
+    /// root, hosts 12 and 13.
+    "d3-testbed" => D3Testbed { link } {
+        /// Every link.
+        link: EVERY_LINK, otherwise "1 Gbps, 125 us: a round trip of 500 us within a rack" is TESTBED;
+    }
+    /// Racks of hosts; each rack's switch is joined to every spine.
+    "leaf-spine" => LeafSpine { racks, hosts_per_rack, spines, host_link, uplink } {
+        /// Number of racks.
+        racks: Integer(1, 10_000);
+        /// Hosts in each rack.
+        hosts_per_rack: Integer(1, 10_000);
+        /// Number of spine switches.
+        spines: Integer(1, 1_000), default 1;
+        /// From a host to its rack's switch.
+        host_link: EVERY_LINK;
+        /// From a rack's switch to each spine.
+        uplink: EVERY_LINK;
+    }
+    /// A k-ary fat-tree of k³/4 hosts.
+    "fat-tree" => FatTree { k, link } {
+        /// Ports per switch, even: 40 gives 16,000 hosts.
+        k: Integer(2, 128), read even;
+        /// Every link.
+        link: EVERY_LINK;
+    }
+    /// Any graph. Hosts are numbered in the order of `hosts`.
+    "graph" => Graph { nodes, edges } {
+        /// Names of the hosts; each has one link.
+        hosts: List(&Text), left to then;
+        /// Names of the switches.
+        switches: List(&Text), left to then;
+        /// The links.
+        links: List(&Kind::Table(&EDGE)), left to then;
+    } then |reader| {
+        let (nodes, edges) = graph(reader)?;
+    } write {
+        json!({ "nodes": nodes.resolved(), "links": edges.resolved() })
+    }
+}
+
+const TESTBED: Link = Link {
+    rate: Rate::from_gbps(1),
+    latency: Span::from_us(125),
+    loss: 0.0,
+};
+
+/// An entry of a graph's `links`.
+pub(crate) static EDGE: Table = Table {
+    name: "link of a graph",
+    doc: "A link between two named nodes.",
+    keys: &[
+        keys! {
+            /// The two ends' names.
+            between: List(&Text);
+        },
+        LINK.keys[0],
+    ],
+};
+
+impl Resolved for Node {
+    fn resolved(&self) -> Value {
+        json!({ "name": self.name, "host": self.host })
+    }
+}
+
+impl Resolved for Edge {
+    fn resolved(&self) -> Value {
+        json!({ "between": [self.a, self.b], "link": self.link.resolved() })
+    }
+}
+
+fn even(place: &Place<'_>, kind: &'static Kind) -> Result<u32> {
+    let k = u32::read(place, kind)?;
+    if k % 2 == 1 {
+        return Err(place.wrong("odd").allowed("an even number, 2..=128"));
+    }
+    Ok(k)
+}
+
+fn graph(reader: &Reader<'_>) -> Result<(Vec<Node>, Vec<Edge>)> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for (key, host) in [("hosts", true), ("switches", false)] {
+        for (name, place) in reader.needed(key, Reader::texts)? {
+            if name.is_empty() || name.contains("->") {
+                return Err(place.wrong("not a name").allowed("a text without `->`"));
+            }
+            if nodes.iter().any(|node| node.name == name) {
+                return Err(place
+                    .wrong("the name of two nodes")
+                    .allowed("a name of its own for each node"));
+            }
+            nodes.push(Node {
+                name: name.to_owned(),
+                host,
+            });
+        }
+    }
+    let mut edges = Vec::new();
+    for place in reader.need("links")?.array()? {
+        let reader = Reader::open(place, &EDGE)?;
+        let between = reader.need("between")?;
+        let ends = between.array()?;
+        let [a, b] = &ends[..] else {
+            return Err(between
+                .wrong("a link has two ends")
+                .allowed("[\"a\", \"b\"]"));
+        };
+        let (a, b) = (end(&nodes, a)?, end(&nodes, b)?);
+        if a == b {
+            return Err(between
+                .wrong("a link from a node to itself")
+                .allowed("two different nodes"));
+        }
+        let link = Link {
+            rate: reader.value("rate")?,
+            latency: reader.value("latency")?,
+            loss: reader.value("loss")?,
+        };
+        edges.push(Edge { a, b, link });
+    }
+    Ok((nodes, edges))
+}
+
+/// The node that an end of a link names.
+fn end(nodes: &[Node], place: &Place<'_>) -> Result<usize> {
+    let allowed = "a name of `hosts` or `switches`";
+    let name = place.str("the name of a node", allowed)?;
+    let found = nodes.iter().position(|node| node.name == name);
+    found.ok_or_else(|| {
+        let error = place.wrong("no such node").allowed(allowed);
+        match nearest(name, nodes.iter().map(|node| node.name.as_str())) {
+            Some(near) => error.help(format!("did you mean \"{near}\"?")),
+            None => error,
+        }
+    })
+}

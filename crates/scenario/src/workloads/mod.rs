@@ -1,0 +1,375 @@
+//! `[[workload]]`: what the hosts do.
+
+mod oldi;
+
+pub(crate) use oldi::OBJECTIVE;
+
+use crate::keys::Kind::{self, Any, Choice, Integer, List, Share, Text, Time};
+use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME};
+use crate::model::{
+    Connection, Destination, Intensity, TraceFlow, Transport, Workload, WorkloadKind,
+};
+use crate::options::{Readable, Resolved, Result, keys, tagged, word, words};
+use crate::place::{Place, Scope};
+use crate::resolve::{NAMES, is_name, tables};
+use crate::sources::Sources;
+use crate::table::Reader;
+use crate::transports::{self, find};
+use duetime_core::Span;
+use duetime_core::random::mix;
+use oldi::OLDI;
+use serde_json::{Value, json};
+
+const KINDS: &[&str] = &[
+    "oldi",
+    "burst",
+    "poisson",
+    "background",
+    "permutation",
+    "long",
+    "trace",
+];
+const COMMON: &[Key] = keys! {
+    /// What it does.
+    kind: Choice(KINDS);
+    /// Its name in tables.
+    name: Text, otherwise "its `kind`, numbered from the second of that kind";
+    /// The transport that these flows use, whatever the compared one is.
+    transport: Text, otherwise "the compared one";
+    /// `persistent`: flows between the same two hosts share one long-lived connection.
+    connection: word::<Connection>(), default "per-flow";
+};
+const HOST: Kind = Integer(0, 999_999);
+
+words!(Connection: PerFlow = "per-flow", Persistent = "persistent");
+
+tagged! {
+    /// The kinds of workload.
+    pub(crate) static WORKLOADS: "workload" under COMMON for WorkloadKind;
+    "oldi" => Oldi(OLDI);
+    /// Synchronised flows to one receiver.
+    "burst" => Burst { senders, receiver, from, size, deadline, at, repeat, every, jitter } {
+        /// Flows at once, each from a host of its own.
+        senders: Integer(1, 999_999);
+        /// Whether several of them may start at one host, where there are more senders than hosts.
+        share_hosts: Kind::Boolean, default false, left to then;
+        /// The receiving host.
+        receiver: HOST, otherwise "drawn at random" is None, read host;
+        /// The hosts that send, without the receiver; flow i starts at entry i, in turn with `share_hosts`. Needs
+        /// `receiver`.
+        from: List(&HOST), otherwise "drawn at random", left to then;
+        /// Bytes of each flow.
+        size: Kind::Sizes;
+        /// Deadline of each flow, after its start.
+        deadline: Kind::Deadline, default "none";
+        /// When they start.
+        at: INSTANT, default "0 us";
+        /// How often.
+        repeat: Integer(1, 10_000_000), default 1;
+        /// From burst to burst.
+        every: Time(SOME_TIME.0, SOME_TIME.1), otherwise "required with `repeat`" is Span::ZERO;
+        /// Further delay of each flow's start: random, its own for each flow, up to this.
+        jitter: Time(ANY_TIME.0, ANY_TIME.1), default "0 us";
+    } then |reader| {
+        let from = from(reader, receiver)?;
+        enough_hosts(reader, senders, from.as_deref())?;
+        in_turn(reader, repeat, every, jitter)?;
+    }
+    /// Poisson arrivals between random hosts.
+    "poisson" => Poisson { size, deadline, intensity, destination } {
+        /// Bytes of each flow.
+        size: Kind::Sizes;
+        /// Deadline of each flow, after its start.
+        deadline: Kind::Deadline, default "none";
+        /// Mean wire bytes per second, as a share of each sender's access link.
+        load: Share(0.0001, 0.99), otherwise "one of `load` and `rate`", left to then;
+        /// Flows per second in total.
+        rate: Kind::Frequency, otherwise "see `load`", left to then;
+        /// Any other host, or always this one, from all others.
+        destination: Any(&[Choice(&["uniform"]), HOST]), default "uniform";
+    } then |reader| {
+        let intensity = intensity(reader)?;
+    }
+    /// Sources that start one flow after another.
+    "background" => Background { count, size, deadline, every, to_roots_of } {
+        /// Number of sources, each at a random host.
+        count: Integer(1, 1_000_000), default 1;
+        /// Name of an earlier `oldi` workload: source i sends to the root of its tree i, in turn.
+        to_roots_of: Text, otherwise "each flow goes to a random host" is None, read roots_of;
+        /// Bytes of each flow.
+        size: Kind::Sizes;
+        /// Deadline of each flow, after its start.
+        deadline: Kind::Deadline, default "none";
+        /// From start to start at one source.
+        every: Kind::Gap;
+    }
+    /// Every host sends one flow to another, so that each sends and receives exactly one.
+    "permutation" => Permutation { size, deadline, at } {
+        /// Bytes of each flow.
+        size: Kind::Sizes;
+        /// Deadline of each flow, after its start.
+        deadline: Kind::Deadline, default "none";
+        /// When they start.
+        at: INSTANT, default "0 us";
+    }
+    /// Flows that never end.
+    "long" => Long { pairs, at, jitter } {
+        /// The flows, as [from, to].
+        pairs: List(&List(&HOST)), read pairs;
+        /// When they start.
+        at: INSTANT, default "0 us";
+        /// Further delay of each flow's start: random, its own for each flow, up to this.
+        jitter: Time(ANY_TIME.0, ANY_TIME.1), default "0 us";
+    }
+    /// Given flows, from CSV or Parquet, with the columns `start_ns`, `source`, `destination`, `size_bytes` and, on
+    /// request, `deadline_ns` (after the start; empty: none), sorted by `start_ns`.
+    "trace" => Trace { flows } {
+        /// The file, seen from the scenario.
+        file: Text, left to then;
+    } then |reader| {
+        let flows = trace(&reader.need("file")?)?;
+    } write {
+        json!({ "flows": flows.len(), "digest": format!("{:016x}", digest(flows)) })
+    }
+}
+
+/// The longest run.
+const LONGEST: Span = Span::from_secs(24 * 3_600);
+
+/// All workloads.
+pub(crate) fn all(
+    reader: &Reader<'_>,
+    hosts: u32,
+    transports: &[Transport],
+    sources: &dyn Sources,
+) -> Result<Vec<Workload>> {
+    let places = tables(reader, "workload")?;
+    if places.is_empty() {
+        return Err(reader.missing("workload"));
+    }
+    let mut workloads: Vec<Workload> = Vec::new();
+    for place in places {
+        let place = place.within(Scope {
+            sources,
+            hosts,
+            before: &workloads,
+        });
+        let (kind, reader) = Reader::open_tagged(place.clone(), "kind", WORKLOADS)?;
+        let name = name(&reader, kind, &workloads)?;
+        let transport = match reader.text("transport")? {
+            Some(name) => Some(find(name, &reader.need("transport")?, transports)?),
+            None => None,
+        };
+        let workload = Workload {
+            name,
+            kind: Readable::read(&place, &Kind::Open)?,
+            transport,
+            connection: reader.value("connection")?,
+        };
+        workloads.push(workload);
+    }
+    Ok(workloads)
+}
+
+fn name(reader: &Reader<'_>, kind: &str, before: &[Workload]) -> Result<String> {
+    let taken = |name: &str| before.iter().any(|other| other.name == name);
+    let Some(name) = reader.text("name")? else {
+        let numbered = (2..).map(|number| format!("{kind}-{number}"));
+        let mut names = std::iter::once(kind.to_owned()).chain(numbered);
+        return Ok(names.find(|name| !taken(name)).unwrap_or_default());
+    };
+    let place = reader.need("name")?;
+    if !is_name(name) {
+        return Err(place.wrong("not a name").allowed(NAMES));
+    }
+    if taken(name) {
+        return Err(place
+            .wrong("there is a workload of that name")
+            .allowed("another name"));
+    }
+    Ok(name.to_owned())
+}
+
+/// What a run's manifest keeps.
+pub(crate) fn resolved(workload: &Workload) -> Value {
+    let mut does = workload.kind.resolved();
+    // No jitter is left out: runs of scenarios without one keep the names that they had before there was the key.
+    if let Some(keys) = does.as_object_mut() {
+        keys.retain(|key, value| key != "jitter_ps" || *value != 0);
+    }
+    json!({
+        "name": workload.name,
+        "transport": workload.transport.as_ref().map(transports::resolved),
+        "connection": workload.connection.resolved(),
+        "does": does,
+    })
+}
+
+/// A host of the topology.
+fn host<T: From<u32>>(place: &Place<'_>, _: &'static Kind) -> Result<T> {
+    let hosts = place.scope.hosts;
+    let allowed = format!("0..={}", hosts - 1);
+    let host = place
+        .integer(0, i64::MAX)
+        .map_err(|error| error.allowed(&allowed))?;
+    if host >= i64::from(hosts) {
+        return Err(place
+            .wrong(format!("the topology has {hosts} hosts"))
+            .allowed(allowed));
+    }
+    Ok(T::from(host as u32))
+}
+
+/// The sending hosts of a burst: each once, none the receiver.
+fn from(reader: &Reader<'_>, receiver: Option<u32>) -> Result<Option<Vec<u32>>> {
+    let Some(place) = reader.get("from") else {
+        return Ok(None);
+    };
+    if receiver.is_none() {
+        return Err(place
+            .wrong("senders are named, the receiver is not")
+            .allowed("with `receiver` only"));
+    }
+    let mut from = Vec::new();
+    for entry in place.array()? {
+        let sender = host(&entry, &HOST)?;
+        if Some(sender) == receiver {
+            return Err(entry.wrong("the receiver").allowed("other hosts"));
+        }
+        if from.contains(&sender) {
+            return Err(entry.wrong("named twice").allowed("each host once"));
+        }
+        from.push(sender);
+    }
+    if from.is_empty() {
+        return Err(place.wrong("an empty list").allowed("at least one host"));
+    }
+    Ok(Some(from))
+}
+
+/// Whether each flow of a burst finds a host.
+fn enough_hosts(reader: &Reader<'_>, senders: u32, from: Option<&[u32]>) -> Result<()> {
+    let (most, which) = match from {
+        Some(from) => (from.len() as u32, "of `from`"),
+        None => (reader.place.scope.hosts - 1, "beside the receiver"),
+    };
+    if senders > most && !reader.value::<bool>("share_hosts")? {
+        let message = format!("larger than the {most} hosts {which}");
+        let place = reader.need("senders")?;
+        let error = place.wrong(message).allowed(format!("1..={most}"));
+        return Err(error.help("`share_hosts = true` lets several start at one host"));
+    }
+    Ok(())
+}
+
+/// Whether bursts come one after another, within what a run can last.
+fn in_turn(reader: &Reader<'_>, repeat: u32, every: Span, jitter: Span) -> Result<()> {
+    if repeat > 1 {
+        reader.need("every")?;
+    }
+    // A start is computed as `at + every × round`, which must not overflow.
+    if u128::from(every.as_ps()) * u128::from(repeat) > u128::from(LONGEST.as_ps()) {
+        let place = reader.need("repeat")?;
+        let message = format!("with {every} from burst to burst the last is too late");
+        return Err(place.wrong(message).allowed("bursts within 24 hours"));
+    }
+    // A sender's start asks for its next one, which must not be due before.
+    if repeat > 1 && jitter > every {
+        let place = reader.need("jitter")?;
+        let message = format!("longer than the {every} from burst to burst");
+        return Err(place.wrong(message).allowed("at most `every`"));
+    }
+    Ok(())
+}
+
+fn intensity(reader: &Reader<'_>) -> Result<Intensity> {
+    match (reader.value("load")?, reader.get("rate")) {
+        (Some(load), None) => Ok(Intensity::Load(load)),
+        (None, Some(rate)) => Ok(Intensity::FlowsPerSecond(rate.frequency()?)),
+        (None, None) => Err(reader.missing("load")),
+        (Some(_), Some(rate)) => Err(rate.wrong("both `load` and `rate`").allowed("one of them")),
+    }
+}
+
+impl Resolved for Intensity {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Load(load) => json!({ "load": load }),
+            Self::FlowsPerSecond(rate) => json!({ "flows_per_second": rate }),
+        }
+    }
+}
+
+impl Readable for Destination {
+    fn read(place: &Place<'_>, kind: &'static Kind) -> Result<Self> {
+        if place.node.str().is_some() {
+            place.choice(&["uniform"])?;
+            return Ok(Self::Uniform);
+        }
+        host(place, kind).map(Self::Host)
+    }
+}
+
+impl Resolved for Destination {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Uniform => json!("uniform"),
+            Self::Host(host) => json!(host),
+        }
+    }
+}
+
+/// The trees to whose roots background flows go, by position.
+fn roots_of(place: &Place<'_>, _: &'static Kind) -> Result<Option<usize>> {
+    let name = place.str("a text", "a text in quotes")?;
+    let before = place.scope.before;
+    let trees = |it: &Workload| matches!(it.kind, WorkloadKind::Oldi(_));
+    let found = before.iter().position(|it| it.name == name && trees(it));
+    if found.is_none() {
+        let names: Vec<&str> = (before.iter().filter(|it| trees(it)))
+            .map(|it| it.name.as_str())
+            .collect();
+        let allowed = format!("an `oldi` workload before this one: {}", names.join(", "));
+        return Err(place.wrong("no such trees").allowed(allowed));
+    }
+    Ok(found)
+}
+
+fn pairs(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<(u32, u32)>> {
+    let mut pairs = Vec::new();
+    for pair in place.array()? {
+        let ends = pair.array()?;
+        let [from, to] = &ends[..] else {
+            return Err(pair.wrong("not a pair").allowed("[from, to]"));
+        };
+        let (from, to) = (host(from, kind)?, host(to, kind)?);
+        if from == to {
+            return Err(pair
+                .wrong("a flow from a host to itself")
+                .allowed("two different hosts"));
+        }
+        pairs.push((from, to));
+    }
+    if pairs.is_empty() {
+        return Err(place.wrong("an empty list").allowed("at least one pair"));
+    }
+    Ok(pairs)
+}
+
+fn trace(place: &Place<'_>) -> Result<Vec<TraceFlow>> {
+    let file = place.str(
+        "the name of a file",
+        "a CSV or Parquet file, seen from the scenario",
+    )?;
+    crate::trace::read(place, file, place.scope.hosts, place.scope.sources)
+}
+
+fn digest(flows: &[TraceFlow]) -> u64 {
+    flows.iter().fold(flows.len() as u64, |digest, flow| {
+        let ends = u64::from(flow.source) << 32 | u64::from(flow.destination);
+        let deadline = flow.deadline.map_or(u64::MAX, duetime_core::Span::as_ps);
+        [flow.start.as_ps(), ends, flow.size.0, deadline]
+            .into_iter()
+            .fold(digest, mix)
+    })
+}

@@ -1,0 +1,307 @@
+//! Partition-aggregate trees.
+
+use super::COMMON;
+use crate::distribution::{deadlines, gap};
+use crate::document::Value as Written;
+use crate::keys::Kind::{
+    self, Any, Boolean, Choice, Integer, List, Number, OneOrMore, Share, Size, Time,
+};
+use crate::keys::{SOME_TIME, Table};
+use crate::model::{
+    Deadline, DeadlineFrom, Gap, GiveUp, Objective, Oldi, QueryArrival, Size as Sizes,
+};
+use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
+use crate::place::Place;
+use crate::table::Reader;
+use duetime_core::Span;
+use serde_json::{Value, json};
+
+fields! {
+    /// Partition-aggregate trees: a parent queries its children, all answer at once (D2TCP §2, D3 §2.1).
+    pub(crate) static OLDI: "workload of kind \"oldi\"" under COMMON for Oldi {
+        /// Number of applications; application i takes entry i, in turn, of `response` and `deadline`.
+        applications: Integer(1, 1_000), default 1;
+        /// Trees per application.
+        trees: Integer(1, 100_000), default 1;
+        /// Children per node; a list has one entry per layer, the root's first.
+        fan_in: OneOrMore(&Integer(1, 100_000)), read fan_in;
+        /// Size of a query.
+        query: Size(1, 1_000_000_000), default "1 KB";
+        /// Size of each answer; a list has one entry per application.
+        response: OneOrMore(&Kind::Sizes), read responses;
+        /// Deadline of each answer; a list, or a list in `base`, has one entry per application.
+        deadline: OneOrMore(&Kind::Deadline), default "none", read deadlines;
+        /// Factor on all deadlines of the answers, variation included: below 1 they are tighter.
+        deadline_scale: Number(0.01, 100.0), default 1;
+        /// Deadline of layer i's answers as a share of the whole; the first is 1.
+        layer_share: List(&Share(0.001, 1.0)), otherwise "equal steps: 1, 1/2 for two layers", left to then;
+        /// Whether the deadline's clock starts when the leaf gets the query, so that computing eats into it, or when it
+        /// hands over its answer.
+        deadline_from: word::<DeadlineFrom>(), default "response";
+        /// Deadline of the queries themselves.
+        query_deadline: Kind::Deadline, default "none";
+        /// Mean wire bytes of answers per second, as a share of the parent's access link.
+        load: Share(0.0001, 0.99), otherwise "one of `load`, `every` and `arrival = \"back-to-back\"`", left to then;
+        /// `tree`: every tree offers `load`, so that those with small answers ask more often. `workload`: all trees ask
+        /// equally often, and offer `load` in the mean.
+        load_over: Choice(&["tree", "workload"]), default "tree", left to then;
+        /// Gap between queries of one tree.
+        every: Kind::Gap, otherwise "see `load`", left to then;
+        /// How queries arrive at `load`; or each as soon as the answer before is complete.
+        arrival: Choice(&["poisson", "periodic", "back-to-back"]), default "poisson", left to then;
+        /// Computation time of a leaf.
+        compute: Kind::Gap, default "0 us", read delay;
+        /// Further delay of a leaf's answer.
+        jitter: Kind::Gap, default "0 us", read delay;
+        /// An answer is complete when this share of the children has answered.
+        complete_at: Share(0.001, 1.0), default 1;
+        /// What is wanted of a query: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
+        objective: Kind::Table(&OBJECTIVE), otherwise "the defaults below", left to then;
+        /// When an aggregator that still lacks answers stops waiting and answers with what it has: at the last of its
+        /// `children`'s deadlines, at its `own` (reckoned from when its parent got the query), `never`, or this long
+        /// after it got the query. The root of a back-to-back tree always goes on at its children's deadlines.
+        give_up: Any(&[Choice(GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children";
+        /// Whether a host may play several roles at once. Each tree takes hosts in an order of its own, from the start
+        /// again when they are used up.
+        share_hosts: Boolean, default false;
+    } into {
+        applications, trees, fan_in, query, response, deadline, layer_share, deadline_from, query_deadline, arrival,
+        compute, jitter, complete_at, objective, give_up, share_hosts
+    } then |reader| {
+        let layer_share = layer_share(reader, fan_in.len())?;
+        let deadline = scaled(deadline, deadline_scale);
+        let arrival = arrival(reader)?;
+        let objective = objective(reader, &deadline, complete_at)?;
+    }
+}
+
+words!(DeadlineFrom: Query = "query", Response = "response");
+const GIVE_UPS: &[&str] = &["children", "own", "never"];
+
+/// What is wanted of a query.
+pub(crate) static OBJECTIVE: Table = Table {
+    name: "objective",
+    doc: "What the owner of trees wants of a query. It is in time when enough of the leaves' answers are at the root, directly or through aggregators, soon enough after it arrived there.",
+    keys: &[keys! {
+        /// Budget of a query, from its arrival at the root; a list has one entry per application.
+        within: OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1)),
+            otherwise "the answers' `deadline` where that is one fixed time; otherwise each leaf's answer has its own";
+        /// Share of the leaves' answers that is enough.
+        answers: Share(0.001, 1.0), otherwise "`complete_at`";
+        /// Share of the queries that shall be in time.
+        share: Share(0.001, 1.0), otherwise "no target";
+    }],
+};
+
+fn fan_in(place: &Place<'_>, _: &'static Kind) -> Result<Vec<u32>> {
+    let items = place.items();
+    if items.is_empty() {
+        return Err(place.wrong("an empty list").allowed("one entry per layer"));
+    }
+    let layer = |item: &Place<'_>| Ok(item.integer(1, 100_000)? as u32);
+    items.iter().map(layer).collect()
+}
+
+fn responses(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<Sizes>> {
+    let items = place.items();
+    if items.is_empty() {
+        return Err(place
+            .wrong("an empty list")
+            .allowed("one size per application"));
+    }
+    items
+        .iter()
+        .map(|item| Readable::read(item, kind))
+        .collect()
+}
+
+fn delay(place: &Place<'_>, _: &'static Kind) -> Result<Gap> {
+    gap(place, true)
+}
+
+/// What is wanted of a query. Where the file does not say within which time, fixed deadlines of the answers do.
+fn objective(reader: &Reader<'_>, deadlines: &[Deadline], complete_at: f64) -> Result<Objective> {
+    let fixed = |deadline: &Deadline| match *deadline {
+        Deadline::Added { base, added: 0.0 } => Some(base),
+        _ => None,
+    };
+    let default = || {
+        let within: Option<Vec<Span>> = deadlines.iter().map(fixed).collect();
+        within.unwrap_or_default()
+    };
+    let Some(place) = reader.get("objective") else {
+        return Ok(Objective {
+            within: default(),
+            answers: complete_at,
+            share: None,
+        });
+    };
+    let reader = Reader::open(place, &OBJECTIVE)?;
+    let within = match reader.get("within") {
+        None => default(),
+        Some(place) => {
+            let items = place.items();
+            if items.is_empty() {
+                return Err(place
+                    .wrong("an empty list")
+                    .allowed("one time per application"));
+            }
+            let time = |item: &Place<'_>| item.time(SOME_TIME.0, SOME_TIME.1);
+            items.iter().map(time).collect::<Result<_>>()?
+        }
+    };
+    Ok(Objective {
+        within,
+        answers: reader.read("answers", Some(complete_at), Readable::read)?,
+        share: reader.value("share")?,
+    })
+}
+
+impl Resolved for Objective {
+    fn resolved(&self) -> Value {
+        json!({ "within_ps": self.within.resolved(), "answers": self.answers, "share": self.share })
+    }
+}
+
+impl Readable for GiveUp {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        let allowed = "\"children\", \"own\", \"never\", or a time such as \"5 ms\"";
+        let text = place.str("a word or a time", allowed)?;
+        if text.starts_with(|first: char| first.is_ascii_digit()) {
+            return Ok(Self::After(place.time(SOME_TIME.0, SOME_TIME.1)?));
+        }
+        let choice = place
+            .choice(GIVE_UPS)
+            .map_err(|error| error.allowed(allowed))?;
+        Ok(match choice {
+            "own" => Self::Own,
+            "never" => Self::Never,
+            _ => Self::Children,
+        })
+    }
+}
+
+impl Resolved for GiveUp {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Children => json!("children"),
+            Self::Own => json!("own"),
+            Self::Never => json!("never"),
+            Self::After(span) => json!({ "after_ps": span.as_ps() }),
+        }
+    }
+}
+
+/// Deadlines times `factor`. Variations that are shares of the base follow it.
+fn scaled(deadlines: Vec<Deadline>, factor: f64) -> Vec<Deadline> {
+    // Millionths, so that the result is the same on every machine and never zero.
+    let millionths = (factor * 1e6).round() as u64;
+    let scale = |span: Span| {
+        let ps = u128::from(span.as_ps()) * u128::from(millionths) / 1_000_000;
+        Span::from_ps((ps as u64).max(u64::from(span > Span::ZERO)))
+    };
+    let one = |deadline| match deadline {
+        Deadline::None => Deadline::None,
+        Deadline::Added { base, added } => Deadline::Added {
+            base: scale(base),
+            added,
+        },
+        Deadline::Around { base, variation } => Deadline::Around {
+            base: scale(base),
+            variation,
+        },
+        Deadline::Exponential { mean, floor } => Deadline::Exponential {
+            mean: scale(mean),
+            floor: scale(floor),
+        },
+        Deadline::AddedExponential { base, mean } => Deadline::AddedExponential {
+            base: scale(base),
+            mean: scale(mean),
+        },
+    };
+    deadlines.into_iter().map(one).collect()
+}
+
+fn layer_share(reader: &Reader<'_>, layers: usize) -> Result<Vec<f64>> {
+    let Some(place) = reader.get("layer_share") else {
+        return Ok((0..layers)
+            .map(|layer| (layers - layer) as f64 / layers as f64)
+            .collect());
+    };
+    let shares = place
+        .array()?
+        .iter()
+        .map(|item| item.share(0.001, 1.0))
+        .collect::<Result<Vec<_>>>()?;
+    let first_is_one = shares
+        .first()
+        .is_some_and(|share| share.to_bits() == 1f64.to_bits());
+    if shares.len() != layers || !first_is_one || shares.windows(2).any(|pair| pair[1] > pair[0]) {
+        let allowed = format!("{layers} shares, one per entry of `fan_in`, falling from 1");
+        return Err(place.wrong("not the shares of the layers").allowed(allowed));
+    }
+    Ok(shares)
+}
+
+fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
+    let arrival = reader.choice("arrival")?;
+    let every = reader.get("every");
+    let load: Option<f64> = reader.value("load")?;
+    let over = reader.choice("load_over")?;
+    if over.is_some() && load.is_none() {
+        let place = reader.need("load_over")?;
+        return Err(place
+            .wrong("says what `load` is over, but there is none")
+            .allowed("`load_over` beside `load`"));
+    }
+    let each_tree = over != Some("workload");
+    let allowed = "one of `load` (with `arrival` \"poisson\" or \"periodic\"), `every`, `arrival = \"back-to-back\"`";
+    match (load, every, arrival) {
+        (None, None, Some("back-to-back")) => Ok(QueryArrival::BackToBack),
+        (Some(load), None, None | Some("poisson")) => Ok(QueryArrival::Load {
+            load,
+            poisson: true,
+            each_tree,
+        }),
+        (Some(load), None, Some("periodic")) => Ok(QueryArrival::Load {
+            load,
+            poisson: false,
+            each_tree,
+        }),
+        (None, Some(every), None) => Ok(QueryArrival::Every(gap(&every, false)?)),
+        (None, Some(every), Some("periodic")) => match every.node.value {
+            Written::String(_) => Ok(QueryArrival::Every(Gap::Fixed(
+                every.time(SOME_TIME.0, SOME_TIME.1)?,
+            ))),
+            _ => Err(every.expected("a time", "\"300 ms\"")),
+        },
+        (None, Some(every), Some("poisson")) => Ok(QueryArrival::Every(Gap::Exponential(
+            every.time(SOME_TIME.0, SOME_TIME.1)?,
+        ))),
+        (None, None, _) => Err(reader.missing("load")),
+        (Some(_), Some(every), _) => Err(every.wrong("`load` is given too").allowed(allowed)),
+        _ => {
+            let place = reader.need("arrival")?;
+            Err(place
+                .wrong("needs neither `load` nor `every`")
+                .allowed(allowed))
+        }
+    }
+}
+
+impl Resolved for QueryArrival {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Load {
+                load,
+                poisson,
+                each_tree,
+            } => {
+                let over = if *each_tree { "tree" } else { "workload" };
+                json!({ "load": load, "poisson": poisson, "load_over": over })
+            }
+            Self::Every(every) => json!({ "every": every.resolved() }),
+            Self::BackToBack => json!("back-to-back"),
+        }
+    }
+}
