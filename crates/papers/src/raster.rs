@@ -52,7 +52,11 @@ mod tests {
             .collect();
         let line = Series::new("d3", Style::Line, points).labelled(name);
         let panel = Panel::new(Axis::linear("", ""), Axis::linear("", ""), vec![line]);
-        Figure::single("", "", panel).to_svg()
+        let figure = Figure {
+            palette: duetime_study::palette(),
+            ..Figure::single("", "", panel)
+        };
+        figure.to_svg()
     }
 
     fn image(svg: &str) -> Pixmap {
