@@ -269,7 +269,7 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
 }
 
 /// What names a row of flows.
-fn of_flows(row: &&Row) -> [String; 3] {
+fn of_flows(row: &Row) -> [String; 3] {
     [row.point.clone(), row.transport.clone(), row.flows_name()]
 }
 
@@ -342,7 +342,7 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
             "flows",
             specs,
             rows,
-            of_flows,
+            |row| of_flows(row),
             &best,
         )
     }
@@ -386,7 +386,7 @@ fn without(rows: &[&Row]) -> Table {
             "flows",
             specs,
             rows,
-            of_flows,
+            |row| of_flows(row),
             &[],
         )
     }
@@ -419,7 +419,7 @@ fn protocol(rows: &[Row]) -> Table {
             "flows",
             specs,
             &rows,
-            of_flows,
+            |row| of_flows(row),
             &[],
         )
     }
