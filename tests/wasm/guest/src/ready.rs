@@ -36,7 +36,7 @@ const SHORTER: &[(&str, &str, &str)] = &[
     ("fat-tree-16k.toml", "drain", "10 ms"),
     ("feature-store.toml", "warm_up", "2 ms"),
     ("feature-store.toml", "duration", "12 ms"),
-    ("incast.toml", "workload.repeat", "15"),
+    ("incast.toml", "workload.repeat", "30"),
     ("search-fanout.toml", "duration", "15 ms"),
     ("search-fanout.toml", "drain", "60 ms"),
     ("storage.toml", "warm_up", "100 us"),
@@ -45,8 +45,8 @@ const SHORTER: &[(&str, &str, &str)] = &[
     ("storage.toml", "drain", "5 ms"),
     ("two-layer.toml", "duration", "150 ms"),
     ("two-layer.toml", "drain", "100 ms"),
-    ("w1.toml", "workload.size", "300 KB"),
-    ("w2.toml", "workload.size", "30 KB"),
+    ("w1.toml", "workload.size", "1 MB"),
+    ("w2.toml", "workload.size", "100 KB"),
 ];
 
 /// What every scenario gets over its file.

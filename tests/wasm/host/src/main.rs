@@ -4,6 +4,7 @@
 
 use duetime_wasm_guest::ready;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use wasmi::{Engine, Instance, Linker, Module, Store, TypedFunc, WasmParams, WasmResults};
 
 #[expect(
@@ -35,30 +36,45 @@ fn main() -> ExitCode {
     }
 }
 
-/// One line per row: scenario, transport, digest.
-fn table(digest: impl Fn(usize) -> Result<u64, String>) -> Result<String, String> {
-    let line = |(row, (scenario, transport))| {
-        let digest = digest(row)?;
-        Ok(format!("{scenario} {transport} {digest:016x}"))
+/// One line per row: scenario, transport, digest. Takes the digests from as many threads as there are processors.
+fn table(digest: impl Fn(usize) -> Result<u64, String> + Sync) -> Result<String, String> {
+    let rows: Vec<(&str, &str)> = (0..).map_while(ready::row).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut lines = Vec::new();
+        loop {
+            let row = next.fetch_add(1, Ordering::Relaxed);
+            let Some((scenario, transport)) = rows.get(row) else {
+                return Ok::<_, String>(lines);
+            };
+            let digest = digest(row)?;
+            lines.push((row, format!("{scenario} {transport} {digest:016x}")));
+        }
     };
-    let rows = (0..).map_while(|row| Some((row, ready::row(row)?)));
-    rows.map(line)
-        .collect::<Result<Vec<_>, String>>()
-        .map(|lines| lines.join("\n"))
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut lines = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let ended = workers
+            .into_iter()
+            .map(|worker| worker.join().map_err(|_| "a row panicked".to_owned())?);
+        ended.collect::<Result<Vec<_>, String>>()
+    })?
+    .concat();
+    lines.sort_unstable();
+    let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+    Ok(lines.join("\n"))
 }
 
 /// The digests of the ready scenarios on wasm32. Each has an instance of its own, which takes its memory with it.
 fn rows_of(path: &str) -> Result<String, String> {
     let (engine, module) = load(path)?;
-    let mut guest = Guest::new(&engine, &module)?;
-    let rows: u32 = guest.call("rows", ())?;
+    let rows: u32 = Guest::new(&engine, &module)?.call("rows", ())?;
     if rows != duetime_wasm_guest::rows() {
         return Err(format!("{path}: {rows} rows, other than here"));
     }
     table(|row| {
         let row = u32::try_from(row).map_err(|error| error.to_string())?;
-        let digest: u64 = Guest::new(&engine, &module)?.call("row_digest", row)?;
-        Ok(digest)
+        Guest::new(&engine, &module)?.call("row_digest", row)
     })
 }
 
