@@ -6,7 +6,8 @@ use duetime_core::{Rate, Span, Time};
 /// An [`Allocator`] with the update interval around it: the phase of the updates, the queue samples between them, and
 /// what the port sent since the last one.
 ///
-/// Whoever owns the port calls [`sample`](Self::sample) for each packet that comes to it, [`process`](Self::process) for
+/// Whoever owns the port calls [`sample`](Self::sample) for each packet that comes to it, unless
+/// [`needs_sample`](Self::needs_sample) says that it makes no difference, [`process`](Self::process) for
 /// each that carries a request, and [`timeout`](Self::timeout) at [`next_timeout`](Self::next_timeout), which moves
 /// with every call of `process` and `timeout`. A driver that knows no flow asks for no timeout.
 #[derive(Clone, Debug)]
@@ -58,6 +59,12 @@ impl PortDriver {
             self.due = self.update_after(config, now);
         }
         self.allocator.process(config, now, flags, request)
+    }
+
+    /// Whether [`sample`](Self::sample) can still make a difference before the next update.
+    #[inline]
+    pub fn needs_sample(&self, config: &Config) -> bool {
+        self.smallest_queue > 0 && config.queue_sample == QueueSample::Smallest
     }
 
     /// A packet comes to the port and finds `queue_bytes`, counted as in [`Reading::queue_bytes`]. Without samples an
@@ -190,7 +197,9 @@ mod tests {
             };
             let mut port = awake(&config);
             port.sample(0);
+            assert!(!port.needs_sample(&config), "no queue is smaller");
             port.timeout(&config, at(300), reading(0, 9_000));
+            assert_eq!(port.needs_sample(&config), sample == QueueSample::Smallest);
             for &queue in samples {
                 port.sample(queue);
             }

@@ -38,7 +38,11 @@ impl Grants {
 impl Partition {
     /// A packet comes to a port with a D3 allocator: samples the queue that it finds.
     pub(super) fn sample_queue(&mut self, link: u32) {
-        if !matches!(&self.allocators[link as usize], Some(state) if state.puller.is_none()) {
+        let Some(state) = &self.allocators[link as usize] else {
+            return;
+        };
+        let config = self.setup.d3.as_ref().expect("D3");
+        if state.puller.is_some() || !state.driver.needs_sample(config) {
             return;
         }
         let queue = self.d3_queue(link);
