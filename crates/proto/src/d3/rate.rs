@@ -196,7 +196,7 @@ mod tests {
                             "{bytes} B in {span}, scale {scale}"
                         );
                         let bps = bytes >> 20; // up to 17 Tbps
-                        let wide = (u128::from(bps) << 32) / 8_000_000 >> (16 + scale);
+                        let wide = ((u128::from(bps) << 32) / 8_000_000) >> (16 + scale);
                         assert_eq!(
                             fixed_from_rate(Rate::from_bps(bps), scale),
                             wide as i64,
@@ -205,7 +205,7 @@ mod tests {
                     }
                 }
                 for rate in [0, 1, 0x100, 0x1234, 0xff00, 0xffff].map(EncodedRate) {
-                    let wide = u128::from(rate.0) * u128::from(span.as_ps()) << down >> up;
+                    let wide = ((u128::from(rate.0) * u128::from(span.as_ps())) << down) >> up;
                     assert_eq!(
                         rate.bytes_in(span, scale),
                         (wide / 256_000_000) as u64,
