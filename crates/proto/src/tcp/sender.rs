@@ -309,9 +309,13 @@ impl Sender {
     }
 
     /// `bytes` were acknowledged: the window may grow.
-    #[inline]
+    #[inline(always)]
     pub(super) fn grow(&mut self, config: &Config, now: Time, bytes: u64) {
-        on!(&mut self.controller, it => it.grow(config, now, &mut self.window, &self.rtt, bytes));
+        if self.controller.grows_otherwise() {
+            on!(&mut self.controller, it => it.grow(config, now, &mut self.window, &self.rtt, bytes));
+        } else {
+            self.window.grow(config, bytes);
+        }
     }
 
     /// Answers marks, once per window of data.

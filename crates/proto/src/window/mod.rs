@@ -47,16 +47,24 @@ pub(crate) struct Progress {
 pub(crate) trait Control: Sized {
     /// Whether packets are sent ECN-capable and marks are answered.
     const USES_MARKS: bool = false;
+    /// Whether `grow` is another than NewReno's.
+    const GROWS_OTHERWISE: bool = false;
 
     /// Everything up to `ack` is acknowledged, `marked` bytes of it with a mark; `next` is the next new position to be
     /// sent. Called for every acknowledgement that moves on, if the controller uses marks.
     #[inline(always)]
     fn count(&mut self, _marked: u64, _ack: u64, _next: u64) {}
 
-    /// `bytes` were acknowledged without a mark: slow start or congestion avoidance.
+    /// `bytes` were acknowledged without a mark: slow start or congestion avoidance. Called if it grows otherwise.
     #[inline(always)]
-    fn grow(&mut self, config: &Config, _now: Time, window: &mut Window, _rtt: &Rtt, bytes: u64) {
-        window.grow(config, bytes);
+    fn grow(
+        &mut self,
+        _config: &Config,
+        _now: Time,
+        _window: &mut Window,
+        _rtt: &Rtt,
+        _bytes: u64,
+    ) {
     }
 
     /// The first mark in a window of data has come back.
@@ -118,6 +126,14 @@ macro_rules! controllers {
         }
 
         impl Controller {
+            /// Whether it does not grow as NewReno does.
+            #[inline(always)]
+            pub const fn grows_otherwise(&self) -> bool {
+                match self {
+                    $(Self::$name(_) => $module::State::GROWS_OTHERWISE,)+
+                }
+            }
+
             /// That of a fresh connection.
             pub fn new(control: CongestionControl) -> Self {
                 match control {
