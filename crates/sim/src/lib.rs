@@ -6,12 +6,14 @@
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
 mod capture;
+mod clock;
 pub mod demand;
 pub mod describe;
 mod engine;
 mod error;
 mod faults;
-mod host;
+mod options;
+mod output;
 mod packet;
 #[cfg(feature = "threads")]
 mod parallel;
@@ -26,5 +28,7 @@ pub mod workload;
 pub use demand::Demand;
 pub use error::SetupError;
 pub use faults::{Death, Faults, MisbehavingHost, Misbehaviour};
+pub use options::{Options, Progress, Watch};
+pub use output::{AllocatorState, RunOutput, WindowSample};
 pub use packet::Packet;
-pub use run::{AllocatorState, Options, Progress, RunOutput, Watch, WindowSample, run};
+pub use run::run;

@@ -1,14 +1,13 @@
 //! A packet in the simulator: 24 bytes without payload. What is rare lies in a side table, the extras.
 
-use crate::workload::Message;
-use duetime_core::Time;
 use duetime_link::Frame;
-use duetime_proto::{d3, tcp};
+use duetime_proto::tcp;
 
 /// No entry in the extras, no port, no endpoint.
 pub const NONE: u32 = u32::MAX;
 
-/// A packet. For TCP the flags hold [`tcp::Flags`] in their low bits; D3 packets live in the extras whole.
+/// A packet. Its flags hold the direction, the number of its family of transports, its class and in the low bits
+/// [`tcp::Flags`], of which those about ECN are every family's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Packet {
@@ -16,9 +15,9 @@ pub struct Packet {
     pub endpoint: u32,
     /// Hash of the connection: path choice, and a check that `endpoint` still means it.
     pub flow: u32,
-    /// TCP: low 32 bits of the stream position.
+    /// TCP: low 32 bits of the stream position. Other families: what they like.
     pub seq: u32,
-    /// Index into the partition's extras, or `u32::MAX`.
+    /// Index into the partition's extras, or [`NONE`].
     pub extra: u32,
     /// Destination host, length on the wire and flags, in one word because they travel together.
     label: u64,
@@ -29,9 +28,10 @@ const FLAGS_SHIFT: u32 = 48;
 
 /// Set on packets from receiver to sender.
 pub const REVERSE: u16 = 1 << 15;
-/// Set on D3 packets.
-pub const D3: u16 = 1 << 14;
-const CLASS_SHIFT: u16 = 12;
+const FAMILY_SHIFT: u16 = 12;
+const FAMILIES: u16 = 1 << 3;
+const CLASS_SHIFT: u16 = 9;
+const CLASSES: u16 = 1 << 3;
 const TCP_FLAGS: u16 = (1 << CLASS_SHIFT) - 1;
 
 impl Packet {
@@ -70,15 +70,28 @@ impl Packet {
         self
     }
 
-    /// Protocol flags, class and family.
+    /// Direction, family, class and TCP's flags.
     #[inline(always)]
-    pub const fn flags(&self) -> u16 {
+    const fn flags(&self) -> u16 {
         (self.label >> FLAGS_SHIFT) as u16
     }
 
-    /// Bits of `flags` for a strict-priority class.
-    pub const fn class_bits(class: u8) -> u16 {
-        (class as u16 & 3) << CLASS_SHIFT
+    /// Whether it goes from receiver to sender.
+    #[inline(always)]
+    pub const fn is_reverse(&self) -> bool {
+        self.flags() & REVERSE != 0
+    }
+
+    /// The number of its family of transports, below 8.
+    #[inline(always)]
+    pub const fn family(&self) -> u16 {
+        self.flags() >> FAMILY_SHIFT & (FAMILIES - 1)
+    }
+
+    /// The flags of a family's packets of a strict-priority class, both below 8.
+    #[inline(always)]
+    pub const fn label(family: u16, class: u8) -> u16 {
+        family << FAMILY_SHIFT | (class as u16 & (CLASSES - 1)) << CLASS_SHIFT
     }
 
     /// TCP's own flags.
@@ -96,7 +109,7 @@ impl Frame for Packet {
 
     #[inline]
     fn is_ecn_capable(&self) -> bool {
-        self.flags() & (tcp::Flags::ECT.0 | D3) == tcp::Flags::ECT.0
+        self.flags() & tcp::Flags::ECT.0 != 0
     }
 
     #[inline]
@@ -106,28 +119,8 @@ impl Frame for Packet {
 
     #[inline]
     fn class(&self) -> usize {
-        usize::from(self.flags() >> CLASS_SHIFT & 3)
+        usize::from(self.flags() >> CLASS_SHIFT & (CLASSES - 1))
     }
-}
-
-/// What a packet carries beyond its fixed fields.
-#[derive(Clone, Debug)]
-pub enum Extra {
-    /// A SYN: where to answer, and the message that opens the connection.
-    Syn { reply: u32, message: Message },
-    /// A SYN-ACK: where to send.
-    SynAck { reply: u32 },
-    /// The last segment of a message.
-    Last { message: Message },
-    /// A D3 packet with where to answer; the SYN has the message. What the simulator measures at routers needs the
-    /// flow and its deadline.
-    D3 {
-        packet: d3::Packet,
-        reply: u32,
-        message: Option<Box<Message>>,
-        flow: u64,
-        deadline: Option<Time>,
-    },
 }
 
 const _: () = assert!(size_of::<Packet>() == 24);

@@ -1,19 +1,19 @@
-//! One run on several threads: conservative windows. All parts process the events before a common horizon, the
-//! earliest pending event plus the shortest latency between parts; then they exchange the packets that crossed.
+//! One run on several threads: conservative windows. All partitions process the events before a common horizon, the
+//! earliest pending event plus the shortest latency between partitions; then they exchange the packets that crossed.
 
 #![expect(
     clippy::disallowed_methods,
     reason = "threads are what this module is for"
 )]
 
-use crate::engine::{Mail, Partition};
-use crate::run::Clock;
+use crate::clock::Clock;
+use crate::engine::{Messages, Partition};
 use duetime_core::{Span, Time};
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
-/// What a part tells the others between windows.
+/// What a partition tells the others between windows.
 #[derive(Default)]
 struct Status {
     next_event_ps: AtomicU64,
@@ -25,22 +25,22 @@ struct Status {
 struct Shared {
     status: Vec<Status>,
     /// By receiver, then sender.
-    mail: Vec<Vec<Mutex<Mail>>>,
+    messages: Vec<Vec<Mutex<Messages>>>,
     barrier: Barrier,
     stop: AtomicBool,
     cancelled: AtomicBool,
 }
 
-/// Runs the parts to the end of the run; the same results as one part on one thread.
+/// Runs the partitions to the end of the run; the same results as one partition on one thread.
 pub(crate) fn run(
     clock: &Clock<'_>,
-    parts: Vec<Partition>,
+    partitions: Vec<Partition>,
     lookahead: Span,
 ) -> (Vec<Partition>, Time, bool) {
-    let count = parts.len();
+    let count = partitions.len();
     let shared = Shared {
         status: (0..count).map(|_| Status::default()).collect(),
-        mail: (0..count)
+        messages: (0..count)
             .map(|_| (0..count).map(|_| Mutex::default()).collect())
             .collect(),
         barrier: Barrier::new(count),
@@ -49,34 +49,36 @@ pub(crate) fn run(
     };
     let ended: Vec<(Partition, Time)> = std::thread::scope(|scope| {
         let shared = &shared;
-        let handles: Vec<_> = parts
+        let handles: Vec<_> = partitions
             .into_iter()
             .enumerate()
-            .map(|(index, part)| scope.spawn(move || worker(clock, shared, part, index, lookahead)))
+            .map(|(index, partition)| {
+                scope.spawn(move || worker(clock, shared, partition, index, lookahead))
+            })
             .collect();
         handles
             .into_iter()
-            .map(|handle| handle.join().expect("a part of the run panicked"))
+            .map(|handle| handle.join().expect("a partition of the run panicked"))
             .collect()
     });
     let end = ended[0].1;
-    let parts = ended.into_iter().map(|(part, _)| part).collect();
-    (parts, end, !shared.cancelled.load(Ordering::Acquire))
+    let partitions = ended.into_iter().map(|(partition, _)| partition).collect();
+    (partitions, end, !shared.cancelled.load(Ordering::Acquire))
 }
 
 fn worker(
     clock: &Clock<'_>,
     shared: &Shared,
-    mut part: Partition,
+    mut partition: Partition,
     index: usize,
     lookahead: Span,
 ) -> (Partition, Time) {
     let _guard = Guard(&shared.barrier);
     let mut boundary = None;
     loop {
-        let next = shared.earliest_event(&mut part, index);
-        // A mark is reached when no part has an event before it, nor is any packet under way that would be one.
-        part.mark(next.min(boundary.unwrap_or(Time::ZERO)));
+        let next = shared.earliest_event(&mut partition, index);
+        // A mark is reached when no partition has an event before it, nor is any packet under way that would be one.
+        partition.mark(next.min(boundary.unwrap_or(Time::ZERO)));
         match boundary {
             Some(reached) if next >= reached => {
                 if index == 0 {
@@ -84,7 +86,7 @@ fn worker(
                 }
                 shared.barrier.wait();
                 if shared.stop.load(Ordering::Acquire) {
-                    return (part, reached);
+                    return (partition, reached);
                 }
                 boundary = Some(clock.next_boundary(next, reached));
             }
@@ -93,30 +95,33 @@ fn worker(
         }
         let end = (next + lookahead)
             .min(boundary.expect("set above"))
-            .min(part.next_mark());
-        part.run_before(end);
+            .min(partition.next_mark());
+        partition.run_before(end);
         for to in (0..shared.status.len()).filter(|&to| to != index) {
-            part.hand_out(
+            partition.exchange_messages(
                 to,
-                &mut shared.mail[to][index].lock().expect("no part panics"),
+                &mut shared.messages[to][index]
+                    .lock()
+                    .expect("no partition panics"),
             );
         }
         shared.barrier.wait();
-        for from in &shared.mail[index] {
-            part.absorb(&mut from.lock().expect("no part panics"));
+        for from in &shared.messages[index] {
+            partition.receive_messages(&mut from.lock().expect("no partition panics"));
         }
     }
 }
 
 impl Shared {
-    /// Tells the others how this part stands; returns the earliest event of all.
-    fn earliest_event(&self, part: &mut Partition, index: usize) -> Time {
+    /// Tells the others how this partition stands; returns the earliest event of all.
+    fn earliest_event(&self, partition: &mut Partition, index: usize) -> Time {
         let own = &self.status[index];
         own.next_event_ps
-            .store(part.next_event().as_ps(), Ordering::Release);
-        own.open.store(part.open(), Ordering::Release);
-        own.wakes.store(part.has_wakes(), Ordering::Release);
-        own.packet_hops.store(part.packet_hops(), Ordering::Release);
+            .store(partition.next_event().as_ps(), Ordering::Release);
+        own.open.store(partition.open(), Ordering::Release);
+        own.wakes.store(partition.has_wakes(), Ordering::Release);
+        own.packet_hops
+            .store(partition.packet_hops(), Ordering::Release);
         self.barrier.wait();
         let next = self
             .status
@@ -157,7 +162,7 @@ struct Barrier {
     spins: u32,
     arrived: AtomicUsize,
     round: AtomicUsize,
-    /// A part panicked and will not come.
+    /// A partition panicked and will not come.
     broken: AtomicBool,
 }
 
@@ -166,7 +171,7 @@ impl Barrier {
     const SPINS: u32 = 2_000;
 
     fn new(count: usize) -> Self {
-        // More parts than processors: the others cannot come while this one looks.
+        // More partitions than processors: the others cannot come while this one looks.
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let spins = if count > processors { 0 } else { Self::SPINS };
         Self {
@@ -189,7 +194,7 @@ impl Barrier {
         while self.round.load(Ordering::Acquire) == round {
             assert!(
                 !self.broken.load(Ordering::Acquire),
-                "another part of the run panicked"
+                "another partition of the run panicked"
             );
             if spins < self.spins {
                 spins += 1;
@@ -201,7 +206,7 @@ impl Barrier {
     }
 }
 
-/// Breaks the barrier when its part panics, so that the others do not wait for ever.
+/// Breaks the barrier when its partition panics, so that the others do not wait for ever.
 struct Guard<'a>(&'a Barrier);
 
 impl Drop for Guard<'_> {

@@ -1,5 +1,5 @@
-//! Cutting a network into parts for threads, and a large part into regions that fit the processor's caches: a rack's
-//! switch and hosts stay together.
+//! Cutting a network into partitions for threads, and a large partition into sub-partitions that fit the processor's
+//! caches: a rack's switch and hosts stay together.
 
 use crate::topology::Network;
 use duetime_core::Span;
@@ -7,28 +7,28 @@ use std::collections::BTreeMap;
 
 /// A cut.
 pub struct Cut {
-    /// Per node: its part.
+    /// Per node: its partition.
     pub partition_of: Vec<u16>,
-    /// How many parts.
-    pub parts: usize,
-    /// The shortest latency between two parts: nothing that happens in one is felt in another sooner.
+    /// How many partitions.
+    pub partitions: usize,
+    /// The shortest latency between two partitions: nothing that happens in one is felt in another sooner.
     pub lookahead: Span,
 }
 
-/// Cuts the network into at most `threads` parts of about equal work; into one where it cannot be cut.
+/// Cuts the network into at most `threads` partitions of about equal work; into one where it cannot be cut.
 pub fn cut(network: &Network, threads: usize) -> Cut {
     let groups = groups(network);
-    let parts = if cfg!(feature = "threads") {
+    let partitions = if cfg!(feature = "threads") {
         threads.clamp(1, groups.len().max(1))
     } else {
         1
     };
-    let mut load = vec![0u128; parts];
+    let mut load = vec![0u128; partitions];
     let mut partition_of = vec![0u16; network.nodes.len()];
     for (weight, nodes) in groups {
-        let lightest = (0..parts)
-            .min_by_key(|&part| load[part])
-            .expect("at least one part");
+        let lightest = (0..partitions)
+            .min_by_key(|&partition| load[partition])
+            .expect("at least one partition");
         load[lightest] += weight;
         for node in nodes {
             partition_of[node as usize] = lightest as u16;
@@ -42,55 +42,55 @@ pub fn cut(network: &Network, threads: usize) -> Cut {
     if lookahead == Span::ZERO {
         return Cut {
             partition_of: vec![0; network.nodes.len()],
-            parts: 1,
+            partitions: 1,
             lookahead: Span::MAX,
         };
     }
     Cut {
         partition_of,
-        parts,
+        partitions,
         lookahead,
     }
 }
 
-/// A part's regions. What happens in one is felt in another only after the latency of the links between them.
+/// The sub-partitions of a partition. What happens in one is felt in another only after the latency of the links between them.
 #[derive(Clone, Debug)]
-pub struct Regions {
-    /// Per node: its region; 0 for the nodes of other parts.
-    pub region_of: Vec<u16>,
-    /// Per region: those with a link into it, each with the shortest latency of these links.
+pub struct Subpartitions {
+    /// Per node: its sub-partition; 0 for the nodes of other partitions.
+    pub of_node: Vec<u16>,
+    /// Per sub-partition: those with a link into it, each with the shortest latency of these links.
     pub neighbours: Vec<Vec<(u16, Span)>>,
 }
 
-impl Regions {
-    /// Cuts part `index` of `partition_of` into at most `count` regions of about equal work and of neighbouring racks;
-    /// into one where two would be joined by a link without latency.
+impl Subpartitions {
+    /// Cuts partition `index` of `partition_of` into at most `count` sub-partitions of about equal work and of
+    /// neighbouring racks; into one where two would be joined by a link without latency.
     pub fn cut(network: &Network, partition_of: &[u16], index: u16, count: usize) -> Self {
         let mut groups = groups(network);
         groups.retain(|(_, nodes)| partition_of[nodes[0] as usize] == index);
         groups.sort_unstable_by_key(|(_, nodes)| nodes[0]);
         let count = count.min(groups.len()).max(1);
         let total: u128 = groups.iter().map(|(weight, _)| weight).sum();
-        let mut regions = Self {
-            region_of: vec![0; network.nodes.len()],
+        let mut subpartitions = Self {
+            of_node: vec![0; network.nodes.len()],
             neighbours: Vec::new(),
         };
         let mut before = 0;
         for (weight, nodes) in groups {
-            let region = (before * count as u128 / total.max(1)) as u16;
+            let own = (before * count as u128 / total.max(1)) as u16;
             before += weight;
             for node in nodes {
-                regions.region_of[node as usize] = region;
+                subpartitions.of_node[node as usize] = own;
             }
         }
         let mut neighbours = vec![BTreeMap::new(); count];
         for link in &network.links {
             let [from, to] = [link.from, link.to].map(|node| node as usize);
-            let [part, other] = [from, to].map(|node| partition_of[node]);
-            let [region, reached] = [from, to].map(|node| regions.region_of[node]);
-            if part == index && other == index && region != reached {
+            let [own, other] = [from, to].map(|node| partition_of[node]);
+            let [sent, reached] = [from, to].map(|node| subpartitions.of_node[node]);
+            if own == index && other == index && sent != reached {
                 let least = neighbours[usize::from(reached)]
-                    .entry(region)
+                    .entry(sent)
                     .or_insert(link.latency);
                 *least = link.latency.min(*least);
             }
@@ -101,17 +101,17 @@ impl Regions {
         {
             return Self::one(network);
         }
-        regions.neighbours = neighbours
+        subpartitions.neighbours = neighbours
             .into_iter()
             .map(|from| from.into_iter().collect())
             .collect();
-        regions
+        subpartitions
     }
 
-    /// The whole part as one region.
+    /// The whole partition as one.
     pub fn one(network: &Network) -> Self {
         Self {
-            region_of: vec![0; network.nodes.len()],
+            of_node: vec![0; network.nodes.len()],
             neighbours: vec![Vec::new()],
         }
     }

@@ -7,11 +7,10 @@ use crate::{Packet, SetupError};
 use duetime_core::random::Streams;
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
-use duetime_proto::{d3, tcp};
+use duetime_proto::d3;
 use duetime_scenario::model::{
     Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, Workload, WorkloadKind,
 };
-use std::sync::Arc;
 
 /// How many links are sampled where the scenario names none: series of a thousand trees would outgrow the flows.
 const SAMPLED_SINKS: usize = 32;
@@ -27,8 +26,6 @@ pub struct Setup {
     pub routing: Routing,
     /// Options of each transport in use; entry 0 is the one compared.
     pub transports: Vec<Transport>,
-    /// The window transports' options, by index into `transports`.
-    tcp: Vec<Option<Arc<tcp::Config>>>,
     /// Per workload: index into `transports`.
     pub workload_transport: Vec<u8>,
     /// Per workload: whether its flows share connections.
@@ -98,15 +95,7 @@ impl Setup {
             .workloads
             .iter()
             .any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
-        let tcp = transports
-            .iter()
-            .map(|transport| match &transport.protocol {
-                Protocol::Tcp(config) => Some(Arc::new(*config)),
-                Protocol::D3(_) => None,
-            })
-            .collect();
         Ok(Self {
-            tcp,
             sampled_links,
             has_long_flows,
             classes: transports
@@ -146,24 +135,6 @@ impl Setup {
         let rate = self.network.links[uplink as usize].rate;
         let most = rate.transmit(SMALLEST_PACKET).min(self.send_jitter);
         u32::try_from(most.as_ps()).unwrap_or(u32::MAX)
-    }
-
-    /// Options of a window transport.
-    pub fn tcp(&self, transport: u8) -> Arc<tcp::Config> {
-        Arc::clone(
-            self.tcp[usize::from(transport)]
-                .as_ref()
-                .expect("the flow uses a window transport"),
-        )
-    }
-
-    /// Options of a D3 transport.
-    #[inline]
-    pub fn d3(&self, transport: u8) -> &d3::Config {
-        match &self.transports[transport as usize].protocol {
-            Protocol::D3(config) => config,
-            Protocol::Tcp(_) => unreachable!("the endpoint was made for D3"),
-        }
     }
 
     /// The ports of all links, by link.

@@ -91,22 +91,22 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_default()
 }
 
-/// Runs a seed, and some seeds again: split over threads and regions, or watched packet by packet.
+/// Runs a seed, and some seeds again: split over threads and sub-partitions, or watched packet by packet.
 fn check(seed: u64) -> Result<(), String> {
     let case = Case::new(seed);
     let output = outcome(&case, &options())?;
     laws::check(&case, &output)?;
-    if case.threads > 1 || case.regions > 1 {
+    if case.threads > 1 || case.subpartitions > 1 {
         let split = outcome(
             &case,
             &Options {
                 threads: case.threads,
-                regions: case.regions,
+                subpartitions: case.subpartitions,
                 ..options()
             },
         )?;
         laws::check(&case, &split)?;
-        same(&output, &split, "threads and regions")?;
+        same(&output, &split, "threads and sub-partitions")?;
     } else if case.watched {
         let mut watched = Case::new(seed);
         let links = 0..case.network.links.len() as u32;

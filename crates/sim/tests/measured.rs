@@ -39,10 +39,10 @@ load = 0.6
     load(&text, "measured.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn made(scenario: &Scenario, transport: usize, threads: usize, regions: usize) -> RunOutput {
+fn made(scenario: &Scenario, transport: usize, threads: usize, subpartitions: usize) -> RunOutput {
     let options = Options {
         threads,
-        regions,
+        subpartitions,
         ..Options::default()
     };
     run(scenario, transport, 0, &options).unwrap()
@@ -113,13 +113,13 @@ fn parts_of_the_time_add_up_to_the_whole() {
 }
 
 #[test]
-fn the_window_is_the_same_on_any_number_of_threads_and_regions() {
+fn the_window_is_the_same_on_any_number_of_threads_and_subpartitions() {
     for (warm_up, duration) in [("3 ms", "11 ms"), ("2.3456789 ms", "7.7654321 ms")] {
         let scenario = busy(warm_up, duration);
         for transport in 0..3 {
             let one = made(&scenario, transport, 1, 1);
-            for (threads, regions) in [(2, 1), (3, 1), (1, 4), (2, 3)] {
-                let other = made(&scenario, transport, threads, regions);
+            for (threads, subpartitions) in [(2, 1), (3, 1), (1, 4), (2, 3)] {
+                let other = made(&scenario, transport, threads, subpartitions);
                 assert_eq!(one.records.ports, other.records.ports);
                 assert_eq!(one.whole_ports, other.whole_ports);
             }

@@ -1,82 +1,110 @@
-//! Between the workloads and the transports: messages are handed over, delivered, and answered.
+//! Between the workloads and the transports: messages are submitted, delivered, and answered.
 
 use super::Partition;
-use crate::host::Owner;
-use crate::workload::{Actions, Message};
-use duetime_core::random::mix;
-use duetime_results::Class;
-use duetime_scenario::model::Protocol;
+use super::endpoint::dispatch;
+use super::hosts::Owner;
+use crate::workload::{Actions, Message, Workloads};
+use duetime_results::QueryRecord;
+
+/// The workloads of a partition.
+pub struct Applications {
+    workloads: Workloads,
+    /// Empty between calls; kept for its memory.
+    actions: Actions,
+    /// Wake-ups that are due.
+    wakes: u64,
+}
+
+impl Applications {
+    /// Nothing has happened yet.
+    pub fn new(workloads: Workloads) -> Self {
+        Self {
+            workloads,
+            actions: Actions::default(),
+            wakes: 0,
+        }
+    }
+
+    /// Whether workloads here will still do something by themselves.
+    pub fn has_wakes(&self) -> bool {
+        self.wakes > 0
+    }
+
+    /// The queries rooted here, and those for which an aggregator here stopped waiting.
+    pub fn finish(&mut self) -> (Vec<QueryRecord>, Vec<u64>) {
+        let queries = self.workloads.take_queries();
+        (queries, self.workloads.take_gave_up())
+    }
+}
 
 impl Partition {
+    /// The first wake-ups of the hosts for which `owned` is true.
+    pub(super) fn start_applications(&mut self, owned: &dyn Fn(u32) -> bool) {
+        self.call(|workloads, actions| workloads.start(owned, actions));
+    }
+
     /// A workload's wake-up at `host`.
     pub(super) fn wake(&mut self, host: u32, workload: u16, token: u64) {
-        self.wakes -= 1;
-        let mut actions = std::mem::take(&mut self.actions);
-        self.workloads
-            .wake(self.now, host, workload, token, &mut actions);
-        self.perform(&mut actions);
-        self.actions = actions;
+        self.applications.wakes -= 1;
+        let now = self.context.now();
+        self.call(|workloads, actions| workloads.wake(now, host, workload, token, actions));
     }
 
-    /// The last byte of `message` reached its destination in order.
+    /// The last byte of `message` reached its destination in order, after `marks` marked segments.
     pub(super) fn deliver(&mut self, message: &Message, marks: u32) {
-        self.records.finishes.push(super::Finish {
-            flow: message.flow,
-            at: self.now,
-            marks,
-        });
-        if message.measured && message.class != Class::Long {
-            self.open -= 1;
-        }
-        self.observe_end(message.flow);
-        let mut actions = std::mem::take(&mut self.actions);
-        self.workloads.delivered(self.now, message, &mut actions);
-        self.perform(&mut actions);
-        self.actions = actions;
+        let now = self.context.now();
+        self.context.recorder.delivered(message, now, marks);
+        self.call(|workloads, actions| workloads.delivered(now, message, actions));
     }
 
-    /// Does what the workloads asked for; `actions` is empty afterwards.
-    pub(super) fn perform(&mut self, actions: &mut Actions) {
-        self.open += std::mem::take(&mut actions.awaited);
+    /// Calls the workloads and does what they ask for.
+    fn call(&mut self, call: impl FnOnce(&mut Workloads, &mut Actions)) {
+        let mut actions = std::mem::take(&mut self.applications.actions);
+        call(&mut self.applications.workloads, &mut actions);
+        let context = &mut self.context;
+        context
+            .recorder
+            .wait_for(std::mem::take(&mut actions.awaited));
         for wake in actions.wakes.drain(..) {
-            let at = wake.at.max(self.now);
+            let at = wake.at.max(context.now());
             let owner = Owner::Wake {
                 workload: wake.workload,
                 token: wake.token,
                 at,
             };
-            let slot = self.hosts[wake.host as usize].take_slot(owner);
-            self.schedule_timer(at, wake.host, slot);
-            self.wakes += 1;
+            let slot = self.hosts.take_slot(wake.host, owner);
+            context.events.schedule_timer(at, wake.host, slot);
+            self.applications.wakes += 1;
         }
         for message in actions.sends.drain(..) {
-            self.hand_over(message);
+            self.submit(message);
         }
+        self.applications.actions = actions;
     }
 
-    /// The application hands a message to its transport.
-    fn hand_over(&mut self, message: Message) {
-        let record = self.records.flows.len() as u32;
-        self.records.flows.push(message.record());
-        if message.measured && message.class != Class::Long {
-            self.open += 1;
-        }
-        self.observe_hand_over(&message);
-        let transport = self.setup.workload_transport[usize::from(message.workload)];
-        let classes = self.setup.transports[usize::from(transport)].priorities;
+    /// The application submits a message to its transport.
+    fn submit(&mut self, message: Message) {
+        let Self {
+            context,
+            endpoints,
+            applications,
+            ..
+        } = self;
+        let workloads = &applications.workloads;
+        let now = context.now();
+        let record = context.recorder.submitted(&message);
+        context
+            .recorder
+            .observe_submission(&message, now, || workloads.tree_node(&message));
+        let transport = context.setup.workload_transport[usize::from(message.workload)];
+        let classes = context.setup.transports[usize::from(transport)].priorities;
         let class = if classes > 1 {
-            self.workloads.priority(&message, classes)
+            workloads.priority(&message, classes)
         } else {
             0
         };
-        match self.setup.transports[usize::from(transport)].protocol {
-            Protocol::Tcp(_) => self.send_by_tcp(message, record, transport, class),
-            Protocol::D3(_) => self.send_by_d3(message, record, transport, class),
-        }
+        dispatch!(endpoints.family(transport), T => {
+            self.send_by::<T>(message, record, transport, class);
+        });
     }
-}
-
-/// The hash of a connection that its packets carry.
-pub fn flow_hash(flow: u64) -> u32 {
-    (mix(flow, 0x0f10) >> 32) as u32
 }

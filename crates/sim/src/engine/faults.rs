@@ -1,9 +1,11 @@
 //! What a run's [`Faults`](crate::Faults) do to the engine.
 
 use super::Partition;
+use super::context::Context;
+use super::endpoint::is_request;
+use super::hosts::Owner;
 use crate::faults::{Faults, Misbehaviour};
-use crate::host::Owner;
-use crate::packet::{D3, Extra, Packet};
+use crate::packet::Packet;
 use duetime_core::Time;
 use duetime_core::random::{Purpose, Stream};
 use duetime_proto::d3::{self, EncodedRate, MAX_HOPS};
@@ -47,35 +49,27 @@ impl Partition {
     pub(super) fn schedule_deaths(&mut self, faults: &Faults, owned: &dyn Fn(u32) -> bool) {
         for death in faults.deaths.iter().filter(|death| owned(death.host)) {
             let at = Time::ZERO + death.at;
-            let slot = self.hosts[death.host as usize].take_slot(Owner::Death { at });
-            self.schedule_timer(at, death.host, slot);
+            let slot = self.hosts.take_slot(death.host, Owner::Death { at });
+            self.context.events.schedule_timer(at, death.host, slot);
         }
     }
 
     /// The host forgets everything.
     pub(super) fn die(&mut self, host: u32) {
-        self.forget_d3(host);
-        self.forget_tcp(host);
-        let state = &mut self.hosts[host as usize];
-        state.ready.clear();
-        let unsent: Vec<Packet> = state.control.drain(..).collect();
-        for packet in unsent {
-            self.take_extra(packet);
-        }
+        let context = &mut self.context;
+        self.endpoints.forget(context, &mut self.hosts, host);
+        self.hosts.forget_waiting(context, host);
     }
+}
 
+impl Context {
     /// Whether this packet is lost on `link` because of the request in it.
     pub(super) fn loses_request(&mut self, link: u32, packet: Packet) -> bool {
         let Some(faults) = &mut self.faults else {
             return false;
         };
-        if packet.flags() & D3 == 0 {
-            return false;
-        }
-        let Some(Extra::D3 { packet: inner, .. }) = self.extras.get(packet.extra as usize) else {
-            return false;
-        };
-        if inner.request.is_none() {
+        let extra = self.extras.get(packet.extra as usize);
+        if !is_request(&packet, extra) {
             return false;
         }
         let streams = &self.setup.streams;

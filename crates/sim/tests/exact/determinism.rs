@@ -1,4 +1,4 @@
-//! The same scenario leaves the same bytes behind: again, on any number of threads, in any number of regions, and watched
+//! The same scenario leaves the same bytes behind: again, on any number of threads, in any number of sub-partitions, and watched
 //! or not.
 
 use crate::common::*;
@@ -11,15 +11,15 @@ use duetime_sim::{Options, Watch};
 fn assert_equal_on_threads(scenario: &Scenario, threads: &[usize], case: &str) {
     let alone = run(scenario);
     assert!(!alone.records.flows.is_empty(), "{case}");
-    let regions = [(1, 2), (1, 5), (2, 3)];
-    for (threads, regions) in threads.iter().map(|&count| (count, 1)).chain(regions) {
+    let subpartitions = [(1, 2), (1, 5), (2, 3)];
+    for (threads, subpartitions) in threads.iter().map(|&count| (count, 1)).chain(subpartitions) {
         let options = Options {
             threads,
-            regions,
+            subpartitions,
             ..Options::default()
         };
         let split = duetime_sim::run(scenario, 0, 0, &options).expect("a scenario that runs");
-        let case = format!("{case}, {threads} threads, {regions} regions");
+        let case = format!("{case}, {threads} threads, {subpartitions} sub-partitions");
         assert_same(&alone.records, &split.records, &case);
         assert_eq!(alone.allocators, split.allocators, "{case}");
     }

@@ -21,8 +21,8 @@ pub struct Case {
     pub patient: bool,
     /// On how many threads to run it in the end.
     pub threads: usize,
-    /// In how many regions to run each thread's part in the end.
-    pub regions: usize,
+    /// In how many sub-partitions to run each thread's partition in the end.
+    pub subpartitions: usize,
     /// To be run again with every link captured.
     pub watched: bool,
 }
@@ -36,7 +36,7 @@ impl Case {
         let threads = if all.flag(0.1) { 2 } else { 1 };
         let watched = all.flag(0.25);
         let mut parts = draw(8);
-        let regions = if parts.flag(0.3) {
+        let subpartitions = if parts.flag(0.3) {
             2 + parts.below(4)
         } else {
             1
@@ -80,7 +80,7 @@ impl Case {
             network,
             patient,
             threads,
-            regions,
+            subpartitions,
             watched,
         }
     }
@@ -163,13 +163,13 @@ impl Case {
             .map(|link| link.loss)
             .fold(0.0, f64::max);
         format!(
-            "{shape} of {} hosts, {}; {:?}, {:?} NIC, loss up to {loss:.3}, {duration} + {drain}, {} threads, {} regions{}",
+            "{shape} of {} hosts, {}; {:?}, {:?} NIC, loss up to {loss:.3}, {duration} + {drain}, {} threads, {} sub-partitions{}",
             self.network.hosts(),
             kinds.join(", "),
             switch.buffer,
             host.nic,
             self.threads,
-            self.regions,
+            self.subpartitions,
             if self.patient { ", patient" } else { "" },
         )
     }

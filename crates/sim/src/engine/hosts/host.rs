@@ -1,47 +1,39 @@
-//! A host: its network card, its timers, and which endpoints are ready to send.
+//! A host: its NIC, its timer slots, and which endpoints are ready to send.
 
+use crate::engine::endpoint::Handle;
 use crate::packet::{NONE, Packet};
 use duetime_core::Time;
 use duetime_core::random::Small;
 use std::collections::VecDeque;
 
-/// What every packet that a host sends needs to know of its network card; small, so that it stays in the cache.
+/// What every packet that a host sends needs to know of its NIC; small, so that it stays in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Nic {
     /// The host's link into the network.
     pub uplink: u32,
     /// The link takes packets without more ado: nothing about it is special.
     pub plain: bool,
-    /// A departure event is due when the card is free.
+    /// A departure event is due when the NIC is free.
     pub wake_pending: bool,
     /// Something waits in [`Host`].
     pub waiting: bool,
     /// The ready sender whose turn is next, unless senders have classes.
-    pub next: Option<Sender>,
+    pub next: Option<Handle>,
     /// Its packets leave later by less than this, in picoseconds.
     pub jitter: u32,
     /// Where their delays are drawn.
     pub delays: Small,
 }
 
-/// One host: what waits for its network card, and its timers.
+/// One host: what waits for its NIC, and its timers.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// Acknowledgements and other small packets that wait for the card: they go first.
+    /// Acknowledgements and other small packets that wait for the NIC: they go first.
     pub control: VecDeque<Packet>,
     /// Senders with something to send, with their classes, in turn; after [`Nic::next`].
-    pub ready: VecDeque<(u8, Sender)>,
+    pub ready: VecDeque<(u8, Handle)>,
     slots: Vec<Slot>,
     free: Vec<u32>,
-}
-
-/// A sender's handle in its partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sender {
-    /// Index into the TCP senders.
-    Tcp(u32),
-    /// Index into the D3 senders.
-    D3(u32),
 }
 
 /// Whose timer it is.
@@ -49,14 +41,10 @@ pub enum Sender {
 pub enum Owner {
     /// Nobody's: a late event of a former owner is ignored.
     Nobody,
-    /// A TCP sender's.
-    TcpSender(u32),
-    /// A TCP receiver's.
-    TcpReceiver(u32),
-    /// A D3 sender's.
-    D3Sender(u32),
-    /// A D3 receiver's.
-    D3Receiver(u32),
+    /// A sender's.
+    Sender(Handle),
+    /// A receiver's.
+    Receiver(Handle),
     /// The host's own: it dies (see [`crate::Faults`]).
     Death { at: Time },
     /// A workload's wake-up.
@@ -89,7 +77,7 @@ impl Host {
         self.slots[slot as usize]
     }
 
-    /// Whether anything waits here for the network card.
+    /// Whether anything waits here for the NIC.
     #[inline]
     pub fn has_work(&self) -> bool {
         !self.control.is_empty() || !self.ready.is_empty()
@@ -97,13 +85,13 @@ impl Host {
 
     /// Takes a sender that is no more out of the ready ones: its number will be another's.
     #[cold]
-    pub fn forget_ready(&mut self, sender: Sender) {
+    pub fn forget_ready(&mut self, sender: Handle) {
         self.ready.retain(|(_, other)| *other != sender);
     }
 
-    /// Reads what waits for the network card, ahead of time: the sender whose turn it is.
+    /// The sender whose turn is next, unless a control packet is first.
     #[inline]
-    pub fn foreseen(&self) -> Option<Sender> {
+    pub fn upcoming_sender(&self) -> Option<Handle> {
         if self.control.is_empty() {
             self.ready.front().map(|&(_, sender)| sender)
         } else {
@@ -113,7 +101,7 @@ impl Host {
 
     /// The next ready sender of the first class that has one; `classed` if there is more than one class.
     #[inline]
-    pub fn next_ready(&mut self, classed: bool) -> Option<(u8, Sender)> {
+    pub fn next_ready(&mut self, classed: bool) -> Option<(u8, Handle)> {
         if !classed {
             return self.ready.pop_front();
         }

@@ -1,10 +1,7 @@
-//! What a partition writes down, and how the partitions' notes become the records of the run.
+//! What a partition leaves behind, and how the partitions' records become those of the run.
 
-use super::Partition;
-use crate::AllocatorState;
-use crate::run::{RunOutput, WindowSample};
+use crate::output::{AllocatorState, RunOutput, WindowSample};
 use duetime_core::Time;
-use duetime_proto::{d3, tcp};
 use duetime_results::{
     CapturedPacket, FlowRecord, FlowTrace, PortRecord, QueryRecord, SeriesSample, Totals,
 };
@@ -21,10 +18,10 @@ pub struct Finish {
     pub marks: u32,
 }
 
-/// What one partition wrote down.
+/// What one partition leaves behind.
 #[derive(Default)]
 pub struct PartRecords {
-    /// Flows handed over here; what the receiver knows is missing.
+    /// Flows submitted here; what the receiver knows is missing.
     pub flows: Vec<FlowRecord>,
     /// Flows that ended here.
     pub finishes: Vec<Finish>,
@@ -52,49 +49,7 @@ pub struct PartRecords {
     pub captures: Vec<CapturedPacket>,
 }
 
-impl PartRecords {
-    pub(super) fn add_tcp(&mut self, record: u32, cost: tcp::Counters) {
-        let flow = &mut self.flows[record as usize];
-        flow.timeouts += cost.timeouts;
-        flow.retransmits += cost.retransmits;
-    }
-
-    pub(super) fn add_d3(&mut self, record: u32, machine: &d3::Sender) {
-        let flow = &mut self.flows[record as usize];
-        let counters = machine.counters();
-        flow.timeouts = counters.timeouts;
-        flow.retransmits = counters.retransmits;
-        flow.requests = counters.requests;
-        flow.delivered_bytes = machine.acked().min(flow.size_bytes);
-    }
-}
-
-impl Partition {
-    /// Closes the books of this partition at `end`.
-    pub fn finish(mut self, end: Time) -> PartRecords {
-        self.now = end;
-        self.account_open_tcp();
-        self.account_open_d3();
-        let mut records = std::mem::take(&mut self.records);
-        records.queries = self.workloads.take_queries();
-        records.gave_up = self.workloads.take_gave_up();
-        records.allocators = self.allocator_states().collect();
-        records.traces = self
-            .observed
-            .take()
-            .map_or_else(Vec::new, |observed| observed.into_traces());
-        self.totals.in_flight_bytes = self.bytes_in_flight();
-        self.totals.end = end;
-        // Every packet-hop is one event; the loop counts the others.
-        self.totals.events += self.totals.packet_hops;
-        records.totals = self.totals;
-        records.series = self.series.take();
-        [records.ports, records.whole_ports] = self.port_records(end);
-        records
-    }
-}
-
-/// Joins what the partitions wrote down into the records of the run.
+/// Joins the partitions' records into those of the run.
 pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     let mut run = duetime_results::RunRecords {
         sampled_links,

@@ -1,20 +1,21 @@
 //! What is watched packet by packet: flows, and captured links. A watched run is one partition.
 
-use super::{Partition, flow_hash};
-use crate::packet::{Extra, Packet, REVERSE};
-use crate::run::Watch;
+use super::Recorder;
+use crate::engine::context::Context;
+use crate::engine::endpoint::{decode, flow_hash};
+use crate::options::Watch;
+use crate::packet::Packet;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer};
-use duetime_proto::d3;
-use duetime_results::{CapturedPacket, FlowEvent, FlowEventKind, FlowTrace};
+use duetime_results::{CapturedPacket, FlowEvent, FlowEventKind, FlowTrace, TreeNode};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 /// What is watched, and what has to be remembered for it.
 pub struct Observed {
     watch: Watch,
-    /// The watched flows that were handed over, each with the hash of its connection.
+    /// The watched flows that were submitted, each with the hash of its connection.
     traces: Vec<(FlowTrace, u32)>,
     /// Index into `traces`, by flow.
     by_flow: FxHashMap<u64, usize>,
@@ -62,9 +63,9 @@ impl Observed {
         }
     }
 
-    fn note(&mut self, hash: u32, event: FlowEvent) {
+    pub(super) fn record(&mut self, hash: u32, at: Time, what: FlowEventKind) {
         for &index in self.by_connection.get(&hash).into_iter().flatten() {
-            self.traces[index].0.events.push(event);
+            self.traces[index].0.events.push(FlowEvent { at, what });
         }
     }
 
@@ -84,17 +85,14 @@ impl Observed {
     }
 }
 
-impl Partition {
-    /// Notes an event of the connection whose packets carry `hash`, if it is watched.
-    #[inline]
-    pub(super) fn observe(&mut self, hash: u32, what: FlowEventKind) {
-        if let Some(observed) = &mut self.observed {
-            observed.note(hash, FlowEvent { at: self.now, what });
-        }
-    }
-
-    /// A message is handed over.
-    pub(super) fn observe_hand_over(&mut self, message: &Message) {
+impl Recorder {
+    /// A message is submitted that belongs to this node of a tree.
+    pub fn observe_submission(
+        &mut self,
+        message: &Message,
+        at: Time,
+        node: impl FnOnce() -> Option<TreeNode>,
+    ) {
         let Some(observed) = &mut self.observed else {
             return;
         };
@@ -104,9 +102,9 @@ impl Partition {
         let index = observed.traces.len();
         let trace = FlowTrace {
             flow: message.flow,
-            node: self.workloads.tree_node(message),
+            node: node(),
             events: vec![FlowEvent {
-                at: self.now,
+                at,
                 what: FlowEventKind::Submitted,
             }],
         };
@@ -117,7 +115,7 @@ impl Partition {
     }
 
     /// The last byte of a flow was delivered.
-    pub(super) fn observe_end(&mut self, flow: u64) {
+    pub(super) fn observe_end(&mut self, flow: u64, at: Time) {
         let Some(observed) = &mut self.observed else {
             return;
         };
@@ -125,7 +123,7 @@ impl Partition {
             return;
         };
         observed.traces[index].0.events.push(FlowEvent {
-            at: self.now,
+            at,
             what: FlowEventKind::Finished,
         });
         // A long-lived connection of a query may carry many others.
@@ -135,29 +133,25 @@ impl Partition {
     }
 
     /// The packets of `flow` carry `hash`: those of a long-lived connection carry that of its first flow.
-    pub(super) fn observe_connection(&mut self, flow: u64, hash: u32) {
+    pub fn observe_connection(&mut self, flow: u64, hash: u32) {
         if let Some(observed) = &mut self.observed
             && let Some(&index) = observed.by_flow.get(&flow)
         {
             observed.connect(index, hash);
         }
     }
+}
 
+impl Context {
     /// A packet is offered to the port of `link`.
     #[cold]
-    pub(super) fn observe_offer(
-        &mut self,
-        link: u32,
-        packet: Packet,
-        offer: Offer,
-        marks_before: u64,
-    ) {
-        if self.ports[link as usize].counters().marks > marks_before {
+    pub fn observe_offer(&mut self, link: u32, packet: Packet, offer: Offer, marked: bool) {
+        if marked {
             self.observe(packet.flow, FlowEventKind::Marked { link });
         }
         let network = &self.setup.network;
         let from = network.nodes[network.links[link as usize].from as usize].host;
-        let Some(observed) = &mut self.observed else {
+        let Some(observed) = &mut self.recorder.observed else {
             return;
         };
         if let Some(host) = from {
@@ -171,21 +165,21 @@ impl Partition {
                 .waiting
                 .entry((link, packet.flow))
                 .or_default()
-                .push_back((packet, self.now));
+                .push_back((packet, self.events.now));
         }
     }
 
     /// A packet has crossed `link`, so it left one latency ago; and it was lost on the way, or arrives.
     #[cold]
-    pub(super) fn observe_crossing(&mut self, link: u32, packet: Packet, lost: bool) {
+    pub fn observe_crossing(&mut self, link: u32, packet: Packet, lost: bool) {
         let wire = &self.setup.network.links[link as usize];
-        let departed = self.now - wire.latency;
+        let departed = self.events.now - wire.latency;
         let sending = wire.rate.transmit_cost().of(packet.wire_bytes());
-        let (seq, len) = self.position(&packet);
-        let Some(observed) = &mut self.observed else {
+        let extra = self.extras.get(packet.extra as usize);
+        let decoded = decode(&packet, extra, self.frame_overhead);
+        let Some(observed) = &mut self.recorder.observed else {
             return;
         };
-        let extra = self.extras.get(packet.extra as usize);
         if observed.taps.contains(&link) {
             let source = observed
                 .sources
@@ -194,9 +188,9 @@ impl Partition {
                 .unwrap_or_default();
             // Framing is not part of the IP packet.
             let ip = packet.without_framing(self.frame_overhead);
-            let bytes = crate::capture::ip_packet(&ip, extra, source, observed.snap_length);
+            let bytes = crate::capture::ip_packet(&ip, &decoded, source, observed.snap_length);
             let original_bytes = ip.wire_bytes();
-            self.records.captures.push(CapturedPacket {
+            self.recorder.records.captures.push(CapturedPacket {
                 link,
                 at: departed,
                 original_bytes,
@@ -216,56 +210,18 @@ impl Partition {
         });
         let what = FlowEventKind::Departed {
             link,
-            seq,
-            len,
+            seq: decoded.seq,
+            len: decoded.len,
             waited,
             sending,
         };
-        if let Some(observed) = &mut self.observed {
-            observed.note(packet.flow, FlowEvent { at: departed, what });
-        }
-    }
-
-    /// Position and payload of a packet in its stream.
-    fn position(&self, packet: &Packet) -> (u64, u32) {
-        if let Some(Extra::D3 { packet, .. }) = self.extras.get(packet.extra as usize) {
-            return (packet.seq, packet.len);
-        }
-        let reverse = packet.flags() & REVERSE != 0;
-        let headers = u32::from(self.setup.frame_overhead) + super::tcp::HEADER_BYTES;
-        (
-            u64::from(packet.seq),
-            if reverse {
-                0
-            } else {
-                packet.wire_bytes() - headers
-            },
-        )
-    }
-
-    pub(super) fn observe_d3_sent(&mut self, hash: u32, extra: &Extra) {
-        let Extra::D3 { packet, .. } = extra else {
-            return;
-        };
-        let retransmit = packet.flags.contains(d3::Flags::RETRANSMIT);
-        self.observe(
-            hash,
-            FlowEventKind::Sent {
-                seq: packet.seq,
-                len: packet.len,
-                retransmit,
-            },
-        );
-        if let Some(request) = &packet.request {
-            let desired_bps = request.desired.to_rate(request.scale).as_bps();
-            self.observe(hash, FlowEventKind::RequestSent { desired_bps });
-        }
+        self.recorder.observe(departed, packet.flow, what);
     }
 }
 
 /// A connection and one of its two directions.
 fn direction(packet: &Packet) -> (u32, bool) {
-    (packet.flow, packet.flags() & REVERSE != 0)
+    (packet.flow, packet.is_reverse())
 }
 
 /// Whether two packets of a connection are one: a port may have marked it since.

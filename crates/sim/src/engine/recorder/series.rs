@@ -1,6 +1,7 @@
 //! Sampled series of queue lengths and throughput.
 
-use super::{Partition, SAMPLE, WINDOWS};
+use crate::engine::events::Events;
+use crate::engine::wire::Wire;
 use crate::setup::Setup;
 use duetime_core::{Span, Time};
 use duetime_results::SeriesSample;
@@ -47,45 +48,35 @@ impl Sampler {
     pub(super) fn take(&mut self) -> Vec<SeriesSample> {
         std::mem::take(&mut self.samples)
     }
-}
 
-impl Partition {
-    pub(super) fn start_sampling(&mut self) {
-        for position in 0..self.series.links.len() {
-            self.schedule_sample(position);
+    /// Asks for the first sample of each link.
+    pub(super) fn start(&self, events: &mut Events) {
+        for position in 0..self.links.len() {
+            self.schedule(events, position);
         }
     }
 
-    /// Asks for the next sample of the windows, if they are sampled.
-    pub(super) fn schedule_windows(&mut self) {
-        let Some(every) = self.windows else { return };
-        let at = self.now + every;
-        if at <= Time::ZERO + self.setup.duration {
-            self.schedule_tick(at, 0, WINDOWS);
+    fn schedule(&self, events: &mut Events, position: usize) {
+        let at = events.now + self.every;
+        if at <= self.until {
+            let link = self.links[position].0;
+            events.schedule_sample(at, link, position as u32);
         }
     }
 
-    fn schedule_sample(&mut self, position: usize) {
-        let at = self.now + self.series.every;
-        if at <= self.series.until {
-            let link = self.series.links[position].0;
-            self.schedule_tick(at, link, position as u32 | SAMPLE);
-        }
-    }
-
-    pub(super) fn sample(&mut self, position: u32) {
-        let (link, number, before) = self.series.links[position as usize];
-        let port = &mut self.ports[link as usize];
-        port.drain(self.now);
+    /// Samples a link, and asks for its next sample.
+    pub(super) fn sample(&mut self, events: &mut Events, wire: &mut Wire, position: u32) {
+        let (link, number, before) = self.links[position as usize];
+        let port = wire.drained(link, events.now);
         let sent = port.departed_bytes();
-        self.series.samples.push(SeriesSample {
+        self.samples.push(SeriesSample {
             link: number,
-            at: self.now,
+            at: events.now,
             queue_bytes: port.queue_bytes(),
             queue_packets: port.queue_packets(),
             sent_bytes: sent - before,
         });
-        self.series.links[position as usize].2 = sent;
-        self.schedule_sample(position as usize);
+        self.links[position as usize].2 = sent;
+        self.schedule(events, position as usize);
     }
 }

@@ -1,0 +1,105 @@
+//! D3 in its hosts and at the ports: what surrounds the state machines of `proto::d3`.
+
+mod port;
+mod receiving;
+mod sending;
+
+pub use port::PortState;
+pub use receiving::Receiving;
+pub use sending::Sending;
+
+use super::context::Context;
+use super::endpoint::{Binding, Decoded, Endpoint, Listed};
+use crate::packet::Packet;
+use crate::setup::Setup;
+use crate::workload::Message;
+use duetime_core::Time;
+use duetime_proto::d3::{self, Config, wire};
+use duetime_scenario::model::Protocol;
+
+/// "Experimentation" (RFC 3692): the datagrams of [`wire`].
+const PROTOCOL: u8 = 253;
+
+/// D3 and RCPdc.
+pub enum D3 {}
+
+/// A D3 packet with where to answer; the SYN has the message. What the simulator measures at routers needs the flow and
+/// its deadline.
+#[derive(Debug)]
+pub struct Extra {
+    pub packet: d3::Packet,
+    reply: u32,
+    message: Option<Box<Message>>,
+    flow: u64,
+    deadline: Option<Time>,
+}
+
+impl Endpoint for D3 {
+    type Config = Config;
+    type Sender = Sending;
+    type Receiver = Receiving;
+    type Extra = Extra;
+
+    fn config(setup: &Setup, transport: usize) -> Option<Config> {
+        match setup.transports[transport].protocol {
+            Protocol::D3(config) => Some(config),
+            Protocol::Tcp(_) => None,
+        }
+    }
+
+    fn opening(extra: &Extra) -> Option<(u32, &Message)> {
+        Some((extra.reply, extra.message.as_deref()?))
+    }
+
+    fn decode(_packet: &Packet, extra: Option<&Extra>, _overhead: u32) -> Decoded {
+        let Some(Extra { packet, .. }) = extra else {
+            return Decoded::default();
+        };
+        Decoded {
+            seq: packet.seq,
+            len: packet.len,
+            protocol: PROTOCOL,
+            headers: headers(packet),
+        }
+    }
+
+    fn is_request(extra: &Extra) -> bool {
+        extra.packet.request.is_some()
+    }
+}
+
+/// A packet's headers. Rates with a fraction (`Rounding::Exact`) have no bytes: they are rounded down.
+fn headers(packet: &d3::Packet) -> Vec<u8> {
+    let mut packet = *packet;
+    if let Some(request) = &mut packet.request {
+        let rates = [&mut request.desired, &mut request.previous_desired];
+        let allocations = request.allocations.iter_mut();
+        let allocations = allocations.chain(&mut request.previous_allocations);
+        for rate in allocations.chain(&mut request.feedback).chain(rates) {
+            rate.0 &= 0xff00;
+        }
+    }
+    let mut bytes = [0; wire::MAX_HEADER_BYTES];
+    let length = wire::encode(&packet, &mut bytes).unwrap_or(0);
+    bytes[..length].to_vec()
+}
+
+/// A packet of this end; `bits`: that of its direction.
+fn packet(
+    config: &Config,
+    binding: &Binding,
+    context: &mut Context,
+    extra: Extra,
+    bits: u16,
+) -> Packet {
+    let mut packet = Packet::new(
+        binding.remote,
+        binding.peer,
+        binding.hash,
+        extra.packet.seq as u32,
+        extra.packet.wire_bytes(config) as u16 + context.frame_overhead,
+        bits | Packet::label(D3::FAMILY as u16, binding.class),
+    );
+    packet.extra = context.attach::<D3>(extra);
+    packet
+}

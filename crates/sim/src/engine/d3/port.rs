@@ -1,0 +1,155 @@
+//! D3 at a port (D3 §4.3, §4.4): what surrounds the port driver of `proto::d3`.
+
+use super::{D3, Extra};
+use crate::engine::context::Context;
+use crate::engine::endpoint::Listed;
+use crate::output::AllocatorState;
+use crate::packet::Packet;
+use crate::setup::Setup;
+use duetime_core::random::Purpose;
+use duetime_core::{Span, Time};
+use duetime_link::Port;
+use duetime_proto::d3::{Config, PortDriver, Reading};
+use duetime_results::FlowEventKind;
+use std::collections::VecDeque;
+
+/// D3 at one port, with what the simulator measures about it.
+pub struct PortState {
+    driver: PortDriver,
+    /// The host whose NIC pulls packets through this port: they wait in its senders, and the port has no queue.
+    puller: Option<u32>,
+    grants: Grants,
+}
+
+/// Recent grants above the base rate: when, and the flow's deadline. For priority inversions only.
+#[derive(Default)]
+struct Grants(VecDeque<(Time, Time)>);
+
+impl Grants {
+    /// Forgets grants before `since`.
+    fn forget(&mut self, since: Time) {
+        while self.0.front().is_some_and(|(at, _)| *at < since) {
+            self.0.pop_front();
+        }
+    }
+
+    /// Whether a flow that is due after `deadline` holds a grant.
+    fn invert(&self, deadline: Time) -> bool {
+        self.0.iter().any(|(_, other)| *other > deadline)
+    }
+}
+
+impl PortState {
+    /// The state of the port of `link`, idle.
+    fn new(setup: &Setup, config: &Config, link: u32) -> Self {
+        let ends = &setup.network.links[link as usize];
+        let phase = setup.streams.key(u64::from(link), Purpose::Phase);
+        Self {
+            driver: PortDriver::new(config, ends.rate, Span::from_ps(phase)),
+            puller: setup.network.nodes[ends.from as usize]
+                .host
+                .filter(|_| setup.nic_pulls),
+            grants: Grants::default(),
+        }
+    }
+
+    /// A packet comes to the port of `link`: samples the queue that it finds, and answers its rate request, if it has
+    /// one. The first request makes the state.
+    pub fn packet(
+        state: &mut Option<Box<Self>>,
+        context: &mut Context,
+        port: &mut Port<Packet>,
+        link: u32,
+        packet: &Packet,
+    ) {
+        let now = context.now();
+        let setup = &*context.setup;
+        let config = setup.d3.as_ref().expect("D3 at the ports");
+        if let Some(state) = state
+            && state.puller.is_none()
+            && state.driver.needs_sample(config)
+        {
+            state.driver.sample(queue(config, port, now));
+        }
+        let extra = context.extras.get_mut(packet.extra as usize);
+        let Some(extra) = extra.and_then(D3::peek_mut) else {
+            return;
+        };
+        let Extra {
+            packet: inner,
+            flow,
+            deadline,
+            ..
+        } = extra;
+        let Some(request) = &mut inner.request else {
+            return;
+        };
+        let state = state.get_or_insert_with(|| Box::new(Self::new(setup, config, link)));
+        let starts = state.driver.next_timeout() == Time::MAX;
+        let outcome = state.driver.process(config, now, inner.flags, request);
+        if starts {
+            let due = state.driver.next_timeout();
+            context.events.schedule_program(due, link);
+        }
+        let Some(deadline) = *deadline else {
+            return;
+        };
+        let window = setup.base_round_trip.as_ps();
+        let since = now.as_ps().saturating_sub(window);
+        state.grants.forget(Time::from_ps(since));
+        if outcome.denied {
+            let inverted = state.grants.invert(deadline);
+            let counts = context.recorder.records.denials.entry(*flow).or_default();
+            counts.0 += 1;
+            counts.1 += u32::from(inverted);
+            context.observe(packet.flow, FlowEventKind::Denied { link });
+        } else if outcome.granted > state.driver.allocator().base() {
+            state.grants.0.push_back((now, deadline));
+        }
+    }
+
+    /// Capacity adaptation at the port of `link` (D3 §4.4); `overdue`: bytes that wait in a host's senders although they
+    /// could have left in an earlier slot.
+    pub fn tick(
+        &mut self,
+        context: &mut Context,
+        port: &mut Port<Packet>,
+        link: u32,
+        overdue: impl FnOnce(u32) -> u64,
+    ) {
+        let now = context.now();
+        let config = context.setup.d3.as_ref().expect("D3 at the ports");
+        let queue_bytes = queue(config, port, now);
+        let reading = Reading {
+            departed_bytes: port.departed_bytes(),
+            queue_bytes: self.puller.map_or(queue_bytes, overdue),
+        };
+        self.driver.timeout(config, now, reading);
+        let due = self.driver.next_timeout();
+        if due != Time::MAX {
+            context.events.schedule_program(due, link);
+        }
+    }
+
+    /// What the allocator at the port of `link` holds.
+    pub fn report(&self, link: String) -> AllocatorState {
+        let allocator = self.driver.allocator();
+        AllocatorState {
+            link,
+            flows: allocator.flows(),
+            demand: allocator.demand(),
+            allocated: allocator.allocated(),
+            capacity: allocator.capacity(),
+        }
+    }
+}
+
+/// q of capacity adaptation at this instant (D3 §4.4).
+fn queue(config: &Config, port: &mut Port<Packet>, now: Time) -> u64 {
+    port.drain(now);
+    if config.queue_in_service {
+        port.queue_bytes()
+    } else {
+        port.queue_bytes_waiting()
+    }
+}

@@ -1,0 +1,103 @@
+//! The receiving end of a flow.
+
+use super::{D3, Extra, packet};
+use crate::engine::context::Context;
+use crate::engine::endpoint::{Binding, Receiver};
+use crate::packet::{Packet, REVERSE};
+use crate::workload::Message;
+use duetime_core::{Span, Time};
+use duetime_proto::d3;
+use duetime_results::FlowEventKind;
+use std::sync::Arc;
+
+/// The receiving end of a flow.
+pub struct Receiving {
+    machine: d3::Receiver,
+    config: Arc<d3::Config>,
+    /// The last byte is there.
+    finished: bool,
+    /// The sender has given the flow up.
+    quenched: bool,
+    message: Message,
+}
+
+impl Receiver for Receiving {
+    type Config = d3::Config;
+
+    fn open(_context: &Context, config: &Arc<d3::Config>, message: &Message) -> Self {
+        Self {
+            machine: d3::Receiver::new(config),
+            config: Arc::clone(config),
+            finished: false,
+            quenched: false,
+            message: message.clone(),
+        }
+    }
+
+    fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) -> u32 {
+        let Some(Extra { packet: inner, .. }) = context.take::<D3>(&packet) else {
+            return 0;
+        };
+        let newly = self
+            .machine
+            .input(&self.config, context.now(), &inner)
+            .bytes;
+        let delivered = self.machine.delivered();
+        if newly > 0 {
+            let what = FlowEventKind::Delivered {
+                seq: delivered - newly,
+                len: newly as u32,
+            };
+            context.observe(packet.flow, what);
+        }
+        // A flow ends with its last byte, not with the FIN that may follow it.
+        let complete = delivered >= self.message.bytes;
+        // The receiver decides whether a flow was finished or quenched, so that it closes once.
+        let given_up = inner.flags.contains(d3::Flags::FIN | d3::Flags::QUENCH) && !complete;
+        if given_up && !std::mem::replace(&mut self.quenched, true) {
+            context.recorder.given_up(&self.message);
+        }
+        u32::from(complete && !std::mem::replace(&mut self.finished, complete))
+    }
+
+    fn take_delivered(&mut self) -> Option<(Message, u32)> {
+        Some((self.message.clone(), 0))
+    }
+
+    fn poll_transmit(
+        &mut self,
+        binding: &mut Binding,
+        context: &mut Context,
+        own: u32,
+    ) -> Option<Packet> {
+        let inner = self.machine.poll_transmit(&self.config, context.now())?;
+        let extra = Extra {
+            packet: inner,
+            reply: own,
+            message: None,
+            flow: self.message.flow,
+            deadline: None,
+        };
+        Some(packet(&self.config, binding, context, extra, REVERSE))
+    }
+
+    fn can_transmit(&self) -> bool {
+        self.machine.can_transmit(&self.config)
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.machine.next_timeout()
+    }
+
+    fn timeout(&mut self, context: &mut Context) {
+        self.machine.timeout(&self.config, context.now());
+    }
+
+    fn is_closed(&self) -> bool {
+        self.machine.is_closed()
+    }
+
+    fn linger(&self) -> Span {
+        self.config.rto_min * 16
+    }
+}

@@ -1,0 +1,159 @@
+//! The sending end of a flow.
+
+use super::{D3, Extra, packet};
+use crate::engine::context::Context;
+use crate::engine::endpoint::{Binding, Sender};
+use crate::packet::{NONE, Packet};
+use crate::workload::Message;
+use duetime_core::Time;
+use duetime_proto::d3;
+use duetime_results::FlowEventKind;
+use std::sync::Arc;
+
+/// The sending end of a flow.
+pub struct Sending {
+    machine: d3::Sender,
+    config: Arc<d3::Config>,
+    /// That the flow is quenched has been recorded.
+    quenched: bool,
+    /// The number of the flow's record.
+    record: u32,
+    message: Message,
+}
+
+impl Sender for Sending {
+    type Config = d3::Config;
+
+    fn open(context: &Context, config: &Arc<d3::Config>, message: &Message) -> Self {
+        let network = &context.setup.network;
+        let uplink = network.uplink[message.source as usize];
+        let rate = network.links[uplink as usize].rate;
+        let submitted = duetime_proto::Message {
+            bytes: message.bytes,
+            deadline: message.deadline,
+        };
+        Self {
+            machine: d3::Sender::new(config, context.now(), rate, submitted),
+            config: Arc::clone(config),
+            quenched: false,
+            record: NONE,
+            message: message.clone(),
+        }
+    }
+
+    fn submit(&mut self, _context: &mut Context, _message: Message, record: u32) {
+        self.record = record;
+    }
+
+    fn input(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
+        let Some(extra) = context.take::<D3>(&packet) else {
+            return;
+        };
+        let mut inner = extra.packet;
+        binding.peer = extra.reply;
+        if let Some(faults) = &mut context.faults {
+            faults.falsify_feedback(binding.host, self.message.flow, &mut inner);
+        }
+        self.machine.input(&self.config, context.now(), &inner);
+        if !context.recorder.is_observing() {
+            return;
+        }
+        let allocation_bps = self.machine.rate().to_rate(self.config.exponent()).as_bps();
+        context.observe(packet.flow, FlowEventKind::Acked { seq: inner.seq });
+        if inner.flags.contains(d3::Flags::SYN) {
+            context.observe(packet.flow, FlowEventKind::Established);
+        }
+        if inner.flags.contains(d3::Flags::FEEDBACK) {
+            context.observe(packet.flow, FlowEventKind::Granted { allocation_bps });
+            if allocation_bps == 0 {
+                context.observe(packet.flow, FlowEventKind::Paused);
+            }
+        }
+    }
+
+    fn poll_transmit(
+        &mut self,
+        binding: &mut Binding,
+        context: &mut Context,
+        own: u32,
+    ) -> Option<Packet> {
+        let mut inner = self.machine.poll_transmit(&self.config, context.now())?;
+        if let Some(faults) = &mut context.faults {
+            faults.falsify_request(binding.host, self.message.flow, &mut inner);
+        }
+        if context.recorder.is_observing() {
+            observe_sent(context, binding.hash, &inner);
+        }
+        let opens = inner.flags.contains(d3::Flags::SYN);
+        let extra = Extra {
+            packet: inner,
+            reply: own,
+            message: opens.then(|| Box::new(self.message.clone())),
+            flow: self.message.flow,
+            deadline: self.message.deadline,
+        };
+        Some(packet(&self.config, binding, context, extra, 0))
+    }
+
+    fn can_transmit(&self) -> bool {
+        self.machine.can_transmit(&self.config)
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.machine.next_timeout()
+    }
+
+    fn timeout(&mut self, binding: &mut Binding, context: &mut Context) {
+        let before = self.machine.counters().timeouts;
+        self.machine.timeout(&self.config, context.now());
+        if self.machine.counters().timeouts > before {
+            context.observe(binding.hash, FlowEventKind::Timeout);
+        }
+    }
+
+    fn has_news(&self) -> bool {
+        self.machine.is_closed() || self.machine.is_quenched()
+    }
+
+    fn settle(&mut self, context: &mut Context) {
+        if !self.machine.is_quenched() || std::mem::replace(&mut self.quenched, true) {
+            return;
+        }
+        context.recorder.records.flows[self.record as usize].quenched = true;
+        // Hopeless from the start: no receiver will ever know of it.
+        if self.machine.counters().requests == 0 {
+            context.recorder.given_up(&self.message);
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.machine.is_closed()
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        let counters = self.machine.counters();
+        let flow = &mut context.recorder.records.flows[self.record as usize];
+        flow.timeouts = counters.timeouts;
+        flow.retransmits = counters.retransmits;
+        flow.requests = counters.requests;
+        flow.delivered_bytes = self.machine.acked().min(flow.size_bytes);
+    }
+
+    fn overdue(&self) -> u64 {
+        self.machine.overdue()
+    }
+}
+
+/// Records that a packet leaves, and what it asks for.
+fn observe_sent(context: &mut Context, hash: u32, packet: &d3::Packet) {
+    let what = FlowEventKind::Sent {
+        seq: packet.seq,
+        len: packet.len,
+        retransmit: packet.flags.contains(d3::Flags::RETRANSMIT),
+    };
+    context.observe(hash, what);
+    if let Some(request) = &packet.request {
+        let desired_bps = request.desired.to_rate(request.scale).as_bps();
+        context.observe(hash, FlowEventKind::RequestSent { desired_bps });
+    }
+}

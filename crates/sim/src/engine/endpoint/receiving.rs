@@ -1,0 +1,180 @@
+//! The glue of receivers, the same for all families.
+
+use super::sending::handle;
+use super::{Binding, Endpoint, Listed, Receiver, Table};
+use crate::engine::Partition;
+use crate::engine::context::Context;
+use crate::engine::hosts::{Hosts, Owner};
+use crate::engine::wire::Wire;
+use crate::packet::{NONE, Packet};
+use duetime_core::Time;
+use duetime_link::Frame;
+
+/// A receiver in its host.
+#[repr(C)]
+pub struct ReceivingEnd<R> {
+    binding: Binding,
+    /// Where the state is forgotten, once the receiver is closed.
+    forget_at: Time,
+    machine: R,
+    key: u64,
+}
+
+impl<R: Receiver> ReceivingEnd<R> {
+    /// Sends what the receiver wants to send and arms its timer.
+    #[inline(always)]
+    fn follow_up<T: Endpoint<Receiver = R>>(
+        &mut self,
+        context: &mut Context,
+        wire: &mut Wire,
+        hosts: &mut Hosts,
+        index: u32,
+        heard: bool,
+    ) {
+        while let Some(packet) = self
+            .machine
+            .poll_transmit(&mut self.binding, context, index)
+        {
+            let more = self.machine.can_transmit();
+            hosts.send_control(context, wire, self.binding.host, packet);
+            if !more {
+                break;
+            }
+        }
+        let restarts = T::RESTARTS_LINGER && heard || self.forget_at == Time::MAX;
+        if self.machine.is_closed() && restarts {
+            self.forget_at = context.now() + self.machine.linger();
+        }
+        let due = self.machine.next_timeout().min(self.forget_at);
+        self.binding.arm(context, due);
+    }
+
+    /// Reads what an input will need, ahead of time. The value means nothing.
+    #[inline]
+    pub fn prefetch(&self) -> u64 {
+        self.machine.prefetch() ^ self.binding.armed.as_ps() ^ u64::from(self.binding.hash)
+    }
+}
+
+impl<T: Endpoint> Table<T> {
+    fn remove_receiver(&mut self, hosts: &mut Hosts, index: u32) {
+        let end = self.receivers.remove(index as usize);
+        end.binding.release(hosts);
+        self.known.remove(&end.key);
+    }
+
+    /// The host dies: its receivers are gone.
+    pub(super) fn forget_receivers(&mut self, hosts: &mut Hosts, host: u32) {
+        let of_host = |(index, end): (usize, &ReceivingEnd<_>)| {
+            (end.binding.host == host).then_some(index as u32)
+        };
+        let gone: Vec<u32> = self.receivers.iter().filter_map(of_host).collect();
+        for index in gone {
+            self.remove_receiver(hosts, index);
+        }
+    }
+
+    /// The receiver of a packet whose sender may not know it, made if there is none; `None`: the sender names it.
+    #[inline(never)]
+    fn receiver_for(
+        &mut self,
+        context: &Context,
+        hosts: &mut Hosts,
+        host: u32,
+        packet: &Packet,
+    ) -> Option<u32> {
+        let (reply, message) = T::opening(context.peek::<T>(packet)?)?;
+        let key = T::Receiver::key(message);
+        if let Some(&known) = self.known.get(&key) {
+            return Some(known);
+        }
+        let transport = context.setup.workload_transport[usize::from(message.workload)];
+        let machine = T::Receiver::open(context, self.config(transport), message);
+        let index = self.receivers.vacant_key() as u32;
+        let owner = Owner::Receiver(handle::<T>(index));
+        let binding = Binding::new(hosts, host, message.source, owner, packet.flow);
+        self.receivers.insert(ReceivingEnd {
+            binding: Binding {
+                peer: reply,
+                class: packet.class() as u8,
+                ..binding
+            },
+            forget_at: Time::MAX,
+            machine,
+            key,
+        });
+        self.known.insert(key, index);
+        Some(index)
+    }
+}
+
+impl Partition {
+    /// A packet of the sender reaches its receiver at `host`.
+    #[inline(always)]
+    pub(in crate::engine) fn data<T: Endpoint>(&mut self, host: u32, packet: Packet) {
+        let Self {
+            context,
+            wire,
+            hosts,
+            endpoints,
+            ..
+        } = self;
+        let table = T::table(endpoints);
+        let mut index = packet.endpoint;
+        if packet.extra != NONE
+            && let Some(found) = table.receiver_for(context, hosts, host, &packet)
+        {
+            index = found;
+        }
+        let messages = match table.receivers.get_mut(index as usize) {
+            Some(end) if T::Receiver::is_addressed(&end.binding, &packet) => {
+                let messages = end.machine.input(&mut end.binding, context, packet);
+                end.follow_up::<T>(context, wire, hosts, index, true);
+                messages
+            }
+            _ => return context.discard_extra(packet),
+        };
+        for _ in 0..messages {
+            let end = &mut T::table(&mut self.endpoints).receivers[index as usize];
+            let Some((message, marks)) = end.machine.take_delivered() else {
+                return;
+            };
+            self.deliver(&message, marks);
+        }
+    }
+
+    /// A receiver's timer is due.
+    pub(in crate::engine) fn receiver_timer<T: Endpoint>(&mut self, index: u32) {
+        let Self {
+            context,
+            wire,
+            hosts,
+            endpoints,
+            ..
+        } = self;
+        let table = T::table(endpoints);
+        let Some(end) = table.receivers.get_mut(index as usize) else {
+            return;
+        };
+        if !end.binding.fires(context) {
+            return;
+        }
+        if end.forget_at <= context.now() {
+            return table.remove_receiver(hosts, index);
+        }
+        if end.machine.next_timeout() <= context.now() {
+            end.machine.timeout(context);
+        }
+        end.follow_up::<T>(context, wire, hosts, index, false);
+    }
+}
+
+impl super::Endpoints {
+    /// The host dies: its ends are gone.
+    pub fn forget(&mut self, context: &mut Context, hosts: &mut Hosts, host: u32) {
+        super::every!(T => {
+            T::table(self).forget_senders(context, hosts, host);
+            T::table(self).forget_receivers(hosts, host);
+        });
+    }
+}

@@ -1,0 +1,248 @@
+//! The glue of senders, the same for all families.
+
+use super::{Binding, Endpoint, Handle, Sender, Table, flow_hash};
+use crate::engine::Partition;
+use crate::engine::context::Context;
+use crate::engine::hosts::{Hosts, Owner};
+use crate::engine::wire::Wire;
+use crate::packet::{NONE, Packet};
+use crate::workload::Message;
+use duetime_core::Time;
+
+/// A sender in its host. For TCP, what every acknowledgement touches fills the first cache line and the first three of
+/// the state machine.
+#[repr(C, align(64))]
+pub struct SendingEnd<S> {
+    pub(in crate::engine) binding: Binding,
+    pub(in crate::engine) machine: S,
+    connection: Option<super::Connection>,
+}
+
+impl<S: Sender> SendingEnd<S> {
+    /// The NIC takes a packet; says whether more is ready.
+    #[inline(always)]
+    pub fn pull(&mut self, context: &mut Context, own: u32) -> (Option<Packet>, bool) {
+        let packet = self.machine.poll_transmit(&mut self.binding, context, own);
+        if packet.is_none() {
+            self.binding.ready = false;
+            return (None, false);
+        }
+        let more = self.machine.can_transmit();
+        self.binding.ready = more;
+        self.binding.arm(context, self.machine.next_timeout());
+        (packet, more)
+    }
+
+    /// After every other call: completes messages, arms the timer and tells the NIC. True if the sender is closed.
+    #[inline(always)]
+    fn follow_up(
+        &mut self,
+        context: &mut Context,
+        wire: &mut Wire,
+        hosts: &mut Hosts,
+        own: Handle,
+    ) -> bool {
+        if self.machine.has_news() {
+            self.machine.settle(context);
+            if self.machine.is_closed() {
+                return true;
+            }
+        }
+        self.binding.arm(context, self.machine.next_timeout());
+        if !self.binding.ready {
+            hosts.offer(context, wire, self, own);
+        }
+        false
+    }
+
+    /// Whether the sender can transmit and so belongs into the ready queue; notes that it is there.
+    #[inline(never)]
+    pub fn set_ready(&mut self) -> bool {
+        self.binding.ready = self.machine.can_transmit();
+        self.binding.ready
+    }
+
+    /// Reads what an input will need, ahead of time. The value means nothing.
+    #[inline]
+    pub fn prefetch(&self) -> u64 {
+        self.machine.prefetch() ^ u64::from(self.binding.hash)
+    }
+}
+
+impl Binding {
+    /// Makes sure that the timer fires at `due` or earlier. Re-armed lazily: the end remembers when its pending event is
+    /// due and asks for another only if it needs one earlier; a late event finds nothing to do.
+    #[inline(always)]
+    pub(super) fn arm(&mut self, context: &mut Context, due: Time) {
+        if due < self.armed {
+            self.armed = due;
+            context.events.schedule_timer(due, self.host, self.slot);
+        }
+    }
+
+    /// Whether the timer's event that is due now is still the pending one; it is none from here on.
+    pub(super) fn fires(&mut self, context: &Context) -> bool {
+        let fires = self.armed == context.now();
+        if fires {
+            self.armed = Time::MAX;
+        }
+        fires
+    }
+
+    /// Bound to `host` for `owner`.
+    pub(super) fn new(hosts: &mut Hosts, host: u32, remote: u32, owner: Owner, hash: u32) -> Self {
+        Self {
+            hash,
+            peer: NONE,
+            armed: Time::MAX,
+            host,
+            remote,
+            slot: hosts.take_slot(host, owner),
+            class: 0,
+            ready: false,
+        }
+    }
+
+    /// Gives the timer back.
+    pub(super) fn release(&self, hosts: &mut Hosts) {
+        hosts.free_slot(self.host, self.slot);
+    }
+}
+
+/// The number of one of a family's ends.
+pub(super) const fn handle<T: Endpoint>(index: u32) -> Handle {
+    Handle {
+        family: T::FAMILY,
+        index,
+    }
+}
+
+impl<T: Endpoint> Table<T> {
+    /// The sender of a message's connection, made if there is none.
+    fn sender_for(
+        &mut self,
+        context: &Context,
+        hosts: &mut Hosts,
+        message: &Message,
+        transport: u8,
+        class: u8,
+    ) -> u32 {
+        let connection = T::connection(&context.setup, message);
+        if let Some(&known) = connection.and_then(|key| self.connections.get(&key)) {
+            return known;
+        }
+        let machine = T::Sender::open(context, self.config(transport), message);
+        let index = self.senders.vacant_key() as u32;
+        let owner = Owner::Sender(handle::<T>(index));
+        let hash = flow_hash(message.flow);
+        let binding = Binding::new(hosts, message.source, message.destination, owner, hash);
+        self.senders.insert(SendingEnd {
+            binding: Binding { class, ..binding },
+            machine,
+            connection,
+        });
+        if let Some(key) = connection {
+            self.connections.insert(key, index);
+        }
+        index
+    }
+
+    /// The sender is over.
+    fn remove_sender(&mut self, context: &mut Context, hosts: &mut Hosts, index: u32) {
+        let mut end = self.senders.remove(index as usize);
+        end.binding.release(hosts);
+        if end.binding.ready {
+            hosts.forget_ready(end.binding.host, handle::<T>(index));
+        }
+        if let Some(key) = end.connection {
+            self.connections.remove(&key);
+        }
+        end.machine.finish(context);
+    }
+
+    /// The host dies: its senders are gone.
+    pub(super) fn forget_senders(&mut self, context: &mut Context, hosts: &mut Hosts, host: u32) {
+        let of_host = |(index, end): (usize, &SendingEnd<_>)| {
+            (end.binding.host == host).then_some(index as u32)
+        };
+        let gone: Vec<u32> = self.senders.iter().filter_map(of_host).collect();
+        for index in gone {
+            self.remove_sender(context, hosts, index);
+        }
+    }
+}
+
+impl Partition {
+    /// Submits a message to its transport.
+    pub(in crate::engine) fn send_by<T: Endpoint>(
+        &mut self,
+        message: Message,
+        record: u32,
+        transport: u8,
+        class: u8,
+    ) {
+        let Self {
+            context,
+            wire,
+            hosts,
+            endpoints,
+            ..
+        } = self;
+        let table = T::table(endpoints);
+        let index = table.sender_for(context, hosts, &message, transport, class);
+        let end = &mut table.senders[index as usize];
+        context
+            .recorder
+            .observe_connection(message.flow, end.binding.hash);
+        end.machine.submit(context, message, record);
+        if end.follow_up(context, wire, hosts, handle::<T>(index)) {
+            table.remove_sender(context, hosts, index);
+        }
+    }
+
+    /// A packet of the receiver reaches its sender.
+    #[inline(always)]
+    pub(in crate::engine) fn acknowledgement<T: Endpoint>(&mut self, packet: Packet) {
+        let Self {
+            context,
+            wire,
+            hosts,
+            endpoints,
+            ..
+        } = self;
+        let table = T::table(endpoints);
+        match table.senders.get_mut(packet.endpoint as usize) {
+            Some(end) if end.binding.hash == packet.flow => {
+                end.machine.input(&mut end.binding, context, packet);
+                if end.follow_up(context, wire, hosts, handle::<T>(packet.endpoint)) {
+                    table.remove_sender(context, hosts, packet.endpoint);
+                }
+            }
+            _ => context.discard_extra(packet),
+        }
+    }
+
+    /// A sender's timer is due.
+    pub(in crate::engine) fn sender_timer<T: Endpoint>(&mut self, index: u32) {
+        let Self {
+            context,
+            wire,
+            hosts,
+            endpoints,
+            ..
+        } = self;
+        let table = T::table(endpoints);
+        let Some(end) = table.senders.get_mut(index as usize) else {
+            return;
+        };
+        if !end.binding.fires(context) {
+            return;
+        }
+        if end.machine.next_timeout() <= context.now() {
+            end.machine.timeout(&mut end.binding, context);
+        }
+        if end.follow_up(context, wire, hosts, handle::<T>(index)) {
+            table.remove_sender(context, hosts, index);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! TCP in its hosts: what surrounds the state machines of `proto::tcp`.
+
+mod receiving;
+mod sending;
+
+pub use receiving::Receiving;
+pub use sending::Sending;
+
+use super::endpoint::{Connection, Decoded, Endpoint};
+use crate::packet::Packet;
+use crate::setup::Setup;
+use crate::workload::Message;
+use duetime_link::Frame;
+use duetime_proto::tcp::{Config, Flags};
+use duetime_scenario::model::{self, Protocol};
+
+/// TCP and IP headers without options, in bytes.
+const HEADER_BYTES: u32 = 40;
+/// TCP's number in IP.
+const PROTOCOL: u8 = 6;
+
+/// The window protocols.
+pub enum Tcp {}
+
+/// What a segment carries beyond its fixed fields.
+#[derive(Debug)]
+pub enum Extra {
+    /// A SYN: where to answer, and the message that opens the connection.
+    Syn { reply: u32, message: Message },
+    /// A SYN-ACK: where to send.
+    SynAck { reply: u32 },
+    /// The last segment of a message.
+    Last { message: Message },
+}
+
+impl Endpoint for Tcp {
+    type Config = Config;
+    type Sender = Sending;
+    type Receiver = Receiving;
+    type Extra = Extra;
+
+    const RESTARTS_LINGER: bool = true;
+
+    fn config(setup: &Setup, transport: usize) -> Option<Config> {
+        match setup.transports[transport].protocol {
+            Protocol::Tcp(config) => Some(config),
+            Protocol::D3(_) => None,
+        }
+    }
+
+    fn connection(setup: &Setup, message: &Message) -> Option<Connection> {
+        let persistent = setup.connections[usize::from(message.workload)];
+        (persistent == model::Connection::Persistent).then_some((
+            message.workload,
+            message.source,
+            message.destination,
+        ))
+    }
+
+    fn opening(extra: &Extra) -> Option<(u32, &Message)> {
+        match extra {
+            Extra::Syn { reply, message } => Some((*reply, message)),
+            Extra::SynAck { .. } | Extra::Last { .. } => None,
+        }
+    }
+
+    fn decode(packet: &Packet, _extra: Option<&Extra>, overhead: u32) -> Decoded {
+        Decoded {
+            seq: u64::from(packet.seq),
+            len: if packet.is_reverse() {
+                0
+            } else {
+                packet.wire_bytes() - overhead - HEADER_BYTES
+            },
+            protocol: PROTOCOL,
+            headers: header(packet),
+        }
+    }
+}
+
+/// A header without options (RFC 9293 §3.1). Both ports come from the connection's hash, so that a dissector keeps the two
+/// directions together.
+fn header(packet: &Packet) -> Vec<u8> {
+    let ports = (
+        packet.flow as u16 | 0x8000,
+        (packet.flow >> 16) as u16 & 0x7fff,
+    );
+    let (from, to, own, acknowledged) = if packet.is_reverse() {
+        (ports.1, ports.0, 1, packet.seq)
+    } else {
+        (ports.0, ports.1, packet.seq, 1)
+    };
+    let has = |flag| packet.tcp_flags().contains(flag);
+    let bit = |set: bool, bit: u8| if set { bit } else { 0 };
+    let flags = bit(has(Flags::FIN), 1)
+        | bit(has(Flags::SYN), 2)
+        | bit(has(Flags::PUSH), 8)
+        | bit(packet.is_reverse() || !has(Flags::SYN), 16)
+        | bit(has(Flags::ECE), 64)
+        | bit(has(Flags::CWR), 128);
+    let mut bytes = Vec::with_capacity(HEADER_BYTES as usize);
+    bytes.extend(from.to_be_bytes());
+    bytes.extend(to.to_be_bytes());
+    bytes.extend(own.to_be_bytes());
+    bytes.extend(acknowledged.to_be_bytes());
+    bytes.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    bytes
+}

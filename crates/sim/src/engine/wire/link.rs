@@ -1,0 +1,49 @@
+//! What the packet path needs to know of a link.
+
+use crate::packet::Packet;
+use duetime_link::Port;
+
+/// In [`Link::target`]: the target is a host.
+pub const TO_HOST: u32 = 1 << 31;
+
+/// What the packet path needs to know of a link; it lies in the tag of the link's port.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    /// What is at its far end: a host's number with [`TO_HOST`], or a switch's.
+    pub target: u32,
+    /// What takes its packets off the fast path: some of the constants below, and the number of its shared memory.
+    pub special: u32,
+}
+
+impl Link {
+    /// The link behind a port.
+    #[inline(always)]
+    pub const fn of(port: &Port<Packet>) -> Self {
+        let [target, special] = port.tag;
+        Self { target, special }
+    }
+
+    /// Its far end belongs to another partition.
+    pub const CROSSING: u32 = 1;
+    /// It loses packets at random.
+    pub const LOSSY: u32 = 2;
+    /// Its port has a program.
+    pub const PROGRAMMED: u32 = 4;
+    /// Its port shares memory with others; which one is above [`Self::POOL_SHIFT`].
+    pub const POOLED: u32 = 8;
+    /// Its port serves by class.
+    pub const CLASSED: u32 = 16;
+    /// Its packets are watched.
+    pub const OBSERVED: u32 = 32;
+    /// It loses requests.
+    pub const FAULTY: u32 = 64;
+    /// Its partition is run as several sub-partitions.
+    pub const SUBPARTITIONED: u32 = 128;
+
+    /// Where the number of its shared memory begins.
+    pub const POOL_SHIFT: u32 = 8;
+
+    /// Arrivals need the slow path.
+    pub const SLOW_ARRIVAL: u32 =
+        Self::CROSSING | Self::LOSSY | Self::OBSERVED | Self::FAULTY | Self::SUBPARTITIONED;
+}

@@ -1,0 +1,423 @@
+//! The network between the hosts: ports, links, shared memories, and what the ports' programs do.
+
+mod crossing;
+mod link;
+mod program;
+
+pub use crossing::Messages;
+pub use link::{Link, TO_HOST};
+
+use super::context::Context;
+use crate::output::AllocatorState;
+use crate::packet::{NONE, Packet};
+use crate::partition::Subpartitions;
+use crate::setup::Setup;
+use crossing::Crossings;
+use duetime_core::random::{Purpose, Stream};
+use duetime_core::{Span, Time};
+use duetime_link::{Frame, Offer, Port, Sent, SharedBuffer};
+use duetime_results::Totals;
+use duetime_scenario::Scenario;
+use program::Program;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The network between the hosts, as far as one partition has it.
+pub struct Wire {
+    /// Each with its [`Link`] in its tag.
+    ports: Vec<Port<Packet>>,
+    pools: Vec<SharedBuffer>,
+    /// By link; empty if the ports have none.
+    programs: Vec<Program>,
+    pub crossings: Crossings,
+    loss: FxHashMap<u32, (f64, Stream)>,
+    /// Packets and bytes lost on links.
+    losses: FxHashMap<u32, (u64, u64)>,
+    totals: Totals,
+}
+
+/// A packet that has reached a host.
+pub struct Arrived {
+    pub host: u32,
+    pub packet: Packet,
+}
+
+impl Wire {
+    /// The ports and links of partition `index` of `partition_of`, without packets. `observed`: packets are watched;
+    /// `loses_requests`: a fault.
+    pub fn new(
+        scenario: &Scenario,
+        setup: &Setup,
+        partition_of: &Arc<Vec<u16>>,
+        subpartitions: &Subpartitions,
+        observed: bool,
+        loses_requests: bool,
+    ) -> Self {
+        let network = &setup.network;
+        let mut ports = setup.ports(scenario);
+        let (pools, pool_of) = setup.pools(scenario);
+        let mut loss = FxHashMap::default();
+        for (number, (link, port)) in network.links.iter().zip(&mut ports).enumerate() {
+            let mut special = 0;
+            let mut set = |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
+            let [from, to] = [link.from, link.to].map(|node| partition_of[node as usize]);
+            set(from != to, Link::CROSSING);
+            if link.loss > 0.0 {
+                set(true, Link::LOSSY);
+                let stream = setup.streams.stream(number as u64, Purpose::Loss);
+                loss.insert(number as u32, (link.loss, stream));
+            }
+            set(Program::of(setup).is_some(), Link::PROGRAMMED);
+            set(
+                pool_of[number] != NONE,
+                Link::POOLED | pool_of[number] << Link::POOL_SHIFT,
+            );
+            set(port.has_classes(), Link::CLASSED);
+            set(observed, Link::OBSERVED);
+            set(loses_requests, Link::FAULTY);
+            set(subpartitions.len() > 1, Link::SUBPARTITIONED);
+            let host = network.nodes[link.to as usize].host;
+            let target = host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST);
+            port.tag = [target, special];
+        }
+        Self {
+            programs: ports.iter().map_while(|_| Program::of(setup)).collect(),
+            crossings: Crossings::new(partition_of, ports.len()),
+            ports,
+            pools,
+            loss,
+            losses: FxHashMap::default(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// How many links the network has.
+    #[inline(always)]
+    pub fn links(&self) -> usize {
+        self.ports.len()
+    }
+
+    /// The ports, by link.
+    #[inline(always)]
+    pub fn ports(&self) -> &[Port<Packet>] {
+        &self.ports
+    }
+
+    /// The port of `link`.
+    #[inline(always)]
+    pub fn port(&self, link: u32) -> &Port<Packet> {
+        &self.ports[link as usize]
+    }
+
+    /// The same with everything that has left by `now` gone.
+    pub fn drained(&mut self, link: u32, now: Time) -> &Port<Packet> {
+        let port = &mut self.ports[link as usize];
+        port.drain(now);
+        port
+    }
+
+    /// From here on the ports' largest occupancies count anew.
+    pub fn restart_maxima(&mut self) {
+        self.ports.iter_mut().for_each(Port::restart_maximum);
+    }
+
+    /// Packets and bytes lost on `link` so far.
+    pub fn lost(&self, link: u32) -> (u64, u64) {
+        self.losses.get(&link).copied().unwrap_or_default()
+    }
+
+    /// The host at the near end of `link`, if it is one.
+    #[inline(always)]
+    pub fn host_before(&self, link: u32) -> Option<u32> {
+        // The other direction of the same link ends where the port is.
+        let from = Link::of(&self.ports[link as usize ^ 1]).target;
+        (from & TO_HOST != 0).then_some(from & !TO_HOST)
+    }
+
+    /// What has crossed links, been lost and so on, and what is in ports or on links.
+    pub fn totals(&self) -> Totals {
+        let own = self.ports.iter().flat_map(|port| {
+            // What has been sent on a crossing link is in the other partition.
+            let sent = (Link::of(port).special & Link::CROSSING == 0).then(|| port.sent_frames());
+            sent.into_iter().flatten().chain(port.waiting_frames())
+        });
+        let in_flight = own.chain(self.crossings.frames());
+        Totals {
+            in_flight_bytes: in_flight.map(|packet| u64::from(packet.wire_bytes())).sum(),
+            ..self.totals
+        }
+    }
+
+    /// Packets that have crossed a link so far.
+    pub fn packet_hops(&self) -> u64 {
+        self.totals.packet_hops
+    }
+
+    /// A host sends a packet on its uplink, which it leaves later by `delay`.
+    #[inline(always)]
+    pub fn inject(&mut self, context: &mut Context, link: u32, packet: Packet, delay: Span) {
+        self.totals.injected_bytes += u64::from(packet.wire_bytes());
+        self.send(context, link, packet, delay);
+    }
+
+    /// The same on a link that is known to be free, from a NIC that pulls and so has no limits; `plain`: nothing about
+    /// the link is special.
+    #[inline(always)]
+    pub fn inject_at_once(
+        &mut self,
+        context: &mut Context,
+        link: u32,
+        plain: bool,
+        packet: Packet,
+        delay: Span,
+    ) {
+        self.totals.injected_bytes += u64::from(packet.wire_bytes());
+        let port = &mut self.ports[link as usize];
+        if !plain {
+            let special = Link::of(port).special & !Link::LOSSY;
+            return self.send_specially(context, link, packet, special, true, delay);
+        }
+        let Sent { arrival, first } = port.send_at_once(context.now(), packet, delay);
+        if first {
+            context.events.schedule_arrival::<true>(arrival, link);
+        }
+    }
+
+    /// Offers a packet to the port of `link`, which it leaves later by `delay`.
+    #[inline(always)]
+    fn send(&mut self, context: &mut Context, link: u32, packet: Packet, delay: Span) {
+        let port = &mut self.ports[link as usize];
+        let special = Link::of(port).special & !Link::LOSSY;
+        if special != 0 {
+            return self.send_specially(context, link, packet, special, false, delay);
+        }
+        let Some(Sent { arrival, first }) = take_in(port, context.now(), packet, false, delay)
+        else {
+            return self.discard(context, packet);
+        };
+        if first {
+            context.events.schedule_arrival::<true>(arrival, link);
+        }
+    }
+
+    /// The same with everything that a link may need; `at_once`: as [`Self::inject_at_once`].
+    fn send_specially(
+        &mut self,
+        context: &mut Context,
+        link: u32,
+        packet: Packet,
+        special: u32,
+        at_once: bool,
+        delay: Span,
+    ) {
+        let now = context.now();
+        if special == Link::SUBPARTITIONED {
+            let port = &mut self.ports[link as usize];
+            return match take_in(port, now, packet, at_once, delay) {
+                Some(sent) => schedule(context, link, sent),
+                None => self.discard(context, packet),
+            };
+        }
+        if special & Link::PROGRAMMED != 0 {
+            let port = &mut self.ports[link as usize];
+            self.programs[link as usize].packet(context, port, link, &packet);
+        }
+        let marks_before = if special & Link::OBSERVED == 0 {
+            0
+        } else {
+            self.ports[link as usize].counters().marks
+        };
+        let pool = (special >> Link::POOL_SHIFT) as usize;
+        let offer = match (special & Link::POOLED != 0, special & Link::CLASSED != 0) {
+            // Only switches share memory, and only hosts delay.
+            (true, true) => self.pools[pool].offer(&mut self.ports, link, now, packet),
+            (true, false) => fifo(self.pools[pool].offer_fifo(&mut self.ports, link, now, packet)),
+            (false, true) => {
+                let port = &mut self.ports[link as usize];
+                match port.offer(now, packet) {
+                    Offer::Sent(sent) => Offer::Sent(delayed(port, sent, delay)),
+                    other => other,
+                }
+            }
+            (false, false) => {
+                let port = &mut self.ports[link as usize];
+                fifo(take_in(port, now, packet, at_once, delay))
+            }
+        };
+        if special & Link::OBSERVED != 0 {
+            let marked = self.ports[link as usize].counters().marks > marks_before;
+            context.observe_offer(link, packet, offer, marked);
+        }
+        match offer {
+            Offer::Sent(sent) => self.sent(context, link, sent),
+            Offer::Queued { wake: Some(wake) } => context.events.schedule_departure(wake, link),
+            Offer::Queued { wake: None } => {}
+            Offer::Dropped => self.discard(context, packet),
+        }
+    }
+
+    /// The time that the program at the port of `link` asked for has come; see [`Program::tick`].
+    pub fn tick(&mut self, context: &mut Context, link: u32, overdue: impl FnOnce(u32) -> u64) {
+        let port = &mut self.ports[link as usize];
+        self.programs[link as usize].tick(context, port, link, overdue);
+    }
+
+    /// What D3's allocators hold, by link.
+    pub fn allocators(&self, setup: &Setup) -> Vec<(u32, AllocatorState)> {
+        let held = (0..).zip(&self.programs).filter_map(|(link, program)| {
+            let state = program.allocator(|| setup.network.link_name(link))?;
+            Some((link, state))
+        });
+        held.collect()
+    }
+
+    /// Strict priority: the link is free. What it sends leaves later by the delay that `delay` draws.
+    pub fn departure(&mut self, context: &mut Context, link: u32, delay: impl FnOnce() -> Span) {
+        let Some((sent, wake)) = self.ports[link as usize].departure(context.now()) else {
+            return;
+        };
+        if let Some(wake) = wake {
+            context.events.schedule_departure(wake, link);
+        }
+        let sent = delayed(&mut self.ports[link as usize], sent, delay());
+        self.sent(context, link, sent);
+    }
+
+    fn sent(&mut self, context: &mut Context, link: u32, sent: Sent) {
+        let port = &mut self.ports[link as usize];
+        if Link::of(port).special & Link::CROSSING == 0 {
+            return schedule(context, link, sent);
+        }
+        let packet = port.last_sent().expect("a packet was just sent");
+        port.forget_departed(context.now());
+        self.crossings.send(context, link, sent.arrival, packet);
+    }
+
+    /// A packet's last bit arrives at the far end of `link`: a switch passes it on; what reached a host is returned.
+    #[inline(always)]
+    pub fn arrival(&mut self, context: &mut Context, link: u32) -> Option<Arrived> {
+        let port = &mut self.ports[link as usize];
+        let Link { target, special } = Link::of(port);
+        if special & Link::SLOW_ARRIVAL != 0 {
+            return self.arrival_with_care(context, link, target, special);
+        }
+        let packet = port.arrive();
+        if let Some(next) = port.next_arrival() {
+            context.events.schedule_arrival::<true>(next, link);
+        }
+        self.pass_on(context, target, packet)
+    }
+
+    #[inline(always)]
+    fn pass_on(&mut self, context: &mut Context, target: u32, packet: Packet) -> Option<Arrived> {
+        self.totals.packet_hops += 1;
+        if target & TO_HOST == 0 {
+            let routing = &context.setup.routing;
+            let out = routing.next_at_switch(target, packet.destination(), packet.flow);
+            self.send(context, out, packet, Span::ZERO);
+            return None;
+        }
+        self.totals.arrived_bytes += u64::from(packet.wire_bytes());
+        Some(Arrived {
+            host: target & !TO_HOST,
+            packet,
+        })
+    }
+
+    /// The same where the link comes from another partition or sub-partition, loses packets or is watched.
+    fn arrival_with_care(
+        &mut self,
+        context: &mut Context,
+        link: u32,
+        target: u32,
+        special: u32,
+    ) -> Option<Arrived> {
+        let (packet, next) = if special & Link::CROSSING == 0 {
+            let port = &mut self.ports[link as usize];
+            (port.arrive(), port.next_arrival())
+        } else {
+            self.crossings.arrive(link)
+        };
+        if let Some(next) = next {
+            context.events.schedule_arrival::<false>(next, link);
+        }
+        if special & Link::SLOW_ARRIVAL == Link::SUBPARTITIONED
+            || self.survives(context, link, packet, special)
+        {
+            return self.pass_on(context, target, packet);
+        }
+        self.totals.packet_hops += 1;
+        None
+    }
+
+    /// Loss and observation at the far end; false if the packet is lost.
+    fn survives(&mut self, context: &mut Context, link: u32, packet: Packet, special: u32) -> bool {
+        let lost = (special & Link::LOSSY != 0 && self.is_lost(link))
+            || (special & Link::FAULTY != 0 && context.loses_request(link, packet));
+        if lost {
+            let losses = self.losses.entry(link).or_default();
+            losses.0 += 1;
+            losses.1 += u64::from(packet.wire_bytes());
+        }
+        if special & Link::OBSERVED != 0 {
+            context.observe_crossing(link, packet, lost);
+        }
+        if lost {
+            self.discard(context, packet);
+        }
+        !lost
+    }
+
+    fn is_lost(&mut self, link: u32) -> bool {
+        let (probability, stream) = self.loss.get_mut(&link).expect("a lossy link");
+        stream.chance(*probability)
+    }
+
+    /// A packet that goes no further.
+    #[cold]
+    fn discard(&mut self, context: &mut Context, packet: Packet) {
+        self.totals.dropped_bytes += u64::from(packet.wire_bytes());
+        context.discard_extra(packet);
+    }
+}
+
+/// The packet just sent arrives in this partition.
+#[inline(always)]
+fn schedule(context: &mut Context, link: u32, sent: Sent) {
+    if sent.first {
+        let events = &mut context.events;
+        events.schedule_arrival_anywhere(sent.arrival, link);
+    }
+}
+
+/// Offers a packet to a port without classes, which it leaves later by `delay`; `at_once`: the port is idle and has no
+/// limit. `None`: dropped.
+#[inline(always)]
+fn take_in(
+    port: &mut Port<Packet>,
+    now: Time,
+    packet: Packet,
+    at_once: bool,
+    delay: Span,
+) -> Option<Sent> {
+    if at_once {
+        return Some(port.send_at_once(now, packet, delay));
+    }
+    let sent = port.offer_fifo(now, packet)?;
+    Some(delayed(port, sent, delay))
+}
+
+/// Lets the packet just sent leave later: a host's.
+#[inline(always)]
+fn delayed(port: &mut Port<Packet>, sent: Sent, delay: Span) -> Sent {
+    if delay == Span::ZERO {
+        sent
+    } else {
+        port.delay_last(sent, delay)
+    }
+}
+
+/// What a port without classes says.
+fn fifo(sent: Option<Sent>) -> Offer {
+    sent.map_or(Offer::Dropped, Offer::Sent)
+}

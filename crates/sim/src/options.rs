@@ -1,0 +1,58 @@
+//! How to run: what the caller of [`run`](crate::run()) chooses and watches.
+
+use crate::faults::Faults;
+use duetime_core::Span;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it. A run that is watched packet
+    /// by packet, for a trace or a capture, takes one.
+    pub threads: usize,
+    /// Sub-partitions that each thread's partition is run in, one after the other; 0: as many as pay at the network's
+    /// size. Results do not depend on it. A run that is watched packet by packet or whose windows are sampled takes one.
+    pub subpartitions: usize,
+    /// Where to say how far the run is, and where to be told to stop.
+    pub progress: Option<Arc<Progress>>,
+    /// The flows whose events are wanted.
+    pub watch: Watch,
+    /// Sampling period of the windows of TCP senders; `None`: no samples.
+    pub windows: Option<Span>,
+    /// What goes wrong on purpose.
+    pub faults: Faults,
+}
+
+/// Flows that are watched event by event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// None.
+    #[default]
+    Nothing,
+    /// These, by `FlowRecord::flow`; from their submission on.
+    Flows(BTreeSet<u64>),
+    /// All of this query, by `QueryRecord::query`: its ways down and its answers, each from submission to delivery.
+    Query(u64),
+}
+
+impl Watch {
+    /// One flow.
+    pub fn flow(flow: u64) -> Self {
+        Self::Flows(BTreeSet::from([flow]))
+    }
+}
+
+/// How far a run is; shared between the run and whoever shows it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Simulated picoseconds.
+    pub simulated_ps: AtomicU64,
+    /// Packets that have crossed a link.
+    pub packet_hops: AtomicU64,
+    /// Measured flows that are not finished; from the duration on they are what the run still waits for.
+    pub open_flows: AtomicU64,
+    /// Set from outside to end the run early.
+    pub cancel: AtomicBool,
+}
