@@ -24,7 +24,7 @@ use host::{Host, Nic};
 /// The hosts of a partition.
 pub struct Hosts {
     nics: Vec<Nic>,
-    hosts: Vec<Host>,
+    states: Vec<Host>,
     /// NICs pull from the flows.
     pulls: bool,
     /// There is more than one strict-priority class.
@@ -46,7 +46,7 @@ impl Hosts {
         });
         Self {
             nics: nics.collect(),
-            hosts: setup
+            states: setup
                 .network
                 .uplink
                 .iter()
@@ -59,17 +59,17 @@ impl Hosts {
 
     /// Takes a timer slot of `host`.
     pub fn take_slot(&mut self, host: u32, owner: Owner) -> u32 {
-        self.hosts[host as usize].take_slot(owner)
+        self.states[host as usize].take_slot(owner)
     }
 
     /// Gives a timer slot back.
     pub fn free_slot(&mut self, host: u32, slot: u32) {
-        self.hosts[host as usize].free_slot(slot);
+        self.states[host as usize].free_slot(slot);
     }
 
     /// Whose timer a slot is.
     pub fn owner(&self, host: u32, slot: u32) -> Owner {
-        self.hosts[host as usize].owner(slot)
+        self.states[host as usize].owner(slot)
     }
 
     /// The port of `link`, the uplink of `host` if it is one, is free.
@@ -82,11 +82,8 @@ impl Hosts {
     ) {
         match wire.host_before(link) {
             None => wire.departure(context, link, || Span::ZERO),
-            Some(host) if self.pulls => {
-                self.nics[host as usize].wake_pending = false;
-                self.serve(context, wire, endpoints, host);
-            }
-            Some(host) => wire.departure(context, link, || self.draw_delay(host)),
+            Some(host) if self.pulls => self.serve(context, wire, endpoints, host),
+            Some(host) => wire.departure(context, link, || self.nics[host as usize].draw_delay()),
         }
     }
 
@@ -99,19 +96,15 @@ impl Hosts {
         host: u32,
         packet: Packet,
     ) {
-        let Nic {
-            uplink,
-            wake_pending,
-            ..
-        } = self.nics[host as usize];
+        let nic = &mut self.nics[host as usize];
         if !self.pulls {
-            return self.inject(context, wire, host, packet);
+            return nic.inject(context, wire, packet);
         }
-        if !wake_pending && wire.port(uplink).is_idle(context.now()) {
-            return self.inject_at_once(context, wire, host, packet);
+        if nic.is_free(context, wire) {
+            return nic.inject_at_once(context, wire, packet);
         }
-        self.hosts[host as usize].control.push_back(packet);
-        self.nics[host as usize].waiting = true;
+        nic.waiting = true;
+        self.states[host as usize].control.push_back(packet);
         self.wake(context, wire, host);
     }
 
@@ -125,15 +118,11 @@ impl Hosts {
         sender: Handle,
     ) {
         let host = end.binding.host;
-        let Nic {
-            uplink,
-            wake_pending,
-            ..
-        } = self.nics[host as usize];
+        let nic = &mut self.nics[host as usize];
         if !self.pulls {
-            return self.flood(context, wire, end, sender);
+            return nic.flood(context, wire, end, sender);
         }
-        if wake_pending || !wire.port(uplink).is_idle(context.now()) {
+        if !nic.is_free(context, wire) {
             if end.set_ready() {
                 self.queue(host, end.binding.class, sender);
                 self.wake(context, wire, host);
@@ -143,7 +132,7 @@ impl Hosts {
         // An idle NIC has an empty queue: the sender is next.
         let (packet, more) = end.pull(context, sender.index);
         if let Some(packet) = packet {
-            self.inject_at_once(context, wire, host, packet);
+            nic.inject_at_once(context, wire, packet);
         }
         if more {
             self.queue(host, end.binding.class, sender);
@@ -151,31 +140,11 @@ impl Hosts {
         }
     }
 
-    /// A NIC that is a plain queue takes all that the sender has.
-    #[inline(never)]
-    fn flood<S: Sender>(
-        &mut self,
-        context: &mut Context,
-        wire: &mut Wire,
-        end: &mut SendingEnd<S>,
-        sender: Handle,
-    ) {
-        loop {
-            let (packet, more) = end.pull(context, sender.index);
-            if let Some(packet) = packet {
-                self.inject(context, wire, end.binding.host, packet);
-            }
-            if !more {
-                return;
-            }
-        }
-    }
-
     /// Puts a sender behind those that are ready.
     #[inline(never)]
     fn queue(&mut self, host: u32, class: u8, sender: Handle) {
         let nic = &mut self.nics[host as usize];
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.states[host as usize];
         if nic.next.is_none() && (!nic.waiting || state.ready.is_empty()) && !self.classed {
             nic.next = Some(sender);
             return;
@@ -187,7 +156,7 @@ impl Hosts {
     /// A sender that is in the ready queue is gone: its number may soon be another's.
     pub fn forget_ready(&mut self, host: u32, sender: Handle) {
         let nic = &mut self.nics[host as usize];
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.states[host as usize];
         nic.next = nic.next.filter(|next| *next != sender);
         state.forget_ready(sender);
         nic.waiting = state.has_work();
@@ -195,7 +164,7 @@ impl Hosts {
 
     /// The host dies: nothing waits in its NIC any more.
     pub fn forget_waiting(&mut self, context: &mut Context, host: u32) {
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.states[host as usize];
         state.ready.clear();
         for packet in state.control.drain(..) {
             context.discard_extra(packet);
@@ -204,12 +173,12 @@ impl Hosts {
 
     /// The ready senders of a host.
     pub fn ready(&self, host: u32) -> impl Iterator<Item = Handle> + '_ {
-        let queued = self.hosts[host as usize].ready.iter();
+        let queued = self.states[host as usize].ready.iter();
         let next = self.nics[host as usize].next.iter();
         next.chain(queued.map(|(_, sender)| sender)).copied()
     }
 
-    /// The NIC sends one packet if its link is free, and asks to be woken if more wait.
+    /// The NIC was woken: it sends one packet if its link is free, and asks to be woken if more wait.
     fn serve(
         &mut self,
         context: &mut Context,
@@ -217,16 +186,26 @@ impl Hosts {
         endpoints: &mut Endpoints,
         host: u32,
     ) {
-        let uplink = self.nics[host as usize].uplink;
-        if wire.port(uplink).is_idle(context.now()) {
-            let Some(packet) = self.pull(context, endpoints, host) else {
+        let nic = &mut self.nics[host as usize];
+        nic.wake_pending = false;
+        if nic.is_free(context, wire) {
+            let packet = match nic.next {
+                // The usual case: one sender is ready and nothing else waits.
+                Some(sender) if !nic.waiting => {
+                    let (packet, more) = endpoints.pull(context, sender);
+                    nic.next = more.then_some(sender);
+                    packet
+                }
+                _ => self.pull(context, endpoints, host),
+            };
+            let Some(packet) = packet else {
                 return;
             };
-            self.inject_at_once(context, wire, host, packet);
+            self.nics[host as usize].inject_at_once(context, wire, packet);
         }
-        let nic = &self.nics[host as usize];
+        let nic = &mut self.nics[host as usize];
         if nic.waiting || nic.next.is_some() {
-            self.wake(context, wire, host);
+            nic.wake(context, wire);
         }
     }
 
@@ -234,14 +213,12 @@ impl Hosts {
     fn wake(&mut self, context: &mut Context, wire: &Wire, host: u32) {
         let nic = &mut self.nics[host as usize];
         if !nic.wake_pending {
-            nic.wake_pending = true;
-            let at = wire.port(nic.uplink).busy_until();
-            context.events.schedule_departure(at, nic.uplink);
+            nic.wake(context, wire);
         }
     }
 
     /// The next packet of the host: acknowledgements first, then ready senders in turn.
-    #[inline]
+    #[inline(never)]
     fn pull(
         &mut self,
         context: &mut Context,
@@ -249,7 +226,7 @@ impl Hosts {
         host: u32,
     ) -> Option<Packet> {
         if self.nics[host as usize].waiting {
-            let state = &mut self.hosts[host as usize];
+            let state = &mut self.states[host as usize];
             let packet = state.control.pop_front();
             self.nics[host as usize].waiting = state.has_work();
             if packet.is_some() {
@@ -278,36 +255,10 @@ impl Hosts {
         if !nic.waiting {
             return None;
         }
-        let state = &mut self.hosts[host as usize];
+        let state = &mut self.states[host as usize];
         let next = state.next_ready(self.classed);
         nic.waiting = state.has_work();
         next
-    }
-
-    /// How much later than it could a packet leaves its host.
-    #[inline(always)]
-    fn draw_delay(&mut self, host: u32) -> Span {
-        let nic = &mut self.nics[host as usize];
-        Span::from_ps(u64::from(nic.delays.below(nic.jitter)))
-    }
-
-    #[inline(never)]
-    fn inject(&mut self, context: &mut Context, wire: &mut Wire, host: u32, packet: Packet) {
-        let delay = self.draw_delay(host);
-        wire.inject(context, self.nics[host as usize].uplink, packet, delay);
-    }
-
-    #[inline(always)]
-    fn inject_at_once(
-        &mut self,
-        context: &mut Context,
-        wire: &mut Wire,
-        host: u32,
-        packet: Packet,
-    ) {
-        let delay = self.draw_delay(host);
-        let Nic { uplink, plain, .. } = self.nics[host as usize];
-        wire.inject_at_once(context, uplink, plain, packet, delay);
     }
 
     /// The uplink of a host.
@@ -322,9 +273,63 @@ impl Hosts {
     pub(super) fn upcoming_sender(&self, host: u32) -> Option<Handle> {
         let nic = &self.nics[host as usize];
         if nic.waiting {
-            self.hosts[host as usize].upcoming_sender()
+            self.states[host as usize].upcoming_sender()
         } else {
             nic.next
+        }
+    }
+}
+
+impl Nic {
+    /// Whether its link is free and nothing waits for it.
+    #[inline(always)]
+    fn is_free(&self, context: &Context, wire: &Wire) -> bool {
+        !self.wake_pending && wire.port(self.uplink).is_idle(context.now())
+    }
+
+    /// Asks for an event when the link is free.
+    #[inline(always)]
+    fn wake(&mut self, context: &mut Context, wire: &Wire) {
+        self.wake_pending = true;
+        let at = wire.port(self.uplink).busy_until();
+        context.events.schedule_departure(at, self.uplink);
+    }
+
+    /// How much later than it could a packet leaves the host.
+    #[inline(always)]
+    fn draw_delay(&mut self) -> Span {
+        Span::from_ps(u64::from(self.delays.below(self.jitter)))
+    }
+
+    #[inline(never)]
+    fn inject(&mut self, context: &mut Context, wire: &mut Wire, packet: Packet) {
+        let delay = self.draw_delay();
+        wire.inject(context, self.uplink, packet, delay);
+    }
+
+    #[inline(always)]
+    fn inject_at_once(&mut self, context: &mut Context, wire: &mut Wire, packet: Packet) {
+        let delay = self.draw_delay();
+        wire.inject_at_once(context, self.uplink, self.plain, packet, delay);
+    }
+
+    /// A NIC that is a plain queue takes all that the sender has.
+    #[inline(never)]
+    fn flood<S: Sender>(
+        &mut self,
+        context: &mut Context,
+        wire: &mut Wire,
+        end: &mut SendingEnd<S>,
+        sender: Handle,
+    ) {
+        loop {
+            let (packet, more) = end.pull(context, sender.index);
+            if let Some(packet) = packet {
+                self.inject(context, wire, packet);
+            }
+            if !more {
+                return;
+            }
         }
     }
 }
