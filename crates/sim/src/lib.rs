@@ -12,6 +12,8 @@ pub mod describe;
 mod engine;
 mod error;
 mod faults;
+#[cfg(test)]
+mod openness;
 mod options;
 mod output;
 mod packet;

@@ -13,7 +13,8 @@ pub struct Options {
     /// by packet, for a trace or a capture, takes one.
     pub threads: usize,
     /// Sub-partitions that each thread's partition is run in, one after the other; 0: as many as pay at the network's
-    /// size. Results do not depend on it. A run that is watched packet by packet or whose windows are sampled takes one.
+    /// size. Results do not depend on it. A run that is watched packet by packet or whose windows are sampled takes
+    /// one.
     pub subpartitions: usize,
     /// Where to say how far the run is, and where to be told to stop.
     pub progress: Option<Arc<Progress>>,

@@ -53,7 +53,8 @@ pub fn cut(network: &Network, threads: usize) -> Cut {
     }
 }
 
-/// The sub-partitions of a partition. What happens in one is felt in another only after the latency of the links between them.
+/// The sub-partitions of a partition. What happens in one is felt in another only after the latency of the links
+/// between them.
 #[derive(Clone, Debug)]
 pub struct Subpartitions {
     /// Per node: its sub-partition; 0 for the nodes of other partitions.

@@ -7,9 +7,9 @@
 //! line in `endpoint`; a new port discipline one in `wire::discipline`.
 
 mod applications;
-mod context;
+pub mod context;
 mod d3;
-mod endpoint;
+pub mod endpoint;
 mod events;
 mod faults;
 mod hosts;
@@ -17,7 +17,7 @@ mod prefetch;
 mod recorder;
 mod tcp;
 mod windows;
-mod wire;
+pub mod wire;
 
 pub use recorder::{Observed, PartRecords, merge};
 pub use wire::Messages;

@@ -1,8 +1,8 @@
 //! Prefetching in large networks, where the state of ports and hosts outgrows the processor's caches and a packet-hop
-//! spends its time on a dozen reads from memory, one after the other. So a few events are taken out of the calendar at a
-//! time, and before they are processed all of them are followed one step at a time: which packet, which way, which port.
-//! The reads of one step do not depend on each other, so the processor waits for all of them at once. Nothing is changed,
-//! and the result does not depend on it.
+//! spends its time on a dozen reads from memory, one after the other. So a few events are taken out of the calendar
+//! at a time, and before they are processed all of them are followed one step at a time: which packet, which way,
+//! which port. The reads of one step do not depend on each other, so the processor waits for all of them at once.
+//! Nothing is changed, and the result does not depend on it.
 
 use super::endpoint::Endpoints;
 use super::hosts::Hosts;

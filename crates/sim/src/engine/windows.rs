@@ -1,8 +1,8 @@
-//! A large network sub-partition by sub-partition. The state of a thousand ports fits the processor's caches, that of a
-//! hundred thousand does not. So a sub-partition is run alone for as long as nothing from outside can reach it, which is
-//! the latency of the links that lead into it and twice that where it borders only on sub-partitions that do not border
-//! on each other, as racks do on the switches above them; then the next one is. The result does not depend on it: these
-//! are the conservative windows of several threads (`parallel`), on one.
+//! A large network sub-partition by sub-partition. The state of a thousand ports fits the processor's caches, that of
+//! a hundred thousand does not. So a sub-partition is run alone for as long as nothing from outside can reach it,
+//! which is the latency of the links that lead into it and twice that where it borders only on sub-partitions that do
+//! not border on each other, as racks do on the switches above them; then the next one is. The result does not depend
+//! on it: these are the conservative windows of several threads (`parallel`), on one.
 
 use super::{LARGE, MEDIUM, Partition, SMALL, prefetch};
 use crate::partition::Subpartitions;

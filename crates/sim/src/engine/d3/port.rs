@@ -108,8 +108,8 @@ impl PortState {
         }
     }
 
-    /// Capacity adaptation at the port of `link` (D3 §4.4); `overdue`: bytes that wait in a host's senders although they
-    /// could have left in an earlier slot.
+    /// Capacity adaptation at the port of `link` (D3 §4.4); `overdue`: bytes that wait in a host's senders although
+    /// they could have left in an earlier slot.
     pub fn tick(
         &mut self,
         context: &mut Context,

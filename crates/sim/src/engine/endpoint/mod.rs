@@ -403,6 +403,7 @@ macro_rules! families {
 families! { ($)
     Tcp, tcp: crate::engine::tcp::Tcp;
     D3, d3: crate::engine::d3::D3;
+    #[cfg(test)] Grants, grants: crate::openness::Grants;
 }
 
 pub(super) use {dispatch, every};

@@ -70,8 +70,8 @@ impl<S: Sender> SendingEnd<S> {
 }
 
 impl Binding {
-    /// Makes sure that the timer fires at `due` or earlier. Re-armed lazily: the end remembers when its pending event is
-    /// due and asks for another only if it needs one earlier; a late event finds nothing to do.
+    /// Makes sure that the timer fires at `due` or earlier. Re-armed lazily: the end remembers when its pending event
+    /// is due and asks for another only if it needs one earlier; a late event finds nothing to do.
     #[inline(always)]
     pub(super) fn arm(&mut self, context: &mut Context, due: Time) {
         if due < self.armed {

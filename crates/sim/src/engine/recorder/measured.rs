@@ -1,6 +1,6 @@
-//! The measurement window of the ports' statistics: from the warm-up to `duration`, when sources stop; where all sources
-//! stop by themselves, as bursts and traces do, to the end of the run, since what they start may take much longer than
-//! they do.
+//! The measurement window of the ports' statistics: from the warm-up to `duration`, when sources stop; where all
+//! sources stop by themselves, as bursts and traces do, to the end of the run, since what they start may take much
+//! longer than they do.
 //!
 //! At both ends the counters of all ports are noted, so that nothing is counted per packet.
 

@@ -7,7 +7,7 @@ use crate::options::Watch;
 use crate::packet::Packet;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
-use duetime_link::{Frame, Offer};
+use duetime_link::Frame;
 use duetime_results::{CapturedPacket, FlowEvent, FlowEventKind, FlowTrace, TreeNode};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -143,9 +143,9 @@ impl Recorder {
 }
 
 impl Context {
-    /// A packet is offered to the port of `link`.
+    /// A packet is offered to the port of `link`, which may mark it.
     #[cold]
-    pub fn observe_offer(&mut self, link: u32, packet: Packet, offer: Offer, marked: bool) {
+    pub fn observe_offer(&mut self, link: u32, packet: Packet, marked: bool) {
         if marked {
             self.observe(packet.flow, FlowEventKind::Marked { link });
         }
@@ -157,9 +157,6 @@ impl Context {
         if let Some(host) = from {
             observed.sources.insert(direction(&packet), host);
         }
-        if matches!(offer, Offer::Dropped) {
-            return self.observe(packet.flow, FlowEventKind::Dropped { link });
-        }
         if observed.by_connection.contains_key(&packet.flow) {
             observed
                 .waiting
@@ -167,6 +164,18 @@ impl Context {
                 .or_default()
                 .push_back((packet, self.events.now));
         }
+    }
+
+    /// The port of `link` drops a packet, which has been offered to it.
+    #[cold]
+    pub fn observe_drop(&mut self, link: u32, packet: &Packet) {
+        if let Some(observed) = &mut self.recorder.observed
+            && let Some(waiting) = observed.waiting.get_mut(&(link, packet.flow))
+            && let Some(place) = waiting.iter().rposition(|(other, _)| same(other, packet))
+        {
+            waiting.remove(place);
+        }
+        self.observe(packet.flow, FlowEventKind::Dropped { link });
     }
 
     /// A packet has crossed `link`, so it left one latency ago; and it was lost on the way, or arrives.

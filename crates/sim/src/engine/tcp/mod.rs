@@ -78,8 +78,8 @@ impl Endpoint for Tcp {
     }
 }
 
-/// A header without options (RFC 9293 §3.1). Both ports come from the connection's hash, so that a dissector keeps the two
-/// directions together.
+/// A header without options (RFC 9293 §3.1). Both ports come from the connection's hash, so that a dissector keeps
+/// the two directions together.
 fn header(packet: &Packet) -> Vec<u8> {
     let ports = (
         packet.flow as u16 | 0x8000,

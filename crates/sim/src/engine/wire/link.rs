@@ -11,7 +11,7 @@ pub const TO_HOST: u32 = 1 << 31;
 pub struct Link {
     /// What is at its far end: a host's number with [`TO_HOST`], or a switch's.
     pub target: u32,
-    /// What takes its packets off the fast path: some of the constants below, and the number of its shared memory.
+    /// What takes its packets off the fast path: some of the constants below.
     pub special: u32,
 }
 
@@ -29,19 +29,14 @@ impl Link {
     pub const LOSSY: u32 = 2;
     /// Its port has a program.
     pub const PROGRAMMED: u32 = 4;
-    /// Its port shares memory with others; which one is above [`Self::POOL_SHIFT`].
-    pub const POOLED: u32 = 8;
-    /// Its port serves by class.
-    pub const CLASSED: u32 = 16;
+    /// Its port is more than a FIFO with memory of its own.
+    pub const DISCIPLINED: u32 = 8;
     /// Its packets are watched.
     pub const OBSERVED: u32 = 32;
     /// It loses requests.
     pub const FAULTY: u32 = 64;
     /// Its partition is run as several sub-partitions.
     pub const SUBPARTITIONED: u32 = 128;
-
-    /// Where the number of its shared memory begins.
-    pub const POOL_SHIFT: u32 = 8;
 
     /// Arrivals need the slow path.
     pub const SLOW_ARRIVAL: u32 =

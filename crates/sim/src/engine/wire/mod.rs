@@ -1,6 +1,7 @@
 //! The network between the hosts: ports, links, shared memories, and what the ports' programs do.
 
 mod crossing;
+pub mod discipline;
 mod link;
 mod program;
 
@@ -13,6 +14,7 @@ use crate::packet::{NONE, Packet};
 use crate::partition::Subpartitions;
 use crate::setup::Setup;
 use crossing::Crossings;
+use discipline::{Discipline, Memory, take_in};
 use duetime_core::random::{Purpose, Stream};
 use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer, Port, Sent, SharedBuffer};
@@ -26,7 +28,10 @@ use std::sync::Arc;
 pub struct Wire {
     /// Each with its [`Link`] in its tag.
     ports: Vec<Port<Packet>>,
+    disciplines: Vec<Discipline>,
     pools: Vec<SharedBuffer>,
+    /// What a port drops when a packet is offered; empty otherwise.
+    dropped: Vec<Packet>,
     /// By link; empty if the ports have none.
     programs: Vec<Program>,
     pub crossings: Crossings,
@@ -56,8 +61,11 @@ impl Wire {
         let network = &setup.network;
         let mut ports = setup.ports(scenario);
         let (pools, pool_of) = setup.pools(scenario);
+        let mut disciplines = Vec::with_capacity(ports.len());
         let mut loss = FxHashMap::default();
         for (number, (link, port)) in network.links.iter().zip(&mut ports).enumerate() {
+            let pool = Some(pool_of[number]).filter(|&pool| pool != NONE);
+            let discipline = Discipline::of(scenario, setup, number as u32, port, pool);
             let mut special = 0;
             let mut set = |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
             let [from, to] = [link.from, link.to].map(|node| partition_of[node as usize]);
@@ -68,11 +76,8 @@ impl Wire {
                 loss.insert(number as u32, (link.loss, stream));
             }
             set(Program::of(setup).is_some(), Link::PROGRAMMED);
-            set(
-                pool_of[number] != NONE,
-                Link::POOLED | pool_of[number] << Link::POOL_SHIFT,
-            );
-            set(port.has_classes(), Link::CLASSED);
+            set(!matches!(discipline, Discipline::Fifo), Link::DISCIPLINED);
+            disciplines.push(discipline);
             set(observed, Link::OBSERVED);
             set(loses_requests, Link::FAULTY);
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
@@ -84,7 +89,9 @@ impl Wire {
             programs: ports.iter().map_while(|_| Program::of(setup)).collect(),
             crossings: Crossings::new(partition_of, ports.len()),
             ports,
+            disciplines,
             pools,
+            dropped: Vec::new(),
             loss,
             losses: FxHashMap::default(),
             totals: Totals::default(),
@@ -141,7 +148,8 @@ impl Wire {
             let sent = (Link::of(port).special & Link::CROSSING == 0).then(|| port.sent_frames());
             sent.into_iter().flatten().chain(port.waiting_frames())
         });
-        let in_flight = own.chain(self.crossings.frames());
+        let waiting = self.disciplines.iter().flat_map(Discipline::waiting);
+        let in_flight = own.chain(self.crossings.frames()).chain(waiting);
         Totals {
             in_flight_bytes: in_flight.map(|packet| u64::from(packet.wire_bytes())).sum(),
             ..self.totals
@@ -227,32 +235,27 @@ impl Wire {
         } else {
             self.ports[link as usize].counters().marks
         };
-        let pool = (special >> Link::POOL_SHIFT) as usize;
-        let offer = match (special & Link::POOLED != 0, special & Link::CLASSED != 0) {
-            // Only switches share memory, and only hosts delay.
-            (true, true) => self.pools[pool].offer(&mut self.ports, link, now, packet),
-            (true, false) => fifo(self.pools[pool].offer_fifo(&mut self.ports, link, now, packet)),
-            (false, true) => {
-                let port = &mut self.ports[link as usize];
-                match port.offer(now, packet) {
-                    Offer::Sent(sent) => Offer::Sent(delayed(port, sent, delay)),
-                    other => other,
-                }
-            }
-            (false, false) => {
-                let port = &mut self.ports[link as usize];
-                fifo(take_in(port, now, packet, at_once, delay))
-            }
+        let memory = Memory {
+            ports: &mut self.ports,
+            pools: &mut self.pools,
+            link,
         };
+        let discipline = &mut self.disciplines[link as usize];
+        let offer = discipline.offer(memory, now, packet, (at_once, delay), &mut self.dropped);
         if special & Link::OBSERVED != 0 {
             let marked = self.ports[link as usize].counters().marks > marks_before;
-            context.observe_offer(link, packet, offer, marked);
+            context.observe_offer(link, packet, marked);
+            for dropped in &self.dropped {
+                context.observe_drop(link, dropped);
+            }
         }
         match offer {
             Offer::Sent(sent) => self.sent(context, link, sent),
             Offer::Queued { wake: Some(wake) } => context.events.schedule_departure(wake, link),
-            Offer::Queued { wake: None } => {}
-            Offer::Dropped => self.discard(context, packet),
+            Offer::Queued { wake: None } | Offer::Dropped => {}
+        }
+        while let Some(dropped) = self.dropped.pop() {
+            self.discard(context, dropped);
         }
     }
 
@@ -271,15 +274,17 @@ impl Wire {
         held.collect()
     }
 
-    /// Strict priority: the link is free. What it sends leaves later by the delay that `delay` draws.
+    /// The link is free, as the port asked to be told. What it sends leaves later by the delay that `delay` draws.
     pub fn departure(&mut self, context: &mut Context, link: u32, delay: impl FnOnce() -> Span) {
-        let Some((sent, wake)) = self.ports[link as usize].departure(context.now()) else {
+        let port = &mut self.ports[link as usize];
+        let discipline = &mut self.disciplines[link as usize];
+        let Some((sent, wake)) = discipline.departure(port, context.now()) else {
             return;
         };
         if let Some(wake) = wake {
             context.events.schedule_departure(wake, link);
         }
-        let sent = delayed(&mut self.ports[link as usize], sent, delay());
+        let sent = discipline::delayed(port, sent, delay());
         self.sent(context, link, sent);
     }
 
@@ -388,36 +393,4 @@ fn schedule(context: &mut Context, link: u32, sent: Sent) {
         let events = &mut context.events;
         events.schedule_arrival_anywhere(sent.arrival, link);
     }
-}
-
-/// Offers a packet to a port without classes, which it leaves later by `delay`; `at_once`: the port is idle and has no
-/// limit. `None`: dropped.
-#[inline(always)]
-fn take_in(
-    port: &mut Port<Packet>,
-    now: Time,
-    packet: Packet,
-    at_once: bool,
-    delay: Span,
-) -> Option<Sent> {
-    if at_once {
-        return Some(port.send_at_once(now, packet, delay));
-    }
-    let sent = port.offer_fifo(now, packet)?;
-    Some(delayed(port, sent, delay))
-}
-
-/// Lets the packet just sent leave later: a host's.
-#[inline(always)]
-fn delayed(port: &mut Port<Packet>, sent: Sent, delay: Span) -> Sent {
-    if delay == Span::ZERO {
-        sent
-    } else {
-        port.delay_last(sent, delay)
-    }
-}
-
-/// What a port without classes says.
-fn fifo(sent: Option<Sent>) -> Offer {
-    sent.map_or(Offer::Dropped, Offer::Sent)
 }
