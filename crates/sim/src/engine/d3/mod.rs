@@ -9,7 +9,8 @@ pub use receiving::Receiving;
 pub use sending::Sending;
 
 use super::context::Context;
-use super::endpoint::{Binding, Decoded, Endpoint, Listed};
+use super::endpoint::{Binding, Endpoint, Listed};
+use crate::capture::Decoded;
 use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::Message;

@@ -1,7 +1,8 @@
 //! The glue of receivers, the same for all families.
 
+use super::families::Table;
 use super::sending::handle;
-use super::{Binding, Endpoint, Listed, Receiver, Table};
+use super::{Binding, Endpoint, Listed, Receiver};
 use crate::engine::Partition;
 use crate::engine::context::Context;
 use crate::engine::hosts::{Hosts, Owner};

@@ -1,6 +1,7 @@
 //! The glue of senders, the same for all families.
 
-use super::{Binding, Endpoint, Handle, Sender, Table, flow_hash};
+use super::families::Table;
+use super::{Binding, Endpoint, Handle, Sender, flow_hash};
 use crate::engine::Partition;
 use crate::engine::context::Context;
 use crate::engine::hosts::{Hosts, Owner};

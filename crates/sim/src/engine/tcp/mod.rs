@@ -6,7 +6,8 @@ mod sending;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
-use super::endpoint::{Connection, Decoded, Endpoint};
+use super::endpoint::{Connection, Endpoint};
+use crate::capture::Decoded;
 use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::Message;

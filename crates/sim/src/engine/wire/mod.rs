@@ -7,6 +7,7 @@ mod program;
 
 pub use crossing::Messages;
 pub use link::{Link, TO_HOST};
+pub use program::Program;
 
 use super::context::Context;
 use crate::output::AllocatorState;
@@ -20,7 +21,6 @@ use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer, Port, Sent, SharedBuffer};
 use duetime_results::Totals;
 use duetime_scenario::Scenario;
-use program::Program;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
