@@ -37,7 +37,7 @@ const SHARED: &[&str] = &["--set", "switch.buffer=\"4 MB\""];
 const EXACT: &[&str] = &["--set", "host.send_jitter=\"0 ps\""];
 const FIFO: &[&str] = &["--set", "host.nic=\"fifo\""];
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 18] = [
     Case {
         standard: true,
         ..case("w1", "dctcp", "dctcp", &[])
@@ -52,6 +52,8 @@ const CASES: [Case; 16] = [
     case("w2", "tcp", "tcp", &[]),
     case("w1", "d2tcp", "d2tcp", &[]),
     case("w2", "d2tcp", "d2tcp", &[]),
+    case("w1", "cubic", "cubic", &[]),
+    case("w2", "cubic", "cubic", &[]),
     case("w1", "d3", "d3", &[]),
     case("w2", "d3", "d3", &[]),
     case("w1", "dctcp, shared buffer", "dctcp", SHARED),

@@ -4,11 +4,13 @@
 //! A controller is a file here, with its options and its state, and a line in [`controllers!`]. What it leaves out of
 //! [`Control`] is NewReno's.
 
+mod cubic;
 mod d2tcp;
 mod dctcp;
 mod imminence;
 mod newreno;
 
+pub use cubic::Cubic;
 pub use d2tcp::{Completion, D2tcp};
 pub use dctcp::Dctcp;
 
@@ -162,6 +164,8 @@ controllers! {
     Dctcp(marks: Dctcp) => dctcp,
     /// D2TCP (D2TCP §3).
     D2tcp(marks: Dctcp, deadlines: D2tcp) => d2tcp,
+    /// CUBIC, without ECN (RFC 9438).
+    Cubic(options: Cubic) => cubic,
 }
 
 pub(crate) use on;

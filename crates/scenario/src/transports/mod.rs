@@ -3,6 +3,7 @@
 //! Options are read from the defaults of `proto` over the tables, from the general to the special, to a variant's own
 //! keys.
 
+mod cubic;
 mod d2tcp;
 mod d3;
 mod dctcp;
@@ -87,6 +88,8 @@ transports! {
     dctcp = "dctcp" Dctcp(marks: dctcp);
     /// D2TCP.
     d2tcp = "d2tcp" D2tcp(marks: dctcp, deadlines: d2tcp);
+    /// CUBIC, without ECN.
+    cubic = "cubic" Cubic(curve: cubic);
 }
 
 const fn options(name: &'static str, table: &'static Table, doc: &'static str) -> Key {

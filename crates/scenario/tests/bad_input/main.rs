@@ -93,7 +93,7 @@ search.toml:4:1: duplicate key
 search.toml:11:2: swich: unknown key in scenario
    11 | [swich]
       |  ^^^^^
-   allowed: name, transport, seeds, seed, warm_up, duration, drain, topology, switch, host, workload, record, tcp, dctcp, d2tcp, d3, rcpdc, priority, variant, sweep
+   allowed: name, transport, seeds, seed, warm_up, duration, drain, topology, switch, host, workload, record, tcp, dctcp, d2tcp, cubic, d3, rcpdc, priority, variant, sweep
    help: did you mean `switch`?
 ";
     an_unknown_key: "fan_in" => "fan_ni", r#"
@@ -114,7 +114,7 @@ search.toml:14:8: workload.kind = "odli": not one of the choices
 search.toml:2:21: transport = "d4": no such transport
    2 | transport = ["tcp", "d4"]
      |                     ^^^^
-   allowed: "tcp", "dctcp", "d2tcp", "rcpdc", "d3", "tcp-prio", "rcpdc-prio"
+   allowed: "tcp", "dctcp", "d2tcp", "cubic", "rcpdc", "d3", "tcp-prio", "rcpdc-prio"
    help: did you mean "d3"?
 "#;
     a_missing_key: "fan_in = 40\n" => "", r"

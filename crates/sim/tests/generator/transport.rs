@@ -6,14 +6,15 @@ use duetime_proto::d3::{
     self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::tcp;
-use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
+use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
 use duetime_scenario::model::{Protocol, Transport};
 
-/// Four of the TCP family, three of D3.
-const NAMES: [&str; 7] = [
+/// Five of the TCP family, three of D3.
+const NAMES: [&str; 8] = [
     "tcp",
     "dctcp",
     "d2tcp",
+    "cubic",
     "tcp-prio",
     "d3",
     "rcpdc",
@@ -49,8 +50,8 @@ pub(super) fn transports(draw: &mut Draw, patient: bool) -> (Transport, Vec<Tran
     // The two families need different patience.
     let others = match compared.protocol {
         _ if !patient => &NAMES,
-        Protocol::Tcp(_) => &NAMES[..4],
-        Protocol::D3(_) => &NAMES[4..],
+        Protocol::Tcp(_) => &NAMES[..5],
+        Protocol::D3(_) => &NAMES[5..],
     };
     let others = vec![any(others), any(others)];
     (compared, others)
@@ -97,6 +98,11 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
         congestion_control: match name {
             "dctcp" => CongestionControl::Dctcp(marks),
             "d2tcp" => CongestionControl::D2tcp(marks, d2tcp(draw)),
+            "cubic" => CongestionControl::Cubic(Cubic {
+                c_permille: draw.scale(1, 100_000) as u32,
+                beta_permille: draw.between(100, 999) as u32,
+                fast_convergence: draw.flag(0.5),
+            }),
             _ => CongestionControl::NewReno,
         },
     }

@@ -1,0 +1,63 @@
+//! CUBIC on a connection: its window between two losses, and whatever is lost.
+
+mod common;
+
+use common::{Fate, Pair, plain};
+use duetime_core::random::mix;
+use duetime_proto::tcp::Config;
+use duetime_proto::window::{CongestionControl, Cubic};
+use proptest::prelude::*;
+
+fn cubic(options: Cubic) -> Config {
+    Config {
+        congestion_control: CongestionControl::Cubic(options),
+        ..plain()
+    }
+}
+
+#[test]
+fn a_loss_keeps_seven_tenths_of_what_is_on_its_way() {
+    // Slow start 2, 4, 8, 16, 32: packet 40 is in the last of them.
+    let mut pair = Pair::new(cubic(Cubic::default())).data_fate(|packet, _, _| {
+        if packet == 40 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(200_000);
+    pair.run();
+    let (ssthresh, counters) = (pair.sender.ssthresh_bytes(), pair.sender.counters());
+    assert_eq!((counters.fast_retransmits, counters.timeouts), (1, 0));
+    assert!(pair.bytes == 200_000 && ssthresh % 700 == 0, "{ssthresh}");
+}
+
+#[test]
+fn marks_are_neither_asked_for_nor_answered() {
+    let mut pair = Pair::new(cubic(Cubic::default())).data_fate(|_, _, _| Fate::Mark);
+    pair.send(100_000);
+    pair.run();
+    assert_eq!(pair.sender.ssthresh_bytes(), u64::MAX);
+}
+
+proptest! {
+    #[test]
+    fn everything_is_delivered_whatever_is_lost(
+        bytes in 1_u64..300_000,
+        c_permille in 1_u32..100_000,
+        beta_permille in 100_u32..1_000,
+        fast_convergence in any::<bool>(),
+        (seed, loss) in (any::<u64>(), 0_u64..25),
+    ) {
+        let options = Cubic { c_permille, beta_permille, fast_convergence };
+        let mut pair = Pair::new(cubic(options)).data_fate(move |packet, _, _| {
+            if mix(seed, packet as u64) % 100 < loss { Fate::Drop } else { Fate::Deliver }
+        });
+        pair.send(bytes);
+        pair.sender.close();
+        pair.run();
+        prop_assert!(pair.sender.is_closed());
+        prop_assert_eq!(pair.bytes, bytes);
+        prop_assert!(pair.sender.window_bytes() >= 1_000);
+    }
+}
