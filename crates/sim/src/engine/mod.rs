@@ -1,7 +1,7 @@
 //! One partition of a run: the event loop over the hosts, switches and links that it owns. A run on one thread is one
 //! partition.
 //!
-//! Its parts have their own state: the [wire](wire) with ports and links, the [hosts](hosts) with NICs and timers, the
+//! Its parts have their own state: the [wire] with ports and links, the [hosts] with NICs and timers, the
 //! [endpoints](endpoint) of the transports, the [applications], and the [context] that all of them may use: the clock
 //! with the pending [events], and the [recorder]. A new family of transports is a module beside `tcp` and `d3` and a
 //! line in `endpoint::families`; a new port discipline one in `wire::discipline`.

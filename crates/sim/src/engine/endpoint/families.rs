@@ -49,7 +49,7 @@ impl<T: Endpoint> Table<T> {
     }
 }
 
-/// What [`families!`] says of a family.
+/// What `families!` says of a family.
 pub trait Listed: Sized {
     /// Its place in the list.
     const FAMILY: Family;

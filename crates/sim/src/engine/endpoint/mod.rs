@@ -190,7 +190,7 @@ pub trait Receiver: Sized {
 pub struct Binding {
     /// The hash of the connection, which its packets carry.
     pub hash: u32,
-    /// The other end's number in its partition, or [`NONE`] while it is unknown.
+    /// The other end's number in its partition, or [`NONE`](crate::packet::NONE) while it is unknown.
     pub peer: u32,
     /// When the pending timer event is due.
     armed: Time,
