@@ -2,11 +2,11 @@
 
 use crate::document::Value as Written;
 use crate::keys::Kind::{self, Any, Boolean, Choice, List, Number, Size, Text, Time};
-use crate::keys::{H, MS, PACKETS_RANGE, POOL, TB, Table, US};
+use crate::keys::{H, MS, POOL, TB, Table, US};
 use crate::model::{Amount, Buffer, Host, Nic, Record, Switch};
 use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
 use crate::place::Place;
-use crate::quantity::{PACKETS, SIZE};
+use crate::quantity::SIZE;
 use crate::table::Reader;
 use duetime_core::{Bytes, Rate};
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ pub(crate) static ECN: Table = Table {
 fields! {
     /// All hosts.
     pub(crate) static HOSTS: "host" for Host {
-        /// `pull`: the card takes acknowledgements first, then ready flows in turn. `fifo`: a plain queue without
+        /// `pull`: the NIC takes acknowledgements first, then ready flows in turn. `fifo`: a plain queue without
         /// limit.
         nic: word::<Nic>(), default "pull";
         /// Added to each packet on the wire; 38 B for Ethernet with preamble and gap.
@@ -148,8 +148,7 @@ impl Readable for Buffer {
             return Ok(Self::Unlimited);
         }
         if text.contains("packet") {
-            let packets = place.part(text, &PACKETS, PACKETS_RANGE)?;
-            return Ok(Self::Static(Amount::Packets(packets as u32)));
+            return place.packets(text).map(Self::Static);
         }
         if SIZE.parse(text).is_err() && text.trim().parse::<f64>().is_ok() {
             return no_unit();

@@ -137,7 +137,7 @@ pub static SCENARIO: Table = Table {
             /// itself.
             duration: Kind::Time(1_000, 24 * H),
                 otherwise "for bursts, permutations and traces: 1 ms after the last start";
-            /// The run is cut this long after `duration`, should measured flows still be unfinished.
+            /// The run ends this long after `duration`, should measured flows still be unfinished.
             drain: INSTANT, otherwise "\"10 s\"; \"100 s\" where `duration` is not given";
             /// The network.
             topology: Kind::Tagged("kind", TOPOLOGIES);

@@ -18,7 +18,7 @@ pub struct Scenario {
     pub warm_up: Span,
     /// Flows that start at or after this are not measured; sources stop here.
     pub duration: Span,
-    /// The run is cut this long after `duration` even if measured flows are unfinished.
+    /// The run ends this long after `duration` even if measured flows are unfinished.
     pub drain: Span,
     /// Nodes and links.
     pub topology: Topology,
@@ -81,7 +81,7 @@ impl Topology {
                 ..
             } => racks * hosts_per_rack,
             Self::FatTree { k, .. } => k * k * k / 4,
-            Self::Graph { nodes, .. } => nodes.iter().filter(|node| node.host).count() as u32,
+            Self::Graph { nodes, .. } => nodes.iter().map(|node| u32::from(node.host)).sum(),
         }
     }
 }
@@ -210,7 +210,7 @@ pub enum Amount {
 /// Every host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// How the network card takes packets from the flows.
+    /// How the NIC takes packets from the flows.
     pub nic: Nic,
     /// Bytes added to each packet's IP length on the wire: 0, or 38 for Ethernet with preamble and gap.
     pub frame_overhead: u32,
@@ -220,7 +220,7 @@ pub struct Host {
     pub send_jitter: Span,
 }
 
-/// How the network card takes packets from the flows.
+/// How the NIC takes packets from the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nic {
     /// It pulls: acknowledgements first, then ready flows in turn.
@@ -394,9 +394,9 @@ pub struct Objective {
 /// When an aggregator that still lacks answers stops waiting and answers with what it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GiveUp {
-    /// At the last of its children's deadlines, reckoned from when it got the query.
+    /// At the last of its children's deadlines, counting from when it got the query.
     Children,
-    /// At its own answer's deadline, reckoned from when its parent got the query.
+    /// At its own answer's deadline, counting from when its parent got the query.
     Own,
     /// Never.
     Never,
@@ -409,7 +409,7 @@ pub enum GiveUp {
 pub enum DeadlineFrom {
     /// When the parent gets the query: computing eats into it.
     Query,
-    /// When the leaf hands over its answer.
+    /// When the leaf submits its answer.
     Response,
 }
 
@@ -515,7 +515,7 @@ pub enum Deadline {
 /// One flow of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceFlow {
-    /// When the application hands it over.
+    /// When the application submits it.
     pub start: Span,
     /// Sending host.
     pub source: u32,

@@ -141,10 +141,13 @@ impl<'a> Place<'a> {
         }
     }
 
-    pub fn integer(&self, low: i64, high: i64) -> Result<i64> {
+    /// An integer in a range that fits the type.
+    pub fn integer<T: TryFrom<i64>>(&self, low: i64, high: i64) -> Result<T> {
         let allowed = format!("{low}..={high}");
         match self.node.value {
-            Value::Integer(value) if (low..=high).contains(&value) => Ok(value),
+            Value::Integer(value) if (low..=high).contains(&value) => {
+                Ok(T::try_from(value).unwrap_or_else(|_| unreachable!("{allowed} fits the type")))
+            }
             Value::Integer(value) => Err(self.out_of_range(value < low).allowed(allowed)),
             Value::HugeInteger => Err(self.wrong("too large").allowed(allowed)),
             _ => Err(self.expected("a whole number", allowed)),
@@ -210,13 +213,19 @@ impl<'a> Place<'a> {
         let allowed = "packets or bytes, such as \"20 packets\" or \"30 KB\"";
         let text = self.str("an amount with its unit", allowed)?;
         if text.contains("packet") {
-            let (low, high) = PACKETS_RANGE;
-            return Ok(Amount::Packets(self.quantity(&PACKETS, low, high)? as u32));
+            return self.packets(text);
         }
         let parsed = SIZE
             .parse(text)
             .map_err(|error| self.wrong(error.message).allowed(allowed))?;
         self.range(parsed, &SIZE, 1, POOL.1).map(Amount::Bytes)
+    }
+
+    /// A number of packets.
+    pub fn packets(&self, text: &str) -> Result<Amount> {
+        let packets = self.part(text, &PACKETS, PACKETS_RANGE)?;
+        let packets = u32::try_from(packets).expect("the range of packets fits 32 bits");
+        Ok(Amount::Packets(packets))
     }
 
     /// A part of this text, read as a quantity.

@@ -16,7 +16,7 @@ pub trait Sources {
 pub struct TraceRow {
     /// Line of the CSV file, or row of another file, from 1.
     pub row: usize,
-    /// When the application hands the flow over.
+    /// When the application submits the flow.
     pub start: Span,
     /// Sending host.
     pub source: u32,

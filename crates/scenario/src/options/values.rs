@@ -26,8 +26,11 @@ macro_rules! whole_numbers {
         impl Readable for $type {
             fn read(place: &Place<'_>, kind: &'static Kind) -> Result<Self> {
                 match *kind {
-                    Kind::Integer(low, high) => Ok(place.integer(low, high)? as Self),
-                    Kind::Size(low, high) => Ok(place.size(low, high)?.0 as Self),
+                    Kind::Integer(low, high) => place.integer(low, high),
+                    Kind::Size(low, high) => {
+                        let size = place.size(low, high)?.0;
+                        Ok(Self::try_from(size).expect("the range fits the type"))
+                    }
                     _ => unreachable!("{} is no whole number", place.path),
                 }
             }

@@ -136,7 +136,7 @@ fn profile(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<(
 fn scale(place: &Place<'_>, _: &'static Kind) -> Result<Option<i8>> {
     match place.node.str() {
         Some(_) => place.choice(&["auto"]).map(|_| None),
-        None => Ok(Some(place.integer(-10, 10)? as i8)),
+        None => place.integer(-10, 10).map(Some),
     }
 }
 

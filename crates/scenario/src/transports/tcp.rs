@@ -27,7 +27,7 @@ options! {
         delayed_ack: Integer(1, 100), default 2, unit "segments";
         /// Longest delay of an acknowledgement.
         delayed_ack_timeout: Time(0, S), default "1 ms";
-        /// Hold acknowledgements that are due back, as receive offload in network cards does: `{ segments = 10, within
+        /// Hold acknowledgements that are due back, as receive offload in NICs does: `{ segments = 10, within
         /// = "50 us" }`. The end of a message, data out of order, a FIN and a change of the mark end the wait.
         ack_coalescing: Kind::Table(&ACK_COALESCING), otherwise "none";
         /// Segments by which one acknowledgement opens the window at most in slow start (RFC 5681 §3.1: 1; RFC 3465:
@@ -65,7 +65,7 @@ fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Option<u32>> {
         Some(_) => Err(place
             .wrong("not a number")
             .allowed("segments, or \"infinite\"")),
-        None => Ok(Some(place.integer(1, 1_000_000)? as u32)),
+        None => place.integer(1, 1_000_000).map(Some),
     }
 }
 

@@ -209,15 +209,15 @@ pub(crate) fn resolved(workload: &Workload) -> Value {
 fn host<T: From<u32>>(place: &Place<'_>, _: &'static Kind) -> Result<T> {
     let hosts = place.scope.hosts;
     let allowed = format!("0..={}", hosts - 1);
-    let host = place
+    let host: u64 = place
         .integer(0, i64::MAX)
         .map_err(|error| error.allowed(&allowed))?;
-    if host >= i64::from(hosts) {
-        return Err(place
+    match u32::try_from(host) {
+        Ok(host) if host < hosts => Ok(T::from(host)),
+        _ => Err(place
             .wrong(format!("the topology has {hosts} hosts"))
-            .allowed(allowed));
+            .allowed(allowed)),
     }
-    Ok(T::from(host as u32))
 }
 
 /// The sending hosts of a burst: each once, none the receiver.
@@ -249,9 +249,10 @@ fn from(reader: &Reader<'_>, receiver: Option<u32>) -> Result<Option<Vec<u32>>> 
 
 /// Whether each flow of a burst finds a host.
 fn enough_hosts(reader: &Reader<'_>, senders: u32, from: Option<&[u32]>) -> Result<()> {
+    let hosts = reader.place.scope.hosts;
     let (most, which) = match from {
-        Some(from) => (from.len() as u32, "of `from`"),
-        None => (reader.place.scope.hosts - 1, "beside the receiver"),
+        Some(from) => (u32::try_from(from.len()).unwrap_or(hosts), "of `from`"),
+        None => (hosts - 1, "beside the receiver"),
     };
     if senders > most && !reader.value::<bool>("share_hosts")? {
         let message = format!("larger than the {most} hosts {which}");

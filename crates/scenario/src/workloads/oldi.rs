@@ -36,7 +36,7 @@ fields! {
         /// Deadline of layer i's answers as a share of the whole; the first is 1.
         layer_share: List(&Share(0.001, 1.0)), otherwise "equal steps: 1, 1/2 for two layers", left to then;
         /// Whether the deadline's clock starts when the leaf gets the query, so that computing eats into it, or when it
-        /// hands over its answer.
+        /// submits its answer.
         deadline_from: word::<DeadlineFrom>(), default "response";
         /// Deadline of the queries themselves.
         query_deadline: Kind::Deadline, default "none";
@@ -58,7 +58,7 @@ fields! {
         /// What is wanted of a query: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
         objective: Kind::Table(&OBJECTIVE), otherwise "the defaults below", left to then;
         /// When an aggregator that still lacks answers stops waiting and answers with what it has: at the last of its
-        /// `children`'s deadlines, at its `own` (reckoned from when its parent got the query), `never`, or this long
+        /// `children`'s deadlines, at its `own` (counting from when its parent got the query), `never`, or this long
         /// after it got the query. The root of a back-to-back tree always goes on at its children's deadlines.
         give_up: Any(&[Choice(GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children";
         /// Whether a host may play several roles at once. Each tree takes hosts in an order of its own, from the start
@@ -98,8 +98,7 @@ fn fan_in(place: &Place<'_>, _: &'static Kind) -> Result<Vec<u32>> {
     if items.is_empty() {
         return Err(place.wrong("an empty list").allowed("one entry per layer"));
     }
-    let layer = |item: &Place<'_>| Ok(item.integer(1, 100_000)? as u32);
-    items.iter().map(layer).collect()
+    items.iter().map(|item| item.integer(1, 100_000)).collect()
 }
 
 fn responses(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<Sizes>> {
