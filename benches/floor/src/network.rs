@@ -52,7 +52,7 @@ pub(crate) struct Packet {
     pub(crate) marked: bool,
 }
 
-/// One direction of a cable with the port before it.
+/// One direction of a link with the port before it.
 #[derive(Debug)]
 pub(crate) struct Link {
     /// Waiting and in flight, oldest at `head`; the length is a power of two.

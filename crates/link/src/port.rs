@@ -336,7 +336,7 @@ impl<F: Frame> Port<F> {
         Some(self.accept_fifo(now, frame))
     }
 
-    /// Sends a packet at `now` from an idle port without classes, limits or marking: a network card that pulls. The
+    /// Sends a packet at `now` from an idle port without classes, limits or marking: a NIC that pulls. The
     /// packet leaves later by `delay`; see [`Port::delay_last`].
     #[inline(always)]
     pub fn send_at_once(&mut self, now: Time, frame: F, delay: Span) -> Sent {

@@ -45,9 +45,9 @@ pub struct TopologyDescription {
     pub hosts: u32,
     /// Switches.
     pub switches: u32,
-    /// Full-duplex cables, those of the hosts included.
-    pub cables: u32,
-    /// The different rates and how many cables have each, slowest first.
+    /// Full-duplex links, those of the hosts included.
+    pub links: u32,
+    /// The different rates and how many links have each, slowest first.
     pub rates: Vec<RateCount>,
     /// Links on the longest of the shortest paths between two hosts.
     pub longest_path_links: u32,
@@ -63,15 +63,15 @@ pub struct TopologyDescription {
     pub routing_table_bytes: u64,
 }
 
-/// How many cables have one rate.
+/// How many full-duplex links have one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RateCount {
     /// The rate.
     pub rate_bps: u64,
-    /// Cables to hosts with it.
-    pub host_cables: u32,
-    /// Cables between switches with it.
-    pub switch_cables: u32,
+    /// Links to hosts with it.
+    pub host_links: u32,
+    /// Links between switches with it.
+    pub switch_links: u32,
 }
 
 /// Describes a scenario as its first run would find it.
@@ -107,7 +107,7 @@ impl TopologyDescription {
         Self {
             hosts: network.hosts(),
             switches: network.switches(),
-            cables: network.links.len() as u32 / 2,
+            links: network.links.len() as u32 / 2,
             rates: rates(network),
             longest_path_links: network.longest_path(),
             base_rtt_ns: rtt.as_ns(),
@@ -129,16 +129,16 @@ fn rates(network: &Network) -> Vec<RateCount> {
             .unwrap_or_else(|| {
                 rates.push(RateCount {
                     rate_bps,
-                    host_cables: 0,
-                    switch_cables: 0,
+                    host_links: 0,
+                    switch_links: 0,
                 });
                 rates.len() - 1
             });
         let to_host = link.from < network.hosts() || link.to < network.hosts();
         *(if to_host {
-            &mut rates[at].host_cables
+            &mut rates[at].host_links
         } else {
-            &mut rates[at].switch_cables
+            &mut rates[at].switch_links
         }) += 1;
     }
     rates.sort_by_key(|count| count.rate_bps);
@@ -149,7 +149,7 @@ fn rates(network: &Network) -> Vec<RateCount> {
 fn longest_round_trip(network: &Network, routing: &Routing, frame_overhead: u32) -> (Span, u64) {
     const DATA: u32 = 1500;
     const ACKNOWLEDGEMENT: u32 = 40;
-    // Both directions of a cable are alike.
+    // Both directions of a link are alike.
     let both_ways = |link: &DirectedLink| {
         let cost = link.rate.transmit_cost();
         link.latency * 2

@@ -14,7 +14,7 @@ use duetime_scenario::model::{Link, Topology};
 pub struct Network {
     /// Hosts first, then switches.
     pub nodes: Vec<Node>,
-    /// Links 2i and 2i+1 are the two directions of cable i.
+    /// Links 2i and 2i+1 are the two directions of one full-duplex link.
     pub links: Vec<DirectedLink>,
     /// Per host: its node. Always the identity; kept so that readers need not know.
     pub hosts: Vec<u32>,
@@ -35,7 +35,7 @@ pub struct Node {
     pub rack: u32,
 }
 
-/// One direction of a cable.
+/// One direction of a full-duplex link.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DirectedLink {
     /// Sending node.
@@ -114,13 +114,13 @@ impl Network {
     }
 }
 
-/// A network under construction: names and cables, in any order of hosts and switches.
+/// A network under construction: names and full-duplex links, in any order of hosts and switches.
 #[derive(Default)]
 struct Plan {
     /// Names, and whether it is a host.
     nodes: Vec<(String, bool)>,
     hosts: usize,
-    cables: Vec<(usize, usize, Link)>,
+    edges: Vec<(usize, usize, Link)>,
 }
 
 impl Plan {
@@ -140,7 +140,7 @@ impl Plan {
     }
 
     fn join(&mut self, a: usize, b: usize, link: Link) {
-        self.cables.push((a, b, link));
+        self.edges.push((a, b, link));
     }
 
     fn finish(self) -> Result<Network, SetupError> {
@@ -177,7 +177,7 @@ impl Plan {
                 rack,
             };
         }
-        let mut links = Vec::with_capacity(2 * self.cables.len());
+        let mut links = Vec::with_capacity(2 * self.edges.len());
         for (
             a,
             b,
@@ -186,7 +186,7 @@ impl Plan {
                 latency,
                 loss,
             },
-        ) in self.cables
+        ) in self.edges
         {
             let (a, b) = (number[a], number[b]);
             if a == b {
@@ -229,7 +229,7 @@ impl Plan {
 }
 
 impl Network {
-    /// Finds each host's one cable and gives the host the rack of its switch.
+    /// Finds each host's one link and gives the host the rack of its switch.
     fn attach(&mut self) -> Result<(), SetupError> {
         let hosts = self.hosts.len();
         let mut count = vec![0; hosts];

@@ -63,7 +63,7 @@ fn search() -> Topology {
 fn the_thousand_hosts_of_the_search_study() {
     let topology = described(search(), Vec::new()).topology;
     assert_eq!(
-        (topology.hosts, topology.switches, topology.cables),
+        (topology.hosts, topology.switches, topology.links),
         (1_000, 26, 1_025)
     );
     assert_eq!(
@@ -71,13 +71,13 @@ fn the_thousand_hosts_of_the_search_study() {
         [
             RateCount {
                 rate_bps: 1_000_000_000,
-                host_cables: 1_000,
-                switch_cables: 0
+                host_links: 1_000,
+                switch_links: 0
             },
             RateCount {
                 rate_bps: 40_000_000_000,
-                host_cables: 0,
-                switch_cables: 25
+                host_links: 0,
+                switch_links: 25
             },
         ]
     );

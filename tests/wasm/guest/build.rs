@@ -14,6 +14,7 @@ fn main() {
         let path = path.canonicalize().expect("a file that exists");
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.expect("a name in UTF-8");
+        let path = path.to_str().expect("a path in UTF-8");
         writeln!(list, "({name:?}, include_str!({path:?})),").expect("memory");
     }
     let out = std::env::var_os("OUT_DIR").expect("cargo sets it");

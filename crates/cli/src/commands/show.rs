@@ -69,8 +69,8 @@ fn network(of: &TopologyDescription) -> Vec<(&'static str, String)> {
     let rate = |rate: &duetime_sim::describe::RateCount| {
         format!(
             "{} to hosts and {} between switches at {}",
-            rate.host_cables,
-            rate.switch_cables,
+            rate.host_links,
+            rate.switch_links,
             text::rate(rate.rate_bps as f64)
         )
     };

@@ -77,7 +77,7 @@ pub(super) fn work(scenario: &Scenario) -> f64 {
             .topology
             .rates
             .iter()
-            .filter(|rate| rate.host_cables > 0)
+            .filter(|rate| rate.host_links > 0)
             .map(|rate| rate.rate_bps as f64)
             .fold(0.0, f64::max);
         let offered = described.workloads.iter().map(|of| of.offered_bps);

@@ -33,12 +33,11 @@ impl Residual {
             source: 0,
             sink: 1,
         };
-        for cable in network.links.chunks_exact(2) {
-            for link in cable {
-                this.arcs[node(link.from) as usize].push(this.to.len());
-                this.to.push(node(link.to));
-                this.left.push(link.rate.as_bps());
-            }
+        // The two directions of a link follow each other, so that an arc's opposite is the next or the one before.
+        for link in &network.links {
+            this.arcs[node(link.from) as usize].push(this.to.len());
+            this.to.push(node(link.to));
+            this.left.push(link.rate.as_bps());
         }
         this
     }

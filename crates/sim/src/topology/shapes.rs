@@ -4,7 +4,7 @@ use super::Plan;
 use crate::SetupError;
 use duetime_scenario::model::{Edge, Link, Node, Topology};
 
-/// Lists the nodes and cables of a topology.
+/// Lists the nodes and links of a topology.
 pub(super) fn plan(topology: &Topology) -> Result<Plan, SetupError> {
     match topology {
         Topology::Star { hosts, link } => Ok(star(*hosts, *link)),

@@ -22,16 +22,16 @@ pub fn gigabit() -> Link {
     link(Rate::from_gbps(1), Span::from_us(20))
 }
 
-/// `host0` and `host1` with one switch less than cables between them.
-pub fn chain(cables: &[Link]) -> Topology {
+/// `host0` and `host1` with one switch less than links between them.
+pub fn chain(links: &[Link]) -> Topology {
     let mut nodes: Vec<Node> = (0..2).map(|i| node(format!("host{i}"), true)).collect();
-    nodes.extend((1..cables.len()).map(|i| node(format!("s{i}"), false)));
+    nodes.extend((1..links.len()).map(|i| node(format!("s{i}"), false)));
     // The nodes along the line: host0, the switches, host1.
     let along: Vec<usize> = std::iter::once(0)
-        .chain(2..=cables.len())
+        .chain(2..=links.len())
         .chain([1])
         .collect();
-    let edges = cables
+    let edges = links
         .iter()
         .enumerate()
         .map(|(i, &link)| Edge {

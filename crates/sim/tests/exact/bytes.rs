@@ -58,7 +58,7 @@ fn bytes_on_their_way_are_accounted_for_in_any_split() {
 
 #[test]
 fn shared_memory_and_parallel_links_lose_no_byte() {
-    // Two cables between two switches, and all hosts of one side to all of the other.
+    // Two links between two switches, and all hosts of one side to all of the other.
     let names = ["host0", "host1", "host2", "host3", "left", "right"];
     let nodes = names
         .iter()
@@ -95,7 +95,7 @@ fn shared_memory_and_parallel_links_lose_no_byte() {
     assert_eq!(
         parallel.filter(|port| port.bytes > 0).count(),
         2,
-        "both cables are used and told apart"
+        "both links are used and told apart"
     );
 }
 

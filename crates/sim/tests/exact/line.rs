@@ -11,18 +11,18 @@ pub struct Line {
 }
 
 impl Line {
-    pub fn new<'a>(cables: impl Iterator<Item = &'a Link>, overhead: u64) -> Self {
-        let links = cables
-            .map(|cable| (u128::from(cable.rate.as_bps()), cable.latency.as_ps(), 0))
+    pub fn new<'a>(links: impl Iterator<Item = &'a Link>, overhead: u64) -> Self {
+        let links = links
+            .map(|link| (u128::from(link.rate.as_bps()), link.latency.as_ps(), 0))
             .collect();
         Self { links, overhead }
     }
 
     /// There and back.
-    pub fn both(cables: &[Link], overhead: u64) -> [Self; 2] {
+    pub fn both(links: &[Link], overhead: u64) -> [Self; 2] {
         [
-            Self::new(cables.iter(), overhead),
-            Self::new(cables.iter().rev(), overhead),
+            Self::new(links.iter(), overhead),
+            Self::new(links.iter().rev(), overhead),
         ]
     }
 
@@ -46,7 +46,7 @@ impl Line {
 /// Chains of one to five switches: even and uneven, with rates that do and do not divide a picosecond per byte.
 pub fn chains() -> Vec<Vec<Link>> {
     use duetime_core::{Rate, Span};
-    let even = |rate, ns, cables| vec![crate::common::link(rate, Span::from_ns(ns)); cables];
+    let even = |rate, ns, links| vec![crate::common::link(rate, Span::from_ns(ns)); links];
     let each = |rates: &[Rate]| {
         let links = rates.iter().zip(1..);
         links

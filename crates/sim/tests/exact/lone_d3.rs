@@ -96,15 +96,10 @@ impl Sender {
 }
 
 /// When `bytes` handed over at `start` are delivered; the SYN asks for and gets `first` units.
-fn delivery(cables: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
-    let slowest = cables
-        .iter()
-        .map(|cable| cable.rate.as_bps())
-        .min()
-        .unwrap() as f64
-        / 8e6;
+fn delivery(links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
+    let slowest = links.iter().map(|link| link.rate.as_bps()).min().unwrap() as f64 / 8e6;
     let scale = (slowest / 64.0).log2().floor() as i32;
-    let [there, back] = Line::both(cables, 0);
+    let [there, back] = Line::both(links, 0);
     let full = (slowest / f64::from(scale).exp2()).floor() as u64;
     let mut sender = Sender {
         scale,
@@ -137,9 +132,9 @@ fn delivery(cables: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
     sender.delivered
 }
 
-fn simulated(cables: &[Link], start: u64, bytes: u64, deadline: Option<Span>) -> u64 {
+fn simulated(links: &[Link], start: u64, bytes: u64, deadline: Option<Span>) -> u64 {
     let kind = flows(&[(Span::from_ps(start), 0, 1, bytes, deadline)]);
-    let records = run(&scenario(chain(cables), Protocol::D3(plain()), vec![kind])).records;
+    let records = run(&scenario(chain(links), Protocol::D3(plain()), vec![kind])).records;
     assert_eq!(
         (records.flows[0].retransmits, records.flows[0].timeouts),
         (0, 0)
@@ -169,13 +164,13 @@ fn one_packet_without_deadline_pauses_first_by_hand() {
 
 #[test]
 fn every_size_over_every_chain_without_deadline() {
-    for cables in chains() {
+    for links in chains() {
         for bytes in SIZES {
-            let got = simulated(&cables, 77_777, bytes, None);
+            let got = simulated(&links, 77_777, bytes, None);
             assert_eq!(
                 got,
-                delivery(&cables, 77_777, bytes, 0),
-                "{bytes} B over {cables:?}"
+                delivery(&links, 77_777, bytes, 0),
+                "{bytes} B over {links:?}"
             );
         }
     }
@@ -183,22 +178,18 @@ fn every_size_over_every_chain_without_deadline() {
 
 #[test]
 fn every_size_over_every_chain_with_a_deadline() {
-    for cables in chains() {
-        let slowest = cables
-            .iter()
-            .map(|cable| cable.rate.as_bps())
-            .min()
-            .unwrap();
+    for links in chains() {
+        let slowest = links.iter().map(|link| link.rate.as_bps()).min().unwrap();
         for bytes in SIZES {
             // A third of the slowest link and a bit.
             let deadline = Span::from_ps(bytes * 8_000_000_000_000 / slowest * 3 + 1_000);
             let scale = (slowest as f64 / 8e6 / 64.0).log2().floor();
             let asked = bytes as f64 * 1e6 / deadline.as_ps() as f64 / scale.exp2();
-            let got = simulated(&cables, 77_777, bytes, Some(deadline));
+            let got = simulated(&links, 77_777, bytes, Some(deadline));
             assert_eq!(
                 got,
-                delivery(&cables, 77_777, bytes, asked as u64),
-                "{bytes} B over {cables:?}"
+                delivery(&links, 77_777, bytes, asked as u64),
+                "{bytes} B over {links:?}"
             );
         }
     }

@@ -49,8 +49,8 @@ impl Sender {
 }
 
 /// When each message is delivered whole, for messages (handed over, bytes) on one connection.
-fn deliveries(stack: Stack, cables: &[Link], overhead: u64, messages: &[(u64, u64)]) -> Vec<u64> {
-    let [mut there, mut back] = Line::both(cables, overhead);
+fn deliveries(stack: Stack, links: &[Link], overhead: u64, messages: &[(u64, u64)]) -> Vec<u64> {
+    let [mut there, mut back] = Line::both(links, overhead);
     let initial = stack.initial_window * stack.mss;
     let mut sender = Sender {
         acknowledged: 0,
@@ -99,7 +99,7 @@ fn patient(protocol: &mut Protocol) -> &mut tcp::Config {
 }
 
 fn simulated(
-    cables: &[Link],
+    links: &[Link],
     overhead: u32,
     protocol: Protocol,
     messages: &[(u64, u64)],
@@ -108,7 +108,7 @@ fn simulated(
         .iter()
         .map(|&(at, bytes)| (Span::from_ps(at), 0, 1, bytes, None))
         .collect();
-    let mut scenario = scenario(chain(cables), protocol, vec![flows(&list)]);
+    let mut scenario = scenario(chain(links), protocol, vec![flows(&list)]);
     scenario.host.frame_overhead = overhead;
     if messages.len() > 1 {
         scenario.workloads[0].connection = Connection::Persistent;
@@ -149,14 +149,14 @@ fn three_segments_by_hand() {
 
 #[test]
 fn every_size_over_every_chain() {
-    for cables in chains() {
+    for links in chains() {
         for bytes in SIZES {
             let mut protocol = newreno();
             patient(&mut protocol);
-            let (at, case) = (123_457, format!("{bytes} B over {cables:?}"));
-            let expected = deliveries(STACK, &cables, 0, &[(at, bytes)]);
+            let (at, case) = (123_457, format!("{bytes} B over {links:?}"));
+            let expected = deliveries(STACK, &links, 0, &[(at, bytes)]);
             assert_eq!(
-                simulated(&cables, 0, protocol, &[(at, bytes)]),
+                simulated(&links, 0, protocol, &[(at, bytes)]),
                 expected,
                 "{case}"
             );
@@ -174,13 +174,13 @@ fn other_windows_segments_and_frames() {
             initial_window,
             ..STACK
         };
-        for cables in chains() {
+        for links in chains() {
             let mut protocol = newreno();
             let config = patient(&mut protocol);
             (config.initial_window, config.mss) = (initial_window as u32, mss as u32);
-            let expected = deliveries(stack, &cables, u64::from(overhead), &[(0, 200_000)]);
+            let expected = deliveries(stack, &links, u64::from(overhead), &[(0, 200_000)]);
             assert_eq!(
-                simulated(&cables, overhead, protocol, &[(0, 200_000)]),
+                simulated(&links, overhead, protocol, &[(0, 200_000)]),
                 expected,
                 "{initial_window} × {mss} B"
             );
@@ -195,26 +195,26 @@ fn an_unmarked_dctcp_flow_is_a_tcp_flow() {
         gain_shift: 4,
         initial_alpha: 1.0,
     });
-    let cables = &chains()[5];
+    let links = &chains()[5];
     assert_eq!(
-        simulated(cables, 0, protocol, &[(0, 300_001)]),
-        deliveries(STACK, cables, 0, &[(0, 300_001)])
+        simulated(links, 0, protocol, &[(0, 300_001)]),
+        deliveries(STACK, links, 0, &[(0, 300_001)])
     );
 }
 
 #[test]
 fn later_messages_of_a_connection_need_no_handshake() {
     // The second is handed over while the first is on its way, the third long after.
-    for cables in chains() {
+    for links in chains() {
         for (first, second) in [(1, 1), (1_000, 50_000), (100_000, 1_461), (30_000, 30_001)] {
             let messages = [(5, first), (200_000_000, second), (500_000_000_000, 20_000)];
             let mut protocol = newreno();
             patient(&mut protocol);
-            let expected = deliveries(STACK, &cables, 0, &messages);
+            let expected = deliveries(STACK, &links, 0, &messages);
             assert_eq!(
-                simulated(&cables, 0, protocol, &messages),
+                simulated(&links, 0, protocol, &messages),
                 expected,
-                "{messages:?} over {cables:?}"
+                "{messages:?} over {links:?}"
             );
         }
     }
@@ -222,27 +222,27 @@ fn later_messages_of_a_connection_need_no_handshake() {
 
 #[test]
 fn the_second_message_saves_a_round_trip() {
-    let cables = [gigabit(); 2];
-    let times = simulated(&cables, 0, newreno(), &[(0, 1_000), (1_000_000_000, 1_000)]);
+    let links = [gigabit(); 2];
+    let times = simulated(&links, 0, newreno(), &[(0, 1_000), (1_000_000_000, 1_000)]);
     assert_eq!(times, [81_280_000 + 56_640_000, 1_000_000_000 + 56_640_000]);
 }
 
 #[test]
 fn an_idle_connection_starts_slowly_again() {
-    let cables = [gigabit(); 3];
+    let links = [gigabit(); 3];
     let messages = [(0, 100_000), (500_000_000_000, 100_000)];
     let restart = Stack {
         restart: 10_000_000_000,
         ..STACK
     };
-    let expected = deliveries(restart, &cables, 0, &messages);
-    assert_eq!(simulated(&cables, 0, newreno(), &messages), expected);
+    let expected = deliveries(restart, &links, 0, &messages);
+    assert_eq!(simulated(&links, 0, newreno(), &messages), expected);
     let mut kept = newreno();
     let Protocol::Tcp(config) = &mut kept else {
         unreachable!("TCP")
     };
     config.slow_start_restart = false;
-    let faster = deliveries(STACK, &cables, 0, &messages);
-    assert_eq!(simulated(&cables, 0, kept, &messages), faster);
+    let faster = deliveries(STACK, &links, 0, &messages);
+    assert_eq!(simulated(&links, 0, kept, &messages), faster);
     assert!(faster[1] < expected[1]);
 }

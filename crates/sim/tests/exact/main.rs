@@ -1,5 +1,11 @@
 //! Whole runs against what they must be: arithmetic to the picosecond, equal transports, conservation, determinism.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
 #[path = "../common/mod.rs"]
 mod common;
 

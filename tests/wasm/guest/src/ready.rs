@@ -142,6 +142,7 @@ fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// The scenario's file and the transport of row `row`; `None` from the number of rows on.
+#[must_use]
 pub fn row(row: usize) -> Option<(&'static str, &'static str)> {
     let (name, _) = scenarios().nth(row / TRANSPORTS.len())?;
     Some((name, TRANSPORTS[row % TRANSPORTS.len()]))
@@ -152,6 +153,7 @@ pub fn row(row: usize) -> Option<(&'static str, &'static str)> {
 /// # Panics
 ///
 /// If there is no such row, or its scenario is not sound.
+#[must_use]
 pub fn run(row: usize, threads: usize) -> u64 {
     let (name, text) = scenarios().nth(row / TRANSPORTS.len()).expect("a row");
     let shorter = SHORTER.iter().filter(|(file, ..)| *file == name);
