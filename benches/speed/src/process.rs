@@ -1,5 +1,11 @@
 //! Running one measurement as a process, and reading what it prints.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counts that a child printed; casts from floats saturate"
+)]
+
 use std::path::PathBuf;
 use std::process::Command;
 

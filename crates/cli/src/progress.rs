@@ -208,6 +208,11 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// Bars count milliseconds of simulated time.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole milliseconds, and casts from floats saturate"
+)]
 fn steps(seconds: f64) -> u64 {
     (seconds * 1e3) as u64
 }

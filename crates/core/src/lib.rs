@@ -3,6 +3,12 @@
 //! Nothing here uses a socket, a file or a wall clock. Times, rates and fractions are exact integer arithmetic, so that a
 //! result is the same bytes on any machine.
 #![no_std]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the packet path: sequence numbers wrap, and indices and sizes are bounded where they are made"
+)]
 extern crate alloc;
 
 pub mod fixed;

@@ -1,5 +1,11 @@
 //! From values to positions, and which values are written at an axis.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "ticks and powers of ten are small whole numbers, and casts from floats saturate"
+)]
+
 use crate::{Axis, Scale};
 
 /// An axis with its ends known.

@@ -1,5 +1,10 @@
 //! SVG text, well-formed whatever goes into it.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "coordinates are small, and casts from floats saturate"
+)]
+
 use std::fmt::Write;
 
 /// SVG under construction.

@@ -1,5 +1,11 @@
 //! Values in words: in tooltips and above bars.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "indices and powers of ten are small, and casts from floats saturate"
+)]
+
 use crate::marks::has_interval;
 use crate::{Panel, Point, Scale, Series};
 

@@ -5,6 +5,12 @@
 //! departure, the occupancy and so the mark or the drop are known at once. Strict priority decides late, and pays
 //! for that alone. A [`SharedBuffer`] divides one memory among the ports of a switch.
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the packet path: sequence numbers wrap, and indices and sizes are bounded where they are made"
+)]
 
 mod classes;
 mod port;

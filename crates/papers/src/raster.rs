@@ -1,6 +1,12 @@
 //! SVG to PNG, for papers and slides that do not take SVG. The font is that of `crates/papers/fonts`: what is installed
 //! on the machine is not looked at, so that a drawing has the same letters everywhere.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "pictures have some thousand pixels, and casts from floats saturate"
+)]
+
 use std::sync::{Arc, LazyLock};
 
 use resvg::tiny_skia::{Color, Pixmap, Transform};

@@ -113,7 +113,7 @@ impl<'a> Results<'a> {
             None => None,
             Some(name) => {
                 let known = self.workloads.get(&experiment)?;
-                Some(known.iter().position(|of| of == name)? as u16)
+                Some(u16::try_from(known.iter().position(|of| of == name)?).ok()?)
             }
         };
         if metric.reads_the_axis() {

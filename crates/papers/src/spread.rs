@@ -1,5 +1,12 @@
 //! A distribution in few numbers: counts in bins of equal ratio. A percentile is off by at most 0.3 %.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "bins are logarithms of 64-bit values, and each run has less than 2³² values"
+)]
+
 use serde::{Deserialize, Serialize};
 
 /// Bins per factor of two: each is 0.54 % wide.

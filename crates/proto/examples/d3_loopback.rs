@@ -4,6 +4,11 @@
 //!
 //! `cargo run --release -p duetime-proto --example d3_loopback`
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "its numbers are small"
+)]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,

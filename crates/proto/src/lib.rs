@@ -117,6 +117,12 @@
 //! assert!(Some(now) < deadline);
 //! ```
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the packet path: sequence numbers wrap, and indices and sizes are bounded where they are made"
+)]
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
 pub mod d3;

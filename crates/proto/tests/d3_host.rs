@@ -1,5 +1,11 @@
 //! The sending host, packet by packet: bursts with carry, the FIN's place, lost requests, lost data, quenching.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
 mod d3_world;
 
 use d3_world::{World, star};

@@ -1,5 +1,10 @@
 //! The loopback example's two sides as threads: the state machines and codecs over real sockets.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,

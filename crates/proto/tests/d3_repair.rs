@@ -1,5 +1,10 @@
 //! The epoch census: it never touches counters that are right, and it heals wrong ones on ports that are never idle.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 #![allow(clippy::print_stdout, reason = "the measured values are worth seeing")]
 
 mod d3_world;

@@ -1,5 +1,11 @@
 //! Bytes from anywhere: the codecs accept exactly what they write, and no packet makes a state machine panic.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::{

@@ -1,5 +1,11 @@
 //! DCTCP's echo and estimator, and how the congestion controllers answer: by hand, and as properties over random marks.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
 mod common;
 
 use common::{Fate, Pair, d2tcp, dctcp, plain, us};

@@ -10,6 +10,11 @@
 //! gives no interval. Of two or three runs it is only the range of what was seen, and is
 //! shown with their number; of fewer than ten it is too narrow; 20 runs are a good start.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "indices and counts of what is in memory"
+)]
+
 use duetime_core::random::mix;
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Slots of D3's allocation vector (D3 §5): one per link, the host's own included.
 const D3_LINKS: u32 = 6;
-const MOST_HOSTS: u64 = 1_000_000;
+const MOST_HOSTS: u32 = 1_000_000;
 
 /// Checks the scenario and points at the value in `document` that is wrong.
 pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
@@ -91,8 +91,9 @@ pub(crate) fn hosts(topology: &Topology, place: &Place<'_>) -> Result<u32> {
         } => u64::from(*racks) * u64::from(*hosts_per_rack),
         _ => u64::from(topology.hosts()),
     };
-    if (2..=MOST_HOSTS).contains(&hosts) {
-        return Ok(hosts as u32);
+    match u32::try_from(hosts) {
+        Ok(count) if (2..=MOST_HOSTS).contains(&count) => return Ok(count),
+        _ => {}
     }
     let key = match topology {
         Topology::LeafSpine { .. } => "hosts_per_rack",

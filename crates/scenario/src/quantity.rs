@@ -148,7 +148,7 @@ fn decimal(number: &str, scale: u64) -> Result<u64, String> {
         return Err(format!("`{number}` is not a number"));
     }
     let fraction = &fraction[..fraction.len().min(15)];
-    let power = 10u128.pow(fraction.len() as u32);
+    let power = 10u128.pow(u32::try_from(fraction.len()).unwrap_or(0));
     let too_large = || "larger than anything that can be simulated".to_owned();
     let mantissa: u128 = format!("0{whole}{fraction}")
         .parse()

@@ -209,7 +209,7 @@ fn steps(numbers: [&str; 3], unit: &str) -> std::result::Result<Vec<String>, Str
     if count >= MOST_VALUES as u64 {
         return Err(format!("more than {MOST_VALUES} values"));
     }
-    let power = 10u64.pow(places as u32);
+    let power = 10u64.pow(u32::try_from(places).unwrap_or(0));
     let show = |value: u64| {
         let number = if places == 0 {
             value.to_string()

@@ -224,11 +224,12 @@ fn row(
         }
     }
     let [start, source, destination, size, deadline] = values;
+    let host = |host: Option<u64>| u32::try_from(host.unwrap_or(0)).expect("checked above");
     Ok(TraceRow {
         row: line,
         start: Span::from_ns(start.unwrap_or(0)),
-        source: source.unwrap_or(0) as u32,
-        destination: destination.unwrap_or(0) as u32,
+        source: host(source),
+        destination: host(destination),
         size: Bytes(size.unwrap_or(0)),
         deadline: deadline.map(Span::from_ns),
     })

@@ -3,6 +3,11 @@
 //!
 //! `cargo run --release -p duetime-sim --example fairness [-- --send-jitter "2 ns"]... [--seeds 4] [--only gate|queue|others]`
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "its numbers are small"
+)]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,

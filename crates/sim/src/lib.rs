@@ -3,6 +3,12 @@
 //! [`run()`] takes a scenario, the number of one of its transports and a run number, and gives the records of that
 //! run: the same bytes for any number of threads, on any machine.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_possible_wrap,
+    reason = "the packet path: sequence numbers wrap, and indices and sizes are bounded where they are made"
+)]
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
 mod capture;

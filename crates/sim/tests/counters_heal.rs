@@ -1,6 +1,11 @@
 //! D3's counters on a port that is never idle, while requests are lost and hosts die (D3 §4.4 leaves it open). The
 //! mechanism is the epoch census of `duetime_proto::d3`, see its module `repair`.
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 
 mod lab;
 

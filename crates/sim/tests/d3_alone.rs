@@ -1,5 +1,10 @@
 //! D3's long flows in the simulator against the published figures (D3 §6.1.4, Fig 16, and the multi-bottleneck test).
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 
 mod lab;
 

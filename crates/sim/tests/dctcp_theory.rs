@@ -1,6 +1,11 @@
 //! DCTCP's long flows against the published steady-state analysis (Alizadeh et al., SIGCOMM 2010, §3.3): N flows in
 //! step, a window that grows by one segment per round trip, one round trip of marks, one cut.
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 
 mod lab;
 

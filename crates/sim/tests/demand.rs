@@ -2,6 +2,11 @@
 //!
 //! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; 0..600 without it.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 #![expect(clippy::disallowed_methods, reason = "the environment names the seeds")]
 
 #[expect(

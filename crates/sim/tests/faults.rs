@@ -3,6 +3,11 @@
 //!
 //! `DUETIME_SEEDS=from..to` chooses the seeds; 0..300 without it. A failure names the line that replays it.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 #![expect(
     clippy::disallowed_methods,
     reason = "the environment names the seeds; each has a thread of its own"

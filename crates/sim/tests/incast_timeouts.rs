@@ -1,5 +1,10 @@
 //! What limited transmit (RFC 3042) is worth in incasts: flows of 64 KB that meet at a port of 100 packets.
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 
 mod lab;
 

@@ -1,5 +1,11 @@
 //! Ports' statistics cover the time from the warm-up to the end of the measurement window.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
 use duetime_results::PortRecord;
 use duetime_scenario::model::Scenario;
 use duetime_scenario::{NoFiles, load};

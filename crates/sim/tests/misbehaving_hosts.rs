@@ -1,6 +1,11 @@
 //! One host of twelve misbehaves towards D3's routers (D3 §4.4): who is hurt? The paper expects the offender; this shows
 //! where that is so and where it is not. Every figure is a mean over runs, each with its own flows.
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 
 mod lab;
 

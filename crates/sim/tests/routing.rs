@@ -1,5 +1,10 @@
 //! Topologies are wired and numbered as documented, and every route is a shortest one.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "the numbers of a test are small"
+)]
+
 use duetime_core::{Rate, Span};
 use duetime_scenario::model::{Edge, Link, Node, Topology};
 use duetime_sim::SetupError;

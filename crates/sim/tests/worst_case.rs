@@ -1,5 +1,10 @@
 //! D2TCP where it cannot win (D2TCP §3.2.4): every deadline impossible, and d computed from wrong facts.
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 
 mod lab;
 

@@ -1,6 +1,11 @@
 //! A pcapng writer: one section, one interface per link, raw IP packets, nanoseconds.
 //! Format: draft-ietf-opsawg-pcapng.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the format has fields of 16 and 32 bits; packets are cut to their snap length"
+)]
+
 use duetime_core::Time;
 
 /// Packets start with their IP header (`LINKTYPE_RAW`).

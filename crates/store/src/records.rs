@@ -50,7 +50,7 @@ impl Row for Cells {
         self.next += 1;
         let value = match column.cell()? {
             // The way that it was written, with all 64 bits.
-            Value::Signed(bits) => Value::Unsigned(bits as u64),
+            Value::Signed(bits) => Value::Unsigned(bits.cast_unsigned()),
             value => value,
         };
         read(value).map_err(|what| column.error(&what))

@@ -1,5 +1,11 @@
 //! The files that a scenario names, from disk; among them traces of flows in Parquet.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "floats are cast within the limits checked beside"
+)]
+
 use std::path::{Path, PathBuf};
 
 use duetime_core::{Bytes, Span};
@@ -100,7 +106,7 @@ fn span(number: Number) -> Result<Span, &'static str> {
     const ALLOWED: &str = "nanoseconds are 0 or more and below 9e15 (104 days)";
     const LIMIT: i64 = 9_000_000_000_000_000;
     match number {
-        Number::Int(ns @ 0..LIMIT) => Ok(Span::from_ns(ns as u64)),
+        Number::Int(ns @ 0..LIMIT) => Ok(Span::from_ns(ns.unsigned_abs())),
         // A NaN fails both comparisons.
         Number::Real(ns) if ns >= 0.0 && ns < LIMIT as f64 => {
             Ok(Span::from_ps((ns * 1_000.0).round() as u64))
@@ -117,7 +123,7 @@ fn host(number: Number) -> Result<u32, &'static str> {
 
 fn bytes_of(number: Number) -> Result<Bytes, &'static str> {
     match whole(number) {
-        Some(bytes @ 1..) => Ok(Bytes(bytes as u64)),
+        Some(bytes @ 1..) => Ok(Bytes(bytes.unsigned_abs())),
         _ => Err("a size is a whole number of bytes, 1 or more"),
     }
 }

@@ -106,7 +106,7 @@ pub fn save(
                 bytes,
             } = captured;
             Some(pcapng::Packet {
-                link: place(*link)? as u32,
+                link: u32::try_from(place(*link)?).ok()?,
                 at: *at,
                 original_bytes: *original_bytes,
                 bytes,

@@ -61,6 +61,11 @@ fn check(
         text::bytes(available)
     );
     if needed <= available {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number of jobs; casts from floats saturate"
+        )]
         let jobs = (fit / flows) as usize;
         return Err(StudyError::Choice(format!(
             "{at_once} runs at the same time do not fit into memory: {needs}; allowed: `--jobs {jobs}`"

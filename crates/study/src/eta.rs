@@ -187,6 +187,11 @@ impl Estimator for Eta {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 mod tests {
     use super::*;
 

@@ -265,7 +265,8 @@ fn names(network: &Network, query: Option<&QueryRecord>, output: &RunOutput) -> 
         }
     }
     Names {
-        links: (0..network.links.len() as u32)
+        links: (0..)
+            .take(network.links.len())
             .map(|link| network.link_name(link))
             .collect(),
         nodes,

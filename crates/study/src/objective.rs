@@ -16,7 +16,9 @@ pub fn objective(scenario: &Scenario, workload: u16) -> Option<String> {
 
 /// What is wanted of a query of all workloads: theirs where they agree.
 pub fn objective_of_all(scenario: &Scenario) -> Option<String> {
-    let all = (0..scenario.workloads.len() as u16).filter_map(|at| objective(scenario, at));
+    let all = (0..)
+        .take(scenario.workloads.len())
+        .filter_map(|at| objective(scenario, at));
     let mut all: Vec<String> = all.collect();
     all.dedup();
     match all.len() {
@@ -46,7 +48,7 @@ fn of(oldi: &Oldi) -> String {
         .map(|&children| u64::from(children))
         .product();
     let needed = u64::from(duetime_sim::workload::needed(
-        leaves.min(u64::from(u32::MAX)) as u32,
+        u32::try_from(leaves).unwrap_or(u32::MAX),
         oldi.objective.answers,
     ));
     let answers = match (needed == leaves, leaves) {

@@ -3,6 +3,11 @@
 //!
 //! A failure names its schedule; `SCHEDULE=1234 cargo test -p duetime-link --test reference` plays that one alone.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
 #![expect(
     clippy::disallowed_methods,
     reason = "the environment names a schedule to replay"

@@ -1,5 +1,11 @@
 //! Drawings of what was sampled: single flows, distributions, links over time.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a small number of samples, and casts from floats saturate"
+)]
+
 use std::sync::Arc;
 
 use duetime_figures::{Axis, Panel, Point, Series, Style};

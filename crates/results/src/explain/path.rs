@@ -1,5 +1,10 @@
 //! The walk along the critical path, backwards.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "positions in a flow are compared as on the wire, in 32 bits"
+)]
+
 use super::{Cause, Stage, Step};
 use crate::{FlowEvent, FlowEventKind};
 use duetime_core::{Span, Time};

@@ -176,7 +176,7 @@ impl<'a> Tree<'a> {
         QueryExplanation {
             total: end.since(self.start),
             standing: enough.is_none().then(|| self.standing()),
-            answers: held(end).count() as u32,
+            answers: held(end).map(|_| 1).sum(),
             steps,
             flows,
         }

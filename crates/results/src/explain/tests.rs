@@ -372,6 +372,7 @@ proptest! {
 /// A flow that a router denies everything asks once per round trip for as long as the run lasts: its trace is long, and
 /// each step of the walk must look at its neighbourhood alone. Searching the whole trace took hours.
 #[test]
+#[expect(clippy::disallowed_types, reason = "the test measures")]
 fn a_flow_that_is_never_granted_anything_is_explained_quickly() {
     const ROUND_TRIPS: u32 = 200_000;
     let mut wire = Wire::new();

@@ -87,7 +87,7 @@ impl Form<u32> for SampledLink {
         let name = String::read(value)?;
         let index = context.sampled_links.iter().position(|of| *of == name);
         index
-            .map(|index| index as u32)
+            .and_then(|index| u32::try_from(index).ok())
             .ok_or_else(|| format!("`{name}` was not sampled"))
     }
 }

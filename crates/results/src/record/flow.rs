@@ -78,7 +78,12 @@ impl FlowRecord {
 
     /// Deadline minus finish in picoseconds, negative when late; `None` without either.
     pub fn slack_ps(&self) -> Option<i64> {
-        Some(self.deadline?.as_ps().wrapping_sub(self.finish?.as_ps()) as i64)
+        Some(
+            self.deadline?
+                .as_ps()
+                .wrapping_sub(self.finish?.as_ps())
+                .cast_signed(),
+        )
     }
 
     /// Completion time.

@@ -1,5 +1,10 @@
 //! A small run for tests, its figures easy to work out by hand.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the numbers of a test are small"
+)]
+
 use super::*;
 use duetime_core::{Span, Time};
 

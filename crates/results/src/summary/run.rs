@@ -149,7 +149,7 @@ impl RunSummary {
         for query in records.queries.iter().filter(|query| query.measured) {
             queries.entry(query.workload).or_default().push(query);
         }
-        let links = records.sampled_links.iter().enumerate();
+        let links = (0..).zip(&records.sampled_links);
         Self {
             run,
             groups: groups
@@ -162,7 +162,7 @@ impl RunSummary {
                 .collect(),
             network: NetworkSummary::of(&records.ports, &records.totals),
             sampled: links
-                .map(|(i, name)| SampledQueue::of(name, i as u32, &records.series))
+                .map(|(i, name)| SampledQueue::of(name, i, &records.series))
                 .collect(),
         }
     }
@@ -325,12 +325,13 @@ impl NetworkSummary {
 
 impl SampledQueue {
     fn of(name: &str, link: u32, series: &[SeriesSample]) -> Self {
-        let samples = series.iter().filter(|sample| sample.link == link);
-        let bytes: Vec<f64> = samples.map(|sample| sample.queue_bytes as f64).collect();
+        let samples = || series.iter().filter(|sample| sample.link == link);
+        let queues = || samples().map(|sample| sample.queue_bytes);
+        let bytes: Vec<f64> = queues().map(|bytes| bytes as f64).collect();
         Self {
             link: name.to_owned(),
             queue_bytes: Percentiles::worst_last(&bytes, bytes.len() as u64),
-            max_bytes: bytes.iter().fold(0.0, |max: f64, &value| max.max(value)) as u64,
+            max_bytes: queues().max().unwrap_or(0),
         }
     }
 }
@@ -340,7 +341,7 @@ impl Percentiles<Option<f64>> {
     fn worst_last(values: &[f64], all: u64) -> Self {
         let mut sorted: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
         sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-        sorted.resize((all as usize).max(values.len()), None);
+        sorted.resize(usize::try_from(all).unwrap_or(0).max(values.len()), None);
         let at = |per_mille| nearest_rank(&sorted, per_mille).copied().flatten();
         Self {
             mean: mean(values),

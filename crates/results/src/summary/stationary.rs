@@ -13,6 +13,12 @@
 //!   narrower than for as many independent draws as there are queries (Agresti and Coull 1998). A half with fewer than
 //!   six blocks that hold anything is not judged.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of the blocks, in [0, 1]"
+)]
+
 use crate::{FlowRecord, RunRecords};
 use duetime_core::Time;
 use serde::Serialize;

@@ -1,5 +1,11 @@
 //! The options of CUBIC.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the keys' ranges are positive and small"
+)]
+
 use crate::keys::Kind::{self, Boolean, Number};
 use crate::options::{Readable, Result, options};
 use crate::place::Place;

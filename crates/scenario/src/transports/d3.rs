@@ -1,5 +1,11 @@
 //! The options of D3, which RCPdc shares.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the keys' ranges are positive and small"
+)]
+
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
 use crate::keys::{S, Table, US};
 use crate::options::{Readable, Resolved, Result, keys, options, word, words};

@@ -1,5 +1,11 @@
 //! Workloads send what they should, when they should, for any split of the hosts.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
 mod fake;
 mod objective;
 mod oldi;

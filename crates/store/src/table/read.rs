@@ -43,7 +43,7 @@ impl StoredTable {
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.file.metadata().file_metadata().num_rows() as usize
+        usize::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
     /// Number of columns.
@@ -132,7 +132,7 @@ impl StoredTable {
                 .map(|values| {
                     let widen = |value: i32| {
                         if unsigned {
-                            i64::from(value as u32)
+                            i64::from(value.cast_unsigned())
                         } else {
                             i64::from(value)
                         }

@@ -118,7 +118,7 @@ fn write<'a, T: DataType>(
 fn int(value: Value<'_>) -> Option<i64> {
     match value {
         // Keeps all 64 bits: the way back is the same cast.
-        Value::Unsigned(value) => Some(value as i64),
+        Value::Unsigned(value) => Some(value.cast_signed()),
         Value::Signed(value) => Some(value),
         _ => None,
     }

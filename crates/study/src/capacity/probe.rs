@@ -218,7 +218,7 @@ impl<'a> Prober<'a> {
             }
         }
         let seen: Option<Vec<Deadlines>> = seen.into_iter().collect();
-        Ok((seen.ok_or(Stopped::Cancelled)?, missing.len() as u32))
+        Ok((seen.ok_or(Stopped::Cancelled)?, count(missing.len())))
     }
 }
 
@@ -229,6 +229,11 @@ struct Runs<'a> {
     value: &'a str,
     /// What a run depends on beside its number.
     id: String,
+}
+
+/// A number of runs, of which a scenario has fewer than 2³².
+fn count(runs: usize) -> u32 {
+    u32::try_from(runs).expect("runs are numbered by 32 bits")
 }
 
 impl Runs<'_> {
@@ -242,7 +247,7 @@ impl Work for Runs<'_> {
     type Kept = Entry;
 
     fn runs(&self, task: usize) -> Range<u32> {
-        task as u32..task as u32 + 1
+        count(task)..count(task) + 1
     }
 
     fn name(&self, _task: usize, run: u32) -> RunName {
@@ -291,7 +296,7 @@ impl Work for Runs<'_> {
     }
 
     fn place(&self, task: usize) -> String {
-        let file = self.file(task as u32);
+        let file = self.file(count(task));
         self.prober.journal.file(&file).display().to_string()
     }
 }

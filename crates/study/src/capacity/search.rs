@@ -62,6 +62,11 @@ impl Target {
     /// `share` in (0, 1], rounded to a millionth; `None` outside.
     pub fn new(share: f64) -> Option<Self> {
         let millionths = (share * f64::from(WHOLE)).round();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 1 and WHOLE"
+        )]
         (millionths >= 1.0 && share <= 1.0).then_some(Self(millionths as u32))
     }
 
@@ -366,12 +371,17 @@ impl Curve {
             Some(f64::from(self.capacity(holds)))
         };
         let ends = bootstrap(runs, of_draw)?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the ends are among the values tried, which are u32"
+        )]
         Some((ends.low as u32, ends.high as u32))
     }
 
     fn answer(self) -> Capacity {
         let value = self.capacity(|point| point.reached);
-        let tried = self.points.range(..=value).count() as u32;
+        let tried: u32 = self.points.range(..=value).map(|_| 1).sum();
         Capacity {
             value,
             interval: self.interval(),

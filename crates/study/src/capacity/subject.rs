@@ -229,8 +229,8 @@ impl Subject {
     fn count_down(&mut self, now: u64) {
         let last = (LONGEST_SCALE * now / self.step).min(MOST_STEPS);
         let start = ((now + self.step / 2) / self.step).clamp(1, last);
-        self.last = last as u32;
-        self.start = (last + 1 - start) as u32;
+        self.last = u32::try_from(last).unwrap_or(u32::MAX);
+        self.start = u32::try_from(last + 1 - start).unwrap_or(u32::MAX);
     }
 
     fn vary_key(&mut self, quantity: Quantity, step: Option<&str>) -> Result<(), String> {

@@ -92,7 +92,7 @@ fn bars(
 /// Until enough answers were there: the share of queries, and that still waiting on a logarithmic scale.
 fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
     let mut panels = Vec::new();
-    let workloads = 0..plan.base.workloads.len() as u16;
+    let workloads = (0..).take(plan.base.workloads.len());
     for workload in workloads {
         let axis = || Axis::log("from arrival at the root", "ms");
         let all = Axis::linear("queries with enough answers", "%").between(0.0, 100.0);

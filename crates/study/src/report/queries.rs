@@ -239,7 +239,8 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
                 .collect(),
         })
     };
-    (0..plan.base.workloads.len() as u16)
+    (0..)
+        .take(plan.base.workloads.len())
         .filter_map(service)
         .collect()
 }

@@ -2,6 +2,12 @@
 //!
 //! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; a failure names the line that replays it.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
 #[path = "../../../sim/tests/generator/mod.rs"]
 #[expect(dead_code, reason = "the simulator's own tests use all of it")]
 mod generator;

@@ -46,14 +46,17 @@ impl Digits {
         let missing = target.saturating_sub(counts.iter().sum());
         let mut by_rest: Vec<usize> = (0..parts.len()).collect();
         by_rest.sort_by_key(|&at| std::cmp::Reverse(parts[at].as_ps() % self.last));
-        for &at in by_rest.iter().take(missing as usize) {
+        for &at in by_rest
+            .iter()
+            .take(usize::try_from(missing).unwrap_or(usize::MAX))
+        {
             counts[at] += 1;
         }
         counts.into_iter().map(|count| self.text(count)).collect()
     }
 
     fn text(self, count: u64) -> String {
-        let tens = 10_u64.pow(self.decimals as u32);
+        let tens = 10_u64.pow(u32::try_from(self.decimals).unwrap_or(0));
         let (whole, rest) = (count / tens, count % tens);
         match self.decimals {
             0 => format!("{whole} {}", self.unit),

@@ -1,5 +1,10 @@
 //! Against curves whose capacity is known.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    reason = "the numbers of a test are small"
+)]
+
 use super::*;
 use duetime_core::random::mix;
 use proptest::prelude::*;

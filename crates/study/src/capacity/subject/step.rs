@@ -24,6 +24,11 @@ pub(super) fn step_of(text: &str, unit: &str) -> Result<u64, String> {
     let number: f64 = number.trim().parse().map_err(|_| wrong())?;
     let micros = (number / share * MICRO as f64).round();
     if (1.0..=1e15).contains(&micros) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked just above"
+        )]
         Ok(micros as u64)
     } else {
         Err(wrong())

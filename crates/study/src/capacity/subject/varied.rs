@@ -202,7 +202,7 @@ pub(super) fn has_objective(workload: &Workload) -> bool {
 pub(super) fn scale_deadlines(workload: &mut Workload, number: u64, of: u64) {
     let span = |span: &mut Span| {
         let ps = u128::from(span.as_ps()) * u128::from(number) / u128::from(of);
-        *span = Span::from_ps(ps.clamp(1, u128::from(u64::MAX)) as u64);
+        *span = Span::from_ps(u64::try_from(ps.max(1)).unwrap_or(u64::MAX));
     };
     let scale = |deadline: &mut Deadline| match deadline {
         Deadline::None => {}
@@ -246,6 +246,11 @@ pub(super) fn fixed_deadlines(workload: &Workload) -> Option<(Span, Span)> {
     Some((*all.iter().min()?, *all.iter().max()?))
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "values of scenarios are positive, and casts from floats saturate"
+)]
 fn micros(value: f64) -> u64 {
     (value * MICRO as f64).round() as u64
 }
