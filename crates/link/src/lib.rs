@@ -2,8 +2,9 @@
 //! the software switch and in tests.
 //!
 //! A [`Port`] feeds one link. A FIFO port with a fixed rate needs no dequeue event: on arrival of a packet its
-//! departure, the occupancy and so the mark or the drop are known at once. Strict priority decides late, and pays
-//! for that alone. A [`SharedBuffer`] divides one memory among the ports of a switch.
+//! departure, the occupancy and so the mark or the drop are known at once. Strict priority decides which packet follows
+//! when the port is next looked at, and needs a dequeue event only where the driver must know of each departure
+//! ([`Port::tell_departures`]). A [`SharedBuffer`] divides one memory among the ports of a switch.
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 #![allow(
     clippy::cast_possible_truncation,

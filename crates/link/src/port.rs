@@ -22,9 +22,10 @@ pub enum Offer {
     Dropped,
     /// It will arrive at the far end.
     Sent(Sent),
-    /// Strict priority: it waits. The driver calls [`Port::departure`] at `wake`, if given.
+    /// Strict priority: it waits.
     Queued {
-        /// When the link is free; `None` when the driver already knows.
+        /// After [`Port::tell_departures`]: when the link is free, for the driver to call [`Port::departure`] then;
+        /// `None` when the driver already knows.
         wake: Option<Time>,
     },
 }
@@ -86,19 +87,38 @@ pub struct Port<F> {
     mark_bytes: u32,
     limit_packets: u32,
     limit_bytes: u32,
-    marks: u32,
+    /// The lower of limit and threshold: with less in the port a packet is accepted and not marked.
+    sure_packets: u32,
+    /// The same in bytes, with the packet itself.
+    sure_bytes: u32,
     queue_max_bytes: u32,
+    /// Packets that wait in `rare.classes`.
+    waiting: u32,
     accepted_bytes: u64,
     queue_integral: u64,
     rare: Box<Rare<F>>,
+}
+
+/// Which packet is next, and when that is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Service {
+    /// The one that came first; on arrival.
+    Fifo,
+    /// The first of the first class that has one; when anybody next looks at the port. Nothing that comes later can
+    /// change what was to be decided before.
+    OnDemand,
+    /// The same; when the driver says that the link is free.
+    AtDeparture,
 }
 
 /// What a port rarely needs.
 #[derive(Clone, Debug)]
 struct Rare<F> {
     cost: TransmitCost,
+    marks: u64,
     drops: u64,
     drop_bytes: u64,
+    service: Service,
     classes: Option<Classes<F>>,
 }
 
@@ -122,14 +142,18 @@ impl<F: Frame> Port<F> {
             mark_bytes: u32::MAX,
             limit_packets: u32::MAX,
             limit_bytes: u32::MAX,
-            marks: 0,
+            sure_packets: u32::MAX,
+            sure_bytes: u32::MAX,
             queue_max_bytes: 0,
+            waiting: 0,
             accepted_bytes: 0,
             queue_integral: 0,
             rare: Box::new(Rare {
                 cost,
+                marks: 0,
                 drops: 0,
                 drop_bytes: 0,
+                service: Service::Fifo,
                 classes: None,
             }),
         }
@@ -139,24 +163,44 @@ impl<F: Frame> Port<F> {
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
         (self.limit_packets, self.limit_bytes) = limit.parts();
-        self
+        self.made_sure()
     }
 
     /// Marks packets that find at least this much in the port, the packet in service included (D2TCP §3, K).
     #[must_use]
     pub fn with_mark_at(mut self, threshold: Limit) -> Self {
         (self.mark_packets, self.mark_bytes) = threshold.parts();
+        self.made_sure()
+    }
+
+    fn made_sure(mut self) -> Self {
+        self.sure_packets = self.mark_packets.min(self.limit_packets);
+        self.sure_bytes = self.mark_bytes.min(self.limit_bytes);
         self
     }
 
-    /// With this many strict-priority classes instead of FIFO.
+    /// With this many strict-priority classes, at most 32, instead of FIFO. Which packet follows is decided when the port is next
+    /// looked at, so that a packet costs no event of its own: the driver takes what arrives by
+    /// [`Port::arrived_classed`].
     #[must_use]
     pub fn with_classes(mut self, classes: usize) -> Self {
-        self.rare.classes = (classes > 1).then(|| Classes::new(classes));
+        if classes > 1 {
+            self.rare.classes = Some(Classes::new(classes));
+            self.rare.service = Service::OnDemand;
+        }
         self
     }
 
-    /// Whether the link is free: nothing is being sent, and in a FIFO port nothing waits either.
+    /// Strict priority whose driver must know of each packet when the link begins to send it: [`Offer::Queued`] and
+    /// [`Port::departure`] say when the driver is to call the latter next. Only before the first packet.
+    pub fn tell_departures(&mut self) {
+        if self.rare.service == Service::OnDemand {
+            self.rare.service = Service::AtDeparture;
+        }
+    }
+
+    /// Whether the link is free: nothing is being sent, and in a FIFO port nothing waits either. Strict priority: as of
+    /// the last drain.
     #[inline]
     pub fn is_idle(&self, now: Time) -> bool {
         self.busy_until <= now
@@ -170,7 +214,7 @@ impl<F: Frame> Port<F> {
 
     /// Whether packets are served by class.
     pub fn has_classes(&self) -> bool {
-        self.rare.classes.is_some()
+        self.rare.service != Service::Fifo
     }
 
     /// Bytes in the port as of the last drain, the packet in service included.
@@ -182,7 +226,7 @@ impl<F: Frame> Port<F> {
     /// Packets in the port as of the last drain, the packet in service included.
     #[inline]
     pub fn queue_packets(&self) -> u32 {
-        self.staying + self.rare.classes.as_ref().map_or(0, Classes::len)
+        self.staying + self.waiting
     }
 
     /// Bytes in the port as of the last drain without the packet in service (D3's q).
@@ -201,12 +245,11 @@ impl<F: Frame> Port<F> {
     /// What the port has done.
     pub fn counters(&self) -> Counters {
         Counters {
-            packets: self.wire.pushed()
-                + u64::from(self.rare.classes.as_ref().map_or(0, Classes::len)),
+            packets: self.wire.pushed() + u64::from(self.waiting),
             bytes: self.accepted_bytes,
             drops: self.rare.drops,
             drop_bytes: self.rare.drop_bytes,
-            marks: u64::from(self.marks),
+            marks: self.rare.marks,
             queue_max_bytes: u64::from(self.queue_max_bytes),
             queue_integral: self.queue_integral,
         }
@@ -288,6 +331,15 @@ impl<F: Frame> Port<F> {
     /// Lets every packet whose last bit has left by `now` go.
     #[inline(always)]
     pub fn drain(&mut self, now: Time) {
+        if self.waiting != 0 && self.busy_until <= now {
+            self.serve(now);
+        }
+        self.let_go(now);
+    }
+
+    /// As [`Port::drain`], where nothing waits in classes.
+    #[inline(always)]
+    fn let_go(&mut self, now: Time) {
         let horizon = now.as_ps() + self.latency.as_ps();
         while self.staying != 0 {
             let slot = self.wire.back(self.staying);
@@ -316,19 +368,15 @@ impl<F: Frame> Port<F> {
         let bytes = frame.wire_bytes();
         // Without a drain the port seems to hold more than it does. Where even that is below the limit, the threshold
         // and the largest occupancy so far, what has left since changes nothing.
-        if self.staying < self.mark_packets.min(self.limit_packets)
+        if self.staying < self.sure_packets
             && self.queue_bytes() + u64::from(bytes)
-                <= u64::from(
-                    self.queue_max_bytes
-                        .min(self.mark_bytes)
-                        .min(self.limit_bytes),
-                )
+                <= u64::from(self.queue_max_bytes.min(self.sure_bytes))
         {
             self.accepted_bytes += u64::from(bytes);
             self.queue_bytes += bytes;
             return Some(self.append(now, frame));
         }
-        self.drain(now);
+        self.let_go(now);
         if !self.has_room_fifo(bytes) {
             self.refuse(frame);
             return None;
@@ -347,7 +395,7 @@ impl<F: Frame> Port<F> {
         self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
         let sending = self.transmission_ps(frame);
         self.busy_until = Time::from_ps(now.as_ps() + sending);
-        let left = self.busy_until + delay;
+        let left = Time::from_ps(self.busy_until.as_ps() + delay.as_ps());
         self.queue_integral += byte_time(frame, now, left);
         self.put_on_wire(left.as_ps(), frame)
     }
@@ -372,17 +420,18 @@ impl<F: Frame> Port<F> {
     }
 
     /// Accepts a packet that was found to fit, after a drain at `now`.
-    #[inline]
+    #[inline(always)]
     pub fn accept(&mut self, now: Time, frame: F) -> Offer {
         if !self.has_classes() {
             return Offer::Sent(self.accept_fifo(now, frame));
         }
         let frame = self.admit(frame, self.queue_packets());
-        let classes = self.rare.classes.as_mut().expect("checked above");
-        if self.busy_until > now || !classes.is_empty() {
+        if self.busy_until > now || self.waiting != 0 {
+            let classes = self.rare.classes.as_mut().expect("checked above");
             classes.push(now, frame);
-            let wake = (!classes.wake_pending).then_some(self.busy_until);
-            classes.wake_pending = true;
+            self.waiting += 1;
+            let tells = self.rare.service == Service::AtDeparture && self.waiting == 1;
+            let wake = tells.then_some(self.busy_until);
             return Offer::Queued { wake };
         }
         Offer::Sent(self.transmit(now, now, frame))
@@ -409,6 +458,13 @@ impl<F: Frame> Port<F> {
         if self.ps_per_byte != 0 {
             return u64::from(frame.wire_bytes()) * u64::from(self.ps_per_byte);
         }
+        self.divided_ps(frame)
+    }
+
+    /// At a rate that has no whole number of picoseconds per byte.
+    #[cold]
+    #[inline(never)]
+    fn divided_ps(&self, frame: F) -> u64 {
         self.rare.cost.of(frame.wire_bytes()).as_ps()
     }
 
@@ -420,7 +476,7 @@ impl<F: Frame> Port<F> {
             && frame.is_ecn_capable()
         {
             frame.mark();
-            self.marks += 1;
+            self.rare.marks += 1;
         }
         self.accepted_bytes += u64::from(frame.wire_bytes());
         self.queue_bytes += frame.wire_bytes();
@@ -431,18 +487,30 @@ impl<F: Frame> Port<F> {
     /// Strict priority: the link is free at `now`; sends the next packet of the first class that has one. Returns
     /// it and when to call again, if packets still wait. Comes before all offers at `now`, which would else compete.
     pub fn departure(&mut self, now: Time) -> Option<(Sent, Option<Time>)> {
-        let classes = self.rare.classes.as_mut()?;
-        classes.wake_pending = false;
-        let (since, frame) = classes.pop()?;
-        let more = !classes.is_empty();
-        classes.wake_pending = more;
-        let sent = self.transmit(now, since, frame);
-        Some((sent, more.then_some(self.busy_until)))
+        let sent = self.transmit_next(now)?;
+        Some((sent, (self.waiting != 0).then_some(self.busy_until)))
+    }
+
+    /// Strict priority on demand: sends what the link has begun to send by `until`.
+    #[inline(never)]
+    fn serve(&mut self, until: Time) {
+        if self.rare.service == Service::OnDemand {
+            while self.busy_until <= until && self.transmit_next(self.busy_until).is_some() {}
+        }
+    }
+
+    /// Puts the first packet of the first class that has one into service at `now`.
+    #[inline(always)]
+    fn transmit_next(&mut self, now: Time) -> Option<Sent> {
+        let (since, frame) = self.rare.classes.as_mut()?.pop()?;
+        self.waiting -= 1;
+        Some(self.transmit(now, since, frame))
     }
 
     /// Puts a packet that came at `since` into service at `now`.
+    #[inline(always)]
     fn transmit(&mut self, now: Time, since: Time, frame: F) -> Sent {
-        self.busy_until = now + Span::from_ps(self.transmission_ps(frame));
+        self.busy_until = Time::from_ps(now.as_ps() + self.transmission_ps(frame));
         self.queue_integral += byte_time(frame, since, self.busy_until);
         self.put_on_wire(self.busy_until.as_ps(), frame)
     }
@@ -472,13 +540,45 @@ impl<F: Frame> Port<F> {
     /// If nothing is on the way; unchecked in release builds.
     #[inline(always)]
     pub fn arrive(&mut self) -> F {
-        let frame = self.wire.pop();
+        let frame = self.arriving();
+        self.arrived(frame);
+        frame
+    }
+
+    /// The packet that arrives at the far end next.
+    ///
+    /// # Panics
+    /// If nothing is on the way; unchecked in release builds.
+    #[inline(always)]
+    pub fn arriving(&self) -> F {
+        self.wire.first()
+    }
+
+    /// [`Port::arriving`], which is given, has arrived at the far end; gives when the one after it does. The two in turn
+    /// are [`Port::arrive`] with a copy less.
+    #[inline(always)]
+    pub fn arrived(&mut self, frame: F) -> Option<Time> {
+        let next = self.wire.drop_first();
         let left = self.wire.len();
         if self.staying > left {
             self.staying = left;
             self.queue_bytes -= frame.wire_bytes();
         }
-        frame
+        next
+    }
+
+    /// As [`Port::arrived`], at `now`, of a port that may have classes: the next packet, if there is one, has then begun to
+    /// leave.
+    #[inline]
+    pub fn arrived_classed(&mut self, now: Time, frame: F) -> Option<Time> {
+        let next = self.arrived(frame);
+        if self.waiting != 0 && self.busy_until + self.latency <= now {
+            // What came to the port after this packet had left is none of the far end's business yet: its clock may be
+            // ahead of the port's by as much as the link takes.
+            self.serve(now - self.latency);
+            return self.wire.next_arrival();
+        }
+        next
     }
 
     /// When the next packet arrives at the far end.

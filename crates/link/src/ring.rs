@@ -10,7 +10,8 @@ pub struct Ring<F> {
     slots: Box<[Slot<F>]>,
     /// How many packets had been pushed when the ring was last empty.
     before: u64,
-    len: u32,
+    /// How many have been taken since, modulo 2³²: the position of the first one.
+    begin: u32,
     /// How many have been pushed since, modulo 2³²: the position after the last one. An empty ring starts again at the
     /// first slot, so that a link that carries little takes little of the processor's caches, however long its queue
     /// once was.
@@ -29,7 +30,7 @@ impl<F: Frame> Default for Ring<F> {
         Self {
             slots: Box::default(),
             before: 0,
-            len: 0,
+            begin: 0,
             end: 0,
         }
     }
@@ -39,13 +40,13 @@ impl<F: Frame> Ring<F> {
     /// Packets held.
     #[inline(always)]
     pub fn len(&self) -> u32 {
-        self.len
+        self.end.wrapping_sub(self.begin)
     }
 
     /// Whether no packet is held.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.begin == self.end
     }
 
     /// How many packets have ever been pushed.
@@ -56,10 +57,10 @@ impl<F: Frame> Ring<F> {
     /// When the first packet arrives.
     #[inline(always)]
     pub fn next_arrival(&self) -> Option<Time> {
-        if self.len == 0 {
+        if self.is_empty() {
             None
         } else {
-            Some(self.back(self.len).arrival)
+            Some(self.slots[self.begin as usize & (self.slots.len() - 1)].arrival)
         }
     }
 
@@ -69,32 +70,52 @@ impl<F: Frame> Ring<F> {
     /// If there is none; unchecked in release builds.
     #[inline(always)]
     pub fn pop(&mut self) -> F {
-        debug_assert!(!self.is_empty(), "nothing is on the way");
-        let frame = self.back(self.len).frame;
-        self.len -= 1;
-        if self.len == 0 {
-            self.before += u64::from(std::mem::take(&mut self.end));
-        }
+        let frame = self.first();
+        self.drop_first();
         frame
+    }
+
+    /// The first packet.
+    ///
+    /// # Panics
+    /// If there is none; unchecked in release builds.
+    #[inline(always)]
+    pub(crate) fn first(&self) -> F {
+        debug_assert!(!self.is_empty(), "nothing is on the way");
+        let mask = self.slots.len().wrapping_sub(1);
+        self.slots[self.begin as usize & mask].frame
+    }
+
+    /// Forgets the first packet, which there must be; gives when the one after it arrives.
+    #[inline(always)]
+    pub(crate) fn drop_first(&mut self) -> Option<Time> {
+        let begin = self.begin.wrapping_add(1);
+        if begin == self.end {
+            self.before += u64::from(self.end);
+            (self.begin, self.end) = (0, 0);
+            return None;
+        }
+        self.begin = begin;
+        let mask = self.slots.len().wrapping_sub(1);
+        Some(self.slots[begin as usize & mask].arrival)
     }
 
     /// Appends a packet that arrives no earlier than those held.
     #[inline(always)]
     pub fn push(&mut self, arrival: Time, frame: F) {
-        if self.len as usize == self.slots.len() {
+        if self.len() as usize == self.slots.len() {
             self.grow(Slot { arrival, frame });
         }
         let mask = self.slots.len() - 1;
         self.slots[self.end as usize & mask] = Slot { arrival, frame };
         self.end = self.end.wrapping_add(1);
-        self.len += 1;
     }
 
     /// Lets the last packet arrive at `arrival`, later than it would; returns it.
     pub(crate) fn delay_last(&mut self, arrival: Time) -> F {
         let mask = self.slots.len() - 1;
         let last = &mut self.slots[self.end.wrapping_sub(1) as usize & mask];
-        debug_assert!(last.arrival <= arrival && self.len > 0);
+        debug_assert!(last.arrival <= arrival && self.begin != self.end);
         last.arrival = arrival;
         last.frame
     }
@@ -112,7 +133,7 @@ impl<F: Frame> Ring<F> {
             return 0;
         }
         let mask = self.slots.len() - 1;
-        let oldest = self.end.wrapping_sub(self.len) as usize & mask;
+        let oldest = self.begin as usize & mask;
         self.slots[self.end as usize & mask].arrival.as_ps() ^ self.slots[oldest].arrival.as_ps()
     }
 
@@ -120,7 +141,7 @@ impl<F: Frame> Ring<F> {
     #[inline(always)]
     pub(crate) fn touch_first(&self) -> u64 {
         let mask = self.slots.len().wrapping_sub(1);
-        let oldest = self.end.wrapping_sub(self.len) as usize & mask;
+        let oldest = self.begin as usize & mask;
         self.slots
             .get(oldest)
             .map_or(0, |slot| slot.arrival.as_ps())
@@ -128,14 +149,20 @@ impl<F: Frame> Ring<F> {
 
     /// Packets held, first to last.
     pub fn iter(&self) -> impl Iterator<Item = F> + '_ {
-        (1..=self.len).rev().map(|count| self.back(count).frame)
+        self.timed().map(|(_, frame)| frame)
+    }
+
+    /// The same with their times.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = (Time, F)> + '_ {
+        let slots = (1..=self.len()).rev().map(|count| self.back(count));
+        slots.map(|slot| (slot.arrival, slot.frame))
     }
 
     #[cold]
     fn grow(&mut self, filler: Slot<F>) {
         let new = (self.slots.len() * 2).max(4);
         let mut slots = vec![filler; new].into_boxed_slice();
-        for count in 1..=self.len {
+        for count in 1..=self.len() {
             slots[self.end.wrapping_sub(count) as usize & (new - 1)] = *self.back(count);
         }
         self.slots = slots;

@@ -7,6 +7,13 @@ fn port() -> Port<Sample> {
     Port::new(Rate::from_gbps(1), Span::from_us(5))
 }
 
+/// Under strict priority, with a driver that knows of departures.
+fn told(port: Port<Sample>) -> Port<Sample> {
+    let mut port = port.with_classes(2);
+    port.tell_departures();
+    port
+}
+
 fn at(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
@@ -50,7 +57,7 @@ fn integrated(mut port: Port<Sample>, end: Time) -> (Port<Sample>, u64) {
 fn the_sum_of_stays_is_the_integral_of_the_queue() {
     // 600 Gbps: a packet in 20 ns at most, about as often as they come.
     let fast = || Port::new(Rate::from_gbps(600), Span::from_ns(50)).with_limit(Limit::Packets(4));
-    for port in [fast(), fast().with_classes(2)] {
+    for port in [fast(), fast().with_classes(2), told(fast())] {
         let (port, sum) = integrated(port, at(3));
         let counters = port.counters();
         assert!(counters.packets > 100 && counters.drops > 0, "{counters:?}");
@@ -61,7 +68,7 @@ fn the_sum_of_stays_is_the_integral_of_the_queue() {
 #[test]
 fn the_integral_of_a_steady_queue_is_its_size_by_time() {
     // Ten packets at once, 12 µs each: 10 + 9 + … + 1 packets for 12 µs each.
-    for mut port in [port(), port().with_classes(2)] {
+    for mut port in [port(), port().with_classes(2), told(port())] {
         let mut wake = None;
         for _ in 0..10 {
             if let Offer::Queued { wake: Some(at) } = port.offer(at(0), Sample::of(1_500)) {
@@ -78,6 +85,7 @@ fn the_integral_of_a_steady_queue_is_its_size_by_time() {
         while let Some(now) = wake {
             wake = port.departure(now).and_then(|(_, wake)| wake);
         }
+        port.drain(at(120));
         let whole = 1_500.0 * 12e6 * 55.0;
         let integral = port.counters().queue_integral as f64 * 1024.0;
         assert!((integral / whole - 1.0).abs() < 1e-4, "{integral} {whole}");
@@ -111,7 +119,11 @@ fn departed_and_waiting_bytes_as_a_tick_reads_them() {
 
 #[test]
 fn departed_and_waiting_bytes_under_strict_priority() {
-    let mut port = port().with_classes(2);
+    departed_and_waiting(port().with_classes(2), false);
+    departed_and_waiting(told(port()), true);
+}
+
+fn departed_and_waiting(mut port: Port<Sample>, is_told: bool) {
     for (bytes, class) in [(1_500, 1), (1_000, 1), (40, 0)] {
         port.offer(
             at(0),
@@ -124,7 +136,7 @@ fn departed_and_waiting_bytes_under_strict_priority() {
     let mut tick = |now: Time| {
         port.drain(now);
         let before = port.departed_bytes();
-        let wake = (now == port.busy_until())
+        let wake = (is_told && now == port.busy_until())
             .then(|| port.departure(now))
             .flatten()
             .and_then(|(_, wake)| wake);
@@ -144,7 +156,12 @@ fn departed_and_waiting_bytes_under_strict_priority() {
     assert_eq!(tick(at(11)), (0, 1_040, 2_540, None));
     assert_eq!(
         tick(at(12)),
-        (1_500, 1_000, 1_040, Some(Time::from_ps(12_320_000)))
+        (
+            1_500,
+            1_000,
+            1_040,
+            is_told.then_some(Time::from_ps(12_320_000))
+        )
     );
     assert_eq!(tick(Time::from_ps(12_320_000)), (1_540, 0, 1_000, None));
     assert_eq!(tick(at(99)), (2_540, 0, 0, None));
@@ -152,7 +169,7 @@ fn departed_and_waiting_bytes_under_strict_priority() {
 
 #[test]
 fn forgetting_leaves_only_what_has_not_left() {
-    for mut port in [port(), port().with_classes(2)] {
+    for mut port in [port(), told(port())] {
         for bytes in [1_500, 1_000, 500] {
             port.offer(at(0), Sample::of(bytes));
             port.forget_departed(at(0));

@@ -1,8 +1,8 @@
 //! The ports under test, driven as a simulator drives them: an event only for the next arrival of a link and, under
-//! strict priority, for the next departure.
+//! strict priority where the driver must be told, for the next departure.
 
 use crate::plain::NEVER;
-use crate::schedule::{Memory, Shape};
+use crate::schedule::{FarEnd, Memory, Shape};
 use crate::{Crossed, Packet};
 use duetime_core::{Rate, Span, Time};
 use duetime_link::{Offer, Port, Sent, SharedBuffer};
@@ -18,26 +18,35 @@ struct Link {
     /// The next calls of `departure` and `arrive`, or [`NEVER`].
     departure: u64,
     arrival: u64,
-    /// The far end lies elsewhere: packets are handed over as soon as they are sent.
-    remote: bool,
+    far_end: FarEnd,
+    /// How far the clock of the far end is ahead.
+    lead: u64,
     crossed: Vec<Crossed>,
 }
 
 impl Driver {
     pub fn new(shapes: &[Shape], memory: Option<Memory>) -> Self {
         let ports = shapes.iter().map(|shape| {
-            Port::new(
+            let mut port = Port::new(
                 Rate::from_bps(shape.rate_bps),
                 Span::from_ps(shape.latency_ps),
             )
             .with_limit(shape.limit)
             .with_mark_at(shape.mark_at)
-            .with_classes(shape.classes)
+            .with_classes(shape.classes);
+            if matches!(shape.far_end, FarEnd::HereTold | FarEnd::Remote) {
+                port.tell_departures();
+            }
+            port
         });
         let links = shapes.iter().map(|shape| Link {
             departure: NEVER,
             arrival: NEVER,
-            remote: shape.remote,
+            far_end: shape.far_end,
+            lead: match shape.far_end {
+                FarEnd::Ahead => shape.latency_ps,
+                _ => 0,
+            },
             crossed: Vec::new(),
         });
         let buffer = memory.map(|memory| {
@@ -62,10 +71,14 @@ impl Driver {
         loop {
             // A departure comes before an arrival at the same time.
             let due = |(port, link): (usize, &Link)| {
-                if link.departure <= link.arrival {
+                let arrival = match link.arrival {
+                    NEVER => NEVER,
+                    at => at - link.lead,
+                };
+                if link.departure <= arrival {
                     (link.departure, 0, port)
                 } else {
-                    (link.arrival, 1, port)
+                    (arrival, 1, port)
                 }
             };
             let Some((at, kind, port)) = self.links.iter().enumerate().map(due).min() else {
@@ -77,7 +90,7 @@ impl Driver {
             if kind == 0 {
                 self.depart(at, port);
             } else {
-                self.arrive(at, port);
+                self.arrive(at + self.links[port].lead, port);
             }
         }
     }
@@ -91,8 +104,8 @@ impl Driver {
     }
 
     fn arrive(&mut self, now: u64, port: usize) {
-        let packet = self.ports[port].arrive();
-        let next = self.ports[port].next_arrival();
+        let packet = self.ports[port].arriving();
+        let next = self.ports[port].arrived_classed(Time::from_ps(now), packet);
         let link = &mut self.links[port];
         link.crossed.push(Crossed {
             number: packet.number,
@@ -104,7 +117,7 @@ impl Driver {
 
     fn sent(&mut self, now: u64, port: usize, sent: Sent) {
         let link = &mut self.links[port];
-        if link.remote {
+        if link.far_end == FarEnd::Remote {
             let packet = self.ports[port]
                 .last_sent()
                 .expect("a packet was just sent");
@@ -144,9 +157,10 @@ impl Driver {
             Offer::Dropped => return false,
             Offer::Sent(sent) => self.sent(now, to, sent),
             Offer::Queued { wake } => {
+                let told = matches!(self.links[to].far_end, FarEnd::HereTold | FarEnd::Remote);
                 assert_eq!(
                     wake.is_some(),
-                    self.links[to].departure == NEVER,
+                    told && self.links[to].departure == NEVER,
                     "one departure is due at a time"
                 );
                 if let Some(wake) = wake {

@@ -26,7 +26,21 @@ pub struct Shape {
     pub limit: Limit,
     pub mark_at: Limit,
     pub classes: usize,
-    pub remote: bool,
+    pub far_end: FarEnd,
+}
+
+/// Who drives the far end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FarEnd {
+    /// The driver of the port, in order of time.
+    Here,
+    /// The same, told of each departure under strict priority.
+    HereTold,
+    /// The driver of the port, as early as the latency of the link lets it: what is processed there had left before
+    /// what has not been offered yet came.
+    Ahead,
+    /// Another driver: packets are handed over as soon as they are sent.
+    Remote,
 }
 
 /// A memory that the ports from some number on share.
@@ -78,7 +92,15 @@ impl Discipline {
             limit: self.limit(draws),
             mark_at: self.mark_at(draws),
             classes,
-            remote: draws.chance(0.2),
+            far_end: pick(
+                draws,
+                &[
+                    FarEnd::Here,
+                    FarEnd::HereTold,
+                    FarEnd::Ahead,
+                    FarEnd::Remote,
+                ],
+            ),
         });
         let shapes = shapes.collect();
         let memory = shared.then(|| Memory {

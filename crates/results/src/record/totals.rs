@@ -12,7 +12,8 @@ pub struct Totals {
     pub end: Time,
     /// Packets that crossed a link.
     pub packet_hops: u64,
-    /// Events processed.
+    /// Events processed, without departures from ports with strict priority: how many of those there are depends on the
+    /// number of threads.
     pub events: u64,
     /// Bytes that entered the network at hosts.
     pub injected_bytes: u64,

@@ -31,6 +31,8 @@ impl Link {
     pub const PROGRAMMED: u32 = 4;
     /// Its port is more than a FIFO with memory of its own.
     pub const DISCIPLINED: u32 = 8;
+    /// Its port serves by class.
+    pub const CLASSED: u32 = 16;
     /// Its packets are watched.
     pub const OBSERVED: u32 = 32;
     /// It loses requests.
@@ -40,5 +42,7 @@ impl Link {
 
     /// Arrivals need the slow path.
     pub const SLOW_ARRIVAL: u32 =
-        Self::CROSSING | Self::LOSSY | Self::OBSERVED | Self::FAULTY | Self::SUBPARTITIONED;
+        Self::MAY_LOSE | Self::CROSSING | Self::CLASSED | Self::SUBPARTITIONED;
+    /// Packets may be lost, or what becomes of them is watched.
+    pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

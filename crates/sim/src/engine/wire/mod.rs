@@ -78,9 +78,14 @@ impl Wire {
             set(Program::of(setup).is_some(), Link::PROGRAMMED);
             set(!matches!(discipline, Discipline::Fifo), Link::DISCIPLINED);
             disciplines.push(discipline);
+            set(port.has_classes(), Link::CLASSED);
             set(observed, Link::OBSERVED);
             set(loses_requests, Link::FAULTY);
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
+            // Another partition, an observer and the delay of a host's packets must know of each departure.
+            if from != to || observed || network.nodes[link.from as usize].host.is_some() {
+                port.tell_departures();
+            }
             let host = network.nodes[link.to as usize].host;
             let target = host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST);
             port.tag = [target, special];
@@ -281,6 +286,8 @@ impl Wire {
         let Some((sent, wake)) = discipline.departure(port, context.now()) else {
             return;
         };
+        // Where others need not know of departures there is no event: none may show in the records.
+        context.events.processed -= u64::from(port.has_classes());
         if let Some(wake) = wake {
             context.events.schedule_departure(wake, link);
         }
@@ -306,8 +313,8 @@ impl Wire {
         if special & Link::SLOW_ARRIVAL != 0 {
             return self.arrival_with_care(context, link, target, special);
         }
-        let packet = port.arrive();
-        if let Some(next) = port.next_arrival() {
+        let packet = port.arriving();
+        if let Some(next) = port.arrived(packet) {
             context.events.schedule_arrival::<true>(next, link);
         }
         self.pass_on(context, target, packet)
@@ -329,7 +336,8 @@ impl Wire {
         })
     }
 
-    /// The same where the link comes from another partition or sub-partition, loses packets or is watched.
+    /// The same where the link comes from another partition or sub-partition or a port with classes, loses packets or is
+    /// watched.
     fn arrival_with_care(
         &mut self,
         context: &mut Context,
@@ -339,16 +347,15 @@ impl Wire {
     ) -> Option<Arrived> {
         let (packet, next) = if special & Link::CROSSING == 0 {
             let port = &mut self.ports[link as usize];
-            (port.arrive(), port.next_arrival())
+            let packet = port.arriving();
+            (packet, port.arrived_classed(context.now(), packet))
         } else {
             self.crossings.arrive(link)
         };
         if let Some(next) = next {
             context.events.schedule_arrival::<false>(next, link);
         }
-        if special & Link::SLOW_ARRIVAL == Link::SUBPARTITIONED
-            || self.survives(context, link, packet, special)
-        {
+        if special & Link::MAY_LOSE == 0 || self.survives(context, link, packet, special) {
             return self.pass_on(context, target, packet);
         }
         self.totals.packet_hops += 1;
