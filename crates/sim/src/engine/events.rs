@@ -135,6 +135,13 @@ impl Events {
             .push_single_to(host_in, at.as_ps(), order(TIMER, host, slot));
     }
 
+    /// The same for a time that is far ahead, by as much as for most others: when a closed connection is forgotten.
+    pub fn schedule_forgetting(&mut self, at: Time, host: u32, slot: u32) {
+        let host_in = usize::from(self.of_host[host as usize]);
+        self.queue
+            .push_far_to(host_in, at.as_ps(), order(TIMER, host, slot));
+    }
+
     /// Takes what a single event that was popped asks for; its number is free again.
     pub(super) fn retire(&mut self, id: u32) -> Single {
         let order = self.queue.retire(id);

@@ -3,7 +3,7 @@
 use super::{AT_A_TIME, Event, NONE};
 use duetime_core::random::mix;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Buckets of all calendars together.
 pub(super) const BUCKETS: usize = 131_072;
@@ -35,12 +35,60 @@ const NUMBER: u64 = u32::MAX as u64;
 /// An event's place among those of the same time: its kind and a hash, then its order word.
 type Precedence = (u64, u64);
 
-/// An event in the heap.
+/// An event beyond the calendar. Those of one bucket are put in order when the bucket is their turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Late {
     time: u64,
-    precedence: Precedence,
     id: u32,
+}
+
+/// The events beyond the calendar.
+#[derive(Clone, Debug, Default)]
+struct Overflow {
+    heap: BinaryHeap<Reverse<Late>>,
+    /// Those that were put in in the order of their times: timers of one length.
+    in_order: VecDeque<Late>,
+}
+
+impl Overflow {
+    fn push(&mut self, late: Late) {
+        self.heap.push(Reverse(late));
+    }
+
+    /// Puts an event in that is due no earlier than those that were put in this way before; otherwise it is as any
+    /// other.
+    fn push_in_order(&mut self, late: Late) {
+        if self
+            .in_order
+            .back()
+            .is_none_or(|last| last.time <= late.time)
+        {
+            self.in_order.push_back(late);
+        } else {
+            self.push(late);
+        }
+    }
+
+    /// The time of the first event, or `u64::MAX`.
+    fn first_time(&self) -> u64 {
+        let heap = self.heap.peek().map_or(u64::MAX, |Reverse(late)| late.time);
+        let in_order = self.in_order.front().map_or(u64::MAX, |late| late.time);
+        heap.min(in_order)
+    }
+
+    /// Takes an event that is due by `time`, in any order.
+    fn pop_until(&mut self, time: u64) -> Option<Late> {
+        if self.in_order.front().is_some_and(|late| late.time <= time) {
+            return self.in_order.pop_front();
+        }
+        let due = self
+            .heap
+            .peek()
+            .is_some_and(|Reverse(late)| late.time <= time);
+        due.then(|| self.heap.pop())
+            .flatten()
+            .map(|Reverse(late)| late)
+    }
 }
 
 /// What the calendars share.
@@ -135,7 +183,7 @@ pub(super) struct Calendar {
     pub(super) overflow_number: u64,
     /// Latest first, so that the next event is the last.
     pub(super) current: Vec<Event>,
-    overflow: BinaryHeap<Reverse<Late>>,
+    overflow: Overflow,
 }
 
 impl Calendar {
@@ -147,7 +195,7 @@ impl Calendar {
             upcoming: u64::MAX,
             overflow_number: u64::MAX,
             current: Vec::with_capacity(64),
-            overflow: BinaryHeap::new(),
+            overflow: Overflow::default(),
         }
     }
 
@@ -268,12 +316,8 @@ impl Calendar {
         if let Some(event) = self.current.last() {
             return event.time;
         }
-        let overflow = self
-            .overflow
-            .peek()
-            .map_or(u64::MAX, |Reverse(event)| event.time);
         self.earliest_in::<false>(store, self.upcoming)
-            .min(overflow)
+            .min(self.overflow.first_time())
     }
 
     /// The earliest time in a bucket, or `u64::MAX`.
@@ -299,16 +343,25 @@ impl Calendar {
         if number <= self.cursor {
             self.insert(store, Event { time, id });
         } else {
-            self.overflow.push(Reverse(Late {
-                time,
-                precedence: store.precedence(id),
-                id,
-            }));
+            self.overflow.push(Late { time, id });
             self.overflow_number = self.overflow_number.min(number);
         }
     }
 
-    /// As [`Calendar::pop_before`] where the heap may have the next event; `number` is that of the next bucket.
+    /// Puts an event in that lies far ahead, and no earlier than those that were put in this way before: that is
+    /// cheaper than among the others.
+    pub(super) fn push_far_in_order(&mut self, store: &mut Store, time: u64, id: u32) {
+        let number = time >> store.shift;
+        if number <= self.cursor {
+            return self.push_outside(store, time, id);
+        }
+        let turn = &mut store.nodes[id as usize].turn;
+        *turn = turn.wrapping_add(1);
+        self.overflow.push_in_order(Late { time, id });
+        self.overflow_number = self.overflow_number.min(number);
+    }
+
+    /// As [`Calendar::pop_before`] where the overflow may have the next event; `number` is that of the next bucket.
     #[cold]
     pub(super) fn pop_from_overflow<const ALONE: bool>(
         &mut self,
@@ -316,33 +369,26 @@ impl Calendar {
         number: u64,
         end_ps: u64,
     ) -> (u64, u32) {
-        let Some(Reverse(first)) = self.overflow.peek() else {
+        let first = self.overflow.first_time();
+        if first == u64::MAX {
             return (0, NONE);
-        };
-        let late = first.time >> store.shift;
-        if first.time >= end_ps && self.earliest_in::<ALONE>(store, number) >= end_ps {
+        }
+        let late = first >> store.shift;
+        if first >= end_ps && self.earliest_in::<ALONE>(store, number) >= end_ps {
             return (0, NONE);
         }
         self.cursor = late;
         if late == number {
             self.load::<ALONE>(store, number);
         }
-        while let Some(&Reverse(event)) = self.overflow.peek()
-            && event.time >> store.shift == late
-        {
-            self.overflow.pop();
-            self.insert(
-                store,
-                Event {
-                    time: event.time,
-                    id: event.id,
-                },
-            );
+        let end_of_bucket = first | ((1 << store.shift) - 1);
+        while let Some(Late { time, id }) = self.overflow.pop_until(end_of_bucket) {
+            self.insert(store, Event { time, id });
         }
-        self.overflow_number = self
-            .overflow
-            .peek()
-            .map_or(u64::MAX, |Reverse(event)| event.time >> store.shift);
+        self.overflow_number = match self.overflow.first_time() {
+            u64::MAX => u64::MAX,
+            time => time >> store.shift,
+        };
         self.pop_current(end_ps)
     }
 

@@ -90,7 +90,11 @@ proptest! {
             } else if kind > 0 {
                 count += 1;
                 let order = order(if delay % 2 == 0 { 1 } else { 3 }, (delay % 7) as u32, count);
-                queue.push_single_to(0, time, order);
+                if kind == 3 {
+                    queue.push_far_to(0, time, order);
+                } else {
+                    queue.push_single_to(0, time, order);
+                }
                 plain.heap.push(Reverse(expected(time, order, 1)));
             } else {
                 for _ in 0..pops {
@@ -132,7 +136,11 @@ proptest! {
                 count += 1;
                 let time = clocks[to] + (delay << scale >> 6);
                 let order = order(delay % 4, scale, count);
-                queue.push_single_to(to, time, order);
+                if order & 1 == 0 {
+                    queue.push_far_to(to, time, order);
+                } else {
+                    queue.push_single_to(to, time, order);
+                }
                 heaps[to].push(Reverse(expected(time, order, 1)));
             }
             let next = |heap: &BinaryHeap<Reverse<Expected>>| heap.peek().map_or(u64::MAX, |event| event.0.0);
