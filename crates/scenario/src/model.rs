@@ -207,13 +207,6 @@ pub enum Amount {
     Bytes(u64),
 }
 
-impl Amount {
-    /// As many packets, within the range that is read.
-    pub(crate) fn packets(count: u64) -> Self {
-        Self::Packets(u32::try_from(count).expect("the range of packets fits 32 bits"))
-    }
-}
-
 /// Every host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {

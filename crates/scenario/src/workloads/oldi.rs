@@ -194,10 +194,16 @@ impl Resolved for GiveUp {
 /// Deadlines times `factor`. Variations that are shares of the base follow it.
 fn scaled(deadlines: Vec<Deadline>, factor: f64) -> Vec<Deadline> {
     // Millionths, so that the result is the same on every machine and never zero.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the key's range is positive and small"
+    )]
     let millionths = (factor * 1e6).round() as u64;
     let scale = |span: Span| {
         let ps = u128::from(span.as_ps()) * u128::from(millionths) / 1_000_000;
-        Span::from_ps((ps as u64).max(u64::from(span > Span::ZERO)))
+        let ps = u64::try_from(ps).unwrap_or(u64::MAX);
+        Span::from_ps(ps.max(u64::from(span > Span::ZERO)))
     };
     let one = |deadline| match deadline {
         Deadline::None => Deadline::None,
