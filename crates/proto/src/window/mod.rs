@@ -1,8 +1,8 @@
 //! Congestion controllers: how the window grows, and what marks, loss and a timeout do to it. Everything else of TCP is
 //! the same for all of them.
 //!
-//! A controller is a file here, with its options and its state, and a line in [`controllers!`]. What it leaves out of
-//! [`Control`] is NewReno's.
+//! A controller is a file here, with its options and its state, and a line in `controllers!`. What it leaves out of
+//! `Control` is NewReno's.
 
 mod cubic;
 mod d2tcp;
@@ -102,7 +102,7 @@ pub(crate) trait Control: Sized {
 }
 
 /// Makes [`CongestionControl`] and [`Controller`] of a list of `Name(options) => module`, whose `module::State` is a
-/// [`Control`] and is made by `State::new(options)`.
+/// `Control` and is made by `State::new(options)`.
 macro_rules! controllers {
     ($($(#[$doc:meta])* $name:ident $(($($option:ident: $options:ty),+))? => $module:ident,)+) => {
         /// Which congestion controller, with its options.
