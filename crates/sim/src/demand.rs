@@ -2,7 +2,7 @@
 //!
 //! The workloads are driven without a network: every message arrives at the earliest instant at which any transport,
 //! over any path, could deliver it: no handshake, no queue, one packet of the least size through each switch before
-//! and after the slowest stage. So whatever a delivery causes (a leaf's answer, an aggregator's) is handed over no later
+//! and after the slowest stage. So whatever a delivery causes (a leaf's answer, an aggregator's) is submitted no later
 //! than in any run with a transport:
 //!
 //! - A leaf answers a drawn time after its query's arrival, and its query cannot arrive earlier than here.
@@ -104,7 +104,7 @@ impl Demand {
         let Driver {
             mut flows, ways, ..
         } = driver;
-        flows.sort_by_key(|flow| (flow.message.handed_over, flow.message.flow));
+        flows.sort_by_key(|flow| (flow.message.submitted, flow.message.flow));
         let queries = queries::judged(&mut workloads, &flows, &unknown);
         Ok(Self {
             flows,
@@ -237,7 +237,7 @@ impl Driver<'_> {
                     .saturating_add(work),
             )
         });
-        message.handed_over + stages.max().unwrap_or(Span::ZERO)
+        message.submitted + stages.max().unwrap_or(Span::ZERO)
     }
 
     fn clock(&self, workloads: &Workloads, message: &Message) -> Clock {

@@ -1,4 +1,4 @@
-//! What a run asks, told before it runs: in no run, under any transport, is anything handed over or delivered earlier.
+//! What a run asks, told before it runs: in no run, under any transport, is anything submitted or delivered earlier.
 //!
 //! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; 0..600 without it.
 
@@ -115,8 +115,8 @@ fn key(flow: &FlowRecord) -> Key {
 }
 
 fn early(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
-    if flow.start < asked.message.handed_over {
-        return Err(format!("handed over too early: {flow:?} where {asked:?}"));
+    if flow.start < asked.message.submitted {
+        return Err(format!("submitted too early: {flow:?} where {asked:?}"));
     }
     Ok(())
 }
@@ -124,7 +124,7 @@ fn early(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
 fn compare(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
     let error = |what: &str| Err(format!("{what}: {flow:?} where {asked:?}"));
     let message = &asked.message;
-    let least = asked.earliest.since(message.handed_over);
+    let least = asked.earliest.since(message.submitted);
     if flow.completion().is_some_and(|span| span < least) {
         return error("delivered too fast");
     }

@@ -39,7 +39,7 @@ pub enum FarEnd {
     /// The driver of the port, as early as the latency of the link lets it: what is processed there had left before
     /// what has not been offered yet came.
     Ahead,
-    /// Another driver: packets are handed over as soon as they are sent.
+    /// Another driver: packets are taken as soon as they are sent.
     Remote,
 }
 

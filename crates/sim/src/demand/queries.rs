@@ -122,18 +122,18 @@ impl Query<'_> {
     /// The earliest that a leaf's answer can be at the root, through the aggregators above it.
     fn at_root(&self, leaf: u32) -> Time {
         let mut role = leaf;
-        let mut handed_over = Time::ZERO;
+        let mut submitted = Time::ZERO;
         loop {
             let Some(flow) = self.answer(role) else {
                 // An aggregator that waits without end never answers.
                 return Time::MAX;
             };
-            let handed_over_here = handed_over.max(flow.message.handed_over);
-            let delivered = handed_over_here + flow.earliest.since(flow.message.handed_over);
+            let submitted_here = submitted.max(flow.message.submitted);
+            let delivered = submitted_here + flow.earliest.since(flow.message.submitted);
             if self.trees.depth_of(role) == 1 {
                 return delivered;
             }
-            (handed_over, role) = (delivered, self.trees.parent_of(role));
+            (submitted, role) = (delivered, self.trees.parent_of(role));
         }
     }
 }

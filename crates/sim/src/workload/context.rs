@@ -122,7 +122,7 @@ impl Context {
             source: draft.source,
             destination: draft.destination,
             bytes: draft.bytes,
-            handed_over: now,
+            submitted: now,
             deadline: draft.deadline,
             tag: draft.tag,
             leaves: draft.leaves[0],

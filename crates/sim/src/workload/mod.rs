@@ -43,8 +43,8 @@ pub struct Message {
     pub destination: u32,
     /// Application bytes, at least 1; `u64::MAX` for a flow without an end.
     pub bytes: u64,
-    /// When the application handed it over.
-    pub handed_over: Time,
+    /// When the application submitted it.
+    pub submitted: Time,
     /// Absolute deadline.
     pub deadline: Option<Time>,
     /// Private to the workload.
@@ -53,7 +53,7 @@ pub struct Message {
     pub leaves: u32,
     /// Of them, those whose answers came by their own deadlines, or have none.
     pub leaves_in_time: u32,
-    /// In the measurement window: handed over, or, for queries and answers, asked for at the root, within [warm-up, duration).
+    /// In the measurement window: submitted, or, for queries and answers, asked for at the root, within [warm-up, duration).
     pub measured: bool,
 }
 
@@ -68,7 +68,7 @@ impl Message {
             source: self.source,
             destination: self.destination,
             size_bytes: self.bytes,
-            start: self.handed_over,
+            start: self.submitted,
             deadline: self.deadline,
             measured: self.measured,
             leaves: self.leaves,
@@ -226,7 +226,7 @@ impl Workloads {
             }
             _ => message
                 .deadline
-                .map(|deadline| deadline.since(message.handed_over)),
+                .map(|deadline| deadline.since(message.submitted)),
         };
         self.priorities[workload].class(message.class, relative, classes)
     }

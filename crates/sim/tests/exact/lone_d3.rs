@@ -95,7 +95,7 @@ impl Sender {
     }
 }
 
-/// When `bytes` handed over at `start` are delivered; the SYN asks for and gets `first` units.
+/// When `bytes` submitted at `start` are delivered; the SYN asks for and gets `first` units.
 fn delivery(links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
     let slowest = links.iter().map(|link| link.rate.as_bps()).min().unwrap() as f64 / 8e6;
     let scale = (slowest / 64.0).log2().floor() as i32;

@@ -48,7 +48,7 @@ impl Sender {
     }
 }
 
-/// When each message is delivered whole, for messages (handed over, bytes) on one connection.
+/// When each message is delivered whole, for messages (submitted, bytes) on one connection.
 fn deliveries(stack: Stack, links: &[Link], overhead: u64, messages: &[(u64, u64)]) -> Vec<u64> {
     let [mut there, mut back] = Line::both(links, overhead);
     let initial = stack.initial_window * stack.mss;
@@ -60,15 +60,15 @@ fn deliveries(stack: Stack, links: &[Link], overhead: u64, messages: &[(u64, u64
     };
     let (mut sent, mut last_sent) = (0, sender.heard);
     let mut delivered = Vec::new();
-    for &(handed_over, bytes) in messages {
+    for &(submitted, bytes) in messages {
         while sender
             .coming
             .front()
-            .is_some_and(|&(at, _)| at <= handed_over)
+            .is_some_and(|&(at, _)| at <= submitted)
         {
             sender.hear();
         }
-        if sent > 0 && handed_over.saturating_sub(last_sent) > stack.restart {
+        if sent > 0 && submitted.saturating_sub(last_sent) > stack.restart {
             sender.window = sender.window.min(initial);
         }
         let end = sent + bytes;
@@ -78,7 +78,7 @@ fn deliveries(stack: Stack, links: &[Link], overhead: u64, messages: &[(u64, u64
             while sender.acknowledged + sender.window < sent + len {
                 sender.hear();
             }
-            let ready = handed_over.max(sender.heard);
+            let ready = submitted.max(sender.heard);
             last_sent = ready.max(there.free());
             arrived = there.carry(ready, 40 + len);
             sender.coming.push_back((back.carry(arrived, 40), len));
@@ -204,7 +204,7 @@ fn an_unmarked_dctcp_flow_is_a_tcp_flow() {
 
 #[test]
 fn later_messages_of_a_connection_need_no_handshake() {
-    // The second is handed over while the first is on its way, the third long after.
+    // The second is submitted while the first is on its way, the third long after.
     for links in chains() {
         for (first, second) in [(1, 1), (1_000, 50_000), (100_000, 1_461), (30_000, 30_001)] {
             let messages = [(5, first), (200_000_000, second), (500_000_000_000, 20_000)];

@@ -126,7 +126,7 @@ impl<'a> Fake<'a> {
             events.insert(order, Event::Wake(wake.workload, wake.token));
         }
         for message in actions.sends.drain(..) {
-            assert_eq!((Some(message.source), now), (host, message.handed_over));
+            assert_eq!((Some(message.source), now), (host, message.submitted));
             assert!(message.destination != message.source && message.bytes > 0);
             assert_eq!((message.flow >> 32) as u32, message.source);
             messages.push(message.clone());

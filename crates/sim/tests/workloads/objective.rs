@@ -108,7 +108,7 @@ fn an_aggregator_gives_up_when_it_is_told_to() {
         let answers = of_class(&outcome.messages, Class::Response)
             .filter(|answer| answer.tag == 1 && answer.query == Some(query.query));
         let waits: Vec<Span> = answers
-            .map(|answer| answer.handed_over.since(query.start))
+            .map(|answer| answer.submitted.since(query.start))
             .collect();
         (waits, query.gave_up)
     };
@@ -174,8 +174,8 @@ fn answers_count_with_their_query() {
     let asked: u32 = measured.map(|query| query.asked).sum();
     let answers = of_class(&outcome.messages, Class::Response).filter(|answer| answer.measured);
     assert_eq!(answers.clone().count() as u32, asked);
-    // The last ones are handed over after the end of what counts, and some before it belong to earlier queries.
-    assert!(answers.clone().any(|answer| answer.handed_over >= end));
+    // The last ones are submitted after the end of the measurement window, and some before it belong to earlier queries.
+    assert!(answers.clone().any(|answer| answer.submitted >= end));
     for answer in of_class(&outcome.messages, Class::Response) {
         let query = outcome
             .queries

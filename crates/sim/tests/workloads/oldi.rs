@@ -45,10 +45,10 @@ fn a_query_goes_down_and_its_answers_come_up() {
                     (message.source, message.bytes, message.deadline),
                     (query.root, 100, None)
                 );
-                assert_eq!(message.handed_over, query.start);
+                assert_eq!(message.submitted, query.start);
             } else {
                 assert_eq!((message.destination, message.bytes), (query.root, 10_000));
-                assert_eq!(message.handed_over, query.start + Span::from_us(100));
+                assert_eq!(message.submitted, query.start + Span::from_us(100));
                 assert_eq!(message.deadline, Some(query.start + Span::from_ms(30)));
             }
         }
@@ -93,17 +93,17 @@ fn the_deadline_starts_at_the_query_or_at_the_response() {
         };
         let packet_time = Span::from_us(12);
         for query in of_class(&outcome.messages, Class::Query) {
-            assert!(query.handed_over.since(start(query)) <= packet_time);
-            assert_eq!(query.deadline, Some(query.handed_over + Span::from_ms(7)));
+            assert!(query.submitted.since(start(query)) <= packet_time);
+            assert_eq!(query.deadline, Some(query.submitted + Span::from_ms(7)));
         }
         for answer in of_class(&outcome.messages, Class::Response) {
             let clock = if from == DeadlineFrom::Query {
                 start(answer)
             } else {
-                answer.handed_over
+                answer.submitted
             };
             assert_eq!(answer.deadline, Some(clock + Span::from_ms(30)));
-            let waited = answer.handed_over.since(start(answer));
+            let waited = answer.submitted.since(start(answer));
             assert!(
                 waited >= Span::from_us(5_100) && waited <= Span::from_us(6_100) + packet_time * 2,
                 "{waited}"
@@ -128,8 +128,8 @@ fn an_answer_is_complete_at_k_of_n_and_later_ones_still_count() {
             .filter(|it| it.query == Some(query.query))
             .map(|it| {
                 (
-                    it.handed_over + Span::from_us(100),
-                    it.handed_over + Span::from_us(100) <= it.deadline.unwrap(),
+                    it.submitted + Span::from_us(100),
+                    it.submitted + Span::from_us(100) <= it.deadline.unwrap(),
                 )
             })
             .collect();
@@ -173,7 +173,7 @@ fn layers_pass_queries_down_and_answers_up() {
             of_class(&outcome.messages, Class::Response).filter(|it| it.query == Some(query.query))
         {
             // The layer shows in the time of the answer; each layer's clock starts when its parent got the query.
-            let (down, budget_ms) = match answer.handed_over.since(query.start).as_ns() / 1_000 {
+            let (down, budget_ms) = match answer.submitted.since(query.start).as_ns() / 1_000 {
                 1_300 => (200, 9),
                 1_400 => (100, 18),
                 _ => (0, 30),

@@ -108,7 +108,7 @@ fn a_burst_starts_all_its_senders_at_once_every_time() {
         let at = Time::ZERO + Span::from_ms(1 + 300 * round);
         let sources: Vec<u32> = messages
             .iter()
-            .filter(|it| it.handed_over == at)
+            .filter(|it| it.submitted == at)
             .map(|it| it.source)
             .collect();
         assert_eq!(sources.len(), 5);
@@ -161,8 +161,8 @@ fn sources_stop_at_the_end_and_only_flows_after_the_warm_up_count() {
         Time::ZERO + scenario.duration,
     );
     for message in messages {
-        assert!(message.handed_over < to);
-        assert_eq!(message.measured, message.handed_over >= from);
+        assert!(message.submitted < to);
+        assert_eq!(message.measured, message.submitted >= from);
     }
 }
 
@@ -174,7 +174,7 @@ fn start_jitter_stays_within_one_packet_time() {
     let after: Vec<u64> = messages
         .iter()
         .map(|it| {
-            it.handed_over
+            it.submitted
                 .since(Time::ZERO + Span::from_ms(1 + u64::from(it.workload)))
                 .as_ns()
         })
@@ -208,7 +208,7 @@ fn bursts_and_long_flows_start_at_random_within_their_jitter() {
         let messages = run(&scenario).messages;
         let mut starts: Vec<(u16, u32, u64)> = messages
             .iter()
-            .map(|it| (it.workload, it.source, it.handed_over.as_ns()))
+            .map(|it| (it.workload, it.source, it.submitted.as_ns()))
             .collect();
         starts.sort_unstable();
         starts
@@ -255,7 +255,7 @@ fn a_flow_whose_jitter_ends_after_the_duration_may_not_start() {
     near(expected.expected_flows.unwrap(), 999.0 / 4.0, 1e-9);
     let messages = run(&scenario).messages;
     let end = Time::ZERO + scenario.duration;
-    assert!(messages.iter().all(|it| it.handed_over < end));
+    assert!(messages.iter().all(|it| it.submitted < end));
     near(messages.len() as f64, 999.0 / 4.0, 0.2);
 }
 
@@ -355,7 +355,7 @@ fn poisson_arrivals_offer_the_load_asked_for() {
     let starts: Vec<f64> = messages
         .iter()
         .filter(|it| it.source == 3)
-        .map(|it| it.handed_over.as_secs_f64())
+        .map(|it| it.submitted.as_secs_f64())
         .collect();
     let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -396,7 +396,7 @@ fn background_sources_run_from_start_to_start() {
         let starts: Vec<Time> = messages
             .iter()
             .filter(|it| it.source == source)
-            .map(|it| it.handed_over)
+            .map(|it| it.submitted)
             .collect();
         assert!(starts[0] < Time::ZERO + Span::from_ms(80));
         assert!(
@@ -461,7 +461,7 @@ fn a_trace_starts_every_flow_exactly_when_it_says() {
         .map(|it| {
             (
                 it.source,
-                it.handed_over.as_ns() / 1_000,
+                it.submitted.as_ns() / 1_000,
                 it.destination,
                 it.bytes,
                 it.deadline.map(Time::as_ns),
@@ -567,7 +567,7 @@ fn deadlines_stay_in_their_ranges_and_fill_them() {
         let messages = run(&scenario(4, vec![kind])).messages;
         let drawn: Vec<f64> = messages
             .iter()
-            .map(|it| it.deadline.unwrap().since(it.handed_over).as_secs_f64() * 1e3)
+            .map(|it| it.deadline.unwrap().since(it.submitted).as_secs_f64() * 1e3)
             .collect();
         let smallest = drawn.iter().copied().fold(f64::MAX, f64::min);
         let largest = drawn.iter().copied().fold(0.0, f64::max);

@@ -131,7 +131,7 @@ impl Site<'_> {
     /// A flow with a deadline as a job on each link that it crosses.
     fn jobs(&self, flow: &AskedFlow) -> impl Iterator<Item = (usize, Job)> {
         let (at, bytes, deadline) = (
-            flow.message.handed_over,
+            flow.message.submitted,
             flow.wire_bytes,
             flow.message.deadline,
         );
@@ -302,7 +302,7 @@ impl Site<'_> {
                 batch.deadline = batch.deadline.max(latest);
                 batch
                     .flows
-                    .push((flow.message.handed_over + crossing.before, flow.wire_bytes));
+                    .push((flow.message.submitted + crossing.before, flow.wire_bytes));
             }
         }
         let all = query.answers.len();

@@ -85,7 +85,7 @@ fn brute_force(demand: &Demand) -> u64 {
             }
             for crossing in demand.crossings(flow) {
                 let job = Job {
-                    arrival: flow.message.handed_over + crossing.before,
+                    arrival: flow.message.submitted + crossing.before,
                     bytes: flow.wire_bytes,
                     deadline: flow
                         .message

@@ -70,6 +70,6 @@ fn run(name: &str, text: &str, transport: usize) -> u64 {
     };
     let output = duetime_sim::run(&load(name, text), transport, 0, &options)
         .unwrap_or_else(|error| panic!("{name}: {error}"));
-    // 64 of the 128 bits: what a wasm32 function can hand over as one number.
+    // 64 of the 128 bits: what a wasm32 function can return as one number.
     duetime_results::digest(&output.records).0 as u64
 }

@@ -196,7 +196,7 @@ impl Oldi {
         let query = at(message);
         let plan = &self.plan;
         let since_arrival = plan.ask_jitter(call.context, query.role, query.number);
-        let at_parent = Time::from_ps(message.handed_over.as_ps() - since_arrival.as_ps());
+        let at_parent = Time::from_ps(message.submitted.as_ps() - since_arrival.as_ps());
         let depth = plan.depth(query.role);
         let is_leaf = plan.shape.is_leaf(depth);
         let open = Open {
