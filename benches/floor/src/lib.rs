@@ -9,6 +9,7 @@
 //! event queue holds only each busy link's next arrival. All events lie within one packet time plus one link
 //! latency from now, so a wheel that spans that horizon needs no overflow.
 
+#![forbid(unsafe_code)]
 #![allow(
     clippy::cast_possible_truncation,
     reason = "the loop that everything is compared with: its network is fixed and small"

@@ -1,5 +1,7 @@
 //! Runs one work on the bare loop and prints its cost.
 
+#![forbid(unsafe_code)]
+
 use duetime_floor::{Floor, Nic, Work};
 use std::process::ExitCode;
 use std::time::Instant;

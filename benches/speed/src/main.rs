@@ -1,6 +1,8 @@
 //! Measures the simulator: `speed` against the floor on the standard works, `scale` over growing networks. Each
 //! measurement is a process of its own (`child`), so that its memory is its own and runs can alternate.
 
+#![forbid(unsafe_code)]
+
 mod child;
 mod instructions;
 mod process;

@@ -1,5 +1,7 @@
 //! The one binary, `duetime`.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod commands;
 mod failure;

@@ -2,6 +2,7 @@
 //!
 //! Nothing here uses a socket, a file or a wall clock. Times, rates and fractions are exact integer arithmetic, so that a
 //! result is the same bytes on any machine.
+#![forbid(unsafe_code)]
 #![no_std]
 #![allow(
     clippy::cast_possible_truncation,

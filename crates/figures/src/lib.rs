@@ -5,6 +5,8 @@
 //! readers can tell apart. Which series has which is said by a [`Palette`]. Nothing here reads files, clocks or fonts: the
 //! same figure is the same bytes everywhere.
 
+#![forbid(unsafe_code)]
+
 mod axis;
 mod draw;
 mod frame;

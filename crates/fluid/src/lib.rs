@@ -5,6 +5,8 @@
 //! the optimum are exact on those integers; fair share is exact when all flows start together and otherwise rounds by
 //! less than a picosecond; a reservation is a fraction of the link in units of 2⁻⁶⁴.
 
+#![forbid(unsafe_code)]
+
 mod batch;
 mod claim;
 mod edf;

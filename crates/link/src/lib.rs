@@ -5,6 +5,7 @@
 //! departure, the occupancy and so the mark or the drop are known at once. Strict priority decides which packet follows
 //! when the port is next looked at, and needs a dequeue event only where the driver must know of each departure
 //! ([`Port::tell_departures`]). A [`SharedBuffer`] divides one memory among the ports of a switch.
+#![forbid(unsafe_code)]
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 #![allow(
     clippy::cast_possible_truncation,

@@ -9,6 +9,8 @@
 //! so that of each only [`Sums`] are kept. What a campaign leaves is decided by its files and by the number of
 //! repetitions: not by the number of jobs, nor by how often it was stopped.
 
+#![forbid(unsafe_code)]
+
 mod campaign;
 mod docs;
 mod drawings;

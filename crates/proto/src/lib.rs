@@ -117,6 +117,7 @@
 //! assert!(Some(now) < deadline);
 //! ```
 
+#![forbid(unsafe_code)]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

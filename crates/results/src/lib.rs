@@ -1,5 +1,7 @@
 //! What a run leaves behind, as types: records, series, and the statistics drawn from them.
 
+#![forbid(unsafe_code)]
+
 pub mod capture;
 pub mod digest;
 pub mod explain;

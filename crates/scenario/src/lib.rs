@@ -7,6 +7,8 @@
 //! text ──> Document ──(set: sweep, command line)──> Document ──resolve──> Scenario
 //! ```
 
+#![forbid(unsafe_code)]
+
 pub mod cdf;
 mod check;
 mod devices;

@@ -3,6 +3,7 @@
 //! [`run()`] takes a scenario, the number of one of its transports and a run number, and gives the records of that
 //! run: the same bytes for any number of threads, on any machine.
 
+#![forbid(unsafe_code)]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -13,6 +13,8 @@
 //! A run is written to a hidden folder beside its place and renamed when complete: a killed process leaves no run
 //! that looks finished. The columns are those of [`duetime_results::schema`].
 
+#![forbid(unsafe_code)]
+
 mod csv;
 mod error;
 mod file;

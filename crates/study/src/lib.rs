@@ -5,6 +5,8 @@
 //! jobs, nor by how often it was stopped and taken up again. [`capacity`] chooses its points itself: it searches for the
 //! most that a transport carries.
 
+#![forbid(unsafe_code)]
+
 mod archive;
 pub mod bound;
 pub mod capacity;

@@ -1,6 +1,8 @@
 //! What the checks of the workspace have in common: where it is, what cargo says of it, and the table of layers in
 //! `ARCHITECTURE.md`.
 
+#![forbid(unsafe_code)]
+
 mod layers;
 mod metadata;
 

@@ -2,6 +2,8 @@
 //! nothing from outside: no clock, no file, no socket, no randomness. With `rows` it prints the digests of the ready
 //! scenarios instead, for `script/digests`.
 
+#![forbid(unsafe_code)]
+
 use duetime_wasm_guest::ready;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
