@@ -1,0 +1,289 @@
+//! Whether a network makes sense.
+
+use super::{Config, End, LinkConfig, NodeConfig, PortConfig};
+use duetime_core::{Rate, Span};
+use duetime_link::Limit;
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+
+/// What is wrong with a [`Config`], and what is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {message}; allowed: {allowed}")]
+pub struct ConfigError {
+    /// The node, port or interface.
+    pub place: String,
+    /// What is wrong, with the value.
+    pub message: String,
+    /// What is allowed.
+    pub allowed: String,
+}
+
+type Result<T> = std::result::Result<T, ConfigError>;
+
+/// The most interfaces; their indices take 16 bits.
+const INTERFACES: usize = 1024;
+const NODES: usize = 1024;
+const LATENCY: Span = Span::from_secs(10);
+
+fn wrong<T>(place: impl Display, message: impl Display, allowed: impl Display) -> Result<T> {
+    Err(ConfigError {
+        place: place.to_string(),
+        message: message.to_string(),
+        allowed: allowed.to_string(),
+    })
+}
+
+pub(super) fn check(config: &Config) -> Result<()> {
+    let counts = [
+        ("nodes", config.nodes.len(), 1, NODES),
+        ("interfaces", config.interfaces.len(), 2, INTERFACES),
+        ("buffers", config.options.buffers, 1, 1 << 20),
+    ];
+    for (what, count, least, most) in counts {
+        if !(least..=most).contains(&count) {
+            return wrong(
+                "the switch",
+                format!("{count} {what}"),
+                format!("{least} to {most}"),
+            );
+        }
+    }
+    options(config)?;
+    interfaces(config)?;
+    config
+        .nodes
+        .iter()
+        .try_for_each(|node| self::node(config, node))?;
+    (0..config.interfaces.len()).try_for_each(|destination| Ways::new(config, destination).check())
+}
+
+fn options(config: &Config) -> Result<()> {
+    let options = &config.options;
+    if options.overhead_bytes > 1024 {
+        let message = format!("an overhead of {} bytes", options.overhead_bytes);
+        return wrong("the switch", message, "0 to 1024 bytes");
+    }
+    if let Some(sampling) = options.sampling
+        && sampling.every < Span::from_us(1)
+    {
+        let message = format!("a sample every {}", sampling.every);
+        return wrong("the switch", message, "at least 1 us");
+    }
+    Ok(())
+}
+
+fn interfaces(config: &Config) -> Result<()> {
+    let mut names = BTreeMap::new();
+    let mut addresses = BTreeMap::new();
+    let mut macs = BTreeMap::new();
+    for (index, interface) in config.interfaces.iter().enumerate() {
+        let place = Interface(&interface.name);
+        // The kernel's names have at most 15 bytes.
+        if interface.name.is_empty() || interface.name.len() > 15 {
+            let message = "not the name of a device";
+            return wrong(place, message, "1 to 15 bytes");
+        }
+        if interface.node >= config.nodes.len() {
+            let message = format!("it is attached to node {}", interface.node);
+            return wrong(place, message, format!("below {}", config.nodes.len()));
+        }
+        link(&place, &interface.uplink)?;
+        let before = [
+            ("name", names.insert(interface.name.clone(), index)),
+            (
+                "address",
+                interface
+                    .address
+                    .and_then(|address| addresses.insert(address, index)),
+            ),
+            (
+                "link-layer address",
+                interface.mac.and_then(|mac| macs.insert(mac, index)),
+            ),
+        ];
+        for (what, before) in before {
+            if let Some(before) = before {
+                let other = &config.interfaces[before].name;
+                let message = format!("interface {before} (`{other}`) has the same {what}");
+                return wrong(place, message, "one of its own for each interface");
+            }
+        }
+        if let Some(mac) = interface.mac.filter(|mac| mac[0] & 1 != 0) {
+            let message = format!("{mac:02x?} is a group address");
+            return wrong(place, message, "a host's own link-layer address");
+        }
+    }
+    Ok(())
+}
+
+fn node(config: &Config, node: &NodeConfig) -> Result<()> {
+    let place = Node(&node.name);
+    for (index, port) in node.ports.iter().enumerate() {
+        self::port(config, &Port(&node.name, index), port)?;
+    }
+    if node.next_port.len() != config.interfaces.len() {
+        let message = format!("{} entries in `next_port`", node.next_port.len());
+        let allowed = format!("one for each of the {} interfaces", config.interfaces.len());
+        return wrong(place, message, allowed);
+    }
+    if let Some(shared) = node.shared_buffer {
+        if !(1..=u64::from(u32::MAX)).contains(&shared.bytes) {
+            let message = format!("a shared buffer of {} bytes", shared.bytes);
+            return wrong(place, message, "1 byte to 4 GiB");
+        }
+        if !(1.0 / 256.0..=1024.0).contains(&shared.alpha) {
+            let message = format!("alpha = {}", shared.alpha);
+            return wrong(place, message, "1/256 to 1024");
+        }
+    }
+    Ok(())
+}
+
+fn port(config: &Config, place: &Port<'_>, port: &PortConfig) -> Result<()> {
+    let (what, index, count) = match port.to {
+        End::Node(index) => ("node", index, config.nodes.len()),
+        End::Interface(index) => ("interface", index, config.interfaces.len()),
+    };
+    if index >= count {
+        return wrong(
+            place,
+            format!("it leads to {what} {index}"),
+            format!("below {count}"),
+        );
+    }
+    if !(1..=32).contains(&port.classes) {
+        return wrong(place, format!("{} classes", port.classes), "1 to 32");
+    }
+    rate_and_latency(place, port.rate, port.latency)?;
+    limit(place, "limit", port.limit)?;
+    port.mark_at
+        .map_or(Ok(()), |mark_at| limit(place, "marking threshold", mark_at))
+}
+
+fn link(place: &Interface<'_>, link: &LinkConfig) -> Result<()> {
+    rate_and_latency(place, link.rate, link.latency)?;
+    limit(place, "limit", link.limit)
+}
+
+fn rate_and_latency(place: &impl Display, rate: Rate, latency: Span) -> Result<()> {
+    // A slower link would take longer than a day for one packet.
+    if rate.as_bps() < 1_000 {
+        return wrong(place, format!("a rate of {rate}"), "at least 1 Kbps");
+    }
+    if latency > LATENCY {
+        return wrong(
+            place,
+            format!("a latency of {latency}"),
+            format!("at most {LATENCY}"),
+        );
+    }
+    Ok(())
+}
+
+fn limit(place: &impl Display, what: &str, limit: Limit) -> Result<()> {
+    let (value, unit) = match limit {
+        Limit::Unlimited => return Ok(()),
+        Limit::Packets(packets) => (u64::from(packets), "packets"),
+        Limit::Bytes(bytes) => (bytes, "bytes"),
+    };
+    if (1..u64::from(u32::MAX)).contains(&value) {
+        return Ok(());
+    }
+    wrong(
+        place,
+        format!("a {what} of {value} {unit}"),
+        format!("1 to {} {unit}", u32::MAX - 1),
+    )
+}
+
+/// The ways to one interface.
+struct Ways<'a> {
+    config: &'a Config,
+    destination: usize,
+    /// By node.
+    state: Vec<Seen>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Seen {
+    Never,
+    /// On the way that is being followed.
+    Now,
+    /// All ways from there lead to the destination.
+    Good,
+}
+
+impl<'a> Ways<'a> {
+    fn new(config: &'a Config, destination: usize) -> Self {
+        Self {
+            config,
+            destination,
+            state: vec![Seen::Never; config.nodes.len()],
+        }
+    }
+
+    fn check(mut self) -> Result<()> {
+        let config = self.config;
+        let starts = config.interfaces.iter().map(|interface| interface.node);
+        starts.into_iter().try_for_each(|node| self.follow(node))
+    }
+
+    fn follow(&mut self, index: usize) -> Result<()> {
+        let node = &self.config.nodes[index];
+        let to = &self.config.interfaces[self.destination].name;
+        match self.state[index] {
+            Seen::Good => return Ok(()),
+            Seen::Now => {
+                let message = format!("the way to interface `{to}` comes back here");
+                return wrong(Node(&node.name), message, "ways without loops");
+            }
+            Seen::Never => self.state[index] = Seen::Now,
+        }
+        let ports = node.next_port[self.destination].ports();
+        if ports.is_empty() || ports.len() > usize::from(u16::MAX) {
+            let message = format!("{} ports towards interface `{to}`", ports.len());
+            return wrong(Node(&node.name), message, "at least one");
+        }
+        for &port in ports {
+            let Some(found) = node.ports.get(port) else {
+                let message = format!("port {port} towards interface `{to}`");
+                let allowed = format!("below {}", node.ports.len());
+                return wrong(Node(&node.name), message, allowed);
+            };
+            match found.to {
+                End::Node(next) => self.follow(next)?,
+                End::Interface(end) if end == self.destination => {}
+                End::Interface(end) => {
+                    let other = &self.config.interfaces[end].name;
+                    let message = format!("the way to interface `{to}` ends at `{other}`");
+                    let allowed = "a port that leads to the interface";
+                    return wrong(Port(&node.name, port), message, allowed);
+                }
+            }
+        }
+        self.state[index] = Seen::Good;
+        Ok(())
+    }
+}
+
+struct Interface<'a>(&'a str);
+struct Node<'a>(&'a str);
+struct Port<'a>(&'a str, usize);
+
+impl Display for Interface<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "interface `{}`", self.0)
+    }
+}
+
+impl Display for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node `{}`", self.0)
+    }
+}
+
+impl Display for Port<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node `{}`, port {}", self.0, self.1)
+    }
+}

@@ -1,0 +1,278 @@
+//! The loop: frames from the kernel into the fabric, and from the fabric to the kernel when they are due.
+
+use super::clock::{Clock, monotonic_ns, thread_cpu_ns, timespec};
+use super::device::{Device, Unjoined};
+use super::error::Error;
+use super::ring::{Received, Ring};
+use super::send::{BATCH, Sender};
+use super::statistics::Statistics;
+use super::sys;
+use crate::config::Config;
+use crate::fabric::{Fabric, Outgoing};
+use crate::headers::{complete_checksum, tag};
+use crate::report::{Lateness, Report};
+use duetime_core::{Span, Time};
+use hdrhistogram::Histogram;
+use rustc_hash::FxHashMap;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::thread::{current_timer_slack, set_current_timer_slack};
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How many frames are read before those that are due are sent.
+const READ_AT_ONCE: usize = 512;
+/// The longest sleep, and so how long the loop may take to see that it must stop.
+const LONGEST_SLEEP: Span = Span::from_ms(50);
+/// The time between two reports to others.
+const PUBLISH_EVERY: Span = Span::from_ms(200);
+
+/// Frames that are later than this, in nanoseconds, count as this late.
+const LATEST_NS: u64 = 60_000_000_000;
+
+/// The software switch on real interfaces.
+#[derive(Debug)]
+pub struct Switch {
+    fabric: Fabric,
+    clock: Clock,
+    ring: Ring,
+    sender: Sender,
+    names: Vec<String>,
+    /// The interface of each device, by the kernel's number.
+    interface_of: FxHashMap<u32, usize>,
+    real_time: bool,
+    /// A frame that is changed on its way in.
+    changed: Vec<u8>,
+    outgoing: Vec<Outgoing>,
+    statistics: Arc<Statistics>,
+    lateness: Histogram<u64>,
+    behind: (u64, Span),
+    buffers_max: u64,
+    cpu_ns: u64,
+    _unjoined: Unjoined,
+}
+
+impl Switch {
+    /// Opens the interfaces, which are devices of the calling thread's network namespace, and receives from then on. The
+    /// devices are promiscuous and without GRO until the switch is dropped.
+    pub fn open(config: &Config) -> Result<Self, Error> {
+        config.check()?;
+        let socket =
+            sys::packet_socket().map_err(|why| Error::of("opening a packet socket", why))?;
+        let devices = config
+            .interfaces
+            .iter()
+            .map(|interface| Device::find(socket.as_fd(), &interface.name))
+            .collect::<Result<Vec<_>, _>>()?;
+        let unjoined = Unjoined::of(socket, &devices);
+        let longest = devices.iter().map(Device::longest_frame).max().unwrap_or(0);
+        let fabric = Fabric::new(config, longest)?;
+        let sender = Sender::open(&devices)?;
+        let ring = Ring::open(&devices)?;
+        let numbers = devices.iter().map(|device| device.number);
+        Ok(Self {
+            fabric,
+            clock: Clock::new(),
+            ring,
+            sender,
+            interface_of: numbers.zip(0..).collect(),
+            names: devices.into_iter().map(|device| device.name).collect(),
+            real_time: config.options.real_time,
+            changed: Vec::new(),
+            outgoing: Vec::with_capacity(BATCH),
+            statistics: Arc::default(),
+            lateness: Histogram::new_with_bounds(1, LATEST_NS, 3)
+                .expect("these bounds are possible"),
+            behind: (0, Span::ZERO),
+            buffers_max: 0,
+            cpu_ns: 0,
+            _unjoined: unjoined,
+        })
+    }
+
+    /// What the switch has done, for other threads.
+    pub fn statistics(&self) -> Arc<Statistics> {
+        Arc::clone(&self.statistics)
+    }
+
+    /// Forwards until `stop` is set, and says what was done since the switch was opened. It may be called again.
+    pub fn run(&mut self, stop: &AtomicBool) -> Result<Report, Error> {
+        let _precise = Precise::new(self.real_time)?;
+        let cpu_before = (self.cpu_ns, thread_cpu_ns());
+        let mut publish = Time::ZERO;
+        while !stop.load(Ordering::Relaxed) {
+            let now = self.clock.now();
+            if now >= publish {
+                self.cpu_ns = cpu_before.0 + thread_cpu_ns() - cpu_before.1;
+                self.clock.compare();
+                let report = self.report()?;
+                self.statistics.publish(report);
+                publish = now + PUBLISH_EVERY;
+            }
+            let horizon = self.read(now);
+            self.buffers_max = self.buffers_max.max(self.fabric.buffers_in_use() as u64);
+            if !self.send_due(horizon)? {
+                self.wait(publish)?;
+            }
+        }
+        self.cpu_ns = cpu_before.0 + thread_cpu_ns() - cpu_before.1;
+        let report = self.report()?;
+        self.statistics.publish(report.clone());
+        Ok(Report {
+            series: self.fabric.series(),
+            ..report
+        })
+    }
+
+    /// Takes what the kernel has received into the fabric. Up to the time returned nothing else has come.
+    fn read(&mut self, now: Time) -> Time {
+        let Self {
+            fabric,
+            clock,
+            ring,
+            interface_of,
+            changed,
+            behind,
+            ..
+        } = self;
+        let mut last = now;
+        for _ in 0..READ_AT_ONCE {
+            let take = |received: Received<'_>| {
+                let Some(&interface) = interface_of.get(&received.device) else {
+                    return;
+                };
+                // A stamp from the future is one from before the clock was set.
+                last = clock.of_stamp(received.stamp_ns).min(now.max(clock.now()));
+                let late = fabric.clock().since(last);
+                if late > Span::ZERO {
+                    *behind = (behind.0 + 1, behind.1.max(late));
+                }
+                offer(fabric, last, interface, received, changed);
+            };
+            if !ring.receive(take) {
+                return now;
+            }
+        }
+        last
+    }
+
+    /// Sends what is due by `horizon`; false: nothing was.
+    fn send_due(&mut self, horizon: Time) -> Result<bool, Error> {
+        let mut any = false;
+        loop {
+            let mut outgoing = std::mem::take(&mut self.outgoing);
+            while outgoing.len() < BATCH
+                && let Some(one) = self.fabric.poll_transmit(horizon)
+            {
+                outgoing.push(one);
+            }
+            if outgoing.is_empty() {
+                self.outgoing = outgoing;
+                return Ok(any);
+            }
+            any = true;
+            let sent = self.sender.send(&mut self.fabric, &outgoing);
+            let after = self.clock.now();
+            for one in outgoing.drain(..) {
+                self.lateness
+                    .saturating_record(after.since(one.due).as_ns());
+                self.fabric.release(one);
+            }
+            self.outgoing = outgoing;
+            sent.map_err(|interface| Error::Gone {
+                name: self.names[interface].clone(),
+            })?;
+        }
+    }
+
+    /// Sleeps until something is due or received, or `publish`.
+    fn wait(&self, publish: Time) -> Result<(), Error> {
+        let now = self.clock.now();
+        let until = self.fabric.next_timeout().min(publish);
+        let sleep = until.since(now).min(LONGEST_SLEEP);
+        if sleep == Span::ZERO {
+            return Ok(());
+        }
+        let mut sockets = [PollFd::new(&self.ring, PollFlags::IN)];
+        match poll(&mut sockets, Some(&timespec(sleep))) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(why) => Err(Error::of("waiting for frames", why)),
+        }
+    }
+
+    fn report(&mut self) -> Result<Report, Error> {
+        Ok(Report {
+            opened_monotonic_ns: self.clock.opened_ns(),
+            wall_ns: monotonic_ns() - self.clock.opened_ns(),
+            cpu_ns: self.cpu_ns,
+            kernel_drops: self.ring.dropped()?,
+            behind_packets: self.behind.0,
+            behind_max_ns: self.behind.1.as_ns(),
+            buffers_max: self.buffers_max,
+            lateness: Lateness::of(&self.lateness),
+            interfaces: self.fabric.interfaces().to_vec(),
+            ports: self.fabric.ports(),
+            series: Vec::new(),
+        })
+    }
+}
+
+/// Offers a received frame, with its VLAN tag back in place and its checksum completed. One that did not fit into the
+/// ring is too long for the fabric too.
+fn offer(
+    fabric: &mut Fabric,
+    at: Time,
+    interface: usize,
+    received: Received<'_>,
+    changed: &mut Vec<u8>,
+) {
+    let whole = received.length == received.bytes.len();
+    if whole && received.vlan.is_none() && !received.checksum_unfinished {
+        // Whoever wants to know reads the counters.
+        let _ = fabric.offer(at, interface, received.bytes);
+        return;
+    }
+    changed.clear();
+    changed.extend_from_slice(received.bytes);
+    if let Some(vlan) = received.vlan {
+        tag(changed, vlan);
+    }
+    changed.resize(changed.len().max(received.length), 0);
+    if whole && received.checksum_unfinished && complete_checksum(changed) {
+        fabric.count_completed(interface);
+    }
+    let _ = fabric.offer(at, interface, changed);
+}
+
+/// Timers of this thread end when they should, and it may run under the real-time scheduler, until this is dropped.
+struct Precise {
+    slack_ns: Option<NonZeroU64>,
+    real_time: bool,
+}
+
+impl Precise {
+    fn new(real_time: bool) -> Result<Self, Error> {
+        let slack_ns = current_timer_slack().ok().and_then(NonZeroU64::new);
+        set_current_timer_slack(NonZeroU64::new(1))
+            .map_err(|why| Error::of("setting the timer slack", why))?;
+        let precise = Self {
+            slack_ns,
+            real_time,
+        };
+        if real_time {
+            sys::real_time(1).map_err(|why| Error::of("choosing the real-time scheduler", why))?;
+        }
+        Ok(precise)
+    }
+}
+
+impl Drop for Precise {
+    fn drop(&mut self) {
+        // They are only how precise and how soon this thread runs; both calls were possible before.
+        let _ = set_current_timer_slack(self.slack_ns);
+        if self.real_time {
+            let _ = sys::real_time(0);
+        }
+    }
+}

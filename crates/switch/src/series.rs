@@ -1,0 +1,73 @@
+//! The queues of ports over time.
+
+use crate::config::Sampling;
+use crate::frame::Frame;
+use duetime_core::Time;
+use duetime_link::Port;
+use serde::Serialize;
+
+/// A port's queue at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Sample {
+    /// Nanoseconds since the switch was opened.
+    pub time_ns: u64,
+    /// Packets in the port, the one in service included.
+    pub packets: u32,
+    /// Their bytes.
+    pub bytes: u32,
+}
+
+/// The queue of one port over time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Series {
+    /// The port's name.
+    pub port: String,
+    /// In order of time.
+    pub samples: Vec<Sample>,
+}
+
+/// The samples of all ports.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    sampling: Sampling,
+    next: Time,
+    taken: usize,
+    /// By port.
+    samples: Vec<Vec<Sample>>,
+}
+
+impl Sampler {
+    pub fn new(sampling: Sampling, ports: usize) -> Self {
+        Self {
+            sampling,
+            next: Time::ZERO,
+            taken: 0,
+            samples: vec![Vec::new(); ports],
+        }
+    }
+
+    /// Takes the samples that are due up to `now`, before which nothing else happens to the ports.
+    pub fn sample(&mut self, now: Time, ports: &mut [Port<Frame>]) {
+        while self.next <= now && self.taken < self.sampling.keep {
+            for (port, samples) in ports.iter_mut().zip(&mut self.samples) {
+                port.drain(self.next);
+                samples.push(Sample {
+                    time_ns: self.next.as_ns(),
+                    packets: port.queue_packets(),
+                    bytes: port.queue_bytes() as u32,
+                });
+            }
+            self.taken += 1;
+            self.next += self.sampling.every;
+        }
+    }
+
+    /// The samples of all ports, whose names are given.
+    pub fn series(&self, names: impl Iterator<Item = String>) -> Vec<Series> {
+        let series = names.zip(&self.samples).map(|(port, samples)| Series {
+            port,
+            samples: samples.clone(),
+        });
+        series.collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! Hosts in namespaces around a switch.
+
+use crate::namespace::Namespace;
+use duetime_core::{Rate, Span};
+use duetime_link::Limit;
+use duetime_switch::{
+    Config, InterfaceConfig, LinkConfig, PortConfig, Report, Statistics, Switch, disable_offloads,
+};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+
+/// A running switch and its hosts: host n has 10.9.0.(n + 1).
+pub struct Bench {
+    hosts: Vec<Namespace>,
+    stop: Arc<AtomicBool>,
+    statistics: Arc<Statistics>,
+    runner: JoinHandle<Report>,
+}
+
+/// A host's NIC.
+pub fn link(rate: Rate, latency: Span) -> LinkConfig {
+    LinkConfig {
+        rate,
+        latency,
+        limit: Limit::Unlimited,
+    }
+}
+
+impl Bench {
+    /// All hosts on one switch; `None`, and one line that says so, without root.
+    pub fn star(hosts: u8, uplink: LinkConfig, port: &PortConfig) -> Option<Self> {
+        Self::of(&Config::star("star", interfaces(hosts, uplink), port, None))
+    }
+
+    /// The hosts of a configuration whose interfaces are those of [`interfaces`].
+    pub fn of(config: &Config) -> Option<Self> {
+        let Some(middle) = Namespace::new() else {
+            println!("skipped: network namespaces need root");
+            return None;
+        };
+        middle.enter(quiet);
+        let hosts = (0u8..).zip(&config.interfaces);
+        let hosts = hosts.map(|(host, _)| attached(&middle, host, config));
+        let hosts = hosts.collect();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (to, from) = channel();
+        let (config, halt) = (config.clone(), Arc::clone(&stop));
+        let runner = thread::spawn(move || {
+            let opened = middle.enter(move || Switch::open(&config));
+            let mut switch = opened.expect("the switch opens");
+            to.send(switch.statistics()).expect("somebody listens");
+            switch.run(&halt).expect("the switch runs")
+        });
+        let statistics = from.recv().expect("the switch is open");
+        Some(Self {
+            hosts,
+            stop,
+            statistics,
+            runner,
+        })
+    }
+
+    /// Runs `what` in the namespace of a host.
+    pub fn in_host<T: Send>(&self, host: usize, what: impl FnOnce() -> T + Send) -> T {
+        self.hosts[host].enter(what)
+    }
+
+    /// What the switch has done so far.
+    pub fn report(&self) -> Report {
+        self.statistics.report()
+    }
+
+    /// Stops the switch.
+    pub fn stop(self) -> Report {
+        self.stop.store(true, Ordering::Relaxed);
+        self.runner.join().expect("no panic")
+    }
+}
+
+/// The interfaces of this many hosts on node 0.
+pub fn interfaces(hosts: u8, uplink: LinkConfig) -> Vec<InterfaceConfig> {
+    let interface = |host: u8| InterfaceConfig {
+        name: format!("port{host}"),
+        host: format!("host{host}"),
+        address: Some(Ipv4Addr::new(10, 9, 0, host + 1)),
+        mac: Some(mac(host)),
+        node: 0,
+        uplink,
+    };
+    (0..hosts).map(interface).collect()
+}
+
+fn mac(host: u8) -> [u8; 6] {
+    [2, 0, 0, 0, 0, host + 1]
+}
+
+fn text(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// A host with its device `eth0`, joined to the switch's `portN`.
+fn attached(middle: &Namespace, number: u8, config: &Config) -> Namespace {
+    let host = Namespace::new().expect("the switch has one");
+    host.enter(quiet);
+    let interface = &config.interfaces[usize::from(number)];
+    let name = &interface.name;
+    middle.ip(&format!(
+        "link add {name} type veth peer name eth0 address {} netns {}",
+        text(mac(number)),
+        host.path()
+    ));
+    middle.ip(&format!("link set {name} up"));
+    host.ip(&format!("addr add 10.9.0.{}/24 dev eth0", number + 1));
+    host.ip("link set eth0 up");
+    if interface.mac.is_some() {
+        for (other, _) in (0u8..)
+            .zip(&config.interfaces)
+            .filter(|(other, _)| *other != number)
+        {
+            host.ip(&format!(
+                "neigh add 10.9.0.{} lladdr {} nud permanent dev eth0",
+                other + 1,
+                text(mac(other))
+            ));
+        }
+    }
+    host.enter(|| disable_offloads("eth0"))
+        .expect("offloads off");
+    host
+}
+
+/// No packets of the kernel's own in this namespace.
+fn quiet() {
+    let path = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
+    // Without IPv6 there is nothing to turn off.
+    let _ = std::fs::write(path, "1");
+}

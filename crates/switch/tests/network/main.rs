@@ -1,0 +1,113 @@
+//! The switch between real network namespaces. Skipped where there is no root.
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::print_stdout,
+    reason = "a test says what it skips and measures"
+)]
+
+mod bench;
+mod namespace;
+
+use bench::{Bench, link};
+use duetime_core::{Rate, Span};
+use duetime_link::Limit;
+use duetime_switch::PortConfig;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+/// A port of a switch at 100 Mbps with K = 20 packets, and 1 ms long.
+fn port() -> PortConfig {
+    PortConfig {
+        rate: Rate::from_mbps(100),
+        latency: Span::from_ms(1),
+        limit: Limit::Packets(100),
+        mark_at: Some(Limit::Packets(20)),
+        classes: 1,
+        to: duetime_switch::End::Interface(0),
+    }
+}
+
+#[test]
+fn a_datagram_takes_the_time_of_its_links() {
+    let Some(bench) = Bench::star(2, link(Rate::from_mbps(100), Span::from_ms(1)), &port()) else {
+        return;
+    };
+    let server = bench.in_host(1, || UdpSocket::bind("10.9.0.2:4000").expect("a socket"));
+    let client = bench.in_host(0, || UdpSocket::bind("10.9.0.1:4000").expect("a socket"));
+    for socket in [&server, &client] {
+        socket
+            .set_read_timeout(Some(Duration::from_secs(2)))
+            .expect("a timeout");
+    }
+    client.connect("10.9.0.2:4000").expect("an address");
+    server.connect("10.9.0.1:4000").expect("an address");
+    let mut trips = Vec::new();
+    let mut buffer = [0; 2000];
+    for _ in 0..50 {
+        let start = Instant::now();
+        client.send(&[7; 972]).expect("it is sent");
+        let got = server.recv(&mut buffer).expect("it arrives");
+        server.send(&buffer[..got]).expect("it is sent");
+        client.recv(&mut buffer).expect("it arrives");
+        trips.push(start.elapsed());
+    }
+    trips.sort();
+    // 1000 bytes take 80 us on each of four links, which are 1 ms long.
+    let exact = Duration::from_micros(4 * 1_080);
+    let median = trips[trips.len() / 2];
+    assert!(trips[0] >= exact, "{:?} is too soon", trips[0]);
+    assert!(
+        median < exact + Duration::from_micros(700),
+        "median {median:?}"
+    );
+    let report = bench.stop();
+    assert_eq!(report.kernel_drops, 0);
+    let names: Vec<&str> = report.ports.iter().map(|port| port.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["host0->star", "host1->star", "star->host0", "star->host1"]
+    );
+    assert!(report.ports[3].bytes >= 50 * 1_000);
+}
+
+#[test]
+fn a_tcp_flow_fills_the_line() {
+    let Some(bench) = Bench::star(2, link(Rate::from_mbps(100), Span::from_us(100)), &port())
+    else {
+        return;
+    };
+    let listener = bench.in_host(1, || TcpListener::bind("10.9.0.2:5000").expect("a port"));
+    let receiver = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut buffer = vec![0; 1 << 16];
+        let (mut total, mut start) = (0, None);
+        loop {
+            let got = stream.read(&mut buffer).expect("bytes");
+            if got == 0 {
+                return (total, start.map(|start: Instant| start.elapsed()));
+            }
+            start.get_or_insert_with(Instant::now);
+            total += got;
+        }
+    });
+    let mut stream = bench.in_host(0, || {
+        TcpStream::connect("10.9.0.2:5000").expect("connected")
+    });
+    let data = vec![3; 1 << 16];
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(3) {
+        stream.write_all(&data).expect("written");
+    }
+    // Live statistics are at most some tenths of a second old.
+    assert!(bench.report().ports[3].packets > 10_000);
+    drop(stream);
+    let (bytes, time) = receiver.join().expect("it received");
+    let rate = bytes as f64 * 8.0 / time.expect("something came").as_secs_f64();
+    let report = bench.stop();
+    println!("{:.2} Mbps of payload; {:?}", rate / 1e6, report.lateness);
+    // Of 1500 bytes 52 are headers.
+    assert!(rate > 0.94 * 100e6 * 1448.0 / 1500.0, "{rate}");
+    assert!(rate < 100e6 * 1448.0 / 1500.0 * 1.005, "{rate}");
+    assert_eq!(report.interfaces[0].too_long, 0);
+}
