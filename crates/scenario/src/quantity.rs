@@ -87,9 +87,21 @@ pub(crate) const FREQUENCY: Units = Units {
 
 /// Why a text is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NotQuantity {
+pub struct NotQuantity {
+    /// What is wrong.
     pub message: String,
+    /// What is allowed.
     pub allowed: String,
+}
+
+/// Reads a length of time such as `35 ms`, as scenarios have them.
+pub fn parse_time(text: &str) -> Result<Span, NotQuantity> {
+    TIME.parse(text).map(Span::from_ps)
+}
+
+/// Reads a size such as `10 KB`, as scenarios have them.
+pub fn parse_size(text: &str) -> Result<Bytes, NotQuantity> {
+    SIZE.parse(text).map(Bytes)
 }
 
 impl Units {

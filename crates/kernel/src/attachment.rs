@@ -1,0 +1,244 @@
+//! Loads the programs into the kernel and takes them out again.
+
+use crate::sockets::{self, SocketState};
+use crate::{Error, Parameters, Policy};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// The programs, compiled.
+static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/duetime.o"));
+
+/// The congestion controls, as maps of the object file.
+const CONTROLS: [&str; 2] = ["duetime_dctcp", "duetime_d2tcp"];
+/// What is attached to the cgroup.
+const CGROUP_PROGRAMS: [&str; 3] = [
+    "duetime_setsockopt",
+    "duetime_getsockopt",
+    "duetime_sock_create",
+];
+
+/// Where the kernel describes its types.
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// How to attach.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The controllers' parameters.
+    pub parameters: Parameters,
+    /// The cgroup (version 2) whose sockets have the deadline option; `None`: the root, so every socket.
+    pub cgroup: Option<PathBuf>,
+    /// Deadlines for programs that set none.
+    pub policy: Option<Policy>,
+}
+
+/// The congestion controls `duetime_dctcp` and `duetime_d2tcp` and the deadline option, attached to the running kernel.
+///
+/// Dropping it detaches, and so does the end of the process, however it ends. Connections that use a controller at this
+/// moment keep it until they close; new ones cannot choose it.
+pub struct Attachment {
+    // Dropped in this order.
+    links: Vec<Link>,
+    sockets: Link,
+    object: Object,
+    generation: u32,
+}
+
+impl Attachment {
+    /// Loads and attaches everything.
+    pub fn attach(options: &Options) -> Result<Self, Error> {
+        options.parameters.check()?;
+        if !Path::new(BTF).exists() {
+            return Err(Error::NoBtf { path: BTF.into() });
+        }
+        let cgroup = match &options.cgroup {
+            Some(path) => path.clone(),
+            None => cgroup_root()?,
+        };
+        let cgroup = File::open(&cgroup).map_err(|source| Error::File {
+            path: cgroup,
+            source,
+        })?;
+
+        let object = load(options.parameters)?;
+        let sockets = attach_sockets(&object)?;
+        let mut attachment = Self {
+            links: Vec::new(),
+            sockets,
+            object,
+            generation: 0,
+        };
+        if let Some(policy) = &options.policy {
+            attachment.set_policy(policy)?;
+        }
+        attachment.attach_cgroup(&cgroup)?;
+        attachment.attach_controls()?;
+        Ok(attachment)
+    }
+
+    /// Puts another policy into force, for messages that begin from now on.
+    pub fn set_policy(&mut self, policy: &Policy) -> Result<(), Error> {
+        let root = cgroup_root()?;
+        let rules = policy.to_bytes(|cgroup| cgroup_id(&root, cgroup))?;
+        self.generation += 1;
+        let slot = self.generation % 2;
+        self.update("duetime_policy", slot, &rules)?;
+        let selection = [slot.to_ne_bytes(), self.generation.to_ne_bytes()].concat();
+        self.update("duetime_select", 0, &selection)
+    }
+
+    /// The sockets that use one of the controllers, in all network namespaces.
+    pub fn sockets(&self) -> Result<Vec<SocketState>, Error> {
+        let refused = |error: &dyn ToString| Error::Refused {
+            what: "to list the sockets".into(),
+            reason: error.to_string(),
+        };
+        let mut bytes = Vec::new();
+        Iter::new(&self.sockets)
+            .map_err(|error| refused(&error))?
+            .read_to_end(&mut bytes)
+            .map_err(|error| refused(&error))?;
+        Ok(sockets::parse(&bytes))
+    }
+
+    fn update(&self, map: &str, key: u32, value: &[u8]) -> Result<(), Error> {
+        find_map(&self.object, map)
+            .update(&key.to_ne_bytes(), value, MapFlags::ANY)
+            .map_err(|error| Error::Refused {
+                what: format!("an entry of the map {map}"),
+                reason: error.to_string(),
+            })
+    }
+
+    fn attach_cgroup(&mut self, cgroup: &File) -> Result<(), Error> {
+        for name in CGROUP_PROGRAMS {
+            let link = self
+                .object
+                .progs_mut()
+                .find(|program| program.name() == name)
+                .expect("the object file has it")
+                .attach_cgroup(cgroup.as_raw_fd());
+            self.links.push(link.map_err(|error| Error::Refused {
+                what: format!("to attach {name} to the cgroup"),
+                reason: error.to_string(),
+            })?);
+        }
+        Ok(())
+    }
+
+    fn attach_controls(&mut self) -> Result<(), Error> {
+        for name in CONTROLS {
+            let link = self
+                .object
+                .maps_mut()
+                .find(|map| map.name() == name)
+                .expect("the object file has it")
+                .attach_struct_ops();
+            self.links.push(link.map_err(|error| {
+                if error.kind() == libbpf_rs::ErrorKind::AlreadyExists {
+                    Error::Attached { name: name.into() }
+                } else {
+                    Error::Refused {
+                        what: format!("to register {name}"),
+                        reason: error.to_string(),
+                    }
+                }
+            })?);
+        }
+        Ok(())
+    }
+}
+
+/// What libbpf has to say, while it loads: the verifier's log too.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "libbpf-rs asks for this type"
+)]
+fn keep_log(_level: PrintLevel, message: String) {
+    if let Ok(mut log) = LOG.lock() {
+        log.push_str(&message);
+    }
+}
+
+fn load(parameters: Parameters) -> Result<Object, Error> {
+    if let Ok(mut log) = LOG.lock() {
+        log.clear();
+    }
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+    let loaded = open(parameters).and_then(OpenObject::load);
+    loaded.map_err(|error| {
+        let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
+        // The verifier answers with the same error as a lack of permission, but says why.
+        let verified = log.contains("BEGIN PROG LOAD LOG");
+        if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !verified {
+            return Error::NotPermitted;
+        }
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(30)..];
+        Error::Refused {
+            what: "to load the programs".into(),
+            reason: format!("{error}\n{}", last.join("\n")),
+        }
+    })
+}
+
+fn open(parameters: Parameters) -> libbpf_rs::Result<OpenObject> {
+    let mut object = ObjectBuilder::default().open_memory(PROGRAMS)?;
+    let mut map = object
+        .maps_mut()
+        .find(|map| map.name() == ".rodata.parameters")
+        .expect("the object file has it");
+    map.set_initial_value(&parameters.to_bytes())?;
+    Ok(object)
+}
+
+fn attach_sockets(object: &Object) -> Result<Link, Error> {
+    object
+        .progs_mut()
+        .find(|program| program.name() == "duetime_sockets")
+        .expect("the object file has it")
+        .attach_iter(find_map(object, "duetime_flows").as_fd())
+        .map_err(|error| Error::Refused {
+            what: "to attach the list of sockets".into(),
+            reason: error.to_string(),
+        })
+}
+
+fn find_map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a> {
+    object
+        .maps()
+        .find(|map| map.name() == name)
+        .expect("the object file has it")
+}
+
+/// The id of a cgroup: the inode number of its directory.
+fn cgroup_id(root: &Path, cgroup: &Path) -> Result<u64, Error> {
+    let path = root.join(cgroup.strip_prefix("/").unwrap_or(cgroup));
+    fs::metadata(&path)
+        .map(|it| it.ino())
+        .map_err(|source| Error::File { path, source })
+}
+
+/// Where the cgroup file system of version 2 is mounted.
+fn cgroup_root() -> Result<PathBuf, Error> {
+    let path = Path::new("/proc/mounts");
+    let mounts = fs::read_to_string(path).map_err(|source| Error::File {
+        path: path.into(),
+        source,
+    })?;
+    mounts
+        .lines()
+        .filter_map(|line| {
+            let mut fields = line.split(' ').skip(1);
+            Some((fields.next()?, fields.next()?))
+        })
+        .find(|&(_, kind)| kind == "cgroup2")
+        .map(|(at, _)| PathBuf::from(at))
+        .ok_or(Error::NoCgroup)
+}

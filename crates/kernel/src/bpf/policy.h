@@ -1,0 +1,156 @@
+/*
+ * Deadlines for programs that do not set any: the rules of the policy file. A message begins with the first data sent
+ * while nothing is on its way.
+ */
+#ifndef DUETIME_POLICY_H
+#define DUETIME_POLICY_H
+
+#define MOST_RULES 16
+#define MOST_LEVELS 8 /* of cgroups */
+
+#define RULE_CGROUP 1u
+#define RULE_PROCESS 2u
+
+struct rule {
+	u64 bytes; /* 0: what is written and not acknowledged */
+	u64 deadline_us;
+	u64 cgroup; /* its id */
+	char process[16];
+	u16 local_first, local_last;
+	u16 remote_first, remote_last;
+	u32 conditions; /* RULE_* that must hold beside the ports */
+	u32 reserved;
+};
+
+struct policy {
+	u32 count;
+	u32 reserved;
+	struct rule rules[MOST_RULES];
+};
+
+/* Which of the two policies holds, and how many there were: one value, so that a new policy comes into force at once. */
+struct selection {
+	u32 slot;
+	u32 generation; /* 0: no policy */
+};
+
+/* Who made the socket; a socket that accept() gives has it from the one that listens. */
+struct origin {
+	char process[16];
+	u64 cgroups[MOST_LEVELS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__type(value, struct policy);
+} duetime_policy SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct selection);
+} duetime_select SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
+	__type(key, int);
+	__type(value, struct origin);
+} duetime_origins SEC(".maps");
+
+static __always_inline int from_cgroup(const struct origin *origin, u64 cgroup)
+{
+	for (int level = 0; level < MOST_LEVELS; level++)
+		if (origin->cgroups[level] == cgroup)
+			return 1;
+	return 0;
+}
+
+static __always_inline int from_process(const struct origin *origin, const char *process)
+{
+	for (int i = 0; i < 16; i++) {
+		if (origin->process[i] != process[i])
+			return 0;
+		if (process[i] == 0)
+			return 1;
+	}
+	return 1;
+}
+
+static __always_inline int holds(const struct rule *rule, const struct origin *origin, u16 local, u16 remote)
+{
+	if (local < rule->local_first || local > rule->local_last || remote < rule->remote_first ||
+	    remote > rule->remote_last)
+		return 0;
+	if ((rule->conditions & RULE_CGROUP) && !(origin && from_cgroup(origin, rule->cgroup)))
+		return 0;
+	if ((rule->conditions & RULE_PROCESS) && !(origin && from_process(origin, rule->process)))
+		return 0;
+	return 1;
+}
+
+/* Takes the first rule that holds into `flow`, if the policy is another than the one looked at before. */
+static __always_inline void look_up_policy(struct tcp_sock *tp, struct flow *flow)
+{
+	struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
+	struct selection *selection;
+	struct policy *policy;
+	struct origin *origin;
+	u32 zero = 0, slot;
+	u16 local, remote;
+
+	selection = bpf_map_lookup_elem(&duetime_select, &zero);
+	if (!selection || selection->generation == flow->policy_generation)
+		return;
+	flow->policy_generation = selection->generation;
+	flow->policy_deadline_ns = 0;
+	slot = selection->slot;
+	policy = bpf_map_lookup_elem(&duetime_policy, &slot);
+	if (!policy)
+		return;
+	origin = bpf_sk_storage_get(&duetime_origins, (void *)tp, 0, 0);
+	local = common->skc_num;
+	remote = bpf_ntohs(common->skc_dport);
+	for (u32 i = 0; i < MOST_RULES; i++) {
+		if (i >= policy->count)
+			return;
+		if (holds(&policy->rules[i], origin, local, remote)) {
+			flow->policy_bytes = policy->rules[i].bytes;
+			flow->policy_deadline_ns = policy->rules[i].deadline_us * 1000;
+			return;
+		}
+	}
+}
+
+/* The first data is sent while nothing is on its way: a message, if the policy says so and the program does not. */
+static __always_inline void begin_message(struct tcp_sock *tp, struct flow *flow)
+{
+	u64 acked = tp->bytes_acked;
+	u64 bytes;
+
+	look_up_policy(tp, flow);
+	if (flow->by_policy) {
+		flow->messages_announced = 0; /* what the last message did not use */
+		flow->by_policy = 0;
+	}
+	if (flow->policy_deadline_ns == 0 || first_message(flow, acked))
+		return;
+	bytes = flow->policy_bytes;
+	if (bytes == 0)
+		bytes = tp->write_seq - tp->snd_una;
+	if (announce(flow, acked, bytes, bpf_ktime_get_ns() + flow->policy_deadline_ns) == 0)
+		flow->by_policy = 1;
+}
+
+/* A message of unknown length is what is written and not acknowledged. */
+static __always_inline void refresh_policy(struct tcp_sock *tp, struct flow *flow)
+{
+	if (flow->by_policy && flow->policy_bytes == 0)
+		flow->messages[flow->first & (MOST_MESSAGES - 1)].end =
+			tp->bytes_acked + (u32)(tp->write_seq - tp->snd_una);
+}
+
+#endif

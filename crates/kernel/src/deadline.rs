@@ -1,0 +1,157 @@
+//! The deadline of a message, as an option of its socket. For any process; the constants are those of
+//! `include/duetime.h`.
+//!
+//! ```no_run
+//! use duetime_kernel::deadline::{self, Deadline};
+//! use std::io::Write;
+//! use std::net::TcpStream;
+//! use std::os::fd::AsFd;
+//! use std::time::Duration;
+//!
+//! let mut stream = TcpStream::connect("10.0.0.2:9000")?;
+//! deadline::choose(stream.as_fd(), "duetime_d2tcp")?;
+//! deadline::set(stream.as_fd(), &Deadline { bytes: 10_240, within: Duration::from_millis(35) })?;
+//! stream.write_all(&[0; 10_240])?;
+//! println!("{:?}", deadline::get(stream.as_fd())?);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+#![expect(unsafe_code, reason = "the option of a socket is a system call")]
+
+use duetime_core::fixed::{Factor, Fraction};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// The option level.
+pub const SOL_DUETIME: i32 = 53_970;
+/// The option.
+pub const DUETIME_DEADLINE: i32 = 1;
+/// Most bytes of a message.
+pub const MOST_BYTES: u64 = 1 << 37;
+/// The longest deadline: one day.
+pub const MOST: Duration = Duration::from_hours(24);
+/// Messages that may be announced and not acknowledged.
+pub const MOST_MESSAGES: usize = 8;
+
+/// Forget the announced messages.
+const CLEAR: u32 = 1;
+
+/// The next message of a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// Its length: the next bytes that the program writes.
+    pub bytes: u64,
+    /// When all of it must have arrived, from now. The kernel takes whole microseconds.
+    pub within: Duration,
+}
+
+/// What the kernel knows of a socket's message and of its congestion controller.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Status {
+    /// Bytes of the first announced message that are not acknowledged; zero without a message.
+    pub remaining_bytes: u64,
+    /// Microseconds until its deadline; negative when it has passed, zero without a message.
+    pub left_us: i64,
+    /// α, the average marked fraction.
+    pub alpha: Fraction,
+    /// d, as it would be for a mark now.
+    pub imminence: Factor,
+    /// Messages announced and not acknowledged.
+    pub messages: u32,
+    /// Packets acknowledged with a mark.
+    pub marks: u32,
+    /// Reductions of the window because of marks.
+    pub reductions: u32,
+}
+
+/// Announces the next message of a TCP socket.
+///
+/// # Errors
+///
+/// Nothing is stored then. `EINVAL`: no bytes, or a listening socket. `ERANGE`: above [`MOST_BYTES`] or [`MOST`].
+/// `ETIME`: the deadline is now. `ENOBUFS`: [`MOST_MESSAGES`] are announced. `EOPNOTSUPP`: not a TCP socket.
+/// `ENOPROTOOPT`: nothing is attached, or the socket was made outside the cgroup that it is attached to.
+pub fn set(fd: BorrowedFd<'_>, deadline: &Deadline) -> io::Result<()> {
+    let within = u64::try_from(deadline.within.as_micros()).unwrap_or(u64::MAX >> 1);
+    option(fd, deadline.bytes, within, 0)
+}
+
+/// Forgets the announced messages of a TCP socket.
+pub fn clear(fd: BorrowedFd<'_>) -> io::Result<()> {
+    option(fd, 0, 0, CLEAR)
+}
+
+/// Reads the state of a TCP socket's message. The errors are those of [`set`].
+pub fn get(fd: BorrowedFd<'_>) -> io::Result<Status> {
+    const LENGTH: libc::socklen_t = 40;
+    let mut bytes = [0_u8; LENGTH as usize];
+    let mut length = LENGTH;
+    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has as many, and their number to `length`.
+    let answer = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            SOL_DUETIME,
+            DUETIME_DEADLINE,
+            bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    checked(answer)?;
+    let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    Ok(Status {
+        remaining_bytes: long(0),
+        left_us: long(8).cast_signed(),
+        alpha: Fraction::from_bits(word(16)),
+        messages: word(20),
+        imminence: Factor::from_bits(long(24)),
+        marks: word(32),
+        reductions: word(36),
+    })
+}
+
+/// Chooses the congestion control of a TCP socket, such as `duetime_d2tcp`. A listening socket passes it on to those that
+/// it accepts. Both ends must choose it before the connection is made, or ECN is not negotiated.
+pub fn choose(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(name.len())
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: the kernel reads `length` bytes, as many as `name` has.
+    let answer = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            length,
+        )
+    };
+    checked(answer)
+}
+
+fn option(fd: BorrowedFd<'_>, length: u64, within_us: u64, flags: u32) -> io::Result<()> {
+    const LENGTH: libc::socklen_t = 24;
+    let mut bytes = [0_u8; LENGTH as usize];
+    bytes[..8].copy_from_slice(&length.to_ne_bytes());
+    bytes[8..16].copy_from_slice(&within_us.to_ne_bytes());
+    bytes[16..20].copy_from_slice(&flags.to_ne_bytes());
+    // SAFETY: the kernel reads as many bytes as `bytes` has.
+    let answer = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            SOL_DUETIME,
+            DUETIME_DEADLINE,
+            bytes.as_ptr().cast(),
+            LENGTH,
+        )
+    };
+    checked(answer)
+}
+
+fn checked(answer: libc::c_int) -> io::Result<()> {
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}

@@ -1,0 +1,26 @@
+//! DCTCP and D2TCP in the running Linux kernel, and the deadline of a socket.
+//!
+//! The congestion controls `duetime_dctcp` and `duetime_d2tcp` are programs that the kernel loads at run time (eBPF
+//! `struct_ops`); [`Attachment`] loads them, with the feature `bpf`. [`deadline`] gives a socket its deadlines, and needs
+//! nothing but the system call. [`Policy`] gives deadlines to programs that set none.
+//!
+//! Oldest kernel: Linux 6.1. A congestion control may have `cong_control` alone, and may set the pacing rate, since 6.0;
+//! 6.1 is the first of long support after it, and what Debian 12 has.
+
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod attachment;
+#[cfg(target_os = "linux")]
+pub mod deadline;
+mod error;
+mod parameters;
+mod policy;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod sockets;
+
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use attachment::{Attachment, Options};
+pub use error::Error;
+pub use parameters::{Completion, Parameters};
+pub use policy::{Policy, Rule};
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use sockets::{Algorithm, SocketState};

@@ -1,0 +1,129 @@
+//! The sockets under the congestion controllers, and their state.
+
+use duetime_core::fixed::{Factor, Fraction};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// Which of the two congestion controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// `duetime_dctcp`.
+    Dctcp,
+    /// `duetime_d2tcp`.
+    D2tcp,
+}
+
+impl Algorithm {
+    /// Its name for `TCP_CONGESTION`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dctcp => "duetime_dctcp",
+            Self::D2tcp => "duetime_d2tcp",
+        }
+    }
+}
+
+/// One socket and the state of its controller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SocketState {
+    /// Its controller.
+    pub algorithm: Algorithm,
+    /// Its own address.
+    pub local: SocketAddr,
+    /// The other end's.
+    pub remote: SocketAddr,
+    /// Inode number of its network namespace.
+    pub network_namespace: u32,
+    /// TCP's state: 1 is established (`include/net/tcp_states.h`).
+    pub tcp_state: u8,
+    /// ECN was negotiated.
+    pub ecn: bool,
+    /// α, the average marked fraction.
+    pub alpha: Fraction,
+    /// d of the last reduction; one before it.
+    pub imminence: Factor,
+    /// The first announced message, if any.
+    pub message: Option<MessageState>,
+    /// Messages announced and not acknowledged.
+    pub messages: u32,
+    /// The window, in segments.
+    pub cwnd: u32,
+    /// The slow-start threshold, in segments; 2³¹-1: infinite.
+    pub ssthresh: u32,
+    /// The length of a full segment, in bytes.
+    pub mss: u32,
+    /// The smoothed round-trip time, in microseconds.
+    pub srtt_us: u32,
+    /// Bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Packets delivered.
+    pub delivered: u32,
+    /// Packets delivered with a mark.
+    pub marks: u32,
+    /// Reductions of the window because of marks.
+    pub reductions: u32,
+    /// Windows halved by loss, and timeouts.
+    pub losses: u32,
+    /// Packets sent again.
+    pub retransmits: u32,
+}
+
+/// A message with a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MessageState {
+    /// Bytes not yet acknowledged.
+    pub remaining_bytes: u64,
+    /// Nanoseconds until the deadline; negative when it has passed.
+    pub left_ns: i64,
+}
+
+/// The length of `struct socket_record`.
+const RECORD: usize = 128;
+
+/// Reads what the program `duetime_sockets` wrote.
+pub(crate) fn parse(bytes: &[u8]) -> Vec<SocketState> {
+    bytes.chunks_exact(RECORD).filter_map(record).collect()
+}
+
+fn record(bytes: &[u8]) -> Option<SocketState> {
+    let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let short = |at: usize| u16::from_ne_bytes(bytes[at..at + 2].try_into().expect("two bytes"));
+    let address = |at: usize| {
+        let octets: [u8; 16] = bytes[at..at + 16].try_into().expect("sixteen bytes");
+        if i32::from(short(68)) == libc::AF_INET6 {
+            let v6 = Ipv6Addr::from(octets);
+            v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4)
+        } else {
+            IpAddr::V4(Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3]))
+        }
+    };
+    Some(SocketState {
+        algorithm: match word(76) {
+            1 => Algorithm::Dctcp,
+            2 => Algorithm::D2tcp,
+            _ => return None,
+        },
+        local: SocketAddr::new(address(32), short(70)),
+        remote: SocketAddr::new(address(48), short(72)),
+        network_namespace: word(64),
+        tcp_state: bytes[74],
+        ecn: bytes[75] != 0,
+        alpha: Fraction::from_bits(word(84)),
+        imminence: Factor::from_bits(long(16)),
+        message: (word(124) != 0).then(|| MessageState {
+            remaining_bytes: long(0),
+            left_ns: long(8).cast_signed(),
+        }),
+        messages: word(80),
+        cwnd: word(88),
+        ssthresh: word(92),
+        mss: word(96),
+        srtt_us: word(100),
+        bytes_acked: long(24),
+        delivered: word(104),
+        marks: word(108),
+        reductions: word(112),
+        losses: word(116),
+        retransmits: word(120),
+    })
+}

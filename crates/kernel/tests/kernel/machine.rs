@@ -1,0 +1,48 @@
+//! The machine that the tests run on: whether it can, and one test at a time.
+
+use libbpf_rs::query;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+/// The machine, for one test alone: a congestion control has its name once in a kernel.
+pub struct Machine(#[expect(dead_code, reason = "held until the test ends")] File);
+
+impl Machine {
+    /// Waits for the machine; `None`, and a line that says why, where the test cannot run.
+    pub fn take(test: &str) -> Option<Self> {
+        let lacking = if !rustix::process::geteuid().is_root() {
+            "not root"
+        } else if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+            "this kernel has no BTF"
+        } else {
+            let path = std::env::temp_dir().join("duetime-kernel.lock");
+            let file = File::create(path).expect("a lock file");
+            flock(&file, FlockOperation::LockExclusive).expect("the lock");
+            return Some(Self(file));
+        };
+        writeln!(std::io::stderr(), "skipped {test}: {lacking}").expect("a terminal or a file");
+        None
+    }
+}
+
+/// Programs, maps and links whose names are this project's, as `kind name`.
+pub fn leftovers() -> Vec<String> {
+    let ours = |name: &str| name.starts_with("duetime") || name.starts_with(".rodata.paramet");
+    let programs = query::ProgInfoIter::default()
+        .map(|it| ("program", it.name.to_string_lossy().into_owned()));
+    let maps =
+        query::MapInfoIter::default().map(|it| ("map", it.name.to_string_lossy().into_owned()));
+    programs
+        .chain(maps)
+        .filter(|(_, name)| ours(name))
+        .map(|(kind, name)| format!("{kind} {name}"))
+        .collect()
+}
+
+/// The congestion controls that the kernel offers.
+pub fn controls() -> String {
+    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .expect("the kernel has TCP")
+}
