@@ -3,7 +3,7 @@
 //! A CDF is a list of (size, probability). It starts at probability 0 (a first point above 0 is an atom at its size),
 //! neither column falls, and it ends at 1. Two points of equal size are a jump; sizes between points are linear.
 
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::keys::FLOW_SIZE;
 use crate::model::Size;
 use crate::place::Place;
@@ -29,19 +29,10 @@ pub const PUBLISHED: &[(&str, &str)] = &[
 
 /// A published distribution, named in the scenario at `place`.
 pub(crate) fn published(place: &Place<'_>, name: &str) -> Result<Size> {
-    let names = || PUBLISHED.iter().map(|(name, _)| *name);
-    let Some((name, text)) = PUBLISHED.iter().find(|(known, _)| *known == name) else {
-        let quoted: Vec<String> = names().map(|name| format!("\"{name}\"")).collect();
-        let mut error = place
-            .wrong("no such distribution")
-            .allowed(quoted.join(", "));
-        if let Some(near) = nearest(name, names()) {
-            error = error.help(format!("did you mean \"{near}\"?"));
-        }
-        return Err(error);
-    };
+    let names: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
+    let (name, text) = PUBLISHED[place.one_of(name, &names, "no such distribution")?];
     Ok(Size::Cdf {
-        name: (*name).to_owned(),
+        name: name.to_owned(),
         points: parse(text, name)?,
     })
 }
@@ -64,7 +55,7 @@ pub(crate) fn inline(place: &Place<'_>) -> Result<Size> {
         let allowed = "a pair of size and probability, such as [\"10 KB\", 0.15]";
         let items = pair.array()?;
         let [size, probability] = &items[..] else {
-            return Err(pair.wrong("not a pair").allowed(allowed));
+            return pair.refuse("not a pair", allowed);
         };
         let bytes = size.size(0, FLOW_SIZE.1)?.0 as f64;
         let value = probability.number(0.0, 1.0)?;

@@ -19,24 +19,18 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
     let root = Place::root(document);
     if scenario.warm_up >= scenario.duration {
         let message = format!("no flow counts: the duration is {}", scenario.duration);
-        return Err(root
-            .at("warm_up")
-            .wrong(message)
-            .allowed("less than `duration`"));
+        return root.at("warm_up").refuse(message, "less than `duration`");
     }
     topology(scenario, &root.at("topology"))?;
     let reader = Reader::open(root, &crate::keys::SCENARIO)?;
     let places = tables(&reader, "workload")?;
     for (workload, place) in scenario.workloads.iter().zip(&places) {
-        if let WorkloadKind::Oldi(oldi) = &workload.kind {
+        if let Some(oldi) = workload.oldi() {
             trees(oldi, scenario.topology.hosts(), place)?;
         }
         if first_start(&workload.kind).is_some_and(|at| at >= scenario.duration) {
             let message = format!("never starts: the duration is {}", scenario.duration);
-            return Err(place
-                .at("at")
-                .wrong(message)
-                .allowed("less than `duration`"));
+            return place.at("at").refuse(message, "less than `duration`");
         }
     }
     transports(scenario, &places)
@@ -60,9 +54,7 @@ fn transports(scenario: &Scenario, places: &[Place<'_>]) -> Result<()> {
         let place = place.at("transport");
         if own.len() == OWN_TRANSPORTS {
             let message = "one transport too many for workloads of one scenario";
-            return Err(place
-                .wrong(message)
-                .allowed(format!("{OWN_TRANSPORTS} different ones")));
+            return place.refuse(message, format!("{OWN_TRANSPORTS} different ones"));
         }
         let differs = |other: &&&Transport| match (&transport.protocol, &other.protocol) {
             (Protocol::D3(own), Protocol::D3(other)) => own.for_routers() != other.for_routers(),
@@ -100,10 +92,9 @@ pub(crate) fn hosts(topology: &Topology, place: &Place<'_>) -> Result<u32> {
         _ => "hosts",
     };
     let message = format!("{hosts} hosts in all");
-    Err(place
+    place
         .at(key)
-        .wrong(message)
-        .allowed(format!("2 to {MOST_HOSTS} hosts")))
+        .refuse(message, format!("2 to {MOST_HOSTS} hosts"))
 }
 
 fn topology(scenario: &Scenario, place: &Place<'_>) -> Result<()> {
@@ -154,24 +145,14 @@ fn graph(nodes: &[Node], edges: &[Edge], place: &Place<'_>) -> Result<Longest> {
     for (index, node) in nodes.iter().enumerate().filter(|(_, node)| node.host) {
         let links = neighbours[index].len();
         let name = &node.name;
-        if links == 0 {
-            let message = format!("disconnected: host {name} has no link");
-            return Err(place
-                .at("links")
-                .wrong(message)
-                .allowed("one link for each host, to a switch"));
-        }
-        if links > 1 || nodes[neighbours[index][0]].host {
-            let message = if links > 1 {
-                format!("host {name} has {links} links")
-            } else {
-                format!("host {name} is joined to a host")
-            };
-            return Err(place
-                .at("links")
-                .wrong(message)
-                .allowed("one link for each host, to a switch"));
-        }
+        let message = match links {
+            0 => format!("disconnected: host {name} has no link"),
+            1 if !nodes[neighbours[index][0]].host => continue,
+            1 => format!("host {name} is joined to a host"),
+            _ => format!("host {name} has {links} links"),
+        };
+        let links = place.at("links");
+        return links.refuse(message, "one link for each host, to a switch");
     }
     let hosts: Vec<usize> = (0..nodes.len()).filter(|&i| nodes[i].host).collect();
     let mut longest = Longest {
@@ -192,10 +173,9 @@ fn graph(nodes: &[Node], edges: &[Edge], place: &Place<'_>) -> Result<Longest> {
                 None => {
                     let (a, b) = (&nodes[from].name, &nodes[to].name);
                     let message = format!("disconnected: no path from {a} to {b}");
-                    return Err(place
+                    return place
                         .at("links")
-                        .wrong(message)
-                        .allowed("a path between any two hosts"));
+                        .refuse(message, "a path between any two hosts");
                 }
                 Some(links) if links > longest.links => {
                     longest = Longest {
@@ -234,10 +214,9 @@ fn trees(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
     ] {
         if entries > oldi.applications as usize {
             let message = format!("{entries} entries for {} applications", oldi.applications);
-            return Err(place
+            return place
                 .at(key)
-                .wrong(message)
-                .allowed("at most one entry per application"));
+                .refuse(message, "at most one entry per application");
         }
     }
     let layer = |total: u64, fan_in: &u32| total.saturating_mul(u64::from(*fan_in));
@@ -251,27 +230,23 @@ fn trees(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
     let most_nodes = 100_000_000;
     if trees.saturating_mul(nodes) > most_nodes {
         let message = format!("{trees} trees of {nodes} nodes");
-        return Err(place
+        return place
             .at("fan_in")
-            .wrong(message)
-            .allowed(format!("at most {most_nodes} nodes in all trees")));
+            .refuse(message, format!("at most {most_nodes} nodes in all trees"));
     }
     if oldi.share_hosts {
         return Ok(());
     }
     let sharing = "`share_hosts = true` lets a host play several roles at once";
     if let Some(fan_in) = oldi.fan_in.iter().find(|fan_in| **fan_in >= hosts) {
-        let mut error = place.at("fan_in").wrong(format!(
-            "larger than the {} hosts beside the parent",
-            hosts - 1
-        ));
-        if oldi.fan_in.len() > 1 {
-            error = place.at("fan_in").wrong(format!(
-                "{fan_in} is larger than the {} hosts beside the parent",
-                hosts - 1
-            ));
-        }
-        return Err(error.allowed(format!("1..={}", hosts - 1)).help(sharing));
+        let most = hosts - 1;
+        let message = format!("larger than the {most} hosts beside the parent");
+        let message = match oldi.fan_in[..] {
+            [_] => message,
+            _ => format!("{fan_in} is {message}"),
+        };
+        let error = place.at("fan_in").wrong(message);
+        return Err(error.allowed(format!("1..={most}")).help(sharing));
     }
     if trees * nodes > u64::from(hosts) {
         let message = format!(

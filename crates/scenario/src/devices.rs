@@ -136,10 +136,7 @@ impl Readable for Buffer {
             });
         }
         let allowed = "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`";
-        let no_unit = || {
-            let error = place.wrong("the unit of this buffer is missing");
-            Err(error.allowed(allowed))
-        };
+        let no_unit = || place.refuse("the unit of this buffer is missing", allowed);
         if matches!(place.node.value, Written::Integer(_) | Written::Float(_)) {
             return no_unit();
         }
@@ -202,17 +199,16 @@ fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Vec<(Rate, Amount)>>
         let reader = Reader::open(entry, &ECN)?;
         let rate = reader.value("rate")?;
         if list.last().is_some_and(|(before, _)| *before >= rate) {
-            return Err(reader
+            return reader
                 .need("rate")?
-                .wrong("not above the entry before")
-                .allowed("entries sorted by rate"));
+                .refuse("not above the entry before", "entries sorted by rate");
         }
         list.push((rate, reader.value("threshold")?));
     }
     match list.first_mut() {
         // Links slower than the first entry take it too.
         Some(first) => first.0 = Rate::default(),
-        None => return Err(place.wrong("an empty list").allowed("at least one entry")),
+        None => return place.refuse("an empty list", "at least one entry"),
     }
     Ok(list)
 }
@@ -225,9 +221,7 @@ fn directed(place: &Place<'_>, _: &'static Kind) -> Result<Vec<String>> {
             .map(|(from, to)| (from.trim(), to.trim()))
         {
             Some((from, to)) if !from.is_empty() && !to.is_empty() => Ok(format!("{from}->{to}")),
-            _ => Err(place
-                .wrong("not a directed link")
-                .allowed("\"from->to\", by the names of nodes")),
+            _ => place.refuse("not a directed link", "\"from->to\", by the names of nodes"),
         }
     };
     place.items().into_iter().map(link).collect()

@@ -97,6 +97,20 @@ impl Diagnostic {
         self.0.help = Some(help.into());
         self
     }
+
+    /// Asks whether the nearest of the candidates was meant, if one is near; it stands between two of these quotes.
+    #[must_use]
+    pub fn suggest<'a>(
+        self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+        quote: char,
+    ) -> Self {
+        match nearest(word, candidates) {
+            Some(near) => self.help(format!("did you mean {quote}{near}{quote}?")),
+            None => self,
+        }
+    }
 }
 
 impl Deref for Diagnostic {

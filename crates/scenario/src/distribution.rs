@@ -135,9 +135,7 @@ fn size_table(place: &Place<'_>) -> Result<Size> {
             }
         }
         (None, Some(points)) => cdf::inline(&points),
-        _ => Err(place
-            .wrong("give either `cdf` or `points`")
-            .allowed(SIZE_FORMS)),
+        _ => place.refuse("give either `cdf` or `points`", SIZE_FORMS),
     }
 }
 
@@ -145,9 +143,10 @@ impl Readable for Deadline {
     fn read(place: &Place<'_>, kind: &'static Kind) -> Result<Self> {
         match deadlines(place, kind)?[..] {
             [one] => Ok(one),
-            _ => Err(place
-                .wrong("only an `oldi` workload has a list of deadlines")
-                .allowed(DEADLINE_FORMS)),
+            _ => place.refuse(
+                "only an `oldi` workload has a list of deadlines",
+                DEADLINE_FORMS,
+            ),
         }
     }
 }
@@ -173,9 +172,7 @@ impl Resolved for Deadline {
 /// Deadlines, one entry per application: a list, or a table whose `base` is a list.
 pub(crate) fn deadlines(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<Deadline>> {
     match &place.node.value {
-        Value::Array(items) if items.is_empty() => {
-            Err(place.wrong("an empty list").allowed(DEADLINE_FORMS))
-        }
+        Value::Array(items) if items.is_empty() => place.refuse("an empty list", DEADLINE_FORMS),
         Value::Array(items) => items
             .iter()
             .map(|item| Readable::read(&place.element(item), kind))
@@ -198,9 +195,7 @@ fn deadline_table(place: &Place<'_>) -> Result<Vec<Deadline>> {
     if let Some(mean) = reader.value("mean")? {
         for key in ["base", "variation"] {
             if let Some(other) = reader.get(key) {
-                return Err(other
-                    .wrong("`mean` stands alone, or with `floor`")
-                    .allowed(DEADLINE_FORMS));
+                return other.refuse("`mean` stands alone, or with `floor`", DEADLINE_FORMS);
             }
         }
         return Ok(vec![Deadline::Exponential {
@@ -209,9 +204,7 @@ fn deadline_table(place: &Place<'_>) -> Result<Vec<Deadline>> {
         }]);
     }
     if let Some(floor) = reader.get("floor") {
-        return Err(floor
-            .wrong("`floor` goes with `mean`")
-            .allowed(DEADLINE_FORMS));
+        return floor.refuse("`floor` goes with `mean`", DEADLINE_FORMS);
     }
     let bases = reader.need("base")?.items();
     if bases.is_empty() {
@@ -233,10 +226,10 @@ fn vary(place: &Place<'_>, base: Span) -> Result<Deadline> {
     let share = |most: f64| match percent(rest) {
         Some(share) if (0.0..=most).contains(&share) => Ok(share),
         Some(_) => {
-            let error = place.wrong("out of range");
-            Err(error.allowed(format!("{word} 0% to {word} {}%", most * 100.0)))
+            let allowed = format!("{word} 0% to {word} {}%", most * 100.0);
+            place.refuse("out of range", allowed)
         }
-        None => Err(place.wrong("the percentage is missing").allowed(VARIATIONS)),
+        None => place.refuse("the percentage is missing", VARIATIONS),
     };
     match (word, rest.trim()) {
         ("none", "") => Ok(Deadline::Added { base, added: 0.0 }),
@@ -253,7 +246,7 @@ fn vary(place: &Place<'_>, base: Span) -> Result<Deadline> {
             let mean = Span::from_ps(place.part(mean, &TIME, SOME_TIME)?);
             Ok(Deadline::AddedExponential { base, mean })
         }
-        _ => Err(place.wrong("not a variation").allowed(VARIATIONS)),
+        _ => place.refuse("not a variation", VARIATIONS),
     }
 }
 
@@ -264,9 +257,7 @@ fn two<'t>(place: &Place<'_>, text: &'t str, allowed: &str) -> Result<(&'t str, 
 
 fn ordered<T: PartialOrd + Copy>(place: &Place<'_>, low: T, high: T) -> Result<()> {
     if low > high {
-        return Err(place
-            .wrong("the bounds are the wrong way round")
-            .allowed("LOW..HIGH"));
+        return place.refuse("the bounds are the wrong way round", "LOW..HIGH");
     }
     Ok(())
 }

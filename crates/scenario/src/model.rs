@@ -33,6 +33,21 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// The names of the transports that are compared.
+    pub fn transport_names(&self) -> Vec<&str> {
+        self.transports.iter().map(|of| of.name.as_str()).collect()
+    }
+
+    /// The names of the workloads.
+    pub fn workload_names(&self) -> Vec<&str> {
+        self.workloads.iter().map(|of| of.name.as_str()).collect()
+    }
+
+    /// The trees of a workload, if it has trees.
+    pub fn oldi(&self, workload: usize) -> Option<&Oldi> {
+        self.workloads.get(workload)?.oldi()
+    }
+
     /// Whether some workload never stops by itself, so that `duration` decides how much is sent: all but bursts,
     /// permutations and traces.
     pub fn never_stops(&self) -> bool {
@@ -240,6 +255,16 @@ pub struct Workload {
     pub transport: Option<Transport>,
     /// Whether flows between the same two hosts share one long-lived connection.
     pub connection: Connection,
+}
+
+impl Workload {
+    /// The trees, if it has trees.
+    pub fn oldi(&self) -> Option<&Oldi> {
+        match &self.kind {
+            WorkloadKind::Oldi(oldi) => Some(oldi),
+            _ => None,
+        }
+    }
 }
 
 /// Whether a flow opens its own connection.
@@ -510,6 +535,27 @@ pub enum Deadline {
         /// Mean of what is added.
         mean: Span,
     },
+}
+
+impl Deadline {
+    /// The time, if it is always the same.
+    pub fn fixed(&self) -> Option<Span> {
+        match *self {
+            Self::Added { base, added: 0.0 } => Some(base),
+            _ => None,
+        }
+    }
+
+    /// The times that it is made of. Variations that are shares of one follow it.
+    pub fn spans_mut(&mut self) -> impl Iterator<Item = &mut Span> {
+        let (one, other) = match self {
+            Self::None => (None, None),
+            Self::Added { base, .. } | Self::Around { base, .. } => (Some(base), None),
+            Self::Exponential { mean, floor } => (Some(mean), Some(floor)),
+            Self::AddedExponential { base, mean } => (Some(base), Some(mean)),
+        };
+        one.into_iter().chain(other)
+    }
 }
 
 /// One flow of a trace.

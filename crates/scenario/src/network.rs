@@ -1,6 +1,5 @@
 //! `[topology]`: the network's shape and its links.
 
-use crate::diagnostic::nearest;
 use crate::keys::Kind::{self, Integer, List, Rate as Rates, Share, Text, Time};
 use crate::keys::{S, TB, Table};
 use crate::model::{Edge, Link, Node, Topology};
@@ -121,7 +120,7 @@ impl Resolved for Edge {
 fn even(place: &Place<'_>, kind: &'static Kind) -> Result<u32> {
     let k = u32::read(place, kind)?;
     if k % 2 == 1 {
-        return Err(place.wrong("odd").allowed("an even number, 2..=128"));
+        return place.refuse("odd", "an even number, 2..=128");
     }
     Ok(k)
 }
@@ -131,12 +130,10 @@ fn graph(reader: &Reader<'_>) -> Result<(Vec<Node>, Vec<Edge>)> {
     for (key, host) in [("hosts", true), ("switches", false)] {
         for (name, place) in reader.needed(key, Reader::texts)? {
             if name.is_empty() || name.contains("->") {
-                return Err(place.wrong("not a name").allowed("a text without `->`"));
+                return place.refuse("not a name", "a text without `->`");
             }
             if nodes.iter().any(|node| node.name == name) {
-                return Err(place
-                    .wrong("the name of two nodes")
-                    .allowed("a name of its own for each node"));
+                return place.refuse("the name of two nodes", "a name of its own for each node");
             }
             nodes.push(Node {
                 name: name.to_owned(),
@@ -150,15 +147,11 @@ fn graph(reader: &Reader<'_>) -> Result<(Vec<Node>, Vec<Edge>)> {
         let between = reader.need("between")?;
         let ends = between.array()?;
         let [a, b] = &ends[..] else {
-            return Err(between
-                .wrong("a link has two ends")
-                .allowed("[\"a\", \"b\"]"));
+            return between.refuse("a link has two ends", "[\"a\", \"b\"]");
         };
         let (a, b) = (end(&nodes, a)?, end(&nodes, b)?);
         if a == b {
-            return Err(between
-                .wrong("a link from a node to itself")
-                .allowed("two different nodes"));
+            return between.refuse("a link from a node to itself", "two different nodes");
         }
         let link = Link {
             rate: reader.value("rate")?,
@@ -177,9 +170,6 @@ fn end(nodes: &[Node], place: &Place<'_>) -> Result<usize> {
     let found = nodes.iter().position(|node| node.name == name);
     found.ok_or_else(|| {
         let error = place.wrong("no such node").allowed(allowed);
-        match nearest(name, nodes.iter().map(|node| node.name.as_str())) {
-            Some(near) => error.help(format!("did you mean \"{near}\"?")),
-            None => error,
-        }
+        error.suggest(name, nodes.iter().map(|node| node.name.as_str()), '"')
     })
 }

@@ -1,11 +1,12 @@
 //! One value of the file with its key's path, and how it is read as each kind of value.
 
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Node, Value};
 use crate::keys::{FREQUENCY_RANGE, PACKETS_RANGE, POOL};
 use crate::model::{Amount, Workload};
 use crate::quantity::{self, FREQUENCY, NotQuantity, PACKETS, RATE, SIZE, TIME, Units};
 use crate::sources::{NoFiles, Sources};
+use crate::words::quoted;
 use duetime_core::{Bytes, Rate, Span};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -72,6 +73,15 @@ impl<'a> Place<'a> {
     }
 
     /// The value under `key`, or this table where the key is absent.
+    /// The items of a list of at least one, or the one value that stands for such a list.
+    pub fn some_items(&self, allowed: &str) -> Result<Vec<Self>> {
+        let items = self.items();
+        if items.is_empty() {
+            return self.refuse("an empty list", allowed);
+        }
+        Ok(items)
+    }
+
     pub fn at(&self, key: &str) -> Self {
         let node = self.node.get(key).unwrap_or(self.node);
         self.child(key, node)
@@ -98,6 +108,11 @@ impl<'a> Place<'a> {
         self.document.wrong(self.node, &self.path, message)
     }
 
+    /// Refuses the value: what is wrong with it, and what is allowed.
+    pub fn refuse<T>(&self, message: impl Into<String>, allowed: impl Into<String>) -> Result<T> {
+        Err(self.wrong(message).allowed(allowed))
+    }
+
     pub fn expected(&self, what: &str, allowed: impl Into<String>) -> Diagnostic {
         self.wrong(format!("expected {what}, found {}", self.node.describe()))
             .allowed(allowed)
@@ -115,23 +130,17 @@ impl<'a> Place<'a> {
     }
 
     pub fn choice(&self, choices: &'static [&'static str]) -> Result<&'static str> {
-        let quoted: Vec<String> = choices
-            .iter()
-            .map(|choice| format!("\"{choice}\""))
-            .collect();
-        let allowed = quoted.join(", ");
-        let text = self.str("a word", &allowed)?;
-        choices
-            .iter()
-            .find(|choice| **choice == text)
-            .copied()
-            .ok_or_else(|| {
-                let mut error = self.wrong("not one of the choices").allowed(&allowed);
-                if let Some(near) = nearest(text, choices.iter().copied()) {
-                    error = error.help(format!("did you mean \"{near}\"?"));
-                }
-                error
-            })
+        let text = self.str("a word", &quoted(choices))?;
+        Ok(choices[self.one_of(text, choices, "not one of the choices")?])
+    }
+
+    /// Which of the names the word is; the message says what none of them is.
+    pub fn one_of(&self, word: &str, names: &[&str], message: &str) -> Result<usize> {
+        let found = names.iter().position(|name| *name == word);
+        found.ok_or_else(|| {
+            let error = self.wrong(message).allowed(quoted(names));
+            error.suggest(word, names.iter().copied(), '"')
+        })
     }
 
     pub fn boolean(&self) -> Result<bool> {
@@ -149,7 +158,7 @@ impl<'a> Place<'a> {
                 Ok(T::try_from(value).unwrap_or_else(|_| unreachable!("{allowed} fits the type")))
             }
             Value::Integer(value) => Err(self.out_of_range(value < low).allowed(allowed)),
-            Value::HugeInteger => Err(self.wrong("too large").allowed(allowed)),
+            Value::HugeInteger => self.refuse("too large", allowed),
             _ => Err(self.expected("a whole number", allowed)),
         }
     }
@@ -178,7 +187,7 @@ impl<'a> Place<'a> {
     fn bounded(&self, value: f64, low: f64, high: f64) -> Result<f64> {
         let allowed = format!("{low}..={high}");
         if !value.is_finite() {
-            return Err(self.wrong("not a finite number").allowed(allowed));
+            return self.refuse("not a finite number", allowed);
         }
         if !(low..=high).contains(&value) {
             return Err(self.out_of_range(value < low).allowed(allowed));

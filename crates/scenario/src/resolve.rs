@@ -74,7 +74,7 @@ fn name(document: &Document, reader: &Reader<'_>) -> Result<String> {
         return Ok(name.to_owned());
     }
     let place = reader.need("name")?;
-    Err(place.wrong("not a name").allowed(NAMES))
+    place.refuse("not a name", NAMES)
 }
 
 pub(crate) const NAMES: &str =

@@ -111,17 +111,15 @@ fn collect<'a>(place: &Place<'a>, key: &str, axes: &mut Vec<(Axis, Place<'a>)>) 
             .collect(),
         Value::String(text) => match range(text) {
             Some(values) => values.map_err(|message| place.wrong(message).allowed(allowed))?,
-            None => return Err(place.wrong("not a range").allowed(allowed)),
+            None => return place.refuse("not a range", allowed),
         },
         _ => return Err(place.expected("a list", allowed)),
     };
     if values.is_empty() {
-        return Err(place.wrong("an empty list").allowed(allowed));
+        return place.refuse("an empty list", allowed);
     }
     if let Some(twice) = first_twice(&values) {
-        return Err(place
-            .wrong(format!("{twice} is listed twice"))
-            .allowed("each value once"));
+        return place.refuse(format!("{twice} is listed twice"), "each value once");
     }
     let key = key.to_owned();
     axes.push((Axis { key, values }, place.clone()));

@@ -1,12 +1,12 @@
 //! The typed reader of one table: it knows the table's keys, refuses others, and takes each value with the kind and
 //! the range that `keys` gives it.
 
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Node};
 use crate::keys::{Key, Kind, Table};
 use crate::options::Readable;
 use crate::place::Place;
-use crate::words::allowed;
+use crate::words::{allowed, quoted};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -30,14 +30,9 @@ impl<'a> Reader<'a> {
             let names: Vec<&str> = table.all().map(|key| key.name).collect();
             let full = place.join(&entry.key);
             let message = format!("unknown key in {}", table.name);
-            let mut error = place
-                .document
-                .wrong_key(entry, &full, message)
-                .allowed(names.join(", "));
-            if let Some(near) = nearest(&entry.key, names.iter().copied()) {
-                error = error.help(format!("did you mean `{near}`?"));
-            }
-            return Err(error);
+            let error = place.document.wrong_key(entry, &full, message);
+            let error = error.allowed(names.join(", "));
+            return Err(error.suggest(&entry.key, names, '`'));
         }
         Ok(Self { place, table })
     }
@@ -51,28 +46,15 @@ impl<'a> Reader<'a> {
         if place.node.table().is_none() {
             return Err(place.expected("a table", format!("a table with a `{tag}`")));
         }
-        let names: Vec<String> = tables
-            .iter()
-            .map(|(name, _)| format!("\"{name}\""))
-            .collect();
+        let names: Vec<&str> = tables.iter().map(|(name, _)| *name).collect();
         let Some(kind) = place.node.get(tag) else {
             let key = place.join(tag);
-            return Err(place
-                .document
-                .wrong(place.node, &key, "missing")
-                .allowed(names.join(", ")));
+            let error = place.document.wrong(place.node, &key, "missing");
+            return Err(error.allowed(quoted(&names)));
         };
         let inner = place.child(tag, kind);
-        let text = inner.str("a word", &names.join(", "))?;
-        let Some(&(name, table)) = tables.iter().find(|(name, _)| *name == text) else {
-            let mut error = inner
-                .wrong("not one of the choices")
-                .allowed(names.join(", "));
-            if let Some(near) = nearest(text, tables.iter().map(|(name, _)| *name)) {
-                error = error.help(format!("did you mean \"{near}\"?"));
-            }
-            return Err(error);
-        };
+        let text = inner.str("a word", &quoted(&names))?;
+        let (name, table) = tables[inner.one_of(text, &names, "not one of the choices")?];
         Ok((name, Self::open(place, table)?))
     }
 

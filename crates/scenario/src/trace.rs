@@ -1,6 +1,6 @@
 //! Traces: flows from a CSV file, checked row by row.
 
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
 use crate::model::TraceFlow;
 use crate::place::Place;
 use crate::sources::{Sources, TraceRow};
@@ -160,11 +160,9 @@ fn columns(
     let mut order = Vec::new();
     for (span, name) in cells {
         let Some(column) = COLUMNS.iter().position(|column| column == name) else {
-            let mut error =
-                Diagnostic::at(file, text, span.clone(), format!("unknown column `{name}`"));
-            if let Some(near) = nearest(name, COLUMNS) {
-                error = error.help(format!("did you mean `{near}`?"));
-            }
+            let message = format!("unknown column `{name}`");
+            let error =
+                Diagnostic::at(file, text, span.clone(), message).suggest(name, COLUMNS, '`');
             return Err(error.allowed(COLUMNS.join(",")));
         };
         if order.contains(&column) {

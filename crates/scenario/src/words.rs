@@ -3,6 +3,12 @@
 use crate::keys::Kind;
 use crate::quantity::{FREQUENCY, RATE, SIZE, TIME, Units};
 
+/// Names in quotes, one after the other.
+pub(crate) fn quoted(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    quoted.join(", ")
+}
+
 /// What a kind of value allows, in words.
 pub(crate) fn allowed(kind: &Kind) -> String {
     let example = |units: &Units| format!("a {}, such as \"{}\"", units.what, units.example);
@@ -16,13 +22,7 @@ pub(crate) fn allowed(kind: &Kind) -> String {
     };
     match kind {
         Kind::Text => "a text in quotes".to_owned(),
-        Kind::Choice(choices) => {
-            let quoted: Vec<String> = choices
-                .iter()
-                .map(|choice| format!("\"{choice}\""))
-                .collect();
-            quoted.join(", ")
-        }
+        Kind::Choice(choices) => quoted(choices),
         Kind::Boolean => "true, false".to_owned(),
         Kind::Integer(low, high) => format!("{low}..={high}"),
         Kind::Number(low, high) => format!("{low}..={high}"),
@@ -43,11 +43,8 @@ pub(crate) fn allowed(kind: &Kind) -> String {
             format!("a table with {}", names.join(", "))
         }
         Kind::Tagged(_, tables) => {
-            let names: Vec<String> = tables
-                .iter()
-                .map(|(name, _)| format!("\"{name}\""))
-                .collect();
-            format!("a table of kind {}", names.join(", "))
+            let names: Vec<&str> = tables.iter().map(|(name, _)| *name).collect();
+            format!("a table of kind {}", quoted(&names))
         }
         Kind::Any(kinds) => kinds.iter().map(allowed).collect::<Vec<_>>().join("; or "),
         Kind::Open => "a table".to_owned(),

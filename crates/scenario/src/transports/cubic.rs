@@ -1,14 +1,8 @@
 //! The options of CUBIC.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the keys' ranges are positive and small"
-)]
-
-use crate::keys::Kind::{self, Boolean, Number};
-use crate::options::{Readable, Result, options};
-use crate::place::Place;
+use super::d3::thousandths;
+use crate::keys::Kind::{Boolean, Number};
+use crate::options::options;
 use duetime_proto::window::Cubic;
 
 options! {
@@ -22,8 +16,4 @@ options! {
         /// (RFC 9438 §4.7).
         fast_convergence: Boolean, default true;
     }
-}
-
-fn thousandths(place: &Place<'_>, kind: &'static Kind) -> Result<u32> {
-    Ok((f64::read(place, kind)? * 1_000.0 + 0.5) as u32)
 }

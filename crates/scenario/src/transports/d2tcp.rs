@@ -27,13 +27,11 @@ fn bounds(config: &mut D2tcp, place: &Place<'_>, _: &'static Kind) -> Result<()>
     let items = place.array()?;
     let allowed = "[low, high] with 0.0625 <= low <= high <= 16";
     let [low, high] = &items[..] else {
-        return Err(place.wrong("not two bounds").allowed(allowed));
+        return place.refuse("not two bounds", allowed);
     };
     let (low, high) = (low.number(0.0625, 16.0)?, high.number(0.0625, 16.0)?);
     if low > high {
-        return Err(place
-            .wrong("the bounds are the wrong way round")
-            .allowed(allowed));
+        return place.refuse("the bounds are the wrong way round", allowed);
     }
     (config.d_min, config.d_max) = (low, high);
     Ok(())

@@ -146,7 +146,8 @@ fn scale(place: &Place<'_>, _: &'static Kind) -> Result<Option<i8>> {
     }
 }
 
-fn thousandths(place: &Place<'_>, kind: &'static Kind) -> Result<u32> {
+/// A number, kept as thousandths.
+pub(super) fn thousandths(place: &Place<'_>, kind: &'static Kind) -> Result<u32> {
     Ok((f64::read(place, kind)? * 1_000.0 + 0.5) as u32)
 }
 

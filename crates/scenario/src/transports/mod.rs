@@ -9,7 +9,6 @@ mod d3;
 mod dctcp;
 mod tcp;
 
-use crate::diagnostic::nearest;
 use crate::keys::{Key, Kind, Table};
 use crate::model::{Protocol, Transport};
 use crate::options::{Layers, Result, keys};
@@ -149,12 +148,10 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
         let name_place = reader.need("name")?;
         let name = name_place.str("a name", NAMES)?;
         if !is_name(name) {
-            return Err(name_place.wrong("not a name").allowed(NAMES));
+            return name_place.refuse("not a name", NAMES);
         }
         if all.iter().any(|other| other.name == name) {
-            return Err(name_place
-                .wrong("there is a transport of that name")
-                .allowed("another name"));
+            return name_place.refuse("there is a transport of that name", "another name");
         }
         let mut transport = build(base, Some(&reader))?;
         name.clone_into(&mut transport.name);
@@ -185,33 +182,25 @@ pub(crate) fn compared(reader: &Reader<'_>, all: &[Transport]) -> Result<Vec<Tra
     for (name, place) in reader.needed("transport", Reader::texts)? {
         let transport = find(name, &place, all)?;
         if compared.iter().any(|other| other.name == name) {
-            return Err(place.wrong("listed twice").allowed("each transport once"));
+            return place.refuse("listed twice", "each transport once");
         }
         compared.push(transport);
     }
     if compared.is_empty() {
-        return Err(reader
+        return reader
             .need("transport")?
-            .wrong("an empty list")
-            .allowed("at least one transport"));
+            .refuse("an empty list", "at least one transport");
     }
     Ok(compared)
 }
 
 /// The transport of that name.
 pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<Transport> {
-    let names = || all.iter().map(|transport| transport.name.as_str());
-    all.iter()
-        .find(|transport| transport.name == name)
-        .cloned()
-        .ok_or_else(|| {
-            let quoted: Vec<String> = names().map(|name| format!("\"{name}\"")).collect();
-            let error = place.wrong("no such transport").allowed(quoted.join(", "));
-            match nearest(name, names()) {
-                Some(near) => error.help(format!("did you mean \"{near}\"?")),
-                None => error,
-            }
-        })
+    let names: Vec<&str> = all
+        .iter()
+        .map(|transport| transport.name.as_str())
+        .collect();
+    Ok(all[place.one_of(name, &names, "no such transport")?].clone())
 }
 
 /// What a run's manifest keeps of a transport.

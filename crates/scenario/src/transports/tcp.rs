@@ -62,9 +62,7 @@ const THRESHOLD: Kind = Integer(1, 1_000_000);
 fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Option<u32>> {
     match place.node.str() {
         Some("infinite") => Ok(None),
-        Some(_) => Err(place
-            .wrong("not a number")
-            .allowed("segments, or \"infinite\"")),
+        Some(_) => place.refuse("not a number", "segments, or \"infinite\""),
         None => place.integer(1, 1_000_000).map(Some),
     }
 }

@@ -180,12 +180,10 @@ fn name(reader: &Reader<'_>, kind: &str, before: &[Workload]) -> Result<String> 
     };
     let place = reader.need("name")?;
     if !is_name(name) {
-        return Err(place.wrong("not a name").allowed(NAMES));
+        return place.refuse("not a name", NAMES);
     }
     if taken(name) {
-        return Err(place
-            .wrong("there is a workload of that name")
-            .allowed("another name"));
+        return place.refuse("there is a workload of that name", "another name");
     }
     Ok(name.to_owned())
 }
@@ -214,9 +212,7 @@ fn host<T: From<u32>>(place: &Place<'_>, _: &'static Kind) -> Result<T> {
         .map_err(|error| error.allowed(&allowed))?;
     match u32::try_from(host) {
         Ok(host) if host < hosts => Ok(T::from(host)),
-        _ => Err(place
-            .wrong(format!("the topology has {hosts} hosts"))
-            .allowed(allowed)),
+        _ => place.refuse(format!("the topology has {hosts} hosts"), allowed),
     }
 }
 
@@ -226,23 +222,24 @@ fn from(reader: &Reader<'_>, receiver: Option<u32>) -> Result<Option<Vec<u32>>> 
         return Ok(None);
     };
     if receiver.is_none() {
-        return Err(place
-            .wrong("senders are named, the receiver is not")
-            .allowed("with `receiver` only"));
+        return place.refuse(
+            "senders are named, the receiver is not",
+            "with `receiver` only",
+        );
     }
     let mut from = Vec::new();
     for entry in place.array()? {
         let sender = host(&entry, &HOST)?;
         if Some(sender) == receiver {
-            return Err(entry.wrong("the receiver").allowed("other hosts"));
+            return entry.refuse("the receiver", "other hosts");
         }
         if from.contains(&sender) {
-            return Err(entry.wrong("named twice").allowed("each host once"));
+            return entry.refuse("named twice", "each host once");
         }
         from.push(sender);
     }
     if from.is_empty() {
-        return Err(place.wrong("an empty list").allowed("at least one host"));
+        return place.refuse("an empty list", "at least one host");
     }
     Ok(Some(from))
 }
@@ -272,13 +269,13 @@ fn in_turn(reader: &Reader<'_>, repeat: u32, every: Span, jitter: Span) -> Resul
     if u128::from(every.as_ps()) * u128::from(repeat) > u128::from(LONGEST.as_ps()) {
         let place = reader.need("repeat")?;
         let message = format!("with {every} from burst to burst the last is too late");
-        return Err(place.wrong(message).allowed("bursts within 24 hours"));
+        return place.refuse(message, "bursts within 24 hours");
     }
     // A sender's start asks for its next one, which must not be due before.
     if repeat > 1 && jitter > every {
         let place = reader.need("jitter")?;
         let message = format!("longer than the {every} from burst to burst");
-        return Err(place.wrong(message).allowed("at most `every`"));
+        return place.refuse(message, "at most `every`");
     }
     Ok(())
 }
@@ -288,7 +285,7 @@ fn intensity(reader: &Reader<'_>) -> Result<Intensity> {
         (Some(load), None) => Ok(Intensity::Load(load)),
         (None, Some(rate)) => Ok(Intensity::FlowsPerSecond(rate.frequency()?)),
         (None, None) => Err(reader.missing("load")),
-        (Some(_), Some(rate)) => Err(rate.wrong("both `load` and `rate`").allowed("one of them")),
+        (Some(_), Some(rate)) => rate.refuse("both `load` and `rate`", "one of them"),
     }
 }
 
@@ -324,14 +321,14 @@ impl Resolved for Destination {
 fn roots_of(place: &Place<'_>, _: &'static Kind) -> Result<Option<usize>> {
     let name = place.str("a text", "a text in quotes")?;
     let before = place.scope.before;
-    let trees = |it: &Workload| matches!(it.kind, WorkloadKind::Oldi(_));
-    let found = before.iter().position(|it| it.name == name && trees(it));
+    let trees = |it: &&Workload| it.oldi().is_some();
+    let found = before.iter().position(|it| it.name == name && trees(&it));
     if found.is_none() {
         let names: Vec<&str> = (before.iter().filter(|it| trees(it)))
             .map(|it| it.name.as_str())
             .collect();
         let allowed = format!("an `oldi` workload before this one: {}", names.join(", "));
-        return Err(place.wrong("no such trees").allowed(allowed));
+        return place.refuse("no such trees", allowed);
     }
     Ok(found)
 }
@@ -341,18 +338,16 @@ fn pairs(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<(u32, u32)>> {
     for pair in place.array()? {
         let ends = pair.array()?;
         let [from, to] = &ends[..] else {
-            return Err(pair.wrong("not a pair").allowed("[from, to]"));
+            return pair.refuse("not a pair", "[from, to]");
         };
         let (from, to) = (host(from, kind)?, host(to, kind)?);
         if from == to {
-            return Err(pair
-                .wrong("a flow from a host to itself")
-                .allowed("two different hosts"));
+            return pair.refuse("a flow from a host to itself", "two different hosts");
         }
         pairs.push((from, to));
     }
     if pairs.is_empty() {
-        return Err(place.wrong("an empty list").allowed("at least one pair"));
+        return place.refuse("an empty list", "at least one pair");
     }
     Ok(pairs)
 }

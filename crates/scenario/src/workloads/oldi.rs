@@ -94,20 +94,12 @@ pub(crate) static OBJECTIVE: Table = Table {
 };
 
 fn fan_in(place: &Place<'_>, _: &'static Kind) -> Result<Vec<u32>> {
-    let items = place.items();
-    if items.is_empty() {
-        return Err(place.wrong("an empty list").allowed("one entry per layer"));
-    }
+    let items = place.some_items("one entry per layer")?;
     items.iter().map(|item| item.integer(1, 100_000)).collect()
 }
 
 fn responses(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<Sizes>> {
-    let items = place.items();
-    if items.is_empty() {
-        return Err(place
-            .wrong("an empty list")
-            .allowed("one size per application"));
-    }
+    let items = place.some_items("one size per application")?;
     items
         .iter()
         .map(|item| Readable::read(item, kind))
@@ -120,12 +112,8 @@ fn delay(place: &Place<'_>, _: &'static Kind) -> Result<Gap> {
 
 /// What is wanted of a query. Where the file does not say within which time, fixed deadlines of the answers do.
 fn objective(reader: &Reader<'_>, deadlines: &[Deadline], complete_at: f64) -> Result<Objective> {
-    let fixed = |deadline: &Deadline| match *deadline {
-        Deadline::Added { base, added: 0.0 } => Some(base),
-        _ => None,
-    };
     let default = || {
-        let within: Option<Vec<Span>> = deadlines.iter().map(fixed).collect();
+        let within: Option<Vec<Span>> = deadlines.iter().map(Deadline::fixed).collect();
         within.unwrap_or_default()
     };
     let Some(place) = reader.get("objective") else {
@@ -139,12 +127,7 @@ fn objective(reader: &Reader<'_>, deadlines: &[Deadline], complete_at: f64) -> R
     let within = match reader.get("within") {
         None => default(),
         Some(place) => {
-            let items = place.items();
-            if items.is_empty() {
-                return Err(place
-                    .wrong("an empty list")
-                    .allowed("one time per application"));
-            }
+            let items = place.some_items("one time per application")?;
             let time = |item: &Place<'_>| item.time(SOME_TIME.0, SOME_TIME.1);
             items.iter().map(time).collect::<Result<_>>()?
         }
@@ -192,7 +175,7 @@ impl Resolved for GiveUp {
 }
 
 /// Deadlines times `factor`. Variations that are shares of the base follow it.
-fn scaled(deadlines: Vec<Deadline>, factor: f64) -> Vec<Deadline> {
+fn scaled(mut deadlines: Vec<Deadline>, factor: f64) -> Vec<Deadline> {
     // Millionths, so that the result is the same on every machine and never zero.
     #[expect(
         clippy::cast_possible_truncation,
@@ -205,26 +188,10 @@ fn scaled(deadlines: Vec<Deadline>, factor: f64) -> Vec<Deadline> {
         let ps = u64::try_from(ps).unwrap_or(u64::MAX);
         Span::from_ps(ps.max(u64::from(span > Span::ZERO)))
     };
-    let one = |deadline| match deadline {
-        Deadline::None => Deadline::None,
-        Deadline::Added { base, added } => Deadline::Added {
-            base: scale(base),
-            added,
-        },
-        Deadline::Around { base, variation } => Deadline::Around {
-            base: scale(base),
-            variation,
-        },
-        Deadline::Exponential { mean, floor } => Deadline::Exponential {
-            mean: scale(mean),
-            floor: scale(floor),
-        },
-        Deadline::AddedExponential { base, mean } => Deadline::AddedExponential {
-            base: scale(base),
-            mean: scale(mean),
-        },
-    };
-    deadlines.into_iter().map(one).collect()
+    for span in deadlines.iter_mut().flat_map(Deadline::spans_mut) {
+        *span = scale(*span);
+    }
+    deadlines
 }
 
 fn layer_share(reader: &Reader<'_>, layers: usize) -> Result<Vec<f64>> {
@@ -243,7 +210,7 @@ fn layer_share(reader: &Reader<'_>, layers: usize) -> Result<Vec<f64>> {
         .is_some_and(|share| share.to_bits() == 1f64.to_bits());
     if shares.len() != layers || !first_is_one || shares.windows(2).any(|pair| pair[1] > pair[0]) {
         let allowed = format!("{layers} shares, one per entry of `fan_in`, falling from 1");
-        return Err(place.wrong("not the shares of the layers").allowed(allowed));
+        return place.refuse("not the shares of the layers", allowed);
     }
     Ok(shares)
 }
@@ -255,9 +222,10 @@ fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
     let over = reader.choice("load_over")?;
     if over.is_some() && load.is_none() {
         let place = reader.need("load_over")?;
-        return Err(place
-            .wrong("says what `load` is over, but there is none")
-            .allowed("`load_over` beside `load`"));
+        return place.refuse(
+            "says what `load` is over, but there is none",
+            "`load_over` beside `load`",
+        );
     }
     let each_tree = over != Some("workload");
     let allowed = "one of `load` (with `arrival` \"poisson\" or \"periodic\"), `every`, `arrival = \"back-to-back\"`";
@@ -284,12 +252,10 @@ fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
             every.time(SOME_TIME.0, SOME_TIME.1)?,
         ))),
         (None, None, _) => Err(reader.missing("load")),
-        (Some(_), Some(every), _) => Err(every.wrong("`load` is given too").allowed(allowed)),
+        (Some(_), Some(every), _) => every.refuse("`load` is given too", allowed),
         _ => {
             let place = reader.need("arrival")?;
-            Err(place
-                .wrong("needs neither `load` nor `every`")
-                .allowed(allowed))
+            place.refuse("needs neither `load` nor `every`", allowed)
         }
     }
 }
