@@ -21,11 +21,8 @@ pub fn manifest(plan: &Plan) -> Manifest {
     manifest.overrides.clone_from(&request.settings);
     manifest.seed = base.seed;
     manifest.seeds = u64::from(base.seeds);
-    manifest.transports = base
-        .transports
-        .iter()
-        .map(|transport| transport.name.clone())
-        .collect();
+    let transports = base.transport_names().into_iter();
+    manifest.transports = transports.map(str::to_owned).collect();
     manifest.points = plan
         .points
         .iter()

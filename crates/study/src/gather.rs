@@ -317,40 +317,27 @@ pub fn write_summary(
     gathered: &Gathered,
 ) -> Result<(), StudyError> {
     let comparisons = gathered.comparisons();
-    let points = plan
-        .points
-        .iter()
-        .enumerate()
-        .map(|(index, point)| PointSummary {
-            settings: &point.settings,
-            workloads: point
-                .scenario
-                .workloads
-                .iter()
-                .map(|workload| workload.name.as_str())
-                .collect(),
-            transports: gathered
+    let points = plan.points.iter().enumerate().map(|(index, point)| {
+        let cells = || {
+            gathered
                 .cells
                 .iter()
-                .filter(|cell| cell.point == index)
-                .map(|cell| &cell.summary)
-                .collect(),
-            best: gathered.best_at(index),
-            comparisons: comparisons
-                .iter()
-                .filter(|(of, _)| *of == index)
-                .map(|(_, of)| of.clone())
-                .collect(),
-            runs: gathered
-                .cells
-                .iter()
-                .filter(|cell| cell.point == index)
-                .map(|cell| Runs {
-                    transport: &cell.summary.transport,
-                    runs: &cell.runs,
-                })
-                .collect(),
+                .filter(move |cell| cell.point == index)
+        };
+        let own = comparisons.iter().filter(|(of, _)| *of == index);
+        let runs = cells().map(|cell| Runs {
+            transport: &cell.summary.transport,
+            runs: &cell.runs,
         });
+        PointSummary {
+            settings: &point.settings,
+            workloads: point.scenario.workload_names(),
+            transports: cells().map(|cell| &cell.summary).collect(),
+            best: gathered.best_at(index),
+            comparisons: own.map(|(_, of)| of.clone()).collect(),
+            runs: runs.collect(),
+        }
+    });
     Ok(folder.write_summary(&SummaryFile {
         warnings: &gathered.warnings,
         points: points.collect(),

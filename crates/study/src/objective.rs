@@ -1,17 +1,15 @@
 //! What the owner of a service wants of a query, in words.
 
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Oldi, WorkloadKind};
+use duetime_scenario::model::{Oldi, Workload};
 
 use crate::text;
 
 /// What is wanted of a query of this workload, such as `99 of 100 answers within 5 ms`; `None` for one without queries
 /// that can be late.
 pub fn objective(scenario: &Scenario, workload: u16) -> Option<String> {
-    match &scenario.workloads.get(usize::from(workload))?.kind {
-        WorkloadKind::Oldi(oldi) if is_judged(oldi) => Some(of(oldi)),
-        _ => None,
-    }
+    let oldi = scenario.oldi(usize::from(workload))?;
+    is_judged(oldi).then(|| of(oldi))
 }
 
 /// What is wanted of a query of all workloads: theirs where they agree.
@@ -30,10 +28,8 @@ pub fn objective_of_all(scenario: &Scenario) -> Option<String> {
 
 /// The share of the queries that shall be in time: the strictest of all workloads.
 pub fn target(scenario: &Scenario) -> Option<f64> {
-    let shares = scenario.workloads.iter().filter_map(|of| match &of.kind {
-        WorkloadKind::Oldi(oldi) => oldi.objective.share,
-        _ => None,
-    });
+    let trees = scenario.workloads.iter().filter_map(Workload::oldi);
+    let shares = trees.filter_map(|oldi| oldi.objective.share);
     shares.max_by(f64::total_cmp)
 }
 

@@ -205,37 +205,25 @@ impl Table {
 }
 
 fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
-    let specs: Vec<Spec<QueryRow>> = vec![
-        column("queries", |row: &QueryRow| number(row.queries.queries))
-            .best(|row| number(row.asked)),
-        column("in time", |row: &QueryRow| {
+    let column = column::<QueryRow>;
+    let specs = vec![
+        column("queries", |row| number(row.queries.queries)).best(|row| number(row.asked)),
+        column("in time", |row| {
             share(row.queries.objective.map(|of| of.in_time))
         })
         .intervals()
         .best(|row| percent(&row.in_time)),
-        column("p50", |row: &QueryRow| {
-            time(row.queries.completion_s.p50.as_ref())
-        })
-        .page_head("completion p50"),
-        column("p90", |row: &QueryRow| {
-            time(row.queries.completion_s.p90.as_ref())
-        }),
-        column("p99", |row: &QueryRow| {
-            time(row.queries.completion_s.p99.as_ref())
-        }),
-        column("p99.9", |row: &QueryRow| {
-            time(row.queries.completion_s.p999.as_ref())
-        }),
-        column("answers in time of those asked", |row: &QueryRow| {
+        column("p50", |row| time(row.queries.completion_s.p50)).page_head("completion p50"),
+        column("p90", |row| time(row.queries.completion_s.p90)),
+        column("p99", |row| time(row.queries.completion_s.p99)),
+        column("p99.9", |row| time(row.queries.completion_s.p999)),
+        column("answers in time of those asked", |row| {
             share(row.queries.answers_in_time)
         }),
-        column("leaf coverage", |row: &QueryRow| {
-            share(row.queries.leaf_coverage)
-        })
-        .page_head("leaves whose answers were in time"),
-        column("gave up", |row: &QueryRow| some(row.queries.gave_up))
-            .page_head("aggregators that gave up"),
-        column("answers asked", |row: &QueryRow| some(row.queries.asked)).on(On::Page),
+        column("leaf coverage", |row| share(row.queries.leaf_coverage))
+            .page_head("leaves whose answers were in time"),
+        column("gave up", |row| some(row.queries.gave_up)).page_head("aggregators that gave up"),
+        column("answers asked", |row| some(row.queries.asked)).on(On::Page),
     ];
     let mut workloads: Vec<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
     workloads.sort_unstable();
@@ -274,51 +262,38 @@ fn of_flows(row: &Row) -> [String; 3] {
 }
 
 fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
-    let specs: Vec<Spec<&Row>> = vec![
+    let column = column::<&Row>;
+    let specs = vec![
         // Those that have a deadline: a workload may give one to some of its flows only.
-        column("number", |row: &&Row| {
+        column("number", |row| {
             let deadlines = row.group.deadlines.as_ref();
             deadlines.map_or(Cell::default(), |of| number(of.flows))
         })
         .best(|row| number(row.asked)),
-        column("missed", |row: &&Row| {
+        column("missed", |row| {
             share(row.group.deadlines.map(|of| of.missed))
         })
         .intervals()
         .best(|row| percent(&row.missed)),
-        column("answers in time per query", |row: &&Row| {
+        column("answers in time per query", |row| {
             share(row.queries.as_ref().and_then(|of| of.in_time))
         })
         .intervals(),
-        column("queries below 95 %", |row: &&Row| {
+        column("queries below 95 %", |row| {
             share(row.queries.as_ref().and_then(|of| of.below_95))
         })
         .page_head("queries below 95 % complete"),
-        column("queries without an answer", |row: &&Row| {
+        column("queries without an answer", |row| {
             share(row.queries.as_ref().and_then(|of| of.no_answer))
         })
         .on(On::Page),
-        column("p50", |row: &&Row| {
-            time(row.group.completion_s.p50.as_ref())
-        })
-        .page_head("completion p50"),
-        column("p99", |row: &&Row| {
-            time(row.group.completion_s.p99.as_ref())
-        })
-        .page_head("completion p99"),
-        column("slack p50", |row: &&Row| {
-            time(row.group.slack_s.p50.as_ref())
-        })
-        .on(On::Page),
-        column("slack p99", |row: &&Row| {
-            time(row.group.slack_s.p99.as_ref())
-        }),
-        column("timeouts/flow", |row: &&Row| {
-            mean(row.group.timeouts_per_flow)
-        })
-        .on(On::Terminal),
-        column("denied", |row: &&Row| share(row.group.denied_requests)).on(On::Terminal),
-        column("inverted", |row: &&Row| share(row.group.inverted_denials)).on(On::Terminal),
+        column("p50", |row| time(row.group.completion_s.p50)).page_head("completion p50"),
+        column("p99", |row| time(row.group.completion_s.p99)).page_head("completion p99"),
+        column("slack p50", |row| time(row.group.slack_s.p50)).on(On::Page),
+        column("slack p99", |row| time(row.group.slack_s.p99)),
+        column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),
+        column("denied", |row| share(row.group.denied_requests)).on(On::Terminal),
+        column("inverted", |row| share(row.group.inverted_denials)).on(On::Terminal),
     ];
     let best: Vec<&BestRow> = best.iter().filter(|row| row.class.is_some()).collect();
     let bound = if best.is_empty() {
@@ -349,33 +324,25 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
 }
 
 fn without(rows: &[&Row]) -> Table {
-    let specs: Vec<Spec<&Row>> = vec![
-        column("number", |row: &&Row| number(row.group.flows)),
-        column("finished", |row: &&Row| number(row.group.finished)),
-        column("goodput, mean", |row: &&Row| {
-            goodput(row.group.goodput_bytes_per_s.mean.as_ref())
+    let column = column::<&Row>;
+    let specs = vec![
+        column("number", |row| number(row.group.flows)),
+        column("finished", |row| number(row.group.finished)),
+        column("goodput, mean", |row| {
+            goodput(row.group.goodput_bytes_per_s.mean)
         })
         .intervals(),
-        column("goodput, p50", |row: &&Row| {
-            goodput(row.group.goodput_bytes_per_s.p50.as_ref())
+        column("goodput, p50", |row| {
+            goodput(row.group.goodput_bytes_per_s.p50)
         }),
-        column("goodput, p99", |row: &&Row| {
-            goodput(row.group.goodput_bytes_per_s.p99.as_ref())
+        column("goodput, p99", |row| {
+            goodput(row.group.goodput_bytes_per_s.p99)
         })
         .on(On::Page),
-        column("p50", |row: &&Row| {
-            time(row.group.completion_s.p50.as_ref())
-        })
-        .page_head("completion p50"),
-        column("p99", |row: &&Row| {
-            time(row.group.completion_s.p99.as_ref())
-        })
-        .page_head("completion p99"),
-        column("timeouts/flow", |row: &&Row| {
-            mean(row.group.timeouts_per_flow)
-        })
-        .on(On::Terminal),
-        column("fairness", |row: &&Row| mean(row.group.fairness)).page_head("fairness (Jain)"),
+        column("p50", |row| time(row.group.completion_s.p50)).page_head("completion p50"),
+        column("p99", |row| time(row.group.completion_s.p99)).page_head("completion p99"),
+        column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),
+        column("fairness", |row| mean(row.group.fairness)).page_head("fairness (Jain)"),
     ];
     Table {
         note: "Goodput: bytes delivered in order per second while the flow is active, per flow. Its p99 is what 99 % \
@@ -393,19 +360,14 @@ fn without(rows: &[&Row]) -> Table {
 }
 
 fn protocol(rows: &[Row]) -> Table {
-    let specs: Vec<Spec<&Row>> = vec![
-        column("timeouts", |row: &&Row| mean(row.group.timeouts_per_flow)),
-        column("sent again", |row: &&Row| {
-            mean(row.group.retransmits_per_flow)
-        }),
-        column("marked", |row: &&Row| mean(row.group.marks_per_flow)),
-        column("ended early", |row: &&Row| some(row.group.quenched)),
-        column("requests denied", |row: &&Row| {
-            share(row.group.denied_requests)
-        }),
-        column("of them inverted", |row: &&Row| {
-            share(row.group.inverted_denials)
-        }),
+    let column = column::<&Row>;
+    let specs = vec![
+        column("timeouts", |row| mean(row.group.timeouts_per_flow)),
+        column("sent again", |row| mean(row.group.retransmits_per_flow)),
+        column("marked", |row| mean(row.group.marks_per_flow)),
+        column("ended early", |row| some(row.group.quenched)),
+        column("requests denied", |row| share(row.group.denied_requests)),
+        column("of them inverted", |row| share(row.group.inverted_denials)),
     ];
     let rows: Vec<&Row> = rows.iter().collect();
     Table {
@@ -427,26 +389,25 @@ fn protocol(rows: &[Row]) -> Table {
 
 /// One line per transport and point.
 fn network(rows: &[Row]) -> Table {
-    let specs: Vec<Spec<&Row>> = vec![
-        column("runs", |row: &&Row| number(row.runs)).on(On::Terminal),
-        column("drops", |row: &&Row| count(row.network.drops)),
-        column("most at", |row: &&Row| {
+    let column = column::<&Row>;
+    let specs = vec![
+        column("runs", |row| number(row.runs)).on(On::Terminal),
+        column("drops", |row| count(row.network.drops)),
+        column("most at", |row| {
             word(&text::named(row.network.most_drops_link.as_ref(), row.runs))
         })
         .words(),
-        column("losses", |row: &&Row| {
+        column("losses", |row| {
             count(row.network.losses.filter(|of| of.value > 0.0))
         }),
-        column("marks", |row: &&Row| {
+        column("marks", |row| {
             count(row.network.marks.filter(|of| of.value > 0.0))
         }),
-        column("largest queue", |row: &&Row| {
-            bytes(row.network.queue_max_bytes)
-        }),
-        column("its mean", |row: &&Row| bytes(row.network.queue_mean_bytes))
+        column("largest queue", |row| bytes(row.network.queue_max_bytes)),
+        column("its mean", |row| bytes(row.network.queue_mean_bytes))
             .page_head("mean of that queue"),
-        column("busiest link", |row: &&Row| share(row.network.utilisation)),
-        column("which", |row: &&Row| {
+        column("busiest link", |row| share(row.network.utilisation)),
+        column("which", |row| {
             word(&text::named(row.network.busiest_link.as_ref(), row.runs))
         })
         .words(),
@@ -474,11 +435,12 @@ fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
         Some((names, of.missed?))
     });
     let rows: Vec<Difference> = rows.collect();
-    let specs: Vec<Spec<Difference>> = vec![
-        column("difference", |(_, missed): &Difference| {
+    let column = column::<Difference>;
+    let specs = vec![
+        column("difference", |(_, missed)| {
             cell(missed, |share| format!("{:+.2} points", share * 100.0))
         }),
-        column("missed", |(_, missed): &Difference| {
+        column("missed", |(_, missed)| {
             word(match missed.interval {
                 Some(range) if range.high < 0.0 => "fewer",
                 Some(range) if range.low > 0.0 => "more",
@@ -617,10 +579,10 @@ fn bytes(of: Option<Estimate>) -> Cell {
     shown(of, text::bytes)
 }
 
-fn goodput(of: Option<&Estimate>) -> Cell {
-    of.map_or_else(never, |of| cell(of, |bytes| text::rate(bytes * 8.0)))
+fn goodput(of: Option<Estimate>) -> Cell {
+    of.map_or_else(never, |of| cell(&of, |bytes| text::rate(bytes * 8.0)))
 }
 
-fn time(of: Option<&Estimate>) -> Cell {
-    of.map_or_else(never, |of| cell(of, text::seconds))
+fn time(of: Option<Estimate>) -> Cell {
+    of.map_or_else(never, |of| cell(&of, text::seconds))
 }

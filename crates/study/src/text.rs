@@ -34,13 +34,22 @@ pub fn estimate(of: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<
     (value, range)
 }
 
+/// The same in one text: `950 Mbps [912, 983]`.
+pub fn with_interval(of: &Estimate, show: impl Fn(f64) -> String) -> String {
+    let (value, interval) = estimate(of, show);
+    [value]
+        .into_iter()
+        .chain(interval)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
 /// Units that stand for one another, by their size.
-const LADDERS: [&[(&str, f64)]; 4] = [
-    &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)],
-    &[("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9)],
-    &[("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9)],
-    &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)],
-];
+const LADDERS: [&[(&str, f64)]; 4] = [SECONDS, RATE, BYTES, COUNT];
+const SECONDS: &[(&str, f64)] = &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)];
+const RATE: &[(&str, f64)] = &[("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9)];
+const BYTES: &[(&str, f64)] = &[("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9)];
+const COUNT: &[(&str, f64)] = &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)];
 
 /// What follows the number of a shown value.
 fn unit(shown: &str) -> &str {
@@ -96,34 +105,29 @@ pub fn wall(seconds: f64) -> String {
     }
 }
 
-/// A count with its thousands as k, M or G.
+/// A count with its thousands as k, M or G; below 10,000 in full.
 pub fn count(value: f64) -> String {
-    match value {
-        v if v.abs() >= 1e9 => format!("{} G", significant(v / 1e9)),
-        v if v.abs() >= 1e6 => format!("{} M", significant(v / 1e6)),
-        v if v.abs() >= 1e4 => format!("{} k", significant(v / 1e3)),
-        v => significant(v),
+    if value.abs() < 1e4 {
+        return significant(value);
     }
+    scaled(value, COUNT)
 }
 
 /// A rate in bits per second.
 pub fn rate(bps: f64) -> String {
-    match bps {
-        b if b >= 1e9 => format!("{} Gbps", significant(b / 1e9)),
-        b if b >= 1e6 => format!("{} Mbps", significant(b / 1e6)),
-        b if b >= 1e3 => format!("{} kbps", significant(b / 1e3)),
-        b => format!("{} bps", significant(b)),
-    }
+    scaled(bps, RATE)
 }
 
 /// An amount of data.
 pub fn bytes(bytes: f64) -> String {
-    match bytes {
-        b if b >= 1e9 => format!("{} GB", significant(b / 1e9)),
-        b if b >= 1e6 => format!("{} MB", significant(b / 1e6)),
-        b if b >= 1e3 => format!("{} KB", significant(b / 1e3)),
-        b => format!("{} B", significant(b)),
-    }
+    scaled(bytes, BYTES)
+}
+
+/// A value in the largest of the units, from the smallest up, that it has at least one of.
+fn scaled(value: f64, units: &[(&str, f64)]) -> String {
+    let fits = |(_, size): &&(&str, f64)| value.abs() >= *size;
+    let (unit, size) = units.iter().rfind(fits).unwrap_or(&units[0]);
+    format!("{} {unit}", significant(value / size))
 }
 
 /// A share in per cent.

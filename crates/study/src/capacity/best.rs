@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::{Capacity, Deadlines, On, Search, SearchError, Stopped, Subject, search};
-use crate::bound::{RunBest, runs};
+use crate::bound::{Late, RunBest, runs};
 use crate::demand::before_runs;
 use crate::error::StudyError;
 
@@ -39,9 +39,14 @@ pub fn best_possible(
         before_runs([(subject.text(position), &scenario)], at_once).map_err(failed)?;
         let runs = runs(&scenario, jobs, cancel).map_err(failed)?;
         let runs = runs.ok_or(Stop::Stopped(Stopped::Cancelled))?;
-        if_prompt |= runs.iter().any(|run| prompt(run, subject.judges()));
-        let seen = runs.iter().map(|run| in_time(run, subject.judges()));
-        seen.collect::<Option<_>>().ok_or(Stop::Unknown)
+        let late: Option<Vec<Late>> = runs.iter().map(|run| late(run, subject.judges())).collect();
+        let late = late.ok_or(Stop::Unknown)?;
+        if_prompt |= late.iter().any(|of| of.if_prompt);
+        let in_time = |of: &Late| Deadlines {
+            met: of.asked - of.late,
+            measured: of.asked,
+        };
+        Ok(late.iter().map(in_time).collect())
     });
     match found {
         Ok(capacity) => Ok(Some(BestCapacity {
@@ -60,31 +65,11 @@ fn failed(error: impl Into<StudyError>) -> Stop {
     Stop::Stopped(Stopped::Failed(error.into()))
 }
 
-/// What can be in time in one run; `None` where it depends on the transport.
-fn in_time(run: &RunBest, on: On) -> Option<Deadlines> {
-    if !run.unknown.is_empty() {
-        return None;
-    }
-    let deadlines = |asked: u64, late: u64| Deadlines {
-        met: asked - late,
-        measured: asked,
-    };
+/// What is late in one run; `None` where it depends on the transport.
+fn late(run: &RunBest, on: On) -> Option<Late> {
     match on {
-        On::Answers => Some(
-            run.all
-                .map_or_else(Deadlines::default, |all| deadlines(all.asked, all.late)),
-        ),
-        On::Queries => {
-            let queries = run.queries.values();
-            let sum = queries.fold((0, 0), |sum, of| (sum.0 + of.asked, sum.1 + of.late));
-            Some(deadlines(sum.0, sum.1))
-        }
-    }
-}
-
-fn prompt(run: &RunBest, on: On) -> bool {
-    match on {
-        On::Answers => run.all.is_some_and(|all| all.if_prompt),
-        On::Queries => run.queries.values().any(|of| of.if_prompt),
+        On::Answers if run.unknown.is_empty() => Some(run.all.unwrap_or_default()),
+        On::Answers => None,
+        On::Queries => run.all_queries(),
     }
 }

@@ -7,7 +7,6 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use duetime_results::{Class, RunSummary};
-use duetime_scenario::model::WorkloadKind;
 use duetime_scenario::{Scenario, resolved_json};
 use duetime_sim::Options;
 use duetime_store::{Journal, StoreError, checksum};
@@ -112,12 +111,7 @@ impl<'a> Prober<'a> {
             seconds_per_run = seconds_per_run.max(own);
             let eta_s =
                 |values: u32| seconds_per_run * f64::from(values) * f64::from(scenario.seeds);
-            let pooled = runs
-                .iter()
-                .fold(Deadlines::default(), |sum, run| Deadlines {
-                    met: sum.met + run.met,
-                    measured: sum.measured + run.measured,
-                });
+            let pooled = Deadlines::pooled(&runs);
             self.listener.on(&Event::ValueFinished {
                 transport: name.clone(),
                 value,
@@ -303,19 +297,17 @@ impl Work for Runs<'_> {
 
 /// Answers of trees over all that were asked for, whether they were sent or not, and other flows with deadlines.
 fn answers(scenario: &Scenario, summary: &RunSummary) -> Deadlines {
-    let tree = |workload: u16| match scenario.workloads.get(usize::from(workload)) {
-        Some(of) => matches!(&of.kind, WorkloadKind::Oldi(oldi) if answers_have_deadlines(oldi)),
-        None => false,
+    let tree = |workload: u16| {
+        let oldi = scenario.oldi(usize::from(workload));
+        oldi.is_some_and(answers_have_deadlines)
     };
+    let deadlines = |met, measured| Deadlines { met, measured };
     let groups = summary.groups.iter();
     let others = groups.filter(|group| !(tree(group.workload) && group.class == Class::Response));
-    let others = others.map(|group| (group.met, group.deadline_flows));
+    let others = others.map(|group| deadlines(group.met, group.deadline_flows));
     let queries = summary.queries.iter().filter(|of| tree(of.workload));
-    let asked = queries.map(|of| (of.answers_in_time, of.asked));
-    let (met, measured) = others
-        .chain(asked)
-        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    Deadlines { met, measured }
+    let asked = queries.map(|of| deadlines(of.answers_in_time, of.asked));
+    Deadlines::pooled(others.chain(asked))
 }
 
 /// What a run depends on beside its number.

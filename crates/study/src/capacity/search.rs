@@ -9,6 +9,7 @@
 //!
 //! What is still skipped is counted in [`Capacity::untried`]; [`Check::All`] skips nothing.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -39,10 +40,11 @@ impl Deadlines {
         (self.measured > 0).then(|| self.met as f64 / self.measured as f64)
     }
 
-    fn pooled<'a>(runs: impl IntoIterator<Item = &'a Deadlines>) -> Self {
-        runs.into_iter().fold(Self::default(), |sum, run| Self {
-            met: sum.met + run.met,
-            measured: sum.measured + run.measured,
+    /// Those of all.
+    pub(super) fn pooled<D: Borrow<Self>>(all: impl IntoIterator<Item = D>) -> Self {
+        all.into_iter().fold(Self::default(), |sum, of| Self {
+            met: sum.met + of.borrow().met,
+            measured: sum.measured + of.borrow().measured,
         })
     }
 }
@@ -177,13 +179,16 @@ pub struct Capacity {
 }
 
 /// Why there is no answer.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError<E> {
     /// A value could not be probed.
+    #[error("{0}")]
     Probe(E),
     /// No deadline was measured at this value.
+    #[error("no flow with a deadline was measured at {0}")]
     NoDeadlines(u32),
     /// This value was probed with another number of runs than the first.
+    #[error("{runs} runs at {x}, but {expected} elsewhere")]
     Runs {
         /// The value.
         x: u32,
@@ -193,20 +198,6 @@ pub enum SearchError<E> {
         expected: usize,
     },
 }
-
-impl<E: fmt::Display> fmt::Display for SearchError<E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Probe(error) => error.fmt(f),
-            Self::NoDeadlines(x) => write!(f, "no flow with a deadline was measured at {x}"),
-            Self::Runs { x, runs, expected } => {
-                write!(f, "{runs} runs at {x}, but {expected} elsewhere")
-            }
-        }
-    }
-}
-
-impl<E: fmt::Debug + fmt::Display> std::error::Error for SearchError<E> {}
 
 /// Finds the largest x up to which the target is reached. `probe(x)` says what each run saw at x: the same number of
 /// runs for every x, in the order of their seeds, so that what seeds have in common cancels. It is asked at most once

@@ -6,7 +6,7 @@ mod varied;
 
 use duetime_core::Span;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::WorkloadKind;
+use duetime_scenario::model::{Oldi, Workload};
 
 use super::{On, Search, Target};
 use crate::error::StudyError;
@@ -134,14 +134,10 @@ impl Subject {
     /// # Errors
     /// Nothing of that kind can be late in this scenario.
     pub fn on(mut self, on: On) -> Result<Self, StudyError> {
-        let trees = self.base.workloads.iter().filter_map(|of| match &of.kind {
-            WorkloadKind::Oldi(oldi) => Some(oldi),
-            _ => None,
-        });
-        let judged = |oldi: &duetime_scenario::model::Oldi| {
-            answers_have_deadlines(oldi) || !oldi.objective.within.is_empty()
-        };
-        if on == On::Queries && !trees.into_iter().any(judged) {
+        let mut trees = self.base.workloads.iter().filter_map(Workload::oldi);
+        let judged =
+            |oldi: &Oldi| answers_have_deadlines(oldi) || !oldi.objective.within.is_empty();
+        if on == On::Queries && !trees.any(judged) {
             return Err(StudyError::Choice(format!(
                 "{}: no workload has queries that can be late: --on answers counts flows",
                 self.request.file.display()
@@ -158,8 +154,7 @@ impl Subject {
 
     /// What is measured, in words.
     pub fn what(&self) -> &'static str {
-        let is_tree =
-            |index: &usize| matches!(self.base.workloads[*index].kind, WorkloadKind::Oldi(_));
+        let is_tree = |index: &usize| self.base.oldi(*index).is_some();
         let late = |index: &usize| has_deadline(&self.base.workloads[*index]);
         let mut able = (0..self.base.workloads.len()).filter(late);
         let trees = able.clone().filter(is_tree).count();
@@ -177,13 +172,8 @@ impl Subject {
         if self.on == On::Answers {
             return quantity.target();
         }
-        let shares =
-            self.workloads
-                .iter()
-                .filter_map(|&index| match &self.base.workloads[index].kind {
-                    WorkloadKind::Oldi(oldi) => oldi.objective.share,
-                    _ => None,
-                });
+        let chosen = self.workloads.iter();
+        let shares = chosen.filter_map(|&index| self.base.oldi(index)?.objective.share);
         shares
             .reduce(f64::max)
             .and_then(Target::new)

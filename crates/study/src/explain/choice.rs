@@ -8,7 +8,7 @@ use duetime_results::{Class, FlowRecord, QueryRecord, RunRecords};
 
 use crate::error::StudyError;
 use crate::event::RunName;
-use crate::plan::{Job, Plan};
+use crate::plan::{Job, Plan, Point};
 
 /// What is to be explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl RunChoice {
             .filter(|&i| fits(&plan.points[i].settings))
             .collect();
         let &[point] = points.as_slice() else {
-            let labels: Vec<String> = plan.points.iter().map(crate::plan::Point::label).collect();
+            let labels: Vec<String> = plan.points.iter().map(Point::label).collect();
             return Err(StudyError::Choice(format!(
                 "{} points of the sweep fit; choose one with --at; there are: {}",
                 points.len(),
@@ -111,22 +111,16 @@ impl RunChoice {
             )));
         };
         let scenario = &plan.points[point].scenario;
-        let names: Vec<&str> = scenario
-            .transports
-            .iter()
-            .map(|transport| transport.name.as_str())
-            .collect();
+        let names = scenario.transport_names();
         let transport = match &self.transport {
             Some(name) => names.iter().position(|of| of == name),
             None => (names.len() == 1).then_some(0),
         };
         let Some(transport) = transport else {
-            let asked = self
-                .transport
-                .as_ref()
-                .map_or("no transport was named".to_owned(), |t| {
-                    format!("no transport `{t}`")
-                });
+            let asked = match &self.transport {
+                Some(name) => format!("no transport `{name}`"),
+                None => "no transport was named".to_owned(),
+            };
             return Err(StudyError::Choice(format!(
                 "{asked}; choose one with --transport; there are: {}",
                 names.join(", ")

@@ -25,11 +25,15 @@ pub struct Figure {
     pub svg: String,
 }
 
+/// A value under a name.
 #[derive(Debug, Serialize)]
-struct Named {
-    name: String,
-    value: String,
-    interval: String,
+pub struct Named {
+    /// Of what.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Its interval, in brackets; may be empty.
+    pub interval: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -76,13 +80,6 @@ struct View<'a> {
 
 /// The page.
 pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<String, StudyError> {
-    let mut environment = Environment::new();
-    environment
-        .add_template("page.html", include_str!("page.html"))
-        .expect("the page is a template");
-    let page = environment
-        .get_template("page.html")
-        .expect("it was just added");
     let failures: Vec<Failure> = gathered
         .absent
         .iter()
@@ -126,7 +123,8 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
         scenario: &plan.request.text,
         terms: TERMS,
     };
-    page.render(Serde(&view))
+    Environment::new()
+        .render_named_str("page.html", include_str!("page.html"), Serde(&view))
         .map_err(|error| StudyError::Choice(format!("the report cannot be drawn: {error}")))
 }
 
@@ -143,13 +141,7 @@ fn lead(plan: &Plan) -> String {
     if !comment.is_empty() {
         return comment.join(" ");
     }
-    let names: Vec<&str> = plan
-        .base
-        .transports
-        .iter()
-        .map(|transport| transport.name.as_str())
-        .collect();
-    format!("{} compared.", names.join(", "))
+    format!("{} compared.", plan.base.transport_names().join(", "))
 }
 
 fn facts(plan: &Plan, gathered: &Gathered) -> Vec<Named> {
@@ -234,23 +226,14 @@ fn command(plan: &Plan) -> String {
             text
         }
     };
-    let file = file_name(plan);
-    let mut words = vec!["duetime".to_owned()];
-    words.push(
-        if plan.request.points.is_empty() {
-            "run"
-        } else {
-            "sweep"
-        }
-        .to_owned(),
-    );
-    words.push(quoted(file));
-    let names: Vec<&str> = plan
-        .base
-        .transports
-        .iter()
-        .map(|transport| transport.name.as_str())
-        .collect();
+    let command = if plan.request.points.is_empty() {
+        "run"
+    } else {
+        "sweep"
+    };
+    let mut words = vec!["duetime".to_owned(), command.to_owned()];
+    words.push(quoted(file_name(plan)));
+    let names = plan.base.transport_names();
     words.extend(["--transport".to_owned(), names.join(",")]);
     for (key, value) in &plan.request.settings {
         match key.as_str() {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use duetime_figures::Strip;
 use duetime_results::Estimate;
 use duetime_results::summary::{Percentiles, QueryEstimate};
-use duetime_scenario::model::WorkloadKind;
 use serde::Serialize;
 
+use super::page::Named;
 use crate::bound::{NO_TRANSPORT, ONLINE};
 use crate::gather::{Cell, Gathered, workload_name};
 use crate::objective::{objective, objective_of_all};
@@ -22,7 +22,7 @@ pub struct Possible {
     /// Share of all deadlines met.
     deadlines: Option<f64>,
     /// By workload: the cards beside those of the transports, with the share of queries in time of each.
-    beside: BTreeMap<u16, Vec<(String, Estimate)>>,
+    beside: BTreeMap<u16, Vec<(&'static str, Estimate)>>,
 }
 
 impl Possible {
@@ -33,8 +33,8 @@ impl Possible {
         };
         let beside = best.queries.iter().map(|of| {
             let shares = [
-                (NO_TRANSPORT.to_owned(), of.best.in_time()),
-                (ONLINE.to_owned(), of.best.online_in_time()),
+                (NO_TRANSPORT, of.best.in_time()),
+                (ONLINE, of.best.online_in_time()),
             ];
             (of.workload, shares.to_vec())
         });
@@ -48,9 +48,7 @@ impl Possible {
 
 /// The budget of a workload's queries in seconds, from their arrival at the root; `None` where it has several or none.
 pub fn budget_s(plan: &Plan, workload: u16) -> Option<f64> {
-    let WorkloadKind::Oldi(oldi) = &plan.base.workloads.get(usize::from(workload))?.kind else {
-        return None;
-    };
+    let oldi = plan.base.oldi(usize::from(workload))?;
     let (first, others) = oldi.objective.within.split_first()?;
     let same = others.iter().all(|other| other == first);
     same.then(|| first.as_secs_f64())
@@ -62,7 +60,7 @@ pub struct Service {
     title: String,
     note: String,
     cards: Vec<Card>,
-    best: Vec<BestCard>,
+    best: Vec<Named>,
 }
 
 #[derive(Debug, Serialize)]
@@ -75,13 +73,6 @@ struct Card {
     strip: String,
     marks: Vec<Mark>,
     lines: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct BestCard {
-    name: String,
-    share: String,
-    interval: String,
 }
 
 /// One percentile of the completion time.
@@ -229,10 +220,10 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
                 .collect(),
             best: beside
                 .map(|(name, share)| {
-                    let (share, interval) = text::estimate(share, text::percent);
-                    BestCard {
-                        name: name.clone(),
-                        share,
+                    let (value, interval) = text::estimate(share, text::percent);
+                    Named {
+                        name: (*name).to_owned(),
+                        value,
                         interval: interval.unwrap_or_default(),
                     }
                 })
@@ -247,10 +238,7 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
 
 /// The share of a workload's queries that shall be in time.
 fn target(plan: &Plan, workload: u16) -> Option<f64> {
-    match &plan.base.workloads[usize::from(workload)].kind {
-        WorkloadKind::Oldi(oldi) => oldi.objective.share,
-        _ => None,
-    }
+    plan.base.oldi(usize::from(workload))?.objective.share
 }
 
 fn note(plan: &Plan, workload: u16, wanted: &str, of: &QueryEstimate) -> String {
@@ -311,10 +299,8 @@ fn card(
             text::count(of.asked as f64)
         ));
     }
-    let is_deep = match &plan.base.workloads[usize::from(of.workload)].kind {
-        WorkloadKind::Oldi(oldi) => oldi.fan_in.len() > 1,
-        _ => false,
-    };
+    let oldi = plan.base.oldi(usize::from(of.workload));
+    let is_deep = oldi.is_some_and(|oldi| oldi.fan_in.len() > 1);
     if let Some(leaves) = of.leaf_coverage.filter(|_| is_deep) {
         lines.push(format!(
             "{} of the leaves' answers were at the root in time",

@@ -1,7 +1,7 @@
 //! What is varied, how far it goes, and what is refused.
 
 use super::*;
-use duetime_scenario::model::{Deadline, Intensity};
+use duetime_scenario::model::{Deadline, Intensity, WorkloadKind};
 
 const STAR: &str = r#"
 transport = "d3"

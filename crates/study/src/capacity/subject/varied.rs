@@ -36,8 +36,8 @@ pub(super) fn choose(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>
         .iter()
         .map(|name| {
             all.iter().position(|of| of.name == *name).ok_or_else(|| {
-                let known: Vec<&str> = all.iter().map(|of| of.name.as_str()).collect();
-                format!("no workload is called `{name}`: {}", known.join(", "))
+                let known = scenario.workload_names().join(", ");
+                format!("no workload is called `{name}`: {known}")
             })
         })
         .collect()
@@ -154,7 +154,7 @@ fn fan_in(name: &str, oldi: &Oldi, layer: Option<u32>) -> Result<Key, String> {
 /// The budget of the workload's queries; of several applications the longest.
 pub(super) fn budget(workload: &Workload) -> Result<Span, String> {
     let name = &workload.name;
-    let WorkloadKind::Oldi(oldi) = &workload.kind else {
+    let Some(oldi) = workload.oldi() else {
         return Err(format!("{name}: only workloads of kind oldi have queries"));
     };
     oldi.objective.within.iter().copied().max().ok_or_else(|| {
@@ -190,12 +190,8 @@ pub(in crate::capacity) fn answers_have_deadlines(oldi: &Oldi) -> bool {
 
 /// Whether the owner says what is wanted of a query: a budget, or a share of the queries.
 pub(super) fn has_objective(workload: &Workload) -> bool {
-    match &workload.kind {
-        WorkloadKind::Oldi(oldi) => {
-            !oldi.objective.within.is_empty() || oldi.objective.share.is_some()
-        }
-        _ => false,
-    }
+    let objective = workload.oldi().map(|oldi| &oldi.objective);
+    objective.is_some_and(|of| !of.within.is_empty() || of.share.is_some())
 }
 
 /// Multiplies every deadline of the workload, and the budget of its queries, by `number / of`.
@@ -204,13 +200,7 @@ pub(super) fn scale_deadlines(workload: &mut Workload, number: u64, of: u64) {
         let ps = u128::from(span.as_ps()) * u128::from(number) / u128::from(of);
         *span = Span::from_ps(u64::try_from(ps.max(1)).unwrap_or(u64::MAX));
     };
-    let scale = |deadline: &mut Deadline| match deadline {
-        Deadline::None => {}
-        // The variation is a share of the base already.
-        Deadline::Added { base, .. } | Deadline::Around { base, .. } => span(base),
-        Deadline::Exponential { mean, floor } => [mean, floor].into_iter().for_each(span),
-        Deadline::AddedExponential { base, mean } => [base, mean].into_iter().for_each(span),
-    };
+    let scale = |deadline: &mut Deadline| deadline.spans_mut().for_each(span);
     match &mut workload.kind {
         WorkloadKind::Oldi(oldi) => {
             oldi.deadline.iter_mut().for_each(scale);
@@ -231,16 +221,16 @@ pub(super) fn scale_deadlines(workload: &mut Workload, number: u64, of: u64) {
 
 /// The shortest and the longest deadline, where all of the workload's are fixed.
 pub(super) fn fixed_deadlines(workload: &Workload) -> Option<(Span, Span)> {
-    let fixed = |deadline: &Deadline| match deadline {
-        Deadline::Added { base, added } if *added == 0.0 => Some(*base),
-        _ => None,
-    };
     let all: Vec<Span> = match &workload.kind {
-        WorkloadKind::Oldi(oldi) => oldi.deadline.iter().map(fixed).collect::<Option<_>>()?,
+        WorkloadKind::Oldi(oldi) => oldi
+            .deadline
+            .iter()
+            .map(Deadline::fixed)
+            .collect::<Option<_>>()?,
         WorkloadKind::Burst { deadline, .. }
         | WorkloadKind::Poisson { deadline, .. }
         | WorkloadKind::Background { deadline, .. }
-        | WorkloadKind::Permutation { deadline, .. } => vec![fixed(deadline)?],
+        | WorkloadKind::Permutation { deadline, .. } => vec![deadline.fixed()?],
         WorkloadKind::Long { .. } | WorkloadKind::Trace { .. } => return None,
     };
     Some((*all.iter().min()?, *all.iter().max()?))
