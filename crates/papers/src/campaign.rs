@@ -71,11 +71,7 @@ impl Campaign {
         let mut needed: BTreeSet<usize> = chosen.iter().copied().collect();
         for &index in &chosen {
             let of = &experiments[index];
-            let find = |name: &str| {
-                experiments
-                    .iter()
-                    .position(|other| other.paper == of.paper && other.name == name)
-            };
+            let find = |name: &str| of.beside(name, &experiments);
             needed.extend(of.others().into_iter().filter_map(find));
         }
         let mut points = Vec::new();

@@ -4,7 +4,7 @@ use duetime_scenario::{Diagnostic, Scenario, resolved_json};
 use duetime_store::{Files, VERSION, checksum};
 use serde_json::json;
 
-use super::experiment::{Experiment, Ideal, Method, Side};
+use super::experiment::{Check, Experiment, Ideal, Method};
 use super::sums::Keep;
 use duetime_study::StudyError;
 
@@ -159,15 +159,10 @@ fn scenario(
     )
     .map_err(|error| wrong(&error))?;
     if scenario.transports.len() != 1 {
-        let names: Vec<&str> = scenario
-            .transports
-            .iter()
-            .map(|of| of.name.as_str())
-            .collect();
         return Err(StudyError::Choice(format!(
             "{}: several transports ({}); set `transport` to one of them",
             place(),
-            names.join(", ")
+            scenario.transport_names().join(", ")
         )));
     }
     Ok(scenario)
@@ -197,52 +192,16 @@ fn digest(scenario: &Scenario, simulated: bool, ideals: &[(Ideal, usize)], keep:
 
 /// Every workload that a metric names is one of the scenario's.
 fn workloads_exist(experiment: &Experiment, scenario: &Scenario) -> Result<(), StudyError> {
-    fn sides<'a>(side: &'a Side, names: &mut Vec<&'a str>) {
-        match side {
-            Side::Value(_) => {}
-            // What another experiment measures is its own matter.
-            Side::Measured {
-                measure,
-                experiment,
-                ..
-            } => names.extend(
-                measure
-                    .iter()
-                    .filter(|_| experiment.is_none())
-                    .filter_map(|measure| measure.workload.as_deref()),
-            ),
-            Side::Over(a, b) | Side::Minus(a, b) => {
-                sides(a, names);
-                sides(b, names);
-            }
-        }
-    }
-    let mut names: Vec<&str> = Vec::new();
-    names.extend(experiment.measure.workload.as_deref());
-    names.extend(
-        experiment
-            .figures
-            .iter()
-            .filter_map(|of| of.measure.workload.as_deref()),
-    );
-    names.extend(
-        experiment
-            .published
-            .iter()
-            .filter_map(|of| of.measure.workload.as_deref()),
-    );
-    for check in &experiment.checks {
-        sides(&check.left, &mut names);
-        if let Some(right) = &check.right {
-            sides(right, &mut names);
-        }
-    }
-    let known: Vec<&str> = scenario
-        .workloads
-        .iter()
-        .map(|of| of.name.as_str())
-        .collect();
-    match names.into_iter().find(|name| !known.contains(name)) {
+    let own = std::iter::once(&experiment.measure)
+        .chain(experiment.figures.iter().map(|of| &of.measure))
+        .chain(experiment.published.iter().map(|of| &of.measure));
+    // What another experiment measures is its own matter.
+    let read = experiment.checks.iter().flat_map(Check::measured);
+    let read = read.filter(|of| of.experiment.is_none());
+    let all = own.chain(read.filter_map(|of| of.measure.as_ref()));
+    let mut names = all.filter_map(|of| of.workload.as_deref());
+    let known = scenario.workload_names();
+    match names.find(|name| !known.contains(name)) {
         None => Ok(()),
         Some(name) => {
             let at = experiment.text.find(&format!("\"{name}\"")).unwrap_or(0);

@@ -292,28 +292,58 @@ pub struct Check {
     pub span: Range<usize>,
 }
 
+impl Check {
+    /// All measured values that it reads.
+    pub fn measured(&self) -> impl Iterator<Item = &Measured> {
+        let sides = std::iter::once(&self.left).chain(&self.right);
+        sides.flat_map(Side::measured)
+    }
+}
+
 /// One side of a check.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Side {
     /// A constant.
     Value(f64),
     /// A measured value.
-    Measured {
-        /// Another experiment of the paper.
-        experiment: Option<String>,
-        /// The scheme, by name.
-        scheme: String,
-        /// The panel, by name; `None`: the first.
-        panel: Option<String>,
-        /// The axis value as written; `None`: every one.
-        at: Option<String>,
-        /// What; `None`: that of the experiment.
-        measure: Option<Measure>,
-    },
+    Measured(Measured),
     /// The first over the second.
     Over(Box<Side>, Box<Side>),
     /// The first minus the second.
     Minus(Box<Side>, Box<Side>),
+}
+
+impl Side {
+    /// All measured values that it is made of.
+    pub fn measured(&self) -> Vec<&Measured> {
+        match self {
+            Self::Value(_) => Vec::new(),
+            Self::Measured(of) => vec![of],
+            Self::Over(a, b) | Self::Minus(a, b) => [a.measured(), b.measured()].concat(),
+        }
+    }
+}
+
+/// A measured value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Another experiment of the paper.
+    pub experiment: Option<String>,
+    /// The scheme, by name.
+    pub scheme: String,
+    /// The panel, by name; `None`: the first.
+    pub panel: Option<String>,
+    /// The axis value as written; `None`: every one.
+    pub at: Option<String>,
+    /// What; `None`: that of the experiment.
+    pub measure: Option<Measure>,
+}
+
+impl Measured {
+    /// What is measured of this experiment.
+    pub fn measure<'a>(&'a self, experiment: &'a Experiment) -> &'a Measure {
+        self.measure.as_ref().unwrap_or(&experiment.measure)
+    }
 }
 
 /// How the two sides of a check relate.
@@ -397,24 +427,14 @@ impl Experiment {
 
     /// The names of the other experiments that its checks read.
     pub fn others(&self) -> Vec<&str> {
-        fn of<'a>(side: &'a Side, names: &mut Vec<&'a str>) {
-            match side {
-                Side::Value(_) => {}
-                Side::Measured { experiment, .. } => names.extend(experiment.as_deref()),
-                Side::Over(a, b) | Side::Minus(a, b) => {
-                    of(a, names);
-                    of(b, names);
-                }
-            }
-        }
-        let mut names = Vec::new();
-        for check in &self.checks {
-            of(&check.left, &mut names);
-            if let Some(right) = &check.right {
-                of(right, &mut names);
-            }
-        }
-        names
+        let measured = self.checks.iter().flat_map(Check::measured);
+        measured.filter_map(|of| of.experiment.as_deref()).collect()
+    }
+
+    /// The place of another experiment of its paper among all.
+    pub fn beside(&self, name: &str, all: &[Experiment]) -> Option<usize> {
+        all.iter()
+            .position(|of| of.paper == self.paper && of.name == name)
     }
 
     /// The section of the interpretation notes below a heading of the second level.

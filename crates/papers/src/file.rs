@@ -220,3 +220,8 @@ pub(super) fn written(value: &toml::Value) -> String {
 pub(super) fn place<T>(of: &Spanned<T>) -> Range<usize> {
     of.span()
 }
+
+/// The text itself, if there is one.
+pub(super) fn owned(text: Option<&Text>) -> Option<String> {
+    text.map(|text| text.get_ref().clone())
+}

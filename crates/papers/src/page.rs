@@ -70,13 +70,6 @@ impl<'a> Shown<'a> {
 
 /// The page of all sections. `experiments` is how many the library has.
 pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, StudyError> {
-    let mut environment = Environment::new();
-    environment
-        .add_template("papers.html", include_str!("papers.html"))
-        .expect("the page is a template");
-    let page = environment
-        .get_template("papers.html")
-        .expect("it was just added");
     let rows: Vec<Row> = sections.rows().cloned().collect();
     let counts = Counts::of(&rows);
     let mut notes = Vec::new();
@@ -109,7 +102,8 @@ pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, 
         warnings,
         experiments: sections.all.iter().map(Shown::of).collect(),
     };
-    page.render(Serde(&view))
+    Environment::new()
+        .render_named_str("papers.html", include_str!("papers.html"), Serde(&view))
         .map_err(|error| StudyError::Choice(format!("the page cannot be drawn: {error}")))
 }
 

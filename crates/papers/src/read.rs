@@ -13,14 +13,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use duetime_figures::Palette;
-use duetime_scenario::{Diagnostic, nearest};
+use duetime_scenario::Diagnostic;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
 use super::experiment::{
     Axis, Calibration, Drawing, Experiment, Measure, Method, Repetitions, YAxis,
 };
-use super::file::{self, Text, place, written};
+use super::file::{self, Text, owned, place, written};
 use super::metric::Metric;
 use super::verdict::Kind;
 use across::across;
@@ -161,13 +161,12 @@ pub(super) fn read(folder: &Path) -> Result<Experiment> {
 }
 
 fn calibration(of: &file::Calibration) -> Calibration {
-    let text = |of: &Option<Text>| of.as_ref().map(|text| text.get_ref().clone());
     Calibration {
         key: of.key.get_ref().clone(),
         value: written(of.value.get_ref()),
-        experiment: text(&of.on.experiment),
+        experiment: owned(of.on.experiment.as_ref()),
         scheme: of.on.scheme.get_ref().clone(),
-        panel: text(&of.on.panel),
+        panel: owned(of.on.panel.as_ref()),
         at: of.on.at.as_ref().map(|value| written(value.get_ref())),
         metric: of
             .on
@@ -204,6 +203,16 @@ impl Reader<'_> {
         }
     }
 
+    /// Refuses what stands there: what is wrong with it, and what is allowed.
+    fn refuse<T>(
+        &self,
+        span: Range<usize>,
+        message: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> Result<T> {
+        Err(self.wrong(span, message).allowed(allowed))
+    }
+
     /// One of some names.
     fn one_of<T: Copy>(&self, text: &Text, what: &str, names: &[(&str, T)]) -> Result<T> {
         let word = text.get_ref();
@@ -211,13 +220,8 @@ impl Reader<'_> {
             return Ok(value);
         }
         let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        let wrong = self
-            .wrong(place(text), format!("there is no such {what}"))
-            .allowed(known.join(", "));
-        Err(match nearest(word, known) {
-            Some(near) => wrong.help(format!("did you mean `{near}`?")),
-            None => wrong,
-        })
+        let wrong = self.wrong(place(text), format!("there is no such {what}"));
+        Err(wrong.allowed(known.join(", ")).suggest(word, known, '`'))
     }
 
     fn measure(&self, metric: &Text, workload: Option<&Text>) -> Result<Measure> {
@@ -228,7 +232,7 @@ impl Reader<'_> {
             .collect();
         Ok(Measure {
             metric: self.one_of(metric, "metric", &names)?,
-            workload: workload.map(|name| name.get_ref().clone()),
+            workload: owned(workload),
         })
     }
 
@@ -258,9 +262,7 @@ impl Reader<'_> {
             .map(|key| key.get_ref().clone())
             .collect();
         if keys.is_empty() {
-            return Err(self
-                .wrong(place(spanned), "the axis has no key")
-                .allowed("key or keys"));
+            return self.refuse(place(spanned), "the axis has no key", "key or keys");
         }
         let values: Vec<String> = axis.values.iter().map(|of| written(of.get_ref())).collect();
         if values.is_empty() {
@@ -319,24 +321,18 @@ impl Reader<'_> {
     fn repetitions(&self, of: &Spanned<file::Repetitions>) -> Result<Repetitions> {
         let &file::Repetitions { full, quick } = of.get_ref();
         if quick == 0 || quick > full {
-            return Err(self
-                .wrong(
-                    place(of),
-                    "quick repetitions must be at least 1 and at most the full ones",
-                )
-                .allowed("{ full = N, quick = 1..=N }"));
+            return self.refuse(
+                place(of),
+                "quick repetitions must be at least 1 and at most the full ones",
+                "{ full = N, quick = 1..=N }",
+            );
         }
         Ok(Repetitions { full, quick })
     }
 
     fn panel(&self, name: Option<&Text>, experiment: &Experiment) -> Result<usize> {
-        let names: Vec<(&str, usize)> = experiment
-            .panels
-            .iter()
-            .enumerate()
-            .map(|(index, panel)| (panel.name.as_str(), index))
-            .collect();
-        name.map_or(Ok(0), |name| self.one_of(name, "panel", &names))
+        let panels = experiment.panels.iter().map(|of| of.name.as_str());
+        name.map_or(Ok(0), |name| self.one_of(name, "panel", &numbered(panels)))
     }
 
     fn kind(&self, kind: &Text) -> Result<Kind> {
@@ -347,4 +343,9 @@ impl Reader<'_> {
         ];
         self.one_of(kind, "kind", &kinds)
     }
+}
+
+/// Names with their places.
+fn numbered<'n>(names: impl Iterator<Item = &'n str>) -> Vec<(&'n str, usize)> {
+    names.zip(0..).collect()
 }

@@ -64,8 +64,8 @@ impl<'a> Results<'a> {
     /// Takes the names of the workloads.
     pub(super) fn set_workloads(&mut self, experiment: usize, scenario: &Scenario) {
         self.workloads.entry(experiment).or_insert_with(|| {
-            let names = scenario.workloads.iter();
-            names.map(|workload| workload.name.clone()).collect()
+            let names = scenario.workload_names().into_iter();
+            names.map(str::to_owned).collect()
         });
     }
 
@@ -156,17 +156,6 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// The experiment that a side reads.
-    fn side_experiment(&self, own: usize, name: Option<&str>) -> Option<usize> {
-        let Some(name) = name else {
-            return Some(own);
-        };
-        let paper = &self.experiment(own).paper;
-        let all = &self.campaign.experiments;
-        all.iter()
-            .position(|of| of.paper == *paper && of.name == name)
-    }
-
     /// One side of a check of experiment `own`, at the axis value as written where the side has none of its own.
     fn side(&self, own: usize, side: &Side, at: Option<&str>) -> Option<Term<'_>> {
         match side {
@@ -179,22 +168,24 @@ impl<'a> Results<'a> {
                 Box::new(self.side(own, a, at)?),
                 Box::new(self.side(own, b, at)?),
             )),
-            Side::Measured {
-                experiment,
-                scheme,
-                panel,
-                at: own_at,
-                measure,
-            } => {
-                let index = self.side_experiment(own, experiment.as_deref())?;
+            Side::Measured(measured) => {
+                let index = match &measured.experiment {
+                    Some(name) => self
+                        .experiment(own)
+                        .beside(name, &self.campaign.experiments)?,
+                    None => own,
+                };
                 let of = self.experiment(index);
-                let value = match own_at.as_deref().or(at) {
+                let value = match measured.at.as_deref().or(at) {
                     Some(at) => of.value(at)?,
                     None => 0,
                 };
-                let panel = panel.as_deref().map_or(Some(0), |name| of.panel(name))?;
-                let measure = measure.as_ref().unwrap_or(&of.measure);
-                self.term(index, panel, of.scheme(scheme)?, value, measure)
+                let panel = match &measured.panel {
+                    Some(name) => of.panel(name)?,
+                    None => 0,
+                };
+                let scheme = of.scheme(&measured.scheme)?;
+                self.term(index, panel, scheme, value, measured.measure(of))
             }
         }
     }

@@ -28,34 +28,25 @@ impl Artist<'_> {
     pub(super) fn bounds(&self, panel: usize, of: &Measure) -> Vec<Stated<'_>> {
         let mut found = Vec::new();
         for check in self.of.checks.iter().filter(|check| check.stated) {
-            let Side::Measured {
-                experiment: None,
-                scheme,
-                panel: in_panel,
-                at,
-                measure,
-            } = &check.left
-            else {
+            let Side::Measured(left) = &check.left else {
                 continue;
             };
             let bound = Bound::of(check);
-            let here = match in_panel {
+            let here = match &left.panel {
                 None => panel == 0,
                 Some(name) => self.of.panels[panel].name == *name,
             };
-            if bound.of != Bounded::Value
-                || !here
-                || measure.as_ref().unwrap_or(&self.of.measure) != of
-            {
+            let own = left.experiment.is_none() && left.measure(self.of) == of;
+            if bound.of != Bounded::Value || !here || !own {
                 continue;
             }
-            let values = match at {
+            let values = match &left.at {
                 Some(written) => self.of.value(written).into_iter().collect(),
                 None => (check.range.0..=check.range.1).collect::<Vec<usize>>(),
             };
             for (style, value) in [(Style::AtLeast, bound.low), (Style::AtMost, bound.high)] {
                 found.extend(value.map(|value| Stated {
-                    scheme,
+                    scheme: &left.scheme,
                     style,
                     value,
                     at: values.clone(),

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use duetime_scenario::Diagnostic;
 
-use super::super::experiment::{Calibration, Check, Experiment, Published, Side};
+use super::super::experiment::{Calibration, Check, Experiment, Measured, Published};
 use super::super::verdict::Kind;
 use super::{EXPERIMENT, Result};
 
@@ -16,13 +16,11 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
     };
     let find = |name: Option<&str>| match name {
         None => Some(experiment),
-        Some(name) => all
-            .iter()
-            .find(|of| of.paper == experiment.paper && of.name == name),
+        Some(name) => experiment.beside(name, all).map(|index| &all[index]),
     };
     for check in &experiment.checks {
-        for side in std::iter::once(&check.left).chain(&check.right) {
-            side_exists(side, &find).map_err(|message| wrong(&check.span, message))?;
+        for measured in check.measured() {
+            measured_exists(measured, &find).map_err(|message| wrong(&check.span, message))?;
         }
     }
     for of in &experiment.calibrations {
@@ -45,10 +43,10 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
             return Err(wrong(&of.span, message).allowed("a curve of another scheme"));
         }
         let fitted = |check: &&Check| {
-            let mut sides = std::iter::once(&check.left).chain(&check.right);
+            let mut measured = check.measured();
             check.kind == Kind::Predicted
                 && check.stated
-                && sides.all(|side| side_lies_on(side, of, on))
+                && measured.all(|measured| measured_lies_on(measured, of, on))
         };
         if let Some(free) = on.checks.iter().find(fitted) {
             let message = format!(
@@ -88,75 +86,50 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
     Ok(())
 }
 
-/// Whether a side of one of `on`'s checks reads nothing but what was fitted.
-fn side_lies_on(side: &Side, of: &Calibration, on: &Experiment) -> bool {
-    match side {
-        Side::Value(_) => true,
-        Side::Over(a, b) | Side::Minus(a, b) => side_lies_on(a, of, on) && side_lies_on(b, of, on),
-        Side::Measured {
-            experiment,
-            scheme,
-            panel,
-            at,
-            measure,
-        } => {
-            let panel = panel.as_deref().unwrap_or(&on.panels[0].name);
-            let metric = measure.as_ref().unwrap_or(&on.measure).metric;
-            experiment.is_none()
-                && *scheme == of.scheme
-                && of.panel.as_deref().is_none_or(|name| name == panel)
-                && (of.at.is_none() || of.at == *at)
-                && of.metric.is_none_or(|fitted| fitted == metric)
-        }
-    }
+/// Whether what one of `on`'s checks reads is nothing but what was fitted.
+fn measured_lies_on(measured: &Measured, of: &Calibration, on: &Experiment) -> bool {
+    let panel = measured.panel.as_ref().unwrap_or(&on.panels[0].name);
+    let metric = measured.measure(on).metric;
+    measured.experiment.is_none()
+        && measured.scheme == of.scheme
+        && of.panel.as_ref().is_none_or(|name| name == panel)
+        && (of.at.is_none() || of.at == measured.at)
+        && of.metric.is_none_or(|fitted| fitted == metric)
 }
 
-/// Whether every name of a side is known, as an error in words.
-fn side_exists<'a>(
-    side: &Side,
+/// Whether every name of a measured value is known, as an error in words.
+fn measured_exists<'a>(
+    measured: &Measured,
     find: &impl Fn(Option<&str>) -> Option<&'a Experiment>,
 ) -> std::result::Result<(), String> {
-    match side {
-        Side::Value(_) => Ok(()),
-        Side::Over(a, b) | Side::Minus(a, b) => {
-            side_exists(a, find)?;
-            side_exists(b, find)
-        }
-        Side::Measured {
-            experiment,
-            scheme,
-            panel,
-            at,
-            ..
-        } => {
-            let name = experiment.as_deref();
-            let Some(of) = find(name) else {
-                let name = name.unwrap_or_default();
-                return Err(format!("there is no experiment `{name}` beside this one"));
-            };
-            let list = |names: Vec<&str>| names.join(", ");
-            if of.scheme(scheme).is_none() {
-                let known = list(of.schemes.iter().map(|of| of.name.as_str()).collect());
-                return Err(format!(
-                    "{} has no scheme `{scheme}`; it has {known}",
-                    of.id()
-                ));
-            }
-            if let Some(panel) = panel.as_ref().filter(|name| of.panel(name).is_none()) {
-                let known = list(of.panels.iter().map(|of| of.name.as_str()).collect());
-                return Err(format!(
-                    "{} has no panel `{panel}`; it has {known}",
-                    of.id()
-                ));
-            }
-            if let Some(at) = at.as_ref().filter(|at| of.value(at).is_none()) {
-                let known = of.axis.values.join(", ");
-                return Err(format!(
-                    "{} has no axis value {at}; it has {known}",
-                    of.id()
-                ));
-            }
-            Ok(())
-        }
+    let name = measured.experiment.as_deref();
+    let Some(of) = find(name) else {
+        let name = name.unwrap_or_default();
+        return Err(format!("there is no experiment `{name}` beside this one"));
+    };
+    let refuse = |what: String, known: Vec<&str>| {
+        Err(format!(
+            "{} has no {what}; it has {}",
+            of.id(),
+            known.join(", ")
+        ))
+    };
+    let scheme = &measured.scheme;
+    if of.scheme(scheme).is_none() {
+        let known = of.schemes.iter().map(|of| of.name.as_str());
+        return refuse(format!("scheme `{scheme}`"), known.collect());
     }
+    if let Some(panel) = measured
+        .panel
+        .as_ref()
+        .filter(|name| of.panel(name).is_none())
+    {
+        let known = of.panels.iter().map(|of| of.name.as_str());
+        return refuse(format!("panel `{panel}`"), known.collect());
+    }
+    if let Some(at) = measured.at.as_ref().filter(|at| of.value(at).is_none()) {
+        let known = of.axis.values.iter().map(String::as_str);
+        return refuse(format!("axis value {at}"), known.collect());
+    }
+    Ok(())
 }

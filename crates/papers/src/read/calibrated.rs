@@ -23,10 +23,10 @@ pub(super) fn calibrated(experiment: &Experiment, all: &[Experiment]) -> Result<
         }
         let on = match &of.experiment {
             None => experiment,
-            Some(name) => all
-                .iter()
-                .find(|other| other.paper == experiment.paper && other.name == *name)
-                .expect("it was looked up before"),
+            Some(name) => {
+                let found = experiment.beside(name, all);
+                &all[found.expect("it was looked up before")]
+            }
         };
         let Some(scheme) = on.scheme(&of.scheme).filter(|_| of.is_deadline_aware()) else {
             continue;

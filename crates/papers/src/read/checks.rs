@@ -1,9 +1,9 @@
 //! What the paper published, and what must hold.
 
-use super::super::experiment::{Check, Experiment, Measure, Published, Relation, Side};
-use super::super::file::{self, Text, place, written};
+use super::super::experiment::{Check, Experiment, Measure, Measured, Published, Relation, Side};
+use super::super::file::{self, Text, owned, place, written};
 use super::super::verdict::Kind;
-use super::{Reader, Result, Value};
+use super::{Reader, Result, Value, numbered};
 
 impl Reader<'_> {
     pub(super) fn published(
@@ -11,20 +11,12 @@ impl Reader<'_> {
         of: &file::Published,
         experiment: &Experiment,
     ) -> Result<Published> {
-        let names: Vec<(&str, usize)> = experiment
-            .schemes
-            .iter()
-            .enumerate()
-            .map(|(index, scheme)| (scheme.name.as_str(), index))
-            .collect();
-        let scheme = self.one_of(&of.scheme, "scheme", &names)?;
+        let schemes = experiment.schemes.iter().map(|of| of.name.as_str());
+        let scheme = self.one_of(&of.scheme, "scheme", &numbered(schemes))?;
         let measure = match &of.metric {
             Some(metric) => self.measure(metric, of.workload.as_ref())?,
             None => Measure {
-                workload: of
-                    .workload
-                    .as_ref()
-                    .map(|name| name.get_ref().clone())
+                workload: owned(of.workload.as_ref())
                     .or_else(|| experiment.measure.workload.clone()),
                 ..experiment.measure.clone()
             },
@@ -40,17 +32,17 @@ impl Reader<'_> {
                 "`{}` has a value at each point: say which",
                 measure.metric.name()
             );
-            return Err(self
-                .wrong(place(&of.scheme), message)
-                .allowed(format!("at = {}", experiment.axis.values.join(", "))));
+            return self.refuse(
+                place(&of.scheme),
+                message,
+                format!("at = {}", experiment.axis.values.join(", ")),
+            );
         }
         if let (Some(unit), Some(own)) = (&of.unit, measure.metric.unit())
             && unit.get_ref() != own
         {
             let message = format!("{} is measured in {own}", measure.metric.name());
-            return Err(self
-                .wrong(place(unit), message)
-                .allowed(format!("\"{own}\"")));
+            return self.refuse(place(unit), message, format!("\"{own}\""));
         }
         let kind = self.kind(&of.kind)?;
         if of.value.is_none() != (kind == Kind::NotStated) {
@@ -109,9 +101,11 @@ impl Reader<'_> {
             Relation::Ratio(..) | Relation::Difference(..) | Relation::Within(..)
         );
         if bounded && of.low.is_none() && of.high.is_none() {
-            return Err(self
-                .wrong(place(&of.relation), "nothing bounds it")
-                .allowed("low, high or both"));
+            return self.refuse(
+                place(&of.relation),
+                "nothing bounds it",
+                "low, high or both",
+            );
         }
         if bounded && low > high {
             return Err(self.wrong(
@@ -161,47 +155,40 @@ impl Reader<'_> {
         if let Some(value) = of.value {
             return Ok(Side::Value(value));
         }
-        let inherited = |pick: fn(&file::Side) -> Option<&Text>, default: Option<&Text>| {
-            pick(of)
-                .or_else(|| outer.and_then(pick))
-                .or(default)
-                .map(|text| text.get_ref().clone())
+        let inherited =
+            |pick: fn(&file::Side) -> Option<&Text>| pick(of).or_else(|| outer.and_then(pick));
+        let Some(scheme) = owned(inherited(|side| side.scheme.as_ref())) else {
+            return self.refuse(
+                place(&check.text),
+                "a side of this check names no scheme",
+                "scheme = \"NAME\" or value = NUMBER",
+            );
         };
-        let Some(scheme) = inherited(|side| side.scheme.as_ref(), None) else {
-            return Err(self
-                .wrong(place(&check.text), "a side of this check names no scheme")
-                .allowed("scheme = \"NAME\" or value = NUMBER"));
-        };
-        let metric = of
-            .metric
-            .as_ref()
-            .or_else(|| outer.and_then(|side| side.metric.as_ref()))
-            .or(check.metric.as_ref());
-        let workload = of
-            .workload
-            .as_ref()
-            .or_else(|| outer.and_then(|side| side.workload.as_ref()))
-            .or(check.workload.as_ref());
+        let metric = inherited(|side| side.metric.as_ref()).or(check.metric.as_ref());
+        let workload = inherited(|side| side.workload.as_ref()).or(check.workload.as_ref());
+        let panel = inherited(|side| side.panel.as_ref()).or(check.panel.as_ref());
         let measure = match (metric, workload) {
             (None, None) => None,
             (Some(metric), workload) => Some(self.measure(metric, workload)?),
             (None, Some(workload)) => {
-                return Err(self
-                    .wrong(place(workload), "a workload needs a metric beside it")
-                    .allowed("metric = \"NAME\""));
+                return self.refuse(
+                    place(workload),
+                    "a workload needs a metric beside it",
+                    "metric = \"NAME\"",
+                );
             }
         };
         let at = of
             .at
             .as_ref()
             .or_else(|| outer.and_then(|side| side.at.as_ref()));
-        let measured = Side::Measured {
-            experiment: inherited(|side| side.experiment.as_ref(), None),
+        let measured = Side::Measured(Measured {
+            experiment: owned(inherited(|side| side.experiment.as_ref())),
             scheme,
-            panel: inherited(|side| side.panel.as_ref(), check.panel.as_ref()),
+            panel: owned(panel),
             at: at.map(|value| written(value.get_ref())),
             measure,
-        };
+        });
         let measured = match &of.minus {
             Some(minus) => Side::Minus(
                 Box::new(measured),

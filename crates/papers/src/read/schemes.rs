@@ -114,7 +114,7 @@ impl Reader<'_> {
             if let Some(key) = written.set.keys().next() {
                 let message =
                     "an ideal scheduler takes the flows of another scheme, and so its settings";
-                return Err(self.wrong(place(key), message).allowed("no `set`"));
+                return self.refuse(place(key), message, "no `set`");
             }
             *source = match (&written.flows_of, names.first()) {
                 (Some(name), _) => Some(self.one_of(name, "simulated scheme", &names)?),

@@ -18,7 +18,7 @@ impl Bound {
         let left = match check.left {
             Side::Over(..) => Bounded::Ratio,
             Side::Minus(..) => Bounded::Difference,
-            Side::Value(_) | Side::Measured { .. } => Bounded::Value,
+            Side::Value(_) | Side::Measured(_) => Bounded::Value,
         };
         let of = match check.relation {
             Relation::Within(..) => left,
@@ -90,11 +90,7 @@ pub(super) fn row(
         Some(worst) if worst.margin >= 0.0 => Verdict::Holds,
         Some(_) => Verdict::Missed,
     };
-    let mut schemes = BTreeSet::new();
-    check.left.schemes(&mut schemes);
-    if let Some(right) = &check.right {
-        right.schemes(&mut schemes);
-    }
+    let schemes: BTreeSet<&str> = check.measured().map(|of| of.scheme.as_str()).collect();
     let ratio = matches!(check.relation, Relation::Ratio(..)) || check.left.is_ratio();
     let metric = check.left.metric(experiment);
     let unit = match check.relation {
@@ -158,66 +154,56 @@ fn found(
     };
     let both =
         |value: usize, ratio: bool| results.both(index, (left, right?), written(value), ratio);
-    match check.relation {
-        Relation::MonotoneUp(by) => steps(&all, value, by, 1.0),
-        Relation::MonotoneDown(by) => steps(&all, value, by, -1.0),
-        Relation::Within(low, high) => places
-            .into_iter()
-            .filter_map(|at| Some(within(value(at)?, low, high)))
-            .collect(),
-        Relation::Ratio(low, high) => places
-            .into_iter()
-            .filter_map(|at| Some(within(both(at, true)?, low, high)))
-            .collect(),
-        Relation::Difference(low, high) => places
-            .into_iter()
-            .filter_map(|at| {
+    let one = |at: usize| {
+        Some(match check.relation {
+            // Of two places each.
+            Relation::MonotoneUp(_) | Relation::MonotoneDown(_) => return None,
+            Relation::Within(low, high) => within(value(at)?, low, high),
+            Relation::Ratio(low, high) => within(both(at, true)?, low, high),
+            Relation::Difference(low, high) => {
                 let shift = by_constant.unwrap_or(0.0);
-                Some(within(told(both(at, false)?), low + shift, high + shift))
-            })
-            .collect(),
-        // Strictly: equal values do not hold unless `by` is negative.
-        Relation::Greater(by) => places
-            .into_iter()
-            .filter_map(|at| {
+                within(told(both(at, false)?), low + shift, high + shift)
+            }
+            // Strictly: equal values do not hold unless `by` is negative.
+            Relation::Greater(by) => {
                 let estimate = both(at, false)?;
-                Some(Found {
+                Found {
                     estimate: told(estimate),
                     bound: by + by_constant.unwrap_or(0.0),
                     margin: strictly(estimate.value - by),
-                })
-            })
-            .collect(),
-        Relation::Less(by) => places
-            .into_iter()
-            .filter_map(|at| {
+                }
+            }
+            Relation::Less(by) => {
                 let estimate = both(at, false)?;
-                Some(Found {
+                Found {
                     estimate: told(estimate),
                     bound: by_constant.unwrap_or(0.0) - by,
                     margin: strictly(0.0 - by - estimate.value),
-                })
-            })
-            .collect(),
-        Relation::Same => places
-            .into_iter()
-            .filter_map(|at| {
+                }
+            }
+            Relation::Same => {
                 let same = results.same(index, left, right?, written(at))?;
                 let differing = f64::from(u8::from(!same));
-                Some(Found {
+                let interval = Interval {
+                    low: differing,
+                    high: differing,
+                    runs: 0,
+                };
+                Found {
                     estimate: Estimate {
                         value: differing,
-                        interval: Some(Interval {
-                            low: differing,
-                            high: differing,
-                            runs: 0,
-                        }),
+                        interval: Some(interval),
                     },
                     bound: 0.0,
                     margin: 0.0 - differing,
-                })
-            })
-            .collect(),
+                }
+            }
+        })
+    };
+    match check.relation {
+        Relation::MonotoneUp(by) => steps(&all, value, by, 1.0),
+        Relation::MonotoneDown(by) => steps(&all, value, by, -1.0),
+        _ => places.into_iter().filter_map(one).collect(),
     }
 }
 
@@ -256,26 +242,18 @@ fn steps(
 impl Side {
     /// Whether it has one value rather than one for each place of the axis.
     fn is_pinned(&self, experiment: &Experiment) -> bool {
-        match self {
-            Side::Value(_) => true,
-            Side::Over(a, b) | Side::Minus(a, b) => {
-                a.is_pinned(experiment) && b.is_pinned(experiment)
-            }
-            Side::Measured { at, .. } => {
-                at.is_some()
-                    || self.metric(experiment).reads_the_axis()
-                    || !experiment.axis.is_there()
-            }
-        }
+        self.measured().into_iter().all(|of| {
+            of.at.is_some()
+                || of.measure(experiment).metric.reads_the_axis()
+                || !experiment.axis.is_there()
+        })
     }
 
     fn metric(&self, experiment: &Experiment) -> Metric {
         match self {
             Side::Value(_) => experiment.measure.metric,
             Side::Over(a, _) | Side::Minus(a, _) => a.metric(experiment),
-            Side::Measured { measure, .. } => {
-                measure.as_ref().unwrap_or(&experiment.measure).metric
-            }
+            Side::Measured(of) => of.measure(experiment).metric,
         }
     }
 
@@ -284,17 +262,6 @@ impl Side {
             Side::Over(..) => true,
             Side::Minus(a, _) => a.is_ratio(),
             _ => false,
-        }
-    }
-
-    fn schemes<'s>(&'s self, names: &mut BTreeSet<&'s str>) {
-        match self {
-            Side::Value(_) => {}
-            Side::Over(a, b) | Side::Minus(a, b) => {
-                a.schemes(names);
-                b.schemes(names);
-            }
-            Side::Measured { scheme, .. } => _ = names.insert(scheme),
         }
     }
 }
