@@ -70,25 +70,14 @@ impl Table {
 
     /// Leaves out the columns in which no row says anything.
     pub fn without_empty_columns(mut self) -> Table {
-        let said = |column: usize| self.rows.iter().any(|row| !row[column].is_empty());
-        let keep: Vec<bool> = (0..self.head.len()).map(said).collect();
-        let filter = |cells: Vec<String>| {
-            cells
-                .into_iter()
-                .zip(&keep)
-                .filter_map(|(cell, &k)| k.then_some(cell))
-        };
-        self.rows = self
-            .rows
-            .into_iter()
-            .map(|row| filter(row).collect())
-            .collect();
-        self.head = self
-            .head
-            .into_iter()
-            .zip(&keep)
-            .filter_map(|(name, &k)| k.then_some(name))
-            .collect();
+        for column in (0..self.head.len()).rev() {
+            if self.rows.iter().all(|row| row[column].is_empty()) {
+                self.head.remove(column);
+                for row in &mut self.rows {
+                    row.remove(column);
+                }
+            }
+        }
         self
     }
 }
@@ -106,12 +95,9 @@ impl std::fmt::Display for Table {
         let mut line = |cells: &[String]| -> std::fmt::Result {
             let cells = cells.iter().zip(&widths).zip(&self.head);
             let text: Vec<String> = cells
-                .map(|((cell, &width), (_, align))| {
-                    let pad = " ".repeat(width - cell.chars().count());
-                    match align {
-                        Align::Left => format!("{cell}{pad}"),
-                        Align::Right => format!("{pad}{cell}"),
-                    }
+                .map(|((cell, &width), (_, align))| match align {
+                    Align::Left => format!("{cell:<width$}"),
+                    Align::Right => format!("{cell:>width$}"),
                 })
                 .collect();
             writeln!(f, "{}", text.join("  ").trim_end())

@@ -6,19 +6,18 @@ use duetime_results::Class;
 use duetime_scenario::Scenario;
 use duetime_study::bound::Best;
 use duetime_study::{BestPossible, Plan, StudyError, text};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::request;
+use super::{at_once, json_event, request};
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 
 /// Bounds what any transport can do, and prints it.
 pub fn bound(args: &args::Bound) -> Result<(), Failure> {
-    let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
+    let plan = Plan::new(request(&args.scenario, &args.choice)?)?;
     let scenario = &plan.base;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let best = BestPossible::of(scenario, args.jobs.map_or(cores, usize::from))?;
+    let best = BestPossible::of(scenario, at_once(args.jobs, 1))?;
     if best.is_empty() {
         return Err(Failure::from(StudyError::Choice(format!(
             "{}: there is no bound: {}",
@@ -48,11 +47,8 @@ fn human(scenario: &Scenario, best: &BestPossible) -> Result<(), Failure> {
         ("online EDF of the receivers' links", Align::Right),
         ("", Align::Left),
     ]);
-    let mut row = |name: String, best: &Best| {
-        let share = |of| {
-            let (value, range) = text::estimate(of, text::percent);
-            range.map_or(value.clone(), |range| format!("{value} {range}"))
-        };
+    for (name, best) in rows(scenario, best) {
+        let share = |of| text::with_interval(of, text::percent);
         let condition = if best.if_prompt {
             "if queries are not held back"
         } else {
@@ -65,9 +61,6 @@ fn human(scenario: &Scenario, best: &BestPossible) -> Result<(), Failure> {
             share(&best.online),
             condition.to_owned(),
         ]);
-    };
-    for (name, best) in rows(scenario, best) {
-        row(name, best);
     }
     writeln!(to, "{}", sentence(scenario, best))?;
     writeln!(to)?;
@@ -112,28 +105,13 @@ fn sentence(scenario: &Scenario, best: &BestPossible) -> String {
         .map(|(_, best)| text::percent(best.online.value));
     format!(
         "no transport can do better: {}; an online EDF scheduler of the receivers' links misses {}",
-        listed(&each.collect::<Vec<_>>()),
-        listed(&online.collect::<Vec<_>>())
+        text::list(each),
+        text::list(online)
     )
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn listed(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 fn json_object(scenario: &Scenario, best: &BestPossible) -> Result<(), Failure> {
     let mut object = serde_json::to_value(best).expect("plain data");
-    object["event"] = json!("bound");
-    object["workloads"] = scenario
-        .workloads
-        .iter()
-        .map(|workload| Value::from(workload.name.as_str()))
-        .collect();
-    writeln!(stdout(), "{object}")?;
-    Ok(())
+    object["workloads"] = json!(scenario.workload_names());
+    json_event(&mut stdout(), "bound", &object)
 }

@@ -3,22 +3,21 @@
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
-use duetime_results::Estimate;
 use duetime_store::{IfExists, StoreError};
 use duetime_study::bound::NO_TRANSPORT;
 use duetime_study::capacity::{
     BestCapacity, Capacity, Check, On, Prober, Quantity, Search, Stopped, Subject, Tried,
     best_possible,
 };
-use duetime_study::{Execution, Simulator, text};
+use duetime_study::{Simulator, text};
 use serde_json::{Value, json};
 
-use super::request;
+use super::{execution, request};
 use crate::args;
 use crate::failure::Failure;
+use crate::progress;
 use crate::progress::Detail;
 use crate::table::{Align, Table};
-use crate::{interrupt, progress};
 
 /// What was found for a transport, or for the best that any could do.
 struct Found {
@@ -46,7 +45,7 @@ impl Found {
 
 /// Searches for each transport in turn, and prints the table.
 pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
-    let request = request(&args.scenario, &args.choice, Vec::new())?;
+    let request = request(&args.scenario, &args.choice)?;
     let quantity = match args.of {
         args::Of::Senders => Quantity::Senders,
         args::Of::FanIn => Quantity::FanIn(args.layer),
@@ -77,13 +76,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     };
     duetime_study::prefer_huge_pages(subject.base());
     let journal = journal(args, &subject);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let execution = Execution {
-        jobs: args.jobs.map_or(cores, usize::from),
-        threads: 1,
-        if_exists: IfExists::Resume,
-        cancel: interrupt::flag(),
-    };
+    let execution = execution(args.jobs, 1, IfExists::Resume);
     let listener = progress::listener(args.json, Detail::Whole);
     let prober = Prober::new(&Simulator, &execution, &journal, &*listener).map_err(|error| {
         let more = match &error {
@@ -160,8 +153,10 @@ fn human(subject: &Subject, of: &Search, found: &[Found], journal: &Path) -> Res
     ]);
     for row in found {
         let capacity = &row.capacity;
-        let met =
-            |tried: Option<&Tried>| tried.map_or_else(String::new, |tried| met(&tried.throughput));
+        let met = |tried: Option<&Tried>| {
+            let share = |tried: &Tried| text::with_interval(&tried.throughput, text::percent);
+            tried.map_or_else(String::new, share)
+        };
         let next = row.at(capacity.value + 1);
         table.row(vec![
             row.name(subject).to_owned(),
@@ -219,15 +214,6 @@ fn sentence(subject: &Subject, of: &Search, row: &Found) -> String {
         value => subject.text(value),
     };
     format!("{name}: {value}{beyond}")
-}
-
-/// A share in time with its interval.
-fn met(throughput: &Estimate) -> String {
-    let (value, interval) = text::estimate(throughput, text::percent);
-    match interval {
-        Some(interval) => format!("{value} {interval}"),
-        None => value,
-    }
 }
 
 /// The interval, from the smaller number to the larger; empty where it says nothing.

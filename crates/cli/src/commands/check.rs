@@ -2,22 +2,19 @@
 
 use std::io::{Write, stdout};
 
-use duetime_sim::describe::{Description, LoadDescription, describe};
-use duetime_study::{About, Plan, StudyError, Warning, text, warnings};
+use duetime_sim::describe::{Description, LoadDescription};
+use duetime_study::{About, Warning, text, warnings};
 use serde_json::json;
 
-use super::request;
+use super::show::described;
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
 
 /// Says how busy the links will be and what will count, without running anything.
 pub fn check(args: &args::Show) -> Result<(), Failure> {
-    let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
-    let described = [(
-        String::new(),
-        describe(&plan.base).map_err(StudyError::from)?,
-    )];
+    let (plan, description) = described(args)?;
+    let described = [(String::new(), description)];
     let warnings = warnings::of_points(&described);
     let [(_, description)] = described;
     let mut to = stdout().lock();

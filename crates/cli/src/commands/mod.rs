@@ -10,19 +10,19 @@ pub mod report;
 pub mod run;
 pub mod show;
 
+use std::io::Write;
 use std::path::Path;
 
-use duetime_study::Request;
+use duetime_store::IfExists;
+use duetime_study::{Execution, Request};
+use serde::Serialize;
 
 use crate::args::Choice;
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// What was asked about the scenario file at `path`.
-fn request(
-    path: &Path,
-    choice: &Choice,
-    points: Vec<Vec<(String, String)>>,
-) -> Result<Request, Failure> {
+fn request(path: &Path, choice: &Choice) -> Result<Request, Failure> {
     let text = std::fs::read_to_string(path).map_err(|why| {
         Failure::Input(format!(
             "{}: cannot read the scenario: {why}",
@@ -30,21 +30,44 @@ fn request(
         ))
     })?;
     let mut settings = choice.settings.clone();
-    settings.extend(
-        choice
-            .seeds
-            .map(|seeds| ("seeds".to_owned(), seeds.to_string())),
-    );
-    settings.extend(
-        choice
-            .seed
-            .map(|seed| ("seed".to_owned(), seed.to_string())),
-    );
+    let seeds = choice.seeds.map(u64::from);
+    for (key, value) in [("seeds", seeds), ("seed", choice.seed)] {
+        settings.extend(value.map(|value| (key.to_owned(), value.to_string())));
+    }
     Ok(Request {
         text,
         file: path.to_path_buf(),
         settings,
         transports: choice.transport.clone(),
-        points,
+        points: Vec::new(),
     })
+}
+
+/// What is asked of all runs; nothing but an interrupt stops them.
+fn execution(jobs: Option<u16>, threads: u16, if_exists: IfExists) -> Execution {
+    Execution {
+        jobs: at_once(jobs, threads),
+        threads: usize::from(threads),
+        if_exists,
+        cancel: interrupt::flag(),
+    }
+}
+
+/// How many runs of so many threads are made at a time: as many as the cores carry, unless a number was asked for.
+fn at_once(jobs: Option<u16>, threads: u16) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    jobs.map_or((cores / usize::from(threads)).max(1), usize::from)
+}
+
+/// Prints a value as one line of JSON.
+fn json_line(to: &mut impl Write, value: &impl Serialize) -> Result<(), Failure> {
+    let line = serde_json::to_string(value).expect("plain data");
+    Ok(writeln!(to, "{line}")?)
+}
+
+/// Prints a value as one line of JSON that says what kind of event it is.
+fn json_event(to: &mut impl Write, event: &str, value: &impl Serialize) -> Result<(), Failure> {
+    let mut value = serde_json::to_value(value).expect("plain data");
+    value["event"] = event.into();
+    json_line(to, &value)
 }

@@ -8,13 +8,14 @@ use duetime_papers::{
     drawings, keep_sections, library, papers_md, rows, run_campaign, sections,
 };
 use duetime_store::{IfExists, replace_file};
-use duetime_study::{Execution, Outcome, Simulator};
+use duetime_study::{Outcome, Simulator};
 
+use super::{execution, json_line};
 use crate::args::Paper;
 use crate::failure::Failure;
+use crate::progress;
 use crate::progress::Detail;
 use crate::table::{Align, Table};
-use crate::{interrupt, progress};
 
 /// Lists the experiments, or runs some of them and prints their table.
 pub fn paper(args: &Paper) -> Result<(), Failure> {
@@ -27,13 +28,7 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
     };
     let chosen = choose(&experiments, which)?;
     let campaign = Campaign::new(experiments, chosen, args.quick)?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let execution = Execution {
-        jobs: args.jobs.map_or(cores, usize::from),
-        threads: 1,
-        if_exists: IfExists::Resume,
-        cancel: interrupt::flag(),
-    };
+    let execution = execution(args.jobs, 1, IfExists::Resume);
     let listener = progress::listener(false, Detail::Whole);
     let (results, outcome) =
         run_campaign(&campaign, &args.out, &execution, &Simulator, &*listener)?;
@@ -49,10 +44,9 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
     let files = write(args, &results, &rows, &drawn);
     if args.json {
         let mut to = stdout().lock();
-        for row in &rows {
-            let line = serde_json::to_string(row).expect("plain data");
-            writeln!(to, "{line}")?;
-        }
+        rows.iter().try_for_each(|row| json_line(&mut to, row))?;
+        // Standard output is for the rows alone.
+        writeln!(stderr(), "{}", counts(&rows, campaign.quick))?;
     } else {
         let mut to = stdout().lock();
         writeln!(to, "\n{}", table(&rows))?;
@@ -63,10 +57,6 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
         for (name, path) in files.iter().flatten() {
             writeln!(to, "{name:<8}{}", path.display())?;
         }
-    }
-    if args.json {
-        // Standard output is for the rows alone.
-        writeln!(stderr(), "{}", counts(&rows, campaign.quick))?;
     }
     verdict(&outcome)?;
     files.map(|_| ())

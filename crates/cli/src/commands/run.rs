@@ -7,19 +7,19 @@ use duetime_scenario::sweep::grid;
 use duetime_scenario::{Axis, Document};
 use duetime_store::{IfExists, RunFolder, StoreError};
 use duetime_study::tables::{On, tables};
-use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator, StudyError, text};
+use duetime_study::{Gathered, Outcome, Plan, Simulator, StudyError, text};
 use serde_json::json;
 
-use super::request;
+use super::{at_once, execution, json_event, request};
 use crate::args::{self, Work};
 use crate::failure::Failure;
+use crate::progress;
 use crate::progress::Detail;
 use crate::table::Table;
-use crate::{interrupt, progress};
 
 /// Runs a scenario and prints its table.
 pub fn run(args: &args::Run) -> Result<(), Failure> {
-    let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
+    let plan = Plan::new(request(&args.scenario, &args.choice)?)?;
     let if_exists = match (args.work.overwrite, args.resume) {
         (true, _) => IfExists::Replace,
         (_, true) => IfExists::Resume,
@@ -30,7 +30,7 @@ pub fn run(args: &args::Run) -> Result<(), Failure> {
 
 /// Runs the missing part of a grid and prints its table.
 pub fn sweep(args: &args::Sweep) -> Result<(), Failure> {
-    let mut request = request(&args.scenario, &args.choice, Vec::new())?;
+    let mut request = request(&args.scenario, &args.choice)?;
     let mut axes = args
         .vary
         .iter()
@@ -63,13 +63,7 @@ pub fn sweep(args: &args::Sweep) -> Result<(), Failure> {
 fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     duetime_study::prefer_huge_pages(&plan.base);
     let out = out(plan, work);
-    let cancel = interrupt::flag();
-    let execution = Execution {
-        jobs: jobs(work),
-        threads: usize::from(work.threads),
-        if_exists,
-        cancel,
-    };
+    let execution = execution(work.jobs, work.threads, if_exists);
     let listener = progress::listener(work.json, Detail::Runs);
     let outcome = duetime_study::execute(plan, &out, &execution, &Simulator, &*listener).map_err(
         |error| {
@@ -160,26 +154,16 @@ fn json_rows(
 ) -> Result<(), Failure> {
     let mut to = stdout().lock();
     for row in gathered.query_rows(plan) {
-        let mut line = serde_json::to_value(&row).expect("plain data");
-        line["event"] = json!("queries");
-        writeln!(to, "{line}")?;
+        json_event(&mut to, "queries", &row)?;
     }
     for row in gathered.best_rows(plan) {
-        let mut line = serde_json::to_value(&row).expect("plain data");
-        line["event"] = json!("best");
-        writeln!(to, "{line}")?;
+        json_event(&mut to, "best", &row)?;
     }
     for row in gathered.rows(plan) {
-        let mut line = serde_json::to_value(&row).expect("plain data");
-        line["event"] = json!("row");
-        writeln!(to, "{line}")?;
+        json_event(&mut to, "row", &row)?;
     }
-    writeln!(
-        to,
-        "{}",
-        json!({ "event": "done", "folder": out, "report": report, "warnings": gathered.warnings })
-    )?;
-    Ok(())
+    let done = json!({ "folder": out, "report": report, "warnings": gathered.warnings });
+    json_event(&mut to, "done", &done)
 }
 
 /// Says how many runs there are and how long they may take.
@@ -192,21 +176,16 @@ fn dry_run(plan: &Plan, work: &Work) -> Result<(), Failure> {
         left(plan, &out)?
     };
     let runs = plan.jobs().len();
-    let seconds = duetime_study::estimate(plan, &missing, jobs(work), &Simulator)?;
+    let jobs = at_once(work.jobs, work.threads);
+    let seconds = duetime_study::estimate(plan, &missing, jobs, &Simulator)?;
     let mut to = stdout().lock();
     if work.json {
         let line = json!({
-            "event": "dry-run", "points": plan.points.len(), "runs": runs, "missing": missing.len(), "estimate_s": seconds,
+            "points": plan.points.len(), "runs": runs, "missing": missing.len(), "estimate_s": seconds,
         });
-        writeln!(to, "{line}")?;
-        return Ok(());
+        return json_event(&mut to, "dry-run", &line);
     }
-    let transports: Vec<&str> = plan
-        .base
-        .transports
-        .iter()
-        .map(|transport| transport.name.as_str())
-        .collect();
+    let transports = plan.base.transport_names();
     writeln!(
         to,
         "{} points x {} transports ({}) x {} seeds = {runs} runs",
@@ -226,7 +205,7 @@ fn dry_run(plan: &Plan, work: &Work) -> Result<(), Failure> {
         to,
         "about {} with {} at a time (from a moment of the middle point)",
         text::wall(seconds),
-        jobs(work)
+        jobs
     )?;
     Ok(())
 }
@@ -256,11 +235,4 @@ fn out(plan: &Plan, work: &Work) -> PathBuf {
     work.out
         .clone()
         .unwrap_or_else(|| Path::new("out").join(plan.name()))
-}
-
-/// Runs at the same time: one per core, unless each run takes several.
-fn jobs(work: &Work) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    work.jobs
-        .map_or_else(|| (cores / usize::from(work.threads)).max(1), usize::from)
 }

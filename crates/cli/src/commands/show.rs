@@ -5,7 +5,7 @@ use std::io::{Write, stdout};
 use duetime_sim::describe::{Description, TopologyDescription, WorkloadDescription, describe};
 use duetime_study::{Plan, StudyError, text};
 
-use super::request;
+use super::{json_line, request};
 use crate::args;
 use crate::failure::Failure;
 
@@ -13,12 +13,7 @@ use crate::failure::Failure;
 pub fn topology(args: &args::Show) -> Result<(), Failure> {
     let (plan, description) = described(args)?;
     if args.json {
-        writeln!(
-            stdout(),
-            "{}",
-            serde_json::to_string(&description.topology).expect("plain data")
-        )?;
-        return Ok(());
+        return json_line(&mut stdout(), &description.topology);
     }
     lines(plan.name(), &network(&description.topology))
 }
@@ -27,12 +22,7 @@ pub fn topology(args: &args::Show) -> Result<(), Failure> {
 pub fn workload(args: &args::Show) -> Result<(), Failure> {
     let (_, description) = described(args)?;
     if args.json {
-        writeln!(
-            stdout(),
-            "{}",
-            serde_json::to_string(&description.workloads).expect("plain data")
-        )?;
-        return Ok(());
+        return json_line(&mut stdout(), &description.workloads);
     }
     description.workloads.iter().try_for_each(|workload| {
         lines(
@@ -48,8 +38,9 @@ pub fn schema() -> Result<(), Failure> {
     Ok(())
 }
 
-fn described(args: &args::Show) -> Result<(Plan, Description), Failure> {
-    let plan = Plan::new(request(&args.scenario, &args.choice, Vec::new())?)?;
+/// The plan, and what its scenario comes to without a run.
+pub(super) fn described(args: &args::Show) -> Result<(Plan, Description), Failure> {
+    let plan = Plan::new(request(&args.scenario, &args.choice)?)?;
     let description = describe(&plan.base).map_err(StudyError::from)?;
     Ok((plan, description))
 }
