@@ -7,14 +7,12 @@ use crate::table::{grouped, lines};
 use serde_json::json;
 
 /// What a row must keep to.
-struct Limits {
-    work: &'static str,
-    name: &'static str,
+enum Limit {
     /// Instructions per packet-hop.
-    instructions: Option<f64>,
+    Instructions(f64),
     /// Time per packet-hop over the floor's.
-    floor_ratio: Option<f64>,
-    resident_mb: Option<f64>,
+    FloorRatio(f64),
+    ResidentMb(f64),
 }
 
 /// No floor does W3, so its time is told in that of W2's floor. At commit 3317091, where receivers of closed connections
@@ -22,42 +20,16 @@ struct Limits {
 /// 306 to 367 ns of processor time per packet-hop.
 const W3_BEFORE: f64 = 5.6;
 
-const LIMITS: [Limits; 5] = [
-    Limits {
-        work: "w1",
-        name: "dctcp",
-        instructions: Some(345.0),
-        floor_ratio: Some(1.6),
-        resident_mb: None,
-    },
-    Limits {
-        work: "w2",
-        name: "dctcp",
-        instructions: Some(405.0),
-        floor_ratio: Some(1.6),
-        resident_mb: Some(24.0),
-    },
-    Limits {
-        work: "w2",
-        name: "tcp, strict priority",
-        instructions: Some(610.0),
-        floor_ratio: None,
-        resident_mb: None,
-    },
-    Limits {
-        work: "w2",
-        name: "d3",
-        instructions: Some(660.0),
-        floor_ratio: None,
-        resident_mb: None,
-    },
-    Limits {
-        work: "w3",
-        name: "dctcp",
-        instructions: None,
-        floor_ratio: Some(0.6 * W3_BEFORE),
-        resident_mb: None,
-    },
+/// By work and name of a row.
+const LIMITS: [(&str, &str, Limit); 8] = [
+    ("w1", "dctcp", Limit::Instructions(345.0)),
+    ("w1", "dctcp", Limit::FloorRatio(1.6)),
+    ("w2", "dctcp", Limit::Instructions(405.0)),
+    ("w2", "dctcp", Limit::FloorRatio(1.6)),
+    ("w2", "dctcp", Limit::ResidentMb(24.0)),
+    ("w2", "tcp, strict priority", Limit::Instructions(610.0)),
+    ("w2", "d3", Limit::Instructions(660.0)),
+    ("w3", "dctcp", Limit::FloorRatio(0.6 * W3_BEFORE)),
 ];
 
 /// A row of the table.
@@ -376,41 +348,35 @@ struct Gate {
 }
 
 fn gates(rows: &[Row]) -> Vec<Gate> {
-    let mut gates = Vec::new();
-    for limits in &LIMITS {
-        let is_meant = |row: &&Row| (row.case.work, row.case.name) == (limits.work, limits.name);
+    let gate = |(work, name, limit): &(&str, &str, Limit)| {
+        let is_meant = |row: &&Row| (row.case.work, row.case.name) == (*work, *name);
         let row = rows.iter().find(is_meant).expect("a row of the table");
-        let who = match limits.name {
-            "dctcp" => limits.work.to_uppercase(),
-            name => format!("{} {name}", limits.work.to_uppercase()),
+        let who = match *name {
+            "dctcp" => work.to_uppercase(),
+            name => format!("{} {name}", work.to_uppercase()),
         };
-        if let Some(limit) = limits.instructions {
-            let count = row.instructions;
-            gates.push(Gate {
+        match *limit {
+            Limit::Instructions(limit) => Gate {
                 what: format!("{who}: at most {limit} instructions/hop"),
-                value: count.map_or("unknown".to_owned(), |count| format!("{count:.0}")),
-                met: count.is_some_and(|count| count <= limit),
-            });
-        }
-        if let Some(limit) = limits.floor_ratio {
-            let what = if row.case.floor_work() == limits.work {
-                format!("{who}: at most {limit} × the floor's time")
-            } else {
-                format!("{who}: at most 0.6 of {W3_BEFORE} × the time of W2's floor")
-            };
-            gates.push(Gate {
-                what,
+                value: (row.instructions)
+                    .map_or("unknown".to_owned(), |count| format!("{count:.0}")),
+                met: row.instructions.is_some_and(|count| count <= limit),
+            },
+            Limit::FloorRatio(limit) => Gate {
+                what: if row.case.floor_work() == *work {
+                    format!("{who}: at most {limit} × the floor's time")
+                } else {
+                    format!("{who}: at most 0.6 of {W3_BEFORE} × the time of W2's floor")
+                },
                 value: format!("{:.2}", row.ratio),
                 met: row.ratio <= limit,
-            });
-        }
-        if let Some(limit) = limits.resident_mb {
-            gates.push(Gate {
+            },
+            Limit::ResidentMb(limit) => Gate {
                 what: format!("{who}: at most {limit} MB resident"),
                 value: format!("{:.1} MB", row.cost.resident_mb),
                 met: row.cost.resident_mb <= limit,
-            });
+            },
         }
-    }
-    gates
+    };
+    LIMITS.iter().map(gate).collect()
 }
