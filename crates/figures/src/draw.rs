@@ -59,17 +59,8 @@ pub(crate) fn figure(figure: &Figure) -> String {
     svg.leaf("title", &[("id", &title_id)], &figure.title);
     svg.leaf("desc", &[("id", &description_id)], &figure.description);
     for (i, line) in title.iter().enumerate() {
-        let y = number(15.0 + 19.0 * i as f64);
-        svg.leaf(
-            "text",
-            &[
-                ("x", &number(LEFT)),
-                ("y", &y),
-                ("font-size", &number(TITLE)),
-                ("font-weight", "600"),
-            ],
-            line,
-        );
+        let look = [("font-size", &*number(TITLE)), ("font-weight", "600")];
+        svg.text((LEFT, 15.0 + 19.0 * i as f64), &look, line);
     }
     legend.draw(&mut svg, head);
     for (i, (panel, frame)) in figure.panels.iter().zip(&frames).enumerate() {

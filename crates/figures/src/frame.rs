@@ -32,13 +32,8 @@ impl Frame {
     pub(crate) fn new(panel: &Panel, reach: &Reach, start: f64) -> Self {
         let x = Span::new(&panel.x, reach.x, true, false);
         let y = Span::new(&panel.y, reach.y, false, reach.zero);
-        let label_width = |span: &Span| {
-            span.ticks
-                .iter()
-                .map(|(_, label)| width(label, TEXT))
-                .fold(0.0, f64::max)
-        };
-        let mut left = (label_width(&y) + 10.0).clamp(24.0, WIDTH / 3.0);
+        let label_width = widest(y.ticks.iter().map(|(_, label)| label));
+        let mut left = (label_width + 10.0).clamp(24.0, WIDTH / 3.0);
         let heading = wrapped(&panel.title, TEXT, WIDTH - LEFT);
         let caption = wrapped(&caption(&panel.y), TEXT, WIDTH - LEFT);
         let top = start + (heading.len() + caption.len()) as f64 * 16.0 + 12.0;
@@ -46,20 +41,11 @@ impl Frame {
         let (labels, slanted) = labels(&x, matches!(panel.x.scale, Scale::Names(_)), slot);
         if slanted {
             // The first label leans out to the left.
-            let first = labels
-                .first()
-                .into_iter()
-                .flatten()
-                .map(|line| width(line, TEXT));
-            left = left.max(first.fold(0.0, f64::max) * 0.87 - slot / 2.0);
+            let first = widest(labels.first().into_iter().flatten());
+            left = left.max(first * 0.87 - slot / 2.0);
         }
         let under = if slanted {
-            let longest = labels
-                .iter()
-                .flatten()
-                .map(|line| width(line, TEXT))
-                .fold(0.0, f64::max);
-            longest * 0.5 + 16.0
+            widest(labels.iter().flatten()) * 0.5 + 16.0
         } else {
             18.0 * labels.iter().map(Vec::len).max().unwrap_or(1).max(1) as f64
         };
@@ -171,23 +157,11 @@ impl Frame {
     fn text_above(&self, svg: &mut Svg) {
         let mut y = self.start + 13.0;
         for line in &self.heading {
-            svg.leaf(
-                "text",
-                &[
-                    ("x", &number(LEFT)),
-                    ("y", &number(y)),
-                    ("font-weight", "600"),
-                ],
-                line,
-            );
+            svg.text((LEFT, y), &[("font-weight", "600")], line);
             y += 16.0;
         }
         for line in &self.caption {
-            svg.leaf(
-                "text",
-                &[("x", &number(LEFT)), ("y", &number(y)), ("opacity", "0.8")],
-                line,
-            );
+            svg.text((LEFT, y), &[("opacity", "0.8")], line);
             y += 16.0;
         }
     }
@@ -203,12 +177,8 @@ impl Frame {
                 number(y),
                 number(Self::right())
             );
-            let x = number(self.left - 6.0);
-            svg.leaf(
-                "text",
-                &[("x", &x), ("y", &number(y + 4.0)), ("text-anchor", "end")],
-                label,
-            );
+            let end = (self.left - 6.0, y + 4.0);
+            svg.text(end, &[("text-anchor", "end")], label);
         }
         stroke(svg, &grid, "0.15");
         let mut base = format!(
@@ -226,56 +196,34 @@ impl Frame {
             if !named {
                 let _ = write!(base, "M{} {}v4", number(x), number(self.bottom()));
             }
-            let half = lines
-                .iter()
-                .map(|line| width(line, TEXT))
-                .fold(0.0, f64::max)
-                / 2.0;
+            let half = widest(lines) / 2.0;
             if self.slanted {
                 self.slanted_label(svg, x, lines);
             } else if x - half >= free {
                 // A label near an end is moved inwards rather than cut.
                 let x = x.clamp(half.min(WIDTH / 2.0), (WIDTH - half - 1.0).max(WIDTH / 2.0));
                 for (i, line) in lines.iter().enumerate() {
-                    let y = number(self.bottom() + 17.0 + 15.0 * i as f64);
-                    svg.leaf(
-                        "text",
-                        &[("x", &number(x)), ("y", &y), ("text-anchor", "middle")],
-                        line,
-                    );
+                    let y = self.bottom() + 17.0 + 15.0 * i as f64;
+                    svg.text((x, y), &[("text-anchor", "middle")], line);
                 }
                 free = x + half + 6.0;
             }
         }
         stroke(svg, &base, "0.7");
         if !caption_is_empty(&panel.x) {
-            let x = number(f64::midpoint(self.left, Self::right()));
-            let y = number(self.end - 16.0);
-            svg.leaf(
-                "text",
-                &[
-                    ("x", &x),
-                    ("y", &y),
-                    ("text-anchor", "middle"),
-                    ("opacity", "0.8"),
-                ],
-                &caption(&panel.x),
-            );
+            let middle = (f64::midpoint(self.left, Self::right()), self.end - 16.0);
+            let look = [("text-anchor", "middle"), ("opacity", "0.8")];
+            svg.text(middle, &look, &caption(&panel.x));
         }
     }
 
     fn slanted_label(&self, svg: &mut Svg, x: f64, lines: &[String]) {
-        let (x, y) = (number(x + 4.0), number(self.bottom() + 12.0));
-        let turn = format!("rotate(-30 {x} {y})");
+        let (x, y) = (x + 4.0, self.bottom() + 12.0);
+        let turn = format!("rotate(-30 {} {})", number(x), number(y));
         for line in lines {
-            svg.leaf(
-                "text",
-                &[
-                    ("x", &x),
-                    ("y", &y),
-                    ("text-anchor", "end"),
-                    ("transform", &turn),
-                ],
+            svg.text(
+                (x, y),
+                &[("text-anchor", "end"), ("transform", &turn)],
                 line,
             );
         }
@@ -316,6 +264,12 @@ fn labels(x: &Span, named: bool, slot: f64) -> (Vec<Vec<String>>, bool) {
     let mut slanted = plain();
     slanted.iter_mut().for_each(cut);
     (slanted, true)
+}
+
+/// The width of the widest of some labels.
+fn widest<'l>(labels: impl IntoIterator<Item = &'l String>) -> f64 {
+    let widths = labels.into_iter().map(|label| width(label, TEXT));
+    widths.fold(0.0, f64::max)
 }
 
 fn caption(axis: &Axis) -> String {

@@ -31,6 +31,10 @@ enum Kind {
     Guide,
 }
 
+fn entry(text: &str, kind: Kind) -> Entry<'_> {
+    Entry { text, kind }
+}
+
 impl<'a> Legend<'a> {
     /// `overlaps`: somewhere a line lies on another.
     pub(crate) fn new(
@@ -50,46 +54,29 @@ impl<'a> Legend<'a> {
             .filter(|(name, _)| !name.is_empty())
             .filter_map(|(name, look)| {
                 let series = drawn(name)?;
-                Some(Entry {
-                    text: if series.label.is_empty() {
-                        name
-                    } else {
-                        &series.label
-                    },
-                    kind: Kind::Series(series.style, *look),
-                })
+                let label = Some(series.label.as_str()).filter(|label| !label.is_empty());
+                let kind = Kind::Series(series.style, *look);
+                Some(entry(label.unwrap_or(name), kind))
             })
             .collect();
         let has =
             |style: Style| all().any(|series| series.style == style && !series.points.is_empty());
         if has(Style::Published) {
-            entries.push(Entry {
-                text: "published",
-                kind: Kind::Published,
-            });
+            entries.push(entry("published", Kind::Published));
         }
         if has(Style::AtMost) || has(Style::AtLeast) {
-            entries.push(Entry {
-                text: "published bound",
-                kind: Kind::Bound,
-            });
+            entries.push(entry("published bound", Kind::Bound));
         }
         for guide in figure.panels.iter().flat_map(|panel| &panel.guides) {
             let known = entries
                 .iter()
                 .any(|entry| matches!(entry.kind, Kind::Guide) && entry.text == guide.label);
             if !known && !guide.label.is_empty() {
-                entries.push(Entry {
-                    text: &guide.label,
-                    kind: Kind::Guide,
-                });
+                entries.push(entry(&guide.label, Kind::Guide));
             }
         }
         if overlaps {
-            entries.push(Entry {
-                text: "lines on one another",
-                kind: Kind::Overlap,
-            });
+            entries.push(entry("lines on one another", Kind::Overlap));
         }
         let widths: Vec<f64> = entries
             .iter()
@@ -130,11 +117,7 @@ impl<'a> Legend<'a> {
                     }
                 }
             }
-            svg.leaf(
-                "text",
-                &[("x", &number(x + SWATCH)), ("y", &number(y + 4.0))],
-                entry.text,
-            );
+            svg.text((x + SWATCH, y + 4.0), &[], entry.text);
         }
     }
 }

@@ -241,34 +241,21 @@ impl Frame {
     }
 
     pub(crate) fn guide(&self, svg: &mut Svg, guide: &Guide) {
-        let place = if guide.vertical {
-            self.across(guide.at)
+        let (across, up) = ((self.left, Self::right()), (self.top, self.bottom()));
+        let (place, own, other) = if guide.vertical {
+            (self.across(guide.at), across, up)
         } else {
-            self.up(guide.at)
+            (self.up(guide.at), up, across)
         };
-        let Some(place) = place else { return };
-        let inside = if guide.vertical {
-            (self.left - 0.5..=Self::right() + 0.5).contains(&place)
-        } else {
-            (self.top - 0.5..=self.bottom() + 0.5).contains(&place)
-        };
-        if !inside {
+        let inside = |place: &f64| (own.0 - 0.5..=own.1 + 0.5).contains(place);
+        let Some(place) = place.filter(inside).map(number) else {
             return;
-        }
+        };
+        let (from, to) = (number(other.0), number(other.1));
         let path = if guide.vertical {
-            format!(
-                "M{} {}V{}",
-                number(place),
-                number(self.top),
-                number(self.bottom())
-            )
+            format!("M{place} {from}V{to}")
         } else {
-            format!(
-                "M{} {}H{}",
-                number(self.left),
-                number(place),
-                number(Self::right())
-            )
+            format!("M{from} {place}H{to}")
         };
         dots(svg, &path);
     }

@@ -106,10 +106,7 @@ pub(crate) fn bar(
             ("stroke-dasharray", lengths),
         ]),
     }
-    match tip {
-        Some(tip) => svg.tipped("rect", &attributes, tip),
-        None => svg.empty("rect", &attributes),
-    }
+    svg.tipped("rect", &attributes, tip);
 }
 
 /// A line in its look's own pattern, or in `dashes`.
@@ -148,19 +145,13 @@ pub(crate) fn arrow(
         ("stroke-width", "2"),
         ("fill", "none"),
     ];
-    match tip {
-        Some(tip) => svg.tipped("path", &attributes, tip),
-        None => svg.empty("path", &attributes),
-    }
+    svg.tipped("path", &attributes, tip);
 }
 
 pub(crate) fn marker(svg: &mut Svg, look: Look, at: (f64, f64), size: f64, tip: Option<&str>) {
     let path = outline(look.marker, at, size);
     let attributes = [("d", path.as_str()), ("fill", look.colour.svg())];
-    match tip {
-        Some(tip) => svg.tipped("path", &attributes, tip),
-        None => svg.empty("path", &attributes),
-    }
+    svg.tipped("path", &attributes, tip);
 }
 
 /// A larger marker of which only the outline is drawn, on white: it may lie on a bar of its own colour.
@@ -179,10 +170,7 @@ pub(crate) fn hollow(
         ("stroke", colour),
         ("stroke-width", "1.8"),
     ];
-    match tip {
-        Some(tip) => svg.tipped("path", &attributes, tip),
-        None => svg.empty("path", &attributes),
-    }
+    svg.tipped("path", &attributes, tip);
 }
 
 fn outline(marker: Marker, (x, y): (f64, f64), by: f64) -> String {
@@ -213,14 +201,11 @@ fn outline(marker: Marker, (x, y): (f64, f64), by: f64) -> String {
 pub(crate) fn written(svg: &mut Svg, (x, y): (f64, f64), wide: f64, value: f64) {
     let text = short(value);
     let long = width(&text, TEXT);
-    let (x, y) = (number(x), y - 4.0);
+    let y = y - 4.0;
     if long <= wide {
-        let y = number(y);
-        let place = [("x", x.as_str()), ("y", &y), ("text-anchor", "middle")];
-        svg.leaf("text", &place, &text);
+        svg.text((x, y), &[("text-anchor", "middle")], &text);
     } else if wide >= TEXT * 0.8 {
-        let y = number(y);
-        let turn = format!("translate({x} {y}) rotate(-90)");
+        let turn = format!("translate({} {}) rotate(-90)", number(x), number(y));
         svg.leaf("text", &[("y", "4.5"), ("transform", &turn)], &text);
     }
 }

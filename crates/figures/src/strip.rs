@@ -123,13 +123,8 @@ impl Strip {
             let half = width(name, TEXT) / 2.0;
             let at = x.clamp(half, WIDTH - half);
             if free == f64::NEG_INFINITY || at + half + 4.0 <= free {
-                let (at, y) = (number(at), number(12.0));
-                svg.leaf(
-                    "text",
-                    &[("x", &at), ("y", &y), ("text-anchor", "middle")],
-                    name,
-                );
-                free = x.clamp(half, WIDTH - half) - half;
+                svg.text((at, 12.0), &[("text-anchor", "middle")], name);
+                free = at - half;
             }
         }
         self.scale(&mut svg, &scale, budget);
@@ -147,17 +142,12 @@ impl Strip {
                 return;
             }
             taken.push((from, to));
-            svg.leaf(
-                "text",
-                &[
-                    ("x", &number(at)),
-                    ("y", "57"),
-                    ("text-anchor", "middle"),
-                    ("font-weight", weight),
-                    ("opacity", opacity),
-                ],
-                text,
-            );
+            let look = [
+                ("text-anchor", "middle"),
+                ("font-weight", weight),
+                ("opacity", opacity),
+            ];
+            svg.text((at, 57.0), &look, text);
         };
         if let (Some(x), Some(budget)) = (budget, self.budget) {
             let text = format!("{} {}", crate::words::short(budget), self.unit);

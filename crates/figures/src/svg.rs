@@ -46,8 +46,23 @@ impl Svg {
         let _ = writeln!(self.text, ">{}</{name}>", escaped(content));
     }
 
-    /// An element with a tooltip.
-    pub(crate) fn tipped(&mut self, name: &'static str, attributes: &[(&str, &str)], tip: &str) {
+    /// Text at a place.
+    pub(crate) fn text(&mut self, (x, y): (f64, f64), more: &[(&str, &str)], content: &str) {
+        let (x, y) = (number(x), number(y));
+        let place = [("x", x.as_str()), ("y", &y)];
+        self.leaf("text", &[&place, more].concat(), content);
+    }
+
+    /// An empty element, or one with a tooltip.
+    pub(crate) fn tipped(
+        &mut self,
+        name: &'static str,
+        attributes: &[(&str, &str)],
+        tip: Option<&str>,
+    ) {
+        let Some(tip) = tip else {
+            return self.empty(name, attributes);
+        };
         self.start(name, attributes);
         let _ = writeln!(self.text, "><title>{}</title></{name}>", escaped(tip));
     }

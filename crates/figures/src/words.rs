@@ -41,24 +41,21 @@ fn with_unit(value: &str, unit: &str) -> String {
 
 /// A number to three significant digits.
 pub(crate) fn short(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let decimals = (2 - libm::floor(libm::log10(value.abs())) as i32).clamp(0, 4) as usize;
-    let text = format!("{value:.decimals$}");
-    if decimals == 0 {
-        text
-    } else {
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    }
+    rounded(value, 2, 4)
 }
 
 /// A number to four significant digits, or to the unit if it is large.
 fn significant(value: f64) -> String {
+    rounded(value, 3, 12)
+}
+
+/// A number with `digits` digits after its first, of which at most `decimals` are behind the point.
+fn rounded(value: f64, digits: i32, decimals: i32) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let decimals = (3 - libm::floor(libm::log10(value.abs())) as i32).clamp(0, 12) as usize;
+    let first = libm::floor(libm::log10(value.abs())) as i32;
+    let decimals = (digits - first).clamp(0, decimals) as usize;
     let text = format!("{value:.decimals$}");
     if decimals == 0 {
         text
