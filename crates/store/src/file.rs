@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::StoreError;
 
@@ -26,6 +27,14 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     written
 }
 
+/// The same, in a folder that is made where it is missing.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent).map_err(StoreError::unwritten("create", parent))?;
+    }
+    replace(path, bytes)
+}
+
 /// The bytes of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
     fs::read(path).map_err(StoreError::io("read", path))
@@ -37,6 +46,22 @@ pub fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, StoreError> 
         .map_err(|error| StoreError::unwritten("write", path)(error.into()))?;
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+/// What a JSON file holds.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
+    serde_json::from_slice(&read(path)?)
+        .map_err(|error| StoreError::damaged(path, error.to_string()))
+}
+
+/// Whether a file has the format that this version reads.
+pub fn check_format(path: &Path, found: u32) -> Result<(), StoreError> {
+    let ours = crate::FORMAT;
+    if found == ours {
+        return Ok(());
+    }
+    let reason = format!("it has format {found}, this version reads {ours}");
+    Err(StoreError::damaged(path, reason))
 }
 
 /// FNV-1a over the bytes, in 64 bits: finds damage, not malice.

@@ -62,15 +62,10 @@ impl RunFolder {
         if_exists: IfExists,
         manifest: &Manifest,
     ) -> Result<Self, StoreError> {
-        let (holds, made) = match fs::metadata(path) {
-            Ok(found) if !found.is_dir() => {
-                return Err(StoreError::NotADirectory(path.to_path_buf()));
-            }
-            Ok(_) => (holds(path)?, None),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                (false, Some(Made::create(path)?))
-            }
-            Err(error) => return Err(StoreError::io("open", path)(error)),
+        let (holds, made) = if is_there(path)? {
+            (holds(path)?, None)
+        } else {
+            (false, Some(Made::create(path)?))
         };
         let folder = Self {
             path: path.to_path_buf(),
@@ -114,23 +109,13 @@ impl RunFolder {
 
     /// Opens a folder to read it. What another process writes meanwhile appears run by run.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        match fs::metadata(path) {
-            Ok(found) if !found.is_dir() => {
-                return Err(StoreError::NotADirectory(path.to_path_buf()));
-            }
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(StoreError::NotFound(path.to_path_buf()));
-            }
-            Err(error) => return Err(StoreError::io("open", path)(error)),
+        if !is_there(path)? || !path.join(MANIFEST).exists() {
+            return Err(StoreError::NotFound(path.to_path_buf()));
         }
         let folder = Self {
             path: path.to_path_buf(),
             _lock: None,
         };
-        if !path.join(MANIFEST).exists() {
-            return Err(StoreError::NotFound(path.to_path_buf()));
-        }
         folder.manifest()?;
         Ok(folder)
     }
@@ -148,18 +133,9 @@ impl RunFolder {
     /// The manifest as it stands.
     pub fn manifest(&self) -> Result<Manifest, StoreError> {
         let path = self.path.join(MANIFEST);
-        let manifest: Manifest = serde_json::from_slice(&file::read(&path)?)
-            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
-        if manifest.format == crate::FORMAT {
-            Ok(manifest)
-        } else {
-            let reason = format!(
-                "it has format {}, this version reads {}",
-                manifest.format,
-                crate::FORMAT
-            );
-            Err(StoreError::damaged(&path, reason))
-        }
+        let manifest: Manifest = file::read_json(&path)?;
+        file::check_format(&path, manifest.format)?;
+        Ok(manifest)
     }
 
     /// Replaces the manifest in one step.
@@ -199,12 +175,7 @@ impl RunFolder {
 
     /// Notes why a run could not be finished, where its results would be.
     pub fn write_failure(&self, key: &RunKey, reason: &str) -> Result<(), StoreError> {
-        let path = self.failure_path(key);
-        let parent = path
-            .parent()
-            .expect("a run's folder is below the run folder");
-        fs::create_dir_all(parent).map_err(StoreError::unwritten("create", parent))?;
-        file::replace(&path, reason.as_bytes())
+        file::replace_file(&self.failure_path(key), reason.as_bytes())
     }
 
     fn failure_path(&self, key: &RunKey) -> PathBuf {
@@ -248,6 +219,16 @@ impl RunFolder {
     pub fn missing(&self, keys: &[RunKey]) -> Vec<RunKey> {
         let done = |key: &RunKey| self.has_run(key) && run::check(&self.run_path(key)).is_ok();
         keys.iter().filter(|key| !done(key)).cloned().collect()
+    }
+}
+
+/// Whether there is a directory; anything else there is refused.
+fn is_there(path: &Path) -> Result<bool, StoreError> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(true),
+        Ok(_) => Err(StoreError::NotADirectory(path.to_path_buf())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(StoreError::io("open", path)(error)),
     }
 }
 

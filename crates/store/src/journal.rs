@@ -51,9 +51,8 @@ impl Journal {
     /// Writes `value` under `name`: it appears whole or not at all.
     pub fn write(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.file(name);
-        let refused = |error: serde_json::Error| {
-            StoreError::unwritten("write", &self.file(name))(error.into())
-        };
+        let refused =
+            |error: serde_json::Error| StoreError::unwritten("write", &path)(error.into());
         let body = serde_json::to_vec(value).map_err(refused)?;
         let head = Head {
             kind: MAGIC.to_owned(),
@@ -64,10 +63,7 @@ impl Journal {
         let mut bytes = serde_json::to_vec(&head).map_err(refused)?;
         bytes.push(b'\n');
         bytes.extend(body);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(StoreError::unwritten("create", parent))?;
-        }
-        file::replace(&path, &bytes)
+        file::replace_file(&path, &bytes)
     }
 
     /// Reads what was written under `name`; `None` where there is nothing. Anything else than what was written is
@@ -87,12 +83,7 @@ impl Journal {
             .ok()
             .filter(|head: &Head| head.kind == MAGIC)
             .ok_or_else(|| damaged("its first line is not that of a point".to_owned()))?;
-        if head.format != crate::FORMAT {
-            let (found, ours) = (head.format, crate::FORMAT);
-            return Err(damaged(format!(
-                "it has format {found}, this version reads {ours}"
-            )));
-        }
+        file::check_format(&path, head.format)?;
         if head.bytes != body.len() {
             let (is, was) = (body.len(), head.bytes);
             return Err(damaged(format!("it has {is} bytes of {was}")));
@@ -104,14 +95,6 @@ impl Journal {
             .map(Some)
             .map_err(|error| damaged(error.to_string()))
     }
-}
-
-/// Replaces any file in one step: readers see the old or the new one, and a failure leaves the old one.
-pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent).map_err(StoreError::unwritten("create", parent))?;
-    }
-    file::replace(path, bytes)
 }
 
 #[cfg(test)]

@@ -30,9 +30,9 @@ mod trace;
 
 pub use csv::export_csv;
 pub use error::StoreError;
-pub use file::checksum;
+pub use file::{checksum, replace_file};
 pub use folder::{IfExists, RunFolder, Scan};
-pub use journal::{Journal, replace_file};
+pub use journal::Journal;
 pub use manifest::{Machine, Manifest, Point, RunState, State};
 pub use name::{folder_name, point_id};
 pub use run::{Captures, FileInfo, RunInfo, RunKey, RunNotes, StoredRun};

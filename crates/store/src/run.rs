@@ -262,16 +262,8 @@ pub fn exists(place: &Path) -> bool {
 /// What `run.json` says.
 pub fn info(place: &Path) -> Result<RunInfo, StoreError> {
     let path = place.join(INFO);
-    let info: RunInfo = serde_json::from_slice(&file::read(&path)?)
-        .map_err(|e| StoreError::damaged(&path, e.to_string()))?;
-    if info.format != crate::FORMAT {
-        let reason = format!(
-            "it has format {}, this version reads {}",
-            info.format,
-            crate::FORMAT
-        );
-        return Err(StoreError::damaged(&path, reason));
-    }
+    let info: RunInfo = file::read_json(&path)?;
+    file::check_format(&path, info.format)?;
     Ok(info)
 }
 
@@ -336,10 +328,8 @@ fn open<R>(place: &Path, info: &RunInfo, table: &Table<R>) -> Result<StoredTable
 fn checked(place: &Path, info: &RunInfo, name: &str) -> Result<Vec<u8>, StoreError> {
     let path = place.join(name);
     let Some(expected) = info.files.get(name) else {
-        return Err(StoreError::damaged(
-            &place.join(INFO),
-            format!("it does not list {name}"),
-        ));
+        let reason = format!("it does not list {name}");
+        return Err(StoreError::damaged(&place.join(INFO), reason));
     };
     let bytes = match fs::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -348,18 +338,13 @@ fn checked(place: &Path, info: &RunInfo, name: &str) -> Result<Vec<u8>, StoreErr
         read => read.map_err(StoreError::io("read", &path))?,
     };
     if bytes.len() as u64 != expected.bytes {
-        let reason = format!(
-            "it has {} bytes, {} were written",
-            bytes.len(),
-            expected.bytes
-        );
+        let (is, was) = (bytes.len(), expected.bytes);
+        let reason = format!("it has {is} bytes, {was} were written");
         return Err(StoreError::damaged(&path, reason));
     }
     if file::checksum(&bytes) != expected.fnv1a {
-        return Err(StoreError::damaged(
-            &path,
-            "its bytes are not those that were written",
-        ));
+        let reason = "its bytes are not those that were written";
+        return Err(StoreError::damaged(&path, reason));
     }
     Ok(bytes)
 }

@@ -3,11 +3,13 @@
 use bytes::Bytes;
 use duetime_results::schema::Value;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
-use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{
+    BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type,
+};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::schema::types::ColumnDescriptor;
+use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
 /// A Parquet file, opened: columns are read on demand.
 pub struct StoredTable {
@@ -48,21 +50,17 @@ impl StoredTable {
 
     /// Number of columns.
     pub fn columns(&self) -> usize {
-        self.file
-            .metadata()
-            .file_metadata()
-            .schema_descr()
-            .num_columns()
+        self.schema().num_columns()
+    }
+
+    fn schema(&self) -> &SchemaDescriptor {
+        self.file.metadata().file_metadata().schema_descr()
     }
 
     /// Names of the columns, in the order of the file.
     pub fn names(&self) -> Vec<String> {
-        let schema = self.file.metadata().file_metadata().schema_descr();
-        schema
-            .columns()
-            .iter()
-            .map(|column| column.path().string())
-            .collect()
+        let columns = self.schema().columns().iter();
+        columns.map(|column| column.path().string()).collect()
     }
 
     /// One column by name, or `None` where the file has none of that name.
@@ -83,12 +81,7 @@ impl StoredTable {
 
     /// One column by its place.
     pub fn column_at(&self, index: usize) -> Result<StoredColumn, String> {
-        let description = self
-            .file
-            .metadata()
-            .file_metadata()
-            .schema_descr()
-            .column(index);
+        let description = self.schema().column(index);
         let name = description.path().string();
         if description.max_rep_level() > 0 || description.path().parts().len() > 1 {
             return Err(format!(
@@ -124,45 +117,20 @@ impl StoredTable {
         let readers = (0..self.file.num_row_groups())
             .map(|group| self.file.get_row_group(group)?.get_column_reader(index));
         let values = match description.physical_type() {
-            Physical::INT32 => column
-                .fill(readers, |reader| match reader {
-                    ColumnReader::Int32ColumnReader(reader) => Some(reader),
-                    _ => None,
-                })
-                .map(|values| {
-                    let widen = |value: i32| {
-                        if unsigned {
-                            i64::from(value.cast_unsigned())
-                        } else {
-                            i64::from(value)
-                        }
-                    };
-                    Values::Int(values.into_iter().map(widen).collect())
-                }),
-            Physical::INT64 => column
-                .fill(readers, |reader| match reader {
-                    ColumnReader::Int64ColumnReader(reader) => Some(reader),
-                    _ => None,
-                })
-                .map(Values::Int),
-            Physical::DOUBLE => column
-                .fill(readers, |reader| match reader {
-                    ColumnReader::DoubleColumnReader(reader) => Some(reader),
-                    _ => None,
-                })
-                .map(Values::Real),
-            Physical::BOOLEAN => column
-                .fill(readers, |reader| match reader {
-                    ColumnReader::BoolColumnReader(reader) => Some(reader),
-                    _ => None,
-                })
-                .map(Values::Bool),
-            Physical::BYTE_ARRAY => column
-                .fill(readers, |reader| match reader {
-                    ColumnReader::ByteArrayColumnReader(reader) => Some(reader),
-                    _ => None,
-                })
-                .map(Values::Text),
+            Physical::INT32 => column.fill::<Int32Type>(readers).map(|values| {
+                let widen = |value: i32| {
+                    if unsigned {
+                        i64::from(value.cast_unsigned())
+                    } else {
+                        i64::from(value)
+                    }
+                };
+                Values::Int(values.into_iter().map(widen).collect())
+            }),
+            Physical::INT64 => column.fill::<Int64Type>(readers).map(Values::Int),
+            Physical::DOUBLE => column.fill::<DoubleType>(readers).map(Values::Real),
+            Physical::BOOLEAN => column.fill::<BoolType>(readers).map(Values::Bool),
+            Physical::BYTE_ARRAY => column.fill::<ByteArrayType>(readers).map(Values::Text),
             other => {
                 return Err(format!(
                     "column `{name}` has type {other}; INT32, INT64 or DOUBLE is needed"
@@ -229,11 +197,10 @@ impl Filler {
     fn fill<T: DataType>(
         &mut self,
         readers: impl Iterator<Item = ParquetResult<ColumnReader>>,
-        typed: fn(ColumnReader) -> Option<ColumnReaderImpl<T>>,
     ) -> ParquetResult<Vec<T::T>> {
         let mut values = Vec::new();
         for reader in readers {
-            let mut reader = typed(reader?)
+            let mut reader = T::get_column_reader(reader?)
                 .ok_or_else(|| ParquetError::General("row groups of different types".to_owned()))?;
             let levels = (self.max_level > 0).then_some(&mut self.levels);
             reader.read_records(self.rows, levels, None, &mut values)?;
