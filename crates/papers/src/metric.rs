@@ -109,19 +109,15 @@ impl Metric {
 
     /// The metric of this name.
     pub fn named(name: &str) -> Option<Self> {
-        let all = Self::all().into_iter();
-        all.filter(|(of, _)| of == name)
-            .map(|(_, metric)| metric)
-            .next()
+        let mut all = Self::all().into_iter();
+        all.find(|(of, _)| of == name).map(|(_, metric)| metric)
     }
 
     /// Its first name.
     pub fn name(self) -> String {
-        let all = Self::all().into_iter();
-        all.filter(|(_, metric)| *metric == self)
-            .map(|(name, _)| name)
-            .next()
-            .unwrap_or_default()
+        let mut all = Self::all().into_iter();
+        let found = all.find(|(_, metric)| *metric == self);
+        found.map_or_else(String::new, |(name, _)| name)
     }
 
     /// Its unit; none where it is that of the axis.

@@ -148,10 +148,7 @@ pub fn keep_sections(
 /// Of what an experiment's files say, but for its interpretation notes, which decide nothing.
 fn checksum(of: &Experiment) -> String {
     let bytes = [of.text.as_str(), &of.scenario].concat();
-    let hash = bytes.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    duetime_store::checksum(bytes.as_bytes())
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ pub use stationary::{Course, Drift, drifts};
 
 use crate::{Class, Estimate};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// A mean and percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -231,13 +232,8 @@ type Key = (u16, Class);
 impl Summary {
     /// Sums up the runs of one transport.
     pub fn of(transport: &str, runs: &[RunSummary]) -> Self {
-        let mut workloads: Vec<u16> = runs
-            .iter()
-            .flat_map(|run| &run.queries)
-            .map(|query| query.workload)
-            .collect();
-        workloads.sort_unstable();
-        workloads.dedup();
+        let queries = runs.iter().flat_map(|run| &run.queries);
+        let workloads: BTreeSet<u16> = queries.map(|query| query.workload).collect();
         Self {
             transport: transport.to_owned(),
             runs: runs.len() as u64,
@@ -311,10 +307,7 @@ impl Comparison {
 
 impl ObjectiveEstimate {
     fn of(runs: &[RunSummary], count: impl Fn(&RunSummary) -> (u64, u64)) -> Option<Self> {
-        let (met, queries) = runs
-            .iter()
-            .map(&count)
-            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let (met, queries) = total(runs, &count);
         Some(Self {
             queries,
             met,
@@ -325,10 +318,10 @@ impl ObjectiveEstimate {
 
 impl DeadlineEstimate {
     fn of(runs: &[RunSummary], count: impl Fn(&RunSummary) -> (u64, u64)) -> Option<Self> {
-        let total = |pick: fn((u64, u64)) -> u64| runs.iter().map(|run| pick(count(run))).sum();
+        let (met, flows) = total(runs, &count);
         Some(Self {
-            flows: total(|(_, all)| all),
-            met: total(|(met, _)| met),
+            flows,
+            met,
             application_throughput: Estimate::of(runs, |drawn| ratio(drawn, &count))?,
             missed: Estimate::of(runs, |drawn| {
                 ratio(drawn, |run| {
@@ -348,26 +341,15 @@ impl GroupEstimate {
                 .map(pick)
                 .sum::<u64>()
         };
-        let share = |part: fn(&GroupSummary) -> u64, whole: fn(&GroupSummary) -> u64| {
-            Estimate::of(runs, |drawn| {
-                ratio(drawn, |run| {
-                    run.group(key)
-                        .map_or((0, 0), |group| (part(group), whole(group)))
-                })
-            })
+        let counts = |part: fn(&GroupSummary) -> u64, whole: fn(&GroupSummary) -> u64| {
+            move |run: &RunSummary| {
+                let group = run.group(key);
+                group.map_or((0, 0), |group| (part(group), whole(group)))
+            }
         };
+        let share = |part, whole| Estimate::of(runs, |drawn| ratio(drawn, counts(part, whole)));
         let percentiles = |pick: fn(&GroupSummary) -> Percentiles<Option<f64>>| {
-            let present: Vec<&GroupSummary> =
-                runs.iter().filter_map(|run| run.group(key)).collect();
-            Percentiles::from_fn(|of| {
-                // A run whose percentile falls among unfinished flows leaves the mean without a value.
-                let complete = present.iter().all(|group| of(&pick(group)).is_some());
-                complete.then(|| {
-                    Estimate::of(runs, |drawn| {
-                        mean_of(drawn, |run| of(&pick(run.group(key)?)))
-                    })
-                })?
-            })
+            percentiles(runs, |run| run.group(key).map(pick))
         };
         Self {
             workload: key.0,
@@ -375,10 +357,10 @@ impl GroupEstimate {
             flows: total(|group| group.flows),
             finished: total(|group| group.finished),
             quenched: total(|group| group.quenched),
-            deadlines: DeadlineEstimate::of(runs, |run| {
-                run.group(key)
-                    .map_or((0, 0), |group| (group.met, group.deadline_flows))
-            }),
+            deadlines: DeadlineEstimate::of(
+                runs,
+                counts(|group| group.met, |group| group.deadline_flows),
+            ),
             completion_s: percentiles(|group| group.completion_s),
             slack_s: percentiles(|group| group.slack_s),
             goodput_bytes_per_s: percentiles(|group| group.goodput_bytes_per_s),
@@ -430,16 +412,7 @@ impl QueryEstimate {
             in_time: share(|query| query.in_time),
             no_answer: share(|query| query.no_answer as f64),
             below_95: share(|query| query.below_95 as f64),
-            completion_s: Percentiles::from_fn(|of| {
-                let complete = present
-                    .iter()
-                    .all(|query| of(&query.completion_s).is_some());
-                complete.then(|| {
-                    Estimate::of(runs, |drawn| {
-                        mean_of(drawn, |run| of(&row(run)?.completion_s))
-                    })
-                })?
-            }),
+            completion_s: percentiles(runs, |run| Some(row(run)?.completion_s)),
         }
     }
 }
@@ -480,12 +453,22 @@ impl<T> Percentiles<T> {
 }
 
 /// All pairs of workload and class that some run has, in order.
-fn keys(runs: &[RunSummary]) -> Vec<Key> {
+fn keys(runs: &[RunSummary]) -> BTreeSet<Key> {
     let groups = runs.iter().flat_map(|run| &run.groups);
-    let mut keys: Vec<Key> = groups.map(|group| (group.workload, group.class)).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+    groups.map(|group| (group.workload, group.class)).collect()
+}
+
+/// The mean over the runs of each percentile that all of them have: a run whose percentile falls among unfinished flows
+/// leaves the mean without a value.
+fn percentiles(
+    runs: &[RunSummary],
+    of_run: impl Fn(&RunSummary) -> Option<Percentiles<Option<f64>>>,
+) -> Percentiles<Option<Estimate>> {
+    Percentiles::from_fn(|of| {
+        let mut present = runs.iter().filter_map(&of_run);
+        let complete = present.all(|percentiles| of(&percentiles).is_some());
+        complete.then(|| Estimate::of(runs, |drawn| mean_of(drawn, |run| of(&of_run(run)?))))?
+    })
 }
 
 fn missed_of(runs: &[&RunSummary], key: Key) -> Option<f64> {
@@ -496,12 +479,18 @@ fn missed_of(runs: &[&RunSummary], key: Key) -> Option<f64> {
     })
 }
 
+/// Parts and wholes, both summed over the runs.
+fn total<'r>(
+    runs: impl IntoIterator<Item = &'r RunSummary>,
+    count: impl Fn(&RunSummary) -> (u64, u64),
+) -> (u64, u64) {
+    let each = runs.into_iter().map(count);
+    each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
 /// Parts over wholes, both summed over the runs.
 fn ratio(runs: &[&RunSummary], count: impl Fn(&RunSummary) -> (u64, u64)) -> Option<f64> {
-    let (part, whole) = runs
-        .iter()
-        .map(|run| count(run))
-        .fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1));
+    let (part, whole) = total(runs.iter().copied(), count);
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 

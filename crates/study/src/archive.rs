@@ -1,6 +1,6 @@
 //! Between a study and its run folder.
 
-use duetime_results::{CapturedPacket, FlowRecord, digest};
+use duetime_results::{FlowRecord, digest};
 use duetime_scenario::resolved_json;
 use duetime_sim::RunOutput;
 use duetime_store::{
@@ -95,18 +95,12 @@ pub fn save(
     let packets: Vec<pcapng::Packet<'_>> = output
         .captures
         .iter()
-        .filter_map(|captured| {
-            let CapturedPacket {
-                link,
-                at,
-                original_bytes,
-                bytes,
-            } = captured;
+        .filter_map(|packet| {
             Some(pcapng::Packet {
-                link: u32::try_from(place(*link)?).ok()?,
-                at: *at,
-                original_bytes: *original_bytes,
-                bytes,
+                link: u32::try_from(place(packet.link)?).ok()?,
+                at: packet.at,
+                original_bytes: packet.original_bytes,
+                bytes: &packet.bytes,
             })
         })
         .collect();

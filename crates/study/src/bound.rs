@@ -29,6 +29,7 @@ use duetime_scenario::Scenario;
 use duetime_sim::demand::most_payload;
 use duetime_sim::topology::Network;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::StudyError;
@@ -152,18 +153,10 @@ impl BestPossible {
     pub fn over(runs: &[RunBest]) -> Self {
         let first = runs.first();
         let unknown = first.map(|run| run.unknown.clone()).unwrap_or_default();
-        let mut groups: Vec<(u16, Class)> = runs
-            .iter()
-            .flat_map(|run| run.groups.keys().copied())
-            .collect();
-        groups.sort_unstable();
-        groups.dedup();
-        let mut queries: Vec<u16> = runs
-            .iter()
-            .flat_map(|run| run.queries.keys().copied())
-            .collect();
-        queries.sort_unstable();
-        queries.dedup();
+        let groups = runs.iter().flat_map(|run| run.groups.keys().copied());
+        let groups: BTreeSet<(u16, Class)> = groups.collect();
+        let queries = runs.iter().flat_map(|run| run.queries.keys().copied());
+        let queries: BTreeSet<u16> = queries.collect();
         let groups = groups.into_iter().filter_map(|(workload, class)| {
             let best = best(runs, |run| run.groups.get(&(workload, class)).copied())?;
             Some(BestGroup {

@@ -214,12 +214,7 @@ pub fn estimate(
         };
         seconds_per_run.push(wall_s / part);
     }
-    let of = |job: &Job| {
-        seconds_per_run
-            .get(job.transport)
-            .copied()
-            .unwrap_or_default()
-    };
-    let total: f64 = missing.iter().map(|(_, job)| of(job)).sum();
+    let of = |(_, job): &(usize, Job)| seconds_per_run.get(job.transport);
+    let total: f64 = missing.iter().filter_map(of).sum();
     Ok(total / jobs.clamp(1, missing.len().max(1)) as f64)
 }

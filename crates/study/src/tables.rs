@@ -1,6 +1,8 @@
 //! The tables of a study's results, for the terminal and for the page: what each shows, of what, and how its numbers are
 //! written. How a table is drawn is up to its renderer.
 
+use std::collections::BTreeSet;
+
 use duetime_results::{Estimate, Summary};
 
 use crate::bound::{BestPossible, BestRow, NO_TRANSPORT};
@@ -225,9 +227,7 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
         column("gave up", |row| some(row.queries.gave_up)).page_head("aggregators that gave up"),
         column("answers asked", |row| some(row.queries.asked)).on(On::Page),
     ];
-    let mut workloads: Vec<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
-    workloads.sort_unstable();
-    workloads.dedup();
+    let workloads: BTreeSet<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
     let wanted = objective_of_all(&plan.base).map_or(String::new(), |of| format!(": {of}"));
     let target = target(&plan.base).map_or(String::new(), |share| {
         format!(" for {} of them", text::percent(share))

@@ -84,21 +84,14 @@ fn head(of: &Explained) -> String {
     let deadline = flow.deadline.map(|deadline| deadline.since(flow.start));
     let end = match (flow.completion(), deadline) {
         (Some(took), None) => format!("completed in {}; no deadline", time(took)),
-        (Some(took), Some(deadline)) if took <= deadline => {
-            let early = deadline.saturating_sub(took);
-            format!(
-                "completed in {}, {} before its deadline",
-                time(took),
-                time(early)
-            )
-        }
         (Some(took), Some(deadline)) => {
-            let late = took.saturating_sub(deadline);
-            format!(
-                "completed in {}, {} after its deadline",
-                time(took),
-                time(late)
-            )
+            let (gap, side) = if took <= deadline {
+                (deadline.saturating_sub(took), "before")
+            } else {
+                (took.saturating_sub(deadline), "after")
+            };
+            let (took, gap) = (time(took), time(gap));
+            format!("completed in {took}, {gap} {side} its deadline")
         }
         (None, deadline) => {
             let why = if flow.quenched {

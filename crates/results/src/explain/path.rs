@@ -191,7 +191,7 @@ impl Walk {
     /// Follows what allowed the packet that left the sender at `cursor`, back to an arrival at the receiver.
     fn enabler_back(&mut self) {
         while self.cursor > self.start {
-            if let Some(previous) = self.card_was_busy_until(self.cursor) {
+            if let Some(previous) = self.nic_was_busy_until(self.cursor) {
                 self.hop_back(&previous);
                 continue;
             }
@@ -291,7 +291,7 @@ impl Walk {
     }
 
     /// The flow's own packet whose departure from the sender's NIC was at `at`, so that the next one could begin.
-    fn card_was_busy_until(&self, at: Time) -> Option<Hop> {
+    fn nic_was_busy_until(&self, at: Time) -> Option<Hop> {
         let &(first, _) = self.forward.links.first()?;
         let hops = self.hops_until(at).iter().rev();
         hops.take_while(|hop| hop.at == at)

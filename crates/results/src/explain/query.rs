@@ -16,6 +16,7 @@
 use super::{Cause, Explanation, Stage, explain};
 use crate::{Class, FlowRecord, FlowTrace, QueryRecord, TreeNode};
 use duetime_core::{Span, Time};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// What the time of a piece went into.
@@ -53,7 +54,7 @@ pub struct QueryStep {
 }
 
 /// Where the nodes of a query without enough answers stood when the last of them was seen to do anything.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Standing {
     /// Answers that the root holds, each of one of its own children.
     pub held: u32,

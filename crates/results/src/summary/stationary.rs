@@ -106,13 +106,10 @@ impl Course {
 
 /// In which ways the runs of one transport were not stationary; empty if none was found.
 pub fn drifts(runs: &[Course]) -> Vec<Drift> {
-    let mut workloads: Vec<u16> = runs
+    let workloads: BTreeSet<u16> = runs
         .iter()
-        .flat_map(|run| run.shares.keys())
-        .copied()
+        .flat_map(|run| run.shares.keys().copied())
         .collect();
-    workloads.sort_unstable();
-    workloads.dedup();
     let shares = workloads.into_iter().filter_map(|of| share(runs, of));
     backlog(runs).into_iter().chain(shares).collect()
 }

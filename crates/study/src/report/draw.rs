@@ -20,11 +20,27 @@ pub fn figures(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Vec<page:
         figures.extend(super::curves::figures(plan, gathered));
     } else {
         figures.extend(queries(plan, gathered, samples));
-        figures.extend(missed(plan, gathered));
+        figures.extend(bars(
+            plan,
+            gathered,
+            "Missed deadlines",
+            Axis::linear("missed", "%"),
+            100.0,
+            |group| group.deadlines.is_some(),
+            |group| group.deadlines.map(|of| of.missed),
+        ));
         figures.extend(shares(gathered, samples));
         figures.extend(percentiles(plan, gathered));
         figures.extend(completeness(gathered, samples));
-        figures.extend(goodput(plan, gathered));
+        figures.extend(bars(
+            plan,
+            gathered,
+            "Goodput of flows without deadlines",
+            Axis::linear("mean goodput per flow", "Mbps"),
+            8e-6,
+            is_bulk,
+            |group| group.goodput_bytes_per_s.mean,
+        ));
         figures.extend(queues(gathered, samples));
     }
     figures
@@ -69,14 +85,17 @@ fn group_names(
     names
 }
 
-/// One series per transport over named places.
+/// A bar per transport for each group that `of` asks for.
 fn bars(
     plan: &Plan,
     gathered: &Gathered,
-    names: &[String],
-    value: impl Fn(&GroupEstimate) -> Option<Estimate>,
+    title: &str,
+    y: Axis,
     factor: f64,
-) -> Vec<Series> {
+    of: impl Fn(&GroupEstimate) -> bool,
+    value: impl Fn(&GroupEstimate) -> Option<Estimate>,
+) -> Option<page::Figure> {
+    let names = group_names(plan, gathered, of);
     let series = |cell: &Cell| {
         let point = |group: &GroupEstimate| {
             let name = group_name(plan, cell, group);
@@ -86,7 +105,9 @@ fn bars(
         let points = cell.summary.groups.iter().filter_map(point).collect();
         Series::new(&cell.summary.transport, Style::Bars, points)
     };
-    gathered.cells.iter().map(series).collect()
+    let series = gathered.cells.iter().map(series).collect();
+    let panel = Panel::new(Axis::names("", names), y, series);
+    on_page(title, "Error bars: 95 % intervals over runs.", vec![panel])
 }
 
 /// Until enough answers were there: the share of queries, and that still waiting on a logarithmic scale.
@@ -94,28 +115,22 @@ fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::
     let mut panels = Vec::new();
     let workloads = (0..).take(plan.base.workloads.len());
     for workload in workloads {
-        let axis = || Axis::log("from arrival at the root", "ms");
-        let all = Axis::linear("queries with enough answers", "%").between(0.0, 100.0);
-        let mut all = Panel::new(axis(), all, Vec::new());
-        let mut tail = Panel::new(axis(), Axis::log("queries still waiting", "%"), Vec::new());
-        for cell in &gathered.cells {
-            let Some(of) = samples.transports[cell.transport].queries.get(&workload) else {
-                continue;
-            };
+        let curves = gathered.cells.iter().filter_map(|cell| {
+            let of = samples.transports[cell.transport].queries.get(&workload)?;
             let milliseconds = of.completions.iter().map(|seconds| seconds * 1e3);
-            let (done, left) = cumulative(milliseconds.collect(), of.all);
-            let name = &cell.summary.transport;
-            all.series.push(Series::new(name, Style::Step, done));
-            tail.series.push(Series::new(name, Style::Step, left));
-        }
-        let within = super::queries::budget_s(plan, workload);
-        for panel in [&mut all, &mut tail] {
-            panel.guides.extend(within.map(|within| Guide {
-                vertical: true,
-                at: within * 1e3,
-                label: "budget".to_owned(),
-            }));
-        }
+            Some((
+                cell.summary.transport.as_str(),
+                milliseconds.collect(),
+                of.all,
+            ))
+        });
+        let budget = super::queries::budget_s(plan, workload);
+        let [mut all, tail] = came_and_left(
+            &Axis::log("from arrival at the root", "ms"),
+            ("queries with enough answers", "queries still waiting"),
+            budget.map(|within| ("budget", within * 1e3)),
+            curves,
+        );
         if let Some(first) = gathered.cells.first() {
             all.title = workload_name(plan, first, workload);
         }
@@ -143,70 +158,51 @@ fn cumulative(mut values: Vec<f64>, all: usize) -> (Vec<Point>, Vec<Point>) {
     ranks(values.len(), all).into_iter().map(point).unzip()
 }
 
-fn missed(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
-    let names = group_names(plan, gathered, |group| group.deadlines.is_some());
-    let series = bars(
-        plan,
-        gathered,
-        &names,
-        |group| group.deadlines.map(|of| of.missed),
-        100.0,
-    );
-    let panel = Panel::new(Axis::names("", names), Axis::linear("missed", "%"), series);
-    on_page(
-        "Missed deadlines",
-        "Error bars: 95 % intervals over runs.",
-        vec![panel],
-    )
-}
-
-fn goodput(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
-    let names = group_names(plan, gathered, is_bulk);
-    let series = bars(
-        plan,
-        gathered,
-        &names,
-        |group| group.goodput_bytes_per_s.mean,
-        8e-6,
-    );
-    let panel = Panel::new(
-        Axis::names("", names),
-        Axis::linear("mean goodput per flow", "Mbps"),
-        series,
-    );
-    on_page(
-        "Goodput of flows without deadlines",
-        "Error bars: 95 % intervals over runs.",
-        vec![panel],
-    )
+/// What came by then, and the rest on a logarithmic scale: a curve in each for every name with its values, of so many.
+fn came_and_left<'n>(
+    x: &Axis,
+    (came, left): (&str, &str),
+    guide: Option<(&str, f64)>,
+    curves: impl Iterator<Item = (&'n str, Vec<f64>, usize)>,
+) -> [Panel; 2] {
+    let guide = guide.map(|(label, at)| Guide {
+        vertical: true,
+        at,
+        label: label.to_owned(),
+    });
+    let panel = |y: Axis, series| Panel {
+        guides: guide.iter().cloned().collect(),
+        ..Panel::new(x.clone(), y, series)
+    };
+    let curve = |(name, values, all)| {
+        let (came, left) = cumulative(values, all);
+        let step = |points| Series::new(name, Style::Step, points);
+        (step(came), step(left))
+    };
+    let (all, tail) = curves.map(curve).unzip();
+    let came = Axis::linear(came, "%").between(0.0, 100.0);
+    [panel(came, all), panel(Axis::log(left, "%"), tail)]
 }
 
 /// Completion time over deadline: all of it, and its tail.
 fn shares(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
-    let axis = || Axis::log("completion time / deadline", "");
-    let mut all = Panel::new(
-        axis(),
-        Axis::linear("delivered", "%").between(0.0, 100.0),
-        Vec::new(),
-    );
-    let mut tail = Panel::new(axis(), Axis::log("not delivered yet", "%"), Vec::new());
-    for cell in &gathered.cells {
+    let curves = gathered.cells.iter().map(|cell| {
         let sample = &samples.transports[cell.transport];
-        let (delivered, left) = cumulative(sample.deadline_shares.clone(), sample.deadline_flows);
-        all.series
-            .push(Series::new(&cell.summary.transport, Style::Step, delivered));
-        tail.series
-            .push(Series::new(&cell.summary.transport, Style::Step, left));
-    }
-    for panel in [&mut all, &mut tail] {
-        panel.guides.push(Guide {
-            vertical: true,
-            at: 1.0,
-            label: "deadline".to_owned(),
-        });
-    }
+        let shares = sample.deadline_shares.clone();
+        (
+            cell.summary.transport.as_str(),
+            shares,
+            sample.deadline_flows,
+        )
+    });
+    let panels = came_and_left(
+        &Axis::log("completion time / deadline", ""),
+        ("delivered", "not delivered yet"),
+        Some(("deadline", 1.0)),
+        curves,
+    );
     let note = "Above: share of deadline flows delivered by then. Below: the rest, on a logarithmic scale.";
-    on_page("Completion time over deadline", note, vec![all, tail])
+    on_page("Completion time over deadline", note, panels.into())
 }
 
 /// The ranks drawn of `n` sorted values out of `all`: evenly spread, and ever denser towards the end.

@@ -79,15 +79,7 @@ pub fn to_json(of: &ExplainedQuery, events: bool) -> Value {
         "parts": parts_json(&told.parts(), &of.names),
     });
     if let Some(standing) = told.standing {
-        value["standing"] = json!({
-            "held": standing.held,
-            "answering": standing.answering,
-            "quenched": standing.quenched,
-            "left_behind": standing.left_behind,
-            "waiting": standing.waiting,
-            "computing": standing.computing,
-            "asked": standing.asked,
-        });
+        value["standing"] = json!(standing);
     }
     if events {
         let flows = of.flows.iter().map(|(flow, trace)| {
