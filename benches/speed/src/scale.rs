@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
             case.hosts, case.latency_us, case.flows, case.sizes
         );
         rows.push((case, measure(case)?));
-        // W2 beside each case, so that the ratio is of one machine in one mood.
+        // W2 beside each case, so that the ratio is of one machine at one speed.
         baseline.push(w2.run()?.ns_per_hop);
     }
     let baseline = median(baseline);

@@ -49,14 +49,12 @@ fn of_period(flows: &mut [Flow]) -> FewestLate {
         return exact(0);
     }
     let (first, last) = (flows[0], flows[flows.len() - 1]);
-    if flows.iter().all(|flow| flow.from == first.from) {
-        return exact(moore(
-            flows.iter().map(|flow| (flow.due - flow.from, flow.work)),
-        ));
-    }
-    if first.due == last.due {
-        // The same in reversed time, where all start at their common deadline.
-        flows.sort_unstable_by_key(|flow| Reverse(flow.from));
+    let start_together = flows.iter().all(|flow| flow.from == first.from);
+    if start_together || first.due == last.due {
+        if !start_together {
+            // The same in reversed time, where all start at their common deadline.
+            flows.sort_unstable_by_key(|flow| Reverse(flow.from));
+        }
         return exact(moore(
             flows.iter().map(|flow| (flow.due - flow.from, flow.work)),
         ));

@@ -320,7 +320,7 @@ fn probes_first(missing: Vec<usize>, batches: &Batches<'_>) -> Vec<usize> {
         let kind = (point.experiment, point.scheme);
         seen.entry(kind).or_default().push(task);
     }
-    // The middle one of each: neither the cheapest nor the dearest.
+    // The middle one of each: neither the fastest nor the slowest.
     let middle = seen.values().map(|of| of[of.len() / 2]);
     let mut probes: Vec<(f64, usize)> = middle
         .map(|task| {

@@ -142,7 +142,7 @@ pub enum Event {
         /// Values that bisection still tries at most for this transport; none until one fell short. Those that are
         /// tried out of doubt come on top.
         values_left: Option<u32>,
-        /// What their runs take at the pace of the dearest value so far, s; none where all of this one's were kept.
+        /// What their runs take at the pace of the slowest value so far, s; none where all of this one's were kept.
         eta_s: Option<f64>,
     },
     /// A study or campaign ends.

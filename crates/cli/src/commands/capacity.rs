@@ -221,12 +221,17 @@ fn range(subject: &Subject, capacity: &Capacity) -> String {
     let Some((low, high)) = capacity.interval.filter(|(low, high)| low < high) else {
         return String::new();
     };
-    let ends = if subject.value(low) < subject.value(high) {
-        (low, high)
+    let (low, high) = rising(subject, (low, high));
+    format!("[{}, {}]", subject.text(low), subject.text(high))
+}
+
+/// Two positions, that of the smaller number first: tighter deadlines are smaller numbers.
+fn rising(subject: &Subject, (one, other): (u32, u32)) -> (u32, u32) {
+    if subject.value(one) <= subject.value(other) {
+        (one, other)
     } else {
-        (high, low)
-    };
-    format!("[{}, {}]", subject.text(ends.0), subject.text(ends.1))
+        (other, one)
+    }
 }
 
 fn remark(subject: &Subject, of: &Search, row: &Found) -> String {
@@ -256,15 +261,7 @@ fn json_rows(
     let mut to = stdout().lock();
     for found in found {
         let capacity = &found.capacity;
-        let ends = capacity.interval.map(|(low, high)| {
-            let (low, high) = (subject.value(low), subject.value(high));
-            // Tighter deadlines are smaller numbers.
-            if low <= high {
-                (low, high)
-            } else {
-                (high, low)
-            }
-        });
+        let ends = capacity.interval.map(|ends| rising(subject, ends));
         let curve: Vec<Value> = capacity
             .curve
             .iter()
@@ -295,8 +292,8 @@ fn json_rows(
             "runs": subject.base().seeds,
             "value": subject.value(capacity.value),
             "deadlines_ms": subject.deadlines_ms(capacity.value),
-            "low": ends.map(|ends| ends.0),
-            "high": ends.map(|ends| ends.1),
+            "low": ends.map(|ends| subject.value(ends.0)),
+            "high": ends.map(|ends| subject.value(ends.1)),
             "at_limit": capacity.at_limit,
             "untried": capacity.untried,
             "curve": curve,

@@ -94,7 +94,7 @@ impl<'a> Prober<'a> {
         of: &Search,
     ) -> Result<Capacity, Stopped> {
         let name = &subject.base().transports[transport].name;
-        // The dearest value so far: what is left lies close to the answer, and easy values are cheap.
+        // The slowest value so far: what is left lies close to the answer, and easy values are fast.
         let mut seconds_per_run = 0.0_f64;
         let found = search_telling(of, |position, values_left| {
             let mut scenario = subject.scenario(position)?;
