@@ -4,11 +4,12 @@
 //! next arrival only. The order of events is (time, kind, keyed hash of link or host and of how many events it has had,
 //! number), which never depends on when an event was put in nor on how many partitions there are (see `queue`).
 
+use super::wheel::Wheel;
 use super::windows::Windows;
 use crate::partition::Subpartitions;
 use crate::queue::{EventQueue, order};
 use crate::setup::Setup;
-use duetime_core::Time;
+use duetime_core::{Span, Time};
 use duetime_core::random::Purpose;
 
 /// Kinds of event, in their order among simultaneous ones.
@@ -24,12 +25,18 @@ const WINDOWS: u32 = u32::MAX;
 
 /// A full frame, in bytes.
 const FULL_FRAME: u64 = 1_538;
+/// Slots of the wheel within the reach of the queue's calendars, about.
+const SLOTS_IN_REACH: u64 = 8;
 
 /// The clock of a partition and its pending events.
 pub struct Events {
     /// The simulated time.
     pub now: Time,
     pub(super) queue: EventQueue,
+    /// Single events that are not in the queue yet.
+    wheel: Wheel,
+    /// Single events are moved into the queue when they lie at most so far ahead.
+    reach: Span,
     pub(super) windows: Windows,
     /// Processed so far, packet-hops left out.
     pub(super) processed: u64,
@@ -65,14 +72,18 @@ impl Events {
             .max()
             .map(|longest| longest + setup.send_jitter.as_ps());
         let of = |node: u32| subpartitions.of_node[node as usize];
+        let queue = EventQueue::new(
+            slowest.unwrap_or(0),
+            fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect(),
+            setup.streams.key(0, Purpose::Order),
+            subpartitions.len(),
+        );
+        let slot_ps = queue.reach_ps() / SLOTS_IN_REACH;
         Self {
             now: Time::ZERO,
-            queue: EventQueue::new(
-                slowest.unwrap_or(0),
-                fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect(),
-                setup.streams.key(0, Purpose::Order),
-                subpartitions.len(),
-            ),
+            reach: Span::from_ps(queue.reach_ps() - slot_ps),
+            wheel: Wheel::new(slot_ps),
+            queue,
             windows: Windows::new(subpartitions),
             processed: 0,
             links,
@@ -82,8 +93,29 @@ impl Events {
     }
 
     /// When the next event is due, or [`Time::MAX`].
-    pub fn next(&mut self) -> Time {
-        Time::from_ps(self.queue.next_time())
+    pub fn next(&self) -> Time {
+        Time::from_ps(self.queue.next_time().min(self.wheel.next_time_ps()))
+    }
+
+    /// Moves single events from the wheel into the queue: all that are due before `end`, or as many as the queue's
+    /// calendars reach. Returns until when the queue is complete then.
+    pub(super) fn complete_queue(&mut self, end: Time) -> Time {
+        let next = self.next();
+        if next >= end {
+            return end;
+        }
+        let until = end.min(next + self.reach);
+        let Self {
+            wheel,
+            queue,
+            of_host,
+            of_target,
+            ..
+        } = self;
+        wheel.give_out(until.as_ps(), |time_ps, order| {
+            queue.push_single_to(region_of(order, of_host, of_target), time_ps, order);
+        });
+        until
     }
 
     /// The next arrival at the far end of `link`, which lies in the sub-partition that is open; `ALONE`: it is the only
@@ -122,30 +154,26 @@ impl Events {
     }
 
     fn schedule_tick(&mut self, at: Time, link: u32, number: u32) {
-        // The other direction of the same link ends where the port is.
-        let port = usize::from(self.of_target[link as usize ^ 1]);
-        self.queue
-            .push_single_to(port, at.as_ps(), order(TICK, link, number));
+        self.schedule_single(at, order(TICK, link, number));
     }
 
     /// The timer `slot` of `host`.
     pub fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {
-        let host_in = usize::from(self.of_host[host as usize]);
-        self.queue
-            .push_single_to(host_in, at.as_ps(), order(TIMER, host, slot));
+        self.schedule_single(at, order(TIMER, host, slot));
     }
 
-    /// The same for a time that is far ahead, by as much as for most others: when a closed connection is forgotten.
-    pub fn schedule_forgetting(&mut self, at: Time, host: u32, slot: u32) {
-        let host_in = usize::from(self.of_host[host as usize]);
-        self.queue
-            .push_far_to(host_in, at.as_ps(), order(TIMER, host, slot));
+    fn schedule_single(&mut self, at: Time, order: u64) {
+        let time_ps = at.as_ps();
+        if !self.wheel.put(time_ps, order) {
+            let region = region_of(order, &self.of_host, &self.of_target);
+            self.queue.push_single_to(region, time_ps, order);
+        }
     }
 
     /// Takes what a single event that was popped asks for; its number is free again.
     pub(super) fn retire(&mut self, id: u32) -> Single {
         let order = self.queue.retire(id);
-        let (entity, number) = ((order >> 32) as u32 & (u32::MAX >> 2), order as u32);
+        let (entity, number) = (entity(order), order as u32);
         if order >> 62 == TIMER {
             Single::Timer {
                 host: entity,
@@ -161,4 +189,20 @@ impl Events {
             Single::Program { link: number }
         }
     }
+}
+
+/// The sub-partition of a single event, by its order.
+fn region_of(order: u64, of_host: &[u16], of_target: &[u16]) -> usize {
+    let entity = entity(order) as usize;
+    usize::from(if order >> 62 == TIMER {
+        of_host[entity]
+    } else {
+        // The other direction of the same link ends where the port is.
+        of_target[entity ^ 1]
+    })
+}
+
+/// The link or host of an event, by its order.
+const fn entity(order: u64) -> u32 {
+    (order >> 32) as u32 & (u32::MAX >> 2)
 }

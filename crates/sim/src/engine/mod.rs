@@ -16,6 +16,7 @@ mod hosts;
 mod prefetch;
 mod recorder;
 mod tcp;
+mod wheel;
 mod windows;
 pub mod wire;
 
@@ -220,7 +221,7 @@ impl Partition {
     }
 
     /// When the next event is due, or [`Time::MAX`].
-    pub fn next_event(&mut self) -> Time {
+    pub fn next_event(&self) -> Time {
         self.context.events.next()
     }
 

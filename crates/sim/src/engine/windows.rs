@@ -63,10 +63,16 @@ impl Partition {
         if self.context.events.windows.clocks.len() > 1 {
             return self.run_in_windows(end);
         }
-        match self.wire.links() {
-            prefetch::LARGE.. => self.run::<LARGE, true>(end),
-            prefetch::MEDIUM.. => self.run::<MEDIUM, true>(end),
-            _ => self.run::<SMALL, true>(end),
+        loop {
+            let until = self.context.events.complete_queue(end);
+            match self.wire.links() {
+                prefetch::LARGE.. => self.run::<LARGE, true>(until),
+                prefetch::MEDIUM.. => self.run::<MEDIUM, true>(until),
+                _ => self.run::<SMALL, true>(until),
+            }
+            if until == end {
+                return;
+            }
         }
     }
 
@@ -76,6 +82,7 @@ impl Partition {
             if next >= end {
                 return;
             }
+            let end = self.context.events.complete_queue(end);
             // No sub-partition sends anything before the next event of all.
             let clocks = &mut self.context.events.windows.clocks;
             for clock in &mut *clocks {

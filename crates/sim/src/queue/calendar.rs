@@ -3,7 +3,7 @@
 use super::{AT_A_TIME, Event, NONE};
 use duetime_core::random::mix;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 /// Buckets of all calendars together.
 pub(super) const BUCKETS: usize = 131_072;
@@ -42,55 +42,6 @@ struct Late {
     id: u32,
 }
 
-/// The events beyond the calendar.
-#[derive(Clone, Debug, Default)]
-struct Overflow {
-    heap: BinaryHeap<Reverse<Late>>,
-    /// Those that were put in in the order of their times: timers of one length.
-    in_order: VecDeque<Late>,
-}
-
-impl Overflow {
-    fn push(&mut self, late: Late) {
-        self.heap.push(Reverse(late));
-    }
-
-    /// Puts an event in that is due no earlier than those that were put in this way before; otherwise it is as any
-    /// other.
-    fn push_in_order(&mut self, late: Late) {
-        if self
-            .in_order
-            .back()
-            .is_none_or(|last| last.time <= late.time)
-        {
-            self.in_order.push_back(late);
-        } else {
-            self.push(late);
-        }
-    }
-
-    /// The time of the first event, or `u64::MAX`.
-    fn first_time(&self) -> u64 {
-        let heap = self.heap.peek().map_or(u64::MAX, |Reverse(late)| late.time);
-        let in_order = self.in_order.front().map_or(u64::MAX, |late| late.time);
-        heap.min(in_order)
-    }
-
-    /// Takes an event that is due by `time`, in any order.
-    fn pop_until(&mut self, time: u64) -> Option<Late> {
-        if self.in_order.front().is_some_and(|late| late.time <= time) {
-            return self.in_order.pop_front();
-        }
-        let due = self
-            .heap
-            .peek()
-            .is_some_and(|Reverse(late)| late.time <= time);
-        due.then(|| self.heap.pop())
-            .flatten()
-            .map(|Reverse(late)| late)
-    }
-}
-
 /// What the calendars share.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
@@ -123,6 +74,11 @@ impl Store {
             heads: vec![NONE; BUCKETS].try_into().expect("as many as buckets"),
             occupied: [0; WORDS],
         }
+    }
+
+    /// How far ahead a calendar reaches, in picoseconds.
+    pub(super) const fn reach_ps(&self) -> u64 {
+        (self.mask as u64) << self.shift
     }
 
     /// A new event number with this order.
@@ -183,7 +139,7 @@ pub(super) struct Calendar {
     pub(super) overflow_number: u64,
     /// Latest first, so that the next event is the last.
     pub(super) current: Vec<Event>,
-    overflow: Overflow,
+    overflow: BinaryHeap<Reverse<Late>>,
 }
 
 impl Calendar {
@@ -195,7 +151,7 @@ impl Calendar {
             upcoming: u64::MAX,
             overflow_number: u64::MAX,
             current: Vec::with_capacity(64),
-            overflow: Overflow::default(),
+            overflow: BinaryHeap::new(),
         }
     }
 
@@ -317,7 +273,13 @@ impl Calendar {
             return event.time;
         }
         self.earliest_in::<false>(store, self.upcoming)
-            .min(self.overflow.first_time())
+            .min(self.first_overflow_time())
+    }
+
+    /// The time of the first event beyond the buckets, or `u64::MAX`.
+    fn first_overflow_time(&self) -> u64 {
+        let first = self.overflow.peek();
+        first.map_or(u64::MAX, |Reverse(late)| late.time)
     }
 
     /// The earliest time in a bucket, or `u64::MAX`.
@@ -343,22 +305,9 @@ impl Calendar {
         if number <= self.cursor {
             self.insert(store, Event { time, id });
         } else {
-            self.overflow.push(Late { time, id });
+            self.overflow.push(Reverse(Late { time, id }));
             self.overflow_number = self.overflow_number.min(number);
         }
-    }
-
-    /// Puts an event in that lies far ahead, and no earlier than those that were put in this way before: that is
-    /// cheaper than among the others.
-    pub(super) fn push_far_in_order(&mut self, store: &mut Store, time: u64, id: u32) {
-        let number = time >> store.shift;
-        if number <= self.cursor {
-            return self.push_outside(store, time, id);
-        }
-        let turn = &mut store.nodes[id as usize].turn;
-        *turn = turn.wrapping_add(1);
-        self.overflow.push_in_order(Late { time, id });
-        self.overflow_number = self.overflow_number.min(number);
     }
 
     /// As [`Calendar::pop_before`] where the overflow may have the next event; `number` is that of the next bucket.
@@ -369,7 +318,7 @@ impl Calendar {
         number: u64,
         end_ps: u64,
     ) -> (u64, u32) {
-        let first = self.overflow.first_time();
+        let first = self.first_overflow_time();
         if first == u64::MAX {
             return (0, NONE);
         }
@@ -382,10 +331,13 @@ impl Calendar {
             self.load::<ALONE>(store, number);
         }
         let end_of_bucket = first | ((1 << store.shift) - 1);
-        while let Some(Late { time, id }) = self.overflow.pop_until(end_of_bucket) {
+        while let Some(&Reverse(Late { time, id })) = self.overflow.peek()
+            && time <= end_of_bucket
+        {
+            self.overflow.pop();
             self.insert(store, Event { time, id });
         }
-        self.overflow_number = match self.overflow.first_time() {
+        self.overflow_number = match self.first_overflow_time() {
             u64::MAX => u64::MAX,
             time => time >> store.shift,
         };

@@ -1,5 +1,4 @@
-//! The event queue: a calendar of fixed-width buckets; what lies beyond it is in a heap, or, where it was put in in order,
-//! in a queue.
+//! The event queue: a calendar of fixed-width buckets; what lies beyond it is in a heap.
 //!
 //! Simultaneous events are ordered by their kind, then by a hash, then by their number, so the result never depends on
 //! when an event was put in. The hash is keyed by the run and drawn afresh for each event: equal flows tie all the time
@@ -97,6 +96,11 @@ impl EventQueue {
         }
     }
 
+    /// How far ahead of the last event popped an event lies in a calendar for sure, in picoseconds.
+    pub const fn reach_ps(&self) -> u64 {
+        self.store.reach_ps()
+    }
+
     /// Opens a region: what is popped comes from it.
     pub fn enter(&mut self, region: usize) {
         if region != self.region {
@@ -124,30 +128,14 @@ impl EventQueue {
 
     /// Puts a single event into a region; [`EventQueue::retire`] it when it is due.
     pub fn push_single_to(&mut self, region: usize, time: u64, order: u64) {
-        let id = self.number(order);
-        self.push_to(region, time, id);
-    }
-
-    /// The same for an event that lies far ahead, at a distance that most events put in this way have in common: a timer
-    /// of a fixed length.
-    pub fn push_far_to(&mut self, region: usize, time: u64, order: u64) {
-        let id = self.number(order);
-        let calendar = if region == self.region {
-            &mut self.open
+        let id = if self.free == NONE {
+            self.store.add(order)
         } else {
-            &mut self.closed[region]
+            let id = self.free;
+            self.free = self.store.reuse(id, order);
+            id
         };
-        calendar.push_far_in_order(&mut self.store, time, id);
-    }
-
-    /// A number for a single event.
-    fn number(&mut self, order: u64) -> u32 {
-        if self.free == NONE {
-            return self.store.add(order);
-        }
-        let id = self.free;
-        self.free = self.store.reuse(id, order);
-        id
+        self.push_to(region, time, id);
     }
 
     /// Frees the number of a single event that was popped; returns its order.

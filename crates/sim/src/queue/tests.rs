@@ -90,11 +90,7 @@ proptest! {
             } else if kind > 0 {
                 count += 1;
                 let order = order(if delay % 2 == 0 { 1 } else { 3 }, (delay % 7) as u32, count);
-                if kind == 3 {
-                    queue.push_far_to(0, time, order);
-                } else {
-                    queue.push_single_to(0, time, order);
-                }
+                queue.push_single_to(0, time, order);
                 plain.heap.push(Reverse(expected(time, order, 1)));
             } else {
                 for _ in 0..pops {
@@ -136,11 +132,7 @@ proptest! {
                 count += 1;
                 let time = clocks[to] + (delay << scale >> 6);
                 let order = order(delay % 4, scale, count);
-                if order & 1 == 0 {
-                    queue.push_far_to(to, time, order);
-                } else {
-                    queue.push_single_to(to, time, order);
-                }
+                queue.push_single_to(to, time, order);
                 heaps[to].push(Reverse(expected(time, order, 1)));
             }
             let next = |heap: &BinaryHeap<Reverse<Expected>>| heap.peek().map_or(u64::MAX, |event| event.0.0);

@@ -46,12 +46,8 @@ impl<R: Receiver> ReceivingEnd<R> {
         if self.machine.is_closed() && restarts {
             self.forget_at = context.now() + self.machine.linger();
         }
-        let due = self.machine.next_timeout();
-        if due < self.forget_at {
-            self.binding.arm(context, due);
-        } else {
-            self.binding.arm_forgetting(context, self.forget_at);
-        }
+        let due = self.machine.next_timeout().min(self.forget_at);
+        self.binding.arm(context, due);
     }
 
     /// Reads what an input will need, ahead of time. The value means nothing.

@@ -81,16 +81,6 @@ impl Binding {
         }
     }
 
-    /// The same for the time at which the end is forgotten.
-    pub(super) fn arm_forgetting(&mut self, context: &mut Context, due: Time) {
-        if due < self.armed {
-            self.armed = due;
-            context
-                .events
-                .schedule_forgetting(due, self.host, self.slot);
-        }
-    }
-
     /// Whether the timer's event that is due now is still the pending one; it is none from here on.
     pub(super) fn fires(&mut self, context: &Context) -> bool {
         let fires = self.armed == context.now();
