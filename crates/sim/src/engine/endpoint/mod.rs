@@ -49,6 +49,10 @@ pub trait Endpoint: Listed {
     /// §3.10.7.8).
     const RESTARTS_LINGER: bool = false;
 
+    /// No packet that opens a connection comes after the last one of its sender: the sender opens before anything else, and
+    /// packets of a connection keep their order.
+    const OPENS_BEFORE_CLOSING: bool = false;
+
     /// The options of a transport of the scenario, if it belongs to this family.
     fn config(setup: &Setup, transport: usize) -> Option<Self::Config>;
 

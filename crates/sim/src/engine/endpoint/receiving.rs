@@ -19,6 +19,8 @@ pub struct ReceivingEnd<R> {
     forget_at: Time,
     machine: R,
     key: u64,
+    /// A packet that opens a connection of its key is meant for it.
+    is_known: bool,
 }
 
 impl<R: Receiver> ReceivingEnd<R> {
@@ -61,7 +63,9 @@ impl<T: Endpoint> Table<T> {
     fn remove_receiver(&mut self, hosts: &mut Hosts, index: u32) {
         let end = self.receivers.remove(index as usize);
         end.binding.release(hosts);
-        self.known.remove(&end.key);
+        if end.is_known {
+            self.known.remove(&end.key);
+        }
     }
 
     /// The host dies: its receivers are gone.
@@ -103,6 +107,7 @@ impl<T: Endpoint> Table<T> {
             forget_at: Time::MAX,
             machine,
             key,
+            is_known: true,
         });
         self.known.insert(key, index);
         Some(index)
@@ -131,6 +136,10 @@ impl Partition {
             Some(end) if T::Receiver::is_addressed(&end.binding, &packet) => {
                 let messages = end.machine.input(&mut end.binding, context, packet);
                 end.follow_up::<T>(context, wire, hosts, index, true);
+                if T::OPENS_BEFORE_CLOSING && end.is_known && end.machine.is_closed() {
+                    end.is_known = false;
+                    table.known.remove(&end.key);
+                }
                 messages
             }
             _ => return context.discard_extra(packet),

@@ -16,7 +16,8 @@ use duetime_core::Time;
 pub struct SendingEnd<S> {
     pub(in crate::engine) binding: Binding,
     pub(in crate::engine) machine: S,
-    connection: Option<super::Connection>,
+    /// The sender of a long-lived connection: later messages find it in [`Table::connections`].
+    is_shared: bool,
 }
 
 impl<S: Sender> SendingEnd<S> {
@@ -140,7 +141,7 @@ impl<T: Endpoint> Table<T> {
         self.senders.insert(SendingEnd {
             binding: Binding { class, ..binding },
             machine,
-            connection,
+            is_shared: connection.is_some(),
         });
         if let Some(key) = connection {
             self.connections.insert(key, index);
@@ -155,8 +156,8 @@ impl<T: Endpoint> Table<T> {
         if end.binding.ready {
             hosts.forget_ready(end.binding.host, handle::<T>(index));
         }
-        if let Some(key) = end.connection {
-            self.connections.remove(&key);
+        if end.is_shared {
+            self.connections.retain(|_, sender| *sender != index);
         }
         end.machine.finish(context);
     }

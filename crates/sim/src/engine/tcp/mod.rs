@@ -41,6 +41,7 @@ impl Endpoint for Tcp {
     type Extra = Extra;
 
     const RESTARTS_LINGER: bool = true;
+    const OPENS_BEFORE_CLOSING: bool = true;
 
     fn config(setup: &Setup, transport: usize) -> Option<Config> {
         match setup.transports[transport].protocol {
