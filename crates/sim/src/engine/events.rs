@@ -9,8 +9,8 @@ use super::windows::Windows;
 use crate::partition::Subpartitions;
 use crate::queue::{EventQueue, order};
 use crate::setup::Setup;
-use duetime_core::{Span, Time};
 use duetime_core::random::Purpose;
+use duetime_core::{Span, Time};
 
 /// Kinds of event, in their order among simultaneous ones.
 const DEPARTURE: u64 = 0;
@@ -83,7 +83,6 @@ impl Events {
             now: Time::ZERO,
             reach: Span::from_ps(queue.reach_ps() - slot_ps),
             wheel: Wheel::new(slot_ps),
-            queue,
             windows: Windows::new(subpartitions),
             processed: 0,
             links,
@@ -98,8 +97,9 @@ impl Events {
     }
 
     /// Moves single events from the wheel into the queue: all that are due before `end`, or as many as the queue's
-    /// calendars reach. Returns until when the queue is complete then.
-    pub(super) fn complete_queue(&mut self, end: Time) -> Time {
+    /// calendars reach. Returns until when the queue is complete then. `look` is called for each timer, with its host and
+    /// slot.
+    pub(super) fn complete_queue(&mut self, end: Time, mut look: impl FnMut(u32, u32)) -> Time {
         let next = self.next();
         if next >= end {
             return end;
@@ -113,6 +113,9 @@ impl Events {
             ..
         } = self;
         wheel.give_out(until.as_ps(), |time_ps, order| {
+            if order >> 62 == TIMER {
+                look(entity(order), order as u32);
+            }
             queue.push_single_to(region_of(order, of_host, of_target), time_ps, order);
         });
         until

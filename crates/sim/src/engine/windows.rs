@@ -9,6 +9,7 @@ use crate::partition::Subpartitions;
 use crate::queue::EventQueue;
 use crate::topology::Network;
 use duetime_core::{Span, Time};
+use std::hint::black_box;
 
 /// Links per sub-partition, about.
 const LINKS: usize = 640;
@@ -64,7 +65,7 @@ impl Partition {
             return self.run_in_windows(end);
         }
         loop {
-            let until = self.context.events.complete_queue(end);
+            let until = self.complete_queue(end);
             match self.wire.links() {
                 prefetch::LARGE.. => self.run::<LARGE, true>(until),
                 prefetch::MEDIUM.. => self.run::<MEDIUM, true>(until),
@@ -76,13 +77,22 @@ impl Partition {
         }
     }
 
+    /// Moves the events that are due before `end`, or as soon as the calendar reaches, into the queue; returns until when
+    /// it is complete. What their timers belong to has rested for long: it is read now, for all of them at once.
+    fn complete_queue(&mut self, end: Time) -> Time {
+        let (hosts, endpoints) = (&self.hosts, &self.endpoints);
+        self.context.events.complete_queue(end, |host, slot| {
+            black_box(endpoints.prefetch_owner(hosts.owner(host, slot)));
+        })
+    }
+
     fn run_in_windows(&mut self, end: Time) {
         loop {
             let next = self.next_event();
             if next >= end {
                 return;
             }
-            let end = self.context.events.complete_queue(end);
+            let end = self.complete_queue(end);
             // No sub-partition sends anything before the next event of all.
             let clocks = &mut self.context.events.windows.clocks;
             for clock in &mut *clocks {

@@ -3,6 +3,7 @@
 use super::{Connection, Endpoint, ReceivingEnd, Sender, SendingEnd};
 use crate::capture::Decoded;
 use crate::engine::context::Context;
+use crate::engine::hosts::Owner;
 use crate::output::WindowSample;
 use crate::packet::{NONE, Packet};
 use crate::setup::Setup;
@@ -276,6 +277,20 @@ impl Endpoints {
             .senders
             .get(index)
             .map_or(0, SendingEnd::prefetch))
+    }
+}
+
+impl Endpoints {
+    /// Reads what the timer of an end will need, ahead of time. The value means nothing.
+    pub fn prefetch_owner(&self, owner: Owner) -> u64 {
+        match owner {
+            Owner::Sender(sender) => self.prefetch_sender(sender),
+            Owner::Receiver(Handle { family, index }) => dispatch!(family, T => {
+                let end = T::table_ref(self).receivers.get(index as usize);
+                end.map_or(0, ReceivingEnd::prefetch)
+            }),
+            Owner::Nobody | Owner::Death { .. } | Owner::Wake { .. } => 0,
+        }
     }
 }
 
