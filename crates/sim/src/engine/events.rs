@@ -28,6 +28,17 @@ const FULL_FRAME: u64 = 1_538;
 /// Slots of the wheel within the reach of the queue's calendars, about.
 const SLOTS_IN_REACH: u64 = 8;
 
+/// Links from which on the width of the calendar's buckets follows the events: the buckets of a smaller network are wide
+/// anyway.
+const MANY_LINKS: u32 = 512;
+/// The width is looked at when the queue has been completed so many times.
+const LOOK_EVERY: u32 = 16;
+/// Buckets per event: with fewer they are made narrower, with more wider. Wider ones take fewer cache lines, and narrower
+/// ones rarely have two events.
+const BUCKETS_PER_EVENT: std::ops::RangeInclusive<u64> = 2..=9;
+/// The widest buckets are 2 to the power of this times as wide as the first ones.
+const WIDEST: u32 = 6;
+
 /// The clock of a partition and its pending events.
 pub struct Events {
     /// The simulated time.
@@ -38,6 +49,7 @@ pub struct Events {
     /// Single events are moved into the queue when they lie at most so far ahead.
     reach: Span,
     pub(super) windows: Windows,
+    density: Density,
     /// Processed so far, packet-hops left out.
     pub(super) processed: u64,
     links: u32,
@@ -45,6 +57,17 @@ pub struct Events {
     of_target: Vec<u16>,
     /// The sub-partition of each host.
     of_host: Vec<u16>,
+}
+
+/// How many events there are in a time: what the width of the calendar's buckets follows.
+#[derive(Default)]
+struct Density {
+    /// Of the narrowest buckets, as [`EventQueue::shift`].
+    narrowest: u32,
+    /// How often the queue has been completed since the last look.
+    windows: u32,
+    /// When that was, and how many events there had been.
+    last: (Time, u64),
 }
 
 /// What a single event asks for.
@@ -83,6 +106,11 @@ impl Events {
             now: Time::ZERO,
             reach: Span::from_ps(queue.reach_ps() - slot_ps),
             wheel: Wheel::new(slot_ps),
+            density: Density {
+                narrowest: queue.shift(),
+                ..Density::default()
+            },
+            queue,
             windows: Windows::new(subpartitions),
             processed: 0,
             links,
@@ -119,6 +147,27 @@ impl Events {
             queue.push_single_to(region_of(order, of_host, of_target), time_ps, order);
         });
         until
+    }
+
+    /// Lets the width of the buckets follow the density of events; `hops` of them were packet-hops so far. Only where there
+    /// is one sub-partition.
+    pub(super) fn follow_density(&mut self, hops: u64) {
+        self.density.windows += 1;
+        if self.density.windows < LOOK_EVERY || self.links < MANY_LINKS {
+            return;
+        }
+        let events = hops + self.processed;
+        let (since, before) = std::mem::replace(&mut self.density.last, (self.now, events));
+        self.density.windows = 0;
+        let shift = self.queue.shift();
+        let buckets = self.now.since(since).as_ps() >> shift;
+        let events = (events - before).max(1);
+        let narrowest = self.density.narrowest;
+        if buckets > BUCKETS_PER_EVENT.end() * events && shift < narrowest + WIDEST {
+            self.queue.change_width(shift + 1);
+        } else if buckets < BUCKETS_PER_EVENT.start() * events && shift > narrowest {
+            self.queue.change_width(shift - 1);
+        }
     }
 
     /// The next arrival at the far end of `link`, which lies in the sub-partition that is open; `ALONE`: it is the only

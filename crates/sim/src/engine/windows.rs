@@ -66,6 +66,7 @@ impl Partition {
         }
         loop {
             let until = self.complete_queue(end);
+            self.context.events.follow_density(self.wire.packet_hops());
             match self.wire.links() {
                 prefetch::LARGE.. => self.run::<LARGE, true>(until),
                 prefetch::MEDIUM.. => self.run::<MEDIUM, true>(until),

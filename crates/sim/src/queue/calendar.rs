@@ -81,6 +81,16 @@ impl Store {
         (self.mask as u64) << self.shift
     }
 
+    /// 2 to the power of this is the width of a bucket, in picoseconds.
+    pub(super) const fn shift(&self) -> u32 {
+        self.shift
+    }
+
+    /// The next event of this number will be its `turn`-th.
+    pub(super) fn set_turn(&mut self, id: u32, turn: u32) {
+        self.nodes[id as usize].turn = turn.wrapping_sub(1);
+    }
+
     /// A new event number with this order.
     pub(super) fn add(&mut self, order: u64) -> u32 {
         self.nodes.push(Node::FREE);
@@ -189,6 +199,30 @@ impl Calendar {
         store.heads[bucket] = id;
         store.occupied[bucket / 64] |= 1 << (bucket % 64);
         self.upcoming = self.upcoming.min(number);
+    }
+
+    /// Makes the buckets of the only region 2^`shift` ps wide.
+    pub(super) fn change_width(&mut self, store: &mut Store, shift: u32) {
+        let served_ps = self.cursor << store.shift;
+        let mut events = std::mem::take(&mut self.current);
+        while self.upcoming != u64::MAX {
+            let bucket = self.place::<true>(store, self.upcoming);
+            let mut id = std::mem::replace(&mut store.heads[bucket], NONE);
+            while let Some(&Node { time, next, .. }) = store.nodes.get(id as usize) {
+                events.push(Event { time, id });
+                id = next;
+            }
+            self.leave::<true>(store, self.upcoming);
+        }
+        let beyond = self.overflow.drain();
+        events.extend(beyond.map(|Reverse(Late { time, id })| Event { time, id }));
+        store.shift = shift;
+        self.cursor = served_ps >> shift;
+        self.overflow_number = u64::MAX;
+        for Event { time, id } in events {
+            store.set_turn(id, store.nodes[id as usize].turn);
+            self.push::<true>(store, time, id);
+        }
     }
 
     /// Takes the next event, if it comes before `end_ps`.

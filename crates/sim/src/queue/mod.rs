@@ -101,6 +101,17 @@ impl EventQueue {
         self.store.reach_ps()
     }
 
+    /// The width of a bucket is 2 to the power of this, in picoseconds.
+    pub const fn shift(&self) -> u32 {
+        self.store.shift()
+    }
+
+    /// Makes the buckets 2^`shift` ps wide. Only where there is one region.
+    pub fn change_width(&mut self, shift: u32) {
+        debug_assert!(self.closed.is_empty());
+        self.open.change_width(&mut self.store, shift);
+    }
+
     /// Opens a region: what is popped comes from it.
     pub fn enter(&mut self, region: usize) {
         if region != self.region {
@@ -124,6 +135,11 @@ impl EventQueue {
         } else {
             self.closed[region].push::<false>(&mut self.store, time, id);
         }
+    }
+
+    /// Says how many events a fixed number has had with the one that is put in next, modulo 2³².
+    pub fn set_turn(&mut self, id: u32, turn: u32) {
+        self.store.set_turn(id, turn);
     }
 
     /// Puts a single event into a region; [`EventQueue::retire`] it when it is due.

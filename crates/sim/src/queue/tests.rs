@@ -68,13 +68,13 @@ fn pop(queue: &mut EventQueue, foresee: bool) -> Option<(u64, u64)> {
 
 proptest! {
     /// A binary heap gives the same order, for delays within a bucket, within the calendar and beyond it, and for many
-    /// events at one time.
+    /// events at one time; also where the width of the buckets changes on the way.
     #[test]
     fn equals_a_binary_heap(
         horizon in 1u64..5_000_000_000,
         foresee in any::<bool>(),
         grid in 0u32..20,
-        steps in prop::collection::vec((0u64..4, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
+        steps in prop::collection::vec((0u64..5, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
     ) {
         let mut queue = EventQueue::new(horizon, fixed_orders(), KEY, 1);
         let mut plain = Plain::default();
@@ -84,7 +84,10 @@ proptest! {
             let later = (now + (delay << scale >> 6)) >> grid << grid;
             let time = if kind == 1 { now } else { later.max(now) };
             let fixed = (delay % (4 * u64::from(LINKS))) as u32;
-            if kind > 0 && fixed < 2 * LINKS && !plain.is_in[fixed as usize] {
+            if kind == 4 {
+                let wider = queue.shift() + scale % 3;
+                queue.change_width(wider.saturating_sub(1).min(40));
+            } else if kind > 0 && fixed < 2 * LINKS && !plain.is_in[fixed as usize] {
                 queue.push::<true>(time, fixed);
                 plain.push_fixed(time, fixed);
             } else if kind > 0 {
