@@ -590,9 +590,7 @@ impl<F: Frame> Port<F> {
     /// For a link whose far end lies elsewhere: forgets packets that have left. Their arrivals are the driver's.
     pub fn forget_departed(&mut self, now: Time) {
         self.drain(now);
-        while self.wire.len() > self.staying {
-            self.wire.pop();
-        }
+        self.wire.keep_last(self.staying);
     }
 
     /// Adds to what a shared memory, which is smaller than 2³² bytes, believes this port to hold.

@@ -1,14 +1,20 @@
 //! Cutting a network into partitions for threads, and a large partition into sub-partitions that fit the processor's
 //! caches: a rack's switch and hosts stay together.
 
-use crate::topology::Network;
+use crate::topology::{DirectedLink, Network};
 use duetime_core::Span;
 use std::collections::BTreeMap;
 
+/// In [`Cut::partition_of`]: the switch is divided. Most of its ports are in the partition that they lead to, and what
+/// arrives at the switch is processed where the port is by which it leaves.
+pub const DIVIDED: u16 = u16::MAX;
+
 /// A cut.
 pub struct Cut {
-    /// Per node: its partition.
+    /// Per node: its partition, or [`DIVIDED`].
     pub partition_of: Vec<u16>,
+    /// Per link: the partition of the port at its near end.
+    pub port_in: Vec<u16>,
     /// How many partitions.
     pub partitions: usize,
     /// The shortest latency between two partitions: nothing that happens in one is felt in another sooner.
@@ -16,15 +22,21 @@ pub struct Cut {
 }
 
 /// Cuts the network into at most `threads` partitions of about equal work; into one where it cannot be cut.
-pub fn cut(network: &Network, threads: usize) -> Cut {
-    let groups = groups(network);
+/// `divides`: switches between racks may be divided.
+pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
+    let divided = if divides && threads > 1 {
+        divided(network)
+    } else {
+        vec![false; network.nodes.len()]
+    };
+    let groups = groups(network, &divided);
     let partitions = if cfg!(feature = "threads") {
         threads.clamp(1, groups.len().max(1))
     } else {
         1
     };
     let mut load = vec![0u128; partitions];
-    let mut partition_of = vec![0u16; network.nodes.len()];
+    let mut partition_of = vec![DIVIDED; network.nodes.len()];
     for (weight, nodes) in groups {
         let lightest = (0..partitions)
             .min_by_key(|&partition| load[partition])
@@ -34,23 +46,80 @@ pub fn cut(network: &Network, threads: usize) -> Cut {
             partition_of[node as usize] = lightest as u16;
         }
     }
-    let crossing = network
-        .links
-        .iter()
-        .filter(|link| partition_of[link.from as usize] != partition_of[link.to as usize]);
-    let lookahead = crossing.map(|link| link.latency).min().unwrap_or(Span::MAX);
-    if lookahead == Span::ZERO {
+    let port_in = |link: &DirectedLink| match partition_of[link.from as usize] {
+        DIVIDED => partition_of[link.to as usize],
+        own => own,
+    };
+    let mut port_in: Vec<u16> = network.links.iter().map(port_in).collect();
+    even_out(network, &partition_of, &mut port_in, &mut load);
+    let mut cut = Cut {
+        partition_of,
+        port_in,
+        partitions,
+        lookahead: Span::MAX,
+    };
+    let links = network.links.iter().enumerate();
+    let crossing = links.filter(|&(number, _)| cut.is_crossing(network, number));
+    cut.lookahead = crossing
+        .map(|(_, link)| link.latency)
+        .min()
+        .unwrap_or(Span::MAX);
+    if partitions == 1 || cut.lookahead == Span::ZERO {
         return Cut {
             partition_of: vec![0; network.nodes.len()],
+            port_in: vec![0; network.links.len()],
             partitions: 1,
             lookahead: Span::MAX,
         };
     }
-    Cut {
-        partition_of,
-        partitions,
-        lookahead,
+    cut
+}
+
+impl Cut {
+    /// Whether packets on a link may arrive in another partition than that of its port.
+    pub fn is_crossing(&self, network: &Network, link: usize) -> bool {
+        self.port_in[link] != self.partition_of[network.links[link].to as usize]
     }
+}
+
+/// Moves ports of divided switches from the partition with the most work to that with the least, while that makes the
+/// largest share smaller.
+fn even_out(network: &Network, partition_of: &[u16], port_in: &mut [u16], load: &mut [u128]) {
+    for (link, port_in) in network.links.iter().zip(port_in) {
+        let weight = u128::from(link.rate.as_bps());
+        let by_load = (0..load.len()).min_by_key(|&partition| load[partition]);
+        let (from, to) = (usize::from(*port_in), by_load.unwrap_or(0));
+        let is_heaviest = load.iter().all(|&other| other <= load[from]);
+        let gains = load[from] > load[to] + 2 * weight;
+        if partition_of[link.from as usize] == DIVIDED && is_heaviest && gains {
+            load[from] -= weight;
+            load[to] += weight;
+            *port_in = to as u16;
+        }
+    }
+}
+
+/// Per node: whether it is a switch that is divided. That is one between switches none of which is divided: half of
+/// the packets that cross it stay in their partition, and a packet that does not crosses over once. The far end of a
+/// link that loses packets at random is in one place.
+fn divided(network: &Network) -> Vec<bool> {
+    let mut divided: Vec<bool> = network
+        .nodes
+        .iter()
+        .map(|node| node.host.is_none())
+        .collect();
+    for link in &network.links {
+        let hosts_or_loss = network.nodes[link.from as usize].host.is_some() || link.loss > 0.0;
+        if hosts_or_loss || link.latency == Span::ZERO {
+            divided[link.to as usize] = false;
+        }
+    }
+    for link in &network.links {
+        if divided[link.from as usize] {
+            divided[link.to as usize] = false;
+        }
+    }
+    divided
 }
 
 /// The sub-partitions of a partition. What happens in one is felt in another only after the latency of the links
@@ -67,7 +136,7 @@ impl Subpartitions {
     /// Cuts partition `index` of `partition_of` into at most `count` sub-partitions of about equal work and of
     /// neighbouring racks; into one where two would be joined by a link without latency.
     pub fn cut(network: &Network, partition_of: &[u16], index: u16, count: usize) -> Self {
-        let mut groups = groups(network);
+        let mut groups = groups(network, &vec![false; network.nodes.len()]);
         groups.retain(|(_, nodes)| partition_of[nodes[0] as usize] == index);
         groups.sort_unstable_by_key(|(_, nodes)| nodes[0]);
         let count = count.min(groups.len()).max(1);
@@ -123,9 +192,10 @@ impl Subpartitions {
     }
 }
 
-/// Nodes that stay together with their weight, heaviest first. A node's work is the packets that reach it, so its
-/// incoming capacity stands for it; a host's transports make it count double.
-fn groups(network: &Network) -> Vec<(u128, Vec<u32>)> {
+/// Nodes that stay together with their weight, heaviest first; without `divided` switches. A node's work is the packets
+/// that reach it, so its incoming capacity stands for it; a host's transports make it count double. What reaches a
+/// divided switch is the work of the node behind the port.
+fn groups(network: &Network, divided: &[bool]) -> Vec<(u128, Vec<u32>)> {
     let racks = network
         .nodes
         .iter()
@@ -134,14 +204,96 @@ fn groups(network: &Network) -> Vec<(u128, Vec<u32>)> {
         .map_or(0, |rack| rack as usize + 1);
     let mut groups = vec![(0u128, Vec::new()); racks];
     for (number, node) in network.nodes.iter().enumerate() {
-        groups[node.rack as usize].1.push(number as u32);
+        if !divided[number] {
+            groups[node.rack as usize].1.push(number as u32);
+        }
     }
     for link in &network.links {
         let to = &network.nodes[link.to as usize];
-        let factor = if to.host.is_some() { 2 } else { 1 };
+        let factor = if to.host.is_some() || divided[link.from as usize] {
+            2
+        } else {
+            1
+        };
         groups[to.rack as usize].0 += u128::from(link.rate.as_bps()) * factor;
     }
     groups.retain(|(_, nodes)| !nodes.is_empty());
     groups.sort_by_key(|(weight, nodes)| (std::cmp::Reverse(*weight), nodes[0]));
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duetime_core::Rate;
+    use duetime_scenario::model::{Link, Topology};
+
+    fn leaf_spine(racks: u32, spines: u32, loss: f64) -> Network {
+        let link = |gbps| Link {
+            rate: Rate::from_gbps(gbps),
+            latency: Span::from_us(20),
+            loss,
+        };
+        let topology = Topology::LeafSpine {
+            racks,
+            hosts_per_rack: 40,
+            spines,
+            host_link: link(1),
+            uplink: link(40),
+        };
+        Network::build(&topology).expect("a network")
+    }
+
+    /// The links from spines to racks.
+    fn down(network: &Network) -> impl Iterator<Item = usize> + '_ {
+        let first_spine = (network.nodes.iter())
+            .position(|node| node.name.starts_with("spine"))
+            .expect("a spine");
+        let links = network.links.iter().enumerate();
+        links
+            .filter(move |(_, link)| link.from as usize >= first_spine)
+            .map(|(number, _)| number)
+    }
+
+    /// With an even number of racks each port of a spine is where its rack is, and only links into spines cross.
+    #[test]
+    fn a_spine_is_divided_among_its_racks() {
+        let network = leaf_spine(6, 2, 0.0);
+        let cut = cut(&network, 2, true);
+        assert_eq!((cut.partitions, cut.lookahead), (2, Span::from_us(20)));
+        for (number, link) in network.links.iter().enumerate() {
+            let into_spine = cut.partition_of[link.to as usize] == DIVIDED;
+            assert_eq!(cut.is_crossing(&network, number), into_spine);
+        }
+        let in_first = down(&network).filter(|&link| cut.port_in[link] == 0);
+        assert_eq!(in_first.count(), 6, "of twelve");
+    }
+
+    /// With an odd number some ports make up for the rack that one partition has more: a rack's work is five times that
+    /// of its port.
+    #[test]
+    fn ports_of_a_spine_even_out_what_racks_cannot() {
+        let network = leaf_spine(25, 1, 0.0);
+        let cut = cut(&network, 2, true);
+        let elsewhere = down(&network)
+            .filter(|&link| cut.is_crossing(&network, link))
+            .count();
+        assert_eq!(elsewhere, 2);
+        let shares = [0, 1].map(|partition| {
+            let racks = (1_000..1_025).filter(|&node| cut.partition_of[node] == partition);
+            let ports = down(&network).filter(|&link| cut.port_in[link] == partition);
+            4 * racks.count() + ports.count()
+        });
+        assert_eq!(shares, [4 * 13 + 11, 4 * 12 + 14]);
+    }
+
+    /// The draws of losses on a link are in one place, and so is what a caller says is not to be divided.
+    #[test]
+    fn a_spine_stays_whole_where_it_must() {
+        for (loss, divides) in [(0.01, true), (0.0, false)] {
+            let network = leaf_spine(4, 1, loss);
+            let cut = cut(&network, 2, divides);
+            assert!(cut.partition_of.iter().all(|&partition| partition < 2));
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! One run: on one thread, or split by rack over several with the latency of the links between them as lookahead.
 
 use crate::clock::Clock;
-use crate::engine::{Observed, PartRecords, Partition, merge};
+use crate::engine::{Observed, PartRecords, Partition, merge, subpartitions};
+use crate::faults::Faults;
 use crate::options::{Options, Watch};
 use crate::output::RunOutput;
 use crate::setup::Setup;
@@ -9,6 +10,7 @@ use crate::workload::Workloads;
 use crate::{SetupError, partition};
 use duetime_core::{Span, Time};
 use duetime_scenario::Scenario;
+use duetime_scenario::model::Buffer;
 use std::sync::Arc;
 
 /// Runs the scenario under its transport number `transport`; `run` numbers the repetition and so its random streams.
@@ -31,8 +33,9 @@ pub fn run(
             ))
         })
     };
-    let cut = partition::cut(&setup.network, if watched { 1 } else { options.threads });
-    let partition_of = Arc::new(cut.partition_of);
+    let threads = if watched { 1 } else { options.threads };
+    let divides = may_divide(scenario, options) && subpartitions(&setup, options, watched) == 1;
+    let cut = Arc::new(partition::cut(&setup.network, threads, divides));
     let partitions: Vec<Partition> = (0..cut.partitions as u16)
         .map(|index| {
             Partition::new(
@@ -40,7 +43,7 @@ pub fn run(
                 &setup,
                 workloads.clone(),
                 index,
-                &partition_of,
+                &cut,
                 observed(),
                 options,
             )
@@ -75,6 +78,11 @@ pub fn run(
         complete,
         ..merged
     })
+}
+
+/// Whether the ports of a switch have no state in common, nor the ends of a link: then a switch can be divided.
+fn may_divide(scenario: &Scenario, options: &Options) -> bool {
+    !matches!(scenario.switch.buffer, Buffer::Dynamic { .. }) && options.faults == Faults::default()
 }
 
 /// Runs the partitions to the end of the run; returns them, the end, and whether the run was not cancelled.

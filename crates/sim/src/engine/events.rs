@@ -184,6 +184,13 @@ impl Events {
         self.queue.push_to(target, at.as_ps(), link);
     }
 
+    /// The same of an arrival that is number `number` of those at the far end of the link, which other partitions have
+    /// too.
+    pub fn schedule_numbered_arrival(&mut self, at: Time, link: u32, number: u32) {
+        self.queue.set_turn(link, number);
+        self.schedule_arrival_anywhere(at, link);
+    }
+
     /// The next departure from the port of `link`.
     #[inline]
     pub fn schedule_departure(&mut self, at: Time, link: u32) {

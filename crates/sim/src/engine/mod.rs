@@ -25,7 +25,7 @@ pub use wire::Messages;
 
 use crate::options::Options;
 use crate::packet::{NONE, Packet};
-use crate::partition::Subpartitions;
+use crate::partition::{Cut, Subpartitions};
 use crate::queue::EventQueue;
 use crate::setup::Setup;
 use crate::workload::Workloads;
@@ -47,6 +47,15 @@ const SMALL: u8 = 0;
 const MEDIUM: u8 = 1;
 const LARGE: u8 = 2;
 
+/// How many sub-partitions each partition of a run has; `observed`: its packets are watched.
+pub fn subpartitions(setup: &Setup, options: &Options, observed: bool) -> usize {
+    match options.subpartitions {
+        _ if observed || options.windows.is_some() => 1,
+        0 => windows::worthwhile(&setup.network),
+        count => count.min(EventQueue::MOST_REGIONS),
+    }
+}
+
 /// The part of the network that one thread simulates.
 pub struct Partition {
     context: Context,
@@ -57,29 +66,26 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Partition `index` of `partition_of`, which maps each node to its partition.
+    /// Partition `index` of `cut`.
     pub fn new(
         scenario: &Scenario,
         setup: &Arc<Setup>,
         workloads: Workloads,
         index: u16,
-        partition_of: &Arc<Vec<u16>>,
+        cut: &Arc<Cut>,
         observed: Option<Box<Observed>>,
         options: &Options,
     ) -> Self {
         let network = &setup.network;
-        let count = match options.subpartitions {
-            _ if observed.is_some() || options.windows.is_some() => 1,
-            0 => windows::worthwhile(network),
-            count => count.min(EventQueue::MOST_REGIONS),
-        };
-        let subpartitions = Subpartitions::cut(network, partition_of, index, count);
+        let count = subpartitions(setup, options, observed.is_some());
+        let subpartitions = Subpartitions::cut(network, &cut.partition_of, index, count);
         let faults = faults::State::new(&options.faults);
         let loses_requests = faults.as_ref().is_some_and(|of| of.loses_requests());
         let wire = Wire::new(
             scenario,
             setup,
-            partition_of,
+            cut,
+            index,
             &subpartitions,
             observed.is_some(),
             loses_requests,
@@ -93,19 +99,12 @@ impl Partition {
                 setup: Arc::clone(setup),
                 frame_overhead: setup.frame_overhead,
                 events: Events::new(setup, &subpartitions),
-                recorder: Recorder::new(
-                    scenario,
-                    setup,
-                    index,
-                    partition_of,
-                    observed,
-                    options.windows,
-                ),
+                recorder: Recorder::new(scenario, setup, index, cut, observed, options.windows),
                 extras: Slab::new(),
                 faults,
             },
         };
-        let owned = |host: u32| partition_of[network.hosts[host as usize] as usize] == index;
+        let owned = |host: u32| cut.partition_of[network.hosts[host as usize] as usize] == index;
         let context = &mut partition.context;
         context.recorder.start(setup, &mut context.events);
         partition.schedule_deaths(&options.faults, &owned);

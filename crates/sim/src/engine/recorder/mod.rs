@@ -12,6 +12,7 @@ use super::context::Context;
 use super::events::Events;
 use super::wire::Wire;
 use crate::output::WindowSample;
+use crate::partition::Cut;
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
@@ -19,7 +20,6 @@ use duetime_results::{Class, FlowEventKind};
 use duetime_scenario::Scenario;
 use measured::Measured;
 use series::Sampler;
-use std::sync::Arc;
 
 /// What a partition writes down while it runs.
 pub struct Recorder {
@@ -36,18 +36,18 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Nothing is recorded; partition `index` of `partition_of` records.
+    /// Nothing is recorded; partition `index` of `cut` records.
     pub fn new(
         scenario: &Scenario,
         setup: &Setup,
         index: u16,
-        partition_of: &Arc<Vec<u16>>,
+        cut: &Cut,
         observed: Option<Box<Observed>>,
         windows: Option<Span>,
     ) -> Self {
         Self {
             records: PartRecords::default(),
-            series: Sampler::new(scenario, setup, index, partition_of),
+            series: Sampler::new(scenario, setup, index, cut),
             measured: Measured::new(scenario),
             observed,
             windows,

@@ -2,11 +2,11 @@
 
 use crate::engine::events::Events;
 use crate::engine::wire::Wire;
+use crate::partition::Cut;
 use crate::setup::Setup;
 use duetime_core::{Span, Time};
 use duetime_results::SeriesSample;
 use duetime_scenario::Scenario;
-use std::sync::Arc;
 
 /// The links that this partition samples.
 #[derive(Default)]
@@ -19,12 +19,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    pub(super) fn new(
-        scenario: &Scenario,
-        setup: &Setup,
-        index: u16,
-        partition_of: &Arc<Vec<u16>>,
-    ) -> Self {
+    pub(super) fn new(scenario: &Scenario, setup: &Setup, index: u16, cut: &Cut) -> Self {
         let Some(every) = scenario.record.every else {
             return Self::default();
         };
@@ -32,9 +27,7 @@ impl Sampler {
             .sampled_links
             .iter()
             .enumerate()
-            .filter(|(_, link)| {
-                partition_of[setup.network.links[**link as usize].from as usize] == index
-            })
+            .filter(|(_, link)| cut.port_in[**link as usize] == index)
             .map(|(number, &link)| (link, number as u32, 0))
             .collect();
         Self {

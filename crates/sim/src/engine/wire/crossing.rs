@@ -1,10 +1,13 @@
-//! Cross-partition messages: packets on links that lead from one partition into another.
+//! Cross-partition messages: packets on links that lead from one partition into another, or to a switch that is divided
+//! among partitions.
 
 use crate::engine::context::Context;
 use crate::engine::endpoint::Extra;
 use crate::packet::{NONE, Packet};
+use crate::partition::{Cut, DIVIDED};
+use crate::topology::Network;
 use duetime_core::Time;
-use duetime_link::Ring;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Packets on their way to another partition.
@@ -19,29 +22,48 @@ pub struct Messages {
 #[derive(Clone, Copy, Debug)]
 struct Message {
     link: u32,
+    /// How many packets the link has carried with this one, modulo 2³²: its arrival is as many-th of the link's, in
+    /// whichever partition it is.
+    number: u32,
     arrival: Time,
     packet: Packet,
 }
 
 /// The links between this partition and others.
 pub struct Crossings {
-    /// Packets from other partitions, by link, in order of arrival; empty if there is one partition.
-    inbound: Vec<Ring<Packet>>,
+    /// This partition.
+    own: u16,
+    /// Packets that arrive here, by link, in order of arrival; empty if there is one partition.
+    inbound: Vec<VecDeque<Message>>,
     /// Packets for other partitions, by partition.
     outbound: Vec<Messages>,
-    partition_of: Arc<Vec<u16>>,
+    /// By link: packets that it has carried from here; empty if there is one partition.
+    carried: Vec<u32>,
+    /// By link: the partition of its far end, or [`DIVIDED`].
+    leads_to: Vec<u16>,
+    cut: Arc<Cut>,
 }
 
 impl Crossings {
-    /// Nothing is under way over the `links` of the network.
-    pub fn new(partition_of: &Arc<Vec<u16>>, links: usize) -> Self {
-        let partitions = partition_of.iter().copied().max().unwrap_or(0) as usize + 1;
+    /// Nothing is under way between partition `own` and the others.
+    pub fn new(network: &Network, cut: &Arc<Cut>, own: u16) -> Self {
+        let links = if cut.partitions > 1 {
+            network.links.len()
+        } else {
+            0
+        };
+        let far_ends = network
+            .links
+            .iter()
+            .take(links)
+            .map(|link| link.to as usize);
         Self {
-            inbound: (0..if partitions > 1 { links } else { 0 })
-                .map(|_| Ring::default())
-                .collect(),
-            outbound: (0..partitions).map(|_| Messages::default()).collect(),
-            partition_of: Arc::clone(partition_of),
+            own,
+            inbound: vec![VecDeque::new(); links],
+            outbound: (0..cut.partitions).map(|_| Messages::default()).collect(),
+            carried: vec![0; links],
+            leads_to: far_ends.map(|node| cut.partition_of[node]).collect(),
+            cut: Arc::clone(cut),
         }
     }
 
@@ -61,61 +83,82 @@ impl Crossings {
         allow(dead_code, reason = "only a run on several threads has crossings")
     )]
     pub fn receive(&mut self, context: &mut Context, messages: &mut Messages) {
-        for Message {
-            link,
-            arrival,
-            mut packet,
-        } in messages.packets.drain(..)
-        {
+        for mut message in messages.packets.drain(..) {
             if let Some(extra) = messages
                 .extras
-                .get_mut(packet.extra as usize)
+                .get_mut(message.packet.extra as usize)
                 .and_then(Option::take)
             {
-                packet.extra = context.extras.insert(extra) as u32;
+                message.packet.extra = context.extras.insert(extra) as u32;
             }
-            let ring = &mut self.inbound[link as usize];
-            let first = ring.is_empty();
-            ring.push(arrival, packet);
-            if first {
-                context.events.schedule_arrival_anywhere(arrival, link);
-            }
+            self.take_in(context, message);
         }
         messages.extras.clear();
     }
 
-    /// A packet leaves on `link` and will arrive in another partition.
+    /// A packet will arrive in this partition.
+    fn take_in(&mut self, context: &mut Context, message: Message) {
+        let inbound = &mut self.inbound[message.link as usize];
+        if inbound.is_empty() {
+            schedule(context, &message);
+        }
+        inbound.push_back(message);
+    }
+
+    /// A packet leaves on `link` and will arrive in another partition, or at the divided switch `switch`.
     pub(super) fn send(
         &mut self,
         context: &mut Context,
         link: u32,
+        switch: u32,
         arrival: Time,
-        mut packet: Packet,
+        packet: Packet,
     ) {
-        let target = context.setup.network.links[link as usize].to;
-        let to = self.partition_of[target as usize];
+        let number = &mut self.carried[link as usize];
+        *number = number.wrapping_add(1);
+        let mut message = Message {
+            link,
+            number: *number,
+            arrival,
+            packet,
+        };
+        let mut to = self.leads_to[link as usize];
+        if to == DIVIDED {
+            let routing = &context.setup.routing;
+            let out = routing.next_at_switch(switch, packet.destination(), packet.flow);
+            to = self.cut.port_in[out as usize];
+            if to == self.own {
+                return self.take_in(context, message);
+            }
+        }
         let messages = &mut self.outbound[usize::from(to)];
         if packet.extra != NONE {
             messages
                 .extras
                 .push(Some(context.extras.remove(packet.extra as usize)));
-            packet.extra = messages.extras.len() as u32 - 1;
+            message.packet.extra = messages.extras.len() as u32 - 1;
         }
-        messages.packets.push(Message {
-            link,
-            arrival,
-            packet,
-        });
+        messages.packets.push(message);
     }
 
-    /// The packet that arrives on `link` now, from another partition, and when the next one does.
-    pub(super) fn arrive(&mut self, link: u32) -> (Packet, Option<Time>) {
-        let ring = &mut self.inbound[link as usize];
-        (ring.pop(), ring.next_arrival())
+    /// The packet that arrives on `link` now; asks for the arrival of the next one.
+    pub(super) fn arrive(&mut self, context: &mut Context, link: u32) -> Packet {
+        let inbound = &mut self.inbound[link as usize];
+        let arrived = inbound.pop_front().expect("a packet arrives");
+        if let Some(next) = inbound.front() {
+            schedule(context, next);
+        }
+        arrived.packet
     }
 
-    /// Packets on links from other partitions.
+    /// Packets that will arrive here.
     pub(super) fn frames(&self) -> impl Iterator<Item = Packet> + '_ {
-        self.inbound.iter().flat_map(Ring::iter)
+        let inbound = self.inbound.iter().flatten();
+        inbound.map(|message| message.packet)
     }
+}
+
+fn schedule(context: &mut Context, message: &Message) {
+    let events = &mut context.events;
+    events.schedule_numbered_arrival(message.arrival, message.link, message.number);
 }

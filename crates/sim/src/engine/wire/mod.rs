@@ -12,7 +12,7 @@ pub use program::Program;
 use super::context::Context;
 use crate::output::AllocatorState;
 use crate::packet::{NONE, Packet};
-use crate::partition::Subpartitions;
+use crate::partition::{Cut, Subpartitions};
 use crate::setup::Setup;
 use crossing::Crossings;
 use discipline::{Discipline, Memory, take_in};
@@ -48,12 +48,13 @@ pub struct Arrived {
 }
 
 impl Wire {
-    /// The ports and links of partition `index` of `partition_of`, without packets. `observed`: packets are watched;
+    /// The ports and links of partition `index` of `cut`, without packets. `observed`: packets are watched;
     /// `loses_requests`: a fault.
     pub fn new(
         scenario: &Scenario,
         setup: &Setup,
-        partition_of: &Arc<Vec<u16>>,
+        cut: &Arc<Cut>,
+        index: u16,
         subpartitions: &Subpartitions,
         observed: bool,
         loses_requests: bool,
@@ -68,8 +69,8 @@ impl Wire {
             let discipline = Discipline::of(scenario, setup, number as u32, port, pool);
             let mut special = 0;
             let mut set = |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
-            let [from, to] = [link.from, link.to].map(|node| partition_of[node as usize]);
-            set(from != to, Link::CROSSING);
+            let crosses = cut.is_crossing(network, number);
+            set(crosses, Link::CROSSING);
             if link.loss > 0.0 {
                 set(true, Link::LOSSY);
                 let stream = setup.streams.stream(number as u64, Purpose::Loss);
@@ -83,7 +84,7 @@ impl Wire {
             set(loses_requests, Link::FAULTY);
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
             // Another partition, an observer and the delay of a host's packets must know of each departure.
-            if from != to || observed || network.nodes[link.from as usize].host.is_some() {
+            if crosses || observed || network.nodes[link.from as usize].host.is_some() {
                 port.tell_departures();
             }
             let host = network.nodes[link.to as usize].host;
@@ -92,7 +93,7 @@ impl Wire {
         }
         Self {
             programs: ports.iter().map_while(|_| Program::of(setup)).collect(),
-            crossings: Crossings::new(partition_of, ports.len()),
+            crossings: Crossings::new(network, cut, index),
             ports,
             disciplines,
             pools,
@@ -224,10 +225,10 @@ impl Wire {
         delay: Span,
     ) {
         let now = context.now();
-        if special == Link::SUBPARTITIONED {
+        if special & !(Link::SUBPARTITIONED | Link::CROSSING) == 0 {
             let port = &mut self.ports[link as usize];
             return match take_in(port, now, packet, at_once, delay) {
-                Some(sent) => schedule(context, link, sent),
+                Some(sent) => self.sent(context, link, sent),
                 None => self.discard(context, packet),
             };
         }
@@ -295,14 +296,17 @@ impl Wire {
         self.sent(context, link, sent);
     }
 
+    #[inline]
     fn sent(&mut self, context: &mut Context, link: u32, sent: Sent) {
         let port = &mut self.ports[link as usize];
-        if Link::of(port).special & Link::CROSSING == 0 {
+        let Link { target, special } = Link::of(port);
+        if special & Link::CROSSING == 0 {
             return schedule(context, link, sent);
         }
         let packet = port.last_sent().expect("a packet was just sent");
         port.forget_departed(context.now());
-        self.crossings.send(context, link, sent.arrival, packet);
+        self.crossings
+            .send(context, link, target, sent.arrival, packet);
     }
 
     /// A packet's last bit arrives at the far end of `link`: a switch passes it on; what reached a host is returned.
@@ -345,16 +349,16 @@ impl Wire {
         target: u32,
         special: u32,
     ) -> Option<Arrived> {
-        let (packet, next) = if special & Link::CROSSING == 0 {
+        let packet = if special & Link::CROSSING == 0 {
             let port = &mut self.ports[link as usize];
             let packet = port.arriving();
-            (packet, port.arrived_classed(context.now(), packet))
+            if let Some(next) = port.arrived_classed(context.now(), packet) {
+                context.events.schedule_arrival::<false>(next, link);
+            }
+            packet
         } else {
-            self.crossings.arrive(link)
+            self.crossings.arrive(context, link)
         };
-        if let Some(next) = next {
-            context.events.schedule_arrival::<false>(next, link);
-        }
         if special & Link::MAY_LOSE == 0 || self.survives(context, link, packet, special) {
             return self.pass_on(context, target, packet);
         }
