@@ -63,9 +63,11 @@ fn measure(
         .filter_map(|flow| flow.finish)
         .max()
         .unwrap_or_default();
+    let busiest = output.partition_hops.iter().max().copied();
     println!(
-        "packet_hops={} ns_per_packet_hop={:.2} finished_us={:.3} flows={} unfinished={unfinished} resident_kib={resident} digest={}",
+        "packet_hops={} busiest_share={:.4} ns_per_packet_hop={:.2} finished_us={:.3} flows={} unfinished={unfinished} resident_kib={resident} digest={}",
         totals.packet_hops,
+        busiest.unwrap_or(0) as f64 / totals.packet_hops as f64,
         nanoseconds / totals.packet_hops as f64,
         finished.as_ps() as f64 / 1e6,
         output.records.flows.len(),

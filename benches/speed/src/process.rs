@@ -20,6 +20,8 @@ pub(crate) struct Program {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     pub(crate) packet_hops: u64,
+    /// The share of the packet-hops that the busiest thread did; 1 for the floor, which has one.
+    pub(crate) busiest_share: f64,
     pub(crate) ns_per_hop: f64,
     pub(crate) resident_mb: f64,
     pub(crate) finished_us: f64,
@@ -75,6 +77,7 @@ impl Program {
         let needed = |key: &str| number(key).ok_or_else(|| format!("no {key} in: {said}"));
         Ok(Cost {
             packet_hops: needed("packet_hops")? as u64,
+            busiest_share: number("busiest_share").unwrap_or(1.0),
             ns_per_hop: needed("ns_per_packet_hop")?,
             resident_mb: needed("resident_kib")? * 1024.0 / 1e6,
             finished_us: needed("finished_us")?,

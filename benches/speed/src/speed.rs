@@ -296,17 +296,26 @@ struct Split {
     two: f64,
     equal: bool,
     packet_hops: u64,
+    busiest_share: f64,
     resident_mb: f64,
 }
 
 impl Split {
+    fn speed_up(&self) -> f64 {
+        self.one / self.two
+    }
+
     fn text(&self) -> String {
         let digests = if self.equal {
             "equal digests"
         } else {
             "DIGESTS DIFFER"
         };
-        format!("{digests}, {:.2} × the speed of one", self.one / self.two)
+        format!(
+            "{digests}, {:.2} × the speed of one; the busier one did {:.1} % of the packet-hops",
+            self.speed_up(),
+            100.0 * self.busiest_share
+        )
     }
 
     fn json(&self) -> serde_json::Value {
@@ -318,7 +327,8 @@ impl Split {
             "instructions_per_packet_hop": null,
             "floor_ratio": null,
             "resident_mb": self.resident_mb,
-            "speed_up": self.one / self.two,
+            "speed_up": self.speed_up(),
+            "busiest_share": self.busiest_share,
             "equal_digests": self.equal,
         })
     }
@@ -336,6 +346,7 @@ fn threads() -> Result<Split, String> {
         two: median(costs.iter().map(|(_, two)| two.ns_per_hop).collect()),
         equal: costs.iter().all(|(one, two)| one.digest == two.digest),
         packet_hops: split.packet_hops,
+        busiest_share: split.busiest_share,
         resident_mb: split.resident_mb,
     })
 }

@@ -20,6 +20,8 @@ pub struct RunOutput {
     pub capture_links: Vec<(u32, String)>,
     /// D3: what the routers that were asked for anything held at the end, by link.
     pub allocators: Vec<AllocatorState>,
+    /// Packet-hops of each partition: how the threads shared the work.
+    pub partition_hops: Vec<u64>,
     /// False if the run was cancelled.
     pub complete: bool,
 }

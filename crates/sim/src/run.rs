@@ -55,6 +55,7 @@ pub fn run(
         progress: options.progress.as_deref(),
     };
     let (partitions, end, complete) = run_partitions(&clock, partitions, cut.lookahead);
+    let partition_hops = partitions.iter().map(Partition::packet_hops).collect();
     let mut records: Vec<PartRecords> = partitions.into_iter().map(|of| of.finish(end)).collect();
     let mut allocators: Vec<_> = records
         .iter_mut()
@@ -75,6 +76,7 @@ pub fn run(
     Ok(RunOutput {
         capture_links,
         allocators,
+        partition_hops,
         complete,
         ..merged
     })
