@@ -115,11 +115,12 @@ impl Partition {
     #[inline(never)]
     fn run<const SIZE: u8, const ALONE: bool>(&mut self, end: Time) {
         let links = self.wire.links() as u32;
+        self.context.events.queue.set_end(end.as_ps());
         loop {
             let Context { setup, events, .. } = &mut self.context;
             let queue = &mut events.queue;
             let (time, id) = if SIZE == LARGE {
-                queue.pop_foreseen_before(end.as_ps(), |queue| {
+                queue.pop_prefetched(|queue| {
                     Prefetch {
                         setup,
                         wire: &self.wire,
@@ -129,7 +130,7 @@ impl Partition {
                     .read(queue);
                 })
             } else {
-                queue.pop_before::<ALONE>(end.as_ps())
+                queue.pop::<ALONE>()
             };
             if SIZE == MEDIUM
                 && let Some(port) = self.wire.ports().get(queue.likely_next::<ALONE>() as usize)

@@ -181,6 +181,11 @@ pub(super) struct Calendar {
     pub(super) upcoming: u64,
     /// Number of the bucket of the first event in `overflow`.
     pub(super) overflow_number: u64,
+    /// Events at this time or later stay in.
+    end_ps: u64,
+    /// The upcoming bucket, if it comes before this one, has the next event, and that is before the end. 0: must be
+    /// found out anew.
+    limit: u64,
     /// Latest first, so that the next event is the last.
     pub(super) current: Vec<Event>,
     overflow: Overflow,
@@ -194,6 +199,8 @@ impl Calendar {
             cursor: 0,
             upcoming: u64::MAX,
             overflow_number: u64::MAX,
+            end_ps: u64::MAX,
+            limit: 0,
             current: Vec::with_capacity(64),
             overflow: Overflow::default(),
         }
@@ -235,54 +242,43 @@ impl Calendar {
         self.upcoming = self.upcoming.min(number);
     }
 
-    /// Takes the next event, if it comes before `end_ps`.
-    #[inline(always)]
-    pub(super) fn pop_before<const ALONE: bool>(
-        &mut self,
-        store: &mut Store,
-        end_ps: u64,
-    ) -> (u64, u32) {
-        if !self.current.is_empty() {
-            return self.pop_current(end_ps);
-        }
-        let number = self.upcoming;
-        if number >= self.overflow_number {
-            return self.pop_from_overflow::<ALONE>(store, number, end_ps);
-        }
-        let bucket = self.place::<ALONE>(store, number);
-        let first = store.heads[bucket];
-        // The usual bucket has one event, which never sees `current`.
-        let Some(&Node { time, next, .. }) = store.nodes.get(first as usize) else {
-            return (0, NONE);
-        };
-        if next != NONE {
-            return self.pop_from_many::<ALONE>(store, number, end_ps);
-        }
-        if time >= end_ps {
-            return (0, NONE);
-        }
-        store.heads[bucket] = NONE;
-        self.leave::<ALONE>(store, number);
-        (time, first)
+    /// From here on events at `end_ps` or later stay in.
+    pub(super) fn set_end(&mut self, end_ps: u64) {
+        self.end_ps = end_ps;
+        self.limit = 0;
     }
 
-    /// As [`Calendar::pop_before`] from a bucket with several events; `current` is empty. Of two, the first is taken
-    /// without sorting.
+    /// Takes the next event, if it comes before the end.
     #[inline(always)]
-    fn pop_from_many<const ALONE: bool>(
-        &mut self,
-        store: &mut Store,
-        number: u64,
-        end_ps: u64,
-    ) -> (u64, u32) {
-        let bucket = self.place::<ALONE>(store, number);
+    pub(super) fn pop<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
+        if self.upcoming >= self.limit {
+            if !self.current.is_empty() {
+                return self.pop_current();
+            }
+            self.limit = self.overflow_number.min(self.end_ps >> store.shift);
+            if self.upcoming >= self.limit {
+                return self.pop_at_limit::<ALONE>(store);
+            }
+        }
+        self.pop_upcoming::<ALONE>(store)
+    }
+
+    /// Takes the first event of the upcoming bucket; `current` is empty.
+    #[inline(always)]
+    fn pop_upcoming<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
+        let bucket = self.place::<ALONE>(store, self.upcoming);
         let id = store.heads[bucket];
         let Node { time, next, .. } = store.nodes[id as usize];
-        let second = store.nodes[next as usize];
+        let Some(&second) = store.nodes.get(next as usize) else {
+            // The usual bucket has one event, which never sees `current`.
+            self.leave::<ALONE>(store);
+            return (time, id);
+        };
         if second.next != NONE {
-            self.load::<ALONE>(store, number);
-            return self.pop_current(end_ps);
+            self.load::<ALONE>(store);
+            return self.pop_current();
         }
+        // Of two, the first is taken without sorting.
         let one = Event { time, id };
         let other = Event {
             time: second.time,
@@ -293,12 +289,9 @@ impl Calendar {
         } else {
             (other, one)
         };
-        if early.time >= end_ps {
-            return (0, NONE);
-        }
-        store.heads[bucket] = NONE;
-        self.leave::<ALONE>(store, number);
+        self.leave::<ALONE>(store);
         self.current.push(late);
+        self.limit = 0;
         (early.time, early.id)
     }
 
@@ -344,7 +337,7 @@ impl Calendar {
             self.insert(store, Event { time, id });
         } else {
             self.overflow.push(Late { time, id });
-            self.overflow_number = self.overflow_number.min(number);
+            self.expect_from_overflow(number);
         }
     }
 
@@ -358,29 +351,31 @@ impl Calendar {
         let turn = &mut store.nodes[id as usize].turn;
         *turn = turn.wrapping_add(1);
         self.overflow.push_in_order(Late { time, id });
-        self.overflow_number = self.overflow_number.min(number);
+        self.expect_from_overflow(number);
     }
 
-    /// As [`Calendar::pop_before`] where the overflow may have the next event; `number` is that of the next bucket.
+    /// An event of this bucket was put into `overflow`.
+    fn expect_from_overflow(&mut self, number: u64) {
+        self.overflow_number = self.overflow_number.min(number);
+        self.limit = self.limit.min(number);
+    }
+
+    /// As [`Calendar::pop`] where the upcoming bucket may not have the next event, or has it at the end or later;
+    /// `current` is empty.
     #[cold]
-    pub(super) fn pop_from_overflow<const ALONE: bool>(
-        &mut self,
-        store: &mut Store,
-        number: u64,
-        end_ps: u64,
-    ) -> (u64, u32) {
+    pub(super) fn pop_at_limit<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
         let first = self.overflow.first_time();
-        if first == u64::MAX {
+        if first.min(self.earliest_in::<ALONE>(store, self.upcoming)) >= self.end_ps {
             return (0, NONE);
+        }
+        if self.upcoming < self.overflow_number {
+            return self.pop_upcoming::<ALONE>(store);
         }
         let late = first >> store.shift;
-        if first >= end_ps && self.earliest_in::<ALONE>(store, number) >= end_ps {
-            return (0, NONE);
+        if late == self.upcoming {
+            self.load::<ALONE>(store);
         }
         self.cursor = late;
-        if late == number {
-            self.load::<ALONE>(store, number);
-        }
         let end_of_bucket = first | ((1 << store.shift) - 1);
         while let Some(Late { time, id }) = self.overflow.pop_until(end_of_bucket) {
             self.insert(store, Event { time, id });
@@ -389,7 +384,7 @@ impl Calendar {
             u64::MAX => u64::MAX,
             time => time >> store.shift,
         };
-        self.pop_current(end_ps)
+        self.pop_current()
     }
 
     /// Puts an event into `current`.
@@ -398,13 +393,14 @@ impl Calendar {
             .current
             .partition_point(|other| store.comes_before(event, *other));
         self.current.insert(at, event);
+        self.limit = 0;
     }
 
-    /// Takes the last of `current`, if it comes before `end_ps`.
+    /// Takes the last of `current`, if it comes before the end.
     #[inline(always)]
-    pub(super) fn pop_current(&mut self, end_ps: u64) -> (u64, u32) {
+    pub(super) fn pop_current(&mut self) -> (u64, u32) {
         match self.current.last() {
-            Some(&Event { time, id, .. }) if time < end_ps => {
+            Some(&Event { time, id, .. }) if time < self.end_ps => {
                 self.current.pop();
                 (time, id)
             }
@@ -412,10 +408,12 @@ impl Calendar {
         }
     }
 
-    /// Moves the cursor to a bucket, whose events are being taken out.
+    /// Moves the cursor to the upcoming bucket, whose events have been looked up and leave it.
     #[inline(always)]
-    fn leave<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
+    fn leave<const ALONE: bool>(&mut self, store: &mut Store) {
+        let number = self.upcoming;
         let bucket = self.place::<ALONE>(store, number);
+        store.heads[bucket] = NONE;
         let word = &mut store.occupied[bucket / 64];
         *word &= !(1 << (bucket % 64));
         let here = *word >> (bucket % 64);
@@ -448,12 +446,12 @@ impl Calendar {
 
     /// Loads buckets until enough events are in `current`, which is empty, or the rest is not due.
     #[inline(never)]
-    pub(super) fn load_many<const ALONE: bool>(&mut self, store: &mut Store, end_ps: u64) {
-        let last = end_ps >> store.shift;
+    pub(super) fn load_many<const ALONE: bool>(&mut self, store: &mut Store) {
+        self.limit = 0;
+        let last = self.end_ps >> store.shift;
         while self.upcoming < self.overflow_number && self.upcoming <= last {
-            let bucket = self.place::<ALONE>(store, self.upcoming);
-            let id = std::mem::replace(&mut store.heads[bucket], NONE);
-            self.leave::<ALONE>(store, self.upcoming);
+            let id = store.heads[self.place::<ALONE>(store, self.upcoming)];
+            self.leave::<ALONE>(store);
             let Node { time, next, .. } = store.nodes[id as usize];
             self.current.push(Event { time, id });
             if next != NONE {
@@ -481,11 +479,11 @@ impl Calendar {
         tail.reverse();
     }
 
-    /// Moves the cursor to a bucket and its events into `current`, which is empty.
-    fn load<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
-        let bucket = self.place::<ALONE>(store, number);
-        let mut id = std::mem::replace(&mut store.heads[bucket], NONE);
-        self.leave::<ALONE>(store, number);
+    /// Moves the cursor to the upcoming bucket and its events into `current`, which is empty.
+    fn load<const ALONE: bool>(&mut self, store: &mut Store) {
+        self.limit = 0;
+        let mut id = store.heads[self.place::<ALONE>(store, self.upcoming)];
+        self.leave::<ALONE>(store);
         while id != NONE {
             let Node { time, next, .. } = store.nodes[id as usize];
             self.current.push(Event { time, id });

@@ -27,10 +27,10 @@ const BUCKETS_PER_EVENT: usize = 32;
 /// From so many on the calendar competes with the state of the network for the processor's caches, and spans less.
 const VERY_MANY: usize = 16_384;
 const VERY_MANY_BUCKETS: usize = 65_535;
-/// Events that [`EventQueue::pop_foreseen_before`] takes out of the calendar at a time, where there are so many.
+/// Events that [`EventQueue::pop_prefetched`] takes out of the calendar at a time, where there are so many.
 const AT_A_TIME: usize = 16;
 
-/// No event: the number that [`EventQueue::pop_before`] gives when none is due.
+/// No event: the number that [`EventQueue::pop`] gives when none is due.
 pub const NONE: u32 = u32::MAX;
 
 /// An event that has been taken out of the calendar.
@@ -157,28 +157,30 @@ impl EventQueue {
         order
     }
 
-    /// Takes the next event of the open region, as its time and number, if it comes before `end_ps`; otherwise the
-    /// number is [`NONE`].
-    #[inline(always)]
-    pub fn pop_before<const ALONE: bool>(&mut self, end_ps: u64) -> (u64, u32) {
-        self.open.pop_before::<ALONE>(&mut self.store, end_ps)
+    /// From here on events of the open region at `end_ps` or later stay in; at first no event does.
+    pub fn set_end(&mut self, end_ps: u64) {
+        self.open.set_end(end_ps);
     }
 
-    /// The same of the only region, but takes many events at a time out of the calendar and calls `look` then, which
-    /// finds them in [`EventQueue::current`].
+    /// Takes the next event of the open region, as its time and number, if it comes before the end; otherwise the
+    /// number is [`NONE`].
     #[inline(always)]
-    pub fn pop_foreseen_before(&mut self, end_ps: u64, look: impl FnOnce(&Self)) -> (u64, u32) {
+    pub fn pop<const ALONE: bool>(&mut self) -> (u64, u32) {
+        self.open.pop::<ALONE>(&mut self.store)
+    }
+
+    /// The same of the only region, but takes many events at a time out of the calendar and calls `prefetch` then,
+    /// which finds them in [`EventQueue::current`].
+    #[inline(always)]
+    pub fn pop_prefetched(&mut self, prefetch: impl FnOnce(&Self)) -> (u64, u32) {
         if self.open.current.is_empty() {
             if self.open.upcoming >= self.open.overflow_number {
-                let number = self.open.upcoming;
-                return self
-                    .open
-                    .pop_from_overflow::<true>(&mut self.store, number, end_ps);
+                return self.open.pop_at_limit::<true>(&mut self.store);
             }
-            self.open.load_many::<true>(&mut self.store, end_ps);
-            look(self);
+            self.open.load_many::<true>(&mut self.store);
+            prefetch(self);
         }
-        self.open.pop_current(end_ps)
+        self.open.pop_current()
     }
 
     /// The number of an event that is likely the next, or [`NONE`].
