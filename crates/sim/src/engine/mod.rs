@@ -137,7 +137,8 @@ impl Partition {
             {
                 std::hint::black_box(port.touch_first());
             }
-            if id < links {
+            // As the wire counts them: it need not check again.
+            if (id as usize) < self.wire.links() {
                 events.now = Time::from_ps(time);
                 let arrived = self.wire.arrival(&mut self.context, id);
                 if let Some(Arrived { host, packet }) = arrived {
