@@ -81,9 +81,15 @@ impl<F: Frame> Ring<F> {
     /// If there is none; unchecked in release builds.
     #[inline(always)]
     pub(crate) fn first(&self) -> F {
+        self.first_slot().frame
+    }
+
+    /// The same with its time.
+    #[inline(always)]
+    pub(crate) fn first_slot(&self) -> Slot<F> {
         debug_assert!(!self.is_empty(), "nothing is on the way");
         let mask = self.slots.len().wrapping_sub(1);
-        self.slots[self.begin as usize & mask].frame
+        self.slots[self.begin as usize & mask]
     }
 
     /// Forgets the first packet, which there must be; gives when the one after it arrives.
