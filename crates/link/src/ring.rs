@@ -132,9 +132,9 @@ impl<F: Frame> Ring<F> {
         &self.slots[self.end.wrapping_sub(count) as usize & (self.slots.len() - 1)]
     }
 
-    /// Reads the slots next to be left and to be filled; see [`crate::Port::touch`].
+    /// Reads the slots next to be left and to be filled; see [`crate::Port::prefetch_wire`].
     #[inline]
-    pub(crate) fn touch(&self) -> u64 {
+    pub(crate) fn prefetch(&self) -> u64 {
         if self.slots.is_empty() {
             return 0;
         }
@@ -143,9 +143,9 @@ impl<F: Frame> Ring<F> {
         self.slots[self.end as usize & mask].arrival.as_ps() ^ self.slots[oldest].arrival.as_ps()
     }
 
-    /// Reads the slot of the first packet; see [`crate::Port::touch_first`].
+    /// Reads the slot of the first packet; see [`crate::Port::prefetch_first`].
     #[inline(always)]
-    pub(crate) fn touch_first(&self) -> u64 {
+    pub(crate) fn prefetch_first(&self) -> u64 {
         let mask = self.slots.len().wrapping_sub(1);
         let oldest = self.begin as usize & mask;
         self.slots

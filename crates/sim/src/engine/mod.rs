@@ -70,7 +70,7 @@ impl Partition {
         let count = match options.subpartitions {
             _ if observed.is_some() || options.windows.is_some() => 1,
             0 => windows::worthwhile(network),
-            count => count.min(EventQueue::MOST_REGIONS),
+            count => count.min(EventQueue::MOST_SUBPARTITIONS),
         };
         let subpartitions = Subpartitions::cut(network, partition_of, index, count);
         let faults = faults::State::new(&options.faults);
@@ -135,7 +135,7 @@ impl Partition {
             if SIZE == MEDIUM
                 && let Some(port) = self.wire.ports().get(queue.likely_next::<ALONE>() as usize)
             {
-                std::hint::black_box(port.touch_first());
+                std::hint::black_box(port.prefetch_first());
             }
             // As the wire counts them: it need not check again.
             if (id as usize) < self.wire.links() {

@@ -1,4 +1,4 @@
-//! One region's calendar, and the memory that the calendars of all regions share.
+//! One sub-partition's calendar, and the memory that the calendars of all sub-partitions share.
 
 use super::{AT_A_TIME, Event, NONE};
 use duetime_core::random::mix;
@@ -170,7 +170,7 @@ impl Store {
     }
 }
 
-/// The events of one region.
+/// The events of one sub-partition.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     /// Its first bucket.

@@ -9,9 +9,9 @@
 //! and at most one event at a time, so the calendar holds thousands of entries, not one per packet, and putting one in
 //! takes no memory.
 //!
-//! A large network is run region by region (see `engine::regions`): each has a calendar of its own, all of them share
-//! the buckets, and one is open at a time. The parameter `ALONE` says that there is one region: known to the compiler,
-//! it saves the packet path a few instructions.
+//! A large network is run sub-partition by sub-partition (see `engine::windows`): each has a calendar of its own, all
+//! of them share the buckets, and one is open at a time. The parameter `ALONE` says that there is one sub-partition:
+//! known to the compiler, it saves the packet path a few instructions.
 
 mod calendar;
 
@@ -48,30 +48,30 @@ pub const fn order(kind: u64, entity: u32, number: u32) -> u64 {
     kind << 62 | (entity as u64) << 32 | number as u64
 }
 
-/// A monotone priority queue: nothing may be pushed before the last event popped from the same region.
+/// A monotone priority queue: nothing may be pushed before the last event popped from the same sub-partition.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// That of the region that is open.
+    /// That of the sub-partition that is open.
     open: Calendar,
-    /// Which region is open.
-    region: usize,
+    /// Which sub-partition is open.
+    subpartition: usize,
     /// First free number of single events.
     free: u32,
     store: Store,
-    /// By region; that of the open one is empty.
+    /// By sub-partition; that of the open one is empty.
     closed: Vec<Calendar>,
 }
 
 impl EventQueue {
-    /// Regions that a queue can have at most: each still has a thousand buckets.
-    pub const MOST_REGIONS: usize = BUCKETS / 1_024;
+    /// Sub-partitions that a queue can have at most: each still has a thousand buckets.
+    pub const MOST_SUBPARTITIONS: usize = BUCKETS / 1_024;
 
     /// A queue whose calendars reach at least `horizon_ps` ahead; later events go to a heap. Fixed events have the
     /// numbers and the words ([`order`]) of `fixed_orders`, and `key` decides the order of simultaneous ones. There are
-    /// `regions` of them, 1 to [`EventQueue::MOST_REGIONS`], and the first is open.
-    pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>, key: u64, regions: usize) -> Self {
+    /// `subpartitions` of them, 1 to [`EventQueue::MOST_SUBPARTITIONS`], and the first is open.
+    pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>, key: u64, subpartitions: usize) -> Self {
         let fixed = fixed_orders.len();
-        let share = BUCKETS / regions.next_power_of_two();
+        let share = BUCKETS / subpartitions.next_power_of_two();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
         let buckets = if fixed < MANY {
             fixed.max(FEWEST)
@@ -83,13 +83,14 @@ impl EventQueue {
         let width = (horizon_ps / buckets.min(share - 1) as u64)
             .max(1)
             .next_power_of_two();
-        let mut calendars = (0..regions).map(|region| Calendar::new(region * share));
+        let mut calendars =
+            (0..subpartitions).map(|subpartition| Calendar::new(subpartition * share));
         Self {
-            open: calendars.next().expect("at least one region"),
-            region: 0,
+            open: calendars.next().expect("at least one sub-partition"),
+            subpartition: 0,
             free: NONE,
             store: Store::new(width.trailing_zeros(), share, fixed_orders, key),
-            closed: if regions > 1 {
+            closed: if subpartitions > 1 {
                 std::iter::once(Calendar::new(0)).chain(calendars).collect()
             } else {
                 Vec::new()
@@ -97,45 +98,45 @@ impl EventQueue {
         }
     }
 
-    /// Opens a region: what is popped comes from it.
-    pub fn enter(&mut self, region: usize) {
-        if region != self.region {
-            std::mem::swap(&mut self.open, &mut self.closed[self.region]);
-            std::mem::swap(&mut self.open, &mut self.closed[region]);
-            self.region = region;
+    /// Opens a sub-partition: what is popped comes from it.
+    pub fn enter(&mut self, subpartition: usize) {
+        if subpartition != self.subpartition {
+            std::mem::swap(&mut self.open, &mut self.closed[self.subpartition]);
+            std::mem::swap(&mut self.open, &mut self.closed[subpartition]);
+            self.subpartition = subpartition;
         }
     }
 
-    /// Puts a fixed event, which must not be in, into the open region.
+    /// Puts a fixed event, which must not be in, into the open sub-partition.
     #[inline(always)]
     pub fn push<const ALONE: bool>(&mut self, time: u64, id: u32) {
         self.open.push::<ALONE>(&mut self.store, time, id);
     }
 
-    /// The same into any region.
+    /// The same into any sub-partition.
     #[inline]
-    pub fn push_to(&mut self, region: usize, time: u64, id: u32) {
-        if region == self.region {
+    pub fn push_to(&mut self, subpartition: usize, time: u64, id: u32) {
+        if subpartition == self.subpartition {
             self.push::<false>(time, id);
         } else {
-            self.closed[region].push::<false>(&mut self.store, time, id);
+            self.closed[subpartition].push::<false>(&mut self.store, time, id);
         }
     }
 
-    /// Puts a single event into a region; [`EventQueue::retire`] it when it is due.
-    pub fn push_single_to(&mut self, region: usize, time: u64, order: u64) {
+    /// Puts a single event into a sub-partition; [`EventQueue::retire`] it when it is due.
+    pub fn push_single_to(&mut self, subpartition: usize, time: u64, order: u64) {
         let id = self.number(order);
-        self.push_to(region, time, id);
+        self.push_to(subpartition, time, id);
     }
 
     /// The same for an event that lies far ahead, at a distance that most events put in this way have in common: a timer
     /// of a fixed length.
-    pub fn push_far_to(&mut self, region: usize, time: u64, order: u64) {
+    pub fn push_far_to(&mut self, subpartition: usize, time: u64, order: u64) {
         let id = self.number(order);
-        let calendar = if region == self.region {
+        let calendar = if subpartition == self.subpartition {
             &mut self.open
         } else {
-            &mut self.closed[region]
+            &mut self.closed[subpartition]
         };
         calendar.push_far_in_order(&mut self.store, time, id);
     }
@@ -157,20 +158,21 @@ impl EventQueue {
         order
     }
 
-    /// From here on events of the open region at `end_ps` or later stay in; at first no event does.
+    /// From here on events of the open sub-partition that are due at `end_ps` or later stay in. Before the first call
+    /// none does.
     pub fn set_end(&mut self, end_ps: u64) {
         self.open.set_end(end_ps);
     }
 
-    /// Takes the next event of the open region, as its time and number, if it comes before the end; otherwise the
-    /// number is [`NONE`].
+    /// Takes the next event of the open sub-partition, as its time and number, if it comes before the end; otherwise
+    /// the number is [`NONE`].
     #[inline(always)]
     pub fn pop<const ALONE: bool>(&mut self) -> (u64, u32) {
         self.open.pop::<ALONE>(&mut self.store)
     }
 
-    /// The same of the only region, but takes many events at a time out of the calendar and calls `prefetch` then,
-    /// which finds them in [`EventQueue::current`].
+    /// The same of the only sub-partition, but takes many events at a time out of the calendar and calls `prefetch`
+    /// then, which finds them in [`EventQueue::current`].
     #[inline(always)]
     pub fn pop_prefetched(&mut self, prefetch: impl FnOnce(&Self)) -> (u64, u32) {
         if self.open.current.is_empty() {
@@ -196,23 +198,23 @@ impl EventQueue {
 
     /// Reads what putting a fixed event in will need, ahead of time. The value means nothing.
     #[inline]
-    pub fn touch(&self, id: u32) -> u64 {
+    pub fn prefetch(&self, id: u32) -> u64 {
         self.store.nodes[id as usize].time
     }
 
-    /// The time of the next event of a region, or `u64::MAX`.
-    pub fn next_time_of(&self, region: usize) -> u64 {
-        if region == self.region {
+    /// The time of the next event of a sub-partition, or `u64::MAX`.
+    pub fn next_time_of(&self, subpartition: usize) -> u64 {
+        if subpartition == self.subpartition {
             self.open.next_time(&self.store)
         } else {
-            self.closed[region].next_time(&self.store)
+            self.closed[subpartition].next_time(&self.store)
         }
     }
 
     /// The time of the next event of all, or `u64::MAX`.
     pub fn next_time(&self) -> u64 {
         (1..self.closed.len().max(1))
-            .map(|region| self.next_time_of(region))
+            .map(|subpartition| self.next_time_of(subpartition))
             .fold(self.next_time_of(0), u64::min)
     }
 }

@@ -114,20 +114,20 @@ proptest! {
         prop_assert_eq!(queue.pop::<true>().1, NONE);
     }
 
-    /// Each region's events come in their order, whichever region is open when they are put in.
+    /// Each sub-partition's events come in their order, whichever sub-partition is open when they are put in.
     #[test]
-    fn a_region_is_a_queue_of_its_own(
-        regions in 2usize..7,
+    fn a_subpartition_is_a_queue_of_its_own(
+        subpartitions in 2usize..7,
         horizon in 1u64..5_000_000_000,
         steps in prop::collection::vec((0usize..7, 0usize..7, 0u64..100_000, 0u32..40, any::<bool>()), 1..2_000),
     ) {
-        let mut queue = EventQueue::new(horizon, Vec::new(), KEY, regions);
-        let mut heaps = vec![BinaryHeap::new(); regions];
-        let mut clocks = vec![0u64; regions];
+        let mut queue = EventQueue::new(horizon, Vec::new(), KEY, subpartitions);
+        let mut heaps = vec![BinaryHeap::new(); subpartitions];
+        let mut clocks = vec![0u64; subpartitions];
         let mut count = 0u32;
         let word = |event: Expected| (event.0, event.4);
         for (open, to, delay, scale, take) in steps {
-            let (open, to) = (open % regions, to % regions);
+            let (open, to) = (open % subpartitions, to % subpartitions);
             queue.enter(open);
             if take {
                 let popped = queue.pop::<false>();
@@ -149,8 +149,8 @@ proptest! {
             prop_assert_eq!(queue.next_time_of(to), next(&heaps[to]));
             prop_assert_eq!(queue.next_time(), heaps.iter().map(next).min().unwrap());
         }
-        for (region, heap) in heaps.iter_mut().enumerate() {
-            queue.enter(region);
+        for (subpartition, heap) in heaps.iter_mut().enumerate() {
+            queue.enter(subpartition);
             while let Some(Reverse(event)) = heap.pop() {
                 queue.set_end(event.0);
                 prop_assert_eq!(queue.pop::<false>().1, NONE);
