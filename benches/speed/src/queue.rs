@@ -78,7 +78,7 @@ impl Queue for EventQueue {
     }
 
     fn take(&mut self) -> (u64, u32) {
-        self.pop_before::<true>(u64::MAX)
+        self.pop::<true>()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Strict priority: one queue per class, served first class first; the memory is the port's, shared by all classes.
 
+use crate::ring::Slot;
 use crate::{Frame, Ring};
 use duetime_core::Time;
 
@@ -29,18 +30,15 @@ impl<F: Frame> Classes<F> {
         self.waiting |= 1 << class;
     }
 
-    /// The first packet of the first class that has one, and when it came.
+    /// Takes the first packet of the first class that has one, which there must be, with the instant at which it came.
     #[inline(always)]
-    pub(crate) fn pop(&mut self) -> Option<(Time, F)> {
-        let queue = self
-            .queues
-            .get_mut(self.waiting.trailing_zeros() as usize)?;
-        let since = queue.next_arrival()?;
-        let frame = queue.first();
+    pub(crate) fn pop(&mut self) -> Slot<F> {
+        let queue = &mut self.queues[self.waiting.trailing_zeros() as usize];
+        let first = queue.first_slot();
         if queue.drop_first().is_none() {
             self.waiting &= self.waiting - 1;
         }
-        Some((since, frame))
+        first
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Time, F)> + '_ {

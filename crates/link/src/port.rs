@@ -274,26 +274,26 @@ impl<F: Frame> Port<F> {
     /// Reads what an arrival at the far end needs of the port: a driver of many ports calls this for several before it
     /// works on the first, so that the processor waits for all of them at once. The value means nothing.
     #[inline]
-    pub fn touch_arrival(&self) -> u64 {
+    pub fn prefetch_arrival(&self) -> u64 {
         u64::from(self.wire.len())
     }
 
     /// The same for the packet that arrives next.
     #[inline(always)]
-    pub fn touch_first(&self) -> u64 {
-        self.wire.touch_first()
+    pub fn prefetch_first(&self) -> u64 {
+        self.wire.prefetch_first()
     }
 
     /// The same for an offer.
     #[inline]
-    pub fn touch_offer(&self) -> u64 {
+    pub fn prefetch_offer(&self) -> u64 {
         u64::from(self.wire.len()) ^ self.accepted_bytes
     }
 
     /// The same for what lies behind the port: the places of the next packets.
     #[inline]
-    pub fn touch_wire(&self) -> u64 {
-        self.wire.touch()
+    pub fn prefetch_wire(&self) -> u64 {
+        self.wire.prefetch()
     }
 
     /// Packets in the port or on the link.
@@ -487,7 +487,10 @@ impl<F: Frame> Port<F> {
     /// Strict priority: the link is free at `now`; sends the next packet of the first class that has one. Returns
     /// it and when to call again, if packets still wait. Comes before all offers at `now`, which would else compete.
     pub fn departure(&mut self, now: Time) -> Option<(Sent, Option<Time>)> {
-        let sent = self.transmit_next(now)?;
+        if self.waiting == 0 {
+            return None;
+        }
+        let sent = self.transmit_next(now);
         Some((sent, (self.waiting != 0).then_some(self.busy_until)))
     }
 
@@ -495,16 +498,19 @@ impl<F: Frame> Port<F> {
     #[inline(never)]
     fn serve(&mut self, until: Time) {
         if self.rare.service == Service::OnDemand {
-            while self.busy_until <= until && self.transmit_next(self.busy_until).is_some() {}
+            while self.waiting != 0 && self.busy_until <= until {
+                self.transmit_next(self.busy_until);
+            }
         }
     }
 
-    /// Puts the first packet of the first class that has one into service at `now`.
+    /// Puts the first packet of the first class that has one, which there must be, into service at `now`.
     #[inline(always)]
-    fn transmit_next(&mut self, now: Time) -> Option<Sent> {
-        let (since, frame) = self.rare.classes.as_mut()?.pop()?;
+    fn transmit_next(&mut self, now: Time) -> Sent {
+        let classes = self.rare.classes.as_mut().expect("a packet waits in them");
+        let first = classes.pop();
         self.waiting -= 1;
-        Some(self.transmit(now, since, frame))
+        self.transmit(now, first.arrival, first.frame)
     }
 
     /// Puts a packet that came at `since` into service at `now`.
@@ -572,7 +578,7 @@ impl<F: Frame> Port<F> {
     #[inline]
     pub fn arrived_classed(&mut self, now: Time, frame: F) -> Option<Time> {
         let next = self.arrived(frame);
-        if self.waiting != 0 && self.busy_until + self.latency <= now {
+        if self.waiting != 0 && self.busy_until.as_ps() + self.latency.as_ps() <= now.as_ps() {
             // What came to the port after this packet had left is none of the far end's business yet: its clock may be
             // ahead of the port's by as much as the link takes.
             self.serve(now - self.latency);

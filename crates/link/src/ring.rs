@@ -81,9 +81,15 @@ impl<F: Frame> Ring<F> {
     /// If there is none; unchecked in release builds.
     #[inline(always)]
     pub(crate) fn first(&self) -> F {
+        self.first_slot().frame
+    }
+
+    /// The same with its time.
+    #[inline(always)]
+    pub(crate) fn first_slot(&self) -> Slot<F> {
         debug_assert!(!self.is_empty(), "nothing is on the way");
         let mask = self.slots.len().wrapping_sub(1);
-        self.slots[self.begin as usize & mask].frame
+        self.slots[self.begin as usize & mask]
     }
 
     /// Forgets the first packet, which there must be; gives when the one after it arrives.
@@ -137,9 +143,9 @@ impl<F: Frame> Ring<F> {
         &self.slots[self.end.wrapping_sub(count) as usize & (self.slots.len() - 1)]
     }
 
-    /// Reads the slots next to be left and to be filled; see [`crate::Port::touch`].
+    /// Reads the slots next to be left and to be filled; see [`crate::Port::prefetch_wire`].
     #[inline]
-    pub(crate) fn touch(&self) -> u64 {
+    pub(crate) fn prefetch(&self) -> u64 {
         if self.slots.is_empty() {
             return 0;
         }
@@ -148,9 +154,9 @@ impl<F: Frame> Ring<F> {
         self.slots[self.end as usize & mask].arrival.as_ps() ^ self.slots[oldest].arrival.as_ps()
     }
 
-    /// Reads the slot of the first packet; see [`crate::Port::touch_first`].
+    /// Reads the slot of the first packet; see [`crate::Port::prefetch_first`].
     #[inline(always)]
-    pub(crate) fn touch_first(&self) -> u64 {
+    pub(crate) fn prefetch_first(&self) -> u64 {
         let mask = self.slots.len().wrapping_sub(1);
         let oldest = self.begin as usize & mask;
         self.slots

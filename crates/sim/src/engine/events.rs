@@ -144,7 +144,7 @@ impl Events {
             if order >> 62 == TIMER {
                 look(entity(order), order as u32);
             }
-            queue.push_single_to(region_of(order, of_host, of_target), time_ps, order);
+            queue.push_single_to(subpartition_of(order, of_host, of_target), time_ps, order);
         });
         until
     }
@@ -224,8 +224,8 @@ impl Events {
     fn schedule_single(&mut self, at: Time, order: u64) {
         let time_ps = at.as_ps();
         if !self.wheel.put(time_ps, order) {
-            let region = region_of(order, &self.of_host, &self.of_target);
-            self.queue.push_single_to(region, time_ps, order);
+            let subpartition = subpartition_of(order, &self.of_host, &self.of_target);
+            self.queue.push_single_to(subpartition, time_ps, order);
         }
     }
 
@@ -251,7 +251,7 @@ impl Events {
 }
 
 /// The sub-partition of a single event, by its order.
-fn region_of(order: u64, of_host: &[u16], of_target: &[u16]) -> usize {
+fn subpartition_of(order: u64, of_host: &[u16], of_target: &[u16]) -> usize {
     let entity = entity(order) as usize;
     usize::from(if order >> 62 == TIMER {
         of_host[entity]

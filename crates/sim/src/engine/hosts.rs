@@ -43,6 +43,7 @@ impl Hosts {
             wake_pending: false,
             waiting: false,
             next: None,
+            next_class: 0,
         });
         Self {
             nics: nics.collect(),
@@ -145,11 +146,16 @@ impl Hosts {
     fn queue(&mut self, host: u32, class: u8, sender: Handle) {
         let nic = &mut self.nics[host as usize];
         let state = &mut self.states[host as usize];
-        if nic.next.is_none() && (!nic.waiting || state.ready.is_empty()) && !self.classed {
-            nic.next = Some(sender);
+        if nic.next.is_none() && (!nic.waiting || state.ready.is_empty()) {
+            (nic.next, nic.next_class) = (Some(sender), class);
             return;
         }
         nic.waiting = true;
+        if self.classed
+            && let Some(first) = nic.next.take()
+        {
+            state.ready.push_back((nic.next_class, first));
+        }
         state.ready.push_back((class, sender));
     }
 
@@ -250,7 +256,7 @@ impl Hosts {
     fn next_sender(&mut self, host: u32) -> Option<(u8, Handle)> {
         let nic = &mut self.nics[host as usize];
         if let Some(sender) = nic.next.take() {
-            return Some((0, sender));
+            return Some((nic.next_class, sender));
         }
         if !nic.waiting {
             return None;

@@ -52,7 +52,7 @@ pub fn subpartitions(setup: &Setup, options: &Options, observed: bool) -> usize 
     match options.subpartitions {
         _ if observed || options.windows.is_some() => 1,
         0 => windows::worthwhile(&setup.network),
-        count => count.min(EventQueue::MOST_REGIONS),
+        count => count.min(EventQueue::MOST_SUBPARTITIONS),
     }
 }
 
@@ -115,11 +115,12 @@ impl Partition {
     #[inline(never)]
     fn run<const SIZE: u8, const ALONE: bool>(&mut self, end: Time) {
         let links = self.wire.links() as u32;
+        self.context.events.queue.set_end(end.as_ps());
         loop {
             let Context { setup, events, .. } = &mut self.context;
             let queue = &mut events.queue;
             let (time, id) = if SIZE == LARGE {
-                queue.pop_foreseen_before(end.as_ps(), |queue| {
+                queue.pop_prefetched(|queue| {
                     Prefetch {
                         setup,
                         wire: &self.wire,
@@ -129,14 +130,15 @@ impl Partition {
                     .read(queue);
                 })
             } else {
-                queue.pop_before::<ALONE>(end.as_ps())
+                queue.pop::<ALONE>()
             };
             if SIZE == MEDIUM
                 && let Some(port) = self.wire.ports().get(queue.likely_next::<ALONE>() as usize)
             {
-                std::hint::black_box(port.touch_first());
+                std::hint::black_box(port.prefetch_first());
             }
-            if id < links {
+            // As the wire counts them: it need not check again.
+            if (id as usize) < self.wire.links() {
                 events.now = Time::from_ps(time);
                 let arrived = self.wire.arrival(&mut self.context, id);
                 if let Some(Arrived { host, packet }) = arrived {

@@ -39,9 +39,9 @@ impl Prefetch<'_> {
         let mut read = 0;
         for event in events {
             if let Some(port) = ports.get(event.id as usize) {
-                read ^= port.touch_first();
+                read ^= port.prefetch_first();
             } else if let Some(port) = ports.get((event.id - links) as usize) {
-                read ^= port.touch_arrival();
+                read ^= port.prefetch_arrival();
             }
         }
         let mut outs = [NONE; MOST];
@@ -53,12 +53,12 @@ impl Prefetch<'_> {
             *out = leaves_by;
             read ^= state;
             if let Some(port) = ports.get(leaves_by as usize) {
-                read ^= port.touch_offer() ^ queue.touch(leaves_by);
+                read ^= port.prefetch_offer() ^ queue.prefetch(leaves_by);
             }
         }
         for out in &outs[..events.len()] {
             if let Some(port) = ports.get(*out as usize) {
-                read ^= port.touch_wire();
+                read ^= port.prefetch_wire();
             }
         }
         black_box(read);

@@ -29,7 +29,7 @@ pub fn worthwhile(network: &Network) -> usize {
     if latency.unwrap_or(Span::ZERO).as_ps() < PACKETS * packet.as_ps() {
         return 1;
     }
-    (links / LINKS).min(EventQueue::MOST_REGIONS)
+    (links / LINKS).min(EventQueue::MOST_SUBPARTITIONS)
 }
 
 /// The windows of a partition's sub-partitions.

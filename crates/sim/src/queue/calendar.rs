@@ -1,4 +1,4 @@
-//! One region's calendar, and the memory that the calendars of all regions share.
+//! One sub-partition's calendar, and the memory that the calendars of all sub-partitions share.
 
 use super::{AT_A_TIME, Event, NONE};
 use duetime_core::random::mix;
@@ -136,7 +136,7 @@ impl Store {
     }
 }
 
-/// The events of one region.
+/// The events of one sub-partition.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
     /// Its first bucket.
@@ -147,6 +147,11 @@ pub(super) struct Calendar {
     pub(super) upcoming: u64,
     /// Number of the bucket of the first event in `overflow`.
     pub(super) overflow_number: u64,
+    /// Events at this time or later stay in.
+    end_ps: u64,
+    /// The upcoming bucket, if it comes before this one, has the next event, and that is before the end. 0: must be
+    /// found out anew.
+    limit: u64,
     /// Latest first, so that the next event is the last.
     pub(super) current: Vec<Event>,
     overflow: BinaryHeap<Reverse<Late>>,
@@ -160,6 +165,8 @@ impl Calendar {
             cursor: 0,
             upcoming: u64::MAX,
             overflow_number: u64::MAX,
+            end_ps: u64::MAX,
+            limit: 0,
             current: Vec::with_capacity(64),
             overflow: BinaryHeap::new(),
         }
@@ -201,7 +208,7 @@ impl Calendar {
         self.upcoming = self.upcoming.min(number);
     }
 
-    /// Makes the buckets of the only region 2^`shift` ps wide.
+    /// Makes the buckets of the only sub-partition 2^`shift` ps wide.
     pub(super) fn change_width(&mut self, store: &mut Store, shift: u32) {
         let served_ps = self.cursor << store.shift;
         let mut events = std::mem::take(&mut self.current);
@@ -212,67 +219,57 @@ impl Calendar {
                 events.push(Event { time, id });
                 id = next;
             }
-            self.leave::<true>(store, self.upcoming);
+            self.leave::<true>(store);
         }
         let beyond = self.overflow.drain();
         events.extend(beyond.map(|Reverse(Late { time, id })| Event { time, id }));
         store.shift = shift;
         self.cursor = served_ps >> shift;
         self.overflow_number = u64::MAX;
+        self.limit = 0;
         for Event { time, id } in events {
             store.set_turn(id, store.nodes[id as usize].turn);
             self.push::<true>(store, time, id);
         }
     }
 
-    /// Takes the next event, if it comes before `end_ps`.
-    #[inline(always)]
-    pub(super) fn pop_before<const ALONE: bool>(
-        &mut self,
-        store: &mut Store,
-        end_ps: u64,
-    ) -> (u64, u32) {
-        if !self.current.is_empty() {
-            return self.pop_current(end_ps);
-        }
-        let number = self.upcoming;
-        if number >= self.overflow_number {
-            return self.pop_from_overflow::<ALONE>(store, number, end_ps);
-        }
-        let bucket = self.place::<ALONE>(store, number);
-        let first = store.heads[bucket];
-        // The usual bucket has one event, which never sees `current`.
-        let Some(&Node { time, next, .. }) = store.nodes.get(first as usize) else {
-            return (0, NONE);
-        };
-        if next != NONE {
-            return self.pop_from_many::<ALONE>(store, number, end_ps);
-        }
-        if time >= end_ps {
-            return (0, NONE);
-        }
-        store.heads[bucket] = NONE;
-        self.leave::<ALONE>(store, number);
-        (time, first)
+    /// From here on events at `end_ps` or later stay in.
+    pub(super) fn set_end(&mut self, end_ps: u64) {
+        self.end_ps = end_ps;
+        self.limit = 0;
     }
 
-    /// As [`Calendar::pop_before`] from a bucket with several events; `current` is empty. Of two, the first is taken
-    /// without sorting.
+    /// Takes the next event, if it comes before the end.
     #[inline(always)]
-    fn pop_from_many<const ALONE: bool>(
-        &mut self,
-        store: &mut Store,
-        number: u64,
-        end_ps: u64,
-    ) -> (u64, u32) {
-        let bucket = self.place::<ALONE>(store, number);
+    pub(super) fn pop<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
+        if self.upcoming >= self.limit {
+            if !self.current.is_empty() {
+                return self.pop_current();
+            }
+            self.limit = self.overflow_number.min(self.end_ps >> store.shift);
+            if self.upcoming >= self.limit {
+                return self.pop_at_limit::<ALONE>(store);
+            }
+        }
+        self.pop_upcoming::<ALONE>(store)
+    }
+
+    /// Takes the first event of the upcoming bucket; `current` is empty.
+    #[inline(always)]
+    fn pop_upcoming<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
+        let bucket = self.place::<ALONE>(store, self.upcoming);
         let id = store.heads[bucket];
         let Node { time, next, .. } = store.nodes[id as usize];
-        let second = store.nodes[next as usize];
+        let Some(&second) = store.nodes.get(next as usize) else {
+            // The usual bucket has one event, which never sees `current`.
+            self.leave::<ALONE>(store);
+            return (time, id);
+        };
         if second.next != NONE {
-            self.load::<ALONE>(store, number);
-            return self.pop_current(end_ps);
+            self.load::<ALONE>(store);
+            return self.pop_current();
         }
+        // Of two, the first is taken without sorting.
         let one = Event { time, id };
         let other = Event {
             time: second.time,
@@ -283,12 +280,9 @@ impl Calendar {
         } else {
             (other, one)
         };
-        if early.time >= end_ps {
-            return (0, NONE);
-        }
-        store.heads[bucket] = NONE;
-        self.leave::<ALONE>(store, number);
+        self.leave::<ALONE>(store);
         self.current.push(late);
+        self.limit = 0;
         (early.time, early.id)
     }
 
@@ -341,29 +335,26 @@ impl Calendar {
         } else {
             self.overflow.push(Reverse(Late { time, id }));
             self.overflow_number = self.overflow_number.min(number);
+            self.limit = self.limit.min(number);
         }
     }
 
-    /// As [`Calendar::pop_before`] where the overflow may have the next event; `number` is that of the next bucket.
+    /// As [`Calendar::pop`] where the upcoming bucket may not have the next event, or has it at the end or later;
+    /// `current` is empty.
     #[cold]
-    pub(super) fn pop_from_overflow<const ALONE: bool>(
-        &mut self,
-        store: &mut Store,
-        number: u64,
-        end_ps: u64,
-    ) -> (u64, u32) {
+    pub(super) fn pop_at_limit<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
         let first = self.first_overflow_time();
-        if first == u64::MAX {
+        if first.min(self.earliest_in::<ALONE>(store, self.upcoming)) >= self.end_ps {
             return (0, NONE);
+        }
+        if self.upcoming < self.overflow_number {
+            return self.pop_upcoming::<ALONE>(store);
         }
         let late = first >> store.shift;
-        if first >= end_ps && self.earliest_in::<ALONE>(store, number) >= end_ps {
-            return (0, NONE);
+        if late == self.upcoming {
+            self.load::<ALONE>(store);
         }
         self.cursor = late;
-        if late == number {
-            self.load::<ALONE>(store, number);
-        }
         let end_of_bucket = first | ((1 << store.shift) - 1);
         while let Some(&Reverse(Late { time, id })) = self.overflow.peek()
             && time <= end_of_bucket
@@ -375,7 +366,7 @@ impl Calendar {
             u64::MAX => u64::MAX,
             time => time >> store.shift,
         };
-        self.pop_current(end_ps)
+        self.pop_current()
     }
 
     /// Puts an event into `current`.
@@ -384,13 +375,14 @@ impl Calendar {
             .current
             .partition_point(|other| store.comes_before(event, *other));
         self.current.insert(at, event);
+        self.limit = 0;
     }
 
-    /// Takes the last of `current`, if it comes before `end_ps`.
+    /// Takes the last of `current`, if it comes before the end.
     #[inline(always)]
-    pub(super) fn pop_current(&mut self, end_ps: u64) -> (u64, u32) {
+    pub(super) fn pop_current(&mut self) -> (u64, u32) {
         match self.current.last() {
-            Some(&Event { time, id, .. }) if time < end_ps => {
+            Some(&Event { time, id, .. }) if time < self.end_ps => {
                 self.current.pop();
                 (time, id)
             }
@@ -398,10 +390,12 @@ impl Calendar {
         }
     }
 
-    /// Moves the cursor to a bucket, whose events are being taken out.
+    /// Moves the cursor to the upcoming bucket, whose events have been looked up and leave it.
     #[inline(always)]
-    fn leave<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
+    fn leave<const ALONE: bool>(&mut self, store: &mut Store) {
+        let number = self.upcoming;
         let bucket = self.place::<ALONE>(store, number);
+        store.heads[bucket] = NONE;
         let word = &mut store.occupied[bucket / 64];
         *word &= !(1 << (bucket % 64));
         let here = *word >> (bucket % 64);
@@ -434,12 +428,12 @@ impl Calendar {
 
     /// Loads buckets until enough events are in `current`, which is empty, or the rest is not due.
     #[inline(never)]
-    pub(super) fn load_many<const ALONE: bool>(&mut self, store: &mut Store, end_ps: u64) {
-        let last = end_ps >> store.shift;
+    pub(super) fn load_many<const ALONE: bool>(&mut self, store: &mut Store) {
+        self.limit = 0;
+        let last = self.end_ps >> store.shift;
         while self.upcoming < self.overflow_number && self.upcoming <= last {
-            let bucket = self.place::<ALONE>(store, self.upcoming);
-            let id = std::mem::replace(&mut store.heads[bucket], NONE);
-            self.leave::<ALONE>(store, self.upcoming);
+            let id = store.heads[self.place::<ALONE>(store, self.upcoming)];
+            self.leave::<ALONE>(store);
             let Node { time, next, .. } = store.nodes[id as usize];
             self.current.push(Event { time, id });
             if next != NONE {
@@ -467,11 +461,11 @@ impl Calendar {
         tail.reverse();
     }
 
-    /// Moves the cursor to a bucket and its events into `current`, which is empty.
-    fn load<const ALONE: bool>(&mut self, store: &mut Store, number: u64) {
-        let bucket = self.place::<ALONE>(store, number);
-        let mut id = std::mem::replace(&mut store.heads[bucket], NONE);
-        self.leave::<ALONE>(store, number);
+    /// Moves the cursor to the upcoming bucket and its events into `current`, which is empty.
+    fn load<const ALONE: bool>(&mut self, store: &mut Store) {
+        self.limit = 0;
+        let mut id = store.heads[self.place::<ALONE>(store, self.upcoming)];
+        self.leave::<ALONE>(store);
         while id != NONE {
             let Node { time, next, .. } = store.nodes[id as usize];
             self.current.push(Event { time, id });

@@ -8,9 +8,9 @@
 //! and at most one event at a time, so the calendar holds thousands of entries, not one per packet, and putting one in
 //! takes no memory.
 //!
-//! A large network is run region by region (see `engine::regions`): each has a calendar of its own, all of them share
-//! the buckets, and one is open at a time. The parameter `ALONE` says that there is one region: known to the compiler,
-//! it saves the packet path a few instructions.
+//! A large network is run sub-partition by sub-partition (see `engine::windows`): each has a calendar of its own, all
+//! of them share the buckets, and one is open at a time. The parameter `ALONE` says that there is one sub-partition:
+//! known to the compiler, it saves the packet path a few instructions.
 
 mod calendar;
 
@@ -26,10 +26,10 @@ const BUCKETS_PER_EVENT: usize = 32;
 /// From so many on the calendar competes with the state of the network for the processor's caches, and spans less.
 const VERY_MANY: usize = 16_384;
 const VERY_MANY_BUCKETS: usize = 65_535;
-/// Events that [`EventQueue::pop_foreseen_before`] takes out of the calendar at a time, where there are so many.
+/// Events that [`EventQueue::pop_prefetched`] takes out of the calendar at a time, where there are so many.
 const AT_A_TIME: usize = 16;
 
-/// No event: the number that [`EventQueue::pop_before`] gives when none is due.
+/// No event: the number that [`EventQueue::pop`] gives when none is due.
 pub const NONE: u32 = u32::MAX;
 
 /// An event that has been taken out of the calendar.
@@ -47,30 +47,30 @@ pub const fn order(kind: u64, entity: u32, number: u32) -> u64 {
     kind << 62 | (entity as u64) << 32 | number as u64
 }
 
-/// A monotone priority queue: nothing may be pushed before the last event popped from the same region.
+/// A monotone priority queue: nothing may be pushed before the last event popped from the same sub-partition.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// That of the region that is open.
+    /// That of the sub-partition that is open.
     open: Calendar,
-    /// Which region is open.
-    region: usize,
+    /// Which sub-partition is open.
+    subpartition: usize,
     /// First free number of single events.
     free: u32,
     store: Store,
-    /// By region; that of the open one is empty.
+    /// By sub-partition; that of the open one is empty.
     closed: Vec<Calendar>,
 }
 
 impl EventQueue {
-    /// Regions that a queue can have at most: each still has a thousand buckets.
-    pub const MOST_REGIONS: usize = BUCKETS / 1_024;
+    /// Sub-partitions that a queue can have at most: each still has a thousand buckets.
+    pub const MOST_SUBPARTITIONS: usize = BUCKETS / 1_024;
 
     /// A queue whose calendars reach at least `horizon_ps` ahead; later events go to a heap. Fixed events have the
     /// numbers and the words ([`order`]) of `fixed_orders`, and `key` decides the order of simultaneous ones. There are
-    /// `regions` of them, 1 to [`EventQueue::MOST_REGIONS`], and the first is open.
-    pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>, key: u64, regions: usize) -> Self {
+    /// `subpartitions` of them, 1 to [`EventQueue::MOST_SUBPARTITIONS`], and the first is open.
+    pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>, key: u64, subpartitions: usize) -> Self {
         let fixed = fixed_orders.len();
-        let share = BUCKETS / regions.next_power_of_two();
+        let share = BUCKETS / subpartitions.next_power_of_two();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
         let buckets = if fixed < MANY {
             fixed.max(FEWEST)
@@ -82,13 +82,14 @@ impl EventQueue {
         let width = (horizon_ps / buckets.min(share - 1) as u64)
             .max(1)
             .next_power_of_two();
-        let mut calendars = (0..regions).map(|region| Calendar::new(region * share));
+        let mut calendars =
+            (0..subpartitions).map(|subpartition| Calendar::new(subpartition * share));
         Self {
-            open: calendars.next().expect("at least one region"),
-            region: 0,
+            open: calendars.next().expect("at least one sub-partition"),
+            subpartition: 0,
             free: NONE,
             store: Store::new(width.trailing_zeros(), share, fixed_orders, key),
-            closed: if regions > 1 {
+            closed: if subpartitions > 1 {
                 std::iter::once(Calendar::new(0)).chain(calendars).collect()
             } else {
                 Vec::new()
@@ -106,34 +107,34 @@ impl EventQueue {
         self.store.shift()
     }
 
-    /// Makes the buckets 2^`shift` ps wide. Only where there is one region.
+    /// Makes the buckets 2^`shift` ps wide. Only where there is one sub-partition.
     pub fn change_width(&mut self, shift: u32) {
         debug_assert!(self.closed.is_empty());
         self.open.change_width(&mut self.store, shift);
     }
 
-    /// Opens a region: what is popped comes from it.
-    pub fn enter(&mut self, region: usize) {
-        if region != self.region {
-            std::mem::swap(&mut self.open, &mut self.closed[self.region]);
-            std::mem::swap(&mut self.open, &mut self.closed[region]);
-            self.region = region;
+    /// Opens a sub-partition: what is popped comes from it.
+    pub fn enter(&mut self, subpartition: usize) {
+        if subpartition != self.subpartition {
+            std::mem::swap(&mut self.open, &mut self.closed[self.subpartition]);
+            std::mem::swap(&mut self.open, &mut self.closed[subpartition]);
+            self.subpartition = subpartition;
         }
     }
 
-    /// Puts a fixed event, which must not be in, into the open region.
+    /// Puts a fixed event, which must not be in, into the open sub-partition.
     #[inline(always)]
     pub fn push<const ALONE: bool>(&mut self, time: u64, id: u32) {
         self.open.push::<ALONE>(&mut self.store, time, id);
     }
 
-    /// The same into any region.
+    /// The same into any sub-partition.
     #[inline]
-    pub fn push_to(&mut self, region: usize, time: u64, id: u32) {
-        if region == self.region {
+    pub fn push_to(&mut self, subpartition: usize, time: u64, id: u32) {
+        if subpartition == self.subpartition {
             self.push::<false>(time, id);
         } else {
-            self.closed[region].push::<false>(&mut self.store, time, id);
+            self.closed[subpartition].push::<false>(&mut self.store, time, id);
         }
     }
 
@@ -142,8 +143,8 @@ impl EventQueue {
         self.store.set_turn(id, turn);
     }
 
-    /// Puts a single event into a region; [`EventQueue::retire`] it when it is due.
-    pub fn push_single_to(&mut self, region: usize, time: u64, order: u64) {
+    /// Puts a single event into a sub-partition; [`EventQueue::retire`] it when it is due.
+    pub fn push_single_to(&mut self, subpartition: usize, time: u64, order: u64) {
         let id = if self.free == NONE {
             self.store.add(order)
         } else {
@@ -151,7 +152,7 @@ impl EventQueue {
             self.free = self.store.reuse(id, order);
             id
         };
-        self.push_to(region, time, id);
+        self.push_to(subpartition, time, id);
     }
 
     /// Frees the number of a single event that was popped; returns its order.
@@ -161,28 +162,31 @@ impl EventQueue {
         order
     }
 
-    /// Takes the next event of the open region, as its time and number, if it comes before `end_ps`; otherwise the
-    /// number is [`NONE`].
-    #[inline(always)]
-    pub fn pop_before<const ALONE: bool>(&mut self, end_ps: u64) -> (u64, u32) {
-        self.open.pop_before::<ALONE>(&mut self.store, end_ps)
+    /// From here on events of the open sub-partition that are due at `end_ps` or later stay in. Before the first call
+    /// none does.
+    pub fn set_end(&mut self, end_ps: u64) {
+        self.open.set_end(end_ps);
     }
 
-    /// The same of the only region, but takes many events at a time out of the calendar and calls `look` then, which
-    /// finds them in [`EventQueue::current`].
+    /// Takes the next event of the open sub-partition, as its time and number, if it comes before the end; otherwise
+    /// the number is [`NONE`].
     #[inline(always)]
-    pub fn pop_foreseen_before(&mut self, end_ps: u64, look: impl FnOnce(&Self)) -> (u64, u32) {
+    pub fn pop<const ALONE: bool>(&mut self) -> (u64, u32) {
+        self.open.pop::<ALONE>(&mut self.store)
+    }
+
+    /// The same of the only sub-partition, but takes many events at a time out of the calendar and calls `prefetch`
+    /// then, which finds them in [`EventQueue::current`].
+    #[inline(always)]
+    pub fn pop_prefetched(&mut self, prefetch: impl FnOnce(&Self)) -> (u64, u32) {
         if self.open.current.is_empty() {
             if self.open.upcoming >= self.open.overflow_number {
-                let number = self.open.upcoming;
-                return self
-                    .open
-                    .pop_from_overflow::<true>(&mut self.store, number, end_ps);
+                return self.open.pop_at_limit::<true>(&mut self.store);
             }
-            self.open.load_many::<true>(&mut self.store, end_ps);
-            look(self);
+            self.open.load_many::<true>(&mut self.store);
+            prefetch(self);
         }
-        self.open.pop_current(end_ps)
+        self.open.pop_current()
     }
 
     /// The number of an event that is likely the next, or [`NONE`].
@@ -198,23 +202,23 @@ impl EventQueue {
 
     /// Reads what putting a fixed event in will need, ahead of time. The value means nothing.
     #[inline]
-    pub fn touch(&self, id: u32) -> u64 {
+    pub fn prefetch(&self, id: u32) -> u64 {
         self.store.nodes[id as usize].time
     }
 
-    /// The time of the next event of a region, or `u64::MAX`.
-    pub fn next_time_of(&self, region: usize) -> u64 {
-        if region == self.region {
+    /// The time of the next event of a sub-partition, or `u64::MAX`.
+    pub fn next_time_of(&self, subpartition: usize) -> u64 {
+        if subpartition == self.subpartition {
             self.open.next_time(&self.store)
         } else {
-            self.closed[region].next_time(&self.store)
+            self.closed[subpartition].next_time(&self.store)
         }
     }
 
     /// The time of the next event of all, or `u64::MAX`.
     pub fn next_time(&self) -> u64 {
         (1..self.closed.len().max(1))
-            .map(|region| self.next_time_of(region))
+            .map(|subpartition| self.next_time_of(subpartition))
             .fold(self.next_time_of(0), u64::min)
     }
 }

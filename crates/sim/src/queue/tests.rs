@@ -53,11 +53,11 @@ impl Plain {
 }
 
 /// Takes the next event as its time and word.
-fn pop(queue: &mut EventQueue, foresee: bool) -> Option<(u64, u64)> {
-    let (time, id) = if foresee {
-        queue.pop_foreseen_before(u64::MAX, |_| ())
+fn pop(queue: &mut EventQueue, prefetch: bool) -> Option<(u64, u64)> {
+    let (time, id) = if prefetch {
+        queue.pop_prefetched(|_| ())
     } else {
-        queue.pop_before::<true>(u64::MAX)
+        queue.pop::<true>()
     };
     let word = |queue: &mut EventQueue| match fixed_orders().get(id as usize) {
         Some(&order) => order,
@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn equals_a_binary_heap(
         horizon in 1u64..5_000_000_000,
-        foresee in any::<bool>(),
+        prefetch in any::<bool>(),
         grid in 0u32..20,
         steps in prop::collection::vec((0u64..5, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
     ) {
@@ -98,36 +98,38 @@ proptest! {
             } else {
                 for _ in 0..pops {
                     let next = plain.pop();
-                    prop_assert_eq!(pop(&mut queue, foresee), next);
+                    prop_assert_eq!(pop(&mut queue, prefetch), next);
                     now = next.map_or(now, |(time, _)| time);
                 }
             }
         }
         while let Some(next) = plain.pop() {
             prop_assert_eq!(queue.next_time(), next.0);
-            prop_assert_eq!(queue.pop_before::<true>(next.0).1, NONE);
-            prop_assert_eq!(pop(&mut queue, foresee), Some(next));
+            queue.set_end(next.0);
+            prop_assert_eq!(queue.pop::<true>().1, NONE);
+            queue.set_end(u64::MAX);
+            prop_assert_eq!(pop(&mut queue, prefetch), Some(next));
         }
-        prop_assert_eq!(queue.pop_before::<true>(u64::MAX).1, NONE);
+        prop_assert_eq!(queue.pop::<true>().1, NONE);
     }
 
-    /// Each region's events come in their order, whichever region is open when they are put in.
+    /// Each sub-partition's events come in their order, whichever sub-partition is open when they are put in.
     #[test]
-    fn a_region_is_a_queue_of_its_own(
-        regions in 2usize..7,
+    fn a_subpartition_is_a_queue_of_its_own(
+        subpartitions in 2usize..7,
         horizon in 1u64..5_000_000_000,
         steps in prop::collection::vec((0usize..7, 0usize..7, 0u64..100_000, 0u32..40, any::<bool>()), 1..2_000),
     ) {
-        let mut queue = EventQueue::new(horizon, Vec::new(), KEY, regions);
-        let mut heaps = vec![BinaryHeap::new(); regions];
-        let mut clocks = vec![0u64; regions];
+        let mut queue = EventQueue::new(horizon, Vec::new(), KEY, subpartitions);
+        let mut heaps = vec![BinaryHeap::new(); subpartitions];
+        let mut clocks = vec![0u64; subpartitions];
         let mut count = 0u32;
         let word = |event: Expected| (event.0, event.4);
         for (open, to, delay, scale, take) in steps {
-            let (open, to) = (open % regions, to % regions);
+            let (open, to) = (open % subpartitions, to % subpartitions);
             queue.enter(open);
             if take {
-                let popped = queue.pop_before::<false>(u64::MAX);
+                let popped = queue.pop::<false>();
                 let popped = (popped.1 != NONE).then(|| (popped.0, queue.retire(popped.1)));
                 prop_assert_eq!(popped, heaps[open].pop().map(|Reverse(event)| word(event)));
                 clocks[open] = popped.map_or(clocks[open], |(time, _)| time);
@@ -142,14 +144,16 @@ proptest! {
             prop_assert_eq!(queue.next_time_of(to), next(&heaps[to]));
             prop_assert_eq!(queue.next_time(), heaps.iter().map(next).min().unwrap());
         }
-        for (region, heap) in heaps.iter_mut().enumerate() {
-            queue.enter(region);
+        for (subpartition, heap) in heaps.iter_mut().enumerate() {
+            queue.enter(subpartition);
             while let Some(Reverse(event)) = heap.pop() {
-                prop_assert_eq!(queue.pop_before::<false>(event.0).1, NONE);
-                let (time, id) = queue.pop_before::<false>(u64::MAX);
+                queue.set_end(event.0);
+                prop_assert_eq!(queue.pop::<false>().1, NONE);
+                queue.set_end(u64::MAX);
+                let (time, id) = queue.pop::<false>();
                 prop_assert_eq!((time, queue.retire(id)), word(event));
             }
-            prop_assert_eq!(queue.pop_before::<false>(u64::MAX).1, NONE);
+            prop_assert_eq!(queue.pop::<false>().1, NONE);
         }
     }
 }
@@ -161,8 +165,8 @@ fn winners(key: u64, step: u64, first: u32) -> Vec<u32> {
         .map(|round| {
             queue.push::<true>(round * step, first);
             queue.push::<true>(round * step, 1 - first);
-            let winner = queue.pop_before::<true>(u64::MAX).1;
-            queue.pop_before::<true>(u64::MAX);
+            let winner = queue.pop::<true>().1;
+            queue.pop::<true>();
             winner
         })
         .collect()

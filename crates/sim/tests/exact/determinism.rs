@@ -7,7 +7,8 @@ use duetime_results::digest;
 use duetime_scenario::model::*;
 use duetime_sim::{Options, Watch};
 
-/// Runs on one thread and on others, in one region and in several, and compares everything that the runs leave behind.
+/// Runs on one thread and on others, in one sub-partition and in several, and compares everything that the runs leave
+/// behind.
 fn assert_equal_on_threads(scenario: &Scenario, threads: &[usize], case: &str) {
     let alone = run(scenario);
     assert!(!alone.records.flows.is_empty(), "{case}");

@@ -17,8 +17,10 @@ pub struct Nic {
     pub wake_pending: bool,
     /// Something waits in [`Host`].
     pub waiting: bool,
-    /// The ready sender whose turn is next, unless senders have classes.
+    /// The ready sender whose turn is next; where senders have classes, the only one that is ready.
     pub next: Option<Handle>,
+    /// The class of `next`.
+    pub next_class: u8,
     /// Its packets leave later by less than this, in picoseconds.
     pub jitter: u32,
     /// Where their delays are drawn.

@@ -315,7 +315,9 @@ impl Wire {
         let port = &mut self.ports[link as usize];
         let Link { target, special } = Link::of(port);
         if special & Link::SLOW_ARRIVAL != 0 {
-            return self.arrival_with_care(context, link, target, special);
+            let Arrived { host, packet } =
+                self.arrival_with_care(context, link, target, special)?;
+            return Some(Arrived { host, packet });
         }
         let packet = port.arriving();
         if let Some(next) = port.arrived(packet) {
