@@ -191,3 +191,135 @@ fn checksum(frame: &[u8]) -> Option<(usize, u16)> {
     let at = segment.as_ptr().addr() - frame.as_ptr().addr() + place;
     Some((at, if checksum == 0 { none } else { checksum }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
+
+    /// The sum that a receiver forms over an IPv4 header, its checksum included: 0xffff if it is right.
+    fn header_sum(header: &[u8]) -> u32 {
+        let words = header
+            .chunks(2)
+            .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low)));
+        words.fold(0, |sum, word| {
+            let sum = sum + word;
+            (sum & 0xffff) + (sum >> 16)
+        })
+    }
+
+    /// A frame with an IPv4 header of these bytes, of which version, length and checksum are set right.
+    fn v4(mut header: Vec<u8>, payload: &[u8]) -> Vec<u8> {
+        header.resize(header.len() / 4 * 4, 0);
+        header[0] = 0x40 | (header.len() / 4) as u8;
+        let length = (header.len() + payload.len()) as u16;
+        header[2..4].copy_from_slice(&length.to_be_bytes());
+        header[10..12].fill(0);
+        let checksum = !(header_sum(&header) as u16);
+        header[10..12].copy_from_slice(&checksum.to_be_bytes());
+        [&[2; 12], &[8, 0][..], &header, payload].concat()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 20_000,
+            failure_persistence: None,
+            rng_seed: RngSeed::Fixed(1),
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn a_mark_keeps_the_checksum_right(header in proptest::collection::vec(any::<u8>(), 20..=60)) {
+            let before = v4(header, &[7; 8]);
+            let end = 14 + 4 * usize::from(before[14] & 15);
+            let mut frame = before.clone();
+            set_ce(&mut frame);
+            prop_assert_eq!(header_sum(&frame[14..end]), 0xffff);
+            prop_assert_eq!(frame[15], before[15] | 3);
+            let others = |frame: &[u8]| [&frame[..15], &frame[16..24], &frame[26..]].concat();
+            prop_assert_eq!(others(&frame), others(&before));
+        }
+    }
+
+    #[test]
+    fn a_mark_changes_one_nibble_of_ipv6() {
+        let mut before = vec![2; 12];
+        before.extend([0x86, 0xdd, 0x6a, 0xb1, 0x23, 0x45, 0, 0, 59, 64]);
+        before.extend([0xfd; 32]);
+        let headers = Headers::read(&before).expect("it is long enough");
+        assert_eq!(
+            (headers.dscp(), headers.is_ecn_capable()),
+            (0xab >> 2, true)
+        );
+        let mut after = before.clone();
+        set_ce(&mut after);
+        before[15] = 0xb1 | 0x30;
+        assert_eq!(after, before);
+    }
+
+    #[test]
+    fn what_is_not_ip_is_not_marked() {
+        for kind in [[8, 6], [0x88, 0xb5], [0, 46]] {
+            let frame = [&[2; 12], &kind[..], &[0x45; 46]].concat();
+            let mut after = frame.clone();
+            set_ce(&mut after);
+            assert_eq!(after, frame);
+        }
+    }
+
+    #[test]
+    fn a_tag_goes_behind_the_addresses() {
+        let mut frame = [&[1; 6], &[2; 6][..], &[8, 0, 0x45]].concat();
+        tag(&mut frame, [0x8100, 0xe00a]);
+        assert_eq!(frame[12..], [0x81, 0, 0xe0, 0x0a, 8, 0, 0x45]);
+        assert_eq!(
+            Headers::read(&frame).and_then(|headers| headers.vlan_priority),
+            Some(7)
+        );
+        let mut runt = vec![1; 11];
+        tag(&mut runt, [0x8100, 1]);
+        assert_eq!(runt, [1; 11]);
+    }
+
+    /// An IPv4 packet with this protocol, whose checksum, at `place`, holds the sum of the pseudo header as a sender
+    /// leaves it to its NIC.
+    fn unfinished(protocol: u8, mut segment: Vec<u8>, place: usize) -> Vec<u8> {
+        let mut header = vec![0; 20];
+        header[9] = protocol;
+        header[12..20].copy_from_slice(&[10, 9, 0, 1, 10, 9, 0, 2]);
+        let pseudo = [
+            &header[12..20],
+            &[0, protocol],
+            &(segment.len() as u16).to_be_bytes(),
+        ];
+        let sum = header_sum(&pseudo.concat()) as u16;
+        segment[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+        v4(header, &segment)
+    }
+
+    #[test]
+    fn a_checksum_left_to_the_nic_is_completed() {
+        for (protocol, place, length) in [(6, 16, 20), (6, 16, 33), (17, 6, 8), (17, 6, 1_001)] {
+            let mut segment: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
+            segment[12 % length] = 0x50;
+            if protocol == 17 {
+                segment[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+            }
+            let mut frame = unfinished(protocol, segment, place);
+            assert!(complete_checksum(&mut frame));
+            let mut all = frame[26..34].to_vec();
+            all.extend([0, protocol]);
+            all.extend((length as u16).to_be_bytes());
+            all.extend(&frame[34..]);
+            assert_eq!(
+                header_sum(&all),
+                0xffff,
+                "protocol {protocol}, {length} bytes"
+            );
+        }
+        // ICMP, and what is too short for a header.
+        assert!(!complete_checksum(&mut v4(vec![1; 20], &[8; 8])));
+        assert!(!complete_checksum(&mut [2; 13]));
+    }
+}

@@ -1,0 +1,208 @@
+//! Values worked by hand: times, marks, classes, memory, samples.
+
+use crate::frames::Packet;
+use crate::networks::{chain, star};
+use duetime_core::{Rate, Span, Time};
+use duetime_link::Limit;
+use duetime_switch::{Config, Fabric, PortReport, Sampling, SharedBufferConfig};
+
+fn fabric(config: &Config) -> Fabric {
+    Fabric::new(config, 1_600).expect("the network makes sense")
+}
+
+fn us(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+/// Due time in nanoseconds, interface and frame of everything that is on its way.
+fn all(fabric: &mut Fabric) -> Vec<(u64, usize, Vec<u8>)> {
+    let mut all = Vec::new();
+    while let Some(outgoing) = fabric.poll_transmit(us(1_000_000)) {
+        let frame = fabric.bytes(&outgoing).to_vec();
+        all.push((outgoing.due.as_ns(), outgoing.interface, frame));
+        fabric.release(outgoing);
+    }
+    all
+}
+
+fn report(fabric: &mut Fabric, name: &str) -> PortReport {
+    let ports = fabric.ports();
+    let port = ports.into_iter().find(|port| port.name == name);
+    port.expect("it is a port")
+}
+
+#[test]
+fn a_packet_takes_the_time_of_each_link() {
+    let mut config = chain();
+    for interface in &mut config.interfaces {
+        interface.uplink.rate = Rate::from_mbps(100);
+        interface.uplink.latency = Span::from_us(5);
+    }
+    for node in &mut config.nodes {
+        for port in &mut node.ports {
+            port.latency = Span::from_us(10);
+        }
+    }
+    let mut fabric = fabric(&config);
+    let frame = Packet::new(0, 2, 1_000, 7).frame();
+    assert_eq!(fabric.offer(us(3), 0, &frame), Ok(()));
+    // 80 us on each of four links.
+    assert_eq!(
+        fabric.next_timeout(),
+        us(3 + 85),
+        "when it reaches the first node"
+    );
+    assert_eq!(all(&mut fabric), [((3 + 85 + 3 * 90) * 1_000, 2, frame)]);
+}
+
+#[test]
+fn an_overhead_weighs_and_is_not_sent() {
+    let mut config = star(2);
+    config.options.overhead_bytes = 38;
+    let mut fabric = fabric(&config);
+    let frame = Packet::new(0, 1, 1_462, 7).frame();
+    assert_eq!(fabric.offer(Time::ZERO, 0, &frame), Ok(()));
+    // 1,500 bytes at 10 Gbps and at 100 Mbps.
+    assert_eq!(all(&mut fabric), [(1_200 + 120_000, 1, frame)]);
+    assert_eq!(report(&mut fabric, "s->h1").bytes, 1_500);
+}
+
+#[test]
+fn padding_weighs_nothing() {
+    let mut fabric = fabric(&star(2));
+    let mut frame = Packet::new(0, 1, 104, 7).frame();
+    frame.resize(200, 0);
+    assert_eq!(fabric.offer(Time::ZERO, 0, &frame), Ok(()));
+    assert_eq!(all(&mut fabric).len(), 1);
+    assert_eq!(report(&mut fabric, "s->h1").bytes, 104);
+}
+
+#[test]
+fn marks_are_asked_of_all_and_made_on_those_that_can() {
+    let mut config = star(2);
+    config.nodes[0].ports[1].mark_at = Some(Limit::Packets(4));
+    let mut fabric = fabric(&config);
+    let packets: Vec<Packet> = (0..12)
+        .map(|number| Packet {
+            ecn: (number % 4) as u8,
+            ..Packet::new(0, 1, 1_500, number)
+        })
+        .collect();
+    for packet in &packets {
+        assert_eq!(fabric.offer(Time::ZERO, 0, &packet.frame()), Ok(()));
+    }
+    // The first is in service when the second comes; so the fifth finds four.
+    let expected = packets.iter().map(|packet| match packet {
+        Packet {
+            number: 4..,
+            ecn: 1..,
+            ..
+        } => packet.marked().frame(),
+        _ => packet.frame(),
+    });
+    let frames = all(&mut fabric).into_iter().map(|(_, _, frame)| frame);
+    assert!(frames.eq(expected));
+    let port = report(&mut fabric, "s->h1");
+    assert_eq!((port.marks_asked, port.marks_made), (8, 6));
+}
+
+#[test]
+fn a_drop_is_counted_where_it_happens() {
+    let mut config = star(2);
+    config.nodes[0].ports[1].limit = Limit::Packets(3);
+    let mut fabric = fabric(&config);
+    for number in 0..5 {
+        let packet = Packet::new(0, 1, 1_500, number);
+        assert_eq!(fabric.offer(Time::ZERO, 0, &packet.frame()), Ok(()));
+    }
+    assert_eq!(all(&mut fabric).len(), 3);
+    let port = report(&mut fabric, "s->h1");
+    assert_eq!((port.packets, port.drops, port.drop_bytes), (3, 2, 3_000));
+    assert_eq!(fabric.buffers_in_use(), 0);
+}
+
+#[test]
+fn a_higher_class_goes_first_and_interrupts_nothing() {
+    let mut config = star(3);
+    config.nodes[0].ports[2].classes = 8;
+    let mut fabric = fabric(&config);
+    let of = |dscp, number| Packet {
+        dscp,
+        ..Packet::new(0, 2, 1_250, number)
+    };
+    let packets = [of(0, 0), of(8, 1), of(0, 2), of(56, 3), of(8, 4), of(46, 5)];
+    for packet in &packets {
+        assert_eq!(fabric.offer(Time::ZERO, 0, &packet.frame()), Ok(()));
+    }
+    let order: Vec<u64> = all(&mut fabric)
+        .into_iter()
+        .map(|(due, _, frame)| {
+            let number = packets.iter().position(|packet| packet.frame() == frame);
+            due * 10 + number.expect("it was sent") as u64
+        })
+        .collect();
+    // 1 us on the uplink, 100 us each on the link.
+    let expected = [(0, 0), (1, 3), (2, 5), (3, 1), (4, 4), (5, 2)];
+    let expected = expected.map(|(place, number)| (1_000 + 100_000 * (place + 1)) * 10 + number);
+    assert_eq!(order, expected);
+}
+
+#[test]
+fn ports_of_a_node_share_its_memory() {
+    let mut config = star(3);
+    let shared = SharedBufferConfig {
+        bytes: 6_000,
+        alpha: 1.0,
+    };
+    config.nodes[0].shared_buffer = Some(shared);
+    let mut fabric = fabric(&config);
+    for number in 0..8 {
+        let to = 1 + (number % 2) as u8;
+        let frame = Packet::new(0, to, 1_000, number).frame();
+        assert_eq!(fabric.offer(Time::ZERO, 0, &frame), Ok(()));
+    }
+    assert_eq!(all(&mut fabric).len(), 4);
+    // Each port may hold what is free: 2,000 bytes with 2,000 to spare.
+    for name in ["s->h1", "s->h2"] {
+        let port = report(&mut fabric, name);
+        assert_eq!((port.packets, port.drops), (2, 2), "{name}");
+    }
+}
+
+#[test]
+fn samples_show_the_queue_at_their_instants() {
+    let mut config = star(2);
+    let sampling = Sampling {
+        every: Span::from_us(100),
+        keep: 6,
+    };
+    config.options.sampling = Some(sampling);
+    let mut fabric = fabric(&config);
+    for number in 0..4 {
+        let frame = Packet::new(0, 1, 1_500, number).frame();
+        assert_eq!(fabric.offer(us(150), 0, &frame), Ok(()));
+    }
+    assert_eq!(all(&mut fabric).len(), 4);
+    let series = fabric.series();
+    let of = series.iter().find(|series| series.port == "s->h1");
+    let samples = &of.expect("each port has a series").samples;
+    let seen: Vec<(u64, u32, u32)> = samples
+        .iter()
+        .map(|sample| (sample.time_ns / 1_000, sample.packets, sample.bytes))
+        .collect();
+    // They come at 151.2 us and leave every 120 us from 271.2 us on.
+    let expected = [(0, 0), (100, 0), (200, 4), (300, 3), (400, 2), (500, 2)];
+    assert_eq!(
+        seen,
+        expected.map(|(at, packets)| (at, packets, 1_500 * packets))
+    );
+}
+
+#[test]
+fn a_frame_from_the_past_counts_as_of_now() {
+    let mut fabric = fabric(&star(2));
+    assert!(fabric.poll_transmit(us(50)).is_none());
+    let frame = Packet::new(0, 1, 1_250, 1).frame();
+    assert_eq!(fabric.offer(us(20), 0, &frame), Ok(()));
+    assert_eq!(all(&mut fabric), [(50_000 + 1_000 + 100_000, 1, frame)]);
+}
