@@ -15,6 +15,7 @@ use std::thread::{self, JoinHandle};
 /// A running switch and its hosts: host n has 10.9.0.(n + 1).
 pub struct Bench {
     hosts: Vec<Namespace>,
+    middle: Arc<Namespace>,
     stop: Arc<AtomicBool>,
     statistics: Arc<Statistics>,
     runner: JoinHandle<Report>,
@@ -41,6 +42,7 @@ impl Bench {
             println!("skipped: network namespaces need root");
             return None;
         };
+        let middle = Arc::new(middle);
         middle.enter(quiet);
         let hosts = (0u8..).zip(&config.interfaces);
         let hosts = hosts.map(|(host, _)| attached(&middle, host, config));
@@ -48,8 +50,9 @@ impl Bench {
         let stop = Arc::new(AtomicBool::new(false));
         let (to, from) = channel();
         let (config, halt) = (config.clone(), Arc::clone(&stop));
+        let inside = Arc::clone(&middle);
         let runner = thread::spawn(move || {
-            let opened = middle.enter(move || Switch::open(&config));
+            let opened = inside.enter(move || Switch::open(&config));
             let mut switch = opened.expect("the switch opens");
             to.send(switch.statistics()).expect("somebody listens");
             switch.run(&halt).expect("the switch runs")
@@ -57,6 +60,7 @@ impl Bench {
         let statistics = from.recv().expect("the switch is open");
         Some(Self {
             hosts,
+            middle,
             stop,
             statistics,
             runner,
@@ -68,6 +72,20 @@ impl Bench {
         self.hosts[host].enter(what)
     }
 
+    /// The namespace of the switch.
+    pub fn middle(&self) -> &Namespace {
+        &self.middle
+    }
+
+    /// Sets a kernel parameter below `/proc/sys/net/ipv4` in every host.
+    pub fn set_in_hosts(&self, parameter: &str, value: &str) {
+        for host in &self.hosts {
+            let path = format!("/proc/sys/net/ipv4/{parameter}");
+            host.enter(|| std::fs::write(path, value))
+                .expect("a parameter");
+        }
+    }
+
     /// What the switch has done so far.
     pub fn report(&self) -> Report {
         self.statistics.report()
@@ -75,8 +93,15 @@ impl Bench {
 
     /// Stops the switch.
     pub fn stop(self) -> Report {
+        self.stop_and(|_| ()).0
+    }
+
+    /// Stops the switch, then runs `what` while the hosts are still there.
+    pub fn stop_and<T>(self, what: impl FnOnce(&Namespace) -> T) -> (Report, T) {
         self.stop.store(true, Ordering::Relaxed);
-        self.runner.join().expect("no panic")
+        let report = self.runner.join().expect("no panic");
+        let answer = what(&self.middle);
+        (report, answer)
     }
 }
 

@@ -6,6 +6,9 @@
 )]
 
 mod bench;
+mod ends;
+mod forwarding;
+mod marks;
 mod namespace;
 
 use bench::{Bench, link};

@@ -36,6 +36,18 @@ impl Namespace {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
+    /// What `ip` with these arguments says in it.
+    pub fn ask_ip(&self, arguments: &str) -> String {
+        let output = self.enter(|| {
+            Command::new("ip")
+                .args(arguments.split_whitespace())
+                .output()
+                .expect("iproute2 is here")
+        });
+        assert!(output.status.success(), "ip {arguments}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
     /// Runs `ip` with these arguments in it.
     pub fn ip(&self, arguments: &str) {
         let status = self.enter(|| {
