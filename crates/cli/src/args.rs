@@ -1,5 +1,8 @@
 //! What may be typed.
 
+#[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod switch;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -54,6 +57,9 @@ pub enum Command {
     /// Run the papers' experiments and hold what comes out against what the papers say.
     #[command(after_long_help = PAPER_EXAMPLES)]
     Paper(Paper),
+    /// Forward between network interfaces as a datacenter switch does: rate, delay, buffer, ECN (as root).
+    #[cfg(all(feature = "lab", target_os = "linux"))]
+    Switch(switch::Switch),
     /// Print the JSON Schema of the scenario file, for editors.
     Schema,
     /// Print a completion script for a shell.

@@ -43,6 +43,8 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Workload(args) => commands::show::workload(&args),
         Command::Export(args) => commands::export::export(&args),
         Command::Paper(args) => commands::paper::paper(&args),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Command::Switch(args) => commands::switch::switch(&args),
         Command::Schema => commands::show::schema(),
         Command::Completions { shell } => {
             let mut script = Vec::new();

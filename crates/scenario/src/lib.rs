@@ -38,7 +38,7 @@ pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;
 pub use model::Scenario;
 pub use normalised::resolved_json;
-pub use quantity::{NotQuantity, parse_size, parse_time};
+pub use quantity::{NotQuantity, parse_packets, parse_rate, parse_size, parse_time};
 pub use reference::reference;
 pub use schema::json_schema;
 pub use sources::{NoFiles, Sources, TraceRow};

@@ -104,6 +104,17 @@ pub fn parse_size(text: &str) -> Result<Bytes, NotQuantity> {
     SIZE.parse(text).map(Bytes)
 }
 
+/// Reads a rate such as `100 Mbps`, as scenarios have them.
+pub fn parse_rate(text: &str) -> Result<Rate, NotQuantity> {
+    RATE.parse(text).map(Rate::from_bps)
+}
+
+/// Reads a number of packets such as `20 packets`, as scenarios have them.
+pub fn parse_packets(text: &str) -> Result<u32, NotQuantity> {
+    let packets = PACKETS.parse(text)?;
+    u32::try_from(packets).map_err(|_| PACKETS.error("more packets than there can be"))
+}
+
 impl Units {
     /// Parses `text` exactly, into the base unit, rounded to the nearest.
     pub fn parse(&self, text: &str) -> Result<u64, NotQuantity> {

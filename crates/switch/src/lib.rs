@@ -31,6 +31,7 @@
 mod buffers;
 mod config;
 mod fabric;
+mod file;
 mod forwarding;
 mod frame;
 mod headers;
@@ -43,7 +44,9 @@ pub use config::{
     Classifier, Config, ConfigError, End, InterfaceConfig, LinkConfig, NodeConfig, Options,
     PortChoice, PortConfig, Sampling, SharedBufferConfig,
 };
+pub use duetime_link::Limit;
 pub use fabric::{Fabric, Outgoing, Refused};
+pub use file::{parse_limit, plain_interface, plain_port};
 #[cfg(target_os = "linux")]
 pub use linux::{Error, Statistics, Switch, disable_offloads};
 pub use report::{InterfaceReport, Lateness, PortReport, Report};

@@ -9,6 +9,8 @@ pub mod paper;
 pub mod report;
 pub mod run;
 pub mod show;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod switch;
 
 use std::io::Write;
 use std::path::Path;

@@ -1,0 +1,226 @@
+//! `duetime switch`
+
+use std::io::{IsTerminal, Write, stderr, stdout};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use duetime_scenario::Diagnostic;
+use duetime_study::text;
+use duetime_switch::{Config, Report, Statistics, plain_interface};
+use indicatif::ProgressBar;
+use serde_json::json;
+
+use crate::args::switch::Switch;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::table::{Align, Table};
+
+/// The time between two lines of JSON.
+const SAY_EVERY: Duration = Duration::from_secs(1);
+/// How soon the end is seen, and how often the line on a terminal changes.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Forwards between interfaces until Ctrl-C, and reports what was done.
+pub fn switch(args: &Switch) -> Result<(), Failure> {
+    let config = config(args)?;
+    let opened = duetime_switch::Switch::open(&config);
+    let mut switch = opened.map_err(|why| Failure::Input(why.to_string()))?;
+    let statistics = switch.statistics();
+    let stop = interrupt::flag_saying("stopping");
+    if !args.json {
+        let names = config.interfaces.iter().map(|one| one.name.clone());
+        let names = text::list(names);
+        writeln!(
+            stderr(),
+            "switching between {names}; Ctrl-C ends it with a report"
+        )?;
+    }
+    let report = thread::scope(|scope| {
+        let runner = scope.spawn(|| switch.run(&stop));
+        let shown = show(args, &statistics, &stop, || runner.is_finished());
+        stop.store(true, Ordering::Relaxed);
+        let report = runner.join().expect("a panic ends the process");
+        shown.and(report.map_err(|why| Failure::Runs(format!("error: {why}"))))
+    })?;
+    if args.json {
+        return line("switch-finished", &report);
+    }
+    human(&report)
+}
+
+fn config(args: &Switch) -> Result<Config, Failure> {
+    let mut config = match (&args.config, args.rate) {
+        (Some(path), _) => read(path)?,
+        (None, Some(rate)) => {
+            let port = args.port(rate);
+            let names = args.interfaces.iter();
+            let interfaces = names.map(|name| plain_interface(name, port.latency));
+            let mut config = Config::star("switch", interfaces.collect(), &port, None);
+            config.options.real_time = true;
+            config
+                .check()
+                .map_err(|wrong| Failure::Input(wrong.to_string()))?;
+            config
+        }
+        (None, None) => {
+            return Err(Failure::Input("--interfaces needs a --rate".to_owned()));
+        }
+    };
+    config.options.real_time &= !args.normal_priority;
+    Ok(config)
+}
+
+fn read(path: &Path) -> Result<Config, Failure> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|why| Diagnostic::of_file(&file, format!("cannot read the switch: {why}")))?;
+    Ok(Config::parse(&text, &file)?)
+}
+
+/// Shows what the switch does until it is to end.
+fn show(
+    args: &Switch,
+    statistics: &Statistics,
+    stop: &AtomicBool,
+    is_finished: impl Fn() -> bool,
+) -> Result<(), Failure> {
+    let bar = (!args.json && stderr().is_terminal()).then(ProgressBar::new_spinner);
+    let start = Instant::now();
+    let end = args.time.map(|time| Duration::from_nanos(time.as_ns()));
+    let (mut said, mut before) = (start, Report::default());
+    while !stop.load(Ordering::Relaxed) && !is_finished() {
+        let rest = end.map_or(LOOK_EVERY, |end| end.saturating_sub(start.elapsed()));
+        if rest.is_zero() {
+            break;
+        }
+        thread::sleep(rest.min(LOOK_EVERY));
+        if said.elapsed() < SAY_EVERY {
+            continue;
+        }
+        said = Instant::now();
+        let report = statistics.report();
+        if args.json {
+            line("switch", &report)?;
+        } else if let Some(bar) = &bar {
+            bar.set_message(live(&before, &report));
+            bar.tick();
+        }
+        before = report;
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    Ok(())
+}
+
+/// A report as one line of JSON.
+fn line(event: &str, report: &Report) -> Result<(), Failure> {
+    let mut object = serde_json::to_value(report).expect("plain data");
+    object["event"] = json!(event);
+    let mut out = stdout().lock();
+    writeln!(out, "{object}")?;
+    Ok(out.flush()?)
+}
+
+/// What happened between two reports, and the queues as they are.
+fn live(before: &Report, now: &Report) -> String {
+    let seconds = now.wall_ns.saturating_sub(before.wall_ns).max(1) as f64 / 1e9;
+    let sum = |of: &Report, what: fn(&Report) -> u64| what(of);
+    let rate = |what: fn(&Report) -> u64| {
+        sum(now, what).saturating_sub(sum(before, what)) as f64 / seconds
+    };
+    let sent_bytes = |of: &Report| of.interfaces.iter().map(|one| one.sent_bytes).sum();
+    let sent = |of: &Report| of.interfaces.iter().map(|one| one.sent_packets).sum();
+    let marks = |of: &Report| of.ports.iter().map(|port| port.marks_made).sum();
+    let drops = |of: &Report| of.ports.iter().map(|port| port.drops).sum::<u64>() + of.kernel_drops;
+    let longest = now.ports.iter().max_by_key(|port| port.queue_packets);
+    let queue = longest.map_or(String::new(), |port| {
+        format!(
+            ", longest queue {} packets ({})",
+            port.queue_packets, port.name
+        )
+    });
+    format!(
+        "{}, {} packets/s, {} marks/s, {} drops/s{queue}",
+        text::rate(8.0 * rate(sent_bytes)),
+        text::count(rate(sent)),
+        text::count(rate(marks)),
+        text::count(rate(drops)),
+    )
+}
+
+fn human(report: &Report) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        ("port", Align::Left),
+        ("packets", Align::Right),
+        ("bytes", Align::Right),
+        ("dropped", Align::Right),
+        ("marked", Align::Right),
+        ("asked to mark", Align::Right),
+        ("mean queue", Align::Right),
+        ("largest queue", Align::Right),
+    ]);
+    for port in &report.ports {
+        table.row(vec![
+            port.name.clone(),
+            port.packets.to_string(),
+            text::bytes(port.bytes as f64),
+            port.drops.to_string(),
+            port.marks_made.to_string(),
+            port.marks_asked.to_string(),
+            text::bytes(port.queue_mean_bytes),
+            text::bytes(port.queue_max_bytes as f64),
+        ]);
+    }
+    let mut out = stdout().lock();
+    write!(out, "{table}")?;
+    let late = &report.lateness;
+    let seconds = |ns: u64| text::seconds(ns as f64 / 1e9);
+    writeln!(
+        out,
+        "{} packets sent in {}; processor busy {}; later than due: median {}, 99 % within {}, at most {}",
+        late.packets,
+        seconds(report.wall_ns),
+        text::percent(report.cpu_ns as f64 / report.wall_ns.max(1) as f64),
+        seconds(late.p50_ns),
+        seconds(late.p99_ns),
+        seconds(late.max_ns)
+    )?;
+    for warning in warnings(report) {
+        writeln!(out, "WARNING  {warning}")?;
+    }
+    Ok(())
+}
+
+/// What the switch did not do as a switch would.
+fn warnings(report: &Report) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if report.kernel_drops > 0 {
+        warnings.push(format!(
+            "{} packets were lost before the switch: more than this machine can forward",
+            report.kernel_drops
+        ));
+    }
+    for interface in &report.interfaces {
+        let name = &interface.name;
+        let cases = [
+            (
+                interface.too_long,
+                "longer than the MTU: turn offloads off at the far end (ethtool -K DEVICE tx off sg off tso off gso off gro off)",
+            ),
+            (
+                interface.no_buffer,
+                "found no buffer: the queues are longer than the switch can hold",
+            ),
+            (interface.unsent, "were not taken by the device"),
+        ];
+        for (packets, why) in cases {
+            if packets > 0 {
+                warnings.push(format!("{name}: {packets} packets {why}"));
+            }
+        }
+    }
+    warnings
+}

@@ -1,0 +1,500 @@
+//! A switch described in a TOML file, as `docs/switch.md` shows it: all interfaces on one switch.
+
+use crate::config::{Config, End, InterfaceConfig, LinkConfig, PortConfig, SharedBufferConfig};
+use duetime_core::{Rate, Span};
+use duetime_link::Limit;
+use duetime_scenario::{
+    Diagnostic, NotQuantity, nearest, parse_packets, parse_rate, parse_size, parse_time,
+};
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The rate of an uplink that shapes nothing.
+const UNSHAPED: Rate = Rate::from_gbps(400);
+
+const PORT: [&str; 5] = ["rate", "latency", "buffer", "ecn_threshold", "classes"];
+const SWITCH: [&str; 6] = [
+    "name",
+    "shared_buffer",
+    "shared_alpha",
+    "overhead",
+    "uplink_rate",
+    "real_time",
+];
+const INTERFACE: [&str; 9] = [
+    "name", "host", "address", "mac", PORT[0], PORT[1], PORT[2], PORT[3], PORT[4],
+];
+const TOP: [&str; 3] = ["port", "switch", "interface"];
+
+/// A port as it is when only its rate is given.
+pub fn plain_port(rate: Rate) -> PortConfig {
+    PortConfig {
+        rate,
+        latency: Span::ZERO,
+        limit: Limit::Unlimited,
+        mark_at: None,
+        classes: 1,
+        to: End::Interface(0),
+    }
+}
+
+/// An interface of which only the name is known, whose host sends as fast as it can.
+pub fn plain_interface(name: &str, latency: Span) -> InterfaceConfig {
+    InterfaceConfig {
+        name: name.to_owned(),
+        host: name.to_owned(),
+        address: None,
+        mac: None,
+        node: 0,
+        uplink: LinkConfig {
+            rate: UNSHAPED,
+            latency,
+            limit: Limit::Unlimited,
+        },
+    }
+}
+
+/// Reads an amount that a queue may hold: "100 packets" or "512 KB".
+pub fn parse_limit(text: &str) -> Result<Limit, NotQuantity> {
+    if text.contains("packet") {
+        return parse_packets(text).map(Limit::Packets);
+    }
+    let amount = parse_size(text).map(|size| Limit::Bytes(size.0));
+    amount.map_err(|wrong| NotQuantity {
+        allowed: format!("{}, or packets, such as \"20 packets\"", wrong.allowed),
+        ..wrong
+    })
+}
+
+impl Config {
+    /// Reads a switch: `text` is the file's content, `file` what errors call it.
+    pub fn parse(text: &str, file: &str) -> Result<Self, Diagnostic> {
+        let reader = Reader { text, file };
+        let document = DeTable::parse(text).map_err(|error| {
+            let message = error.message().to_owned();
+            Diagnostic::at(file, text, error.span().unwrap_or(0..0), message)
+        })?;
+        let top = document.get_ref();
+        reader.known(top, &TOP, "the file")?;
+        let missing = |what: &str| Diagnostic::of_file(file, format!("there is no {what}"));
+        let port = top.get("port").ok_or_else(|| missing("[port]"))?;
+        let table = reader.table(port)?;
+        reader.known(table, &PORT, "[port]")?;
+        if !table.contains_key("rate") {
+            let wrong = reader.at(port.span(), "the rate is missing");
+            return Err(wrong.key("port.rate").allowed("rate = \"100 Mbps\""));
+        }
+        let port = reader.port(table, &plain_port(UNSHAPED))?;
+        let interfaces = top
+            .get("interface")
+            .ok_or_else(|| missing("[[interface]]"))?;
+        let DeValue::Array(tables) = interfaces.get_ref() else {
+            let wrong = reader.at(interfaces.span(), "not a list");
+            return Err(wrong.allowed("[[interface]]"));
+        };
+        let mut ports = Vec::new();
+        let mut read = Vec::new();
+        for value in tables {
+            let table = reader.table(value)?;
+            reader.known(table, &INTERFACE, "[[interface]]")?;
+            let own = reader.port(table, &port)?;
+            read.push(reader.interface(value.span(), table, own.latency)?);
+            ports.push(own);
+        }
+        let mut config = Self::star("switch", read, &port, None);
+        config.options.real_time = true;
+        for (number, own) in ports.into_iter().enumerate() {
+            let to = End::Interface(number);
+            config.nodes[0].ports[number] = PortConfig { to, ..own };
+        }
+        if let Some(value) = top.get("switch") {
+            reader.switch(reader.table(value)?, &mut config)?;
+        }
+        config
+            .check()
+            .map_err(|wrong| Diagnostic::of_file(file, wrong.to_string()))?;
+        Ok(config)
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    file: &'a str,
+}
+
+type Value<'v> = Spanned<DeValue<'v>>;
+
+impl Reader<'_> {
+    fn at(&self, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(self.file, self.text, span, message)
+    }
+
+    /// A mistake in the value of a key.
+    fn wrong(&self, key: &str, value: &Value<'_>, wrong: NotQuantity) -> Diagnostic {
+        self.at(value.span(), wrong.message)
+            .key(key)
+            .value(&self.text[value.span()])
+            .allowed(wrong.allowed)
+    }
+
+    fn table<'v>(&self, value: &'v Value<'v>) -> Result<&'v DeTable<'v>, Diagnostic> {
+        match value.get_ref() {
+            DeValue::Table(table) => Ok(table),
+            _ => Err(self.at(value.span(), "not a table").allowed(TOP.join(", "))),
+        }
+    }
+
+    fn known(&self, table: &DeTable<'_>, keys: &[&str], place: &str) -> Result<(), Diagnostic> {
+        for key in table.keys() {
+            let name: &str = key.get_ref();
+            if !keys.contains(&name) {
+                let error = self
+                    .at(key.span(), format!("`{name}` is not a key of {place}"))
+                    .allowed(keys.join(", "));
+                return Err(match nearest(name, keys.iter().copied()) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a text, if the key is there.
+    fn read<T>(
+        &self,
+        table: &DeTable<'_>,
+        key: &str,
+        parse: impl Fn(&str) -> Result<T, NotQuantity>,
+    ) -> Result<Option<T>, Diagnostic> {
+        let Some(value) = table.get(key) else {
+            return Ok(None);
+        };
+        let read = match value.get_ref() {
+            DeValue::String(text) => parse(text),
+            // What the text would have to be, in the words of its parser.
+            _ => match parse("") {
+                Err(wrong) => Err(wrong),
+                Ok(_) => Err(not("not a text", "a text")),
+            },
+        };
+        read.map(Some)
+            .map_err(|wrong| self.wrong(key, value, wrong))
+    }
+
+    /// A number that TOML writes without quotes, if the key is there.
+    fn number<T: std::str::FromStr>(
+        &self,
+        table: &DeTable<'_>,
+        key: &str,
+        allowed: &str,
+    ) -> Result<Option<T>, Diagnostic> {
+        let Some(value) = table.get(key) else {
+            return Ok(None);
+        };
+        let written = match value.get_ref() {
+            DeValue::Integer(number) => number.as_str(),
+            DeValue::Float(number) => number.as_str(),
+            _ => "",
+        };
+        let read = written
+            .parse()
+            .map_err(|_| not("not such a number", allowed));
+        read.map(Some)
+            .map_err(|wrong| self.wrong(key, value, wrong))
+    }
+
+    /// What a table says of a port, over what holds otherwise.
+    fn port(&self, table: &DeTable<'_>, otherwise: &PortConfig) -> Result<PortConfig, Diagnostic> {
+        Ok(PortConfig {
+            rate: self
+                .read(table, "rate", parse_rate)?
+                .unwrap_or(otherwise.rate),
+            latency: self
+                .read(table, "latency", parse_time)?
+                .unwrap_or(otherwise.latency),
+            limit: self
+                .read(table, "buffer", parse_limit)?
+                .unwrap_or(otherwise.limit),
+            mark_at: self
+                .read(table, "ecn_threshold", parse_limit)?
+                .or(otherwise.mark_at),
+            classes: self
+                .number(table, "classes", "1 to 32")?
+                .unwrap_or(otherwise.classes),
+            to: otherwise.to,
+        })
+    }
+
+    fn interface(
+        &self,
+        span: Range<usize>,
+        table: &DeTable<'_>,
+        latency: Span,
+    ) -> Result<InterfaceConfig, Diagnostic> {
+        let Some(name) = self.read(table, "name", name)? else {
+            let wrong = self.at(span, "this interface has no name");
+            return Err(wrong.key("interface.name").allowed("name = \"veth0\""));
+        };
+        let host = self.read(table, "host", self::name)?;
+        let address = self.read(table, "address", |text| {
+            let wrong = |_| not("not an IPv4 address", "an address such as \"10.0.0.1\"");
+            text.parse().map_err(wrong)
+        })?;
+        Ok(InterfaceConfig {
+            host: host.unwrap_or_else(|| name.clone()),
+            address,
+            mac: self.read(table, "mac", mac)?,
+            ..plain_interface(&name, latency)
+        })
+    }
+
+    fn switch(&self, table: &DeTable<'_>, config: &mut Config) -> Result<(), Diagnostic> {
+        self.known(table, &SWITCH, "[switch]")?;
+        if let Some(name) = self.read(table, "name", name)? {
+            config.nodes[0].name = name;
+        }
+        if let Some(bytes) = self.read(table, "shared_buffer", parse_size)? {
+            let alpha = self.number(table, "shared_alpha", "1/256 to 1024")?;
+            config.nodes[0].shared_buffer = Some(SharedBufferConfig {
+                bytes: bytes.0,
+                alpha: alpha.unwrap_or(1.0),
+            });
+        } else if let Some(value) = table.get("shared_alpha") {
+            let wrong = not("there is no shared buffer", "only beside `shared_buffer`");
+            return Err(self.wrong("shared_alpha", value, wrong));
+        }
+        if let Some(bytes) = self.read(table, "overhead", parse_size)? {
+            config.options.overhead_bytes = u32::try_from(bytes.0).unwrap_or(u32::MAX);
+        }
+        if let Some(rate) = self.read(table, "uplink_rate", parse_rate)? {
+            for interface in &mut config.interfaces {
+                interface.uplink.rate = rate;
+            }
+        }
+        if let Some(value) = table.get("real_time") {
+            let DeValue::Boolean(on) = value.get_ref() else {
+                return Err(self.wrong("real_time", value, not("neither", "true or false")));
+            };
+            config.options.real_time = *on;
+        }
+        Ok(())
+    }
+}
+
+fn not(message: &str, allowed: &str) -> NotQuantity {
+    NotQuantity {
+        message: message.to_owned(),
+        allowed: allowed.to_owned(),
+    }
+}
+
+fn name(text: &str) -> Result<String, NotQuantity> {
+    if text.is_empty() {
+        return Err(not("not a name", "a text that is not empty"));
+    }
+    Ok(text.to_owned())
+}
+
+fn mac(text: &str) -> Result<[u8; 6], NotQuantity> {
+    let wrong = || {
+        not(
+            "not a link-layer address",
+            "six bytes such as \"02:00:00:00:00:01\"",
+        )
+    };
+    let mut bytes = [0; 6];
+    let mut parts = text.split(':');
+    for byte in &mut bytes {
+        let part = parts
+            .next()
+            .filter(|part| part.len() == 2)
+            .ok_or_else(wrong)?;
+        *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
+    }
+    if parts.next().is_some() {
+        return Err(wrong());
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = r#"
+[port]
+rate = "100 Mbps"
+latency = "20 us"
+buffer = "100 packets"
+ecn_threshold = "30 KB"
+
+[switch]
+name = "s"
+shared_buffer = "4 MB"
+shared_alpha = 2
+overhead = "38 B"
+uplink_rate = "1 Gbps"
+real_time = false
+
+[[interface]]
+name = "veth0"
+host = "web"
+address = "10.0.0.1"
+mac = "02:00:00:00:00:0a"
+
+[[interface]]
+name = "veth1"
+rate = "25 Mbps"
+latency = "1 ms"
+classes = 8
+"#;
+
+    #[test]
+    fn a_file_says_all_there_is() {
+        let config = Config::parse(GOOD, "switch.toml").expect("it is right");
+        let node = &config.nodes[0];
+        assert_eq!(node.name, "s");
+        let shared = SharedBufferConfig {
+            bytes: 4_000_000,
+            alpha: 2.0,
+        };
+        assert_eq!(node.shared_buffer, Some(shared));
+        assert_eq!(
+            (config.options.overhead_bytes, config.options.real_time),
+            (38, false)
+        );
+        let first = PortConfig {
+            rate: Rate::from_mbps(100),
+            latency: Span::from_us(20),
+            limit: Limit::Packets(100),
+            mark_at: Some(Limit::Bytes(30_000)),
+            classes: 1,
+            to: End::Interface(0),
+        };
+        let second = PortConfig {
+            rate: Rate::from_mbps(25),
+            latency: Span::from_ms(1),
+            classes: 8,
+            to: End::Interface(1),
+            ..first.clone()
+        };
+        assert_eq!(node.ports, [first, second]);
+        let [web, other] = &config.interfaces[..] else {
+            panic!("two interfaces");
+        };
+        assert_eq!((web.name.as_str(), web.host.as_str()), ("veth0", "web"));
+        assert_eq!(
+            web.address.map(|address| address.octets()),
+            Some([10, 0, 0, 1])
+        );
+        assert_eq!(web.mac, Some([2, 0, 0, 0, 0, 10]));
+        let unknown = (other.host.as_str(), other.address, other.mac);
+        assert_eq!(unknown, ("veth1", None, None));
+        assert_eq!(
+            other.uplink.latency,
+            Span::from_ms(1),
+            "as long as the way back"
+        );
+        assert_eq!(other.uplink.rate, Rate::from_gbps(1));
+    }
+
+    #[test]
+    fn the_file_of_the_documents_is_right() {
+        let document = include_str!("../../../docs/switch.md");
+        let block = document
+            .split("```toml")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next());
+        let config = Config::parse(block.expect("a block"), "docs/switch.md");
+        assert_eq!(config.map(|config| config.interfaces.len()), Ok(2));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let said = |from: &str, to: &str| {
+            assert!(GOOD.contains(from), "{from}");
+            let wrong = Config::parse(&GOOD.replacen(from, to, 1), "f.toml");
+            wrong.expect_err("it is wrong").to_string()
+        };
+        let cases = [
+            (
+                "\"100 Mbps\"",
+                "100",
+                "f.toml:3:8: rate = 100: a rate starts with a number",
+            ),
+            (
+                "\"100 Mbps\"",
+                "\"100 MBps\"",
+                "`MBps` is not a unit of a rate; did you mean `Mbps`?",
+            ),
+            ("rate = \"100 Mbps\"\n", "", "the rate is missing"),
+            (
+                "\"100 packets\"",
+                "\"100\"",
+                "or packets, such as \"20 packets\"",
+            ),
+            (
+                "ecn_threshold",
+                "ecn_treshold",
+                "did you mean `ecn_threshold`?",
+            ),
+            (
+                "shared_alpha = 2",
+                "shared_alpha = \"2\"",
+                "allowed: 1/256 to 1024",
+            ),
+            (
+                "shared_buffer = \"4 MB\"\n",
+                "",
+                "there is no shared buffer",
+            ),
+            (
+                "real_time = false",
+                "real_time = 0",
+                "allowed: true or false",
+            ),
+            (
+                "10.0.0.1",
+                "10.0.0",
+                "f.toml:19:11: address = \"10.0.0\": not an IPv4 address",
+            ),
+            ("00:0a", "00:0a:0b", "not a link-layer address"),
+            ("00:0a", "0a", "not a link-layer address"),
+            ("name = \"veth0\"\n", "", "this interface has no name"),
+            (
+                "\"veth1\"",
+                "\"veth0\"",
+                "interface 0 (`veth0`) has the same name",
+            ),
+            (
+                "classes = 8",
+                "classes = 99",
+                "99 classes; allowed: 1 to 32",
+            ),
+            ("[port]", "[ports]", "`ports` is not a key of the file"),
+            (
+                "[[interface]]\nname = \"veth1\"",
+                "[interface]\nname = \"veth1\"",
+                "f.toml:",
+            ),
+            ("[port]", "[port", "f.toml:2:"),
+        ];
+        for (from, to, expected) in cases {
+            let message = said(from, to);
+            assert!(message.contains(expected), "{message}");
+        }
+        let one = GOOD
+            .split("[[interface]]\nname = \"veth1\"")
+            .next()
+            .expect("a part");
+        let message = Config::parse(one, "f.toml")
+            .expect_err("one is too few")
+            .to_string();
+        assert!(
+            message.contains("1 interfaces; allowed: 2 to 1024"),
+            "{message}"
+        );
+    }
+}
