@@ -115,7 +115,8 @@ pub struct Options {
     pub sampling: Option<Sampling>,
     /// How many frames the switch holds at most, in ports and on links; 1 to 2²⁰.
     pub buffers: usize,
-    /// The thread runs under the real-time scheduler (`SCHED_FIFO`, priority 1).
+    /// The thread runs under the real-time scheduler (`SCHED_FIFO`, priority 1) where the kernel permits it, which
+    /// [`crate::Report::real_time`] tells. Without it, packets on a busy machine are late by milliseconds.
     pub real_time: bool,
 }
 
@@ -126,7 +127,7 @@ impl Default for Options {
             classifier: Classifier::Precedence,
             sampling: None,
             buffers: 16_384,
-            real_time: false,
+            real_time: true,
         }
     }
 }

@@ -103,7 +103,6 @@ impl Config {
             ports.push(own);
         }
         let mut config = Self::star("switch", read, &port, None);
-        config.options.real_time = true;
         for (number, own) in ports.into_iter().enumerate() {
             let to = End::Interface(number);
             config.nodes[0].ports[number] = PortConfig { to, ..own };

@@ -14,6 +14,8 @@ pub struct Report {
     pub opened_monotonic_ns: u64,
     /// Time since then, in nanoseconds.
     pub wall_ns: u64,
+    /// The switch's thread ran under the real-time scheduler when it was last run.
+    pub real_time: bool,
     /// Processor time of the switch's thread in [`crate::Switch::run`], in nanoseconds. What the kernel does for the
     /// receiving hosts while it takes a frame is part of it.
     pub cpu_ns: u64,

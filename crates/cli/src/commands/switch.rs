@@ -47,7 +47,7 @@ pub fn switch(args: &Switch) -> Result<(), Failure> {
     if args.json {
         return line("switch-finished", &report);
     }
-    human(&report)
+    human(&report, config.options.real_time)
 }
 
 fn config(args: &Switch) -> Result<Config, Failure> {
@@ -57,8 +57,7 @@ fn config(args: &Switch) -> Result<Config, Failure> {
             let port = args.port(rate);
             let names = args.interfaces.iter();
             let interfaces = names.map(|name| plain_interface(name, port.latency));
-            let mut config = Config::star("switch", interfaces.collect(), &port, None);
-            config.options.real_time = true;
+            let config = Config::star("switch", interfaces.collect(), &port, None);
             config
                 .check()
                 .map_err(|wrong| Failure::Input(wrong.to_string()))?;
@@ -151,7 +150,7 @@ fn live(before: &Report, now: &Report) -> String {
     )
 }
 
-fn human(report: &Report) -> Result<(), Failure> {
+fn human(report: &Report, wants_real_time: bool) -> Result<(), Failure> {
     let mut table = Table::new(&[
         ("port", Align::Left),
         ("packets", Align::Right),
@@ -188,6 +187,12 @@ fn human(report: &Report) -> Result<(), Failure> {
         seconds(late.p99_ns),
         seconds(late.max_ns)
     )?;
+    if wants_real_time && !report.real_time {
+        writeln!(
+            out,
+            "WARNING  the kernel refused the real-time scheduler: packets may be late by milliseconds (CAP_SYS_NICE)"
+        )?;
+    }
     for warning in warnings(report) {
         writeln!(out, "WARNING  {warning}")?;
     }

@@ -41,6 +41,9 @@ pub struct Switch {
     names: Vec<String>,
     /// The interface of each device, by the kernel's number.
     interface_of: FxHashMap<u32, usize>,
+    /// Whether to ask for the real-time scheduler.
+    wants_real_time: bool,
+    /// Whether the thread runs, or ran last, under it.
     real_time: bool,
     /// A frame that is changed on its way in.
     changed: Vec<u8>,
@@ -78,7 +81,8 @@ impl Switch {
             sender,
             interface_of: numbers.zip(0..).collect(),
             names: devices.into_iter().map(|device| device.name).collect(),
-            real_time: config.options.real_time,
+            wants_real_time: config.options.real_time,
+            real_time: false,
             changed: Vec::new(),
             outgoing: Vec::with_capacity(BATCH),
             statistics: Arc::default(),
@@ -98,7 +102,8 @@ impl Switch {
 
     /// Forwards until `stop` is set, and says what was done since the switch was opened. It may be called again.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<Report, Error> {
-        let _precise = Precise::new(self.real_time)?;
+        let precise = Precise::new(self.wants_real_time)?;
+        self.real_time = precise.real_time;
         let cpu_before = (self.cpu_ns, thread_cpu_ns());
         let mut publish = Time::ZERO;
         while !stop.load(Ordering::Relaxed) {
@@ -205,6 +210,7 @@ impl Switch {
         Ok(Report {
             opened_monotonic_ns: self.clock.opened_ns(),
             wall_ns: monotonic_ns() - self.clock.opened_ns(),
+            real_time: self.real_time,
             cpu_ns: self.cpu_ns,
             kernel_drops: self.ring.dropped()?,
             behind_packets: self.behind.0,
@@ -252,18 +258,15 @@ struct Precise {
 }
 
 impl Precise {
-    fn new(real_time: bool) -> Result<Self, Error> {
+    fn new(wants_real_time: bool) -> Result<Self, Error> {
         let slack_ns = current_timer_slack().ok().and_then(NonZeroU64::new);
         set_current_timer_slack(NonZeroU64::new(1))
             .map_err(|why| Error::of("setting the timer slack", why))?;
-        let precise = Self {
+        Ok(Self {
             slack_ns,
-            real_time,
-        };
-        if real_time {
-            sys::real_time(1).map_err(|why| Error::of("choosing the real-time scheduler", why))?;
-        }
-        Ok(precise)
+            // It only makes lateness smaller, and the report tells of both.
+            real_time: wants_real_time && sys::real_time(1).is_ok(),
+        })
     }
 }
 
