@@ -81,13 +81,15 @@ impl Control for State {
 
 impl D2tcp {
     /// p = α^d: the window is multiplied by 1 - p/2 (D2TCP §3.1). A flow without deadline is DCTCP's, whose d is one.
+    #[doc(hidden)]
     #[inline(never)]
-    fn penalty(&self, now: Time, alpha: Fraction, progress: &Progress) -> Fraction {
+    pub fn penalty(&self, now: Time, alpha: Fraction, progress: &Progress) -> Fraction {
         alpha.power(self.imminence_of(now, progress))
     }
 
     /// d of the flow at this moment, clamped (D2TCP §3.2).
-    fn imminence_of(&self, now: Time, progress: &Progress) -> Factor {
+    #[doc(hidden)]
+    pub fn imminence_of(&self, now: Time, progress: &Progress) -> Factor {
         let Some(deadline) = progress.deadline else {
             return Factor::ONE;
         };

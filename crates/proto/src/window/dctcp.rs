@@ -94,9 +94,15 @@ impl Window {
     #[inline]
     pub fn reduce(&mut self, config: &Config, p: Fraction) {
         let floor = u64::from(config.min_window.max(1)) * u64::from(config.mss);
-        self.ssthresh = (self.cwnd - p.of(self.cwnd) / 2).max(floor);
+        self.ssthresh = reduced(self.cwnd, p, floor);
         self.cwnd = self.cwnd.min(self.ssthresh);
     }
+}
+
+/// W (1 - p/2), at least `floor`, all in bytes. `window` is below 2⁴³.
+#[inline]
+pub fn reduced(window: u64, p: Fraction, floor: u64) -> u64 {
+    (window - p.of(window) / 2).max(floor)
 }
 
 #[cfg(test)]

@@ -13,6 +13,10 @@ mod newreno;
 pub use cubic::Cubic;
 pub use d2tcp::{Completion, D2tcp};
 pub use dctcp::Dctcp;
+#[doc(hidden)] // for the tests of what repeats this arithmetic in another language
+pub use dctcp::reduced;
+#[doc(hidden)]
+pub use imminence::{completion_rtts, imminence};
 
 use crate::tcp::{Config, Rtt};
 use duetime_core::fixed::Fraction;
@@ -31,8 +35,9 @@ pub(crate) struct Window {
 }
 
 /// What a flow knows of itself when it must answer marks.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Progress {
+pub struct Progress {
     /// When the current message is due, if it has a deadline.
     pub deadline: Option<Time>,
     /// B: bytes of the current message not yet cumulatively acknowledged.
