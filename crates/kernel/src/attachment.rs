@@ -1,17 +1,14 @@
 //! Loads the programs into the kernel and takes them out again.
 
+use crate::programs::{find_map, load};
 use crate::sockets::{self, SocketState};
 use crate::{Error, Parameters, Policy};
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-
-/// The programs, compiled.
-static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/duetime.o"));
 
 /// The congestion controls, as maps of the object file.
 const CONTROLS: [&str; 2] = ["duetime_dctcp", "duetime_d2tcp"];
@@ -23,7 +20,7 @@ const CGROUP_PROGRAMS: [&str; 3] = [
 ];
 
 /// Where the kernel describes its types.
-const BTF: &str = "/sys/kernel/btf/vmlinux";
+pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// How to attach.
 #[derive(Clone, Debug, Default)]
@@ -153,51 +150,6 @@ impl Attachment {
     }
 }
 
-/// What libbpf has to say, while it loads: the verifier's log too.
-static LOG: Mutex<String> = Mutex::new(String::new());
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "libbpf-rs asks for this type"
-)]
-fn keep_log(_level: PrintLevel, message: String) {
-    if let Ok(mut log) = LOG.lock() {
-        log.push_str(&message);
-    }
-}
-
-fn load(parameters: Parameters) -> Result<Object, Error> {
-    if let Ok(mut log) = LOG.lock() {
-        log.clear();
-    }
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-    let loaded = open(parameters).and_then(OpenObject::load);
-    loaded.map_err(|error| {
-        let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-        // The verifier answers with the same error as a lack of permission, but says why.
-        let verified = log.contains("BEGIN PROG LOAD LOG");
-        if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !verified {
-            return Error::NotPermitted;
-        }
-        let lines: Vec<&str> = log.lines().collect();
-        let last = &lines[lines.len().saturating_sub(30)..];
-        Error::Refused {
-            what: "to load the programs".into(),
-            reason: format!("{error}\n{}", last.join("\n")),
-        }
-    })
-}
-
-fn open(parameters: Parameters) -> libbpf_rs::Result<OpenObject> {
-    let mut object = ObjectBuilder::default().open_memory(PROGRAMS)?;
-    let mut map = object
-        .maps_mut()
-        .find(|map| map.name() == ".rodata.parameters")
-        .expect("the object file has it");
-    map.set_initial_value(&parameters.to_bytes())?;
-    Ok(object)
-}
-
 fn attach_sockets(object: &Object) -> Result<Link, Error> {
     object
         .progs_mut()
@@ -210,13 +162,6 @@ fn attach_sockets(object: &Object) -> Result<Link, Error> {
         })
 }
 
-fn find_map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a> {
-    object
-        .maps()
-        .find(|map| map.name() == name)
-        .expect("the object file has it")
-}
-
 /// The id of a cgroup: the inode number of its directory.
 fn cgroup_id(root: &Path, cgroup: &Path) -> Result<u64, Error> {
     let path = root.join(cgroup.strip_prefix("/").unwrap_or(cgroup));
@@ -226,7 +171,7 @@ fn cgroup_id(root: &Path, cgroup: &Path) -> Result<u64, Error> {
 }
 
 /// Where the cgroup file system of version 2 is mounted.
-fn cgroup_root() -> Result<PathBuf, Error> {
+pub(crate) fn cgroup_root() -> Result<PathBuf, Error> {
     let path = Path::new("/proc/mounts");
     let mounts = fs::read_to_string(path).map_err(|source| Error::File {
         path: path.into(),

@@ -25,7 +25,7 @@ pub enum Error {
     NoCgroup,
     /// A name of a congestion control is taken.
     #[error(
-        "this kernel has {name} already: another process has attached it, or a pin holds it (duetime kernel detach)"
+        "this kernel has {name} already: another process has attached it (duetime kernel detach)"
     )]
     Attached {
         /// The name.

@@ -11,16 +11,24 @@
 mod attachment;
 #[cfg(target_os = "linux")]
 pub mod deadline;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod doctor;
 mod error;
 mod parameters;
 mod policy;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod programs;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod sockets;
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use attachment::{Attachment, Options};
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use doctor::{Finding, Standing, examine};
 pub use error::Error;
 pub use parameters::{Completion, Parameters};
 pub use policy::{Policy, Rule};
 #[cfg(all(feature = "bpf", target_os = "linux"))]
-pub use sockets::{Algorithm, SocketState};
+pub use programs::{Verified, verify};
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use sockets::{Algorithm, MessageState, SocketState};

@@ -1,0 +1,94 @@
+//! The programs, compiled, and how they get through the kernel's verifier.
+
+use crate::{Error, Parameters};
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, Program};
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+
+/// The programs, compiled.
+static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/duetime.o"));
+
+/// What the verifier did for a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// The program's name.
+    pub program: String,
+    /// Instructions that it walked; the kernel allows 1,000,000.
+    pub instructions: u32,
+}
+
+/// Loads the programs with these parameters, attaches nothing, and takes them out again.
+pub fn verify(parameters: Parameters) -> Result<Vec<Verified>, Error> {
+    parameters.check()?;
+    let object = load(parameters)?;
+    let refused = |error: libbpf_rs::Error| Error::Refused {
+        what: "to tell of its programs".into(),
+        reason: error.to_string(),
+    };
+    object
+        .progs()
+        .map(|program| {
+            let id = Program::id_from_fd(program.as_fd()).map_err(refused)?;
+            let info = ProgInfoIter::default().find(|info| info.id == id);
+            Ok(Verified {
+                program: program.name().to_string_lossy().into_owned(),
+                instructions: info.map_or(0, |info| info.verified_insns),
+            })
+        })
+        .collect()
+}
+
+/// What libbpf has to say, while it loads: the verifier's log too.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "libbpf-rs asks for this type"
+)]
+fn keep_log(_level: PrintLevel, message: String) {
+    if let Ok(mut log) = LOG.lock() {
+        log.push_str(&message);
+    }
+}
+
+/// Loads the programs into the kernel.
+pub(crate) fn load(parameters: Parameters) -> Result<Object, Error> {
+    if let Ok(mut log) = LOG.lock() {
+        log.clear();
+    }
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+    let loaded = open(parameters).and_then(OpenObject::load);
+    loaded.map_err(|error| {
+        let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
+        // The verifier answers with the same error as a lack of permission, but says why.
+        let verified = log.contains("BEGIN PROG LOAD LOG");
+        if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !verified {
+            return Error::NotPermitted;
+        }
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(30)..];
+        Error::Refused {
+            what: "to load the programs".into(),
+            reason: format!("{error}\n{}", last.join("\n")),
+        }
+    })
+}
+
+fn open(parameters: Parameters) -> libbpf_rs::Result<OpenObject> {
+    let mut object = ObjectBuilder::default().open_memory(PROGRAMS)?;
+    let mut map = object
+        .maps_mut()
+        .find(|map| map.name() == ".rodata.parameters")
+        .expect("the object file has it");
+    map.set_initial_value(&parameters.to_bytes())?;
+    Ok(object)
+}
+
+/// The map of this name.
+pub(crate) fn find_map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a> {
+    object
+        .maps()
+        .find(|map| map.name() == name)
+        .expect("the object file has it")
+}
