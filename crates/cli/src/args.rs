@@ -1,6 +1,8 @@
 //! What may be typed.
 
 #[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod kernel;
+#[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod switch;
 
 use std::path::PathBuf;
@@ -60,6 +62,9 @@ pub enum Command {
     /// Forward between network interfaces as a datacenter switch does: rate, delay, buffer, ECN (as root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Switch(switch::Switch),
+    /// Run DCTCP and D2TCP in this machine's kernel, for sockets that choose them (as root).
+    #[cfg(all(feature = "lab", target_os = "linux"))]
+    Kernel(kernel::Kernel),
     /// Print the JSON Schema of the scenario file, for editors.
     Schema,
     /// Print a completion script for a shell.

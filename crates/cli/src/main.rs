@@ -45,6 +45,8 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Paper(args) => commands::paper::paper(&args),
         #[cfg(all(feature = "lab", target_os = "linux"))]
         Command::Switch(args) => commands::switch::switch(&args),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Command::Kernel(args) => commands::kernel::kernel(&args),
         Command::Schema => commands::show::schema(),
         Command::Completions { shell } => {
             let mut script = Vec::new();

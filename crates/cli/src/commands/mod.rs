@@ -5,6 +5,8 @@ pub mod capacity;
 pub mod check;
 pub mod explain;
 pub mod export;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod kernel;
 pub mod paper;
 pub mod report;
 pub mod run;

@@ -1,0 +1,162 @@
+//! `duetime kernel`: the congestion controllers in the running kernel.
+
+mod serve;
+mod status;
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use duetime_kernel::{Completion, Error, Parameters, Standing, examine};
+
+use crate::args::kernel::{self, Attach, Kernel, KernelCommand};
+use crate::failure::Failure;
+
+/// Does what was asked for.
+pub fn kernel(args: &Kernel) -> Result<(), Failure> {
+    match &args.command {
+        KernelCommand::Attach(args) => serve::attach(args),
+        KernelCommand::Status(args) => status::status(args),
+        KernelCommand::Detach => detach(),
+        KernelCommand::Doctor => doctor(),
+        KernelCommand::Unit(args) => unit(args),
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Input(error.to_string())
+    }
+}
+
+fn parameters(args: &Attach) -> Parameters {
+    Parameters {
+        gain_shift: args.gain_shift,
+        initial_alpha: args.initial_alpha,
+        d_min: args.d_min,
+        d_max: args.d_max,
+        d_expired: args.d_expired,
+        completion: match args.completion {
+            kernel::Completion::Approximate => Completion::Approximate,
+            kernel::Completion::Precise => Completion::Precise,
+        },
+        min_window: args.min_window,
+    }
+}
+
+fn detach() -> Result<(), Failure> {
+    let answer = serve::ask("detach")?;
+    let users = answer["sockets"].as_u64().unwrap_or(0);
+    let left = match users {
+        0 => String::new(),
+        1 => "; 1 socket keeps its controller until it closes".to_owned(),
+        _ => format!("; {users} sockets keep their controller until they close"),
+    };
+    writeln!(stdout(), "detached{left}")?;
+    Ok(())
+}
+
+fn doctor() -> Result<(), Failure> {
+    let findings = examine();
+    let mut out = stdout().lock();
+    for it in &findings {
+        let standing = match it.standing {
+            Standing::Good => "good",
+            Standing::Note => "note",
+            Standing::Lacking => "lacks",
+        };
+        writeln!(out, "{standing:5}  {:10}  {}", it.about, it.found)?;
+        if !it.advice.is_empty() {
+            writeln!(out, "{:19}→ {}", "", it.advice)?;
+        }
+    }
+    let lacking = findings
+        .iter()
+        .filter(|it| it.standing == Standing::Lacking);
+    match lacking.count() {
+        0 => Ok(writeln!(
+            out,
+            "The congestion controllers can be attached here."
+        )?),
+        _ => Err(Failure::Runs(
+            "The congestion controllers cannot be attached as long as something lacks.".into(),
+        )),
+    }
+}
+
+fn unit(args: &Attach) -> Result<(), Failure> {
+    parameters(args).check()?;
+    let program = std::env::current_exe()
+        .map_err(|why| Failure::Input(format!("where this program lies is not known: {why}")))?;
+    let mut command = vec![quoted(&program), "kernel".into(), "attach".into()];
+    for (name, path) in [("--policy", &args.policy), ("--cgroup", &args.cgroup)] {
+        if let Some(path) = path {
+            command.extend([name.into(), quoted(&absolute(path)?)]);
+        }
+    }
+    let default = Parameters::default();
+    let mut number = |name: &str, value: f64, default: f64| {
+        if value.to_bits() != default.to_bits() {
+            command.extend([name.into(), value.to_string()]);
+        }
+    };
+    number(
+        "--gain-shift",
+        args.gain_shift.into(),
+        default.gain_shift.into(),
+    );
+    number("--initial-alpha", args.initial_alpha, default.initial_alpha);
+    number("--d-min", args.d_min, default.d_min);
+    number("--d-max", args.d_max, default.d_max);
+    number("--d-expired", args.d_expired, default.d_expired);
+    number(
+        "--min-window",
+        args.min_window.into(),
+        default.min_window.into(),
+    );
+    if args.completion == kernel::Completion::Precise {
+        command.extend(["--completion".into(), "precise".into()]);
+    }
+    writeln!(
+        stdout(),
+        "[Unit]\n\
+         Description=DCTCP and D2TCP with deadlines, for TCP sockets that choose them\n\
+         Before=network.target\n\
+         \n\
+         [Service]\n\
+         ExecStart={}\n\
+         ExecReload=/bin/kill -HUP $MAINPID\n\
+         Restart=on-failure\n\
+         \n\
+         [Install]\n\
+         WantedBy=multi-user.target",
+        command.join(" ")
+    )?;
+    Ok(())
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|why| Failure::Input(format!("{}: {why}", path.display())))
+}
+
+/// As systemd reads it: `%` and `$` stand for themselves when doubled.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    let text = text.replace('%', "%%").replace('$', "$$");
+    if text.contains([' ', '\'', '"', '\\', ';']) {
+        format!("\"{text}\"")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stand_for_themselves_in_a_unit() {
+        assert_eq!(quoted(Path::new("/usr/bin/duetime")), "/usr/bin/duetime");
+        assert_eq!(quoted(Path::new("/a b/%c$d")), "\"/a b/%%c$$d\"");
+    }
+}

@@ -1,0 +1,347 @@
+//! `duetime kernel status`: the sockets under the congestion controllers, as a table, as JSON, as Prometheus metrics.
+
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader, Read, Write, stderr, stdout};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::serve::ask;
+use crate::args::kernel::Status;
+use crate::failure::Failure;
+use crate::table::{Align, Table};
+
+/// `duetime kernel status`
+pub fn status(args: &Status) -> Result<(), Failure> {
+    if let Some(address) = args.prometheus {
+        return serve_metrics(address);
+    }
+    loop {
+        let status = ask("status")?;
+        let mut out = stdout().lock();
+        if args.json {
+            return Ok(writeln!(out, "{status}")?);
+        }
+        if args.watch {
+            // Home, and clear what is below.
+            write!(out, "\x1b[H\x1b[J")?;
+        }
+        write!(out, "{}", table(&status))?;
+        out.flush()?;
+        if !args.watch {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// A number of a JSON object; absent ones are zero.
+fn number(value: &Value, key: &str) -> f64 {
+    value[key].as_f64().unwrap_or(0.0)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or("")
+}
+
+fn sockets(status: &Value) -> &[Value] {
+    status["sockets"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// TCP's states (`include/net/tcp_states.h`), from 1.
+const STATES: [&str; 12] = [
+    "established",
+    "syn-sent",
+    "syn-recv",
+    "fin-wait-1",
+    "fin-wait-2",
+    "time-wait",
+    "close",
+    "close-wait",
+    "last-ack",
+    "listen",
+    "closing",
+    "new-syn-recv",
+];
+const ESTABLISHED: u64 = 1;
+
+fn state(socket: &Value) -> &'static str {
+    let number = socket["tcp_state"].as_u64().unwrap_or(0);
+    let index = usize::try_from(number).unwrap_or(0).wrapping_sub(1);
+    STATES.get(index).copied().unwrap_or("")
+}
+
+/// What people read.
+fn table(status: &Value) -> String {
+    let mut table = Table::new(&[
+        ("controller", Align::Left),
+        ("local", Align::Left),
+        ("remote", Align::Left),
+        ("state", Align::Left),
+        ("ECN", Align::Left),
+        ("α", Align::Right),
+        ("d", Align::Right),
+        ("left", Align::Right),
+        ("remaining", Align::Right),
+        ("window", Align::Right),
+        ("RTT", Align::Right),
+        ("marked", Align::Right),
+        ("reductions", Align::Right),
+        ("losses", Align::Right),
+    ]);
+    let mut without = 0;
+    for it in sockets(status) {
+        let ecn = it["ecn"] == true;
+        without += usize::from(!ecn && it["tcp_state"] == ESTABLISHED);
+        let message = !it["left_us"].is_null();
+        let delivered = number(it, "delivered_packets").max(1.0);
+        table.row(vec![
+            text(it, "congestion_control").to_owned(),
+            text(it, "local").to_owned(),
+            text(it, "remote").to_owned(),
+            state(it).to_owned(),
+            if ecn { "yes" } else { "NO" }.to_owned(),
+            format!("{:.3}", number(it, "alpha")),
+            format!("{:.2}", number(it, "imminence")),
+            if message {
+                format!("{:.1} ms", number(it, "left_us") / 1e3)
+            } else {
+                String::new()
+            },
+            if message {
+                format!("{} B", it["remaining_bytes"])
+            } else {
+                String::new()
+            },
+            it["cwnd_segments"].to_string(),
+            format!("{:.2} ms", number(it, "srtt_us") / 1e3),
+            format!("{:.1} %", 100.0 * number(it, "marked_packets") / delivered),
+            it["reductions"].to_string(),
+            it["losses"].to_string(),
+        ]);
+    }
+    let mut shown = format!(
+        "attached for {} s by process {}; rules of the policy: {}\n",
+        status["attached_s"], status["pid"], status["rules"]
+    );
+    if sockets(status).is_empty() {
+        shown.push_str("no socket uses duetime_dctcp or duetime_d2tcp\n");
+    } else {
+        let _ = write!(shown, "{table}");
+    }
+    if without > 0 {
+        let _ = writeln!(
+            shown,
+            "{without} established without ECN, so no mark can reach them: choose the controller at both ends, on the \
+             listening socket too"
+        );
+    }
+    shown
+}
+
+/// The metrics of a socket: name, type, help, key of the JSON object, what a unit of it is.
+const METRICS: [(&str, &str, &str, &str, f64); 11] = [
+    (
+        "duetime_socket_alpha",
+        "gauge",
+        "Average marked fraction",
+        "alpha",
+        1.0,
+    ),
+    (
+        "duetime_socket_imminence",
+        "gauge",
+        "Deadline imminence d of the last reduction",
+        "imminence",
+        1.0,
+    ),
+    (
+        "duetime_socket_ecn",
+        "gauge",
+        "1 if ECN was negotiated",
+        "ecn",
+        1.0,
+    ),
+    (
+        "duetime_socket_window_segments",
+        "gauge",
+        "Congestion window",
+        "cwnd_segments",
+        1.0,
+    ),
+    (
+        "duetime_socket_rtt_seconds",
+        "gauge",
+        "Smoothed round-trip time",
+        "srtt_us",
+        1e-6,
+    ),
+    (
+        "duetime_socket_acked_bytes_total",
+        "counter",
+        "Bytes acknowledged",
+        "acked_bytes",
+        1.0,
+    ),
+    (
+        "duetime_socket_delivered_packets_total",
+        "counter",
+        "Packets delivered",
+        "delivered_packets",
+        1.0,
+    ),
+    (
+        "duetime_socket_marked_packets_total",
+        "counter",
+        "Packets delivered with a mark",
+        "marked_packets",
+        1.0,
+    ),
+    (
+        "duetime_socket_reductions_total",
+        "counter",
+        "Window reductions because of marks",
+        "reductions",
+        1.0,
+    ),
+    (
+        "duetime_socket_losses_total",
+        "counter",
+        "Windows halved by loss, and timeouts",
+        "losses",
+        1.0,
+    ),
+    (
+        "duetime_socket_deadline_seconds",
+        "gauge",
+        "Time until the deadline; negative: it has passed",
+        "left_us",
+        1e-6,
+    ),
+];
+
+/// The text that Prometheus reads.
+fn metrics(status: &Value) -> String {
+    let mut page = String::from(
+        "# HELP duetime_sockets Sockets under the congestion controllers\n# TYPE duetime_sockets gauge\n",
+    );
+    for name in ["duetime_dctcp", "duetime_d2tcp"] {
+        let using = sockets(status).iter();
+        let using = using
+            .filter(|it| text(it, "congestion_control") == name)
+            .count();
+        let _ = writeln!(
+            page,
+            "duetime_sockets{{congestion_control=\"{name}\"}} {using}"
+        );
+    }
+    for (name, kind, help, key, unit) in METRICS {
+        let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for it in sockets(status) {
+            let value = match &it[key] {
+                Value::Null => continue,
+                Value::Bool(set) => f64::from(u8::from(*set)),
+                value => value.as_f64().unwrap_or(0.0) * unit,
+            };
+            let _ = writeln!(
+                page,
+                "{name}{{congestion_control=\"{}\",local=\"{}\",remote=\"{}\",network_namespace=\"{}\"}} {value}",
+                text(it, "congestion_control"),
+                text(it, "local"),
+                text(it, "remote"),
+                it["network_namespace"]
+            );
+        }
+    }
+    page
+}
+
+fn serve_metrics(address: SocketAddr) -> Result<(), Failure> {
+    ask("status")?;
+    let listener = TcpListener::bind(address)
+        .map_err(|why| Failure::Input(format!("--prometheus {address}: {why}")))?;
+    let at = listener.local_addr().unwrap_or(address);
+    writeln!(stdout(), "http://{at}/metrics; Ctrl-C ends it")?;
+    loop {
+        if let Ok((stream, _)) = listener.accept() {
+            // Whoever asked may be gone; the next one is answered all the same.
+            let _ = respond(stream);
+        }
+    }
+}
+
+/// Answers one request (RFC 9112, HTTP/1.1 with the connection closed after it).
+fn respond(mut stream: TcpStream) -> std::io::Result<()> {
+    let patience = Some(Duration::from_secs(2));
+    stream.set_read_timeout(patience)?;
+    stream.set_write_timeout(patience)?;
+    let mut lines = BufReader::new((&stream).take(8_192)).lines();
+    let request = lines.next().transpose()?.unwrap_or_default();
+    for line in lines {
+        if line?.is_empty() {
+            break;
+        }
+    }
+    let (status, page) = if request.starts_with("GET /metrics ") {
+        match ask("status") {
+            Ok(status) => ("200 OK", metrics(&status)),
+            Err(failure) => {
+                let _ = writeln!(stderr(), "{failure}");
+                ("503 Service Unavailable", format!("{failure}\n"))
+            }
+        }
+    } else {
+        ("404 Not Found", "only GET /metrics is here\n".to_owned())
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
+         Connection: close\r\n\r\n{page}",
+        page.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn example(ecn: bool) -> Value {
+        json!({
+            "pid": 7, "attached_s": 12, "rules": 1,
+            "sockets": [{
+                "congestion_control": "duetime_d2tcp", "local": "10.0.0.1:9000", "remote": "10.0.0.2:40000",
+                "network_namespace": 4_026_531_840_u64, "tcp_state": 1, "ecn": ecn, "alpha": 0.25, "imminence": 1.5,
+                "remaining_bytes": 5_000, "left_us": -2_500, "cwnd_segments": 12, "srtt_us": 1_200,
+                "acked_bytes": 90_000, "delivered_packets": 80, "marked_packets": 20, "reductions": 3, "losses": 0,
+            }],
+        })
+    }
+
+    #[test]
+    fn the_table_says_loudly_that_ecn_lacks() {
+        let shown = table(&example(true));
+        assert!(
+            shown.contains("25.0 %") && shown.contains("-2.5 ms"),
+            "{shown}"
+        );
+        assert!(!shown.contains("without ECN"), "{shown}");
+        assert!(table(&example(false)).contains("1 established without ECN"));
+    }
+
+    #[test]
+    fn metrics_have_units_and_labels() {
+        let page = metrics(&example(true));
+        let labels = "congestion_control=\"duetime_d2tcp\",local=\"10.0.0.1:9000\",remote=\"10.0.0.2:40000\",\
+                      network_namespace=\"4026531840\"";
+        for line in [
+            "duetime_sockets{congestion_control=\"duetime_d2tcp\"} 1".to_owned(),
+            format!("duetime_socket_ecn{{{labels}}} 1"),
+            format!("duetime_socket_deadline_seconds{{{labels}}} -0.0025"),
+            format!("duetime_socket_marked_packets_total{{{labels}}} 20"),
+        ] {
+            assert!(page.lines().any(|it| it == line), "{line} in\n{page}");
+        }
+    }
+}
