@@ -205,7 +205,7 @@ fn numbered(workload: &Workload, transports: &mut Vec<Transport>) -> Result<u8, 
 }
 
 /// The links whose series are kept: those of the scenario, or else those into the first hosts where many flows meet.
-fn sampled_links(
+pub fn sampled_links(
     scenario: &Scenario,
     network: &Network,
     streams: Streams,
@@ -239,7 +239,8 @@ fn links_by_name(
     names.iter().map(find).collect()
 }
 
-fn limit_of(amount: Amount) -> Limit {
+/// The limit that an amount of a scenario stands for.
+pub fn limit_of(amount: Amount) -> Limit {
     match amount {
         Amount::Packets(packets) => Limit::Packets(packets),
         Amount::Bytes(bytes) => Limit::Bytes(bytes),
@@ -247,7 +248,7 @@ fn limit_of(amount: Amount) -> Limit {
 }
 
 /// The threshold of the fastest listed rate that is not above the link's, or of the slowest listed.
-fn mark_at(thresholds: &[(Rate, Amount)], rate: Rate) -> Limit {
+pub fn mark_at(thresholds: &[(Rate, Amount)], rate: Rate) -> Limit {
     let below = thresholds
         .iter()
         .filter(|(listed, _)| *listed <= rate)
