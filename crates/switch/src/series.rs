@@ -15,6 +15,8 @@ pub struct Sample {
     pub packets: u32,
     /// Their bytes.
     pub bytes: u32,
+    /// Bytes that have left the port since the switch was opened.
+    pub departed_bytes: u64,
 }
 
 /// The queue of one port over time.
@@ -55,6 +57,7 @@ impl Sampler {
                     time_ns: self.next.as_ns(),
                     packets: port.queue_packets(),
                     bytes: port.queue_bytes() as u32,
+                    departed_bytes: port.departed_bytes(),
                 });
             }
             self.taken += 1;
