@@ -1,0 +1,128 @@
+//! The kernel's congestion controllers, attached with the parameters of a run for as long as it lasts.
+
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+#[cfg(feature = "bpf")]
+use std::time::Instant;
+
+use duetime_core::Span;
+use duetime_kernel::deadline::{self, Deadline};
+use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
+
+use crate::LabError;
+use crate::socket::has_congestion_control;
+use crate::transport::Stack;
+
+/// How long another process that holds the controllers is waited for.
+#[cfg(feature = "bpf")]
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What keeps the controllers in the kernel.
+#[cfg(feature = "bpf")]
+type Loaded = duetime_kernel::Attachment;
+#[cfg(not(feature = "bpf"))]
+type Loaded = ();
+
+/// The controllers that a run needs, in the kernel until this is dropped.
+pub struct Attachment {
+    _loaded: Option<Loaded>,
+}
+
+impl Attachment {
+    /// Attaches what the stacks of a run need and the kernel does not have.
+    pub fn new(stacks: &[Stack]) -> Result<Self, LabError> {
+        let mut needed: Option<(duetime_kernel::Parameters, &str)> = None;
+        for stack in stacks {
+            let Some(parameters) = parameters(stack) else {
+                continue;
+            };
+            match needed {
+                Some((other, name)) if other != parameters => {
+                    return Err(LabError::Unsupported(format!(
+                        "`{name}` and `{}` run at once with different options; the kernel's controllers share theirs",
+                        stack.name
+                    )));
+                }
+                _ => needed = Some((parameters, &stack.name)),
+            }
+        }
+        let loaded = match needed {
+            Some((parameters, _)) => Some(load(parameters)?),
+            None => None,
+        };
+        for stack in stacks {
+            let name = &stack.congestion_control;
+            has_congestion_control(name)
+                .map_err(|why| LabError::Kernel(format!("this kernel has no `{name}`: {why}")))?;
+        }
+        Ok(Self { _loaded: loaded })
+    }
+}
+
+#[cfg(feature = "bpf")]
+fn load(parameters: duetime_kernel::Parameters) -> Result<Loaded, LabError> {
+    let options = duetime_kernel::Options {
+        parameters,
+        ..duetime_kernel::Options::default()
+    };
+    let began = Instant::now();
+    loop {
+        match Loaded::attach(&options) {
+            // Another testbed's run, or a test: it ends soon.
+            Err(duetime_kernel::Error::Attached { .. }) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            attached => return attached.map_err(|error| LabError::Kernel(error.to_string())),
+        }
+    }
+}
+
+#[cfg(not(feature = "bpf"))]
+fn load(_parameters: duetime_kernel::Parameters) -> Result<Loaded, LabError> {
+    let why = "this build cannot attach them; build with the feature `lab` of duetime-cli";
+    Err(LabError::Kernel(why.to_owned()))
+}
+
+/// The parameters of the kernel's controllers for a stack that uses one of them.
+fn parameters(stack: &Stack) -> Option<duetime_kernel::Parameters> {
+    let shared = |marks: Dctcp| duetime_kernel::Parameters {
+        gain_shift: u32::from(marks.gain_shift),
+        initial_alpha: marks.initial_alpha,
+        min_window: stack.config.min_window,
+        ..duetime_kernel::Parameters::default()
+    };
+    match stack.config.congestion_control {
+        CongestionControl::NewReno | CongestionControl::Cubic(_) => None,
+        CongestionControl::Dctcp(marks) => Some(shared(marks)),
+        CongestionControl::D2tcp(marks, deadlines) => {
+            let D2tcp {
+                d_min,
+                d_max,
+                d_expired,
+                completion,
+            } = deadlines;
+            Some(duetime_kernel::Parameters {
+                d_min,
+                d_max,
+                d_expired,
+                completion: match completion {
+                    Completion::Approximate => duetime_kernel::Completion::Approximate,
+                    Completion::Precise => duetime_kernel::Completion::Precise,
+                },
+                ..shared(marks)
+            })
+        }
+    }
+}
+
+/// Announces the message that a socket is about to be given: its bytes, and the time that is left to its deadline. False:
+/// the kernel holds as many messages of the socket as it can, and this one goes without a deadline.
+pub fn announce(socket: BorrowedFd<'_>, bytes: u64, left: Span) -> std::io::Result<bool> {
+    // A message that is late already is announced as due now: what that means is the controller's to say.
+    let within = Duration::from_nanos(left.as_ns()).max(Duration::from_micros(1));
+    match deadline::set(socket, &Deadline { bytes, within }) {
+        Ok(()) => Ok(true),
+        Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(false),
+        Err(error) => Err(error),
+    }
+}

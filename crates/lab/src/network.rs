@@ -1,0 +1,80 @@
+//! The testbed's network: a namespace per host, one for the switch, and a veth pair for each host between them.
+
+use duetime_sim::topology::Network;
+
+use crate::LabError;
+use crate::namespace::{Namespace, run};
+use crate::plan;
+use crate::tuning::{Refused, Tuning};
+
+/// Namespaces with their interfaces. All of it is gone when this is dropped, and when the process ends.
+#[derive(Debug)]
+pub struct Machines {
+    /// By host.
+    pub hosts: Vec<Namespace>,
+    /// The switch's.
+    pub switch: Namespace,
+    /// What the kernel does not do as the scenario asks; the same for all hosts.
+    pub refused: Vec<Refused>,
+}
+
+impl Machines {
+    /// Makes and sets up all of it.
+    pub fn build(network: &Network, tuning: &Tuning<'_>) -> Result<Self, LabError> {
+        let count = network.hosts();
+        let switch = Namespace::new()?;
+        let hosts = (0..count)
+            .map(|_| Namespace::new())
+            .collect::<Result<Vec<_>, _>>()?;
+        let mtu = tuning.mtu();
+        let mut commands = String::from("link set lo up\n");
+        for (host, namespace) in (0..count).zip(&hosts) {
+            let name = plan::interface(host);
+            let path = namespace.path();
+            let queues = "numtxqueues 1 numrxqueues 1";
+            commands.extend([
+                "link add ",
+                &name,
+                &format!(" mtu {mtu} txqueuelen 10000 "),
+                queues,
+                " type veth peer name eth0 netns ",
+                &path,
+                " ",
+                queues,
+                "\n",
+                "link set ",
+                &name,
+                " up\n",
+            ]);
+        }
+        switch.within(|| {
+            std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1")
+                .or_else(ignore_missing)
+                .map_err(LabError::system("switch IPv6 off"))?;
+            run("ip", &["-batch", "-"], &commands)?;
+            for host in 0..count {
+                duetime_switch::disable_offloads(&plan::interface(host))?;
+            }
+            Ok(())
+        })?;
+        let mut refused = Vec::new();
+        for (host, namespace) in (0..count).zip(&hosts) {
+            refused.append(&mut namespace.within(|| tuning.host(host, count))?);
+        }
+        refused.sort();
+        refused.dedup();
+        Ok(Self {
+            hosts,
+            switch,
+            refused,
+        })
+    }
+}
+
+/// A kernel without IPv6 needs none of it off.
+fn ignore_missing(error: std::io::Error) -> std::io::Result<()> {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    }
+}

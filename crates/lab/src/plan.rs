@@ -1,0 +1,260 @@
+//! From a scenario to the network of the testbed: what can be built, and what the software switch is made of.
+
+use duetime_link::Limit;
+use duetime_scenario::Scenario;
+use duetime_scenario::model::Buffer;
+use duetime_sim::topology::Network;
+use duetime_sim::{limit_of, mark_at};
+use duetime_switch::{
+    Config, End, InterfaceConfig, LinkConfig, NodeConfig, Options, PortChoice, PortConfig,
+    Sampling, SharedBufferConfig,
+};
+
+use crate::{LabError, socket};
+
+/// The most hosts: each is a namespace with an interface, and one thread serves all of them.
+pub const MOST_HOSTS: u32 = 32;
+
+/// Frames that the switch holds at most: the windows of all flows wait in it.
+const BUFFERS: usize = 1 << 16;
+/// Samples of each port that are kept.
+const SAMPLES: usize = 1 << 20;
+
+/// Builds the network, if the testbed can.
+pub fn network(scenario: &Scenario) -> Result<Network, LabError> {
+    let hosts = scenario.topology.hosts();
+    if hosts > MOST_HOSTS {
+        return unsupported(format!(
+            "it has {hosts} hosts; at most {MOST_HOSTS} can be made"
+        ));
+    }
+    let network = Network::build(&scenario.topology)?;
+    // Routes that exist are those that the simulator takes.
+    duetime_sim::routing::Routing::build(&network)?;
+    if let Some(link) = network.links.iter().position(|link| link.loss > 0.0) {
+        let name = network.link_name(link as u32);
+        return unsupported(format!(
+            "link {name} loses packets at random; the switch loses none, `loss` must be 0"
+        ));
+    }
+    if let Some(name) = scenario.record.pcap.first() {
+        return unsupported(format!(
+            "`record.pcap` asks for {name}; use `duetime lab shell HOST -- tcpdump`"
+        ));
+    }
+    Ok(network)
+}
+
+fn unsupported<T>(what: String) -> Result<T, LabError> {
+    Err(LabError::Unsupported(what))
+}
+
+/// The name of a host's interface inside the switch's namespace.
+pub fn interface(host: u32) -> String {
+    format!("to{host}")
+}
+
+/// The link-layer address of a host.
+pub fn mac(host: u32) -> [u8; 6] {
+    let [_, _, high, low] = socket::address(host).octets();
+    [0x02, 0, 0, 0, high, low]
+}
+
+/// What the switch is made of.
+pub fn switch(scenario: &Scenario, network: &Network, real_time: bool) -> Config {
+    let hosts = network.hosts();
+    let limit = match scenario.switch.buffer {
+        Buffer::Static(amount) => limit_of(amount),
+        Buffer::Unlimited | Buffer::Dynamic { .. } => Limit::Unlimited,
+    };
+    let shared_buffer = match scenario.switch.buffer {
+        Buffer::Dynamic { pool, alpha } => Some(SharedBufferConfig {
+            bytes: pool.0,
+            alpha,
+        }),
+        Buffer::Static(_) | Buffer::Unlimited => None,
+    };
+    let distances: Vec<Vec<u32>> = (0..hosts)
+        .map(|host| distances(network, network.switch_of(host)))
+        .collect();
+    let node = |node: u32| {
+        // The links that leave it, in the order of the network.
+        let links: Vec<u32> = (0..network.links.len() as u32)
+            .filter(|&link| network.links[link as usize].from == node)
+            .collect();
+        let port = |&link: &u32| {
+            let link = &network.links[link as usize];
+            let mark_at = mark_at(&scenario.switch.ecn_threshold, link.rate);
+            PortConfig {
+                rate: link.rate,
+                latency: link.latency,
+                limit,
+                mark_at: (mark_at != Limit::Unlimited).then_some(mark_at),
+                classes: 1,
+                to: match link.to.checked_sub(hosts) {
+                    None => End::Interface(link.to as usize),
+                    Some(switch) => End::Node(switch as usize),
+                },
+            }
+        };
+        let towards = |host: u32| {
+            let distances = &distances[host as usize];
+            let leads = |to: u32| {
+                if network.switch_of(host) == node {
+                    to == host
+                } else {
+                    to >= hosts && distances[to as usize] + 1 == distances[node as usize]
+                }
+            };
+            let ports = links.iter().enumerate();
+            let ports: Vec<usize> = ports
+                .filter(|(_, link)| leads(network.links[**link as usize].to))
+                .map(|(port, _)| port)
+                .collect();
+            match ports[..] {
+                [one] => PortChoice::One(one),
+                _ => PortChoice::Hashed(ports),
+            }
+        };
+        NodeConfig {
+            name: network.nodes[node as usize].name.clone(),
+            ports: links.iter().map(port).collect(),
+            next_port: (0..hosts).map(towards).collect(),
+            shared_buffer,
+        }
+    };
+    let interface = |host: u32| {
+        let uplink = &network.links[network.uplink[host as usize] as usize];
+        InterfaceConfig {
+            name: interface(host),
+            host: network.nodes[host as usize].name.clone(),
+            address: Some(socket::address(host)),
+            mac: Some(mac(host)),
+            node: (uplink.to - hosts) as usize,
+            uplink: LinkConfig {
+                rate: uplink.rate,
+                latency: uplink.latency,
+                limit: Limit::Unlimited,
+            },
+        }
+    };
+    Config {
+        nodes: (hosts..network.nodes.len() as u32).map(node).collect(),
+        interfaces: (0..hosts).map(interface).collect(),
+        options: Options {
+            overhead_bytes: scenario.host.frame_overhead,
+            sampling: scenario.record.every.map(|every| Sampling {
+                every,
+                keep: SAMPLES,
+            }),
+            buffers: BUFFERS,
+            real_time,
+            ..Options::default()
+        },
+    }
+}
+
+/// Links from each node to `to`, between switches only; `u32::MAX` of a node from which there is no way.
+fn distances(network: &Network, to: u32) -> Vec<u32> {
+    let hosts = network.hosts();
+    let mut distances = vec![u32::MAX; network.nodes.len()];
+    distances[to as usize] = 0;
+    let mut reached = std::collections::VecDeque::from([to]);
+    while let Some(node) = reached.pop_front() {
+        // Links come in pairs, so those that leave a node lead to those that reach it.
+        for link in network.links.iter().filter(|link| link.from == node) {
+            if link.to >= hosts && distances[link.to as usize] == u32::MAX {
+                distances[link.to as usize] = distances[node as usize] + 1;
+                reached.push_back(link.to);
+            }
+        }
+    }
+    distances
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duetime_core::{Rate, Span};
+    use duetime_scenario::{NoFiles, load};
+
+    fn scenario(topology: &str) -> Scenario {
+        let text = format!(
+            "name = \"plan\"\ntransport = \"dctcp\"\n{topology}\n[[workload]]\nkind = \"permutation\"\nsize = \"10 KB\"\n"
+        );
+        load(&text, "plan.toml", &[], &NoFiles).expect("a scenario")
+    }
+
+    const LEAF_SPINE: &str = r#"
+        [topology]
+        kind = "leaf-spine"
+        racks = 2
+        hosts_per_rack = 3
+        spines = 2
+        host_link = { rate = "100 Mbps", latency = "20 us" }
+        uplink = { rate = "400 Mbps", latency = "10 us" }
+        [switch]
+        buffer = "4 MB"
+        ecn_threshold = "30 KB"
+    "#;
+
+    #[test]
+    fn a_rack_spreads_flows_over_its_spines() {
+        let scenario = scenario(LEAF_SPINE);
+        let network = network(&scenario).expect("the testbed can");
+        let config = switch(&scenario, &network, false);
+        config.check().expect("the switch takes it");
+        assert_eq!(config.interfaces.len(), 6);
+        assert_eq!(config.nodes.len(), 4);
+        let rack = &config.nodes[0];
+        assert_eq!(rack.name, "rack0");
+        assert!(
+            matches!(&rack.next_port[0], PortChoice::One(port) if rack.ports[*port].to == End::Interface(0))
+        );
+        assert!(matches!(&rack.next_port[5], PortChoice::Hashed(ports) if ports.len() == 2));
+        let spine = &config.nodes[2];
+        assert!(
+            matches!(&spine.next_port[5], PortChoice::One(port) if spine.ports[*port].to == End::Node(1))
+        );
+        for port in &rack.ports {
+            assert_eq!(port.mark_at, Some(Limit::Bytes(30_000)));
+            assert_eq!(port.limit, Limit::Unlimited);
+        }
+        assert_eq!(rack.shared_buffer.map(|of| of.bytes), Some(4_000_000));
+        let uplink = config.interfaces[4].uplink;
+        assert_eq!(uplink.rate, Rate::from_mbps(100));
+        assert_eq!(uplink.latency, Span::from_us(20));
+        assert_eq!(config.interfaces[4].node, 1);
+    }
+
+    #[test]
+    fn every_ready_shape_of_the_size_makes_sense() {
+        for topology in [
+            "[topology]\nkind = \"star\"\nhosts = 32\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",
+            "[topology]\nkind = \"d3-testbed\"\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",
+            "[topology]\nkind = \"fat-tree\"\nk = 4\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",
+            "[topology]\nkind = \"dumbbell\"\nleft = 3\nright = 4\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }\n\
+             bottleneck = { rate = \"1 Gbps\", latency = \"20 us\" }",
+        ] {
+            let scenario = scenario(topology);
+            let network = network(&scenario).expect("the testbed can");
+            let config = switch(&scenario, &network, false);
+            if let Err(error) = config.check() {
+                panic!("{topology}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_testbed_cannot_build_is_said() {
+        let message = |topology: &str| network(&scenario(topology)).unwrap_err().to_string();
+        let many = message(
+            "[topology]\nkind = \"star\"\nhosts = 33\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",
+        );
+        assert!(many.contains("33 hosts; at most 32"), "{many}");
+        let lossy = message(
+            "[topology]\nkind = \"star\"\nhosts = 3\nlink = { rate = \"1 Gbps\", latency = \"20 us\", loss = 0.1 }",
+        );
+        assert!(lossy.contains("host0->switch loses packets"), "{lossy}");
+    }
+}

@@ -1,0 +1,412 @@
+//! The same experiment, slower: rates divided and times multiplied by one factor.
+//!
+//! Sizes, buffers and thresholds stay. Every transmission, delay, deadline and timer then takes the factor times as
+//! long, so a transport whose rules hold no time of their own behaves the same in slow motion. CUBIC's growth is such a
+//! time: C is in segments per cubic second. It stays as it is, because a kernel's cannot be changed per connection. D3
+//! rounds rates to a byte and so is scaled only nearly.
+
+use duetime_core::{Rate, Span};
+use duetime_proto::{d3, tcp};
+use duetime_scenario::Scenario;
+use duetime_scenario::model::{
+    Deadline, Gap, GiveUp, Intensity, Link, Oldi, Protocol, QueryArrival, Topology, Transport,
+    WorkloadKind,
+};
+use thiserror::Error;
+
+/// Why a scenario cannot be scaled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ScaleError {
+    /// A factor of zero.
+    #[error("a scale of 0; give a whole number from 1 on")]
+    Zero,
+    /// A rate that the factor does not divide.
+    #[error(
+        "a rate of {rate} is no whole number of bits per second at a {factor}th; choose another scale"
+    )]
+    Rate {
+        /// The rate.
+        rate: Rate,
+        /// The factor.
+        factor: u32,
+    },
+    /// A time that does not fit.
+    #[error("a time of {span} is too long to be {factor} times as long; choose a smaller scale")]
+    Span {
+        /// The time.
+        span: Span,
+        /// The factor.
+        factor: u32,
+    },
+}
+
+/// `scenario` with every rate divided by `factor` and every time multiplied by it.
+pub fn scaled(scenario: &Scenario, factor: u32) -> Result<Scenario, ScaleError> {
+    if factor == 0 {
+        return Err(ScaleError::Zero);
+    }
+    let mut scenario = scenario.clone();
+    let scale = Scale(factor);
+    let Scenario {
+        transports,
+        warm_up,
+        duration,
+        drain,
+        topology,
+        switch,
+        host,
+        workloads,
+        record,
+        name: _,
+        seeds: _,
+        seed: _,
+    } = &mut scenario;
+    for transport in transports {
+        scale.transport(transport)?;
+    }
+    scale.spans([warm_up, duration, drain, &mut host.send_jitter])?;
+    scale.topology(topology)?;
+    for (rate, _) in &mut switch.ecn_threshold {
+        scale.rate(rate)?;
+    }
+    for workload in workloads {
+        if let Some(own) = &mut workload.transport {
+            scale.transport(own)?;
+        }
+        scale.workload(&mut workload.kind)?;
+    }
+    scale.spans(record.every.as_mut())?;
+    Ok(scenario)
+}
+
+#[derive(Clone, Copy)]
+struct Scale(u32);
+
+impl Scale {
+    fn span(self, span: &mut Span) -> Result<(), ScaleError> {
+        let Self(factor) = self;
+        let ps = span.as_ps().checked_mul(u64::from(factor));
+        *span = Span::from_ps(ps.ok_or(ScaleError::Span {
+            span: *span,
+            factor,
+        })?);
+        Ok(())
+    }
+
+    fn spans<'a>(self, spans: impl IntoIterator<Item = &'a mut Span>) -> Result<(), ScaleError> {
+        spans.into_iter().try_for_each(|span| self.span(span))
+    }
+
+    fn rate(self, rate: &mut Rate) -> Result<(), ScaleError> {
+        let Self(factor) = self;
+        if !rate.as_bps().is_multiple_of(u64::from(factor)) {
+            return Err(ScaleError::Rate {
+                rate: *rate,
+                factor,
+            });
+        }
+        *rate = Rate::from_bps(rate.as_bps() / u64::from(factor));
+        Ok(())
+    }
+
+    fn link(self, link: &mut Link) -> Result<(), ScaleError> {
+        self.rate(&mut link.rate)?;
+        self.span(&mut link.latency)
+    }
+
+    fn topology(self, topology: &mut Topology) -> Result<(), ScaleError> {
+        match topology {
+            Topology::Star { link, .. }
+            | Topology::D3Testbed { link }
+            | Topology::FatTree { link, .. } => self.link(link),
+            Topology::Dumbbell {
+                link, bottleneck, ..
+            } => {
+                self.link(link)?;
+                self.link(bottleneck)
+            }
+            Topology::LeafSpine {
+                host_link, uplink, ..
+            } => {
+                self.link(host_link)?;
+                self.link(uplink)
+            }
+            Topology::Graph { edges, .. } => edges
+                .iter_mut()
+                .try_for_each(|edge| self.link(&mut edge.link)),
+        }
+    }
+
+    fn transport(self, transport: &mut Transport) -> Result<(), ScaleError> {
+        match &mut transport.protocol {
+            Protocol::Tcp(config) => {
+                let tcp::Config {
+                    rto_min,
+                    rto_initial,
+                    rto_max,
+                    delayed_ack_timeout,
+                    ack_coalescing,
+                    ..
+                } = config;
+                self.spans([rto_min, rto_initial, rto_max, delayed_ack_timeout])?;
+                self.spans(ack_coalescing.as_mut().map(|of| &mut of.within))
+            }
+            Protocol::D3(config) => {
+                let d3::Config {
+                    base_rate,
+                    update_interval,
+                    rto_min,
+                    ..
+                } = config;
+                self.spans([update_interval, rto_min])?;
+                match base_rate {
+                    d3::BaseRate::HeaderOnly => Ok(()),
+                    d3::BaseRate::Segment(round_trip) => self.span(round_trip),
+                }
+            }
+        }
+    }
+
+    fn deadline(self, deadline: &mut Deadline) -> Result<(), ScaleError> {
+        match deadline {
+            Deadline::None => Ok(()),
+            Deadline::Added { base, .. } | Deadline::Around { base, .. } => self.span(base),
+            Deadline::Exponential { mean, floor } => self.spans([mean, floor]),
+            Deadline::AddedExponential { base, mean } => self.spans([base, mean]),
+        }
+    }
+
+    fn gap(self, gap: &mut Gap) -> Result<(), ScaleError> {
+        match gap {
+            Gap::Fixed(span) | Gap::Exponential(span) => self.span(span),
+            Gap::Uniform(low, high) => self.spans([low, high]),
+        }
+    }
+
+    fn workload(self, kind: &mut WorkloadKind) -> Result<(), ScaleError> {
+        match kind {
+            WorkloadKind::Oldi(oldi) => self.oldi(oldi),
+            WorkloadKind::Burst {
+                deadline,
+                at,
+                every,
+                jitter,
+                ..
+            } => {
+                self.deadline(deadline)?;
+                self.spans([at, every, jitter])
+            }
+            WorkloadKind::Poisson {
+                deadline,
+                intensity,
+                ..
+            } => {
+                if let Intensity::FlowsPerSecond(flows) = intensity {
+                    *flows /= f64::from(self.0);
+                }
+                self.deadline(deadline)
+            }
+            WorkloadKind::Background {
+                deadline, every, ..
+            } => {
+                self.deadline(deadline)?;
+                self.gap(every)
+            }
+            WorkloadKind::Permutation { deadline, at, .. } => {
+                self.deadline(deadline)?;
+                self.span(at)
+            }
+            WorkloadKind::Long { at, jitter, .. } => self.spans([at, jitter]),
+            WorkloadKind::Trace { flows } => flows.iter_mut().try_for_each(|flow| {
+                self.span(&mut flow.start)?;
+                self.spans(flow.deadline.as_mut())
+            }),
+        }
+    }
+
+    fn oldi(self, oldi: &mut Oldi) -> Result<(), ScaleError> {
+        let Oldi {
+            deadline,
+            query_deadline,
+            arrival,
+            compute,
+            jitter,
+            objective,
+            give_up,
+            ..
+        } = oldi;
+        for deadline in deadline.iter_mut().chain([query_deadline]) {
+            self.deadline(deadline)?;
+        }
+        if let QueryArrival::Every(gap) = arrival {
+            self.gap(gap)?;
+        }
+        self.gap(compute)?;
+        self.gap(jitter)?;
+        self.spans(&mut objective.within)?;
+        match give_up {
+            GiveUp::After(span) => self.span(span),
+            GiveUp::Children | GiveUp::Own | GiveUp::Never => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duetime_core::Time;
+    use duetime_scenario::{NoFiles, load};
+    use duetime_sim::Options;
+
+    fn scenario(text: &str) -> Scenario {
+        load(text, "test.toml", &[], &NoFiles).expect("a scenario")
+    }
+
+    /// Times without draws, which would round to picoseconds, and bursts that fill the buffer.
+    const EXACT: &str = r#"
+        name = "exact"
+        transport = ["tcp", "dctcp", "d2tcp"]
+        [topology]
+        kind = "leaf-spine"
+        racks = 2
+        hosts_per_rack = 4
+        spines = 2
+        host_link = { rate = "1 Gbps", latency = "20 us" }
+        uplink = { rate = "4 Gbps", latency = "10 us" }
+        [switch]
+        buffer = { kind = "static", size = "60 KB" }
+        [host]
+        start_jitter = false
+        send_jitter = "0 ps"
+        [[workload]]
+        kind = "burst"
+        senders = 7
+        receiver = 0
+        size = "uniform 20 KB..300 KB"
+        deadline = "10 ms"
+        repeat = 3
+        every = "30 ms"
+        [[workload]]
+        kind = "permutation"
+        size = "200 KB"
+        at = "3 ms"
+    "#;
+
+    #[test]
+    fn all_completion_times_grow_by_the_factor_exactly() {
+        const FACTOR: u32 = 10;
+        let plain = scenario(EXACT);
+        let slow = scaled(&plain, FACTOR).expect("it can be scaled");
+        for (transport, name) in plain.transports.iter().map(|of| &of.name).enumerate() {
+            let flows = |of: &Scenario| {
+                let run = duetime_sim::run(of, transport, 0, &Options::default());
+                run.expect("it runs").records.flows
+            };
+            let (plain, slow) = (flows(&plain), flows(&slow));
+            assert_eq!(plain.len(), 29, "{name}");
+            assert_eq!(plain.len(), slow.len(), "{name}");
+            let longer = |at: Time| Time::from_ps(at.as_ps() * u64::from(FACTOR));
+            let mut retransmits = 0;
+            for (plain, slow) in plain.iter().zip(&slow) {
+                assert!(plain.finish.is_some(), "{name}: {plain:?}");
+                assert_eq!(plain.finish.map(longer), slow.finish, "{name}: {plain:?}");
+                assert_eq!(longer(plain.start), slow.start);
+                assert_eq!(plain.deadline.map(longer), slow.deadline);
+                assert_eq!(
+                    (plain.timeouts, plain.retransmits, plain.marks),
+                    (slow.timeouts, slow.retransmits, slow.marks)
+                );
+                retransmits += plain.retransmits;
+            }
+            assert!(name != "tcp" || retransmits > 0, "the buffer must overflow");
+        }
+    }
+
+    #[test]
+    fn everything_that_is_a_time_or_a_rate_is_scaled() {
+        let plain = scenario(
+            r#"
+            name = "all"
+            transport = ["dctcp", "d3"]
+            warm_up = "1 s"
+            duration = "3 s"
+            drain = "2 s"
+            [topology]
+            kind = "dumbbell"
+            left = 4
+            right = 8
+            link = { rate = "1 Gbps", latency = "20 us" }
+            bottleneck = { rate = "2 Gbps", latency = "30 us" }
+            [record]
+            every = "1 ms"
+            [[workload]]
+            kind = "poisson"
+            size = "10 KB"
+            rate = "50 /s"
+            deadline = { mean = "30 ms", floor = "5 ms" }
+            [[workload]]
+            kind = "background"
+            count = 2
+            size = "1 MB"
+            every = "uniform 10 ms..30 ms"
+            [[workload]]
+            kind = "long"
+            pairs = [[0, 5]]
+            at = "7 ms"
+            "#,
+        );
+        let slow = scaled(&plain, 10).expect("it can be scaled");
+        assert_eq!(scaled(&plain, 1), Ok(plain.clone()));
+        assert_eq!(slow.warm_up, Span::from_secs(10));
+        assert_eq!(slow.duration, Span::from_secs(30));
+        assert_eq!(slow.drain, Span::from_secs(20));
+        assert_eq!(slow.record.every, Some(Span::from_ms(10)));
+        let Topology::Dumbbell {
+            link, bottleneck, ..
+        } = slow.topology
+        else {
+            panic!("another shape: {:?}", slow.topology);
+        };
+        assert_eq!(link.rate, Rate::from_mbps(100));
+        assert_eq!(bottleneck.latency, Span::from_us(300));
+        let Protocol::Tcp(config) = &slow.transports[0].protocol else {
+            panic!("DCTCP is no window protocol");
+        };
+        assert_eq!(config.rto_min, Span::from_ms(100));
+        assert_eq!(config.delayed_ack_timeout, Span::from_ms(10));
+        let WorkloadKind::Poisson {
+            intensity,
+            deadline,
+            ..
+        } = &slow.workloads[0].kind
+        else {
+            panic!("another workload");
+        };
+        assert_eq!(*intensity, Intensity::FlowsPerSecond(5.0));
+        assert_eq!(
+            *deadline,
+            Deadline::Exponential {
+                mean: Span::from_ms(300),
+                floor: Span::from_ms(50)
+            }
+        );
+        let WorkloadKind::Background { every, .. } = &slow.workloads[1].kind else {
+            panic!("another workload");
+        };
+        assert_eq!(*every, Gap::Uniform(Span::from_ms(100), Span::from_ms(300)));
+        assert!(
+            matches!(&slow.workloads[2].kind, WorkloadKind::Long { at, .. } if *at == Span::from_ms(70))
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_scaled_is_said() {
+        let plain = scenario(EXACT);
+        assert_eq!(scaled(&plain, 0), Err(ScaleError::Zero));
+        let message = scaled(&plain, 7).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "a rate of 1 Gbps is no whole number of bits per second at a 7th; choose another scale"
+        );
+    }
+}

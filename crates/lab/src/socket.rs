@@ -1,0 +1,206 @@
+//! TCP sockets, and the options that the standard library does not know.
+
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+
+use duetime_core::Span;
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockProtocol, SockType, SockaddrIn, bind, connect,
+    getsockopt, listen, setsockopt, socket, sockopt,
+};
+use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
+
+/// `TCP_DELACK_MAX_US` of Linux 6.15.
+const DELACK_MAX_US: libc::c_int = 46;
+
+/// The start of the kernel's `struct tcp_info`, as of Linux 4.18.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Info {
+    /// State, congestion state, retransmissions running, probes, back-off, options, window scales, flags.
+    bytes: [u8; 8],
+    /// `rto` to `fackets`.
+    timers: [u32; 9],
+    last: [u32; 4],
+    /// `pmtu` to `reordering`.
+    path: [u32; 8],
+    receive: [u32; 2],
+    /// Segments sent again.
+    pub total_retrans: u32,
+    pacing: [u64; 2],
+    /// Bytes acknowledged.
+    pub bytes_acked: u64,
+    bytes_received: u64,
+    segments: [u32; 6],
+    delivery_rate: u64,
+    busy: [u64; 3],
+    /// Segments delivered.
+    pub delivered: u32,
+    /// Of them, those whose acknowledgement said that they came marked.
+    pub delivered_ce: u32,
+}
+
+impl Info {
+    /// Whether both ends agreed on ECN.
+    pub fn has_ecn(&self) -> bool {
+        const ECN: u8 = 8;
+        self.bytes[5] & ECN != 0
+    }
+}
+
+/// The same as of Linux 6.7, with the counts of timeouts.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct LongInfo {
+    info: Info,
+    sent: [u64; 2],
+    received: [u32; 6],
+    total_rto: u16,
+    total_rto_recoveries: u16,
+    total_rto_time: u32,
+}
+
+sockopt_impl!(
+    /// `TCP_INFO`.
+    TcpInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, Info);
+sockopt_impl!(
+    /// `TCP_INFO`.
+    TcpLongInfo, GetOnly, libc::IPPROTO_TCP, libc::TCP_INFO, LongInfo);
+
+sockopt_impl!(
+    /// `TCP_DELACK_MAX_US`.
+    TcpDelackMax, SetOnly, libc::IPPROTO_TCP, DELACK_MAX_US, u32);
+
+/// What the kernel has counted for a sending socket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Retransmission timeouts; 0 where the kernel does not tell (before Linux 6.7).
+    pub timeouts: u32,
+    /// Segments that came marked, as acknowledgements said.
+    pub marks: u32,
+    /// Both ends agreed on ECN.
+    pub ecn: bool,
+}
+
+/// What the kernel has counted for a sending socket. `long`: the kernel is of version 6.7 or later.
+pub fn counted(socket: &impl AsFd, long: bool) -> Result<Counted, Errno> {
+    let (info, timeouts) = if long {
+        let long = getsockopt(&socket.as_fd(), TcpLongInfo)?;
+        (long.info, u32::from(long.total_rto))
+    } else {
+        (getsockopt(&socket.as_fd(), TcpInfo)?, 0)
+    };
+    Ok(Counted {
+        retransmits: info.total_retrans,
+        timeouts,
+        marks: info.delivered_ce,
+        ecn: info.has_ecn(),
+    })
+}
+
+fn tcp_socket(congestion_control: &str) -> Result<OwnedFd, Errno> {
+    let fd = socket(
+        AddressFamily::Inet,
+        SockType::Stream,
+        SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC,
+        SockProtocol::Tcp,
+    )?;
+    setsockopt(
+        &fd,
+        sockopt::TcpCongestion,
+        &OsString::from(congestion_control),
+    )?;
+    setsockopt(&fd, sockopt::TcpNoDelay, &true)?;
+    Ok(fd)
+}
+
+/// A listening socket of this congestion controller, in the calling thread's namespace.
+pub fn listener(address: SocketAddrV4, congestion_control: &str) -> Result<TcpListener, Errno> {
+    let fd = tcp_socket(congestion_control)?;
+    setsockopt(&fd, sockopt::ReuseAddr, &true)?;
+    bind(
+        std::os::fd::AsRawFd::as_raw_fd(&fd),
+        &SockaddrIn::from(address),
+    )?;
+    listen(&fd, Backlog::new(4096)?)?;
+    Ok(fd.into())
+}
+
+/// A socket of this congestion controller that has begun to connect, from the calling thread's namespace.
+pub fn connecting(to: SocketAddrV4, congestion_control: &str) -> Result<TcpStream, Errno> {
+    let fd = tcp_socket(congestion_control)?;
+    match connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrIn::from(to)) {
+        Ok(()) | Err(Errno::EINPROGRESS) => Ok(fd.into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bounds the delay of acknowledgements.
+pub fn limit_delayed_ack(socket: &impl AsFd, longest: Span) -> Result<(), Errno> {
+    let us = u32::try_from(longest.as_ns() / 1_000).unwrap_or(u32::MAX);
+    setsockopt(&socket.as_fd(), TcpDelackMax, &us)
+}
+
+/// Whether the kernel lets a socket bound the delay of its acknowledgements so, and if not, why.
+pub fn can_limit_delayed_ack(longest: Span) -> Result<(), Errno> {
+    limit_delayed_ack(&tcp_socket("reno")?, longest)
+}
+
+/// Whether the kernel lets a socket choose this congestion controller, and if not, why.
+pub fn has_congestion_control(name: &str) -> Result<(), Errno> {
+    tcp_socket(name).map(drop)
+}
+
+/// The address of a host.
+pub fn address(host: u32) -> Ipv4Addr {
+    let number = host + 1;
+    Ipv4Addr::new(10, 0, (number >> 8) as u8, (number & 0xff) as u8)
+}
+
+/// Whether this kernel counts retransmission timeouts, as Linux does from 6.7 on.
+pub fn kernel_counts_timeouts() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    version(&release) >= (6, 7)
+}
+
+/// The first two numbers of a kernel's release.
+fn version(release: &str) -> (u32, u32) {
+    let mut numbers = release
+        .split(|letter: char| !letter.is_ascii_digit())
+        .map_while(|word| word.parse().ok());
+    let mut next = || numbers.next().unwrap_or(0);
+    (next(), next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_addresses() {
+        assert_eq!(address(0), Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(address(255), Ipv4Addr::new(10, 0, 1, 0));
+    }
+
+    #[test]
+    fn versions_are_compared_by_number() {
+        assert_eq!(version("6.1.0-13-amd64"), (6, 1));
+        assert_eq!(version("6.18.44-fc"), (6, 18));
+        assert!(version("6.18.0") >= (6, 7) && version("5.15.0") < (6, 7));
+    }
+
+    /// The offsets of the kernel's header (include/uapi/linux/tcp.h).
+    #[test]
+    fn the_kernels_structure_is_laid_out_as_it_says() {
+        assert_eq!(std::mem::offset_of!(Info, total_retrans), 100);
+        assert_eq!(std::mem::offset_of!(Info, bytes_acked), 120);
+        assert_eq!(std::mem::offset_of!(Info, delivered), 192);
+        assert_eq!(size_of::<Info>(), 200);
+        assert_eq!(std::mem::offset_of!(LongInfo, total_rto), 240);
+        assert_eq!(size_of::<LongInfo>(), 248);
+    }
+}

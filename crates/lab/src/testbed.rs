@@ -1,0 +1,341 @@
+//! Runs of a scenario on the testbed, as an engine of `study`: what the simulator does in virtual time, done by the
+//! kernel in real time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread as threads;
+
+use duetime_core::random::Streams;
+use duetime_core::{Span, Time};
+use duetime_scenario::Scenario;
+use duetime_sim::topology::Network;
+use duetime_sim::{Options, RunOutput, sampled_links};
+use duetime_study::Engine;
+use duetime_switch::{Report, Statistics, Switch};
+
+use crate::LabError;
+use crate::attachment::Attachment;
+use crate::clock::Clock;
+use crate::fidelity::{Fidelity, Measured};
+use crate::network::Machines;
+use crate::records::{self, Window};
+use crate::state::{Registered, RunningHost};
+use crate::thread::{self, Processors};
+use crate::traffic::{Given, Left, Traffic};
+use crate::transport;
+use crate::tuning::{Recovery, Tuning};
+use crate::{namespace, plan, socket};
+
+/// Between the setting up of a run and its start.
+const LEAD_NS: i64 = 50_000_000;
+
+/// How runs are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices {
+    /// How senders repair losses.
+    pub recovery: Recovery,
+    /// How often an invalid run is made again.
+    pub repeats: u32,
+    /// The switch and the applications run under the real-time scheduler.
+    pub real_time: bool,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self {
+            recovery: Recovery::Kernel,
+            repeats: 3,
+            real_time: true,
+        }
+    }
+}
+
+/// The testbed. One run at a time.
+pub struct Testbed {
+    choices: Choices,
+    /// One run at a time: they would take each other's processors.
+    at_work: Mutex<()>,
+    reports: Mutex<Vec<Fidelity>>,
+}
+
+impl Testbed {
+    /// Checks that this process may do what the testbed needs, and that it can run these scenarios.
+    pub fn new(choices: Choices, scenarios: &[&Scenario]) -> Result<Self, LabError> {
+        if !nix::unistd::geteuid().is_root() {
+            return Err(LabError::NotRoot);
+        }
+        for scenario in scenarios {
+            plan::network(scenario)?;
+            for transport in 0..scenario.transports.len() {
+                transport::stacks(scenario, transport)?;
+            }
+        }
+        Ok(Self {
+            choices,
+            at_work: Mutex::default(),
+            reports: Mutex::default(),
+        })
+    }
+
+    /// What all runs so far said of themselves, invalid ones included, in their order.
+    pub fn reports(&self) -> Vec<Fidelity> {
+        self.locked().clone()
+    }
+
+    /// Builds the network of a scenario and forwards between its hosts until `stop` is set. `ready` is told the hosts.
+    pub fn hold(
+        &self,
+        scenario: &Scenario,
+        stop: &AtomicBool,
+        ready: impl FnOnce(&[RunningHost]),
+    ) -> Result<(), LabError> {
+        let network = plan::network(scenario)?;
+        let (stacks, _) = transport::stacks(scenario, 0)?;
+        let _attachment = Attachment::new(&stacks)?;
+        let tuning = Tuning {
+            stack: &stacks[0],
+            recovery: self.choices.recovery,
+        };
+        let hosts = Machines::build(&network, &tuning)?;
+        let config = plan::switch(scenario, &network, self.choices.real_time);
+        let mut switch = hosts.switch.within(|| Ok(Switch::open(&config)?))?;
+        let registered = register(scenario, &network, &hosts)?;
+        ready(registered.hosts());
+        switch.run(stop)?;
+        Ok(())
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Vec<Fidelity>> {
+        self.reports.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One run, valid or not.
+    fn attempt(
+        &self,
+        scenario: &Scenario,
+        transport: usize,
+        run: u64,
+        repeated: u32,
+        options: &Options,
+    ) -> Result<(RunOutput, Fidelity), LabError> {
+        let network = plan::network(scenario)?;
+        let streams = Streams::new(scenario.seed, run);
+        let sampled = sampled_links(scenario, &network, streams)?;
+        let (mut stacks, workload_stack) = transport::stacks(scenario, transport)?;
+        let _attachment = Attachment::new(&stacks)?;
+        let tuning = Tuning {
+            stack: &stacks[0],
+            recovery: self.choices.recovery,
+        };
+        let mut hosts = Machines::build(&network, &tuning)?;
+        hosts
+            .refused
+            .append(&mut transport::limit_delays(&mut stacks));
+        let _registered = register(scenario, &network, &hosts)?;
+        let config = plan::switch(scenario, &network, self.choices.real_time);
+        let stop = AtomicBool::new(false);
+        let mut window = Window::default();
+        let processors = Processors::now();
+
+        let (clock, left, report, applications, switch) = threads::scope(|scope| {
+            let (opened, opening) = mpsc::channel::<Result<Opened, LabError>>();
+            let (stop, inside, config) = (&stop, &hosts.switch, &config);
+            let switch = scope.spawn(move || forward(inside, config, stop, &opened));
+            let _stop_anyway = StopAtEnd(stop);
+            let opened = opening
+                .recv()
+                .expect("the switch says how it began, whatever happens")?;
+            let given = Given {
+                scenario,
+                network: &network,
+                streams,
+                stacks: &stacks,
+                workload_stack: &workload_stack,
+                hosts: &hosts.hosts,
+                long_info: socket::kernel_counts_timeouts(),
+                progress: options.progress.clone(),
+            };
+            let window = &mut window;
+            let real_time = self.choices.real_time;
+            let statistics = opened.statistics;
+            let applications =
+                scope.spawn(move || apply(given, scenario, real_time, window, &statistics));
+            let applied = applications
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            stop.store(true, Ordering::Relaxed);
+            let forwarded = switch
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            let Applied {
+                clock,
+                left,
+                shares,
+            } = applied?;
+            let (report, switch_shares) = forwarded?;
+            Ok::<_, LabError>((clock, left, report, shares, switch_shares))
+        })?;
+        let fidelity = Fidelity::of(
+            &scenario.transports[transport].name,
+            run,
+            repeated,
+            &Measured {
+                scenario,
+                network: &network,
+                report: &report,
+                left: &left,
+                applications,
+                switch,
+                processors_busy: Processors::now().busy_since(processors),
+                refused: &hosts.refused,
+            },
+        );
+        let output = records::output(scenario, &network, clock, &sampled, &window, &report, left);
+        Ok((output, fidelity))
+    }
+}
+
+impl Engine for Testbed {
+    fn run(
+        &self,
+        scenario: &Scenario,
+        transport: usize,
+        run: u64,
+        options: &Options,
+    ) -> Result<RunOutput, String> {
+        let _alone = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut repeated = 0;
+        loop {
+            let (output, fidelity) = match self.attempt(scenario, transport, run, repeated, options)
+            {
+                Ok(made) => made,
+                Err(LabError::Stopped) => return Ok(RunOutput::default()),
+                Err(error) => return Err(error.to_string()),
+            };
+            let invalid = fidelity.invalid.join("; ");
+            let valid = fidelity.is_valid();
+            self.locked().push(fidelity);
+            if valid {
+                return Ok(output);
+            }
+            if repeated == self.choices.repeats {
+                return Err(format!(
+                    "invalid in {} attempts, the last because: {invalid}",
+                    repeated + 1
+                ));
+            }
+            repeated += 1;
+        }
+    }
+}
+
+/// A switch that has been opened.
+struct Opened {
+    statistics: std::sync::Arc<Statistics>,
+}
+
+/// What the applications' thread gives.
+struct Applied {
+    clock: Clock,
+    left: Left,
+    shares: thread::Shares,
+}
+
+/// Lets the switch end however the scope ends.
+struct StopAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn register(
+    scenario: &Scenario,
+    network: &Network,
+    hosts: &Machines,
+) -> Result<Registered, LabError> {
+    let named = |(host, namespace): (u32, &namespace::Namespace)| RunningHost {
+        name: network.nodes[host as usize].name.clone(),
+        address: Some(socket::address(host).to_string()),
+        descriptor: namespace.descriptor(),
+    };
+    let mut all: Vec<RunningHost> = (0..).zip(&hosts.hosts).map(named).collect();
+    all.push(RunningHost {
+        name: "switch".to_owned(),
+        address: None,
+        descriptor: hosts.switch.descriptor(),
+    });
+    Registered::new(&scenario.name, all)
+}
+
+/// The switch's thread.
+fn forward(
+    inside: &namespace::Namespace,
+    config: &duetime_switch::Config,
+    stop: &AtomicBool,
+    opened: &mpsc::Sender<Result<Opened, LabError>>,
+) -> Result<(Report, thread::Shares), LabError> {
+    let open = || {
+        inside.enter()?;
+        Ok(Switch::open(config)?)
+    };
+    let mut switch = match open() {
+        Ok(switch) => switch,
+        Err(error) => {
+            let _ = opened.send(Err(error));
+            return Ok((Report::default(), thread::Shares::default()));
+        }
+    };
+    let statistics = switch.statistics();
+    let _ = opened.send(Ok(Opened { statistics }));
+    let (before, began) = (thread::scheduled(thread::current()), Clock::starting_in(0));
+    let report = switch.run(stop)?;
+    let time = began.now().since(Time::ZERO);
+    let shares = thread::scheduled(thread::current()).shares_since(before, time);
+    Ok((report, shares))
+}
+
+/// The applications' thread.
+fn apply(
+    given: Given<'_>,
+    scenario: &Scenario,
+    real_time: bool,
+    window: &mut Window,
+    statistics: &Statistics,
+) -> Result<Applied, LabError> {
+    let traffic = Traffic::new(given)?;
+    if real_time {
+        thread::real_time()?;
+    }
+    let clock = Clock::starting_in(LEAD_NS);
+    threads::sleep(std::time::Duration::from_nanos(LEAD_NS.unsigned_abs()));
+    let warm_up = Time::ZERO + scenario.warm_up;
+    let stop = Time::ZERO + scenario.duration;
+    let never_stops = scenario.never_stops();
+    let mut tick = |now: Time| {
+        if now < warm_up {
+            return Some(warm_up);
+        }
+        if window.begin.is_none() && scenario.warm_up > Span::ZERO {
+            window.begin = Some(statistics.report());
+        }
+        if !never_stops || window.end.is_some() {
+            return None;
+        }
+        if now < stop {
+            return Some(stop);
+        }
+        window.end = Some(statistics.report());
+        None
+    };
+    let before = thread::scheduled(thread::current());
+    let left = traffic.run(clock, &mut tick)?;
+    let time = left.end.since(Time::ZERO);
+    let shares = thread::scheduled(thread::current()).shares_since(before, time);
+    Ok(Applied {
+        clock,
+        left,
+        shares,
+    })
+}

@@ -1,0 +1,129 @@
+//! The threads of a run: their scheduling, and how much of the processor they had and lacked.
+
+use std::fs;
+
+use duetime_core::Span;
+use nix::unistd::{Pid, gettid};
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+use crate::namespace::run;
+
+/// What the scheduler has given a thread, and what it has kept it waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduled {
+    /// Time on a processor.
+    pub ran: Span,
+    /// Time ready to run, without a processor.
+    pub waited: Span,
+}
+
+/// The shares of a run's time that a thread ran, and waited for a processor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shares {
+    /// On a processor, 0 to 1.
+    pub ran: f64,
+    /// Ready to run, without a processor.
+    pub waited: f64,
+}
+
+/// The calling thread, to be looked at from others.
+pub fn current() -> Pid {
+    gettid()
+}
+
+/// What a thread of this process has had so far; zero where the kernel does not tell.
+pub fn scheduled(thread: Pid) -> Scheduled {
+    let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"));
+    let text = text.unwrap_or_default();
+    let mut numbers = text.split_whitespace().map_while(|word| word.parse().ok());
+    let mut next = || Span::from_ns(numbers.next().unwrap_or(0));
+    Scheduled {
+        ran: next(),
+        waited: next(),
+    }
+}
+
+impl Scheduled {
+    /// Since `before`, as shares of `time`.
+    pub fn shares_since(self, before: Self, time: Span) -> Shares {
+        let of = |now: Span, before: Span| {
+            let span = now.saturating_sub(before);
+            span.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE)
+        };
+        Shares {
+            ran: of(self.ran, before.ran),
+            waited: of(self.waited, before.waited),
+        }
+    }
+}
+
+/// Puts the calling thread under the real-time scheduler.
+pub fn real_time() -> Result<(), LabError> {
+    let thread = gettid().to_string();
+    run("chrt", &["--fifo", "--pid", "1", &thread], "").map(drop)
+}
+
+/// How the processors of the machine spent their time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Processors {
+    busy: u64,
+    all: u64,
+}
+
+impl Processors {
+    /// Until now.
+    pub fn now() -> Self {
+        let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+        Self::parse(&text)
+    }
+
+    fn parse(text: &str) -> Self {
+        // user, nice, system, idle, iowait, irq, softirq, steal; what follows is part of the first two.
+        let line = text.lines().next().unwrap_or_default();
+        let fields: Vec<u64> = line
+            .split_whitespace()
+            .skip(1)
+            .take(8)
+            .map_while(|word| word.parse().ok())
+            .collect();
+        let all: u64 = fields.iter().sum();
+        let idle: u64 = fields.iter().skip(3).take(2).sum();
+        Self {
+            busy: all - idle,
+            all,
+        }
+    }
+
+    /// The share of all processors that was busy since `before`, 0 to 1.
+    pub fn busy_since(self, before: Self) -> f64 {
+        let all = self.all.saturating_sub(before.all).max(1);
+        self.busy.saturating_sub(before.busy) as f64 / all as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_not_busy() {
+        let before = Processors::parse("cpu  100 0 100 700 100 0 0 0 0 0\ncpu0 1 2 3");
+        let after = Processors::parse("cpu  150 0 150 750 150 0 0 0 50 0\n");
+        assert!((after.busy_since(before) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_thread_that_works_is_seen_to_run() {
+        let thread = current();
+        let before = scheduled(thread);
+        let began = crate::clock::monotonic_ns();
+        let mut sum = 0_u64;
+        while crate::clock::monotonic_ns() - began < 20_000_000 {
+            sum = sum.wrapping_mul(31).wrapping_add(7);
+        }
+        std::hint::black_box(sum);
+        let after = scheduled(thread);
+        assert!(after.ran > before.ran, "{before:?} {after:?}");
+    }
+}

@@ -1,0 +1,112 @@
+//! The calls that the workloads asked for, and the timer that wakes the thread for the next.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::os::fd::AsFd;
+
+use duetime_core::Time;
+use duetime_sim::workload::Wake;
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+
+use super::TIMER;
+use crate::LabError;
+use crate::clock::Clock;
+
+/// The calls that are due one day.
+pub struct Wakes {
+    heap: BinaryHeap<Reverse<Entry>>,
+    added: u64,
+    timer: TimerFd,
+    /// What the timer is set to.
+    armed: Option<Time>,
+}
+
+/// By time, then in the order in which they were asked for.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    at: Time,
+    number: u64,
+    host: u32,
+    workload: u16,
+    token: u64,
+}
+
+impl Wakes {
+    /// None yet; the timer is watched by `epoll`.
+    pub fn new(epoll: &Epoll) -> Result<Self, LabError> {
+        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)
+            .map_err(LabError::system("make a timer"))?;
+        epoll
+            .add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER))
+            .map_err(LabError::system("watch the timer"))?;
+        Ok(Self {
+            heap: BinaryHeap::new(),
+            added: 0,
+            timer,
+            armed: None,
+        })
+    }
+
+    /// One more.
+    pub fn add(&mut self, wake: Wake) {
+        let Wake {
+            host,
+            at,
+            workload,
+            token,
+        } = wake;
+        self.heap.push(Reverse(Entry {
+            at,
+            number: self.added,
+            host,
+            workload,
+            token,
+        }));
+        self.added += 1;
+    }
+
+    /// Takes the next if it is due.
+    pub fn due(&mut self, now: Time) -> Option<Wake> {
+        if self.next()? > now {
+            return None;
+        }
+        let Reverse(entry) = self.heap.pop()?;
+        Some(Wake {
+            host: entry.host,
+            at: entry.at,
+            workload: entry.workload,
+            token: entry.token,
+        })
+    }
+
+    /// When the next is due.
+    pub fn next(&self) -> Option<Time> {
+        self.heap.peek().map(|Reverse(entry)| entry.at)
+    }
+
+    /// Nothing will happen by itself.
+    pub fn is_empty(&self) -> bool {
+        self.heap.is_empty()
+    }
+
+    /// Sets the timer to this instant.
+    pub fn arm(&mut self, clock: Clock, at: Time) -> Result<(), LabError> {
+        if self.armed == Some(at) {
+            return Ok(());
+        }
+        self.armed = Some(at);
+        let expiration = Expiration::OneShot(clock.monotonic(at));
+        self.timer
+            .set(expiration, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
+            .map_err(LabError::system("set a timer"))
+    }
+
+    /// The timer has expired.
+    pub fn acknowledge(&mut self) {
+        self.armed = None;
+        // It does not block; what it would say is known.
+        let _ = self.timer.wait();
+    }
+}

@@ -1,0 +1,205 @@
+//! How a host's kernel is set up: as the scenario's transport wants it, as far as the kernel can.
+
+use std::fs;
+
+use duetime_core::Span;
+use duetime_proto::tcp::Config;
+use serde::{Deserialize, Serialize};
+
+use crate::LabError;
+use crate::namespace::run;
+use crate::plan;
+use crate::socket;
+use crate::transport::Stack;
+
+/// IP and TCP headers without options.
+const HEADERS: u32 = 40;
+/// The kernel's timeout before the first measured round trip (RFC 6298 §2.1).
+const KERNEL_RTO_INITIAL: Span = Span::from_secs(1);
+
+/// Something that the scenario asks for and the kernel does not do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Refused {
+    /// The scenario's key.
+    pub key: String,
+    /// What it asks for, and what the kernel does instead.
+    pub why: String,
+}
+
+impl Refused {
+    pub(crate) fn new(key: &str, why: impl Into<String>) -> Self {
+        Self {
+            key: key.to_owned(),
+            why: why.into(),
+        }
+    }
+}
+
+/// How senders repair losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recovery {
+    /// As the kernel does: SACK, RACK-TLP, F-RTO.
+    #[default]
+    Kernel,
+    /// As the simulated TCP does: duplicate acknowledgements and timeouts alone.
+    Plain,
+}
+
+/// What all hosts of a run have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Tuning<'a> {
+    /// The transport that is compared.
+    pub stack: &'a Stack,
+    /// How senders repair losses.
+    pub recovery: Recovery,
+}
+
+impl Tuning<'_> {
+    fn config(&self) -> &Config {
+        &self.stack.config
+    }
+
+    /// Of an IP packet, so that a full segment holds what the scenario says.
+    pub fn mtu(&self) -> u32 {
+        self.config().mss + HEADERS
+    }
+
+    /// Sets up the host whose namespace the calling thread is in, with its interface `eth0` there already.
+    pub fn host(&self, host: u32, hosts: u32) -> Result<Vec<Refused>, LabError> {
+        let mut refused = Vec::new();
+        run("ip", &["-batch", "-"], &self.commands(host, hosts))?;
+        duetime_switch::disable_offloads("eth0")?;
+        for (key, value) in self.settings() {
+            if let Err(error) = fs::write(format!("/proc/sys/net/{key}"), &value) {
+                refused.push(Refused::new(
+                    "host",
+                    format!("net/{key} = {value}: {error}"),
+                ));
+            }
+        }
+        let us = self.config().rto_min.as_ns() / 1_000;
+        if fs::write("/proc/sys/net/ipv4/tcp_rto_min_us", us.to_string()).is_err() {
+            // Before Linux 6.11 only a route can hold it, in milliseconds.
+            let ms = us.div_ceil(1_000).max(1);
+            let route = format!("{} rto_min {ms}ms", self.route(host));
+            if run("ip", &["-batch", "-"], &route).is_err() {
+                refused.push(Refused::new("tcp.rto_min", "the kernel keeps its 200 ms"));
+            }
+        }
+        refused.extend(self.beyond_the_kernel());
+        Ok(refused)
+    }
+
+    fn route(&self, host: u32) -> String {
+        let config = self.config();
+        let quickack = u8::from(config.delayed_ack == 1);
+        let address = socket::address(host);
+        format!(
+            "route replace 10.0.0.0/16 dev eth0 src {address} initcwnd {} quickack {quickack}",
+            config.initial_window
+        )
+    }
+
+    fn commands(&self, host: u32, hosts: u32) -> String {
+        let mut lines = vec![
+            "link set lo up".to_owned(),
+            format!(
+                "link set eth0 address {} mtu {} txqueuelen 10000 up",
+                colons(plan::mac(host)),
+                self.mtu()
+            ),
+            format!("addr add {}/32 dev eth0", socket::address(host)),
+            self.route(host),
+        ];
+        for other in (0..hosts).filter(|&other| other != host) {
+            let (address, mac) = (socket::address(other), colons(plan::mac(other)));
+            lines.push(format!(
+                "neigh replace {address} lladdr {mac} dev eth0 nud permanent"
+            ));
+        }
+        lines.join("\n") + "\n"
+    }
+
+    /// Settings below `/proc/sys/net`.
+    fn settings(&self) -> Vec<(&'static str, String)> {
+        let config = self.config();
+        let plain = self.recovery == Recovery::Plain;
+        let on = |on: bool| u8::from(on).to_string();
+        let mut settings = vec![
+            ("ipv6/conf/all/disable_ipv6", on(true)),
+            // Controllers that answer marks ask for ECN themselves; the others shall not.
+            ("ipv4/tcp_ecn", "2".to_owned()),
+            (
+                "ipv4/tcp_slow_start_after_idle",
+                on(config.slow_start_restart),
+            ),
+            ("ipv4/tcp_autocorking", on(false)),
+            ("ipv4/tcp_no_metrics_save", on(true)),
+            // Twelve bytes in every segment that the simulated one does not have.
+            ("ipv4/tcp_timestamps", on(false)),
+            ("ipv4/tcp_sack", on(!plain)),
+            ("ipv4/tcp_syncookies", on(false)),
+            ("ipv4/tcp_max_syn_backlog", "4096".to_owned()),
+            ("core/somaxconn", "4096".to_owned()),
+            ("ipv4/ip_local_port_range", "10000 65000".to_owned()),
+            // Neither end's memory limits a window.
+            ("ipv4/tcp_rmem", "4096 4194304 67108864".to_owned()),
+            ("ipv4/tcp_wmem", "4096 1048576 67108864".to_owned()),
+        ];
+        if plain {
+            settings.extend([
+                ("ipv4/tcp_recovery", on(false)),
+                ("ipv4/tcp_early_retrans", on(false)),
+                ("ipv4/tcp_frto", on(false)),
+            ]);
+        }
+        settings
+    }
+
+    /// What no setting of the kernel reaches.
+    fn beyond_the_kernel(&self) -> Vec<Refused> {
+        let config = self.config();
+        let mut refused = Vec::new();
+        if config.rto_initial != KERNEL_RTO_INITIAL {
+            refused.push(Refused::new(
+                "tcp.rto_initial",
+                format!(
+                    "{} asked for; the kernel waits {KERNEL_RTO_INITIAL} before it has measured a round trip",
+                    config.rto_initial
+                ),
+            ));
+        }
+        if config.delayed_ack > 2 {
+            refused.push(Refused::new(
+                "tcp.delayed_ack",
+                format!(
+                    "{} segments asked for; the kernel acknowledges every second",
+                    config.delayed_ack
+                ),
+            ));
+        }
+        if config.ack_coalescing.is_some() {
+            refused.push(Refused::new(
+                "tcp.ack_coalescing",
+                "the testbed's interfaces have no receive offload",
+            ));
+        }
+        if config.initial_ssthresh.is_some() {
+            refused.push(Refused::new(
+                "tcp.initial_ssthresh",
+                "the kernel starts without a threshold",
+            ));
+        }
+        if config.slow_start_limit == 1 && config.delayed_ack > 1 {
+            refused.push(Refused::new(
+                "tcp.slow_start_limit",
+                "1 asked for; the kernel opens the window by all that an acknowledgement covers",
+            ));
+        }
+        refused
+    }
+}
+
+fn colons(mac: [u8; 6]) -> String {
+    mac.map(|byte| format!("{byte:02x}")).join(":")
+}
