@@ -3,6 +3,8 @@
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod kernel;
 #[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod lab;
+#[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod switch;
 
 use std::path::PathBuf;
@@ -65,6 +67,9 @@ pub enum Command {
     /// Run DCTCP and D2TCP in this machine's kernel, for sockets that choose them (as root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Kernel(kernel::Kernel),
+    /// Run scenarios on kernel TCP: network namespaces, joined by the software switch (as root).
+    #[cfg(all(feature = "lab", target_os = "linux"))]
+    Lab(lab::Lab),
     /// Print the JSON Schema of the scenario file, for editors.
     Schema,
     /// Print a completion script for a shell.

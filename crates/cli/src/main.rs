@@ -47,6 +47,8 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Switch(args) => commands::switch::switch(&args),
         #[cfg(all(feature = "lab", target_os = "linux"))]
         Command::Kernel(args) => commands::kernel::kernel(&args),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Command::Lab(args) => commands::lab::lab(&args),
         Command::Schema => commands::show::schema(),
         Command::Completions { shell } => {
             let mut script = Vec::new();

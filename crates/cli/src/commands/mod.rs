@@ -7,6 +7,8 @@ pub mod explain;
 pub mod export;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod kernel;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod lab;
 pub mod paper;
 pub mod report;
 pub mod run;

@@ -94,7 +94,7 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
 }
 
 /// How the command ends: a failed or missing run is never a success, nor is one that measured nothing.
-fn verdict(outcome: &Outcome, gathered: &Gathered) -> Result<(), Failure> {
+pub(super) fn verdict(outcome: &Outcome, gathered: &Gathered) -> Result<(), Failure> {
     if outcome.cancelled {
         return Err(Failure::Runs(format!(
             "stopped: {} runs are missing; the same sweep, or run --resume, makes them",
@@ -113,7 +113,7 @@ fn verdict(outcome: &Outcome, gathered: &Gathered) -> Result<(), Failure> {
     }
 }
 
-fn human(
+pub(super) fn human(
     plan: &Plan,
     gathered: &Gathered,
     outcome: &Outcome,
@@ -146,7 +146,7 @@ fn human(
 }
 
 /// The rows of the table and where everything is, as JSON lines.
-fn json_rows(
+pub(super) fn json_rows(
     plan: &Plan,
     gathered: &Gathered,
     out: &Path,

@@ -1,0 +1,349 @@
+//! `duetime lab`: scenarios on kernel TCP.
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use duetime_lab::{Choices, Gain, LabError, Line, Remembering, Testbed, scaled};
+use duetime_results::stats::Estimate;
+use duetime_store::{IfExists, RunFolder, StoreError};
+use duetime_study::{Engine, Execution, Outcome, Plan, Simulator, StudyError};
+use serde_json::json;
+
+use super::request;
+use super::run::{human, json_rows, verdict};
+use crate::args::Choice;
+use crate::args::lab::{Lab, LabCommand, LabRun, LabShell, LabUp, Recovery};
+use crate::failure::Failure;
+use crate::progress::Detail;
+use crate::{interrupt, progress};
+
+/// Does what was asked for.
+pub fn lab(args: &Lab) -> Result<(), Failure> {
+    match &args.command {
+        LabCommand::Run(args) => run(args),
+        LabCommand::Compare(args) => compare(args),
+        LabCommand::Up(args) => up(args),
+        LabCommand::Shell(args) => shell(args),
+        LabCommand::Clean => clean(),
+        LabCommand::Doctor => doctor(),
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Failure::Input(error.to_string())
+    }
+}
+
+/// The plan, with every scenario in it scaled.
+fn plan(path: &Path, choice: &Choice, scale: u32) -> Result<Plan, Failure> {
+    let mut plan = Plan::new(request(path, choice)?)?;
+    let scaled = |scenario: &_| {
+        scaled(scenario, scale)
+            .map_err(|error| Failure::Input(format!("{}: --scale: {error}", path.display())))
+    };
+    plan.base = scaled(&plan.base)?;
+    for point in &mut plan.points {
+        point.scenario = scaled(&point.scenario)?;
+    }
+    Ok(plan)
+}
+
+fn testbed(args: &LabRun, plan: &Plan) -> Result<Testbed, Failure> {
+    let choices = Choices {
+        recovery: match args.recovery {
+            Recovery::Kernel => duetime_lab::Recovery::Kernel,
+            Recovery::Plain => duetime_lab::Recovery::Plain,
+        },
+        repeats: args.repeats,
+        real_time: !args.normal_priority,
+    };
+    let scenarios: Vec<_> = plan.points.iter().map(|point| &point.scenario).collect();
+    Ok(Testbed::new(choices, &scenarios)?)
+}
+
+fn folder_of(args: &LabRun, plan: &Plan) -> PathBuf {
+    let default = || Path::new("out").join(format!("{}-lab", plan.name()));
+    args.out.clone().unwrap_or_else(default)
+}
+
+/// Makes the runs of a plan with an engine, one after the other.
+fn execute(
+    args: &LabRun,
+    plan: &Plan,
+    out: &Path,
+    engine: &dyn Engine,
+    cancel: &std::sync::Arc<std::sync::atomic::AtomicBool>,
+) -> Result<Outcome, Failure> {
+    let execution = Execution {
+        jobs: 1,
+        threads: 1,
+        if_exists: if args.overwrite {
+            IfExists::Replace
+        } else {
+            IfExists::Refuse
+        },
+        cancel: std::sync::Arc::clone(cancel),
+    };
+    let listener = progress::listener(args.json, Detail::Runs);
+    duetime_study::execute(plan, out, &execution, engine, &*listener).map_err(|error| {
+        let more = match &error {
+            StudyError::Store(StoreError::Exists { .. }) => " (--overwrite, --out)",
+            _ => "",
+        };
+        Failure::from(error).and(more)
+    })
+}
+
+fn run(args: &LabRun) -> Result<(), Failure> {
+    let plan = plan(&args.scenario, &args.choice, args.scale)?;
+    let testbed = testbed(args, &plan)?;
+    let out = folder_of(args, &plan);
+    let cancel = interrupt::flag();
+    let outcome = execute(args, &plan, &out, &testbed, &cancel)?;
+    let folder = RunFolder::open(&out)?;
+    write_fidelity(&out, args, &testbed)?;
+    let gathered = duetime_study::gather(&plan, &folder, |_, _| {})?;
+    duetime_study::write_summary(&plan, &folder, &gathered)?;
+    if args.json {
+        json_rows(&plan, &gathered, &out, None)?;
+    } else {
+        human(&plan, &gathered, &outcome, &out, None)?;
+    }
+    show_fidelity(args, &testbed)?;
+    verdict(&outcome, &gathered)
+}
+
+fn compare(args: &LabRun) -> Result<(), Failure> {
+    let plan = plan(&args.scenario, &args.choice, args.scale)?;
+    let testbed = testbed(args, &plan)?;
+    let out = folder_of(args, &plan);
+    let cancel = interrupt::flag();
+    let simulator = Remembering::new(&Simulator);
+    execute(args, &plan, &out.join("simulator"), &simulator, &cancel)?;
+    let real = Remembering::new(&testbed);
+    let outcome = execute(args, &plan, &out.join("testbed"), &real, &cancel)?;
+    write_fidelity(&out, args, &testbed)?;
+    let scenario = &plan.points[0].scenario;
+    let (lines, gains) = duetime_lab::compare(scenario, &simulator.into_runs(), &real.into_runs());
+    let text = serde_json::to_string_pretty(&json!({ "lines": lines, "gains": gains }))
+        .expect("plain data");
+    write(&out.join("compare.json"), &text)?;
+    if args.json {
+        let mut to = stdout().lock();
+        for line in &lines {
+            writeln!(to, "{}", json!({ "event": "compared", "line": line }))?;
+        }
+        for gain in &gains {
+            writeln!(to, "{}", json!({ "event": "gain", "gain": gain }))?;
+        }
+    } else {
+        side_by_side(&lines, &gains)?;
+    }
+    show_fidelity(args, &testbed)?;
+    for (run, error) in &outcome.failures {
+        writeln!(stdout(), "FAILED  {run}: {error}")?;
+    }
+    match (outcome.cancelled, outcome.failures.len()) {
+        (true, _) => Err(Failure::Runs("stopped".to_owned())),
+        (_, 0) => Ok(()),
+        (_, failed) => Err(Failure::Runs(format!(
+            "{failed} of {} runs on the testbed are invalid or failed",
+            failed + outcome.finished
+        ))),
+    }
+}
+
+fn side_by_side(lines: &[Line], gains: &[Gain]) -> Result<(), Failure> {
+    let mut to = stdout().lock();
+    writeln!(
+        to,
+        "\n{:<10} {:<16} {:<28} {:>24} {:>24} {:>22}",
+        "transport", "of", "quantity", "simulator", "testbed", "testbed / simulator"
+    )?;
+    for line in lines {
+        writeln!(
+            to,
+            "{:<10} {:<16} {:<28} {:>24} {:>24} {:>22}",
+            line.transport,
+            line.of,
+            line.quantity,
+            shown(line.simulator.as_ref()),
+            shown(line.testbed.as_ref()),
+            shown(line.ratio.as_ref()),
+        )?;
+    }
+    if !gains.is_empty() {
+        writeln!(
+            to,
+            "\nMean completion times over those of {}:",
+            gains[0].baseline
+        )?;
+    }
+    for gain in gains {
+        writeln!(
+            to,
+            "{:<10} {:<16} {:<28} {:>24} {:>24}",
+            gain.transport,
+            gain.workload,
+            format!("ratio, {} runs", gain.runs),
+            shown(gain.simulator.as_ref()),
+            shown(gain.testbed.as_ref()),
+        )?;
+    }
+    Ok(())
+}
+
+/// A value with its interval.
+fn shown(estimate: Option<&Estimate>) -> String {
+    let Some(Estimate { value, interval }) = estimate else {
+        return "-".to_owned();
+    };
+    match interval {
+        Some(interval) => format!("{value:.3} [{:.3}, {:.3}]", interval.low, interval.high),
+        None => format!("{value:.3}"),
+    }
+}
+
+/// Writes what the runs say of themselves beside them.
+fn write_fidelity(out: &Path, args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
+    let recovery = match args.recovery {
+        Recovery::Kernel => "kernel",
+        Recovery::Plain => "plain",
+    };
+    let reports = testbed.reports();
+    let text = serde_json::to_string_pretty(&json!({
+        "scale": args.scale, "recovery": recovery, "runs": reports,
+    }))
+    .expect("plain data");
+    write(&out.join("fidelity.json"), &text)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text)
+        .map_err(|why| Failure::Unwritten(format!("cannot write `{}`: {why}", path.display())))
+}
+
+/// What the runs say of themselves, in short.
+fn show_fidelity(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
+    let reports = testbed.reports();
+    let mut to = stdout().lock();
+    if args.json {
+        for report in &reports {
+            writeln!(to, "{}", json!({ "event": "fidelity", "report": report }))?;
+        }
+        return Ok(());
+    }
+    writeln!(to, "\nFidelity (fidelity.json has all of it)")?;
+    for report in &reports {
+        let state = if report.is_valid() {
+            "valid"
+        } else {
+            "INVALID"
+        };
+        writeln!(
+            to,
+            "{} run {} attempt {}: {state}; processors {:.0} % busy; applications ran {:.0} %, waited {:.1} %; \
+             switch ran {:.0} %, waited {:.1} %; late at p99: wake-ups {:.0} us, packets {:.0} us (at most {:.0} us); \
+             marks asked {}, made {}; ECN on {} of {}; {} at {:.1} of {:.1} Mbps",
+            report.transport,
+            report.run,
+            report.repeated + 1,
+            report.processors_busy * 100.0,
+            report.applications.ran * 100.0,
+            report.applications.waited * 100.0,
+            report.switch.ran * 100.0,
+            report.switch.waited * 100.0,
+            report.wake_lateness.p99_us,
+            report.switch_lateness.p99_us,
+            report.allowed_lateness_us,
+            report.marks_asked,
+            report.marks_made,
+            report.with_ecn.0,
+            report.with_ecn.1,
+            report.busiest_link.0,
+            report.busiest_link.1 / 1e6,
+            report.busiest_capacity / 1e6,
+        )?;
+        for reason in &report.invalid {
+            writeln!(to, "    {reason}")?;
+        }
+    }
+    let invalid = reports.iter().filter(|report| !report.is_valid()).count();
+    writeln!(to, "{invalid} of {} attempts were invalid", reports.len())?;
+    let mut refused: Vec<_> = reports.iter().flat_map(|report| &report.refused).collect();
+    refused.sort();
+    refused.dedup();
+    for refused in refused {
+        writeln!(to, "not as asked: {}: {}", refused.key, refused.why)?;
+    }
+    Ok(())
+}
+
+fn up(args: &LabUp) -> Result<(), Failure> {
+    let plan = plan(&args.scenario, &args.choice, args.scale)?;
+    let scenario = &plan.points[0].scenario;
+    let testbed = Testbed::new(Choices::default(), &[scenario])?;
+    let stop = interrupt::flag();
+    let ready = |hosts: &[duetime_lab::RunningHost]| {
+        let mut to = stdout().lock();
+        for host in hosts {
+            let address = host.address.as_deref().unwrap_or("-");
+            let _ = writeln!(to, "{:<16} {address}", host.name);
+        }
+        let _ = writeln!(to, "up; in another terminal: duetime lab shell HOST");
+        let _ = to.flush();
+    };
+    testbed.hold(scenario, &stop, ready)?;
+    debug_assert!(stop.load(Ordering::Relaxed), "only a stop ends it");
+    Ok(())
+}
+
+fn shell(args: &LabShell) -> Result<(), Failure> {
+    let status = duetime_lab::shell(&args.host, &args.command)?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::Runs(format!(
+        "the command in {} ended with {status}",
+        args.host
+    )))
+}
+
+fn clean() -> Result<(), Failure> {
+    let removed = duetime_lab::clean()?;
+    let mut to = stdout().lock();
+    for path in &removed {
+        writeln!(to, "removed {}", path.display())?;
+    }
+    if removed.is_empty() {
+        writeln!(to, "nothing was left")?;
+    }
+    Ok(())
+}
+
+fn doctor() -> Result<(), Failure> {
+    let findings = duetime_lab::doctor();
+    let mut to = stdout().lock();
+    for finding in &findings {
+        match &finding.found {
+            Ok(()) => writeln!(to, "has     {}", finding.what)?,
+            Err(what) => {
+                let word = if finding.needed { "NEEDS" } else { "lacks" };
+                writeln!(to, "{word:<7} {}: {what}", finding.what)?;
+            }
+        }
+    }
+    let lacking = findings
+        .iter()
+        .filter(|of| of.needed && of.found.is_err())
+        .count();
+    if lacking == 0 {
+        writeln!(to, "the testbed can run here")?;
+        return Ok(());
+    }
+    Err(Failure::Runs(format!(
+        "{lacking} things are missing that the testbed needs"
+    )))
+}

@@ -1,0 +1,130 @@
+//! The machine that the tests run on: whether it can, one test at a time, and what a testbed leaves on it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// The machine, for one test alone: a congestion controller has its name once in a kernel.
+pub struct Machine {
+    _lock: fs::File,
+    folder: PathBuf,
+}
+
+impl Machine {
+    /// Waits for the machine; `None`, and a line that says why, where the test cannot run.
+    pub fn take(test: &str) -> Option<Self> {
+        let user = Command::new("id").arg("-u").output().expect("id");
+        let lacking = if user.stdout != b"0\n" {
+            "not root"
+        } else if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+            "this kernel has no BTF"
+        } else {
+            // The tests of `kernel` take the same lock.
+            let path = std::env::temp_dir().join("duetime-kernel.lock");
+            let lock = fs::File::create(path).expect("a lock file");
+            lock.lock().expect("the lock");
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).expect("a folder");
+            return Some(Self {
+                _lock: lock,
+                folder,
+            });
+        };
+        writeln!(std::io::stderr(), "skipped {test}: {lacking}").expect("a terminal or a file");
+        None
+    }
+
+    /// A path of this test's own.
+    pub fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    /// A file of this test's own.
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, text).expect("it can be written");
+        path
+    }
+}
+
+/// What a testbed can leave on a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traces {
+    /// The files under `/run/duetime`.
+    files: BTreeSet<String>,
+    /// Network interfaces of this namespace.
+    interfaces: BTreeSet<String>,
+    /// Network namespaces in which some process is, or which have a name.
+    namespaces: usize,
+    /// Congestion controllers that the kernel offers.
+    controllers: String,
+}
+
+impl Traces {
+    /// What is there now.
+    pub fn now() -> Self {
+        let names = |folder: &str| -> BTreeSet<String> {
+            let entries = fs::read_dir(folder).into_iter().flatten();
+            entries
+                .filter_map(|entry| Some(entry.ok()?.file_name().to_string_lossy().into_owned()))
+                .collect()
+        };
+        let named = names("/run/netns").len();
+        let controllers = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+        Self {
+            files: names("/run/duetime"),
+            interfaces: names("/sys/class/net"),
+            namespaces: open_namespaces() + named,
+            controllers: fs::read_to_string(controllers).expect("the kernel has TCP"),
+        }
+    }
+}
+
+impl Traces {
+    /// The same but for the files, which are those of `other`.
+    pub fn with_files_of(self, other: &Self) -> Self {
+        Self {
+            files: other.files.clone(),
+            ..self
+        }
+    }
+}
+
+/// Network namespaces that some process of the testbed holds open.
+fn open_namespaces() -> usize {
+    let mut found = BTreeSet::new();
+    for process in fs::read_dir("/proc").expect("proc").filter_map(Result::ok) {
+        let name = fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+        if name.trim() != "duetime" {
+            continue;
+        }
+        let open = fs::read_dir(process.path().join("fd"))
+            .into_iter()
+            .flatten();
+        for descriptor in open.filter_map(Result::ok) {
+            let target = fs::read_link(descriptor.path()).unwrap_or_default();
+            if target.to_string_lossy().starts_with("net:") {
+                found.insert(target);
+            }
+        }
+    }
+    found.len()
+}
+
+/// Waits until something holds, 10 s at most.
+pub fn eventually(holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(
+            began.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            Traces::now()
+        );
+        sleep(Duration::from_millis(50));
+    }
+}
