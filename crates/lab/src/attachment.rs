@@ -6,6 +6,7 @@ use std::time::Duration;
 use std::time::Instant;
 
 use duetime_core::Span;
+use duetime_kernel::Policy;
 use duetime_kernel::deadline::{self, Deadline};
 use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 
@@ -29,8 +30,9 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Attaches what the stacks of a run need and the kernel does not have.
-    pub fn new(stacks: &[Stack]) -> Result<Self, LabError> {
+    /// Attaches what the stacks of a run need and the kernel does not have, with a policy for programs that set no
+    /// deadlines.
+    pub fn new(stacks: &[Stack], policy: Option<&Policy>) -> Result<Self, LabError> {
         let mut needed: Option<(duetime_kernel::Parameters, &str)> = None;
         for stack in stacks {
             let Some(parameters) = parameters(stack) else {
@@ -47,7 +49,7 @@ impl Attachment {
             }
         }
         let loaded = match needed {
-            Some((parameters, _)) => Some(load(parameters)?),
+            Some((parameters, _)) => Some(load(parameters, policy)?),
             None => None,
         };
         for stack in stacks {
@@ -60,9 +62,13 @@ impl Attachment {
 }
 
 #[cfg(feature = "bpf")]
-fn load(parameters: duetime_kernel::Parameters) -> Result<Loaded, LabError> {
+fn load(
+    parameters: duetime_kernel::Parameters,
+    policy: Option<&Policy>,
+) -> Result<Loaded, LabError> {
     let options = duetime_kernel::Options {
         parameters,
+        policy: policy.cloned(),
         ..duetime_kernel::Options::default()
     };
     let began = Instant::now();
@@ -78,7 +84,10 @@ fn load(parameters: duetime_kernel::Parameters) -> Result<Loaded, LabError> {
 }
 
 #[cfg(not(feature = "bpf"))]
-fn load(_parameters: duetime_kernel::Parameters) -> Result<Loaded, LabError> {
+fn load(
+    _parameters: duetime_kernel::Parameters,
+    _policy: Option<&Policy>,
+) -> Result<Loaded, LabError> {
     let why = "this build cannot attach them; build with the feature `lab` of duetime-cli";
     Err(LabError::Kernel(why.to_owned()))
 }

@@ -52,6 +52,8 @@ mod tuning;
 #[cfg(target_os = "linux")]
 pub use doctor::{Finding, doctor};
 #[cfg(target_os = "linux")]
+pub use duetime_kernel::Policy;
+#[cfg(target_os = "linux")]
 pub use error::LabError;
 #[cfg(target_os = "linux")]
 pub use fidelity::Fidelity;

@@ -7,6 +7,7 @@ use std::thread as threads;
 
 use duetime_core::random::Streams;
 use duetime_core::{Span, Time};
+use duetime_kernel::Policy;
 use duetime_scenario::Scenario;
 use duetime_sim::topology::Network;
 use duetime_sim::{Options, RunOutput, sampled_links};
@@ -83,15 +84,17 @@ impl Testbed {
     }
 
     /// Builds the network of a scenario and forwards between its hosts until `stop` is set. `ready` is told the hosts.
+    /// Programs there that choose no congestion controller have that of the first transport, and deadlines by `policy`.
     pub fn hold(
         &self,
         scenario: &Scenario,
+        policy: Option<&Policy>,
         stop: &AtomicBool,
         ready: impl FnOnce(&[RunningHost]),
     ) -> Result<(), LabError> {
         let network = plan::network(scenario)?;
         let (stacks, _) = transport::stacks(scenario, 0)?;
-        let _attachment = Attachment::new(&stacks)?;
+        let _attachment = Attachment::new(&stacks, policy)?;
         let tuning = Tuning {
             stack: &stacks[0],
             recovery: self.choices.recovery,
@@ -122,7 +125,7 @@ impl Testbed {
         let streams = Streams::new(scenario.seed, run);
         let sampled = sampled_links(scenario, &network, streams)?;
         let (mut stacks, workload_stack) = transport::stacks(scenario, transport)?;
-        let _attachment = Attachment::new(&stacks)?;
+        let _attachment = Attachment::new(&stacks, None)?;
         let tuning = Tuning {
             stack: &stacks[0],
             recovery: self.choices.recovery,

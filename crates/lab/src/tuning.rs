@@ -127,6 +127,11 @@ impl Tuning<'_> {
         let on = |on: bool| u8::from(on).to_string();
         let mut settings = vec![
             ("ipv6/conf/all/disable_ipv6", on(true)),
+            // For programs that choose none.
+            (
+                "ipv4/tcp_congestion_control",
+                self.stack.congestion_control.clone(),
+            ),
             // Controllers that answer marks ask for ECN themselves; the others shall not.
             ("ipv4/tcp_ecn", "2".to_owned()),
             (
@@ -141,7 +146,7 @@ impl Tuning<'_> {
             ("ipv4/tcp_syncookies", on(false)),
             ("ipv4/tcp_max_syn_backlog", "4096".to_owned()),
             ("core/somaxconn", "4096".to_owned()),
-            ("ipv4/ip_local_port_range", "10000 65000".to_owned()),
+            ("ipv4/ip_local_port_range", "10000 65001".to_owned()),
             // Neither end's memory limits a window.
             ("ipv4/tcp_rmem", "4096 4194304 67108864".to_owned()),
             ("ipv4/tcp_wmem", "4096 1048576 67108864".to_owned()),

@@ -95,6 +95,9 @@ pub struct LabUp {
     /// Divide all rates by this and multiply all times by it
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub scale: u32,
+    /// Deadlines for programs that set none: a policy file
+    #[arg(long, value_name = "POLICY.toml")]
+    pub policy: Option<PathBuf>,
 }
 
 /// `duetime lab shell`

@@ -285,6 +285,10 @@ fn up(args: &LabUp) -> Result<(), Failure> {
     let plan = plan(&args.scenario, &args.choice, args.scale)?;
     let scenario = &plan.points[0].scenario;
     let testbed = Testbed::new(Choices::default(), &[scenario])?;
+    let policy = match &args.policy {
+        Some(path) => Some(duetime_lab::Policy::read(path)?),
+        None => None,
+    };
     let stop = interrupt::flag();
     let ready = |hosts: &[duetime_lab::RunningHost]| {
         let mut to = stdout().lock();
@@ -295,7 +299,7 @@ fn up(args: &LabUp) -> Result<(), Failure> {
         let _ = writeln!(to, "up; in another terminal: duetime lab shell HOST");
         let _ = to.flush();
     };
-    testbed.hold(scenario, &stop, ready)?;
+    testbed.hold(scenario, policy.as_ref(), &stop, ready)?;
     debug_assert!(stop.load(Ordering::Relaxed), "only a stop ends it");
     Ok(())
 }
