@@ -7,7 +7,11 @@ fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios");
     println!("cargo::rerun-if-changed={}", folder.display());
     let entries = std::fs::read_dir(&folder).expect("the folder of scenarios");
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("a file").path()).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    // The testbed's scenarios have a folder of their own.
+    paths.retain(|path| path.is_file());
     paths.sort();
     let mut list = String::from("&[\n");
     for path in paths {
