@@ -41,7 +41,7 @@ fn a_parameter_out_of_range_attaches_nothing() {
 }
 
 /// The kernel frees programs and maps a moment after the last one that uses them.
-fn nothing_is_left() {
+pub fn nothing_is_left() {
     let start = Instant::now();
     while !leftovers().is_empty() {
         assert!(

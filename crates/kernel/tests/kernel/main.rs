@@ -4,3 +4,5 @@
 
 mod attach;
 mod machine;
+mod option;
+mod verifier;

@@ -1,0 +1,84 @@
+"""Run by option.rs as `option.py inside|outside HELPER_DIRECTORY`, as root; it drops its privileges first."""
+
+import errno
+import os
+import socket
+import struct
+import sys
+
+where, helper = sys.argv[1:]
+sys.path.insert(0, helper)
+sys.dont_write_bytecode = True
+import duetime  # noqa: E402
+
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+
+GOOD = struct.pack("=QQII", 10_240, 35_000, 0, 0)
+
+
+def refused(number, sock, *value):
+    try:
+        sock.setsockopt(duetime.SOL_DUETIME, duetime.DUETIME_DEADLINE, *value)
+    except OSError as error:
+        assert error.errno == number, (value, error, errno.errorcode[number])
+    else:
+        raise AssertionError((value, "was accepted"))
+
+
+def deadline(length, within_us, flags=0, reserved=0):
+    return struct.pack("=QQII", length, within_us, flags, reserved)
+
+
+tcp = socket.socket()
+if where == "outside":
+    refused(errno.ENOPROTOOPT, tcp, GOOD)
+    sys.exit()
+
+for wrong in (b"", b"12", GOOD[:-1], GOOD + b"\0", GOOD * 200):
+    refused(errno.EINVAL, tcp, wrong)
+refused(errno.EFAULT, tcp, None, len(GOOD))
+refused(errno.EINVAL, tcp, deadline(0, 35_000))
+refused(errno.ERANGE, tcp, deadline((1 << 37) + 1, 35_000))
+refused(errno.ERANGE, tcp, deadline((1 << 64) - 1, 35_000))
+refused(errno.ETIME, tcp, deadline(10_240, 0))
+refused(errno.ETIME, tcp, deadline(10_240, (1 << 64) - 5))
+refused(errno.ERANGE, tcp, deadline(10_240, 24 * 3_600_000_000 + 1))
+refused(errno.EINVAL, tcp, deadline(10_240, 35_000, 2))
+refused(errno.EINVAL, tcp, deadline(10_240, 35_000, 0, 1))
+refused(errno.EOPNOTSUPP, socket.socket(type=socket.SOCK_DGRAM), GOOD)
+refused(errno.EOPNOTSUPP, socket.socket(socket.AF_UNIX), GOOD)
+state = duetime.status(tcp)
+assert (state.messages, state.remaining_bytes, state.left_s) == (0, 0, 0), state
+
+listener = socket.socket()
+duetime.choose(listener)
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+refused(errno.EINVAL, listener, GOOD)
+duetime.choose(tcp)
+tcp.connect(listener.getsockname())
+peer, _ = listener.accept()
+ecn = 8
+assert tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192)[5] & ecn, "ECN was not negotiated"
+
+for message in range(3):
+    duetime.set_deadline(tcp, 10_240, 3)
+    state = duetime.status(tcp)
+    assert (state.messages, state.remaining_bytes) == (1, 10_240), state
+    assert 0 < state.left_s <= 3, state
+    tcp.sendall(bytes(10_240))
+    left = 10_240
+    while left:
+        left -= len(peer.recv(left))
+    peer.sendall(b"!")  # carries the acknowledgement
+    tcp.recv(1)
+    state = duetime.status(tcp)
+    assert (state.messages, state.remaining_bytes) == (0, 0), state
+for message in range(8):
+    duetime.set_deadline(tcp, 10_240, 3)
+refused(errno.ENOBUFS, tcp, GOOD)
+assert duetime.status(tcp).messages == 8
+duetime.clear(tcp)
+assert duetime.status(tcp).messages == 0

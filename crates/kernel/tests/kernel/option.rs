@@ -1,0 +1,64 @@
+//! The deadline option through the Python helper, from an unprivileged process: bad input has its error and stores
+//! nothing, a message counts down, and a socket made outside the cgroup has no such option.
+
+use crate::attach::nothing_is_left;
+use crate::machine::Machine;
+use duetime_kernel::{Attachment, Options};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A cgroup of this test, removed at its end.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new() -> Self {
+        let mounts = fs::read_to_string("/proc/mounts").expect("mounts");
+        let root = mounts
+            .lines()
+            .find(|line| line.split(' ').nth(2) == Some("cgroup2"))
+            .and_then(|line| line.split(' ').nth(1))
+            .expect("cgroup v2 is mounted");
+        let path = Path::new(root).join(format!("duetime-test-{}", std::process::id()));
+        fs::create_dir(&path).expect("a cgroup");
+        Self(path)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn the_option_takes_good_input_and_refuses_the_rest() {
+    let Some(_machine) = Machine::take("option") else {
+        return;
+    };
+    let cgroup = Cgroup::new();
+    let attachment = Attachment::attach(&Options {
+        cgroup: Some(cgroup.0.clone()),
+        ..Options::default()
+    })
+    .expect("attached");
+    let crate_directory = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for place in ["inside", "outside"] {
+        let command = match place {
+            "inside" => r#"echo $$ > "$0/cgroup.procs" && exec python3 "$@""#,
+            _ => r#"exec python3 "$@""#,
+        };
+        let output = Command::new("sh")
+            .args(["-c", command])
+            .arg(&cgroup.0)
+            .arg(crate_directory.join("tests/kernel/option.py"))
+            .arg(place)
+            .arg(crate_directory.join("python"))
+            .output()
+            .expect("a shell");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{place}: {errors}");
+    }
+    drop(attachment);
+    nothing_is_left();
+}
