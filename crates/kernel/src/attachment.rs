@@ -1,5 +1,6 @@
 //! Loads the programs into the kernel and takes them out again.
 
+use crate::doctor::links_are_known;
 use crate::programs::{find_map, load};
 use crate::sockets::{self, SocketState};
 use crate::{Error, Parameters, Policy};
@@ -31,11 +32,15 @@ pub struct Options {
     pub cgroup: Option<PathBuf>,
     /// Deadlines for programs that set none.
     pub policy: Option<Policy>,
+    /// Registers the congestion controls as on a kernel before 6.4, which has no links for them.
+    pub without_links: bool,
 }
 
 /// The congestion controls `duetime_dctcp` and `duetime_d2tcp` and the deadline option, attached to the running kernel.
 ///
-/// Dropping it detaches, and so does the end of the process, however it ends. Connections that use a controller at this
+/// Dropping it detaches, and so does the end of the process, however it ends. Before Linux 6.4 the congestion controls
+/// have no link that ends with the process: after `kill -9` they stay until they are unregistered
+/// (`bpftool struct_ops unregister name duetime_d2tcp`, and `duetime_dctcp`) or the next boot. Connections that use a controller at this
 /// moment keep it until they close; new ones cannot choose it.
 pub struct Attachment {
     // Dropped in this order.
@@ -61,7 +66,10 @@ impl Attachment {
             source,
         })?;
 
-        let object = load(options.parameters)?;
+        let object = load(
+            options.parameters,
+            !options.without_links && links_are_known(),
+        )?;
         let sockets = attach_sockets(&object)?;
         let mut attachment = Self {
             links: Vec::new(),

@@ -87,6 +87,11 @@ fn kernel() -> Finding {
     )
 }
 
+/// Whether a congestion control may be registered by a link: since Linux 6.4.
+pub(crate) fn links_are_known() -> bool {
+    version(&line("/proc/sys/kernel/osrelease")).is_none_or(|it| it >= (6, 4))
+}
+
 /// `6.1.0-30-amd64` is 6.1.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|it: char| !it.is_ascii_digit());

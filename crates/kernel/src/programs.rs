@@ -1,8 +1,9 @@
 //! The programs, compiled, and how they get through the kernel's verifier.
 
+use crate::doctor::links_are_known;
 use crate::{Error, Parameters};
 use libbpf_rs::query::ProgInfoIter;
-use libbpf_rs::{MapCore, Object, ObjectBuilder, OpenObject, PrintLevel, Program};
+use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, Program};
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 
@@ -21,7 +22,7 @@ pub struct Verified {
 /// Loads the programs with these parameters, attaches nothing, and takes them out again.
 pub fn verify(parameters: Parameters) -> Result<Vec<Verified>, Error> {
     parameters.check()?;
-    let object = load(parameters)?;
+    let object = load(parameters, links_are_known())?;
     let refused = |error: libbpf_rs::Error| Error::Refused {
         what: "to tell of its programs".into(),
         reason: error.to_string(),
@@ -52,13 +53,14 @@ fn keep_log(_level: PrintLevel, message: String) {
     }
 }
 
-/// Loads the programs into the kernel.
-pub(crate) fn load(parameters: Parameters) -> Result<Object, Error> {
+/// Loads the programs into the kernel. With `links`, a link registers each congestion control and its end takes it out,
+/// which the kernel permits since 6.4; without, the map's own entry does, and someone must delete it.
+pub(crate) fn load(parameters: Parameters, links: bool) -> Result<Object, Error> {
     if let Ok(mut log) = LOG.lock() {
         log.clear();
     }
     libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-    let loaded = open(parameters).and_then(OpenObject::load);
+    let loaded = open(parameters, links).and_then(OpenObject::load);
     loaded.map_err(|error| {
         let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
         // The verifier answers with the same error as a lack of permission, but says why.
@@ -75,8 +77,15 @@ pub(crate) fn load(parameters: Parameters) -> Result<Object, Error> {
     })
 }
 
-fn open(parameters: Parameters) -> libbpf_rs::Result<OpenObject> {
+fn open(parameters: Parameters, links: bool) -> libbpf_rs::Result<OpenObject> {
     let mut object = ObjectBuilder::default().open_memory(PROGRAMS)?;
+    if !links {
+        for mut map in object.maps_mut() {
+            if map.map_type() == MapType::StructOps {
+                map.set_map_flags(0)?;
+            }
+        }
+    }
     let mut map = object
         .maps_mut()
         .find(|map| map.name() == ".rodata.parameters")

@@ -24,6 +24,24 @@ fn attaching_offers_both_controls_and_detaching_leaves_nothing() {
 }
 
 #[test]
+fn without_links_as_before_linux_6_4_it_attaches_and_leaves_nothing() {
+    let Some(_machine) = Machine::take("without links") else {
+        return;
+    };
+    let attachment = Attachment::attach(&Options {
+        without_links: true,
+        ..Options::default()
+    })
+    .expect("attached");
+    for name in ["duetime_dctcp", "duetime_d2tcp"] {
+        assert!(controls().contains(name), "{name} in {}", controls());
+    }
+    drop(attachment);
+    assert!(!controls().contains("duetime"), "{}", controls());
+    nothing_is_left();
+}
+
+#[test]
 fn a_parameter_out_of_range_attaches_nothing() {
     let Some(_machine) = Machine::take("parameters") else {
         return;

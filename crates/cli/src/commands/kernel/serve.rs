@@ -48,6 +48,7 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
         parameters: parameters(args),
         cgroup: args.cgroup.clone(),
         policy,
+        ..Options::default()
     };
     let signals = signals()?;
     let mut attached = Attached {
