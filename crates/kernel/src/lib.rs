@@ -1,7 +1,7 @@
 //! DCTCP and D2TCP in the running Linux kernel, and the deadline of a socket.
 //!
 //! The congestion controls `duetime_dctcp` and `duetime_d2tcp` are programs that the kernel loads at run time (eBPF
-//! `struct_ops`); [`Attachment`] loads them, with the feature `bpf`. [`deadline`] gives a socket its deadlines, and needs
+//! `struct_ops`); `Attachment` loads them, with the feature `bpf`. [`deadline`] gives a socket its deadlines, and needs
 //! nothing but the system call. [`Policy`] gives deadlines to programs that set none.
 //!
 //! Oldest kernel: Linux 6.1. A congestion control may have `cong_control` alone, and may set the pacing rate, since 6.0;
