@@ -7,9 +7,9 @@ use duetime_switch::{
     Config, InterfaceConfig, LinkConfig, PortConfig, Report, Statistics, Switch, disable_offloads,
 };
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// A running switch and its hosts: host n has 10.9.0.(n + 1).
@@ -19,7 +19,11 @@ pub struct Bench {
     stop: Arc<AtomicBool>,
     statistics: Arc<Statistics>,
     runner: JoinHandle<Report>,
+    /// Two switches under the real-time scheduler would take the processors from each other.
+    _alone: MutexGuard<'static, ()>,
 }
+
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// A host's NIC.
 pub fn link(rate: Rate, latency: Span) -> LinkConfig {
@@ -42,6 +46,8 @@ impl Bench {
             println!("skipped: network namespaces need root");
             return None;
         };
+        // A test that failed has left nothing behind that another would meet.
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let middle = Arc::new(middle);
         middle.enter(quiet);
         let hosts = (0u8..).zip(&config.interfaces);
@@ -64,6 +70,7 @@ impl Bench {
             stop,
             statistics,
             runner,
+            _alone: alone,
         })
     }
 
