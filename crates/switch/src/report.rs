@@ -91,9 +91,9 @@ pub struct PortReport {
     pub packets: u64,
     /// Bytes accepted: of IP packets and [`crate::Options::overhead_bytes`].
     pub bytes: u64,
-    /// Packets dropped for want of room.
+    /// Packets dropped because the buffer was full.
     pub drops: u64,
-    /// Bytes dropped for want of room.
+    /// Bytes dropped because the buffer was full.
     pub drop_bytes: u64,
     /// Packets that found the marking threshold reached, ECN-capable or not.
     pub marks_asked: u64,

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How many frames the ring holds.
 const SLOTS: usize = 4096;
-/// What the kernel puts before a frame in its slot, with room for alignment.
+/// What the kernel puts before a frame in its slot, with padding for alignment.
 const SLOT_HEADER: usize = 128;
 /// The kernel takes memory in blocks of this size: whole pages, and whole slots.
 const BLOCK: usize = 1 << 17;

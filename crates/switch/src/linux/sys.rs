@@ -193,8 +193,8 @@ pub(crate) fn ethtool(
 fn request(name: &str) -> libc::ifreq {
     // SAFETY: every member of the union takes zeroes.
     let mut request: libc::ifreq = unsafe { zeroed() };
-    let room = request.ifr_name.len() - 1;
-    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(room)) {
+    let longest = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(longest)) {
         *to = from.cast_signed();
     }
     request

@@ -130,7 +130,7 @@ impl Network {
         }
     }
 
-    /// The host at `interface` sends a packet; false: its NIC has no room.
+    /// The host at `interface` sends a packet; false: its NIC is full.
     pub fn offer(&mut self, now: u64, interface: usize, packet: Packet) -> bool {
         self.run(now);
         self.send(now, interface, packet)
