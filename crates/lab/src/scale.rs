@@ -57,6 +57,7 @@ pub fn scaled(scenario: &Scenario, factor: u32) -> Result<Scenario, ScaleError> 
         host,
         workloads,
         record,
+        lab: _,
         name: _,
         seeds: _,
         seed: _,

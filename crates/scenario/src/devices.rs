@@ -1,9 +1,9 @@
-//! `[switch]`, `[host]` and `[record]`: switch ports, hosts, and what is recorded.
+//! `[switch]`, `[host]`, `[record]` and `[lab]`: switch ports, hosts, what is recorded, and how the testbed runs it.
 
 use crate::document::Value as Written;
-use crate::keys::Kind::{self, Any, Boolean, Choice, List, Number, Size, Text, Time};
+use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, List, Number, Size, Text, Time};
 use crate::keys::{H, MS, POOL, TB, Table, US};
-use crate::model::{Amount, Buffer, Host, Nic, Record, Switch};
+use crate::model::{Amount, Buffer, Host, Lab, Nic, Record, Switch};
 use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
 use crate::place::Place;
 use crate::quantity::SIZE;
@@ -119,6 +119,15 @@ fields! {
         pcap: List(&Text), otherwise "none" is Vec::new(), read directed;
         /// Bytes kept of each captured packet.
         snap_length: Size(40, 64_000), default "128 B";
+    }
+}
+
+fields! {
+    /// How `duetime lab` runs the scenario; `duetime run` does not read it.
+    pub(crate) static LAB: "lab" for Lab {
+        /// Divide all rates by this and multiply all times by it: deadlines, delays and timers too. `--scale` overrides
+        /// it.
+        scale: Integer(1, 1_000_000), default 1;
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a key is: its kind, range, default and meaning. Each is declared once, where its value is read; the JSON Schema
 //! and the reference page are made of the declarations.
 
-use crate::devices::{HOSTS, RECORD, SWITCH};
+use crate::devices::{HOSTS, LAB, RECORD, SWITCH};
 use crate::network::TOPOLOGIES;
 use crate::options::keys;
 use crate::transports;
@@ -149,6 +149,8 @@ pub static SCENARIO: Table = Table {
             workload: Kind::List(&Kind::Tagged("kind", WORKLOADS));
             /// What is recorded beside flows and queries.
             record: Kind::Table(&RECORD), otherwise "the defaults below";
+            /// How the testbed runs it.
+            lab: Kind::Table(&LAB), otherwise "the defaults below";
         },
         transports::OPTIONS,
         keys! {

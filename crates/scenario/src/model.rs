@@ -30,6 +30,8 @@ pub struct Scenario {
     pub workloads: Vec<Workload>,
     /// What is recorded beside flows and queries.
     pub record: Record,
+    /// How it runs on the testbed; the simulator does not read it.
+    pub lab: Lab,
 }
 
 impl Scenario {
@@ -585,4 +587,17 @@ pub struct Record {
     pub pcap: Vec<String>,
     /// Bytes kept of each captured packet.
     pub snap_length: u32,
+}
+
+/// How a scenario runs on the testbed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lab {
+    /// All rates are divided by this and all times multiplied by it; 1 to 1,000,000.
+    pub scale: u32,
+}
+
+impl Default for Lab {
+    fn default() -> Self {
+        Self { scale: 1 }
+    }
 }

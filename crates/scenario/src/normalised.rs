@@ -7,7 +7,7 @@ use crate::{transports, workloads};
 use serde_json::{Value, json};
 
 /// Everything that the scenario means, with no default left open; its keys are sorted. A trace is kept as the number
-/// of its flows and a digest of them.
+/// of its flows and a digest of them. `[lab]` is not a part: a scenario that was scaled has other times and rates.
 pub fn resolved_json(scenario: &Scenario) -> Value {
     json!({
         "name": scenario.name,

@@ -1,7 +1,7 @@
 //! The reference page of all keys, `docs/scenario.md`, made from the declarations of the keys.
 
 use crate::cdf::PUBLISHED;
-use crate::devices::{BUFFERS, ECN, HOSTS, RECORD, SWITCH};
+use crate::devices::{BUFFERS, ECN, HOSTS, LAB, RECORD, SWITCH};
 use crate::distribution::{DEADLINES, SIZES};
 use crate::keys::{Key, Kind, SCENARIO, Table};
 use crate::network::{EDGE, LINK, TOPOLOGIES};
@@ -60,6 +60,7 @@ pub fn reference() -> String {
     }
     page.push_str(VARIANTS);
     section(&mut page, "##", "`[record]`", &RECORD);
+    section(&mut page, "##", "`[lab]`", &LAB);
     page.push_str(SWEEPS);
     page
 }

@@ -49,6 +49,7 @@ pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Sce
         host: reader.value("host")?,
         workloads,
         record: reader.value("record")?,
+        lab: reader.value("lab")?,
     };
     crate::sweep::axes(document)?;
     crate::check::check(&scenario, document)?;

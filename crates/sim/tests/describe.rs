@@ -39,6 +39,7 @@ fn described(topology: Topology, kinds: Vec<WorkloadKind>) -> Description {
             send_jitter: Span::ZERO,
         },
         workloads: kinds.into_iter().map(workload).collect(),
+        lab: Lab::default(),
         record: Record {
             every: None,
             links: Vec::new(),

@@ -4,8 +4,8 @@ use duetime_core::{Bytes, Rate, Span};
 use duetime_proto::tcp;
 use duetime_results::digest;
 use duetime_scenario::model::{
-    Buffer, Connection, Host, Link, Nic, Protocol, Record, Scenario, Switch, Topology, TraceFlow,
-    Transport, Workload, WorkloadKind,
+    Buffer, Connection, Host, Lab, Link, Nic, Protocol, Record, Scenario, Switch, Topology,
+    TraceFlow, Transport, Workload, WorkloadKind,
 };
 use duetime_sim::{Options, run};
 
@@ -74,6 +74,7 @@ fn scenario() -> Scenario {
             transport: None,
             connection: Connection::PerFlow,
         }],
+        lab: Lab::default(),
         record: Record {
             every: None,
             links: Vec::new(),

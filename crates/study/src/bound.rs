@@ -208,6 +208,7 @@ fn asks_the_same(a: &Scenario, b: &Scenario) -> bool {
         transports: b.transports.clone(),
         switch: b.switch.clone(),
         record: b.record.clone(),
+        lab: b.lab,
         drain: b.drain,
         ..a.clone()
     };

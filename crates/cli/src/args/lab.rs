@@ -60,9 +60,9 @@ pub struct LabRun {
     /// What to change.
     #[command(flatten)]
     pub choice: Choice,
-    /// Divide all rates by this and multiply all times by it
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub scale: u32,
+    /// Divide all rates by this and multiply all times by it [default: the scenario's `lab.scale`, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub scale: Option<u32>,
     /// How senders repair losses
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Recovery::Kernel)]
     pub recovery: Recovery,
@@ -92,9 +92,9 @@ pub struct LabUp {
     /// What to change.
     #[command(flatten)]
     pub choice: Choice,
-    /// Divide all rates by this and multiply all times by it
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub scale: u32,
+    /// Divide all rates by this and multiply all times by it [default: the scenario's `lab.scale`, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub scale: Option<u32>,
     /// Deadlines for programs that set none: a policy file
     #[arg(long, value_name = "POLICY.toml")]
     pub policy: Option<PathBuf>,

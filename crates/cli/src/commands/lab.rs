@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use duetime_lab::{Choices, Gain, LabError, Line, Remembering, Testbed, scaled};
 use duetime_results::stats::Estimate;
+use duetime_scenario::model::Scenario;
 use duetime_store::{IfExists, RunFolder, StoreError};
 use duetime_study::{Engine, Execution, Outcome, Plan, Simulator, StudyError};
 use serde_json::json;
@@ -36,12 +37,17 @@ impl From<LabError> for Failure {
     }
 }
 
-/// The plan, with every scenario in it scaled.
-fn plan(path: &Path, choice: &Choice, scale: u32) -> Result<Plan, Failure> {
+/// The plan, with every scenario in it scaled: as the command line says, or as the scenario does.
+fn plan(path: &Path, choice: &Choice, scale: Option<u32>) -> Result<Plan, Failure> {
     let mut plan = Plan::new(request(path, choice)?)?;
-    let scaled = |scenario: &_| {
-        scaled(scenario, scale)
-            .map_err(|error| Failure::Input(format!("{}: --scale: {error}", path.display())))
+    let source = if scale.is_some() {
+        "--scale"
+    } else {
+        "lab.scale"
+    };
+    let scaled = |scenario: &Scenario| {
+        scaled(scenario, scale.unwrap_or(scenario.lab.scale))
+            .map_err(|error| Failure::Input(format!("{}: {source}: {error}", path.display())))
     };
     plan.base = scaled(&plan.base)?;
     for point in &mut plan.points {
@@ -103,7 +109,7 @@ fn run(args: &LabRun) -> Result<(), Failure> {
     let cancel = interrupt::flag();
     let outcome = execute(args, &plan, &out, &testbed, &cancel)?;
     let folder = RunFolder::open(&out)?;
-    write_fidelity(&out, args, &testbed)?;
+    write_fidelity(&out, args, &plan, &testbed)?;
     let gathered = duetime_study::gather(&plan, &folder, |_, _| {})?;
     duetime_study::write_summary(&plan, &folder, &gathered)?;
     if args.json {
@@ -124,7 +130,7 @@ fn compare(args: &LabRun) -> Result<(), Failure> {
     execute(args, &plan, &out.join("simulator"), &simulator, &cancel)?;
     let real = Remembering::new(&testbed);
     let outcome = execute(args, &plan, &out.join("testbed"), &real, &cancel)?;
-    write_fidelity(&out, args, &testbed)?;
+    write_fidelity(&out, args, &plan, &testbed)?;
     let scenario = &plan.points[0].scenario;
     let (lines, gains) = duetime_lab::compare(scenario, &simulator.into_runs(), &real.into_runs());
     let text = serde_json::to_string_pretty(&json!({ "lines": lines, "gains": gains }))
@@ -207,14 +213,19 @@ fn shown(estimate: Option<&Estimate>) -> String {
 }
 
 /// Writes what the runs say of themselves beside them.
-fn write_fidelity(out: &Path, args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
+fn write_fidelity(
+    out: &Path,
+    args: &LabRun,
+    plan: &Plan,
+    testbed: &Testbed,
+) -> Result<(), Failure> {
     let recovery = match args.recovery {
         Recovery::Kernel => "kernel",
         Recovery::Plain => "plain",
     };
     let reports = testbed.reports();
     let text = serde_json::to_string_pretty(&json!({
-        "scale": args.scale, "recovery": recovery, "runs": reports,
+        "scale": args.scale.unwrap_or(plan.base.lab.scale), "recovery": recovery, "runs": reports,
     }))
     .expect("plain data");
     write(&out.join("fidelity.json"), &text)

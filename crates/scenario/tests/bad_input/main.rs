@@ -93,7 +93,7 @@ search.toml:4:1: duplicate key
 search.toml:11:2: swich: unknown key in scenario
    11 | [swich]
       |  ^^^^^
-   allowed: name, transport, seeds, seed, warm_up, duration, drain, topology, switch, host, workload, record, tcp, dctcp, d2tcp, cubic, d3, rcpdc, priority, variant, sweep
+   allowed: name, transport, seeds, seed, warm_up, duration, drain, topology, switch, host, workload, record, lab, tcp, dctcp, d2tcp, cubic, d3, rcpdc, priority, variant, sweep
    help: did you mean `switch`?
 ";
     an_unknown_key: "fan_in" => "fan_ni", r#"

@@ -174,6 +174,7 @@ pub fn scenario(topology: Topology, protocol: Protocol, kinds: Vec<WorkloadKind>
             send_jitter: Span::ZERO,
         },
         workloads: kinds.into_iter().map(workload).collect(),
+        lab: Lab::default(),
         record: Record {
             every: None,
             links: Vec::new(),

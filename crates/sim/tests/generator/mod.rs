@@ -8,7 +8,9 @@ mod workload;
 
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_core::{Rate, Span};
-use duetime_scenario::model::{Buffer, Link, Protocol, Record, Scenario, Topology, WorkloadKind};
+use duetime_scenario::model::{
+    Buffer, Lab, Link, Protocol, Record, Scenario, Topology, WorkloadKind,
+};
 use duetime_sim::topology::Network;
 
 /// A scenario with what its run must show.
@@ -74,6 +76,7 @@ impl Case {
             host,
             workloads,
             record,
+            lab: Lab::default(),
         };
         Self {
             scenario,

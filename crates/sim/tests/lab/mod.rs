@@ -8,7 +8,7 @@ use duetime_core::{Rate, Span, Time};
 use duetime_proto::{d3, tcp};
 use duetime_results::{FlowRecord, RunRecords, stats};
 use duetime_scenario::model::{
-    Amount, Buffer, Connection, Host, Link, Nic, Protocol, Record, Scenario, Switch, Topology,
+    Amount, Buffer, Connection, Host, Lab, Link, Nic, Protocol, Record, Scenario, Switch, Topology,
     TraceFlow, Transport, Workload, WorkloadKind,
 };
 use duetime_sim::{Options, RunOutput};
@@ -40,6 +40,7 @@ pub fn star(hosts: u32, rate: Rate, latency: Span, protocol: Protocol, duration:
             send_jitter: Span::from_ns(1),
         },
         workloads: Vec::new(),
+        lab: Lab::default(),
         record: Record {
             every: None,
             links: Vec::new(),

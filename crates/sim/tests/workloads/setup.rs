@@ -49,6 +49,7 @@ pub fn scenario(hosts: u32, kinds: Vec<WorkloadKind>) -> Scenario {
             send_jitter: Span::ZERO,
         },
         workloads: kinds.into_iter().map(workload).collect(),
+        lab: Lab::default(),
         record: Record {
             every: None,
             links: Vec::new(),
