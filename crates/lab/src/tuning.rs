@@ -70,7 +70,11 @@ impl Tuning<'_> {
         run("ip", &["-batch", "-"], &self.commands(host, hosts))?;
         duetime_switch::disable_offloads("eth0")?;
         for (key, value) in self.settings() {
-            if let Err(error) = fs::write(format!("/proc/sys/net/{key}"), &value) {
+            let path = format!("/proc/sys/net/{key}");
+            let holds = || fs::read_to_string(&path).is_ok_and(|now| now.trim() == value);
+            if let Err(error) = fs::write(&path, &value)
+                && !holds()
+            {
                 refused.push(Refused::new(
                     "host",
                     format!("net/{key} = {value}: {error}"),
