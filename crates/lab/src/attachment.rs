@@ -16,7 +16,7 @@ use crate::transport::Stack;
 
 /// How long another process that holds the controllers is waited for.
 #[cfg(feature = "bpf")]
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What keeps the controllers in the kernel.
 #[cfg(feature = "bpf")]

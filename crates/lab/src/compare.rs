@@ -1,20 +1,10 @@
 //! The simulator and the testbed side by side: what a workload did under a transport on each.
 
-use std::sync::{Mutex, PoisonError};
-
 use duetime_core::Time;
 use duetime_results::stats::Estimate;
-use duetime_results::{FlowRecord, PortRecord};
+use duetime_results::{FlowRecord, PortRecord, RunRecords};
 use duetime_scenario::Scenario;
-use duetime_sim::{Options, RunOutput};
-use duetime_study::Engine;
 use serde::Serialize;
-
-/// An engine that remembers what it made.
-pub struct Remembering<'a> {
-    engine: &'a dyn Engine,
-    runs: Mutex<Vec<Run>>,
-}
 
 /// A run that was made.
 #[derive(Clone, Debug)]
@@ -22,53 +12,9 @@ pub struct Run {
     /// Number of the transport in the scenario.
     pub transport: usize,
     /// Number of the run.
-    pub run: u64,
+    pub run: u32,
     /// What it left.
-    pub output: RunOutput,
-}
-
-impl<'a> Remembering<'a> {
-    /// Remembers what `engine` makes.
-    pub fn new(engine: &'a dyn Engine) -> Self {
-        Self {
-            engine,
-            runs: Mutex::default(),
-        }
-    }
-
-    /// What it made, by transport, then run.
-    pub fn into_runs(self) -> Vec<Run> {
-        let mut runs = self
-            .runs
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        runs.sort_by_key(|of| (of.transport, of.run));
-        runs
-    }
-}
-
-impl Engine for Remembering<'_> {
-    fn run(
-        &self,
-        scenario: &Scenario,
-        transport: usize,
-        run: u64,
-        options: &Options,
-    ) -> Result<RunOutput, String> {
-        let output = self.engine.run(scenario, transport, run, options)?;
-        if output.complete {
-            let run = Run {
-                transport,
-                run,
-                output: output.clone(),
-            };
-            self.runs
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(run);
-        }
-        Ok(output)
-    }
+    pub records: RunRecords,
 }
 
 /// A quantity of a workload under a transport: simulated, real, and how they relate.
@@ -90,8 +36,8 @@ pub struct Line {
     pub ratio: Option<Estimate>,
 }
 
-/// The ratio of one transport's mean completion time to the first transport's, flow by flow of the same run: simulated
-/// and real.
+/// The ratio of a quantity under one transport to the same under the first, over runs with equal arrivals: simulated and
+/// real.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Gain {
     /// The transport's name.
@@ -100,6 +46,8 @@ pub struct Gain {
     pub baseline: String,
     /// The workload's name.
     pub workload: String,
+    /// What is related.
+    pub quantity: &'static str,
     /// Runs that all four have.
     pub runs: usize,
     /// The simulator's ratio.
@@ -112,18 +60,16 @@ pub struct Gain {
 type Quantity = (&'static str, fn(&[&FlowRecord]) -> Option<f64>);
 
 /// What is compared of the flows of a workload, over all runs together.
-const QUANTITIES: [Quantity; 9] = [
+const QUANTITIES: [Quantity; 10] = [
     ("flows", |flows| Some(flows.len() as f64)),
     ("fct p50 (ms)", |flows| percentile(flows, 50)),
     ("fct p99 (ms)", |flows| percentile(flows, 99)),
     ("fct mean (ms)", mean),
+    ("throughput per flow (Mbps)", throughput),
     ("unfinished (%)", |flows| {
         share(flows, |flow| flow.is_finite() && flow.finish.is_none())
     }),
-    ("missed (%)", |flows| {
-        let due: Vec<&FlowRecord> = of_those(flows, |flow| flow.deadline.is_some());
-        share(&due, |flow| flow.met() == Some(false))
-    }),
+    ("missed (%)", missed),
     ("retransmits per flow", |flows| {
         per_flow(flows, |flow| flow.retransmits)
     }),
@@ -133,22 +79,25 @@ const QUANTITIES: [Quantity; 9] = [
     ("marks per flow", |flows| per_flow(flows, |flow| flow.marks)),
 ];
 
+/// What is related between transports.
+const RELATED: [Quantity; 2] = [("fct mean", mean), ("missed", missed)];
+
 /// Puts the runs of both sides beside each other. Only runs that both sides have are looked at.
 pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<Line>, Vec<Gain>) {
     let mut lines = Vec::new();
     for (number, transport) in scenario.transports.iter().enumerate() {
         let pairs = pairs(number, simulator, testbed);
-        let line = |of: &str, quantity, value: &dyn Fn(&[&RunOutput]) -> Option<f64>| {
+        let line = |of: &str, quantity, value: &dyn Fn(&[&RunRecords]) -> Option<f64>| {
             let side = |pick: Side| {
-                let runs: Vec<&RunOutput> = pairs.iter().map(|pair| pair.of(pick)).collect();
+                let runs: Vec<&RunRecords> = pairs.iter().map(|pair| pair.of(pick)).collect();
                 Estimate::of(&runs, |drawn| {
-                    let drawn: Vec<&RunOutput> = drawn.iter().map(|of| **of).collect();
+                    let drawn: Vec<&RunRecords> = drawn.iter().map(|of| **of).collect();
                     value(&drawn)
                 })
             };
             let ratio = Estimate::of(&pairs, |drawn| {
                 let side = |pick: Side| {
-                    let drawn: Vec<&RunOutput> = drawn.iter().map(|pair| pair.of(pick)).collect();
+                    let drawn: Vec<&RunRecords> = drawn.iter().map(|pair| pair.of(pick)).collect();
                     value(&drawn)
                 };
                 let (simulator, testbed) = (side(Side::Simulator)?, side(Side::Testbed)?);
@@ -166,10 +115,10 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
         };
         for (index, workload) in scenario.workloads.iter().enumerate() {
             for (quantity, of_flows) in QUANTITIES {
-                let value = |runs: &[&RunOutput]| of_flows(&measured(runs, index));
+                let value = |runs: &[&RunRecords]| of_flows(&measured(runs, index));
                 lines.push(line(&workload.name, quantity, &value));
             }
-            let goodput = |runs: &[&RunOutput]| goodput(runs, index);
+            let goodput = |runs: &[&RunRecords]| goodput(runs, index);
             lines.push(line(
                 &workload.name,
                 "goodput of long flows (Mbps)",
@@ -179,9 +128,9 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
         if let Some(link) = bottleneck(&pairs) {
             let of_port = |what: fn(&PortRecord) -> f64| {
                 let link = link.clone();
-                move |runs: &[&RunOutput]| {
+                move |runs: &[&RunRecords]| {
                     let ports = runs.iter().filter_map(|run| {
-                        let mut ports = run.records.ports.iter();
+                        let mut ports = run.ports.iter();
                         ports.find(|port| port.link == link).map(what)
                     });
                     average(ports)
@@ -195,7 +144,7 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
             lines.push(line(&link, "drops per run", &drops));
             lines.push(line(&link, "mean queue (KB)", &mean));
             lines.push(line(&link, "utilisation (%)", &busy));
-            let median = |runs: &[&RunOutput]| median_queue(runs, &link);
+            let median = |runs: &[&RunRecords]| median_queue(runs, &link);
             lines.push(line(&link, "median queue (packets)", &median));
         }
     }
@@ -205,9 +154,9 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
 
 /// The same run on both sides.
 struct Pair<'a> {
-    run: u64,
-    simulated: &'a RunOutput,
-    real: &'a RunOutput,
+    run: u32,
+    simulated: &'a RunRecords,
+    real: &'a RunRecords,
 }
 
 #[derive(Clone, Copy)]
@@ -217,7 +166,7 @@ enum Side {
 }
 
 impl<'a> Pair<'a> {
-    fn of(&self, side: Side) -> &'a RunOutput {
+    fn of(&self, side: Side) -> &'a RunRecords {
         match side {
             Side::Simulator => self.simulated,
             Side::Testbed => self.real,
@@ -231,14 +180,14 @@ fn pairs<'a>(transport: usize, simulator: &'a [Run], testbed: &'a [Run]) -> Vec<
         let simulated = simulator.iter().filter(of).find(|of| of.run == real.run)?;
         Some(Pair {
             run: real.run,
-            simulated: &simulated.output,
-            real: &real.output,
+            simulated: &simulated.records,
+            real: &real.records,
         })
     };
     testbed.iter().filter(of).filter_map(pair).collect()
 }
 
-/// How each transport's completion times relate to the first's.
+/// How each transport's quantities relate to the first's.
 fn gains(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> Vec<Gain> {
     let mut gains = Vec::new();
     let Some((baseline, others)) = scenario.transports.split_first() else {
@@ -252,30 +201,37 @@ fn gains(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> Vec<Gain> {
             .filter_map(|pair| Some((pair, first.iter().find(|of| of.run == pair.run)?)))
             .collect();
         for (index, workload) in scenario.workloads.iter().enumerate() {
-            let ratio = |pick: Side| {
-                Estimate::of(&both, |drawn| {
-                    let ours: Vec<&RunOutput> = drawn.iter().map(|pair| pair.0.of(pick)).collect();
-                    let theirs: Vec<&RunOutput> =
-                        drawn.iter().map(|pair| pair.1.of(pick)).collect();
-                    Some(mean(&measured(&ours, index))? / mean(&measured(&theirs, index))?)
-                })
-            };
-            gains.push(Gain {
-                transport: transport.name.clone(),
-                baseline: baseline.name.clone(),
-                workload: workload.name.clone(),
-                runs: both.len(),
-                simulator: ratio(Side::Simulator),
-                testbed: ratio(Side::Testbed),
-            });
+            for (quantity, value) in RELATED {
+                let ratio = |pick: Side| {
+                    Estimate::of(&both, |drawn| {
+                        let ours: Vec<&RunRecords> =
+                            drawn.iter().map(|pair| pair.0.of(pick)).collect();
+                        let theirs: Vec<&RunRecords> =
+                            drawn.iter().map(|pair| pair.1.of(pick)).collect();
+                        let ours = value(&measured(&ours, index))?;
+                        let theirs = value(&measured(&theirs, index))?;
+                        (theirs != 0.0).then(|| ours / theirs)
+                    })
+                };
+                gains.push(Gain {
+                    transport: transport.name.clone(),
+                    baseline: baseline.name.clone(),
+                    workload: workload.name.clone(),
+                    quantity,
+                    runs: both.len(),
+                    simulator: ratio(Side::Simulator),
+                    testbed: ratio(Side::Testbed),
+                });
+            }
         }
     }
+    gains.retain(|gain| gain.simulator.is_some() || gain.testbed.is_some());
     gains
 }
 
 /// The measured flows of a workload.
-fn measured<'a>(runs: &[&'a RunOutput], workload: usize) -> Vec<&'a FlowRecord> {
-    let flows = runs.iter().flat_map(|run| &run.records.flows);
+fn measured<'a>(runs: &[&'a RunRecords], workload: usize) -> Vec<&'a FlowRecord> {
+    let flows = runs.iter().flat_map(|run| &run.flows);
     flows
         .filter(|flow| flow.measured && usize::from(flow.workload) == workload)
         .collect()
@@ -309,6 +265,21 @@ fn mean(flows: &[&FlowRecord]) -> Option<f64> {
     average(completions(flows).into_iter())
 }
 
+/// Each flow's bytes over its completion time, on the average.
+fn throughput(flows: &[&FlowRecord]) -> Option<f64> {
+    let finished = flows.iter().filter_map(|flow| {
+        let seconds = flow.completion()?.as_secs_f64();
+        (seconds > 0.0).then(|| flow.delivered_bytes as f64 * 8.0 / 1e6 / seconds)
+    });
+    average(finished)
+}
+
+/// The share of flows with a deadline that missed it, in percent.
+fn missed(flows: &[&FlowRecord]) -> Option<f64> {
+    let due = of_those(flows, |flow| flow.deadline.is_some());
+    share(&due, |flow| flow.met() == Some(false))
+}
+
 fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), of| (sum + of, count + 1));
     (count > 0).then(|| sum / f64::from(count))
@@ -328,9 +299,9 @@ fn per_flow(flows: &[&FlowRecord], count: impl Fn(&FlowRecord) -> u32) -> Option
 }
 
 /// What the flows without an end delivered until the end of their runs, each on the average.
-fn goodput(runs: &[&RunOutput], workload: usize) -> Option<f64> {
+fn goodput(runs: &[&RunRecords], workload: usize) -> Option<f64> {
     average(runs.iter().flat_map(|run| {
-        let end = run.records.totals.end;
+        let end = run.totals.end;
         let flows = measured(&[run], workload).into_iter();
         flows.filter(|flow| !flow.is_finite()).map(move |flow| {
             let seconds = end.since(flow.start).as_secs_f64();
@@ -341,26 +312,26 @@ fn goodput(runs: &[&RunOutput], workload: usize) -> Option<f64> {
 
 /// The port of a switch that queued most in the simulator. What queues at a host is no port's there.
 fn bottleneck(pairs: &[Pair<'_>]) -> Option<String> {
-    let ports = pairs.iter().flat_map(|pair| &pair.simulated.records.ports);
+    let ports = pairs.iter().flat_map(|pair| &pair.simulated.ports);
     ports
         .max_by(|a, b| a.queue_mean_bytes.total_cmp(&b.queue_mean_bytes))
         .map(|port| port.link.clone())
 }
 
 /// The median of the samples of a link's queue while any flow is on its way, in packets.
-fn median_queue(runs: &[&RunOutput], link: &str) -> Option<f64> {
+fn median_queue(runs: &[&RunRecords], link: &str) -> Option<f64> {
     let mut packets: Vec<u32> = Vec::new();
     for run in runs {
-        let sampled = run.records.sampled_links.iter();
+        let sampled = run.sampled_links.iter();
         let Some(number) = (0..).zip(sampled).find(|(_, name)| *name == link) else {
             continue;
         };
-        let flows = &run.records.flows;
+        let flows = &run.flows;
         let from = flows.iter().map(|flow| flow.start).min();
         let all_ended = flows.iter().all(|flow| flow.finish.is_some());
         let until = flows.iter().filter_map(|flow| flow.finish).max();
         let until = until.filter(|_| all_ended).unwrap_or(Time::MAX);
-        let samples = run.records.series.iter();
+        let samples = run.series.iter();
         packets.extend(
             samples
                 .filter(|sample| sample.link == number.0)
@@ -376,7 +347,7 @@ fn median_queue(runs: &[&RunOutput], link: &str) -> Option<f64> {
 mod tests {
     use super::*;
     use duetime_scenario::{NoFiles, load};
-    use duetime_study::Simulator;
+    use duetime_sim::Options;
 
     #[test]
     fn the_simulator_beside_itself_differs_in_nothing() {
@@ -400,12 +371,18 @@ mod tests {
         "#;
         let scenario = load(text, "same.toml", &[], &NoFiles).expect("a scenario");
         let runs = || {
-            let engine = Remembering::new(&Simulator);
-            for (transport, run) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                let made = engine.run(&scenario, transport, run, &Options::default());
-                assert!(made.expect("it runs").complete);
-            }
-            engine.into_runs()
+            let run = |(transport, run)| {
+                let made =
+                    duetime_sim::run(&scenario, transport, u64::from(run), &Options::default());
+                let made = made.expect("it runs");
+                assert!(made.complete);
+                Run {
+                    transport,
+                    run,
+                    records: made.records,
+                }
+            };
+            [(0, 0), (0, 1), (1, 0), (1, 1)].map(run).to_vec()
         };
         let (first, mut second) = (runs(), runs());
         let (lines, gains) = compare(&scenario, &first, &second);
@@ -425,7 +402,9 @@ mod tests {
             assert_eq!(line.ratio.map(|of| of.value), Some(1.0), "{line:?}");
         }
         assert!(find(&lines, "median queue (packets)").simulator.is_some());
+        // Nobody misses a deadline under DCTCP, and nothing is related to nothing.
         assert_eq!(gains.len(), 1);
+        assert_eq!(gains[0].quantity, "fct mean");
         assert_eq!(gains[0].simulator, gains[0].testbed);
         // A run that one side lacks is left out.
         second.retain(|of| (of.transport, of.run) != (1, 1));

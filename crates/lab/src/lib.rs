@@ -8,7 +8,7 @@
 
 mod scale;
 
-pub use compare::{Gain, Line, Remembering, Run, compare};
+pub use compare::{Gain, Line, Run, compare};
 pub use scale::{ScaleError, scaled};
 
 #[cfg(target_os = "linux")]

@@ -75,8 +75,11 @@ pub struct LabRun {
     /// Folder for the results [default: out/NAME-lab, by the name of the scenario]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace what the folder holds
+    /// Keep the runs that the folder holds, and make the missing ones
     #[arg(long)]
+    pub resume: bool,
+    /// Replace what the folder holds
+    #[arg(long, conflicts_with = "resume")]
     pub overwrite: bool,
     /// JSON lines on standard output
     #[arg(long)]

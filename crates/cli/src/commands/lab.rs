@@ -1,15 +1,15 @@
 //! `duetime lab`: scenarios on kernel TCP.
 
-use std::io::{Write, stdout};
+use std::io::{ErrorKind, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use duetime_lab::{Choices, Gain, LabError, Line, Remembering, Testbed, scaled};
+use duetime_lab::{Choices, Gain, LabError, Line, Run, Testbed, scaled};
 use duetime_results::stats::Estimate;
 use duetime_scenario::model::Scenario;
 use duetime_store::{IfExists, RunFolder, StoreError};
 use duetime_study::{Engine, Execution, Outcome, Plan, Simulator, StudyError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::request;
 use super::run::{human, json_rows, verdict};
@@ -85,17 +85,17 @@ fn execute(
     let execution = Execution {
         jobs: 1,
         threads: 1,
-        if_exists: if args.overwrite {
-            IfExists::Replace
-        } else {
-            IfExists::Refuse
+        if_exists: match (args.overwrite, args.resume) {
+            (true, _) => IfExists::Replace,
+            (_, true) => IfExists::Resume,
+            (false, false) => IfExists::Refuse,
         },
         cancel: std::sync::Arc::clone(cancel),
     };
     let listener = progress::listener(args.json, Detail::Runs);
     duetime_study::execute(plan, out, &execution, engine, &*listener).map_err(|error| {
         let more = match &error {
-            StudyError::Store(StoreError::Exists { .. }) => " (--overwrite, --out)",
+            StudyError::Store(StoreError::Exists { .. }) => " (--resume, --overwrite, --out)",
             _ => "",
         };
         Failure::from(error).and(more)
@@ -107,6 +107,9 @@ fn run(args: &LabRun) -> Result<(), Failure> {
     let testbed = testbed(args, &plan)?;
     let out = folder_of(args, &plan);
     let cancel = interrupt::flag();
+    if args.resume {
+        earlier_fidelity(&out, args)?;
+    }
     let outcome = execute(args, &plan, &out, &testbed, &cancel)?;
     let folder = RunFolder::open(&out)?;
     write_fidelity(&out, args, &plan, &testbed)?;
@@ -126,13 +129,15 @@ fn compare(args: &LabRun) -> Result<(), Failure> {
     let testbed = testbed(args, &plan)?;
     let out = folder_of(args, &plan);
     let cancel = interrupt::flag();
-    let simulator = Remembering::new(&Simulator);
-    execute(args, &plan, &out.join("simulator"), &simulator, &cancel)?;
-    let real = Remembering::new(&testbed);
-    let outcome = execute(args, &plan, &out.join("testbed"), &real, &cancel)?;
+    if args.resume {
+        earlier_fidelity(&out, args)?;
+    }
+    execute(args, &plan, &out.join("simulator"), &Simulator, &cancel)?;
+    let outcome = execute(args, &plan, &out.join("testbed"), &testbed, &cancel)?;
     write_fidelity(&out, args, &plan, &testbed)?;
-    let scenario = &plan.points[0].scenario;
-    let (lines, gains) = duetime_lab::compare(scenario, &simulator.into_runs(), &real.into_runs());
+    let simulated = records(&plan, &out.join("simulator"))?;
+    let real = records(&plan, &out.join("testbed"))?;
+    let (lines, gains) = duetime_lab::compare(&plan.points[0].scenario, &simulated, &real);
     let text = serde_json::to_string_pretty(&json!({ "lines": lines, "gains": gains }))
         .expect("plain data");
     write(&out.join("compare.json"), &text)?;
@@ -161,6 +166,19 @@ fn compare(args: &LabRun) -> Result<(), Failure> {
     }
 }
 
+/// What the runs of a folder left.
+fn records(plan: &Plan, folder: &Path) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    duetime_study::gather(plan, &RunFolder::open(folder)?, |job, records| {
+        runs.push(Run {
+            transport: job.transport,
+            run: job.run,
+            records: records.clone(),
+        });
+    })?;
+    Ok(runs)
+}
+
 fn side_by_side(lines: &[Line], gains: &[Gain]) -> Result<(), Failure> {
     let mut to = stdout().lock();
     writeln!(
@@ -181,11 +199,7 @@ fn side_by_side(lines: &[Line], gains: &[Gain]) -> Result<(), Failure> {
         )?;
     }
     if !gains.is_empty() {
-        writeln!(
-            to,
-            "\nMean completion times over those of {}:",
-            gains[0].baseline
-        )?;
+        writeln!(to, "\nOver the same under {}:", gains[0].baseline)?;
     }
     for gain in gains {
         writeln!(
@@ -193,7 +207,7 @@ fn side_by_side(lines: &[Line], gains: &[Gain]) -> Result<(), Failure> {
             "{:<10} {:<16} {:<28} {:>24} {:>24}",
             gain.transport,
             gain.workload,
-            format!("ratio, {} runs", gain.runs),
+            format!("{}, {} runs", gain.quantity, gain.runs),
             shown(gain.simulator.as_ref()),
             shown(gain.testbed.as_ref()),
         )?;
@@ -212,23 +226,60 @@ fn shown(estimate: Option<&Estimate>) -> String {
     }
 }
 
-/// Writes what the runs say of themselves beside them.
+/// Writes what the runs say of themselves beside them, after what the runs say that were there before.
 fn write_fidelity(
     out: &Path,
     args: &LabRun,
     plan: &Plan,
     testbed: &Testbed,
 ) -> Result<(), Failure> {
-    let recovery = match args.recovery {
-        Recovery::Kernel => "kernel",
-        Recovery::Plain => "plain",
+    let mut runs = if args.resume {
+        earlier_fidelity(out, args)?
+    } else {
+        Vec::new()
     };
-    let reports = testbed.reports();
+    runs.extend(testbed.reports().iter().map(|report| json!(report)));
     let text = serde_json::to_string_pretty(&json!({
-        "scale": args.scale.unwrap_or(plan.base.lab.scale), "recovery": recovery, "runs": reports,
+        "scale": args.scale.unwrap_or(plan.base.lab.scale),
+        "recovery": recovery(args),
+        "runs": runs,
     }))
     .expect("plain data");
     write(&out.join("fidelity.json"), &text)
+}
+
+const fn recovery(args: &LabRun) -> &'static str {
+    match args.recovery {
+        Recovery::Kernel => "kernel",
+        Recovery::Plain => "plain",
+    }
+}
+
+/// What the runs say of themselves that a folder holds.
+fn earlier_fidelity(out: &Path, args: &LabRun) -> Result<Vec<Value>, Failure> {
+    let path = out.join("fidelity.json");
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            let message = format!("cannot read `{}`: {error}", path.display());
+            return Err(Failure::Input(message));
+        }
+    };
+    let refused = |why: String| Failure::Input(format!("`{}`: {why}", path.display()));
+    let mut found: Value =
+        serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
+    let (asked, there) = (recovery(args), found["recovery"].as_str());
+    if there != Some(asked) {
+        let there = there.unwrap_or("another");
+        return Err(refused(format!(
+            "its runs were made with --recovery {there}, not {asked}"
+        )));
+    }
+    match found["runs"].take() {
+        Value::Array(runs) => Ok(runs),
+        _ => Err(refused("`runs` is no list".to_owned())),
+    }
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
