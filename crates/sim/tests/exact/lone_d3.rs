@@ -117,7 +117,7 @@ fn delivery(links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
     sender.grant(first);
     let mut due = true;
     while sender.left > 0 {
-        // The card takes the next packet when it is free; feedback may come before.
+        // The NIC takes the next packet when it is free; feedback may come before.
         let at = heard.max(sender.there.free());
         let feedback = sender.request.filter(|&(_, answered)| answered < at);
         if feedback.is_none() && sender.step(at, &mut due) {

@@ -205,7 +205,7 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
             "captured after the end: {packet:?}"
         );
     }
-    own_cards(case, output)?;
+    own_nics(case, output)?;
     let parallel = (0..network.links.len() as u32)
         .any(|link| network.find_link(&network.link_name(link)) != Some(link));
     if parallel {
@@ -289,8 +289,8 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
     Ok(())
 }
 
-/// A packet leaves through the card of the host that it is from.
-fn own_cards(case: &Case, output: &RunOutput) -> Result<(), String> {
+/// A packet leaves through the NIC of the host that it is from.
+fn own_nics(case: &Case, output: &RunOutput) -> Result<(), String> {
     for packet in &output.captures {
         let from = case.network.links[packet.link as usize].from;
         let Some(host) = case.network.nodes[from as usize].host else {
@@ -301,7 +301,7 @@ fn own_cards(case: &Case, output: &RunOutput) -> Result<(), String> {
         let known = source != 0x00ff_ffff;
         ensure!(
             !known || source == host + 1,
-            "sent through the card of host {host}: {packet:?}"
+            "sent through the NIC of host {host}: {packet:?}"
         );
     }
     Ok(())

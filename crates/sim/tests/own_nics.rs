@@ -1,4 +1,4 @@
-//! A packet leaves through the network card of its own host, however often connections end while they wait for it.
+//! A packet leaves through the NIC of its own host, however often connections end while they wait for it.
 
 use duetime_core::{Bytes, Rate, Span};
 use duetime_proto::tcp;
@@ -11,7 +11,7 @@ use duetime_sim::{Options, run};
 
 const HOSTS: u32 = 8;
 
-/// Short flows from everywhere, closer than a packet's time, with timeouts shorter than the queue at the card: segments
+/// Short flows from everywhere, closer than a packet's time, with timeouts shorter than the queue at the NIC: segments
 /// wait to be sent again while their acknowledgement is on its way.
 fn scenario() -> Scenario {
     let link = Link {
@@ -36,7 +36,7 @@ fn scenario() -> Scenario {
         }
     });
     Scenario {
-        name: "cards".into(),
+        name: "nics".into(),
         transports: vec![Transport {
             name: "tcp".into(),
             protocol: Protocol::Tcp(config),
