@@ -29,26 +29,42 @@ static __always_inline u32 write_seq(struct bpf_sock *sk)
 	return seq;
 }
 
+#define ANOTHER 1 /* an option that is not of this level: the kernel goes on with it */
+
+/* What setsockopt and getsockopt ask of an option and its socket before they look at its value, of `length` bytes up to
+ * `end`: 0, ANOTHER, or minus an error. */
+static __always_inline int refusal(struct bpf_sockopt *ctx, int length, void *end)
+{
+	struct bpf_sock *sk = ctx->sk;
+
+	if (ctx->level != SOL_DUETIME) {
+		if (ctx->optlen > MOST_OPTION)
+			ctx->optlen = 0;
+		return ANOTHER;
+	}
+	if (!sk || !is_tcp(sk))
+		return -EOPNOTSUPP;
+	if (ctx->optname != DUETIME_DEADLINE)
+		return -ENOPROTOOPT;
+	if (ctx->optlen != length || end > ctx->optval_end)
+		return -EINVAL;
+	return 0;
+}
+
 SEC("cgroup/setsockopt")
 int duetime_setsockopt(struct bpf_sockopt *ctx)
 {
 	struct duetime_deadline *deadline = ctx->optval;
+	int refused = refusal(ctx, sizeof(*deadline), deadline + 1);
 	struct bpf_sock *sk = ctx->sk;
 	struct bpf_tcp_sock *tp;
 	struct flow *flow;
 	u64 start;
 
-	if (ctx->level != SOL_DUETIME) {
-		if (ctx->optlen > MOST_OPTION)
-			ctx->optlen = 0;
+	if (refused == ANOTHER)
 		return 1;
-	}
-	if (!sk || !is_tcp(sk))
-		REFUSE(EOPNOTSUPP);
-	if (ctx->optname != DUETIME_DEADLINE)
-		REFUSE(ENOPROTOOPT);
-	if (ctx->optlen != sizeof(*deadline) || (void *)(deadline + 1) > ctx->optval_end)
-		REFUSE(EINVAL);
+	if (!sk || refused)
+		REFUSE(-refused);
 	if (sk->state == TCP_LISTEN || (deadline->flags & ~DUETIME_CLEAR) || deadline->reserved)
 		REFUSE(EINVAL);
 	tp = bpf_tcp_sock(sk);
@@ -90,6 +106,7 @@ SEC("cgroup/getsockopt")
 int duetime_getsockopt(struct bpf_sockopt *ctx)
 {
 	struct duetime_status *status = ctx->optval;
+	int refused = refusal(ctx, sizeof(*status), status + 1);
 	struct imminence_options options = {
 		.d_min = parameters.imminence.d_min,
 		.d_max = parameters.imminence.d_max,
@@ -103,17 +120,10 @@ int duetime_getsockopt(struct bpf_sockopt *ctx)
 	struct flow *flow;
 	s64 left = 0;
 
-	if (ctx->level != SOL_DUETIME) {
-		if (ctx->optlen > MOST_OPTION)
-			ctx->optlen = 0;
+	if (refused == ANOTHER)
 		return 1;
-	}
-	if (!sk || !is_tcp(sk))
-		REFUSE(EOPNOTSUPP);
-	if (ctx->optname != DUETIME_DEADLINE)
-		REFUSE(ENOPROTOOPT);
-	if (ctx->optlen != sizeof(*status) || (void *)(status + 1) > ctx->optval_end)
-		REFUSE(EINVAL);
+	if (!sk || refused)
+		REFUSE(-refused);
 	tp = bpf_tcp_sock(sk);
 	if (!tp)
 		REFUSE(EOPNOTSUPP);
