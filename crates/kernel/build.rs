@@ -3,16 +3,20 @@
 fn main() {
     println!("cargo::rerun-if-changed=src/bpf");
     println!("cargo::rerun-if-changed=include");
+    println!("cargo::rerun-if-changed=tests/wire/wire.bpf.c");
     #[cfg(feature = "bpf")]
-    programs();
+    {
+        compile("src/bpf/duetime.bpf.c", "duetime.o");
+        compile("tests/wire/wire.bpf.c", "wire.o");
+    }
 }
 
 #[cfg(feature = "bpf")]
-fn programs() {
+fn compile(source: &str, object: &str) {
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let built = libbpf_cargo::SkeletonBuilder::new()
-        .source("src/bpf/duetime.bpf.c")
-        .obj(out.join("duetime.o"))
+        .source(source)
+        .obj(out.join(object))
         .clang_args(["-mcpu=v3", "-Wall", "-Wextra", "-Werror"])
         .build();
     assert!(

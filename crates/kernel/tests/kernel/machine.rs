@@ -5,6 +5,7 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The machine, for one test alone: a congestion control has its name once in a kernel.
 pub struct Machine(#[expect(dead_code, reason = "held until the test ends")] File);
@@ -20,10 +21,19 @@ impl Machine {
             let path = std::env::temp_dir().join("duetime-kernel.lock");
             let file = File::create(path).expect("a lock file");
             flock(&file, FlockOperation::LockExclusive).expect("the lock");
+            wait_for_others();
             return Some(Self(file));
         };
         writeln!(std::io::stderr(), "skipped {test}: {lacking}").expect("a terminal or a file");
         None
+    }
+}
+
+/// A testbed or a daemon that has the controllers attached may end soon; the test tells what it finds if not.
+fn wait_for_others() {
+    let began = Instant::now();
+    while !leftovers().is_empty() && began.elapsed() < Duration::from_mins(1) {
+        std::thread::sleep(Duration::from_millis(100));
     }
 }
 

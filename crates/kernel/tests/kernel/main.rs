@@ -3,6 +3,13 @@
 #![forbid(unsafe_code)]
 
 mod attach;
+mod churn;
+mod deadline;
+mod loss;
 mod machine;
+mod marks;
 mod option;
+mod policy;
 mod verifier;
+#[path = "../wire/mod.rs"]
+mod wire;

@@ -1,0 +1,86 @@
+//! Deadlines from a policy file, for programs that know of none.
+
+use crate::machine::Machine;
+use crate::wire::{Connection, RECEIVER, Wire, attach};
+use duetime_kernel::deadline::{self, Status};
+use duetime_kernel::{Options, Policy};
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+/// A policy file, removed at its end.
+struct PolicyFile(PathBuf);
+
+impl PolicyFile {
+    fn new() -> Self {
+        let name = format!("duetime-policy-{}.toml", std::process::id());
+        Self(std::env::temp_dir().join(name))
+    }
+
+    /// Writes the file, and reads it as a policy.
+    fn read(&self, text: &str) -> Result<Policy, String> {
+        std::fs::write(&self.0, text).expect("a file");
+        Policy::read(&self.0).map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for PolicyFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// What a program does that knows nothing of deadlines and congestion controls: connects and writes 10 KB. Returns what
+/// the option tells of its socket.
+fn unmodified(wire: &Wire, port: u16) -> Status {
+    let listener = wire.receiver.within(|| TcpListener::bind((RECEIVER, port)));
+    let near = wire.sender.within(|| TcpStream::connect((RECEIVER, port)));
+    let (far, _) = listener.expect("the port is free").accept().expect("one");
+    let mut connection = Connection::of(near.expect("connected"), far);
+    let before = deadline::get(connection.near.as_fd()).expect("the option is there");
+    assert_eq!(before.messages, 0, "{before:?}");
+    connection.near.write_all(&[0; 10_000]).expect("it is sent");
+    deadline::get(connection.near.as_fd()).expect("the option is there")
+}
+
+#[test]
+fn a_policy_file_gives_deadlines_and_a_broken_one_leaves_the_old_in_force() {
+    let Some(_machine) = Machine::take("policy") else {
+        return;
+    };
+    let mut attachment = attach(&Options::default());
+    let wire = Wire::new(None);
+    for host in [&wire.sender, &wire.receiver] {
+        host.set("net/ipv4/tcp_congestion_control", "duetime_d2tcp");
+    }
+    let file = PolicyFile::new();
+    let rule = |deadline: &str| {
+        format!("[[rule]]\nremote_port = 9000\ndeadline = \"{deadline}\"\nmessage = \"1 MB\"\n")
+    };
+
+    assert_eq!(unmodified(&wire, 9000).messages, 0);
+    let policy = file.read(&rule("1 h")).expect("a good policy");
+    attachment.set_policy(&policy).expect("in force");
+    let expect = |least: i64, most: i64| {
+        let status = unmodified(&wire, 9000);
+        assert_eq!(status.messages, 1, "{status:?}");
+        let remaining = 1_000_000 - 10_000..=1_000_000;
+        assert!(remaining.contains(&status.remaining_bytes), "{status:?}");
+        let left = least * 60_000_000..=most * 60_000_000;
+        assert!(left.contains(&status.left_us), "{status:?}");
+        let other = unmodified(&wire, 9001);
+        assert_eq!(other.messages, 0, "{other:?}");
+    };
+    expect(30, 60);
+
+    let broken = rule("1 h").replace("\"1 h\"", "\"1 parsec\"");
+    let error = file.read(&broken).expect_err("no such unit");
+    assert!(error.contains("toml:3:"), "{error}");
+    assert!(error.contains("parsec"), "{error}");
+    expect(30, 60);
+
+    let policy = file.read(&rule("10 h")).expect("a good policy");
+    attachment.set_policy(&policy).expect("in force");
+    expect(570, 600);
+}

@@ -1,0 +1,275 @@
+//! Two hosts and a wire between them, for tests and measurements: network namespaces and veth pairs, a shaper, a program
+//! that marks at its queue, and one that loses packets where they arrive.
+//!
+//! A wire with a shaper has a middle, a namespace of its own, where packets queue: TCP never lets more than a few packets
+//! of a flow wait in its own host's queue, so a queue there would not show what a controller does.
+
+pub mod churn;
+mod connection;
+pub mod contest;
+mod namespace;
+
+pub use connection::Connection;
+pub use namespace::Namespace;
+
+use duetime_kernel::{Attachment, Error, Options, deadline};
+use libbpf_rs::{
+    Iter, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramMut, TC_EGRESS,
+    TC_INGRESS, TcAttachPoint, TcHookBuilder, query,
+};
+use nix::sys::socket::{
+    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt,
+    socket, sockopt,
+};
+use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// The programs, compiled.
+static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wire.o"));
+
+/// How long another process that has the controllers attached is waited for.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Where the receiver is.
+pub const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+
+/// What the wire does to packets with data.
+#[derive(Clone, Copy, Debug)]
+pub struct Marking {
+    /// Marks those that find more packets than this in the queue.
+    pub above: u32,
+    /// Marks those that find more than this many packets sent and not arrived, themselves included.
+    pub waiting: u32,
+    /// Marks one of so many, whatever the queue is; 0: none.
+    pub every: u32,
+    /// The first one that is lost, from 1, counted since this was set; and how many are lost in a row.
+    pub lose: (u32, u32),
+}
+
+impl Marking {
+    /// Marks nothing and loses nothing.
+    pub const NONE: Self = Self {
+        above: u32::MAX,
+        waiting: u32::MAX,
+        every: 0,
+        lose: (0, 0),
+    };
+
+    /// Marks above so many packets.
+    pub const fn above(packets: u32) -> Self {
+        Self {
+            above: packets,
+            ..Self::NONE
+        }
+    }
+}
+
+/// Packets with data since the marking was set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Sent, before the queue.
+    pub sent: u64,
+    /// Marked.
+    pub marked: u64,
+    /// Lost where they arrived.
+    pub lost: u64,
+}
+
+/// The hosts and the wire. All of it is gone when this is dropped, and when the process ends.
+pub struct Wire {
+    /// The host that sends.
+    pub sender: Namespace,
+    /// The host that receives.
+    pub receiver: Namespace,
+    _middle: Option<Namespace>,
+    object: Object,
+}
+
+impl Wire {
+    /// Makes it. `shaper` is a queueing discipline in the words of `tc`; without one, the wire is as fast as the
+    /// processor. No packet is longer than the MTU of 1,500 bytes.
+    pub fn new(shaper: Option<&str>) -> Self {
+        let (sender, receiver) = (Namespace::new(), Namespace::new());
+        let middle = shaper.map(|_| Namespace::new());
+        // With several queues each has a share of the packets.
+        let one = "mtu 1500 gso_max_segs 1 numtxqueues 1 numrxqueues 1";
+        match &middle {
+            None => sender.run(&format!(
+                "ip link add wire {one} type veth peer name wire {one} netns {}",
+                receiver.path()
+            )),
+            Some(middle) => {
+                for (index, name, host) in [(2, "left", &sender), (3, "right", &receiver)] {
+                    middle.run(&format!(
+                        "ip link add {name} index {index} {one} type veth peer name wire {one} netns {}",
+                        host.path()
+                    ));
+                    middle.set("net/ipv6/conf/all/disable_ipv6", "1");
+                    middle.run(&format!("ip link set {name} up"));
+                    middle.run(&format!("tc qdisc add dev {name} clsact"));
+                }
+            }
+        }
+        for (host, address) in [(&sender, "10.9.0.1/24"), (&receiver, "10.9.0.2/24")] {
+            for (name, value) in [
+                ("net/ipv6/conf/all/disable_ipv6", "1"),
+                ("net/ipv4/tcp_slow_start_after_idle", "0"),
+                ("net/ipv4/tcp_no_metrics_save", "1"),
+                // Controllers that do not ask for ECN use it too: all flows are marked alike.
+                ("net/ipv4/tcp_ecn", "1"),
+            ] {
+                host.set(name, value);
+            }
+            host.run(&format!("ip address add {address} dev wire"));
+            host.run("ip link set wire up");
+            host.run("tc qdisc add dev wire clsact");
+        }
+        if let (Some(middle), Some(shaper)) = (&middle, shaper) {
+            middle.run(&format!("tc qdisc replace dev right root {shaper}"));
+        }
+        let opened = ObjectBuilder::default().open_memory(PROGRAMS);
+        let object = opened
+            .and_then(OpenObject::load)
+            .expect("the programs load");
+        match &middle {
+            None => hook(&object, "wire_mark", &sender, "wire", TC_EGRESS),
+            Some(middle) => {
+                hook(&object, "wire_mark", middle, "right", TC_EGRESS);
+                hook(&object, "wire_pass", middle, "left", TC_INGRESS);
+                hook(&object, "wire_pass", middle, "right", TC_INGRESS);
+            }
+        }
+        hook(&object, "wire_lose", &receiver, "wire", TC_INGRESS);
+        let wire = Self {
+            sender,
+            receiver,
+            _middle: middle,
+            object,
+        };
+        wire.mark(Marking::NONE);
+        wire
+    }
+
+    /// Sets what is marked and lost from now on, and counts anew.
+    pub fn mark(&self, marking: Marking) {
+        let (first, count) = marking.lose;
+        let words = [marking.above, marking.waiting, marking.every, first, count];
+        self.update("wire_counts", &[0; 32]);
+        self.update("wire_settings", &words.map(u32::to_ne_bytes).concat());
+    }
+
+    fn update(&self, map: &str, value: &[u8]) {
+        self.map(map)
+            .update(&[0; 4], value, MapFlags::ANY)
+            .expect("the map takes it");
+    }
+
+    /// The packets so far.
+    pub fn counts(&self) -> Counts {
+        let value = self.map("wire_counts").lookup(&[0; 4], MapFlags::ANY);
+        let value = value.expect("the map answers").expect("it has one entry");
+        let long = |at: usize| u64::from_ne_bytes(value[at..at + 8].try_into().expect("8 bytes"));
+        Counts {
+            sent: long(0),
+            marked: long(8),
+            lost: long(24),
+        }
+    }
+
+    /// The entries that sockets of the two hosts have in maps of socket storage with this name, whosever they are.
+    pub fn entries(&self, map: &str) -> usize {
+        let hosts = [self.sender.number(), self.receiver.number()];
+        let program = self.program("wire_entries");
+        query::MapInfoIter::default()
+            .filter(|info| info.name == *map)
+            // One that is gone meanwhile has none.
+            .filter_map(|info| MapHandle::from_map_id(info.id).ok())
+            .flat_map(|map| {
+                let link = program.attach_iter(map.as_fd()).expect("it can be listed");
+                let mut bytes = Vec::new();
+                let read = Iter::new(&link).map(|mut it| it.read_to_end(&mut bytes));
+                read.expect("an iterator").expect("it can be read");
+                bytes
+                    .chunks_exact(4)
+                    .map(|number| u32::from_ne_bytes(number.try_into().expect("4 bytes")))
+                    .collect::<Vec<_>>()
+            })
+            .filter(|number| hosts.contains(number))
+            .count()
+    }
+
+    fn program(&self, name: &str) -> ProgramMut<'_> {
+        let mut programs = self.object.progs_mut();
+        programs.find(|it| it.name() == name).expect("it is there")
+    }
+
+    fn map(&self, name: &str) -> libbpf_rs::Map<'_> {
+        let mut maps = self.object.maps();
+        maps.find(|map| map.name() == name)
+            .expect("the object file has it")
+    }
+
+    /// A listening socket of the receiver under this congestion control.
+    pub fn listen(&self, control: &str, port: u16) -> TcpListener {
+        let fd = self.receiver.within(unconnected);
+        deadline::choose(fd.as_fd(), control).expect("the control is there");
+        setsockopt(&fd, sockopt::ReuseAddr, &true).expect("SO_REUSEADDR");
+        let address = SockaddrIn::from(SocketAddrV4::new(RECEIVER, port));
+        bind(fd.as_raw_fd(), &address).expect("the port is free");
+        listen(&fd, Backlog::new(1024).expect("within the limits")).expect("it listens");
+        fd.into()
+    }
+
+    /// A connection from the sender to the receiver under this congestion control.
+    pub fn connect(&self, control: &str, port: u16) -> TcpStream {
+        let fd = self.sender.within(unconnected);
+        deadline::choose(fd.as_fd(), control).expect("the control is there");
+        connected(fd, port).expect("the receiver listens")
+    }
+}
+
+/// Attaches the controllers. If another process has them, waits until it gives them up.
+pub fn attach(options: &Options) -> Attachment {
+    let began = Instant::now();
+    loop {
+        match Attachment::attach(options) {
+            Err(Error::Attached { .. }) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            attached => return attached.unwrap_or_else(|error| panic!("not attached: {error}")),
+        }
+    }
+}
+
+/// A TCP socket of the calling thread's namespace.
+fn unconnected() -> OwnedFd {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    socket(AddressFamily::Inet, SockType::Stream, flags, None).expect("a socket")
+}
+
+/// The socket, connected to the receiver.
+fn connected(socket: OwnedFd, port: u16) -> std::io::Result<TcpStream> {
+    let address = SockaddrIn::from(SocketAddrV4::new(RECEIVER, port));
+    connect(socket.as_raw_fd(), &address)?;
+    Ok(socket.into())
+}
+
+fn hook(object: &Object, name: &str, host: &Namespace, interface: &str, point: TcAttachPoint) {
+    let mut programs = object.progs();
+    let program = programs.find(|program| program.name() == name);
+    let program = program.expect("the object file has it");
+    let program = program.as_fd();
+    let attached = host.within(|| {
+        let number = nix::net::if_::if_nametoindex(interface).expect("the interface");
+        let mut hook = TcHookBuilder::new(program)
+            .ifindex(number.cast_signed())
+            .replace(true)
+            .handle(1)
+            .priority(1)
+            .hook(point);
+        hook.attach().map(drop)
+    });
+    attached.expect("the interface takes it");
+}
