@@ -1,0 +1,57 @@
+//! Measurements of the controllers in the running kernel, over a wire between network namespaces (script/kernel-bench).
+//! They need root.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "it prints what it measures")]
+
+mod churn;
+mod cpu;
+mod fairness;
+#[path = "../../tests/wire/mod.rs"]
+mod wire;
+
+use duetime_results::stats::Estimate;
+use std::process::ExitCode;
+
+const USAGE: &str = "kernel_bench fairness [PAIRS] | churn [CONNECTIONS] | cpu [PAIRS]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (what, count) = match words[..] {
+        [what] => (what, None),
+        [what, count] => match count.parse() {
+            Ok(count @ 1..) => (what, Some(count)),
+            _ => ("", None),
+        },
+        _ => ("", None),
+    };
+    let good = match what {
+        "fairness" => fairness::measure(count.unwrap_or(40)),
+        "churn" => churn::measure(count.unwrap_or(10_000)),
+        "cpu" => cpu::measure(count.unwrap_or(30)),
+        _ => {
+            println!("usage: {USAGE}");
+            false
+        }
+    };
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+/// The mean of some values, with its 95 % interval.
+fn mean(values: &[f64]) -> Estimate {
+    Estimate::of(values, |drawn| {
+        Some(drawn.iter().copied().sum::<f64>() / drawn.len() as f64)
+    })
+    .expect("there are values")
+}
+
+/// Such as `0.5003 [0.4987, 0.5021]`.
+fn shown(estimate: &Estimate, digits: usize) -> String {
+    let (value, low, high) = (estimate.value, estimate.low(), estimate.high());
+    format!("{value:.digits$} [{low:.digits$}, {high:.digits$}]")
+}
