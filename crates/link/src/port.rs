@@ -593,6 +593,12 @@ impl<F: Frame> Port<F> {
         self.wire.next_arrival()
     }
 
+    /// Whether the next packet that is sent takes more memory.
+    #[inline(always)]
+    pub fn is_full(&self) -> bool {
+        self.wire.is_full()
+    }
+
     /// For a link whose far end lies elsewhere: forgets packets that have left. Their arrivals are the driver's.
     pub fn forget_departed(&mut self, now: Time) {
         self.drain(now);

@@ -49,6 +49,12 @@ impl<F: Frame> Ring<F> {
         self.begin == self.end
     }
 
+    /// Whether the next packet takes more memory.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() as usize == self.slots.len()
+    }
+
     /// How many packets have ever been pushed.
     pub fn pushed(&self) -> u64 {
         self.before + u64::from(self.end)
@@ -120,7 +126,7 @@ impl<F: Frame> Ring<F> {
     /// Appends a packet that arrives no earlier than those held.
     #[inline(always)]
     pub fn push(&mut self, arrival: Time, frame: F) {
-        if self.len() as usize == self.slots.len() {
+        if self.is_full() {
             self.grow(Slot { arrival, frame });
         }
         let mask = self.slots.len() - 1;

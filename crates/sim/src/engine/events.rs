@@ -186,9 +186,14 @@ impl Events {
 
     /// The same of an arrival that is number `number` of those at the far end of the link, which other partitions have
     /// too.
+    #[inline(always)]
     pub fn schedule_numbered_arrival(&mut self, at: Time, link: u32, number: u32) {
         self.queue.set_turn(link, number);
-        self.schedule_arrival_anywhere(at, link);
+        if self.queue.is_one() {
+            self.schedule_arrival::<true>(at, link);
+        } else {
+            self.schedule_arrival_anywhere(at, link);
+        }
     }
 
     /// The next departure from the port of `link`.

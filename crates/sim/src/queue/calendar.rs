@@ -87,6 +87,7 @@ impl Store {
     }
 
     /// The next event of this number will be its `turn`-th.
+    #[inline(always)]
     pub(super) fn set_turn(&mut self, id: u32, turn: u32) {
         self.nodes[id as usize].turn = turn.wrapping_sub(1);
     }

@@ -109,8 +109,14 @@ impl EventQueue {
 
     /// Makes the buckets 2^`shift` ps wide. Only where there is one sub-partition.
     pub fn change_width(&mut self, shift: u32) {
-        debug_assert!(self.closed.is_empty());
+        debug_assert!(self.is_one());
         self.open.change_width(&mut self.store, shift);
+    }
+
+    /// Whether there is one sub-partition.
+    #[inline(always)]
+    pub fn is_one(&self) -> bool {
+        self.closed.is_empty()
     }
 
     /// Opens a sub-partition: what is popped comes from it.
@@ -139,6 +145,7 @@ impl EventQueue {
     }
 
     /// Says how many events a fixed number has had with the one that is put in next, modulo 2³².
+    #[inline(always)]
     pub fn set_turn(&mut self, id: u32, turn: u32) {
         self.store.set_turn(id, turn);
     }

@@ -1,12 +1,14 @@
 //! Cross-partition messages: packets on links that lead from one partition into another, or to a switch that is divided
 //! among partitions.
 
+use super::Link;
 use crate::engine::context::Context;
 use crate::engine::endpoint::Extra;
 use crate::packet::{NONE, Packet};
 use crate::partition::{Cut, DIVIDED};
 use crate::topology::Network;
 use duetime_core::Time;
+use duetime_link::Port;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -21,12 +23,14 @@ pub struct Messages {
 /// A packet on its way to another partition.
 #[derive(Clone, Copy, Debug)]
 struct Message {
+    arrival: Time,
+    packet: Packet,
     link: u32,
     /// How many packets the link has carried with this one, modulo 2³²: its arrival is as many-th of the link's, in
     /// whichever partition it is.
     number: u32,
-    arrival: Time,
-    packet: Packet,
+    /// The link by which it leaves a divided switch, or `NONE`.
+    out: u32,
 }
 
 /// The links between this partition and others.
@@ -83,52 +87,57 @@ impl Crossings {
         allow(dead_code, reason = "only a run on several threads has crossings")
     )]
     pub fn receive(&mut self, context: &mut Context, messages: &mut Messages) {
-        for mut message in messages.packets.drain(..) {
-            if let Some(extra) = messages
-                .extras
-                .get_mut(message.packet.extra as usize)
-                .and_then(Option::take)
-            {
-                message.packet.extra = context.extras.insert(extra) as u32;
+        for message in &mut messages.packets {
+            let extra = &mut message.packet.extra;
+            if *extra != NONE {
+                let carried = messages.extras[*extra as usize].take();
+                *extra = context.extras.insert(carried.expect("one packet's")) as u32;
             }
             self.take_in(context, message);
         }
+        messages.packets.clear();
         messages.extras.clear();
     }
 
     /// A packet will arrive in this partition.
-    fn take_in(&mut self, context: &mut Context, message: Message) {
+    #[inline(always)]
+    fn take_in(&mut self, context: &mut Context, message: &Message) {
         let inbound = &mut self.inbound[message.link as usize];
         if inbound.is_empty() {
-            schedule(context, &message);
+            schedule(context, message);
         }
-        inbound.push_back(message);
+        inbound.push_back(*message);
     }
 
-    /// A packet leaves on `link` and will arrive in another partition, or at the divided switch `switch`.
+    /// The last packet sent by `port` will arrive at the far end of `link`, in another partition or at a divided switch.
+    #[inline(always)]
     pub(super) fn send(
         &mut self,
         context: &mut Context,
         link: u32,
-        switch: u32,
+        port: &mut Port<Packet>,
         arrival: Time,
-        packet: Packet,
     ) {
+        let packet = port.last_sent().expect("a packet was just sent");
+        if port.is_full() {
+            port.forget_departed(context.now());
+        }
         let number = &mut self.carried[link as usize];
         *number = number.wrapping_add(1);
         let mut message = Message {
-            link,
-            number: *number,
             arrival,
             packet,
+            link,
+            number: *number,
+            out: NONE,
         };
         let mut to = self.leads_to[link as usize];
         if to == DIVIDED {
-            let routing = &context.setup.routing;
-            let out = routing.next_at_switch(switch, packet.destination(), packet.flow);
-            to = self.cut.port_in[out as usize];
+            let (switch, routing) = (Link::of(port).target, &context.setup.routing);
+            message.out = routing.next_at_switch(switch, packet.destination(), packet.flow);
+            to = self.cut.port_in[message.out as usize];
             if to == self.own {
-                return self.take_in(context, message);
+                return self.take_in(context, &message);
             }
         }
         let messages = &mut self.outbound[usize::from(to)];
@@ -141,14 +150,15 @@ impl Crossings {
         messages.packets.push(message);
     }
 
-    /// The packet that arrives on `link` now; asks for the arrival of the next one.
-    pub(super) fn arrive(&mut self, context: &mut Context, link: u32) -> Packet {
+    /// The packet that arrives on `link` now, with the link by which it leaves a divided switch or `NONE`; asks for the
+    /// arrival of the next one.
+    pub(super) fn arrive(&mut self, context: &mut Context, link: u32) -> (Packet, u32) {
         let inbound = &mut self.inbound[link as usize];
-        let arrived = inbound.pop_front().expect("a packet arrives");
+        let Message { packet, out, .. } = inbound.pop_front().expect("a packet arrives");
         if let Some(next) = inbound.front() {
             schedule(context, next);
         }
-        arrived.packet
+        (packet, out)
     }
 
     /// Packets that will arrive here.
@@ -158,6 +168,7 @@ impl Crossings {
     }
 }
 
+#[inline(always)]
 fn schedule(context: &mut Context, message: &Message) {
     let events = &mut context.events;
     events.schedule_numbered_arrival(message.arrival, message.link, message.number);

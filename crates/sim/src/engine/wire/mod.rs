@@ -203,6 +203,9 @@ impl Wire {
         let port = &mut self.ports[link as usize];
         let special = Link::of(port).special & !Link::LOSSY;
         if special != 0 {
+            if special == Link::CROSSING && delay == Span::ZERO {
+                return self.send_across(context, link, packet);
+            }
             return self.send_specially(context, link, packet, special, false, delay);
         }
         let Some(Sent { arrival, first }) = take_in(port, context.now(), packet, false, delay)
@@ -211,6 +214,16 @@ impl Wire {
         };
         if first {
             context.events.schedule_arrival::<true>(arrival, link);
+        }
+    }
+
+    /// The same on a link into other partitions that is plain otherwise, without a delay.
+    #[inline(never)]
+    fn send_across(&mut self, context: &mut Context, link: u32, packet: Packet) {
+        let port = &mut self.ports[link as usize];
+        match port.offer_fifo(context.now(), packet) {
+            Some(sent) => self.crossings.send(context, link, port, sent.arrival),
+            None => self.discard(context, packet),
         }
     }
 
@@ -299,14 +312,10 @@ impl Wire {
     #[inline]
     fn sent(&mut self, context: &mut Context, link: u32, sent: Sent) {
         let port = &mut self.ports[link as usize];
-        let Link { target, special } = Link::of(port);
-        if special & Link::CROSSING == 0 {
+        if Link::of(port).special & Link::CROSSING == 0 {
             return schedule(context, link, sent);
         }
-        let packet = port.last_sent().expect("a packet was just sent");
-        port.forget_departed(context.now());
-        self.crossings
-            .send(context, link, target, sent.arrival, packet);
+        self.crossings.send(context, link, port, sent.arrival);
     }
 
     /// A packet's last bit arrives at the far end of `link`: a switch passes it on; what reached a host is returned.
@@ -323,15 +332,24 @@ impl Wire {
         if let Some(next) = port.arrived(packet) {
             context.events.schedule_arrival::<true>(next, link);
         }
-        self.pass_on(context, target, packet)
+        self.pass_on(context, target, packet, NONE)
     }
 
+    /// `out`: the link to leave a switch by, or `NONE` if that is not known yet.
     #[inline(always)]
-    fn pass_on(&mut self, context: &mut Context, target: u32, packet: Packet) -> Option<Arrived> {
+    fn pass_on(
+        &mut self,
+        context: &mut Context,
+        target: u32,
+        packet: Packet,
+        mut out: u32,
+    ) -> Option<Arrived> {
         self.totals.packet_hops += 1;
         if target & TO_HOST == 0 {
-            let routing = &context.setup.routing;
-            let out = routing.next_at_switch(target, packet.destination(), packet.flow);
+            if out == NONE {
+                let routing = &context.setup.routing;
+                out = routing.next_at_switch(target, packet.destination(), packet.flow);
+            }
             self.send(context, out, packet, Span::ZERO);
             return None;
         }
@@ -351,18 +369,18 @@ impl Wire {
         target: u32,
         special: u32,
     ) -> Option<Arrived> {
-        let packet = if special & Link::CROSSING == 0 {
+        let (packet, out) = if special & Link::CROSSING == 0 {
             let port = &mut self.ports[link as usize];
             let packet = port.arriving();
             if let Some(next) = port.arrived_classed(context.now(), packet) {
                 context.events.schedule_arrival::<false>(next, link);
             }
-            packet
+            (packet, NONE)
         } else {
             self.crossings.arrive(context, link)
         };
         if special & Link::MAY_LOSE == 0 || self.survives(context, link, packet, special) {
-            return self.pass_on(context, target, packet);
+            return self.pass_on(context, target, packet, out);
         }
         self.totals.packet_hops += 1;
         None
