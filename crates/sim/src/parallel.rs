@@ -13,7 +13,14 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
-/// What a partition tells the others between windows.
+/// What partitions tell each other before a window.
+struct Window {
+    status: Vec<Status>,
+    /// By receiver, then sender.
+    messages: Vec<Vec<Mutex<Messages>>>,
+}
+
+/// What a partition tells the others before a window.
 #[derive(Default)]
 struct Status {
     next_event_ps: AtomicU64,
@@ -23,9 +30,8 @@ struct Status {
 }
 
 struct Shared {
-    status: Vec<Status>,
-    /// By receiver, then sender.
-    messages: Vec<Vec<Mutex<Messages>>>,
+    /// Of the even windows and of the odd ones: a partition may be a window ahead of another that still reads.
+    windows: [Window; 2],
     barrier: Barrier,
     stop: AtomicBool,
     cancelled: AtomicBool,
@@ -38,11 +44,14 @@ pub(crate) fn run(
     lookahead: Span,
 ) -> (Vec<Partition>, Time, bool) {
     let count = partitions.len();
-    let shared = Shared {
+    let window = || Window {
         status: (0..count).map(|_| Status::default()).collect(),
         messages: (0..count)
             .map(|_| (0..count).map(|_| Mutex::default()).collect())
             .collect(),
+    };
+    let shared = Shared {
+        windows: [window(), window()],
         barrier: Barrier::new(count),
         stop: AtomicBool::new(false),
         cancelled: AtomicBool::new(false),
@@ -75,14 +84,21 @@ fn worker(
 ) -> (Partition, Time) {
     let _guard = Guard(&shared.barrier);
     let mut boundary = None;
+    let mut first_sent = Time::MAX;
+    let [mut window, mut following] = shared.windows.each_ref();
     loop {
-        let next = shared.earliest_event(&mut partition, index);
+        window.tell(&partition, index, first_sent);
+        shared.barrier.wait();
+        let next = window.earliest_event();
+        for from in &window.messages[index] {
+            partition.receive_messages(&mut from.lock().expect("no partition panics"));
+        }
         // A mark is reached when no partition has an event before it, nor is any packet under way that would be one.
         partition.mark(next.min(boundary.unwrap_or(Time::ZERO)));
         match boundary {
             Some(reached) if next >= reached => {
                 if index == 0 {
-                    shared.decide(clock, reached, next);
+                    shared.decide(window, clock, reached, next);
                 }
                 shared.barrier.wait();
                 if shared.stop.load(Ordering::Acquire) {
@@ -97,32 +113,31 @@ fn worker(
             .min(boundary.expect("set above"))
             .min(partition.next_mark());
         partition.run_before(end);
-        for to in (0..shared.status.len()).filter(|&to| to != index) {
-            partition.exchange_messages(
-                to,
-                &mut shared.messages[to][index]
-                    .lock()
-                    .expect("no partition panics"),
-            );
+        first_sent = Time::MAX;
+        for (to, messages) in following.messages.iter().enumerate() {
+            if to != index {
+                let mut messages = messages[index].lock().expect("no partition panics");
+                first_sent = first_sent.min(partition.exchange_messages(to, &mut messages));
+            }
         }
-        shared.barrier.wait();
-        for from in &shared.messages[index] {
-            partition.receive_messages(&mut from.lock().expect("no partition panics"));
-        }
+        std::mem::swap(&mut window, &mut following);
     }
 }
 
-impl Shared {
-    /// Tells the others how this partition stands; returns the earliest event of all.
-    fn earliest_event(&self, partition: &mut Partition, index: usize) -> Time {
+impl Window {
+    /// Tells the others how partition `index` stands, and when the first packet that it has sent them arrives.
+    fn tell(&self, partition: &Partition, index: usize, first_sent: Time) {
         let own = &self.status[index];
-        own.next_event_ps
-            .store(partition.next_event().as_ps(), Ordering::Release);
+        let next = partition.next_event().min(first_sent);
+        own.next_event_ps.store(next.as_ps(), Ordering::Release);
         own.open.store(partition.open(), Ordering::Release);
         own.wakes.store(partition.has_wakes(), Ordering::Release);
         own.packet_hops
             .store(partition.packet_hops(), Ordering::Release);
-        self.barrier.wait();
+    }
+
+    /// The earliest event of all, when all have told.
+    fn earliest_event(&self) -> Time {
         let next = self
             .status
             .iter()
@@ -130,18 +145,20 @@ impl Shared {
             .min();
         Time::from_ps(next.unwrap_or(u64::MAX))
     }
+}
 
-    fn decide(&self, clock: &Clock<'_>, boundary: Time, next: Time) {
-        let open = self
+impl Shared {
+    fn decide(&self, window: &Window, clock: &Clock<'_>, boundary: Time, next: Time) {
+        let open = window
             .status
             .iter()
             .map(|status| status.open.load(Ordering::Acquire))
             .sum();
-        let wakes = self
+        let wakes = window
             .status
             .iter()
             .any(|status| status.wakes.load(Ordering::Acquire));
-        let hops = self
+        let hops = window
             .status
             .iter()
             .map(|status| status.packet_hops.load(Ordering::Acquire))

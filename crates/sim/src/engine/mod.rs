@@ -252,13 +252,14 @@ impl Partition {
         self.context.recorder.mark(reached, &mut self.wire);
     }
 
-    /// Exchanges the packets bound for partition `to` for empty `messages`, whose memory is used again.
+    /// Exchanges the packets bound for partition `to` for empty `messages`, whose memory is used again; returns when the
+    /// first of them arrives, or [`Time::MAX`].
     #[cfg_attr(
         not(feature = "threads"),
         allow(dead_code, reason = "only a run on several threads has crossings")
     )]
-    pub fn exchange_messages(&mut self, to: usize, messages: &mut Messages) {
-        self.wire.crossings.exchange(to, messages);
+    pub fn exchange_messages(&mut self, to: usize, messages: &mut Messages) -> Time {
+        self.wire.crossings.exchange(to, messages)
     }
 
     /// Takes packets from another partition; `messages` is empty afterwards.

@@ -71,14 +71,17 @@ impl Crossings {
         }
     }
 
-    /// Exchanges the packets bound for partition `to` for empty `messages`, whose memory is used again.
+    /// Exchanges the packets bound for partition `to` for empty `messages`, whose memory is used again; returns when the
+    /// first of them arrives, or [`Time::MAX`].
     #[cfg_attr(
         not(feature = "threads"),
         allow(dead_code, reason = "only a run on several threads has crossings")
     )]
-    pub fn exchange(&mut self, to: usize, messages: &mut Messages) {
+    pub fn exchange(&mut self, to: usize, messages: &mut Messages) -> Time {
         debug_assert!(messages.packets.is_empty() && messages.extras.is_empty());
         std::mem::swap(&mut self.outbound[to], messages);
+        let arrivals = messages.packets.iter().map(|message| message.arrival);
+        arrivals.min().unwrap_or(Time::MAX)
     }
 
     /// Takes packets from another partition; `messages` is empty afterwards.
