@@ -247,6 +247,21 @@ impl Receiver {
         Time::MAX
     }
 
+    /// An acknowledgement leaves although nothing has come: the driver has room for more.
+    pub fn acknowledge_again(&mut self) {
+        self.acknowledge = self.opened;
+    }
+
+    /// The FIN has come, and every byte before it. Never for a quenched flow.
+    pub fn is_finished(&self) -> bool {
+        self.end == Some(self.next) && !self.gave_up
+    }
+
+    /// The sender has given the flow up.
+    pub fn is_given_up(&self) -> bool {
+        self.gave_up
+    }
+
     /// Bytes delivered in order so far.
     pub fn delivered(&self) -> u64 {
         self.next

@@ -11,6 +11,9 @@ use crate::Message;
 use duetime_core::{Rate, Span, Time};
 use transmit::Plan;
 
+/// The length of a flow that never ends.
+const UNBOUNDED: u64 = u64::MAX / 2;
+
 /// One flow's sender.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -21,6 +24,8 @@ pub struct Sender {
     /// First byte never sent.
     next: u64,
     size: u64,
+    /// First position that may not leave yet; the FIN's is `size`.
+    limit: u64,
     /// Every byte below is acknowledged.
     acked: u64,
     /// Bytes to send again, `resend..resend_end`.
@@ -31,6 +36,8 @@ pub struct Sender {
     repair: Repair,
     /// Given up: the rest is not sent, and a FIN returns the allocation.
     quenched: bool,
+    /// Silence does not end the flow.
+    persistent: bool,
     /// Unanswered timeouts in a row.
     silence: u8,
     /// Requests in a row whose feedback did not come in time.
@@ -94,6 +101,8 @@ enum RequestState {
     Outstanding,
     /// Its feedback did not come in time: another one should leave.
     Lost,
+    /// Nothing may leave: the next one waits for its time, or for bytes.
+    Resting,
 }
 
 /// How losses are found and repaired before a timeout.
@@ -150,7 +159,8 @@ impl Sender {
             budget: 0,
             planned: None,
             next: 0,
-            size: message.bytes.min(u64::MAX / 2),
+            size: message.bytes.min(UNBOUNDED),
+            limit: u64::MAX,
             acked: 0,
             resend: 0,
             resend_end: 0,
@@ -158,6 +168,7 @@ impl Sender {
             request: RequestState::Due,
             repair: Repair::Gaps(0),
             quenched: false,
+            persistent: false,
             silence: 0,
             request_backoff: 0,
             backoff: 0,
@@ -212,7 +223,7 @@ impl Sender {
             }
             // An answer that comes late is still good while the next request has not left.
             let answers = flags.contains(Flags::FEEDBACK)
-                && self.request != RequestState::Due
+                && matches!(self.request, RequestState::Outstanding | RequestState::Lost)
                 && packet.tag.echo == self.number;
             let expected = match self.state {
                 State::Opening => flags.contains(Flags::SYN),
@@ -260,6 +271,53 @@ impl Sender {
         }
     }
 
+    /// Nothing from position `limit` on may leave yet: the application has not written it, or the receiver has no room
+    /// for it. The FIN stands at the position after the last byte. Without this call everything may leave; what has
+    /// left stays allowed. A flow with nothing to send asks once in each update interval, often enough for the routers'
+    /// repair to hear it, and at once when it may send again.
+    pub fn set_limit(&mut self, config: &Config, limit: u64) {
+        self.limit = limit.max(self.next);
+        if self.request == RequestState::Resting && !self.has_nothing_to_send() {
+            self.request = RequestState::Due;
+            self.request_timer = Time::MAX;
+        }
+        self.replan(config);
+    }
+
+    /// The flow is `bytes` long, more than announced. Its desired rate was computed from the wrong length: it goes on
+    /// without a deadline. Nothing happens if it is not longer, or if its FIN has left.
+    pub fn extend(&mut self, config: &Config, bytes: u64) {
+        if bytes > self.size && matches!(self.state, State::Opening | State::Open) {
+            self.size = bytes.min(UNBOUNDED);
+            self.deadline = Time::MAX;
+            self.replan(config);
+        }
+    }
+
+    /// The flow ends after `bytes`, perhaps fewer than announced, but no fewer than have left. Nothing happens if its FIN
+    /// has left.
+    pub fn end_at(&mut self, config: &Config, bytes: u64) {
+        if matches!(self.state, State::Opening | State::Open) {
+            self.size = bytes.clamp(self.next, UNBOUNDED);
+            self.set_limit(config, self.limit);
+        }
+    }
+
+    /// The driver decides when a silent peer is gone. Otherwise a number of unanswered timeouts in a row ends the flow,
+    /// after some hundred milliseconds.
+    pub fn persist(&mut self) {
+        self.persistent = true;
+    }
+
+    /// The SYN should leave again at once: it was answered by a challenge, and was not taken.
+    pub fn open_again(&mut self, config: &Config) {
+        if self.state == State::Opening && self.request == RequestState::Outstanding {
+            self.request = RequestState::Lost;
+            self.request_timer = Time::MAX;
+            self.replan(config);
+        }
+    }
+
     /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
     #[inline]
     pub fn next_timeout(&self) -> Time {
@@ -280,6 +338,11 @@ impl Sender {
     /// The SYN has been answered.
     pub fn is_established(&self) -> bool {
         matches!(self.state, State::Open | State::Closing(_))
+    }
+
+    /// The flow's deadline, as announced or as [`Late::Extend`](super::Late::Extend) moved it.
+    pub fn deadline(&self) -> Option<Time> {
+        (self.deadline != Time::MAX).then_some(self.deadline)
     }
 
     /// Bytes that the receiver has acknowledged.

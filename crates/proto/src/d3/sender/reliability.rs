@@ -92,7 +92,12 @@ impl Sender {
             return;
         }
         if self.request_timer <= now {
-            self.request_lost(config);
+            if self.request == RequestState::Resting {
+                self.request_timer = Time::MAX;
+                self.request = RequestState::Due;
+            } else {
+                self.request_lost(config);
+            }
         }
         if self.data_timer <= now {
             self.data_lost(config, now);
@@ -151,8 +156,8 @@ impl Sender {
 
     /// Counts a timeout; too many in a row end the flow.
     fn no_answer(&mut self, limit: u8) {
-        self.silence += 1;
-        if self.silence > limit {
+        self.silence = self.silence.saturating_add(1);
+        if self.silence > limit && !self.persistent {
             self.finish();
         }
     }

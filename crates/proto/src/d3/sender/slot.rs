@@ -31,6 +31,15 @@ impl Sender {
         self.slot = self.rate.bytes_in(self.srtt, config.exponent());
         self.grant_slot(config);
         self.quenched = self.quenched || self.is_hopeless(config, now);
+        if self.limit <= self.size && !self.quenched && self.has_nothing_to_send() {
+            self.request = RequestState::Resting;
+            self.request_timer = (self.emitted + config.update_interval).max(now);
+        }
+    }
+
+    /// All that may leave has left.
+    pub(super) fn has_nothing_to_send(&self) -> bool {
+        self.limit <= self.size && self.next >= self.limit && self.resend >= self.resend_end
     }
 
     /// Whether to end the flow now, at a slot's begin: its deadline cannot be met, or it is taken for one that will

@@ -117,18 +117,24 @@ impl Sender {
         }
         let open = self.state == State::Open;
         let again = self.resend < self.resend_end;
+        // More will follow, but may not leave yet.
+        let limited = self.limit <= self.size;
         let (seq, left) = if again {
             (self.resend, self.resend_end - self.resend)
         } else {
-            (self.next, self.size - self.next)
+            (self.next, self.size.min(self.limit) - self.next)
         };
         let unsent = self.size - self.next;
         if left == 0 {
+            if limited {
+                return (self.request == RequestState::Due).then_some(Plan::Request);
+            }
             // All data has left, but not the FIN: it returns the allocation as soon as we know it.
             return (open && !outstanding).then_some(Plan::Fin);
         }
-        let all_left = if again { left + unsent } else { left };
-        let request = open && !outstanding && burst_cost(config, all_left) > self.budget;
+        let all_left = if again { left + unsent } else { unsent };
+        let request =
+            open && !outstanding && (limited || burst_cost(config, all_left) > self.budget);
         let len = left.min(u64::from(payload(
             config,
             if request { Packet::REQUEST_BYTES } else { 0 },
