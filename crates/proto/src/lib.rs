@@ -22,7 +22,7 @@
 //! - **Packets leave when they are polled.** A sender measures round trips from there. A driver whose interface is busy
 //!   therefore stops polling and does not queue; what waits in a machine waits as numbers.
 //! - **The network** may lose, repeat, reorder and invent packets. No packet makes a machine panic.
-//! - **The payload is the driver's.** A machine keeps positions. A packet names `len` bytes at `seq`; the driver keeps
+//! - **The payload is the driver's**, except where [`d3::endpoint`] is the driver. A machine keeps positions. A packet names `len` bytes at `seq`; the driver keeps
 //!   what is submitted until it is acknowledged, and puts what arrives at its place. [`tcp::Delivery`] and
 //!   [`d3::Delivery`] tell how many bytes have become readable in order.
 //! - **Memory.** No call allocates on the usual path. A TCP sender allocates for messages that wait behind the first, a
@@ -115,6 +115,69 @@
 //! }
 //! assert_eq!((receiver.delivered(), sender.is_quenched()), (1_000_000, false));
 //! assert!(Some(now) < deadline);
+//! ```
+
+//! ## D3 over datagrams
+//!
+//! [`d3::endpoint`] carries many streams over one socket: it finds the flow of a datagram, owns the bytes of both ways,
+//! bounds what a peer may cost, and answers requests at its own interface, so that a driver only moves datagrams. Its
+//! contract is in the module's documentation. Two endpoints, without loss:
+//!
+//! ```
+//! use duetime_core::{Rate, Span, Time};
+//! use duetime_proto::Message;
+//! use duetime_proto::d3::endpoint::{Endpoint, Options, Policy};
+//! use std::net::SocketAddr;
+//!
+//! let options = Options::new(Rate::from_gbps(1));
+//! let policy = Policy::of(&options.config);
+//! let addresses: [SocketAddr; 2] = ["10.0.0.1:7000".parse()?, "10.0.0.2:7000".parse()?];
+//! // Their secrets; a program draws them.
+//! let mut endpoints = [Endpoint::new(options, [1, 2])?, Endpoint::new(options, [3, 4])?];
+//! let mut now = Time::ZERO;
+//!
+//! endpoints[1].listen(16);
+//! let query = Message { bytes: 5, deadline: Some(now + Span::from_ms(10)) };
+//! let client = endpoints[0].connect(now, addresses[1], query, &policy)?;
+//! endpoints[0].write(now, client, b"query")?;
+//! endpoints[0].finish(now, client)?;
+//!
+//! let (mut server, mut answer, mut buffer) = (None, Vec::new(), [0; 4_096]);
+//! while answer.len() < 100_000 {
+//!     assert!(now < Time::ZERO + Span::from_ms(5), "in time");
+//!     // Both drivers: what may leave, arrives 20 us later.
+//!     let mut arriving = Vec::new();
+//!     for host in 0..2 {
+//!         let mut bytes = Vec::new();
+//!         while let Some(transmit) = endpoints[host].poll_transmit(now, &mut bytes) {
+//!             let to = usize::from(transmit.peer == addresses[1]);
+//!             arriving.push((to, addresses[host], std::mem::take(&mut bytes)));
+//!         }
+//!     }
+//!     now += Span::from_us(20);
+//!     for (to, from, datagram) in arriving {
+//!         endpoints[to].input(now, from, &datagram);
+//!     }
+//!     for endpoint in &mut endpoints {
+//!         endpoint.timeout(now);
+//!     }
+//!     // The server reads a query to its end, and answers it with 100 kB within 5 ms.
+//!     server = server.or(endpoints[1].accept(now).map(|accepted| accepted.0));
+//!     if let Some(stream) = server
+//!         && endpoints[1].read(now, stream, &mut buffer) == Ok(0)
+//!     {
+//!         let answer = Message { bytes: 100_000, deadline: Some(now + Span::from_ms(5)) };
+//!         endpoints[1].open(now, stream, answer, &policy)?;
+//!         endpoints[1].write(now, stream, &[7; 100_000])?;
+//!         endpoints[1].release(now, stream); // what was written is still sent
+//!         server = None;
+//!     }
+//!     if let Ok(length) = endpoints[0].read(now, client, &mut buffer) {
+//!         answer.extend_from_slice(&buffer[..length]);
+//!     }
+//! }
+//! assert!(answer == [7; 100_000]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 #![forbid(unsafe_code)]

@@ -1,10 +1,5 @@
-//! The loopback example's two sides as threads: the state machines and codecs over real sockets.
+//! The loopback example's two sides as threads: the endpoint over real sockets.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
-)]
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
@@ -23,9 +18,9 @@ fn ten_megabytes_each_way_survive_dropped_datagrams() {
     let address = listener.local_addr().unwrap();
     let other = std::thread::spawn(move || {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        example::exchange(&socket, Some(address), 2).unwrap()
+        example::exchange(socket, Some(address), 2).unwrap()
     });
-    let one = example::exchange(&listener, None, 1).unwrap();
+    let one = example::exchange(listener, None, 1).unwrap();
     let other = other.join().unwrap();
     assert_eq!((one.sent, one.received), (other.received, other.sent));
     assert!(
@@ -34,5 +29,5 @@ fn ten_megabytes_each_way_survive_dropped_datagrams() {
         one.dropped,
         other.dropped
     );
-    assert!(one.counters.retransmits > 0 && other.counters.retransmits > 0);
+    assert!(one.statistics.counters.retransmits > 0 && other.statistics.counters.retransmits > 0);
 }

@@ -8,9 +8,10 @@
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
+use duetime_proto::d3::datagram::{Header, Kind};
 use duetime_proto::d3::{
     Allocator, Config, EncodedRate, Flags, MAX_HOPS, Packet, Receiver, Request, Rounding, Sender,
-    Tag, wire,
+    Tag, datagram, wire,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -74,6 +75,24 @@ proptest! {
     #![proptest_config(settings())]
 
     #[test]
+    fn datagrams_come_back_as_they_were_and_are_never_longer_than_the_mtu_allows(
+        packet in packet(), identifiers in any::<[u64; 2]>(), window in any::<u32>(), cut in any::<usize>(),
+    ) {
+        let window = if packet.flags.contains(Flags::ACK) { window } else { 0 };
+        let [destination, source] = identifiers;
+        let header = Header { kind: Kind::Packet, destination, source, window, packet };
+        let payload: Vec<u8> = (0..packet.len).map(|i| i as u8).collect();
+        let (first, second) = payload.split_at(cut % (payload.len() + 1));
+        let mut bytes = vec![1, 2, 3];
+        let length = datagram::encode(&header, (first, second), &mut bytes).unwrap();
+        prop_assert_eq!(length, bytes.len() - 3);
+        prop_assert_eq!(datagram::decode(&bytes[3..]), Ok((header, &payload[..])));
+        prop_assert!(datagram::decode(&bytes[3..3 + cut % length]).is_err());
+        let config = Config { header_bytes: datagram::UDP_IPV4_BYTES, ..Config::default() };
+        prop_assert_eq!(packet.wire_bytes(&config) as usize, length + 28);
+    }
+
+    #[test]
     fn requests_come_back_as_they_were(request in request()) {
         let mut bytes = [0; Request::WIRE_BYTES];
         request.encode(&mut bytes).unwrap();
@@ -98,7 +117,7 @@ proptest! {
     /// A datagram with its 28 B of IP and UDP headers fits the MTU, and a full one fills it.
     #[test]
     fn over_udp_no_datagram_exceeds_the_mtu(mtu in 200_u32..9_000, bytes in 1_u64..100_000) {
-        let config = Config { mtu, header_bytes: wire::UDP_BYTES, ..Config::default() };
+        let config = Config { mtu, header_bytes: datagram::UDP_IPV4_BYTES, ..Config::default() };
         let rate = Rate::from_gbps(1);
         let mut sender = Sender::new(&config, Time::ZERO, rate, Message { bytes, deadline: None });
         let mut receiver = Receiver::new(&config);
@@ -111,8 +130,9 @@ proptest! {
                 if let Some(request) = &mut packet.request {
                     port.process(&config, now, packet.flags, request);
                 }
-                let mut header = [0; wire::MAX_HEADER_BYTES];
-                let length = wire::encode(&packet, &mut header).unwrap() as u32 + packet.len + 28;
+                let header = Header { kind: Kind::Packet, destination: 1, source: 2, window: 0, packet };
+                let payload = vec![0; packet.len as usize];
+                let length = datagram::encode(&header, (&payload, &[]), &mut Vec::new()).unwrap() as u32 + 28;
                 prop_assert!(length <= mtu, "{} of {}", length, mtu);
                 largest = largest.max(length);
                 receiver.input(&config, now, &packet);

@@ -4,7 +4,9 @@
 //! [`Allocator`] at each outgoing interface answers without keeping state of flows; the [`Receiver`] brings the
 //! answers back. `repair` tells how the routers' counters survive loss and dead hosts.
 
+pub mod datagram;
 mod desired;
+pub mod endpoint;
 mod header;
 mod packet;
 mod port;
@@ -87,7 +89,7 @@ pub struct Config {
     /// Largest packet, all headers included, in bytes.
     pub mtu: u32,
     /// IP and transport headers of each packet, in bytes: [`wire::IP_BYTES`] where datagrams ride on IP itself, as they
-    /// do in the simulator, [`wire::UDP_BYTES`] where they ride on UDP.
+    /// do in the simulator, [`datagram::UDP_IPV4_BYTES`] where they ride on UDP.
     pub header_bytes: u32,
     /// Smallest retransmission timeout.
     pub rto_min: Span,

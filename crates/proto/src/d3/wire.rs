@@ -1,4 +1,5 @@
-//! Datagrams: a [`Packet`] as bytes, for UDP or any other carrier that keeps boundaries.
+//! A [`Packet`] as bytes: version 0 of the format (docs/wire.md), which the simulator's captures hold. It names no flow;
+//! addresses and ports do. [`datagram`](super::datagram) is version 1, for real sockets: the same 20 bytes and more.
 //!
 //! Twenty bytes of transport header, big-endian; then the congestion header, if there is one; then the payload. What
 //! lies below is named by `header_bytes` of the [`Config`](super::Config).
@@ -13,7 +14,8 @@
 //! | 14 | 2 | number of the request answered |
 //! | 16 | 1 | filled slots of the feedback |
 //! | 17 | 1 | stamps of the feedback |
-//! | 18 | 2 | zero |
+//! | 18 | 1 | version: 0 |
+//! | 19 | 1 | zero |
 
 use super::{Flags, HeaderError, MAX_HOPS, Packet, Request, Tag};
 
@@ -21,18 +23,46 @@ use super::{Flags, HeaderError, MAX_HOPS, Packet, Request, Tag};
 pub const TRANSPORT_BYTES: usize = 20;
 /// IPv4 and transport headers.
 pub const IP_BYTES: u32 = 20 + TRANSPORT_BYTES as u32;
-/// IPv4, UDP and transport headers.
-pub const UDP_BYTES: u32 = IP_BYTES + 8;
 /// Both headers at most.
 pub const MAX_HEADER_BYTES: usize = TRANSPORT_BYTES + Request::WIRE_BYTES;
 /// The largest payload of a datagram.
 pub const MAX_PAYLOAD: u32 = (u16::MAX as usize - MAX_HEADER_BYTES - 8) as u32;
 
-const MAGIC: u8 = 0xd3;
-const HAS_REQUEST: u8 = 0x80;
+pub(super) const MAGIC: u8 = 0xd3;
+pub(super) const HAS_REQUEST: u8 = 0x80;
 
 /// Writes the headers of `packet` and returns their length; the payload follows them.
 pub fn encode(packet: &Packet, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, HeaderError> {
+    let (transport, rest) = out.split_at_mut(TRANSPORT_BYTES);
+    let transport = transport.first_chunk_mut().ok_or(HeaderError::TooShort)?;
+    encode_transport(packet, transport)?;
+    let Some(request) = &packet.request else {
+        return Ok(TRANSPORT_BYTES);
+    };
+    let header = rest.first_chunk_mut().ok_or(HeaderError::TooShort)?;
+    request.encode(header)?;
+    Ok(MAX_HEADER_BYTES)
+}
+
+/// Reads a datagram: the packet and its payload. Accepts exactly what `encode` writes.
+pub fn decode(datagram: &[u8]) -> Result<(Packet, &[u8]), HeaderError> {
+    let Some((header, rest)) = datagram.split_first_chunk::<TRANSPORT_BYTES>() else {
+        return Err(HeaderError::TooShort);
+    };
+    if header[0] != MAGIC {
+        return Err(HeaderError::BadMagic);
+    }
+    if header[18] != 0 || header[19] != 0 {
+        return Err(HeaderError::BadFlags);
+    }
+    decode_transport(header, rest)
+}
+
+/// The first 20 bytes, the last two of them zero.
+pub(super) fn encode_transport(
+    packet: &Packet,
+    out: &mut [u8; TRANSPORT_BYTES],
+) -> Result<(), HeaderError> {
     if packet.len > MAX_PAYLOAD {
         return Err(HeaderError::BadLength);
     }
@@ -52,26 +82,14 @@ pub fn encode(packet: &Packet, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize
     out[17] = packet.tag.stamps;
     out[18] = 0;
     out[19] = 0;
-    let Some(request) = &packet.request else {
-        return Ok(TRANSPORT_BYTES);
-    };
-    let (_, rest) = out.split_at_mut(TRANSPORT_BYTES);
-    let header = rest.first_chunk_mut().ok_or(HeaderError::TooShort)?;
-    request.encode(header)?;
-    Ok(MAX_HEADER_BYTES)
+    Ok(())
 }
 
-/// Reads a datagram: the packet and its payload. Accepts exactly what `encode` writes.
-pub fn decode(datagram: &[u8]) -> Result<(Packet, &[u8]), HeaderError> {
-    let Some((header, rest)) = datagram.split_first_chunk::<TRANSPORT_BYTES>() else {
-        return Err(HeaderError::TooShort);
-    };
-    if header[0] != MAGIC {
-        return Err(HeaderError::BadMagic);
-    }
-    if header[18] != 0 || header[19] != 0 {
-        return Err(HeaderError::BadFlags);
-    }
+/// Bytes 1 to 17 of a transport header, and `rest`: the congestion header, if there is one, and the payload.
+pub(super) fn decode_transport<'a>(
+    header: &[u8; TRANSPORT_BYTES],
+    rest: &'a [u8],
+) -> Result<(Packet, &'a [u8]), HeaderError> {
     let short = |i: usize| u16::from_be_bytes([header[i], header[i + 1]]);
     let has_request = header[1] & HAS_REQUEST != 0;
     let flags = Flags(u16::from(header[1] & !HAS_REQUEST));

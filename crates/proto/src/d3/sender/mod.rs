@@ -340,6 +340,11 @@ impl Sender {
         matches!(self.state, State::Open | State::Closing(_))
     }
 
+    /// Retransmission timeouts since the last progress: what was sent, and sent again, does not arrive.
+    pub fn stalled(&self) -> u8 {
+        self.backoff
+    }
+
     /// The flow's deadline, as announced or as [`Late::Extend`](super::Late::Extend) moved it.
     pub fn deadline(&self) -> Option<Time> {
         (self.deadline != Time::MAX).then_some(self.deadline)

@@ -1,0 +1,461 @@
+//! Datagrams that nobody should send, and peers that want too much.
+
+use crate::exchange::{Exchange, run, run_to_outcomes};
+use crate::rules::{SECOND, after, options};
+use crate::world::{World, address};
+use duetime_core::{Span, Time};
+use duetime_proto::Message;
+use duetime_proto::d3::datagram::{self, DatagramError, Header, Kind, Reason};
+use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
+use duetime_proto::d3::{Flags, Packet, Request};
+
+fn encoded(header: &Header, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    datagram::encode(header, (payload, &[]), &mut bytes).unwrap();
+    bytes
+}
+
+fn packet(destination: u64, source: u64, packet: Packet) -> Header {
+    Header {
+        kind: Kind::Packet,
+        destination,
+        source,
+        window: 0,
+        packet,
+    }
+}
+
+fn syn(source: u64) -> Header {
+    let request = Request {
+        scale: options().config.exponent(),
+        ..Request::default()
+    };
+    packet(
+        0,
+        source,
+        Packet {
+            flags: Flags::SYN,
+            request: Some(request),
+            ..Packet::default()
+        },
+    )
+}
+
+/// Everything that an endpoint has to send now.
+fn answers(endpoint: &mut Endpoint, now: Time) -> Vec<Header> {
+    let mut headers = Vec::new();
+    let (mut now, mut bytes) = (now, Vec::new());
+    loop {
+        while endpoint.poll_transmit(now, &mut bytes).is_some() {
+            headers.push(datagram::decode(&bytes).unwrap().0);
+            bytes.clear();
+        }
+        if !endpoint.has_datagrams() {
+            return headers;
+        }
+        now += Span::from_us(10);
+    }
+}
+
+fn open_pair() -> (World, StreamId, StreamId) {
+    let mut world = World::new(3, options(), 8);
+    world.endpoints[0].listen(4);
+    let message = Message {
+        bytes: 1_000_000,
+        deadline: None,
+    };
+    let policy = Policy::of(&options().config);
+    let client = world.endpoints[1]
+        .connect(world.now, address(0), message, &policy)
+        .unwrap();
+    loop {
+        world.step();
+        if let Some((server, _)) = world.endpoints[0].accept(world.now) {
+            return (world, client, server);
+        }
+    }
+}
+
+#[test]
+fn a_repeated_syn_is_answered_again_and_opens_nothing() {
+    let mut endpoint = World::new(1, options(), 1).endpoints.remove(0);
+    endpoint.listen(4);
+    let now = after(SECOND);
+    for _ in 0..3 {
+        endpoint.input(now, address(1), &encoded(&syn(77), &[]));
+        let sent = answers(&mut endpoint, now);
+        assert_eq!(sent.len(), 1, "one for one");
+        assert!(sent[0].packet.flags.contains(Flags::SYN | Flags::ACK));
+        assert_eq!(sent[0].destination, 77);
+    }
+    assert_eq!(
+        (endpoint.streams(), endpoint.accept(now)),
+        (1, None),
+        "half open"
+    );
+    // The same identifier from another address is another stream.
+    endpoint.input(now, address(2), &encoded(&syn(77), &[]));
+    assert_eq!(endpoint.streams(), 2);
+    // Nobody shows that it knows the answer.
+    endpoint.timeout(now + SECOND * 4);
+    assert_eq!(endpoint.streams(), 0);
+}
+
+#[test]
+fn the_answer_to_a_syn_is_no_longer_than_the_syn() {
+    let mut endpoint = World::new(1, options(), 1).endpoints.remove(0);
+    endpoint.listen(4);
+    let now = after(SECOND);
+    let question = encoded(&syn(5), &[]);
+    endpoint.input(now, address(1), &question);
+    let mut answer = Vec::new();
+    while endpoint.poll_transmit(now + SECOND, &mut answer).is_some() {}
+    assert!(!answer.is_empty() && answer.len() <= question.len());
+    // Nothing more until something comes, or the stream is forgotten.
+    endpoint.timeout(now + SECOND * 2);
+    assert_eq!(endpoint.poll_transmit(now + SECOND * 2, &mut answer), None);
+}
+
+#[test]
+fn a_listener_keeps_no_state_for_unproven_addresses_above_its_limit() {
+    let limited = Options {
+        max_half_open: 2,
+        ..options()
+    };
+    let mut world = World::new(2, limited, 4);
+    world.endpoints[0].listen(16);
+    let now = world.now;
+    for forged in 1..1_000 {
+        world.endpoints[0].input(now, address(200), &encoded(&syn(forged), &[]));
+    }
+    assert_eq!(world.endpoints[0].streams(), 2);
+    let totals = world.endpoints[0].totals();
+    assert_eq!(totals.challenges, 997);
+    // One who is where it says gets in all the same, and loses one round trip.
+    let took = |world: &mut World| {
+        let began = world.now;
+        let mut one = [Exchange::new(1, 100, 100)];
+        one[0].deadline = Some(SECOND);
+        run(world, &mut one, began + SECOND);
+        assert_eq!(one[0].outcome, Some(Ok(())));
+        one[0].ended_at.since(began)
+    };
+    // The forged ones' answers leave first.
+    let until = world.now + Span::from_ms(2);
+    world.run_until(until);
+    let challenged = took(&mut world);
+    assert_eq!(world.endpoints[0].totals().challenges, 998);
+    world.run_until(now + SECOND * 8);
+    let plain = took(&mut world);
+    assert_eq!(world.endpoints[0].totals().challenges, 998);
+    let more = challenged.saturating_sub(plain);
+    let round_trip = Span::from_us(40);
+    assert!(
+        (round_trip..round_trip + Span::from_us(10)).contains(&more),
+        "{more}"
+    );
+}
+
+#[test]
+fn a_cookie_is_good_for_its_address_and_identifier_and_not_for_ever() {
+    let limited = Options {
+        max_half_open: 0,
+        ..options()
+    };
+    let mut endpoint = Endpoint::new(limited, [1, 2]).unwrap();
+    endpoint.listen(4);
+    let now = after(SECOND);
+    endpoint.input(now, address(1), &encoded(&syn(9), &[]));
+    let challenge = answers(&mut endpoint, now)[0];
+    assert_eq!((challenge.kind, endpoint.streams()), (Kind::Challenge, 0));
+    let answer = Header {
+        destination: challenge.source,
+        ..syn(9)
+    };
+    let other = Header {
+        source: 10,
+        ..answer
+    };
+    endpoint.input(now, address(2), &encoded(&answer, &[]));
+    endpoint.input(now, address(1), &encoded(&other, &[]));
+    endpoint.input(now + SECOND * 9, address(1), &encoded(&answer, &[]));
+    assert_eq!((endpoint.streams(), endpoint.totals().strays), (0, 3));
+    endpoint.input(now + SECOND, address(1), &encoded(&answer, &[]));
+    assert_eq!(endpoint.streams(), 1);
+    assert!(
+        endpoint.accept(now + SECOND).is_some(),
+        "its address is proven"
+    );
+}
+
+#[test]
+fn backlog_and_streams_of_a_peer_are_bounded() {
+    let limited = Options {
+        max_streams_per_peer: 3,
+        max_streams: 5,
+        ..options()
+    };
+    let mut endpoint = Endpoint::new(limited, [1, 2]).unwrap();
+    let now = after(SECOND);
+    endpoint.input(now, address(1), &encoded(&syn(1), &[]));
+    let refusal = answers(&mut endpoint, now)[0];
+    assert_eq!(
+        (refusal.kind, refusal.packet.seq),
+        (Kind::Reset, Reason::Refused.code())
+    );
+    endpoint.listen(100);
+    for peer in 1..10 {
+        for source in 1..10 {
+            endpoint.input(now, address(peer), &encoded(&syn(source), &[]));
+        }
+    }
+    assert_eq!(endpoint.streams(), 5, "3 of one, 2 of the next");
+    assert_eq!(endpoint.totals().over_limit, 76);
+    let message = Message {
+        bytes: 1,
+        deadline: None,
+    };
+    let policy = Policy::of(&options().config);
+    let more = endpoint.connect(now, address(1), message, &policy);
+    assert_eq!(more, Err(StreamError::TooMany));
+
+    let mut endpoint = Endpoint::new(options(), [1, 2]).unwrap();
+    endpoint.listen(4);
+    for source in 1..100 {
+        endpoint.input(now, address(1), &encoded(&syn(source), &[]));
+    }
+    assert_eq!(
+        endpoint.streams(),
+        2,
+        "half of the backlog may be half open"
+    );
+}
+
+#[test]
+fn lingering_streams_make_room() {
+    let few = Options {
+        max_streams: 4,
+        ..options()
+    };
+    let mut world = World::new(2, few, 1);
+    for number in 0..12 {
+        let mut one = [Exchange::new(number, 100, 100)];
+        run_to_outcomes(&mut world, &mut one, after(SECOND), |_| {});
+        assert_eq!(one[0].outcome, Some(Ok(())), "{number}");
+        assert!(world.endpoints[0].streams() <= 4);
+    }
+    assert!(
+        world.now < after(Span::from_ms(100)),
+        "none waited for another to be forgotten"
+    );
+}
+
+#[test]
+fn what_is_forged_or_damaged_changes_nothing_and_is_counted() {
+    let (mut world, client, server) = open_pair();
+    let now = world.now;
+    let (to_server, to_client) = (server.as_u64(), client.as_u64());
+    let data = Packet {
+        len: 4,
+        ..Packet::default()
+    };
+    let before = world.endpoints[0].statistics(server).unwrap();
+    let good = encoded(&packet(to_server, to_client, data), b"good");
+    let mut damaged = good.clone();
+    damaged[46] ^= 1;
+    let far = Packet {
+        seq: 1 << 21,
+        ..data
+    };
+    let reset = Header {
+        kind: Kind::Reset,
+        ..packet(to_server, 5, Packet::default())
+    };
+    let forged: [(usize, Vec<u8>); 7] = [
+        (1, damaged),
+        (2, good.clone()),
+        (1, encoded(&packet(to_server, to_client ^ 1, data), b"evil")),
+        (1, encoded(&packet(to_server, to_client, far), b"evil")),
+        (1, encoded(&reset, &[])),
+        (1, good[..30].to_vec()),
+        (1, encoded(&packet(to_server ^ 1, to_client, data), b"evil")),
+    ];
+    let endpoint = &mut world.endpoints[0];
+    let totals = endpoint.totals();
+    for (from, bytes) in &forged {
+        endpoint.input(now, address(*from), bytes);
+    }
+    assert_eq!(endpoint.statistics(server).unwrap(), before);
+    assert_eq!(
+        endpoint.read(now, server, &mut [0; 9]),
+        Err(StreamError::Blocked)
+    );
+    let after = endpoint.totals();
+    let counted = [
+        after.damaged - totals.damaged,
+        after.other_addresses - totals.other_addresses,
+        after.stale - totals.stale,
+        after.out_of_window - totals.out_of_window,
+        after.malformed - totals.malformed,
+        after.strays - totals.strays,
+    ];
+    assert_eq!(counted, [1, 1, 2, 1, 1, 1]);
+    endpoint.input(now, address(1), &good);
+    assert_eq!(
+        endpoint.read(now, server, &mut [0; 9]),
+        Ok(4),
+        "the true one is taken"
+    );
+}
+
+#[test]
+fn a_stray_packet_is_answered_by_a_reset_and_a_reset_by_nothing() {
+    let mut endpoint = World::new(1, options(), 1).endpoints.remove(0);
+    let now = after(SECOND);
+    let stray = packet(
+        3,
+        4,
+        Packet {
+            flags: Flags::ACK,
+            ..Packet::default()
+        },
+    );
+    endpoint.input(now, address(1), &encoded(&stray, &[]));
+    let sent = answers(&mut endpoint, now);
+    let reset = Header {
+        kind: Kind::Reset,
+        ..packet(
+            4,
+            3,
+            Packet {
+                seq: Reason::Unknown.code(),
+                ..Packet::default()
+            },
+        )
+    };
+    assert_eq!(sent, [reset]);
+    endpoint.input(now, address(1), &encoded(&reset, &[]));
+    assert_eq!(answers(&mut endpoint, now), []);
+}
+
+#[test]
+fn what_comes_again_after_the_end_resets_nothing() {
+    let (mut world, client, server) = open_pair();
+    let now = world.now;
+    let of_client = |packet| self::packet(server.as_u64(), client.as_u64(), packet);
+    let data = Packet {
+        len: 4,
+        ..Packet::default()
+    };
+    let data = encoded(&of_client(data), b"last");
+    let fin = Packet {
+        seq: 4,
+        flags: Flags::FIN,
+        request: syn(1).packet.request,
+        ..Packet::default()
+    };
+    let endpoint = &mut world.endpoints[0];
+    endpoint.input(now, address(1), &data);
+    endpoint.input(now, address(1), &encoded(&of_client(fin), &[]));
+    endpoint.release(now, server);
+    // The FIN is not answered yet.
+    endpoint.input(now, address(1), &data);
+    assert_eq!(endpoint.totals().resets, 0);
+    // More than the peer's flow had is another matter, if its application reads no more.
+    let (mut world, client, server) = open_pair();
+    let endpoint = &mut world.endpoints[0];
+    endpoint.release(now, server);
+    let data = packet(
+        server.as_u64(),
+        client.as_u64(),
+        Packet {
+            len: 4,
+            ..Packet::default()
+        },
+    );
+    endpoint.input(world.now, address(1), &encoded(&data, b"more"));
+    assert_eq!(endpoint.totals().resets, 1);
+}
+
+#[test]
+fn resets_do_not_pile_up() {
+    let mut endpoint = World::new(1, options(), 1).endpoints.remove(0);
+    for number in 1..10_000 {
+        endpoint.input(
+            after(SECOND),
+            address(1),
+            &encoded(&packet(number, 4, Packet::default()), &[]),
+        );
+    }
+    assert!(endpoint.totals().unanswered > 9_000);
+    assert!(answers(&mut endpoint, after(SECOND)).len() <= 1_000);
+}
+
+#[test]
+fn another_version_is_an_error_that_names_it() {
+    let mut world = World::new(2, options(), 1);
+    let policy = Policy::of(&options().config);
+    let message = Message {
+        bytes: 10,
+        deadline: None,
+    };
+    let now = world.now;
+    let id = world.endpoints[1]
+        .connect(now, address(0), message, &policy)
+        .unwrap();
+    let mut bytes = Vec::new();
+    world.endpoints[1].poll_transmit(now, &mut bytes).unwrap();
+    // What a peer of version 7 says to our SYN, and what we say to its.
+    let mut theirs = encoded(
+        &Header {
+            kind: Kind::Reset,
+            ..packet(id.as_u64(), 0, Packet::default())
+        },
+        &[],
+    );
+    theirs[18] = 7;
+    world.endpoints[1].input(now, address(2), &theirs);
+    assert_eq!(
+        world.endpoints[1].connection(id),
+        Err(StreamError::Blocked),
+        "not its peer"
+    );
+    world.endpoints[1].input(now, address(0), &theirs);
+    assert_eq!(
+        world.endpoints[1].connection(id),
+        Err(StreamError::Version(7))
+    );
+    bytes[18] = 7;
+    world.endpoints[0].input(now, address(1), &bytes);
+    let sent = answers(&mut world.endpoints[0], now);
+    let expected = (Kind::Reset, id.as_u64(), 0, Reason::Version.code());
+    assert_eq!(
+        (
+            sent[0].kind,
+            sent[0].destination,
+            sent[0].source,
+            sent[0].packet.seq
+        ),
+        expected
+    );
+    assert!(matches!(
+        datagram::decode(&bytes),
+        Err(DatagramError::Version { theirs: 7, .. })
+    ));
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let wrong = |change: fn(&mut Options)| {
+        let mut options = options();
+        change(&mut options);
+        Endpoint::new(options, [0, 0]).unwrap_err()
+    };
+    assert!(wrong(|options| options.config.mtu = 150).contains("packet"));
+    assert!(wrong(|options| options.receive_buffer = 1 << 31).contains("receive buffer"));
+    assert!(wrong(|options| options.config.header_bytes = 40).contains("header_bytes"));
+    assert!(
+        wrong(|options| options.config.rounding = duetime_proto::d3::Rounding::Exact)
+            .contains("exact")
+    );
+}

@@ -1,0 +1,340 @@
+//! What an application sees on a network without faults.
+
+use crate::exchange::{Exchange, run};
+use crate::world::{World, address};
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::Message;
+use duetime_proto::d3::endpoint::{Options, Policy, StreamError};
+use duetime_proto::d3::{Late, Speculation};
+
+pub const SECOND: Span = Span::from_secs(1);
+
+pub fn options() -> Options {
+    Options::new(Rate::from_gbps(1))
+}
+
+pub fn after(span: Span) -> Time {
+    Time::ZERO + span
+}
+
+#[test]
+fn bytes_arrive_in_order_both_ways() {
+    let mut world = World::new(2, options(), 1);
+    let mut one = [Exchange::new(1, 100_000, 3_000_000)];
+    let services = run(&mut world, &mut one, after(SECOND));
+    assert_eq!(one[0].outcome, Some(Ok(())));
+    assert_eq!((services.len(), &services[0].outcome), (1, &Some(Ok(()))));
+    let statistics = one[0].statistics;
+    assert_eq!(
+        (
+            statistics.acked,
+            statistics.received,
+            statistics.counters.retransmits
+        ),
+        (100_000, 3_000_000, 0)
+    );
+    // 3 MB take 24 ms of a gigabit and 25 with headers.
+    assert!(
+        one[0].ended_at < after(Span::from_ms(40)),
+        "{}",
+        one[0].ended_at
+    );
+}
+
+#[test]
+fn a_lone_query_costs_what_figure_7_says() {
+    let mut world = World::new(2, options(), 1);
+    let mut one = [Exchange::new(1, 1_000, 0)];
+    one[0].deadline = Some(Span::from_ms(10));
+    run(&mut world, &mut one, after(SECOND));
+    let counters = one[0].statistics.counters;
+    // The SYN, which asks for 0.1 B/us and is paused, a request that gets the fair share, and the FIN with all the data.
+    assert_eq!((counters.requests, counters.timeouts), (3, 0));
+    // Two round trips and a half until the FIN is there, and one and a half for the acceptor's flow without bytes.
+    let took = one[0].ended_at.since(after(Span::from_ms(1)));
+    assert!(
+        (Span::from_us(160)..Span::from_us(190)).contains(&took),
+        "{took}"
+    );
+}
+
+#[test]
+fn nothing_is_left_when_all_have_ended() {
+    let mut world = World::new(3, options(), 1);
+    let mut all: Vec<Exchange> = (0..40).map(|i| Exchange::new(i, 50_000, 10_000)).collect();
+    for exchange in &mut all {
+        exchange.host = 1 + exchange.number as usize % 2;
+    }
+    run(&mut world, &mut all, after(SECOND * 20));
+    assert!(all.iter().all(|one| one.outcome == Some(Ok(()))));
+    for endpoint in &world.endpoints {
+        assert_eq!(endpoint.streams(), 0);
+        assert!(!endpoint.is_sending());
+        let allocator = endpoint.uplink().allocator();
+        assert!(allocator.is_idle(), "{allocator:?}");
+    }
+}
+
+#[test]
+fn zero_bytes_are_a_stream_too() {
+    let mut world = World::new(2, options(), 1);
+    let mut one = [Exchange::new(1, 0, 0)];
+    run(&mut world, &mut one, after(SECOND));
+    assert_eq!(one[0].outcome, Some(Ok(())));
+}
+
+#[test]
+fn more_than_announced_goes_on_without_a_deadline_and_says_so() {
+    let mut world = World::new(2, options(), 1);
+    let mut two = [Exchange::new(1, 500_000, 9), Exchange::new(2, 500_000, 9)];
+    for one in &mut two {
+        one.deadline = Some(Span::from_ms(400));
+    }
+    two[0].announced = 20_000;
+    run(&mut world, &mut two, after(SECOND));
+    let said = two.map(|one| {
+        assert_eq!(one.outcome, Some(Ok(())));
+        let deadline = one.statistics.deadline.is_some();
+        (one.statistics.exceeded, deadline, one.statistics.acked)
+    });
+    assert_eq!(said, [(true, false, 500_000), (false, true, 500_000)]);
+}
+
+#[test]
+fn less_than_announced_ends_where_it_is_finished() {
+    let mut world = World::new(2, options(), 1);
+    let mut one = [Exchange::new(1, 10_000, 2_000)];
+    one[0].announced = 1_000_000;
+    one[0].deadline = Some(Span::from_ms(100));
+    run(&mut world, &mut one, after(SECOND));
+    assert_eq!(one[0].outcome, Some(Ok(())));
+    assert_eq!(
+        (one[0].statistics.acked, one[0].statistics.exceeded),
+        (10_000, false)
+    );
+}
+
+#[test]
+fn an_idle_flow_asks_once_in_an_update_interval() {
+    let mut world = World::new(2, options(), 1);
+    let policy = Policy::of(&options().config);
+    let message = Message {
+        bytes: 10_000,
+        deadline: None,
+    };
+    world.endpoints[0].listen(1);
+    let id = world.endpoints[1]
+        .connect(world.now, address(0), message, &policy)
+        .unwrap();
+    world.run_until(after(SECOND));
+    let requests = world.endpoints[1].statistics(id).unwrap().counters.requests;
+    assert!(
+        (1_200..1_260).contains(&requests),
+        "{requests} in a second of 1250 intervals"
+    );
+    // It is told apart from one that waits for its grant, and sends at once.
+    let now = world.now;
+    world.endpoints[1].write(now, id, &[7; 10_000]).unwrap();
+    while world.endpoints[1].statistics(id).unwrap().acked < 10_000 {
+        assert!(world.step());
+    }
+    assert!(
+        world.now.since(now) < Span::from_us(400),
+        "{}",
+        world.now.since(now)
+    );
+}
+
+#[test]
+fn a_slow_reader_holds_its_sender_back_and_loses_nothing() {
+    let options = Options {
+        receive_buffer: 20_000,
+        unaccepted_buffer: 5_000,
+        ..options()
+    };
+    let mut world = World::new(2, options, 3);
+    let policy = Policy::of(&options.config);
+    let message = Message {
+        bytes: 200_000,
+        deadline: None,
+    };
+    world.endpoints[0].listen(1);
+    let now = world.now;
+    let writer = world.endpoints[1]
+        .connect(now, address(0), message, &policy)
+        .unwrap();
+    let data: Vec<u8> = (0..200_000_u32).map(|i| (i / 7) as u8).collect();
+    assert_eq!(world.endpoints[1].write(now, writer, &data), Ok(200_000));
+    world.endpoints[1].finish(now, writer).unwrap();
+    let until = |world: &mut World, time: Span| world.run_until(after(time));
+    until(&mut world, Span::from_ms(50));
+    let acked = |world: &World| world.endpoints[1].statistics(writer).unwrap().acked;
+    assert_eq!(acked(&world), 5_000, "nobody has accepted it");
+    let (reader, _) = world.endpoints[0].accept(world.now).unwrap();
+    until(&mut world, Span::from_ms(100));
+    assert_eq!(acked(&world), 20_000, "nobody reads");
+    let mut read = Vec::new();
+    let mut part = [0; 777];
+    for tenth in 1_001_u64.. {
+        let now = world.now;
+        match world.endpoints[0].read(now, reader, &mut part) {
+            Ok(0) => break,
+            Ok(length) => read.extend_from_slice(&part[..length]),
+            Err(error) => assert_eq!(error, StreamError::Blocked),
+        }
+        until(&mut world, Span::from_us(tenth * 100));
+    }
+    assert!(read == data);
+    assert_eq!(world.endpoints[0].totals().out_of_window, 0);
+}
+
+#[test]
+fn a_hopeless_flow_is_an_error_of_its_own() {
+    let mut world = World::new(2, options(), 1);
+    let quench = Policy {
+        quench: true,
+        ..Policy::of(&options().config)
+    };
+    // Past from the start: nothing is sent.
+    let mut past = [Exchange::new(1, 1_000, 0)];
+    past[0].deadline = Some(Span::ZERO);
+    past[0].policy = quench;
+    run(&mut world, &mut past, after(SECOND));
+    assert_eq!(past[0].outcome, Some(Err(StreamError::Quenched)));
+    assert_eq!(world.endpoints[1].totals().sent, 0);
+
+    // Each needs two thirds of the link.
+    let mut world = World::new(2, options(), 1);
+    let mut all = [Exchange::new(1, 650_000, 0), Exchange::new(2, 650_000, 0)];
+    for one in &mut all {
+        one.deadline = Some(Span::from_ms(8));
+        one.policy = quench;
+    }
+    let services = run(&mut world, &mut all, after(SECOND));
+    let count = |wanted| all.iter().filter(|one| one.outcome == Some(wanted)).count();
+    let (met, quenched) = (count(Ok(())), count(Err(StreamError::Quenched)));
+    assert_eq!((met, quenched), (1, 1));
+    let given_up = services
+        .iter()
+        .filter(|one| one.outcome == Some(Err(StreamError::GivenUp)));
+    assert_eq!(given_up.count(), quenched, "each peer learns of it");
+}
+
+#[test]
+fn an_acceptor_whose_answer_is_hopeless_tells_its_peer() {
+    let mut world = World::new(2, options(), 1);
+    let quench = Policy {
+        quench: true,
+        ..Policy::of(&options().config)
+    };
+    let message = Message {
+        bytes: 10,
+        deadline: None,
+    };
+    world.endpoints[0].listen(1);
+    let now = world.now;
+    let id = world.endpoints[1]
+        .connect(now, address(0), message, &quench)
+        .unwrap();
+    world.endpoints[1].write(now, id, b"0123456789").unwrap();
+    world.endpoints[1].finish(now, id).unwrap();
+    let server = loop {
+        assert!(world.step());
+        if let Some((server, _)) = world.endpoints[0].accept(world.now) {
+            break server;
+        }
+    };
+    let late = Message {
+        bytes: 100_000,
+        deadline: Some(world.now),
+    };
+    let now = world.now;
+    assert_eq!(
+        world.endpoints[0].open(now, server, late, &quench),
+        Err(StreamError::Quenched)
+    );
+    assert_eq!(
+        world.endpoints[0].write(now, server, b"x"),
+        Err(StreamError::Quenched)
+    );
+    let answer = loop {
+        assert!(world.step());
+        match world.endpoints[1].read(world.now, id, &mut [0; 10]) {
+            Err(StreamError::Blocked) => {}
+            answer => break answer,
+        }
+    };
+    assert_eq!(answer, Err(StreamError::GivenUp));
+    assert!(world.now < after(Span::from_ms(5)));
+}
+
+#[test]
+fn soft_deadlines_and_speculation_are_options_of_a_flow() {
+    let mut world = World::new(2, options(), 1);
+    let policy = Policy::of(&options().config);
+    let mut all: Vec<Exchange> = (0..12).map(|i| Exchange::new(i, 250_000, 0)).collect();
+    for one in &mut all {
+        one.deadline = Some(Span::from_ms(15));
+    }
+    all[0].policy = Policy {
+        late: Late::Extend,
+        late_extension_permille: 2_000,
+        ..policy
+    };
+    for one in &mut all[6..] {
+        one.policy.speculation = Some(Speculation {
+            rises: 3,
+            growth_permille: 50,
+        });
+    }
+    run(&mut world, &mut all, after(SECOND));
+    assert!(all[..6].iter().all(|one| one.outcome == Some(Ok(()))));
+    let ended = all[6..]
+        .iter()
+        .filter(|one| one.outcome == Some(Err(StreamError::Quenched)));
+    assert!(ended.count() > 0, "24 ms of bytes in 15 ms");
+    let allowed = |one: &Exchange| one.statistics.deadline.unwrap();
+    assert_eq!(
+        allowed(&all[0]).since(allowed(&all[1])),
+        Span::from_ms(30),
+        "moved once by twice 15 ms"
+    );
+}
+
+#[test]
+fn an_aborted_flow_is_told_apart_and_can_still_read() {
+    let mut world = World::new(2, options(), 1);
+    let policy = Policy::of(&options().config);
+    let message = Message {
+        bytes: 1_000,
+        deadline: None,
+    };
+    world.endpoints[0].listen(1);
+    let now = world.now;
+    let id = world.endpoints[1]
+        .connect(now, address(0), message, &policy)
+        .unwrap();
+    // All that was announced leaves; it is aborted all the same.
+    world.endpoints[1].write(now, id, &[1; 1_000]).unwrap();
+    world.run_until(after(Span::from_ms(20)));
+    world.endpoints[1].abort(world.now, id).unwrap();
+    let (server, _) = world.endpoints[0].accept(world.now).unwrap();
+    let mut buffer = [0; 2_000];
+    assert_eq!(
+        world.endpoints[0].read(world.now, server, &mut buffer),
+        Ok(1_000)
+    );
+    world.endpoints[0]
+        .write(world.now, server, b"answer")
+        .unwrap();
+    world.run_until(after(Span::from_ms(40)));
+    assert_eq!(
+        world.endpoints[0].read(world.now, server, &mut buffer),
+        Err(StreamError::GivenUp)
+    );
+    assert_eq!(
+        world.endpoints[1].write(world.now, id, b"x"),
+        Err(StreamError::Aborted)
+    );
+    assert_eq!(world.endpoints[1].read(world.now, id, &mut buffer), Ok(6));
+}
