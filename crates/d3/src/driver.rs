@@ -1,0 +1,256 @@
+//! The endpoint's thread: moves datagrams between the socket and the protocol's endpoint, and keeps its time.
+
+use crate::shared::Shared;
+use duetime_core::{Span, Time};
+use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{self, IoSliceMut, Read};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// Bytes that a call of the kernel takes for one peer.
+const LONGEST_RUN: usize = 65_000;
+/// Datagrams taken from the endpoint before what has arrived is looked at.
+const MOST_AT_ONCE: usize = 256;
+/// How long a closed endpoint stays to send the rest and to answer repeated FINs.
+const LAST_WORDS: Span = Span::from_secs(10);
+/// How long a full socket is waited for, in nanoseconds.
+const FULL_SOCKET: i64 = 1_000_000;
+
+pub struct Driver {
+    pub shared: Arc<Shared>,
+    pub socket: UdpSocket,
+    pub state: UdpSocketState,
+    /// Rung by the application's threads.
+    pub bell: UnixStream,
+}
+
+/// Datagrams of one length, the last perhaps shorter, for one peer.
+struct Run {
+    peer: SocketAddr,
+    start: usize,
+    end: usize,
+    segment: usize,
+    closed: bool,
+}
+
+impl Driver {
+    /// Runs until every handle is gone and all is sent.
+    pub fn run(mut self) {
+        if let Err(error) = self.drive() {
+            self.shared.lock().fail(&error);
+        }
+    }
+
+    fn drive(&mut self) -> io::Result<()> {
+        let longest = self.state.gro_segments().max(1) * 1_500;
+        let mut incoming = vec![0; longest.max(usize::from(u16::MAX)) * BATCH_SIZE];
+        let (mut outgoing, mut runs) = (Vec::new(), Vec::new());
+        let mut last = None;
+        loop {
+            self.receive(&mut incoming)?;
+            outgoing.clear();
+            runs.clear();
+            let next = self.collect(&mut outgoing, &mut runs, &mut last);
+            for run in &runs {
+                self.send(run, &outgoing[run.start..run.end])?;
+            }
+            let Some(next) = next else {
+                return Ok(());
+            };
+            if runs.is_empty() {
+                self.sleep(next)?;
+            }
+        }
+    }
+
+    /// What may leave now, and when to come back; `None`: never.
+    fn collect(
+        &self,
+        outgoing: &mut Vec<u8>,
+        runs: &mut Vec<Run>,
+        last: &mut Option<Time>,
+    ) -> Option<Time> {
+        let mut state = self.shared.lock();
+        let mut now = self.shared.now();
+        if state.endpoint.next_timeout() <= now {
+            state.endpoint.timeout(now);
+        }
+        let most_segments = self.state.max_gso_segments();
+        for _ in 0..MOST_AT_ONCE {
+            let Some(transmit) = state.endpoint.poll_transmit(now, outgoing) else {
+                break;
+            };
+            extend(runs, transmit.peer, transmit.bytes, most_segments);
+            now = self.shared.now();
+        }
+        state.tell();
+        let mut next = state.endpoint.next_timeout();
+        if state.closing && runs.is_empty() {
+            let end = *last.get_or_insert(now + LAST_WORDS);
+            if !state.endpoint.is_sending() || end <= now {
+                return None;
+            }
+            next = next.min(end);
+        }
+        // With something to send it comes back at once.
+        state.planned = if runs.is_empty() { next } else { Time::ZERO };
+        Some(next)
+    }
+
+    fn send(&self, run: &Run, contents: &[u8]) -> io::Result<()> {
+        let transmit = Transmit {
+            destination: run.peer,
+            ecn: None,
+            contents,
+            segment_size: (contents.len() > run.segment).then_some(run.segment),
+            src_ip: None,
+        };
+        for again in [true, false] {
+            match self
+                .state
+                .try_send(UdpSockRef::from(&self.socket), &transmit)
+            {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && again => {
+                    let timeout = Timespec {
+                        tv_sec: 0,
+                        tv_nsec: FULL_SOCKET,
+                    };
+                    poll(
+                        &mut [PollFd::new(&self.socket, PollFlags::OUT)],
+                        Some(&timeout),
+                    )?;
+                }
+                Err(error) if quinn_udp::is_msg_size_err(&error) => {
+                    let mut state = self.shared.lock();
+                    state.endpoint.too_long(self.shared.now(), run.peer);
+                    break;
+                }
+                // Lost, as in the network: no route, or nobody there.
+                Ok(()) | Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&self, buffer: &mut [u8]) -> io::Result<()> {
+        loop {
+            let length = buffer.len() / BATCH_SIZE;
+            let mut pieces: [IoSliceMut<'_>; BATCH_SIZE] = {
+                let mut chunks = buffer.chunks_mut(length);
+                std::array::from_fn(|_| IoSliceMut::new(chunks.next().unwrap_or_default()))
+            };
+            let mut metas = [RecvMeta::default(); BATCH_SIZE];
+            let socket = UdpSockRef::from(&self.socket);
+            let count = match self.state.recv(socket, &mut pieces, &mut metas) {
+                Ok(count) => count,
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return Ok(()),
+                    // A peer's host says that nobody is there.
+                    io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted => continue,
+                    _ => return Err(error),
+                },
+            };
+            let mut state = self.shared.lock();
+            let now = self.shared.now();
+            for (piece, meta) in pieces.iter().zip(&metas).take(count) {
+                let stride = meta.stride.max(1);
+                for datagram in piece[..meta.len.min(piece.len())].chunks(stride) {
+                    state.endpoint.input(now, meta.addr, datagram);
+                }
+            }
+            if count < BATCH_SIZE {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Until something arrives, the application has something, or it is time.
+    fn sleep(&mut self, until: Time) -> io::Result<()> {
+        let nanoseconds = until.since(self.shared.now().min(until)).as_ns();
+        let timeout = (until != Time::MAX).then(|| Timespec {
+            tv_sec: i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX),
+            // A fraction below a nanosecond would be slept for again and again.
+            tv_nsec: i64::try_from(nanoseconds % 1_000_000_000).unwrap_or(0) + 1,
+        });
+        let mut wanted = [
+            PollFd::new(&self.socket, PollFlags::IN),
+            PollFd::new(&self.bell, PollFlags::IN),
+        ];
+        match poll(&mut wanted, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if !wanted[1].revents().is_empty() {
+            let mut rings = [0; 64];
+            match (&self.bell).read(&mut rings) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds a datagram, which follows what was collected before, to the last run if the kernel can send it with that.
+fn extend(runs: &mut Vec<Run>, peer: SocketAddr, bytes: usize, most_segments: usize) {
+    if let Some(run) = runs.last_mut()
+        && run.peer == peer
+        && !run.closed
+        && bytes <= run.segment
+        && run.end - run.start + bytes <= LONGEST_RUN
+        && (run.end - run.start) / run.segment < most_segments
+    {
+        run.end += bytes;
+        run.closed = bytes < run.segment;
+        return;
+    }
+    let start = runs.last().map_or(0, |run| run.end);
+    runs.push(Run {
+        peer,
+        start,
+        end: start + bytes,
+        segment: bytes,
+        closed: false,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_of_one_length_leave_together() {
+        let peer = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let mut runs = Vec::new();
+        let datagrams = [
+            (1, 66),
+            (1, 100),
+            (1, 100),
+            (1, 40),
+            (1, 40),
+            (2, 40),
+            (2, 60),
+            (2, 60),
+            (2, 60),
+        ];
+        for (port, bytes) in datagrams {
+            extend(&mut runs, peer(port), bytes, 2);
+        }
+        let runs: Vec<_> = runs
+            .iter()
+            .map(|run| (run.peer.port(), run.start, run.end, run.segment))
+            .collect();
+        let expected = [
+            (1, 0, 66, 66),
+            (1, 66, 266, 100),
+            (1, 266, 346, 40),
+            (2, 346, 386, 40),
+            (2, 386, 506, 60),
+            (2, 506, 566, 60),
+        ];
+        assert_eq!(runs, expected);
+    }
+}

@@ -1,0 +1,179 @@
+//! Endpoints and listeners.
+
+use crate::driver::Driver;
+use crate::shared::Shared;
+use crate::{Flow, Options, Policy, Stream, StreamError, Totals, io_error};
+use duetime_proto::d3::datagram::{UDP_IPV4_BYTES, UDP_IPV6_BYTES};
+use duetime_proto::d3::endpoint;
+use quinn_udp::{UdpSockRef, UdpSocketState};
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+/// What the kernel should keep for the socket in each direction, as far as it allows.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// A socket that carries many streams. Clones are the same endpoint; it ends when all of them, its listeners and its
+/// streams are gone, and what was written is sent.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub(crate) handle: Arc<Handle>,
+}
+
+/// Ends the endpoint's thread when the last one is gone.
+#[derive(Debug)]
+pub(crate) struct Handle {
+    pub shared: Arc<Shared>,
+    address: SocketAddr,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+/// Accepts streams of an [`Endpoint`].
+#[derive(Debug)]
+pub struct Listener {
+    endpoint: Endpoint,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.endpoint
+            .handle
+            .shared
+            .call(|endpoint, _| endpoint.listen(0));
+    }
+}
+
+impl Endpoint {
+    /// An endpoint on a UDP address; port 0: any. `options` name the rate of the interface. Fails if the address cannot
+    /// be had, or with [`io::ErrorKind::InvalidInput`] if the options make no sense.
+    pub fn bind(address: impl ToSocketAddrs, mut options: Options) -> io::Result<Self> {
+        let socket = UdpSocket::bind(address)?;
+        let address = socket.local_addr()?;
+        if options.config.header_bytes == UDP_IPV4_BYTES && address.is_ipv6() {
+            options.config.header_bytes = UDP_IPV6_BYTES;
+        }
+        let mut secret = [0; 16];
+        getrandom::fill(&mut secret).map_err(|error| io::Error::other(error.to_string()))?;
+        let [first, second] = [&secret[..8], &secret[8..]]
+            .map(|half| half.iter().fold(0, |key, byte| key << 8 | u64::from(*byte)));
+        let endpoint = endpoint::Endpoint::new(options, [first, second])
+            .map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        // Smaller ones work too.
+        let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
+        let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
+        let (bell, listening) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        listening.set_nonblocking(true)?;
+        let shared = Arc::new(Shared::new(endpoint, bell));
+        let driver = Driver {
+            shared: Arc::clone(&shared),
+            socket,
+            state,
+            bell: listening,
+        };
+        std::thread::Builder::new()
+            .name("d3".to_owned())
+            .spawn(move || driver.run())?;
+        Ok(Self {
+            handle: Arc::new(Handle { shared, address }),
+        })
+    }
+
+    /// Where it is.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.handle.address)
+    }
+
+    /// Opens a stream and waits for the peer's answer.
+    pub fn connect(&self, address: impl ToSocketAddrs, flow: Flow) -> io::Result<Stream> {
+        let policy = self
+            .handle
+            .shared
+            .call(|endpoint, _| Policy::of(&endpoint.options().config));
+        self.connect_with(address, flow, &policy)
+    }
+
+    /// The same, with options of the flow.
+    pub fn connect_with(
+        &self,
+        address: impl ToSocketAddrs,
+        flow: Flow,
+        policy: &Policy,
+    ) -> io::Result<Stream> {
+        let stream = self.start(one_address(address)?, flow, policy)?;
+        let id = stream.id();
+        self.handle
+            .shared
+            .wait(Some(id), None, |endpoint, _| endpoint.connection(id))?;
+        Ok(stream)
+    }
+
+    /// Opens a stream, and does not wait.
+    pub(crate) fn start(
+        &self,
+        peer: SocketAddr,
+        flow: Flow,
+        policy: &Policy,
+    ) -> io::Result<Stream> {
+        let id = self
+            .handle
+            .shared
+            .call(|endpoint, now| endpoint.connect(now, peer, Shared::message(now, flow), policy));
+        Ok(Stream::new(self.clone(), id.map_err(io_error)?, peer))
+    }
+
+    /// Accepts streams from now on. Up to `backlog` wait to be accepted; the SYNs of others have to be repeated. There is
+    /// one listener: a second one changes the backlog.
+    pub fn listen(&self, backlog: usize) -> Listener {
+        self.handle
+            .shared
+            .call(|endpoint, _| endpoint.listen(backlog.max(1)));
+        Listener {
+            endpoint: self.clone(),
+        }
+    }
+
+    /// Datagrams, and what became of them.
+    pub fn totals(&self) -> Totals {
+        self.handle.shared.call(|endpoint, _| endpoint.totals())
+    }
+}
+
+impl Listener {
+    /// Waits for the next stream.
+    pub fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
+        let accepted = self.endpoint.handle.shared.wait(None, None, accept)?;
+        Ok(self.stream(accepted))
+    }
+
+    /// The endpoint that it listens on.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub(crate) fn stream(
+        &self,
+        (id, peer): (endpoint::StreamId, SocketAddr),
+    ) -> (Stream, SocketAddr) {
+        (Stream::new(self.endpoint.clone(), id, peer), peer)
+    }
+}
+
+pub(crate) fn accept(
+    endpoint: &mut endpoint::Endpoint,
+    now: duetime_core::Time,
+) -> Result<(endpoint::StreamId, SocketAddr), StreamError> {
+    endpoint.accept(now).ok_or(StreamError::Blocked)
+}
+
+pub(crate) fn one_address(address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
+    let none = || io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
+    address.to_socket_addrs()?.next().ok_or_else(none)
+}

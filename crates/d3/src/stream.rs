@@ -1,0 +1,173 @@
+//! Streams, for threads that wait.
+
+use crate::endpoint::one_address;
+use crate::shared::Shared;
+use crate::{Endpoint, Flow, Options, Policy, Rate, Statistics, io_error};
+use duetime_proto::d3::endpoint::StreamId;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+/// What [`Stream::connect`] takes for the rate of its interface.
+const USUAL_RATE: Rate = Rate::from_gbps(10);
+
+/// Bytes both ways between two endpoints. References read and write too, so that one thread may read while another
+/// writes.
+#[derive(Debug)]
+pub struct Stream {
+    endpoint: Endpoint,
+    id: StreamId,
+    peer: SocketAddr,
+    read_timeout: Option<Duration>,
+    write_timeout: Option<Duration>,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.shared().release(self.id);
+    }
+}
+
+impl Stream {
+    /// Opens a stream from an endpoint of its own, on an interface of 10 Gbps, and waits for the peer's answer. Programs
+    /// that know their interface, or have many streams, use [`Endpoint::connect`].
+    pub fn connect(address: impl ToSocketAddrs, flow: Flow) -> io::Result<Self> {
+        let peer = one_address(address)?;
+        let any = if peer.is_ipv4() {
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
+        } else {
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+        };
+        Endpoint::bind(any, Options::new(USUAL_RATE))?.connect(peer, flow)
+    }
+
+    pub(crate) fn new(endpoint: Endpoint, id: StreamId, peer: SocketAddr) -> Self {
+        Self {
+            endpoint,
+            id,
+            peer,
+            read_timeout: None,
+            write_timeout: None,
+        }
+    }
+
+    /// Announces the flow out of an accepted stream.
+    pub fn open(&self, flow: Flow) -> io::Result<()> {
+        let policy = self
+            .shared()
+            .call(|endpoint, _| Policy::of(&endpoint.options().config));
+        self.open_with(flow, &policy)
+    }
+
+    /// The same, with options of the flow.
+    pub fn open_with(&self, flow: Flow, policy: &Policy) -> io::Result<()> {
+        let opened = self
+            .shared()
+            .call(|endpoint, now| endpoint.open(now, self.id, Shared::message(now, flow), policy));
+        opened.map_err(io_error)
+    }
+
+    /// Ends the flow out after what has been written. The peer reads to the end of it.
+    pub fn finish(&self) -> io::Result<()> {
+        let finished = self
+            .shared()
+            .call(|endpoint, now| endpoint.finish(now, self.id));
+        finished.map_err(io_error)
+    }
+
+    /// Gives the flow out up: what has not left is not sent, and the peer learns of it.
+    pub fn abort(&self) -> io::Result<()> {
+        let aborted = self
+            .shared()
+            .call(|endpoint, now| endpoint.abort(now, self.id));
+        aborted.map_err(io_error)
+    }
+
+    /// Ends the flow out, and waits until the peer has all of it.
+    pub fn close(self) -> io::Result<()> {
+        self.finish()?;
+        self.delivered()
+    }
+
+    /// Waits until the peer has all of a finished flow.
+    pub fn delivered(&self) -> io::Result<()> {
+        let id = self.id;
+        self.shared()
+            .wait(Some(id), None, |endpoint, _| endpoint.delivery(id))
+    }
+
+    /// What has happened to the stream: granted rate, requests, retransmissions and more.
+    pub fn statistics(&self) -> Statistics {
+        let id = self.id;
+        let statistics = self.shared().call(|endpoint, _| endpoint.statistics(id));
+        statistics.unwrap_or_default()
+    }
+
+    /// The peer's address.
+    pub fn peer_addr(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The endpoint that carries it.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Reads fail with [`io::ErrorKind::WouldBlock`] after so long; `None`: they wait for ever.
+    pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
+        self.read_timeout = timeout;
+    }
+
+    /// Writes fail with [`io::ErrorKind::WouldBlock`] after so long; `None`: they wait for ever.
+    pub fn set_write_timeout(&mut self, timeout: Option<Duration>) {
+        self.write_timeout = timeout;
+    }
+
+    pub(crate) fn id(&self) -> StreamId {
+        self.id
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.endpoint.handle.shared
+    }
+}
+
+impl Read for &Stream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let id = self.id;
+        self.shared()
+            .wait(Some(id), self.read_timeout, |endpoint, now| {
+                endpoint.read(now, id, out)
+            })
+    }
+}
+
+impl Write for &Stream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let id = self.id;
+        self.shared()
+            .wait(Some(id), self.write_timeout, |endpoint, now| {
+                endpoint.write(now, id, data)
+            })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Stream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(out)
+    }
+}
+
+impl Write for Stream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        (&*self).write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
