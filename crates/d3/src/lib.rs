@@ -55,9 +55,15 @@
 //!
 //! With the feature `tokio`, streams are `AsyncRead` and `AsyncWrite`, and `Endpoint::connect_async` and
 //! `Listener::accept_async` go with them. They need no runtime of their own.
+//!
+//! With the feature `c` there are functions for C and for whatever calls C: `include/duetime_d3.h` declares them, and
+//! `man/duetime_d3.3` documents them. `cargo rustc --release -p duetime-d3 --features c --crate-type cdylib` makes the
+//! library.
 
 #[cfg(all(unix, feature = "tokio"))]
 mod asynchronous;
+#[cfg(all(unix, feature = "c"))]
+pub mod c;
 #[cfg(unix)]
 mod driver;
 #[cfg(unix)]

@@ -1,0 +1,80 @@
+/* A server that answers 5 bytes with 300000, a client, and what must fail. */
+#define _DEFAULT_SOURCE
+#include <duetime_d3.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ANSWER 300000
+#define GIGABIT 1000000000u
+
+#define MUST(condition)                                                               \
+    do {                                                                              \
+        if (!(condition)) {                                                           \
+            fprintf(stderr, "line %d: %s; %s\n", __LINE__, #condition, d3_message()); \
+            exit(1);                                                                  \
+        }                                                                             \
+    } while (0)
+
+static unsigned char answer[ANSWER];
+
+static void *serve(void *socket)
+{
+    char query[16];
+    d3_stream_t *stream = d3_accept(socket);
+    MUST(stream != NULL);
+    size_t length = 0;
+    ssize_t part;
+    while ((part = d3_recv(stream, query + length, sizeof query - length)) > 0)
+        length += (size_t)part;
+    MUST(part == 0 && length == 5 && memcmp(query, "query", 5) == 0);
+    MUST(d3_open(stream, ANSWER, 5000000) == 0);
+    MUST(d3_open(stream, ANSWER, 5000000) == -1 && d3_error() == D3_ALREADY_OPEN);
+    MUST(d3_send(stream, answer, ANSWER) == ANSWER);
+    MUST(d3_close(stream) == 0);
+    return NULL;
+}
+
+int main(void)
+{
+    for (int i = 0; i < ANSWER; i++)
+        answer[i] = (unsigned char)(i * 7 / 3);
+    d3_socket_t *server = d3_socket("127.0.0.1:0", GIGABIT, 16);
+    MUST(server != NULL);
+    char address[32];
+    snprintf(address, sizeof address, "127.0.0.1:%d", d3_port(server));
+    pthread_t serving;
+    MUST(pthread_create(&serving, NULL, serve, server) == 0);
+
+    d3_socket_t *client = d3_socket("127.0.0.1:0", GIGABIT, 0);
+    MUST(client != NULL);
+    d3_stream_t *stream = d3_connect(client, address, 5, 5000000);
+    MUST(stream != NULL);
+    MUST(d3_send(stream, "query", 5) == 5);
+    MUST(d3_finish(stream) == 0);
+    MUST(d3_send(stream, "more", 4) == -1 && d3_error() == D3_FINISHED);
+    static unsigned char received[ANSWER + 1];
+    size_t length = 0;
+    ssize_t part;
+    while ((part = d3_recv(stream, received + length, sizeof received - length)) > 0)
+        length += (size_t)part;
+    MUST(part == 0 && length == ANSWER && memcmp(received, answer, ANSWER) == 0);
+    d3_statistics_t statistics;
+    MUST(d3_statistics(stream, &statistics) == 0);
+    MUST(statistics.received == ANSWER && statistics.acked == 5 && !statistics.exceeded);
+    MUST(d3_close(stream) == 0);
+    MUST(pthread_join(serving, NULL) == 0);
+
+    /* What must fail. */
+    snprintf(address, sizeof address, "127.0.0.1:%d", d3_port(client));
+    MUST(d3_connect(server, address, 1, 0) == NULL && d3_error() == D3_REFUSED);
+    MUST(d3_accept(client) == NULL && d3_error() == D3_SYSTEM);
+    MUST(d3_socket("nonsense", GIGABIT, 0) == NULL && d3_error() == D3_SYSTEM);
+    MUST(d3_socket(NULL, GIGABIT, 0) == NULL);
+    MUST(d3_recv(NULL, received, 1) == -1 && strlen(d3_message()) > 0);
+    d3_socket_close(client);
+    d3_socket_close(server);
+    printf("%zu bytes, in order\n", length);
+    return 0;
+}
