@@ -1,7 +1,8 @@
 //! Loads the programs into the kernel and takes them out again.
 
-use crate::doctor::links_are_known;
+use crate::leftover::unregister_left;
 use crate::programs::{find_map, load};
+use crate::release::links_are_known;
 use crate::sockets::{self, SocketState};
 use crate::{Error, Parameters, Policy};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object};
@@ -12,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The congestion controls, as maps of the object file.
-const CONTROLS: [&str; 2] = ["duetime_dctcp", "duetime_d2tcp"];
+pub(crate) const CONTROLS: [&str; 2] = ["duetime_dctcp", "duetime_d2tcp"];
 /// What is attached to the cgroup.
 const CGROUP_PROGRAMS: [&str; 3] = [
     "duetime_setsockopt",
@@ -39,9 +40,9 @@ pub struct Options {
 /// The congestion controls `duetime_dctcp` and `duetime_d2tcp` and the deadline option, attached to the running kernel.
 ///
 /// Dropping it detaches, and so does the end of the process, however it ends. Before Linux 6.4 the congestion controls
-/// have no link that ends with the process: after `kill -9` they stay until they are unregistered
-/// (`bpftool struct_ops unregister name duetime_d2tcp`, and `duetime_dctcp`) or the next boot. Connections that use a controller at this
-/// moment keep it until they close; new ones cannot choose it.
+/// have no link that ends with the process: after `kill -9` they stay until the next [`Attachment::attach`] or
+/// [`unregister_left`]. Connections that use a controller at this moment keep it until they close; new ones cannot choose
+/// it.
 pub struct Attachment {
     // Dropped in this order.
     links: Vec<Link>,
@@ -66,10 +67,11 @@ impl Attachment {
             source,
         })?;
 
-        let object = load(
-            options.parameters,
-            !options.without_links && links_are_known(),
-        )?;
+        let links = !options.without_links && links_are_known();
+        if !links {
+            unregister_left()?;
+        }
+        let object = load(options.parameters, links)?;
         let sockets = attach_sockets(&object)?;
         let mut attachment = Self {
             links: Vec::new(),

@@ -1,6 +1,8 @@
 //! What the running kernel has of what the programs need, in words.
 
 use crate::attachment::{BTF, cgroup_root};
+use crate::leftover::{left_registered, offered};
+use crate::release::{self, LINKS, OLDEST, links_are_known};
 use crate::{Parameters, verify};
 use std::fs;
 use std::path::Path;
@@ -29,11 +31,10 @@ pub struct Finding {
     pub advice: &'static str,
 }
 
-/// The oldest kernel, as major and minor number.
-const OLDEST: (u32, u32) = (6, 1);
-
 /// Looks at everything that the programs need. Loads them, attaches nothing.
 pub fn examine() -> Vec<Finding> {
+    // First, as loading the programs would look like a process that has them attached.
+    let attached = attached();
     let mut findings = vec![
         kernel(),
         privilege(),
@@ -41,11 +42,12 @@ pub fn examine() -> Vec<Finding> {
         compiler(),
         lockdown(),
         cgroups(),
+        links(),
     ];
     if findings.iter().all(|it| it.standing != Standing::Lacking) {
         findings.push(programs());
     }
-    findings.push(attached());
+    findings.push(attached);
     findings.push(idle());
     findings
 }
@@ -75,27 +77,31 @@ fn line(path: &str) -> String {
 }
 
 fn kernel() -> Finding {
-    let release = line("/proc/sys/kernel/osrelease");
     finding(
         "kernel",
-        version(&release).is_some_and(|it| it >= OLDEST),
+        release::version().is_some_and(|it| it >= OLDEST),
         format!(
-            "Linux {release}; the oldest that will do is {}.{}",
-            OLDEST.0, OLDEST.1
+            "Linux {}; the oldest that will do is {OLDEST}",
+            release::release()
         ),
         "boot a newer kernel: Debian 12 has 6.1",
     )
 }
 
-/// Whether a congestion control may be registered by a link: since Linux 6.4.
-pub(crate) fn links_are_known() -> bool {
-    version(&line("/proc/sys/kernel/osrelease")).is_none_or(|it| it >= (6, 4))
-}
-
-/// `6.1.0-30-amd64` is 6.1.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|it: char| !it.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+fn links() -> Finding {
+    if links_are_known() {
+        let found = "a registration ends with the process that attaches, also by kill -9";
+        return finding("links", true, found, "");
+    }
+    Finding {
+        about: "links",
+        standing: Standing::Note,
+        found: format!(
+            "the kernel has no links for congestion controllers, which came with Linux {LINKS}: after kill -9 of the \
+             process that has attached them they stay registered"
+        ),
+        advice: "after a kill -9: duetime kernel detach, or attach again",
+    }
 }
 
 fn privilege() -> Finding {
@@ -207,11 +213,16 @@ fn programs() -> Finding {
 }
 
 fn attached() -> Finding {
-    let offered = line("/proc/sys/net/ipv4/tcp_available_congestion_control");
-    let ours = offered
-        .split(' ')
-        .filter(|name| name.starts_with("duetime_"))
-        .collect::<Vec<_>>();
+    let left = left_registered();
+    if !left.is_empty() {
+        return Finding {
+            about: "attached",
+            standing: Standing::Note,
+            found: format!("left by a process that was killed: {}", left.join(", ")),
+            advice: "duetime kernel detach",
+        };
+    }
+    let ours = offered();
     let found = if ours.is_empty() {
         "nothing is attached now".to_owned()
     } else {
@@ -237,18 +248,4 @@ fn idle() -> Finding {
         "a connection keeps its window over a pause",
         "",
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn releases_are_compared_as_numbers() {
-        assert_eq!(version("6.1.0-30-amd64"), Some((6, 1)));
-        assert_eq!(version("6.18.44-fc"), Some((6, 18)));
-        assert!(version("5.15.0").expect("a version") < OLDEST);
-        assert!(version("6.10").expect("a version") > OLDEST);
-        assert_eq!(version("next"), None);
-    }
 }

@@ -14,10 +14,14 @@ pub mod deadline;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod doctor;
 mod error;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod leftover;
 mod parameters;
 mod policy;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod programs;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod release;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod sockets;
 
@@ -26,6 +30,8 @@ pub use attachment::{Attachment, Options};
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use doctor::{Finding, Standing, examine};
 pub use error::Error;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use leftover::{in_kernel, left_registered, unregister_left};
 pub use parameters::{Completion, Parameters};
 pub use policy::{Policy, Rule};
 #[cfg(all(feature = "bpf", target_os = "linux"))]

@@ -1,6 +1,6 @@
 //! The programs, compiled, and how they get through the kernel's verifier.
 
-use crate::doctor::links_are_known;
+use crate::release::links_are_known;
 use crate::{Error, Parameters};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, Program};

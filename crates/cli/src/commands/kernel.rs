@@ -6,7 +6,7 @@ mod status;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
-use duetime_kernel::{Completion, Error, Parameters, Standing, examine};
+use duetime_kernel::{Completion, Error, Parameters, Standing, examine, unregister_left};
 
 use crate::args::kernel::{self, Attach, Kernel, KernelCommand};
 use crate::failure::Failure;
@@ -44,7 +44,22 @@ fn parameters(args: &Attach) -> Parameters {
 }
 
 fn detach() -> Result<(), Failure> {
-    let answer = serve::ask("detach")?;
+    let answer = match serve::ask("detach") {
+        Ok(answer) => answer,
+        Err(failure) => {
+            serve::remove_stale_socket();
+            let left = unregister_left()?;
+            if left.is_empty() {
+                return Err(failure);
+            }
+            let names = left.join(" and ");
+            writeln!(
+                stdout(),
+                "detached {names}, left by a process that was killed"
+            )?;
+            return Ok(());
+        }
+    };
     let users = answer["sockets"].as_u64().unwrap_or(0);
     let left = match users {
         0 => String::new(),

@@ -379,11 +379,16 @@ fn shell(args: &LabShell) -> Result<(), Failure> {
 
 fn clean() -> Result<(), Failure> {
     let removed = duetime_lab::clean()?;
+    // Before Linux 6.4 these do not end with a testbed that was killed.
+    let left = duetime_kernel::unregister_left()?;
     let mut to = stdout().lock();
     for path in &removed {
         writeln!(to, "removed {}", path.display())?;
     }
-    if removed.is_empty() {
+    for name in &left {
+        writeln!(to, "unregistered {name}")?;
+    }
+    if removed.is_empty() && left.is_empty() {
         writeln!(to, "nothing was left")?;
     }
     Ok(())

@@ -1,15 +1,16 @@
 //! Connections that come and go while the controllers do.
 
 use crate::attach::nothing_is_left;
-use crate::machine::{Machine, leftovers};
+use crate::machine::Machine;
 use crate::wire::churn::churn;
+use duetime_kernel::in_kernel;
 
 #[test]
 fn connections_and_attachments_come_and_go_and_leave_nothing() {
     let Some(_machine) = Machine::take("churn") else {
         return;
     };
-    let before = leftovers();
+    let before = in_kernel();
     assert!(before.is_empty(), "left by another: {before:?}");
     let churn = churn(1_000, 3);
     assert_eq!(churn.failed, Vec::<String>::new());

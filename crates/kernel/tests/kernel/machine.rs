@@ -1,6 +1,6 @@
 //! The machine that the tests run on: whether it can, and one test at a time.
 
-use libbpf_rs::query;
+use duetime_kernel::in_kernel;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io::Write as _;
@@ -32,23 +32,9 @@ impl Machine {
 /// A testbed or a daemon that has the controllers attached may end soon; the test tells what it finds if not.
 fn wait_for_others() {
     let began = Instant::now();
-    while !leftovers().is_empty() && began.elapsed() < Duration::from_mins(1) {
+    while !in_kernel().is_empty() && began.elapsed() < Duration::from_mins(1) {
         std::thread::sleep(Duration::from_millis(100));
     }
-}
-
-/// Programs, maps and links whose names are this project's, as `kind name`.
-pub fn leftovers() -> Vec<String> {
-    let ours = |name: &str| name.starts_with("duetime") || name.starts_with(".rodata.paramet");
-    let programs = query::ProgInfoIter::default()
-        .map(|it| ("program", it.name.to_string_lossy().into_owned()));
-    let maps =
-        query::MapInfoIter::default().map(|it| ("map", it.name.to_string_lossy().into_owned()));
-    programs
-        .chain(maps)
-        .filter(|(_, name)| ours(name))
-        .map(|(kind, name)| format!("{kind} {name}"))
-        .collect()
 }
 
 /// The congestion controls that the kernel offers.

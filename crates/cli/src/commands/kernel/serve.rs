@@ -41,6 +41,19 @@ pub fn ask(what: &str) -> Result<Value, Failure> {
     serde_json::from_str(&answer).map_err(|why| Failure::Runs(format!("{SOCKET}: {why}")))
 }
 
+/// Removes the socket that a killed process has left. One that is listened on stays.
+pub fn remove_stale_socket() {
+    let refused = UnixStream::connect(SOCKET).err().map(|why| why.kind());
+    if refused == Some(ErrorKind::ConnectionRefused) {
+        remove_socket();
+    }
+}
+
+fn remove_socket() {
+    let _ = remove_file(SOCKET);
+    let _ = remove_dir(FOLDER);
+}
+
 /// `duetime kernel attach`
 pub fn attach(args: &Attach) -> Result<(), Failure> {
     let policy = args.policy.as_deref().map(Policy::read).transpose()?;
@@ -234,7 +247,6 @@ impl Door {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        let _ = remove_file(SOCKET);
-        let _ = remove_dir(FOLDER);
+        remove_socket();
     }
 }
