@@ -2,7 +2,7 @@
 
 use crate::leftover::unregister_left;
 use crate::programs::{find_map, load};
-use crate::release::links_are_known;
+use crate::release::{self, OLDEST, links_are_known};
 use crate::sockets::{self, SocketState};
 use crate::{Error, Parameters, Policy};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object};
@@ -54,6 +54,19 @@ pub struct Attachment {
 impl Attachment {
     /// Loads and attaches everything.
     pub fn attach(options: &Options) -> Result<Self, Error> {
+        Self::try_attach(options).map_err(|error| match error {
+            // A distribution may have brought newer parts into an older kernel, so its version alone is no reason.
+            Error::Refused { .. } if release::version().is_some_and(|it| it < OLDEST) => {
+                Error::TooOld {
+                    release: release::release(),
+                    oldest: OLDEST.to_string(),
+                }
+            }
+            error => error,
+        })
+    }
+
+    fn try_attach(options: &Options) -> Result<Self, Error> {
         options.parameters.check()?;
         if !Path::new(BTF).exists() {
             return Err(Error::NoBtf { path: BTF.into() });

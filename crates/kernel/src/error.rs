@@ -20,6 +20,16 @@ pub enum Error {
         /// Where it would be.
         path: PathBuf,
     },
+    /// The kernel is older than the oldest that has what the programs need, and refuses them.
+    #[error(
+        "this kernel is Linux {release}, too old for the programs: they need Linux {oldest} or newer, such as Debian 12's"
+    )]
+    TooOld {
+        /// The running kernel's release.
+        release: String,
+        /// The oldest kernel that will do.
+        oldest: String,
+    },
     /// No cgroup of version 2 to attach the deadline option to.
     #[error("no cgroup2 file system is mounted: mount -t cgroup2 none /sys/fs/cgroup/unified")]
     NoCgroup,
