@@ -44,3 +44,7 @@ section() {
 target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$ROOT/target}"
 }
+
+# What Debian signs its packages with, also on Ubuntu.
+# shellcheck disable=SC2034
+DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg

@@ -5,7 +5,7 @@
 //! nothing but the system call. [`Policy`] gives deadlines to programs that set none.
 //!
 //! Oldest kernel: Linux 6.1. A congestion control may have `cong_control` alone, and may set the pacing rate, since 6.0;
-//! 6.1 is the first of long support after it, and what Debian 12 has.
+//! 6.1 is the first of long support after it, and what Debian 12 has. `script/stock-kernels` runs all of this on it.
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod attachment;
