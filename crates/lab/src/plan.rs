@@ -91,6 +91,7 @@ pub fn switch(scenario: &Scenario, network: &Network, real_time: bool) -> Config
                 limit,
                 mark_at: (mark_at != Limit::Unlimited).then_some(mark_at),
                 classes: 1,
+                d3: false,
                 to: match link.to.checked_sub(hosts) {
                     None => End::Interface(link.to as usize),
                     Some(switch) => End::Node(switch as usize),

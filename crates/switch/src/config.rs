@@ -6,6 +6,7 @@ pub use check::ConfigError;
 
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
+use duetime_proto::d3;
 use std::net::Ipv4Addr;
 
 /// A network of nodes between interfaces.
@@ -54,6 +55,8 @@ pub struct PortConfig {
     pub mark_at: Option<Limit>,
     /// Strict-priority classes, 1 to 32; 1 is first come, first served.
     pub classes: usize,
+    /// D3's router answers the rate requests that leave through the port, with [`Options::d3`].
+    pub d3: bool,
     /// What is at the far end.
     pub to: End,
 }
@@ -111,6 +114,9 @@ pub struct Options {
     pub overhead_bytes: u32,
     /// How a packet's strict-priority class is read.
     pub classifier: Classifier,
+    /// D3's options, of which the switch reads those of routers ([`d3::Config::for_routers`]). A `scale` of `None` stands
+    /// for the one of the slowest port that has D3.
+    pub d3: d3::Config,
     /// Keep the queues over time.
     pub sampling: Option<Sampling>,
     /// How many frames the switch holds at most, in ports and on links; 1 to 2²⁰.
@@ -125,6 +131,7 @@ impl Default for Options {
         Self {
             overhead_bytes: 0,
             classifier: Classifier::Precedence,
+            d3: d3::Config::default(),
             sampling: None,
             buffers: 16_384,
             real_time: true,
@@ -174,6 +181,17 @@ impl Config {
             nodes: vec![node],
             interfaces,
             options: Options::default(),
+        }
+    }
+
+    /// D3's options with the scale that the ports use; hosts must use the same.
+    pub fn d3(&self) -> d3::Config {
+        let ports = self.nodes.iter().flat_map(|node| &node.ports);
+        let slowest = ports.filter(|port| port.d3).map(|port| port.rate).min();
+        let scale = self.options.d3.scale;
+        d3::Config {
+            scale: scale.or(slowest.map(d3::Config::scale_for)),
+            ..self.options.d3
         }
     }
 

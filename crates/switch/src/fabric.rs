@@ -2,6 +2,7 @@
 
 use crate::buffers::Buffers;
 use crate::config::{Classifier, Config, ConfigError, End, PortChoice};
+use crate::d3::Router;
 use crate::forwarding::{Forwarding, Towards};
 use crate::frame::{ALL, Frame};
 use crate::headers::{Headers, Mac, set_ce};
@@ -34,6 +35,8 @@ pub struct Fabric {
     classifier: Classifier,
     overhead_bytes: u32,
     sampler: Option<Sampler>,
+    /// The next update of a D3 router, or earlier.
+    next_update: Time,
     /// By interface.
     counts: Vec<InterfaceReport>,
     /// Everything before this has happened.
@@ -48,6 +51,7 @@ struct Place {
     pool: Option<u32>,
     /// Marks that an ECN-capable packet took; the port counts those asked for.
     marks_made: u64,
+    d3: Option<Box<Router>>,
 }
 
 #[derive(Debug)]
@@ -117,6 +121,7 @@ impl Fabric {
             forwarding: Forwarding::new(config),
             classifier: options.classifier,
             overhead_bytes: options.overhead_bytes,
+            next_update: Time::MAX,
             counts: counts.collect(),
             clock: Time::ZERO,
         })
@@ -242,9 +247,23 @@ impl Fabric {
     }
 
     fn reach(&mut self, now: Time) {
+        if self.next_update <= now {
+            self.update(now);
+        }
         self.clock = now;
         if let Some(sampler) = &mut self.sampler {
             sampler.sample(now, &mut self.ports);
+        }
+    }
+
+    /// The updates of the D3 routers that are due by `now`, each at its time: nothing comes to a port before `now`.
+    fn update(&mut self, now: Time) {
+        self.next_update = Time::MAX;
+        for (place, port) in self.places.iter_mut().zip(&mut self.ports) {
+            if let Some(router) = &mut place.d3 {
+                router.update(now, port);
+                self.next_update = self.next_update.min(router.next_update());
+            }
         }
     }
 
@@ -298,10 +317,17 @@ impl Fabric {
     }
 
     /// Offers a packet to a port now; false: dropped. Every packet comes to every port by this way, uplinks included,
-    /// so this is where a program of the port sees it first.
+    /// so this is where D3's router sees it first, dropped or not, as in the simulator.
     fn send(&mut self, to: u32, frame: Frame) -> bool {
         let place = &mut self.places[to as usize];
         let port = &mut self.ports[to as usize];
+        if let Some(router) = &mut place.d3 {
+            router.sample(self.clock, port);
+            if let Some(at) = frame.request_at() {
+                router.answer(self.clock, self.buffers.bytes_mut(frame.buffer), at);
+                self.next_update = self.next_update.min(router.next_update());
+            }
+        }
         let asked = port.counters().marks;
         let offer = match place.pool {
             None => port.offer(self.clock, frame),
@@ -328,7 +354,10 @@ impl Fabric {
         let ports = self.ports.iter_mut().zip(&self.places);
         let report = |(port, place): (&mut Port<Frame>, &Place)| {
             port.drain(clock);
-            PortReport::of(port, clock, &place.name, place.marks_made)
+            PortReport {
+                d3: place.d3.as_ref().map(|router| router.report()),
+                ..PortReport::of(port, clock, &place.name, place.marks_made)
+            }
         };
         ports.map(report).collect()
     }
@@ -361,6 +390,7 @@ impl Fabric {
 /// All ports with their places, and the shared memories.
 fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
     let (mut ports, mut places, mut pools) = (Vec::new(), Vec::new(), Vec::new());
+    let d3 = config.d3();
     for interface in &config.interfaces {
         let link = interface.uplink;
         ports.push(Port::new(link.rate, link.latency).with_limit(link.limit));
@@ -369,6 +399,7 @@ fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
             to: End::Node(interface.node),
             pool: None,
             marks_made: 0,
+            d3: None,
         });
     }
     for node in &config.nodes {
@@ -388,6 +419,9 @@ fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
                 to: port.to,
                 pool,
                 marks_made: 0,
+                d3: port
+                    .d3
+                    .then(|| Box::new(Router::new(&d3, port.rate, ports.len()))),
             });
             let made = Port::new(port.rate, port.latency)
                 .with_limit(port.limit)

@@ -13,7 +13,15 @@ use toml::de::{DeTable, DeValue};
 /// The rate of an uplink that shapes nothing.
 const UNSHAPED: Rate = Rate::from_gbps(400);
 
-const PORT: [&str; 5] = ["rate", "latency", "buffer", "ecn_threshold", "classes"];
+const PORT: [&str; 6] = [
+    "rate",
+    "latency",
+    "buffer",
+    "ecn_threshold",
+    "classes",
+    "d3",
+];
+const D3: [&str; 2] = ["update_interval", "scale"];
 const SWITCH: [&str; 6] = [
     "name",
     "shared_buffer",
@@ -22,10 +30,10 @@ const SWITCH: [&str; 6] = [
     "uplink_rate",
     "real_time",
 ];
-const INTERFACE: [&str; 9] = [
-    "name", "host", "address", "mac", PORT[0], PORT[1], PORT[2], PORT[3], PORT[4],
+const INTERFACE: [&str; 10] = [
+    "name", "host", "address", "mac", PORT[0], PORT[1], PORT[2], PORT[3], PORT[4], PORT[5],
 ];
-const TOP: [&str; 3] = ["port", "switch", "interface"];
+const TOP: [&str; 4] = ["port", "switch", "d3", "interface"];
 
 /// A port as it is when only its rate is given.
 pub fn plain_port(rate: Rate) -> PortConfig {
@@ -35,6 +43,7 @@ pub fn plain_port(rate: Rate) -> PortConfig {
         limit: Limit::Unlimited,
         mark_at: None,
         classes: 1,
+        d3: false,
         to: End::Interface(0),
     }
 }
@@ -109,6 +118,9 @@ impl Config {
         }
         if let Some(value) = top.get("switch") {
             reader.switch(reader.table(value)?, &mut config)?;
+        }
+        if let Some(value) = top.get("d3") {
+            reader.d3(reader.table(value)?, &mut config)?;
         }
         config
             .check()
@@ -222,6 +234,7 @@ impl Reader<'_> {
             classes: self
                 .number(table, "classes", "1 to 32")?
                 .unwrap_or(otherwise.classes),
+            d3: self.switched(table, "d3")?.unwrap_or(otherwise.d3),
             to: otherwise.to,
         })
     }
@@ -272,13 +285,32 @@ impl Reader<'_> {
                 interface.uplink.rate = rate;
             }
         }
-        if let Some(value) = table.get("real_time") {
-            let DeValue::Boolean(on) = value.get_ref() else {
-                return Err(self.wrong("real_time", value, not("neither", "true or false")));
-            };
-            config.options.real_time = *on;
+        if let Some(on) = self.switched(table, "real_time")? {
+            config.options.real_time = on;
         }
         Ok(())
+    }
+
+    /// The options of D3's routers.
+    fn d3(&self, table: &DeTable<'_>, config: &mut Config) -> Result<(), Diagnostic> {
+        self.known(table, &D3, "[d3]")?;
+        let options = &mut config.options.d3;
+        if let Some(interval) = self.read(table, "update_interval", parse_time)? {
+            options.update_interval = interval;
+        }
+        options.scale = self.number(table, "scale", "-16 to 15")?;
+        Ok(())
+    }
+
+    /// True or false, if the key is there.
+    fn switched(&self, table: &DeTable<'_>, key: &str) -> Result<Option<bool>, Diagnostic> {
+        let Some(value) = table.get(key) else {
+            return Ok(None);
+        };
+        let DeValue::Boolean(on) = value.get_ref() else {
+            return Err(self.wrong(key, value, not("neither", "true or false")));
+        };
+        Ok(Some(*on))
     }
 }
 
@@ -337,11 +369,16 @@ overhead = "38 B"
 uplink_rate = "1 Gbps"
 real_time = false
 
+[d3]
+update_interval = "2 ms"
+scale = -3
+
 [[interface]]
 name = "veth0"
 host = "web"
 address = "10.0.0.1"
 mac = "02:00:00:00:00:0a"
+d3 = true
 
 [[interface]]
 name = "veth1"
@@ -364,18 +401,24 @@ classes = 8
             (config.options.overhead_bytes, config.options.real_time),
             (38, false)
         );
+        assert_eq!(
+            (config.d3().update_interval, config.d3().scale),
+            (Span::from_ms(2), Some(-3))
+        );
         let first = PortConfig {
             rate: Rate::from_mbps(100),
             latency: Span::from_us(20),
             limit: Limit::Packets(100),
             mark_at: Some(Limit::Bytes(30_000)),
             classes: 1,
+            d3: true,
             to: End::Interface(0),
         };
         let second = PortConfig {
             rate: Rate::from_mbps(25),
             latency: Span::from_ms(1),
             classes: 8,
+            d3: false,
             to: End::Interface(1),
             ..first.clone()
         };
@@ -457,8 +500,15 @@ classes = 8
             (
                 "10.0.0.1",
                 "10.0.0",
-                "f.toml:19:11: address = \"10.0.0\": not an IPv4 address",
+                "f.toml:23:11: address = \"10.0.0\": not an IPv4 address",
             ),
+            ("d3 = true", "d3 = 1", "allowed: true or false"),
+            (
+                "scale = -3",
+                "scale = -17",
+                "D3: a scale of -17; allowed: -16 to 15",
+            ),
+            ("\"2 ms\"", "\"2 s\"", "allowed: 10 us to 1 s"),
             ("00:0a", "00:0a:0b", "not a link-layer address"),
             ("00:0a", "0a", "not a link-layer address"),
             ("name = \"veth0\"\n", "", "this interface has no name"),

@@ -16,6 +16,8 @@ pub(crate) struct Frame {
     /// The interface to which it goes, or [`ALL`].
     pub destination: u16,
     wire_bytes: u16,
+    /// Where in the frame the D3 datagram with a request begins; zero: there is none.
+    request_at: u16,
     class: u8,
     flags: u8,
 }
@@ -34,18 +36,26 @@ impl Frame {
             flow: headers.flow,
             destination,
             wire_bytes: weight.min(u32::from(u16::MAX)) as u16,
+            request_at: headers.request_at,
             class,
             flags: if headers.is_ecn_capable() { ECT } else { 0 },
         }
     }
 
-    /// The copy in another buffer that goes to one interface.
+    /// The copy in another buffer that goes to one interface. No router answers its request: the flow goes to one of the
+    /// hosts only.
     pub fn copied(self, buffer: u32, destination: u16) -> Self {
         Self {
             buffer,
             destination,
+            request_at: 0,
             ..self
         }
+    }
+
+    /// Where the D3 datagram with a request begins.
+    pub fn request_at(self) -> Option<usize> {
+        (self.request_at != 0).then_some(usize::from(self.request_at))
     }
 
     /// Whether a mark would be seen.

@@ -1,5 +1,6 @@
 //! The headers of a frame, as far as a switch looks at them, and CE.
 
+use duetime_proto::d3::datagram;
 use etherparse::{LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, LinkSlice, TransportSlice};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -26,6 +27,8 @@ pub(crate) struct Headers {
     pub packet_bytes: u16,
     /// A hash of protocol, addresses and ports; of the addresses alone in fragments and other protocols.
     pub flow: u32,
+    /// Where the D3 datagram with a request begins, behind a UDP header whose length field is right; zero: there is none.
+    pub request_at: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +64,7 @@ impl Headers {
             vlan_priority,
             packet_bytes: payload.min(usize::from(u16::MAX)) as u16,
             flow: 0,
+            request_at: 0,
         };
         let mut hasher = FxHasher::default();
         let length;
@@ -94,6 +98,11 @@ impl Headers {
             }
             Some(TransportSlice::Udp(udp)) => {
                 (udp.source_port(), udp.destination_port()).hash(&mut hasher);
+                let whole = usize::from(udp.length()) == udp.slice().len();
+                if whole && datagram::has_request(udp.payload()) {
+                    let at = udp.payload().as_ptr().addr() - frame.as_ptr().addr();
+                    headers.request_at = u16::try_from(at).unwrap_or(0);
+                }
             }
             _ => {}
         }
@@ -138,15 +147,27 @@ pub(crate) fn set_ce(frame: &mut [u8]) {
         frame[at + 1] |= 3 << 4;
         return;
     }
-    let word = |frame: &[u8], at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
-    let before = word(frame, at);
+    let before = [frame[at], frame[at + 1]];
     frame[at + 1] |= 3;
-    let after = word(frame, at);
-    // RFC 1624 §3, equation 3: HC' = ~(~HC + ~m + m').
-    let sum = u32::from(!word(frame, at + 10)) + u32::from(!before) + u32::from(after);
-    let folded = (sum & 0xffff) + (sum >> 16);
-    let folded = (folded & 0xffff) + (folded >> 16);
-    frame[at + 10..at + 12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    let checksum = u16::from_be_bytes([frame[at + 10], frame[at + 11]]);
+    let checksum = updated_checksum(checksum, &before, &frame[at..at + 2]);
+    frame[at + 10..at + 12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// An Internet checksum after these bytes have changed, an even number of them (RFC 1624 §3, equation 3).
+pub(crate) fn updated_checksum(checksum: u16, before: &[u8], after: &[u8]) -> u16 {
+    let words = |bytes: &[u8], sign: u16| {
+        let (pairs, _) = bytes.as_chunks::<2>();
+        let words = pairs
+            .iter()
+            .map(|pair| u64::from(u16::from_be_bytes(*pair) ^ sign));
+        words.sum::<u64>()
+    };
+    let mut sum = u64::from(!checksum) + words(before, u16::MAX) + words(after, 0);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
 }
 
 /// Puts a VLAN tag (protocol and control information) behind the addresses of a frame, where the kernel took it out.

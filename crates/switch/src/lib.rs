@@ -22,6 +22,11 @@
 //! # Marking
 //! A port marks as `link` and the simulator do: a packet that finds K or more in the port gets CE if it is
 //! ECN-capable. One that is not passes unmarked, and only the port's limit drops it.
+//!
+//! # D3
+//! At a port with [`PortConfig::d3`] the driver of `proto::d3` answers the rate requests of the D3 datagrams that come to
+//! it, as it does in the simulator. A UDP datagram is D3's if [`duetime_proto::d3::datagram::has_request`] says so,
+//! whatever its ports. One that goes to all interfaces is not answered.
 #![deny(clippy::undocumented_unsafe_blocks)]
 #![allow(
     clippy::cast_possible_truncation,
@@ -30,6 +35,7 @@
 
 mod buffers;
 mod config;
+mod d3;
 mod fabric;
 mod file;
 mod forwarding;
@@ -49,5 +55,5 @@ pub use fabric::{Fabric, Outgoing, Refused};
 pub use file::{parse_limit, plain_interface, plain_port};
 #[cfg(target_os = "linux")]
 pub use linux::{Error, Statistics, Switch, disable_offloads};
-pub use report::{InterfaceReport, Lateness, PortReport, Report};
+pub use report::{D3Report, InterfaceReport, Lateness, PortReport, Report};
 pub use series::{Sample, Series};

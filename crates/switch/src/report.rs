@@ -107,6 +107,30 @@ pub struct PortReport {
     pub queue_max_bytes: u64,
     /// The mean of the bytes in the port over all the time.
     pub queue_mean_bytes: f64,
+    /// Of D3's router, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub d3: Option<D3Report>,
+}
+
+/// What D3's router at a port holds and has done (D3 §4.3, §4.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct D3Report {
+    /// N: flows that the port believes alive.
+    pub flows: u64,
+    /// D: the sum of the rates that their deadlines need, in bits per second.
+    pub demand_bps: u64,
+    /// A: the sum of the rates granted, in bits per second.
+    pub allocated_bps: u64,
+    /// C: the capacity, adapted every update interval, in bits per second.
+    pub capacity_bps: u64,
+    /// The exponent of every rate on the wire; hosts must use the same.
+    pub scale: i8,
+    /// Requests that came.
+    pub requests: u64,
+    /// Those that were granted less than they desired.
+    pub denied: u64,
+    /// Those with another scale, or with no free slot after six hops, which are granted nothing here.
+    pub unanswered: u64,
 }
 
 impl PortReport {
@@ -126,6 +150,7 @@ impl PortReport {
             queue_bytes: port.queue_bytes(),
             queue_max_bytes: counters.queue_max_bytes,
             queue_mean_bytes: port.queue_integral(now) as f64 / ticks as f64,
+            d3: None,
         }
     }
 }

@@ -16,13 +16,14 @@ Examples:
 Offloads must be off at both ends: ethtool -K DEVICE tx off sg off tso off gso off gro off. docs/switch.md has the keys of
 the file.";
 
-const OF_A_PORT: [&str; 6] = [
+const OF_A_PORT: [&str; 7] = [
     "interfaces",
     "rate",
     "latency",
     "buffer",
     "ecn_threshold",
     "classes",
+    "d3",
 ];
 
 /// `duetime switch`
@@ -50,6 +51,9 @@ pub struct Switch {
     /// Strict-priority classes, by IP precedence [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32), requires = "interfaces")]
     pub classes: Option<u8>,
+    /// D3's router at each port: answers the rate requests of D3's datagrams
+    #[arg(long, requires = "interfaces")]
+    pub d3: bool,
     /// Run under the normal scheduler, not the real-time one
     #[arg(long)]
     pub normal_priority: bool,
@@ -69,6 +73,7 @@ impl Switch {
             limit: self.buffer.unwrap_or(Limit::Unlimited),
             mark_at: self.ecn_threshold,
             classes: self.classes.map_or(1, usize::from),
+            d3: self.d3,
             ..plain_port(rate)
         }
     }

@@ -179,16 +179,29 @@ pub fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), DatagramError> {
     Ok((header, payload))
 }
 
+/// For a router: whether this is a packet of this version with a request. Looks at the magic byte, the version, the kind
+/// and the payload length, which must be what is left of the datagram; not at the checksum.
+pub fn has_request(datagram: &[u8]) -> bool {
+    let Some((head, payload)) = datagram.split_first_chunk::<REQUEST_END>() else {
+        return false;
+    };
+    head[0] == MAGIC
+        && head[1] & HAS_REQUEST != 0
+        && head[18] == VERSION
+        && head[19] == Kind::Packet as u8
+        && usize::from(u16::from_be_bytes([head[2], head[3]])) == payload.len()
+}
+
 /// For a router: lets `process` answer the request of a datagram that passes, and brings the checksum up to date. A
-/// datagram that was damaged on its way stays damaged. Returns false, and changes nothing, if there is no request in it
-/// that can be read and written.
+/// datagram that was damaged on its way stays damaged. Returns false, and changes nothing, if it is none with a request
+/// ([`has_request`]) that can be read and written.
 pub fn route(datagram: &mut [u8], process: impl FnOnce(Flags, &mut Request)) -> bool {
+    if !has_request(datagram) {
+        return false;
+    }
     let Some((head, rest)) = datagram.split_first_chunk_mut::<HEADER_BYTES>() else {
         return false;
     };
-    if head[0] != MAGIC || head[18] != VERSION || head[1] & HAS_REQUEST == 0 {
-        return false;
-    }
     let Some(bytes) = rest.first_chunk_mut::<{ Request::WIRE_BYTES }>() else {
         return false;
     };

@@ -28,7 +28,7 @@ pub use sender::{Counters, Sender};
 use duetime_core::{Rate, Span};
 
 /// Options of D3, hosts and routers together: one network, one value.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Treat every flow as one without a deadline: RCPdc.
     pub ignore_deadlines: bool,

@@ -3,6 +3,7 @@
 use super::{Config, End, LinkConfig, NodeConfig, PortConfig};
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
+use duetime_proto::d3::Rounding;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
@@ -68,6 +69,18 @@ fn options(config: &Config) -> Result<()> {
     {
         let message = format!("a sample every {}", sampling.every);
         return wrong("the switch", message, "at least 1 us");
+    }
+    let d3 = &options.d3;
+    if !(Span::from_us(10)..=Span::from_secs(1)).contains(&d3.update_interval) {
+        let message = format!("an update interval of {}", d3.update_interval);
+        return wrong("D3", message, "10 us to 1 s");
+    }
+    if let Some(scale) = d3.scale.filter(|scale| !(-16..16).contains(scale)) {
+        return wrong("D3", format!("a scale of {scale}"), "-16 to 15");
+    }
+    if d3.rounding == Rounding::Exact {
+        let message = "exact rates, which have no form on the wire";
+        return wrong("D3", message, "rates that are rounded");
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 )]
 #![allow(clippy::print_stdout, reason = "a test says what it has covered")]
 
+mod d3;
 mod forwarding;
 mod frames;
 mod malformed;

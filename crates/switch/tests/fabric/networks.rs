@@ -16,6 +16,7 @@ pub fn port(to: End) -> PortConfig {
         limit: Limit::Unlimited,
         mark_at: None,
         classes: 1,
+        d3: false,
         to,
     }
 }

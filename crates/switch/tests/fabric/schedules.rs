@@ -217,6 +217,7 @@ fn network(draws: &mut Stream) -> Config {
                     threshold => Some(threshold),
                 },
                 classes: [1, 1, 2, 8][draws.below(4) as usize],
+                d3: false,
                 to: port.to,
             };
             *port = random;

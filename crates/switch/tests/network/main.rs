@@ -27,6 +27,7 @@ fn port() -> PortConfig {
         limit: Limit::Packets(100),
         mark_at: Some(Limit::Packets(20)),
         classes: 1,
+        d3: false,
         to: duetime_switch::End::Interface(0),
     }
 }

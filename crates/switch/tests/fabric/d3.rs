@@ -1,0 +1,551 @@
+//! D3's endpoints across a switch whose ports have D3's router.
+
+use crate::frames::mac;
+use crate::networks::{leaf_spine, star};
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::Message;
+use duetime_proto::d3::datagram::{self, DatagramError, Header, Kind, UDP_IPV4_BYTES};
+use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
+use duetime_proto::d3::{EncodedRate, Flags, Packet, Request};
+use duetime_switch::{Config, D3Report, Fabric, PortChoice};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::net::{Ipv4Addr, SocketAddr};
+
+const LONGEST: usize = 1_600;
+/// One encoded unit is 1 Mbps with scale -3.
+const SCALE: i8 = -3;
+
+/// Hosts on one switch, or on a network, with D3 at every port.
+fn routed(mut config: Config) -> Config {
+    for port in config.nodes.iter_mut().flat_map(|node| &mut node.ports) {
+        port.d3 = true;
+        port.latency = Span::from_us(20);
+    }
+    config
+}
+
+/// What the frame of a UDP datagram is like.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    v6: bool,
+    tagged: bool,
+    /// With a UDP checksum.
+    summed: bool,
+}
+
+const PLAIN: Form = Form {
+    v6: false,
+    tagged: false,
+    summed: true,
+};
+
+impl Form {
+    /// Where the datagram begins.
+    fn datagram_at(self) -> usize {
+        14 + if self.tagged { 4 } else { 0 } + if self.v6 { 40 } else { 20 } + 8
+    }
+}
+
+fn sum(bytes: &[u8]) -> u32 {
+    let words = bytes
+        .chunks(2)
+        .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low)));
+    words.fold(0, |sum, word| {
+        let sum = sum + word;
+        (sum & 0xffff) + (sum >> 16)
+    })
+}
+
+/// Everything that the UDP checksum of a frame covers.
+fn covered(frame: &[u8], form: Form) -> Vec<u8> {
+    let udp = form.datagram_at() - 8;
+    let addresses = if form.v6 { 32 } else { 8 };
+    let length = (frame.len() - udp) as u16;
+    let pseudo = [0, 17, (length >> 8) as u8, length as u8];
+    [&frame[udp - addresses..udp], &pseudo, &frame[udp..]].concat()
+}
+
+fn framed(from: u8, to: u8, datagram: &[u8], form: Form) -> Vec<u8> {
+    let mut frame = [mac(to), mac(from)].concat();
+    if form.tagged {
+        frame.extend([0x81, 0, 0, 5]);
+    }
+    let udp = (8 + datagram.len()) as u16;
+    if form.v6 {
+        frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+        frame.extend(udp.to_be_bytes());
+        frame.extend([17, 64]);
+        for host in [from, to] {
+            frame.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host + 1]);
+        }
+    } else {
+        frame.extend([8, 0, 0x45, 0]);
+        frame.extend((20 + udp).to_be_bytes());
+        frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
+        frame.extend([10, 9, 0, from + 1, 10, 9, 0, to + 1]);
+    }
+    frame.extend([0x1b, 0x58, 0x1b, 0x58]);
+    frame.extend(udp.to_be_bytes());
+    frame.extend([0, 0]);
+    frame.extend(datagram);
+    if form.summed {
+        let at = form.datagram_at() - 2;
+        let checksum = !(sum(&covered(&frame, form)) as u16);
+        frame[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+    }
+    frame
+}
+
+/// A datagram that opens a flow and asks for this many units.
+fn asking(units: u8, payload: &[u8]) -> Vec<u8> {
+    let header = Header {
+        kind: Kind::Packet,
+        destination: 0,
+        source: 7,
+        window: 0,
+        packet: Packet {
+            flags: Flags::SYN,
+            len: payload.len() as u32,
+            request: Some(Request {
+                desired: EncodedRate::from_byte(units),
+                scale: SCALE,
+                ..Request::default()
+            }),
+            ..Packet::default()
+        },
+    };
+    let mut bytes = Vec::new();
+    datagram::encode(&header, (payload, &[]), &mut bytes).expect("it has a form");
+    bytes
+}
+
+/// What comes out of host 1's interface when host 0 sends this, before the router's first update.
+fn through(config: &Config, frame: &[u8]) -> (Vec<u8>, Option<D3Report>) {
+    let mut fabric = Fabric::new(config, LONGEST).expect("the network makes sense");
+    fabric.offer(Time::ZERO, 0, frame).expect("it is taken");
+    let out = fabric
+        .poll_transmit(Time::ZERO + Span::from_us(200))
+        .expect("it is due");
+    let bytes = fabric.bytes(&out).to_vec();
+    fabric.release(out);
+    let mut ports = fabric.ports().into_iter();
+    let port = ports.find(|port| port.name.ends_with("->h1"));
+    (bytes, port.and_then(|port| port.d3))
+}
+
+#[test]
+fn a_request_is_answered_in_every_form_of_frame() {
+    let datagram = asking(40, b"hello");
+    for bits in 0..8 {
+        let form = Form {
+            v6: bits & 1 != 0,
+            tagged: bits & 2 != 0,
+            summed: bits & 4 != 0,
+        };
+        let (frame, report) = through(&routed(star(2)), &framed(0, 1, &datagram, form));
+        let (header, payload) = datagram::decode(&frame[form.datagram_at()..]).expect("intact");
+        let request = header.packet.request.expect("it keeps its request");
+        assert_eq!((request.index, payload), (1, &b"hello"[..]));
+        assert_eq!(request.allocations[0], EncodedRate::from_byte(40));
+        let report = report.expect("the port has a router");
+        let told = (report.flows, report.demand_bps, report.allocated_bps);
+        assert_eq!(told, (1, 40_000_000, 40_000_000));
+        assert_eq!((report.capacity_bps, report.scale), (100_000_000, SCALE));
+        assert_eq!(
+            (report.requests, report.denied, report.unanswered),
+            (1, 0, 0)
+        );
+        let at = form.datagram_at() - 2;
+        if form.summed {
+            assert_eq!(sum(&covered(&frame, form)), 0xffff, "{form:?}");
+        } else {
+            assert_eq!(frame[at..at + 2], [0, 0]);
+        }
+    }
+}
+
+#[test]
+fn every_port_of_the_way_answers_and_none_grants_more_than_the_one_before() {
+    let mut config = leaf_spine(2, |_| PortChoice::Hashed(vec![0, 1]));
+    config.nodes[0]
+        .ports
+        .iter_mut()
+        .for_each(|port| port.rate = Rate::from_mbps(30));
+    let mut config = routed(config);
+    config.options.d3.scale = Some(SCALE);
+    let (to, hosts) = (config.interfaces.len() - 1, config.interfaces.len());
+    let mut fabric = Fabric::new(&config, LONGEST).expect("the network makes sense");
+    let frame = framed(0, to as u8, &asking(80, b""), PLAIN);
+    fabric.offer(Time::ZERO, 0, &frame).expect("it is taken");
+    let mut now = Time::ZERO;
+    let out = loop {
+        now = fabric.next_timeout().max(now);
+        if let Some(out) = fabric.poll_transmit(now) {
+            break out;
+        }
+    };
+    assert_eq!(out.interface, to);
+    let (header, _) = datagram::decode(&fabric.bytes(&out)[PLAIN.datagram_at()..]).expect("intact");
+    fabric.release(out);
+    let request = header.packet.request.expect("it keeps its request");
+    assert_eq!(request.index, 3, "leaf, spine, leaf");
+    assert_eq!(request.allocations[0], EncodedRate::from_byte(30));
+    assert!(request.allocations[..3].is_sorted_by(|a, b| a >= b));
+    let ports = fabric.ports();
+    let with_flow = ports
+        .iter()
+        .filter(|port| port.d3.is_some_and(|d3| d3.flows == 1));
+    assert_eq!(with_flow.count(), 3);
+    assert!(ports[..hosts].iter().all(|uplink| uplink.d3.is_none()));
+}
+
+#[test]
+fn a_damaged_datagram_stays_damaged() {
+    let mut frame = framed(0, 1, &asking(40, b"hello"), PLAIN);
+    *frame.last_mut().expect("a byte") ^= 4;
+    let (frame, report) = through(&routed(star(2)), &frame);
+    assert_eq!(report.map(|report| report.requests), Some(1));
+    let read = datagram::decode(&frame[PLAIN.datagram_at()..]);
+    assert_eq!(read, Err(DatagramError::Checksum));
+    assert_ne!(sum(&covered(&frame, PLAIN)), 0xffff);
+}
+
+#[test]
+fn what_is_not_a_request_passes_unchanged() {
+    let good = framed(0, 1, &asking(40, b"hello"), PLAIN);
+    let at = PLAIN.datagram_at();
+    // Magic, no request, payload length, version, kind, UDP length, protocol, fragment.
+    let changes = [
+        (at, 0xd2),
+        (at + 1, 1),
+        (at + 3, 4),
+        (at + 18, 0),
+        (at + 19, 1),
+        (at - 3, 70),
+        (23, 6),
+        (20, 0x20),
+    ];
+    let passes = |config: &Config, frame: &[u8]| {
+        let (after, report) = through(config, frame);
+        assert_eq!(after, frame);
+        report
+    };
+    for (place, value) in changes {
+        let mut frame = good.clone();
+        assert_ne!(frame[place], value, "byte {place}");
+        frame[place] = value;
+        let report = passes(&routed(star(2)), &frame);
+        assert_eq!(
+            report.map(|report| report.requests),
+            Some(0),
+            "byte {place}"
+        );
+    }
+    assert_eq!(passes(&star(2), &good), None, "D3 is off");
+}
+
+#[test]
+fn a_request_to_all_hosts_is_not_answered() {
+    let config = routed(star(3));
+    let mut frame = framed(0, 1, &asking(40, b""), PLAIN);
+    frame[..6].fill(0xff);
+    let mut fabric = Fabric::new(&config, LONGEST).expect("the network makes sense");
+    fabric.offer(Time::ZERO, 0, &frame).expect("it is taken");
+    let end = Time::ZERO + Span::from_secs(1);
+    let mut copies = 0;
+    while let Some(out) = fabric.poll_transmit(end) {
+        assert_eq!(fabric.bytes(&out), frame);
+        fabric.release(out);
+        copies += 1;
+    }
+    assert_eq!(copies, 2);
+    let mut routers = fabric.ports().into_iter().filter_map(|port| port.d3);
+    assert!(routers.all(|d3| d3.requests == 0));
+}
+
+#[test]
+fn another_scale_and_a_seventh_hop_are_counted() {
+    let mut other = asking(40, b"");
+    let change = |datagram: &mut [u8], change: fn(&mut Request)| {
+        assert!(datagram::route(datagram, |_, request| change(request)));
+    };
+    change(&mut other, |request| request.scale = 0);
+    let mut far = asking(40, b"");
+    change(&mut far, |request| request.index = 6);
+    for datagram in [other, far] {
+        let (frame, report) = through(&routed(star(2)), &framed(0, 1, &datagram, PLAIN));
+        let report = report.expect("the port has a router");
+        assert_eq!(
+            (report.requests, report.unanswered, report.flows),
+            (1, 1, 0)
+        );
+        datagram::decode(&frame[PLAIN.datagram_at()..]).expect("intact");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 20_000,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(1),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_router_changes_a_request_and_its_checksums_only(
+        bits in 0..4_u8,
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..5),
+        congestion in any::<[u8; 22]>(),
+        cut in any::<Option<prop::sample::Index>>(),
+    ) {
+        let form = Form { v6: bits & 1 != 0, tagged: bits & 2 != 0, summed: true };
+        let mut datagram = asking(40, b"hello");
+        datagram[44..66].copy_from_slice(&congestion);
+        let mut frame = framed(0, 1, &datagram, form);
+        for (place, value) in changes {
+            // What follows the link-layer addresses.
+            let place = 12 + place.index(frame.len() - 12);
+            frame[place] = value;
+        }
+        if let Some(cut) = cut {
+            frame.truncate(14 + cut.index(frame.len() - 14));
+        }
+        let (after, report) = through(&routed(star(2)), &frame);
+        prop_assert_eq!(after.len(), frame.len());
+        if report.is_none_or(|report| report.requests == 0) {
+            prop_assert_eq!(after, frame);
+        } else {
+            let changed = (0..frame.len()).filter(|&at| frame[at] != after[at]);
+            let (first, last) = (changed.clone().min(), changed.max());
+            let spread = last.unwrap_or(0) - first.unwrap_or(0);
+            prop_assert!(spread < 2 + 66, "from {first:?} to {last:?}");
+        }
+    }
+}
+
+/// A flow from a host to the last one.
+struct Flow {
+    stream: StreamId,
+    bytes: usize,
+    written: usize,
+    delivered_at: Option<Time>,
+}
+
+/// Hosts 0 and 1 send to host 2, whose port of the switch is the bottleneck.
+struct World {
+    fabric: Fabric,
+    hosts: Vec<Endpoint>,
+    flows: Vec<Flow>,
+    /// At host 2.
+    accepted: Vec<StreamId>,
+    received: usize,
+    now: Time,
+}
+
+fn address(host: usize) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::new(10, 9, 0, host as u8 + 1), 7_000))
+}
+
+impl World {
+    fn new() -> Self {
+        let mut options = Options::new(Rate::from_mbps(250));
+        options.config.scale = Some(SCALE);
+        assert_eq!(options.config.header_bytes, UDP_IPV4_BYTES);
+        let host = |number| Endpoint::new(options, [3, number]).expect("the options are right");
+        let mut world = Self {
+            fabric: Fabric::new(&routed(star(3)), LONGEST).expect("the network makes sense"),
+            hosts: (0..3).map(host).collect(),
+            flows: Vec::new(),
+            accepted: Vec::new(),
+            received: 0,
+            now: Time::ZERO,
+        };
+        world.hosts[2].listen(8);
+        world
+    }
+
+    /// Host number `flows.len()` opens a flow.
+    fn open(&mut self, bytes: usize, deadline: Option<Span>) {
+        let host = &mut self.hosts[self.flows.len()];
+        let message = Message {
+            bytes: bytes as u64,
+            deadline: deadline.map(|span| self.now + span),
+        };
+        let policy = Policy::of(&host.options().config);
+        let stream = host.connect(self.now, address(2), message, &policy);
+        self.flows.push(Flow {
+            stream: stream.expect("it opens"),
+            bytes,
+            written: 0,
+            delivered_at: None,
+        });
+    }
+
+    fn run_until(&mut self, end: Time) {
+        while self.now < end {
+            self.applications();
+            self.transmit();
+            let timers = self.hosts.iter().map(Endpoint::next_timeout);
+            let next = timers.min().unwrap_or(Time::MAX);
+            self.now = next.min(self.fabric.next_timeout()).min(end).max(self.now);
+            self.receive();
+            for host in &mut self.hosts {
+                if host.next_timeout() <= self.now {
+                    host.timeout(self.now);
+                }
+            }
+        }
+    }
+
+    fn applications(&mut self) {
+        let (senders, receiver) = self.hosts.split_at_mut(2);
+        for (host, flow) in senders.iter_mut().zip(&mut self.flows) {
+            while flow.written < flow.bytes {
+                let some = [7; 8_000];
+                let left = some.len().min(flow.bytes - flow.written);
+                match host.write(self.now, flow.stream, &some[..left]) {
+                    Ok(taken) => flow.written += taken,
+                    Err(StreamError::Blocked) => break,
+                    Err(error) => panic!("{error}"),
+                }
+                if flow.written == flow.bytes {
+                    host.finish(self.now, flow.stream).expect("it is open");
+                }
+            }
+            if flow.delivered_at.is_none() {
+                let statistics = host.statistics(flow.stream).expect("it is there");
+                flow.delivered_at = statistics.delivered_at;
+            }
+        }
+        let server = &mut receiver[0];
+        while let Some((stream, _)) = server.accept(self.now) {
+            // The way back is empty.
+            let none = Message {
+                bytes: 0,
+                deadline: None,
+            };
+            let policy = Policy::of(&server.options().config);
+            server
+                .open(self.now, stream, none, &policy)
+                .expect("it opens");
+            server.finish(self.now, stream).expect("it is open");
+            self.accepted.push(stream);
+        }
+        let mut buffer = [0; 8_000];
+        for &stream in &self.accepted {
+            while let Ok(length @ 1..) = server.read(self.now, stream, &mut buffer) {
+                self.received += length;
+            }
+        }
+    }
+
+    fn transmit(&mut self) {
+        let mut bytes = Vec::new();
+        for (from, host) in self.hosts.iter_mut().enumerate() {
+            while let Some(transmit) = host.poll_transmit(self.now, &mut bytes) {
+                let SocketAddr::V4(peer) = transmit.peer else {
+                    panic!("no such network");
+                };
+                let frame = framed(from as u8, peer.ip().octets()[3] - 1, &bytes, PLAIN);
+                self.fabric
+                    .offer(self.now, from, &frame)
+                    .expect("it is taken");
+                bytes.clear();
+            }
+        }
+    }
+
+    fn receive(&mut self) {
+        while let Some(out) = self.fabric.poll_transmit(self.now) {
+            let frame = self.fabric.bytes(&out);
+            assert_eq!(sum(&covered(frame, PLAIN)), 0xffff);
+            let from = usize::from(frame[29] - 1);
+            let datagram = &frame[PLAIN.datagram_at()..];
+            self.hosts[out.interface].input(self.now, address(from), datagram);
+            self.fabric.release(out);
+        }
+    }
+
+    /// The router of the port to each host.
+    fn routers(&mut self) -> Vec<D3Report> {
+        self.fabric
+            .ports()
+            .iter()
+            .filter_map(|port| port.d3)
+            .collect()
+    }
+
+    fn granted(&self, host: usize) -> u64 {
+        let statistics = self.hosts[host].statistics(self.flows[host].stream);
+        statistics.expect("it is there").granted.as_bps()
+    }
+}
+
+const BYTES: usize = 800_000;
+/// 64 Mbps of 100: more than half.
+const NEAR: Span = Span::from_ms(100);
+/// 16 Mbps.
+const FAR: Span = Span::from_ms(400);
+
+#[test]
+fn deadlines_get_their_rates_where_fair_shares_would_miss_one() {
+    let mut world = World::new();
+    world.open(BYTES, Some(NEAR));
+    world.open(BYTES, Some(FAR));
+    world.run_until(Time::ZERO + Span::from_ms(40));
+    let [_, _, bottleneck] = world.routers()[..] else {
+        panic!("three ports");
+    };
+    assert_eq!(bottleneck.flows, 2);
+    let demand = bottleneck.demand_bps / 1_000_000;
+    assert!((70..=95).contains(&demand), "{bottleneck:?}");
+    assert!(
+        bottleneck.allocated_bps >= bottleneck.demand_bps,
+        "{bottleneck:?}"
+    );
+    assert!(
+        (90_000_000..=110_000_000).contains(&bottleneck.capacity_bps),
+        "{bottleneck:?}"
+    );
+    assert_ne!(bottleneck.capacity_bps, 100_000_000, "it adapts");
+    assert!(world.granted(0) >= 60_000_000, "{}", world.granted(0));
+    assert!(world.granted(1) >= 14_000_000, "{}", world.granted(1));
+
+    world.run_until(Time::ZERO + Span::from_ms(500));
+    for (flow, deadline) in world.flows.iter().zip([NEAR, FAR]) {
+        let delivered = flow.delivered_at.expect("it is delivered");
+        assert!(
+            delivered <= Time::ZERO + deadline,
+            "{}",
+            delivered.as_secs_f64()
+        );
+    }
+    assert_eq!(world.received, 2 * BYTES);
+
+    let mut fair = World::new();
+    fair.open(BYTES, None);
+    fair.open(BYTES, None);
+    fair.run_until(Time::ZERO + Span::from_ms(500));
+    for flow in &fair.flows {
+        let delivered = flow.delivered_at.expect("it is delivered");
+        assert!(delivered > Time::ZERO + NEAR, "{}", delivered.as_secs_f64());
+    }
+}
+
+#[test]
+fn routers_forget_all_flows_when_they_have_ended() {
+    let mut world = World::new();
+    world.open(BYTES, Some(NEAR));
+    world.open(BYTES, None);
+    world.run_until(Time::ZERO + Span::from_ms(300));
+    assert!(world.flows.iter().all(|flow| flow.delivered_at.is_some()));
+    // The streams linger, and then a few updates find nothing.
+    world.run_until(Time::ZERO + Span::from_ms(320));
+    for router in world.routers() {
+        assert!(router.requests > 10, "{router:?}");
+        let left = (router.flows, router.demand_bps, router.allocated_bps);
+        assert_eq!(left, (0, 0, 0));
+        assert_eq!(router.capacity_bps, 100_000_000);
+    }
+}
