@@ -175,6 +175,7 @@ fn human(report: &Report, wants_real_time: bool) -> Result<(), Failure> {
     }
     let mut out = stdout().lock();
     write!(out, "{table}")?;
+    routers(&mut out, report)?;
     let late = &report.lateness;
     let seconds = |ns: u64| text::seconds(ns as f64 / 1e9);
     writeln!(
@@ -195,6 +196,38 @@ fn human(report: &Report, wants_real_time: bool) -> Result<(), Failure> {
     }
     for warning in warnings(report) {
         writeln!(out, "WARNING  {warning}")?;
+    }
+    Ok(())
+}
+
+/// D3's routers, if there are any.
+fn routers(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
+    let mut table = Table::new(&[
+        ("D3 at port", Align::Left),
+        ("flows", Align::Right),
+        ("demand", Align::Right),
+        ("allocated", Align::Right),
+        ("capacity", Align::Right),
+        ("requests", Align::Right),
+        ("denied", Align::Right),
+        ("unanswered", Align::Right),
+    ]);
+    let ports = report.ports.iter();
+    let with_d3: Vec<_> = ports.filter_map(|port| Some((port, port.d3?))).collect();
+    for (port, d3) in &with_d3 {
+        table.row(vec![
+            port.name.clone(),
+            d3.flows.to_string(),
+            text::rate(d3.demand_bps as f64),
+            text::rate(d3.allocated_bps as f64),
+            text::rate(d3.capacity_bps as f64),
+            d3.requests.to_string(),
+            d3.denied.to_string(),
+            d3.unanswered.to_string(),
+        ]);
+    }
+    if !with_d3.is_empty() {
+        write!(out, "{table}")?;
     }
     Ok(())
 }
