@@ -32,7 +32,7 @@ impl Machine {
 /// A testbed or a daemon that has the controllers attached may end soon; the test tells what it finds if not.
 fn wait_for_others() {
     let began = Instant::now();
-    while !in_kernel().is_empty() && began.elapsed() < Duration::from_mins(1) {
+    while !in_kernel().is_empty() && began.elapsed() < Duration::from_mins(2) {
         std::thread::sleep(Duration::from_millis(100));
     }
 }

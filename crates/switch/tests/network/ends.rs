@@ -99,7 +99,7 @@ fn a_device_that_goes_away_ends_the_switch() {
     namespace.ip("link del port1");
     // Broadcasts go to all devices.
     namespace.ip("addr add 10.9.0.9/24 dev far0");
-    for _ in 0..300 {
+    for _ in 0..3_000 {
         let sent = namespace.enter(|| {
             let socket = std::net::UdpSocket::bind("10.9.0.9:4000").expect("a socket");
             socket.set_broadcast(true).expect("a socket option");

@@ -13,7 +13,7 @@ fn socket(bench: &Bench, host: u8, number: u16) -> UdpSocket {
         UdpSocket::bind(address).expect("a socket")
     });
     socket
-        .set_read_timeout(Some(Duration::from_secs(3)))
+        .set_read_timeout(Some(Duration::from_secs(20)))
         .expect("a timeout");
     socket
 }
