@@ -21,7 +21,7 @@ use duetime_study::capacity::Target;
     arg_required_else_help = true,
     max_term_width = 110,
     after_help = "Exit codes: 0 done; 1 a run failed, was stopped or measured nothing, or a file could not be written; 2 bad input \
-                  (nothing was run or written)."
+                  (nothing was run or written); 3 the machine was too busy for valid runs on real stacks."
 )]
 pub struct Cli {
     /// What to do.

@@ -15,6 +15,12 @@ pub enum Failure {
     Input(String),
     /// Runs failed or were stopped, or measured nothing. Exit code 1.
     Runs(String),
+    /// Runs on real stacks that never were valid, for want of processor time alone. Exit code 3.
+    #[cfg_attr(
+        not(all(feature = "lab", target_os = "linux")),
+        expect(dead_code, reason = "only the testbed has runs in real time")
+    )]
+    Late(String),
     /// A file could not be written; what was written before it is left. Exit code 1.
     Unwritten(String),
     /// Standard output cannot be written. Exit code 1.
@@ -31,6 +37,7 @@ impl Failure {
         match self {
             Failure::Input(_) => 2,
             Failure::Runs(_) | Failure::Unwritten(_) | Failure::Output(_) => 1,
+            Failure::Late(_) => 3,
         }
     }
 
@@ -39,6 +46,7 @@ impl Failure {
         match self {
             Failure::Input(text) => Failure::Input(text + more),
             Failure::Runs(text) => Failure::Runs(text + more),
+            Failure::Late(text) => Failure::Late(text + more),
             Failure::Unwritten(text) => Failure::Unwritten(text + more),
             Failure::Output(error) => Failure::Output(error),
         }
@@ -49,7 +57,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Input(text) => write!(f, "error: {text}"),
-            Failure::Runs(text) => write!(f, "{text}"),
+            Failure::Runs(text) | Failure::Late(text) => write!(f, "{text}"),
             Failure::Unwritten(text) => {
                 write!(f, "error: {text} (what was written before is left there)")
             }

@@ -150,7 +150,8 @@ impl Fidelity {
             refused: of.refused.to_vec(),
             failures: left.failures.clone(),
         };
-        fidelity.judge();
+        fidelity.invalid = fidelity.too_late();
+        fidelity.invalid.extend(fidelity.not_as_asked());
         fidelity
     }
 
@@ -159,7 +160,12 @@ impl Fidelity {
         self.invalid.is_empty()
     }
 
-    fn judge(&mut self) {
+    /// Whether the machine gave too little processor time. A quieter machine may give a valid run.
+    pub fn is_late(&self) -> bool {
+        !self.too_late().is_empty()
+    }
+
+    fn too_late(&self) -> Vec<String> {
         let mut invalid = Vec::new();
         for (name, shares) in [("applications", self.applications), ("switch", self.switch)] {
             if shares.waited > MOST_WAITING {
@@ -197,6 +203,11 @@ impl Fidelity {
                 MOST_BEHIND * 100.0
             ));
         }
+        invalid
+    }
+
+    fn not_as_asked(&self) -> Vec<String> {
+        let mut invalid = Vec::new();
         if self.lost > 0 {
             invalid.push(format!(
                 "{} packets were lost outside the scenario's buffers",
@@ -219,7 +230,7 @@ impl Fidelity {
         if let Some(failure) = self.failures.first() {
             invalid.push(format!("connections failed: {failure}"));
         }
-        self.invalid = invalid;
+        invalid
     }
 }
 

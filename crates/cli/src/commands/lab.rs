@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use duetime_lab::{Choices, Gain, LabError, Line, Run, Testbed, scaled};
+use duetime_lab::{Choices, Fidelity, Gain, LabError, Line, Run, Testbed, scaled};
 use duetime_results::stats::Estimate;
 use duetime_scenario::model::Scenario;
 use duetime_store::{IfExists, RunFolder, StoreError};
@@ -121,7 +121,27 @@ fn run(args: &LabRun) -> Result<(), Failure> {
         human(&plan, &gathered, &outcome, &out, None)?;
     }
     show_fidelity(args, &testbed)?;
+    only_late(&outcome, &testbed)?;
     verdict(&outcome, &gathered)
+}
+
+/// Tells runs that were never valid for want of processor time from runs that failed.
+fn only_late(outcome: &Outcome, testbed: &Testbed) -> Result<(), Failure> {
+    let reports = testbed.reports();
+    // A run's last attempt is the valid one, where there is one.
+    let never_valid = reports.iter().enumerate().filter(|(number, report)| {
+        let same =
+            |later: &Fidelity| (later.run, &later.transport) == (report.run, &report.transport);
+        !report.is_valid() && !reports[number + 1..].iter().any(same)
+    });
+    let late = never_valid.filter(|(_, report)| report.is_late()).count();
+    if outcome.cancelled || late == 0 || late < outcome.failures.len() {
+        return Ok(());
+    }
+    Err(Failure::Late(format!(
+        "{late} of {} runs on the testbed were never valid: this machine has too little processor time to spare",
+        late + outcome.finished
+    )))
 }
 
 fn compare(args: &LabRun) -> Result<(), Failure> {
@@ -156,6 +176,7 @@ fn compare(args: &LabRun) -> Result<(), Failure> {
     for (run, error) in &outcome.failures {
         writeln!(stdout(), "FAILED  {run}: {error}")?;
     }
+    only_late(&outcome, &testbed)?;
     match (outcome.cancelled, outcome.failures.len()) {
         (true, _) => Err(Failure::Runs("stopped".to_owned())),
         (_, 0) => Ok(()),

@@ -35,7 +35,7 @@ impl Machine {
                 folder,
             });
         };
-        writeln!(std::io::stderr(), "skipped {test}: {lacking}").expect("a terminal or a file");
+        say_skipped(test, lacking);
         None
     }
 
@@ -50,6 +50,11 @@ impl Machine {
         fs::write(&path, text).expect("it can be written");
         path
     }
+}
+
+/// Says in one line what was skipped, and why.
+pub fn say_skipped(what: &str, why: &str) {
+    writeln!(std::io::stderr(), "skipped {what}: {why}").expect("a terminal or a file");
 }
 
 /// What a testbed can leave on a machine.
@@ -116,12 +121,12 @@ fn open_namespaces() -> usize {
     found.len()
 }
 
-/// Waits until something holds, 10 s at most.
+/// Waits until something holds, 2 minutes at most.
 pub fn eventually(holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {
         assert!(
-            began.elapsed() < Duration::from_secs(10),
+            began.elapsed() < Duration::from_mins(2),
             "{:?}",
             Traces::now()
         );

@@ -66,8 +66,15 @@ fn a_burst_runs_under_all_transports_and_leaves_nothing_behind() {
     let before = Traces::now();
     // A busy machine makes runs invalid; this test is about what they leave.
     let said = say(&["lab", "run", &scenario, "--out", &out, "--repeats", "10"]);
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert_eq!(Traces::now(), before);
+    if said.code == Some(3) {
+        machine::say_skipped(
+            "a burst's results",
+            "this machine is too busy for valid runs",
+        );
+        return;
+    }
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     for transport in ["tcp", "cubic", "dctcp", "d2tcp"] {
         let flows = Path::new(&out)
             .join("runs")
@@ -166,7 +173,7 @@ fn start_up(scenario: &str) -> Up {
     let began = Instant::now();
     while !Path::new(&state).exists() {
         assert!(
-            began.elapsed() < Duration::from_mins(1),
+            began.elapsed() < Duration::from_mins(2),
             "it does not come up"
         );
         sleep(Duration::from_millis(50));
