@@ -202,6 +202,8 @@ impl core::error::Error for StreamError {}
 pub struct Statistics {
     /// s: the rate granted for the present round trip.
     pub granted: Rate,
+    /// How many interfaces granted it: the sending host's own, and the routers of the way.
+    pub hops: u8,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Span>,
     /// What happened to the sending flow; `requests` and `retransmits` among it.

@@ -475,6 +475,7 @@ impl Stream {
             granted: sender.map_or(Rate::from_bps(0), |sender| {
                 sender.rate().to_rate(self.config.exponent())
             }),
+            hops: sender.map_or(0, Sender::hops),
             srtt: sender.and_then(Sender::srtt),
             counters: sender.map(Sender::counters).unwrap_or_default(),
             written: self.written,

@@ -129,6 +129,8 @@ struct Held {
     desired: EncodedRate,
     allocations: [EncodedRate; MAX_HOPS],
     stamps: u8,
+    /// How many of them there are.
+    hops: u8,
 }
 
 /// What happened to a flow.
@@ -366,6 +368,11 @@ impl Sender {
     /// s: the current sending rate, the smallest allocation on the path.
     pub fn rate(&self) -> EncodedRate {
         self.rate
+    }
+
+    /// How many interfaces answered the last request, the sender's own included.
+    pub fn hops(&self) -> u8 {
+        self.held.hops
     }
 
     /// Smoothed round-trip time, once measured.

@@ -13,12 +13,13 @@ impl Sender {
         self.request = RequestState::Due;
         self.request_backoff = 0;
         self.request_timer = Time::MAX;
+        let hops = usize::from(tag.hops).min(MAX_HOPS);
         self.held = Held {
             desired: self.asked,
             allocations: request.feedback,
             stamps: tag.stamps,
+            hops: hops as u8,
         };
-        let hops = usize::from(tag.hops).min(MAX_HOPS);
         let whole_uplink = EncodedRate::floor(self.uplink, false);
         self.rate = request.feedback[..hops]
             .iter()
