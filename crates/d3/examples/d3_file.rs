@@ -1,15 +1,17 @@
 //! Sends a file with a deadline, and says whether it was met.
 //!
 //! ```sh
-//! cargo run --release -p duetime-d3 --example d3_file -- serve 0.0.0.0:7000 10G > copy
-//! cargo run --release -p duetime-d3 --example d3_file -- send HOST:7000 10G 500 < file     # within 500 ms
+//! cargo build --release -p duetime-d3 --example d3_file
+//! target/release/examples/d3_file serve 0.0.0.0:7000 10G > copy
+//! target/release/examples/d3_file send HOST:7000 10G 500 < file     # within 500 ms
 //! ```
 //!
-//! Both sides name the rate of their interface, and print a hash of what they sent or received.
+//! Each side names the rate of its interface, and behind a slash that of the slowest link between them where that is
+//! another, such as `10G/1G`. The receiver answers with a hash of what came, which the sender compares with its own.
 
 #![expect(clippy::print_stderr, reason = "an example talks to its user")]
 
-use duetime_d3::{Endpoint, Flow, Options, Rate};
+use duetime_d3::{Endpoint, Flow, Options, Rate, Stream};
 use std::error::Error;
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
@@ -18,20 +20,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["serve", address, rate] => serve(address, self::rate(rate)?),
-        ["send", address, rate] => send(address, self::rate(rate)?, None),
-        ["send", address, rate, ms] => {
+        ["serve", address, rates] => serve(&endpoint(address, rates)?),
+        ["send", address, rates] => send(&endpoint("0.0.0.0:0", rates)?, address, None),
+        ["send", address, rates, ms] => {
             let deadline = Duration::from_millis(ms.parse()?);
-            send(address, self::rate(rate)?, Some(deadline))
+            send(&endpoint("0.0.0.0:0", rates)?, address, Some(deadline))
         }
-        _ => Err("usage: d3_file serve ADDRESS RATE | send ADDRESS RATE [MILLISECONDS]".into()),
+        _ => Err("usage: d3_file serve ADDRESS RATE[/SLOWEST] | send ADDRESS RATE[/SLOWEST] [MILLISECONDS]".into()),
     }
 }
 
 /// Writes one file to standard output.
-fn serve(address: &str, rate: Rate) -> Result<(), Box<dyn Error>> {
-    let listener = endpoint(address, rate)?.listen(16);
-    let (mut stream, peer) = listener.accept()?;
+fn serve(endpoint: &Endpoint) -> Result<(), Box<dyn Error>> {
+    let (mut stream, peer) = endpoint.listen(16).accept()?;
     let (mut buffer, mut hash, mut bytes) = (vec![0; 1 << 16], FNV, 0);
     loop {
         let length = stream.read(&mut buffer)?;
@@ -43,48 +44,83 @@ fn serve(address: &str, rate: Rate) -> Result<(), Box<dyn Error>> {
         io::stdout().write_all(&buffer[..length])?;
     }
     eprintln!("received {bytes} bytes from {peer}, hash {hash:016x}");
+    let answer = hash.to_be_bytes();
+    stream.open(Flow {
+        bytes: answer.len() as u64,
+        deadline: None,
+    })?;
+    stream.write_all(&answer)?;
     stream.close()?;
     Ok(())
 }
 
 /// Sends standard input.
-fn send(address: &str, rate: Rate, deadline: Option<Duration>) -> Result<(), Box<dyn Error>> {
+fn send(
+    endpoint: &Endpoint,
+    address: &str,
+    deadline: Option<Duration>,
+) -> Result<(), Box<dyn Error>> {
     let mut file = Vec::new();
     io::stdin().read_to_end(&mut file)?;
-    let endpoint = endpoint("0.0.0.0:0", rate)?;
     let began = Instant::now();
     let bytes = file.len() as u64;
     let mut stream = endpoint.connect(address, Flow { bytes, deadline })?;
-    let (mut sent, mut highest) = (0, Rate::from_bps(0));
+    let (mut granted, mut highest) = (0.0, Rate::from_bps(0));
+    let mut before = began;
     for part in file.chunks(1 << 18) {
         stream.write_all(part)?;
-        sent += part.len();
-        highest = highest.max(stream.statistics().granted);
+        let rate = stream.statistics().granted;
+        granted += rate.as_bps() as f64 * before.elapsed().as_secs_f64();
+        before = Instant::now();
+        highest = highest.max(rate);
     }
     stream.finish()?;
     stream.delivered()?;
     let took = began.elapsed();
-    let met = match deadline {
-        None => "",
-        Some(deadline) if took <= deadline => ", the deadline was met",
-        Some(_) => ", the deadline was missed",
-    };
+    // An empty file takes no time to write.
+    let wrote = before.duration_since(began).as_secs_f64();
+    let mean = granted / wrote.max(f64::MIN_POSITIVE) / 1e6;
     let statistics = stream.statistics();
+    let counters = statistics.counters;
     eprintln!(
-        "sent {sent} bytes in {:.1} ms{met}; granted up to {highest}; {} requests, {} packets sent again; hash {:016x}",
+        "{bytes} bytes delivered in {:.1} ms{}",
         took.as_secs_f64() * 1e3,
-        statistics.counters.requests,
-        statistics.counters.retransmits,
-        fnv(FNV, &file)
+        match deadline {
+            None => String::new(),
+            Some(deadline) => format!(
+                ": the deadline of {} ms was {}",
+                deadline.as_millis(),
+                if took <= deadline { "met" } else { "MISSED" }
+            ),
+        }
     );
+    eprintln!(
+        "granted {mean:.1} Mbps in the mean, {highest} at most, by {} interfaces; {} requests, {} packets sent again",
+        statistics.hops, counters.requests, counters.retransmits,
+    );
+    let own = fnv(FNV, &file);
+    let theirs = answer(&mut stream)?;
+    if own != theirs {
+        return Err(format!("hash {own:016x} sent, {theirs:016x} received").into());
+    }
+    eprintln!("hash {own:016x} at both ends");
     Ok(())
 }
 
-fn endpoint(address: &str, rate: Rate) -> io::Result<Endpoint> {
-    let mut options = Options::new(rate);
+/// The hash of what the receiver has.
+fn answer(stream: &mut Stream) -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    stream.read_exact(&mut bytes)?;
+    Ok(u64::from_be_bytes(bytes))
+}
+
+fn endpoint(address: &str, rates: &str) -> Result<Endpoint, Box<dyn Error>> {
+    let (own, slowest) = rates.split_once('/').unwrap_or((rates, rates));
+    let mut options = Options::new(rate(slowest)?);
+    options.uplink = rate(own)?;
     options.send_buffer = 4 << 20;
     options.receive_buffer = 4 << 20;
-    Endpoint::bind(address, options)
+    Ok(Endpoint::bind(address, options)?)
 }
 
 /// `10G` or `100M`, in bits per second.
