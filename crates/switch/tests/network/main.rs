@@ -6,6 +6,7 @@
 )]
 
 mod bench;
+mod d3;
 mod ends;
 mod forwarding;
 mod marks;
