@@ -6,6 +6,8 @@ mod args;
 mod commands;
 mod failure;
 mod interrupt;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+mod metrics;
 mod progress;
 mod table;
 

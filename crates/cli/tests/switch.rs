@@ -29,6 +29,10 @@ fn bad_input_is_said_before_anything_is_opened() {
         ("switch --interfaces a,a --rate 1Gbps", "the same name"),
         ("switch --interfaces a,b --rate 1Gbps --classes 33", "33"),
         (
+            "switch --interfaces a,b --rate 1Gbps --prometheus 9981",
+            "--prometheus",
+        ),
+        (
             "switch missing.toml",
             "missing.toml: cannot read the switch",
         ),
@@ -147,4 +151,44 @@ ip -d link show p0 | grep -o 'promiscuity .'";
         .filter(|line| line.starts_with("promiscuity"))
         .collect();
     assert_eq!(states, ["promiscuity 1", "promiscuity 0"]);
+}
+
+#[test]
+fn d3_shows_its_state_as_json_and_to_prometheus() {
+    let script = "\
+ip link set lo up
+$DUETIME switch --interfaces p0,p1 --rate '100 Mbps' --d3 --for '2.5 s' --json --prometheus 127.0.0.1:9981 & s=$!
+ask='exec 3<>/dev/tcp/127.0.0.1/9981; printf \"GET /metrics HTTP/1.1\\r\\n\\r\\n\" >&3; cat <&3'
+for _ in $(seq 100); do
+  page=$(bash -c \"$ask\" 2>/dev/null) || true
+  case $page in *duetime_d3_flows*) break ;; esac
+  sleep 0.05
+done
+wait $s
+echo \"$page\"";
+    let Some(out) = in_network(script) else {
+        return;
+    };
+    let last = out
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .next_back();
+    let end = last.expect("a line at the end");
+    let d3 = &end["ports"][3]["d3"];
+    let state = (&d3["flows"], &d3["capacity_bps"], &d3["scale"]);
+    assert_eq!(
+        state,
+        (&0.into(), &100_000_000.into(), &(-3).into()),
+        "{end}"
+    );
+    assert!(end["ports"][0].get("d3").is_none(), "{end}");
+    for line in [
+        "duetime_d3_capacity_bits_per_second{port=\"switch->p1\"} 100000000",
+        "duetime_switch_queue_packets{port=\"switch->p0\"} 0",
+    ] {
+        assert!(
+            out.lines().any(|it| it.trim_end() == line),
+            "{line} in\n{out}"
+        );
+    }
 }

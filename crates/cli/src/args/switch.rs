@@ -1,5 +1,6 @@
 //! What may be typed after `duetime switch`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -63,6 +64,9 @@ pub struct Switch {
     /// JSON lines on standard output: the counters each second, and at the end
     #[arg(long)]
     pub json: bool,
+    /// Serve the counters as Prometheus metrics over HTTP at /metrics, e.g. `127.0.0.1:9981`
+    #[arg(long, value_name = "ADDRESS")]
+    pub prometheus: Option<SocketAddr>,
 }
 
 impl Switch {

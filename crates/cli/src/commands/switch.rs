@@ -1,7 +1,11 @@
 //! `duetime switch`
 
+mod live;
+mod metrics;
+
 use std::io::{IsTerminal, Write, stderr, stdout};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,9 +29,18 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Forwards between interfaces until Ctrl-C, and reports what was done.
 pub fn switch(args: &Switch) -> Result<(), Failure> {
     let config = config(args)?;
+    let page = args.prometheus.map(crate::metrics::bind).transpose()?;
     let opened = duetime_switch::Switch::open(&config);
     let mut switch = opened.map_err(|why| Failure::Input(why.to_string()))?;
     let statistics = switch.statistics();
+    if let Some((listener, url)) = page {
+        writeln!(stderr(), "metrics at {url}")?;
+        let statistics = Arc::clone(&statistics);
+        // It ends with the process.
+        thread::spawn(move || {
+            crate::metrics::serve(&listener, || Ok(metrics::page(&statistics.report())))
+        });
+    }
     let stop = interrupt::flag_saying("stopping");
     if !args.json {
         let names = config.interfaces.iter().map(|one| one.name.clone());
@@ -103,7 +116,7 @@ fn show(
         if args.json {
             line("switch", &report)?;
         } else if let Some(bar) = &bar {
-            bar.set_message(live(&before, &report));
+            bar.set_message(live::live(&before, &report));
             bar.tick();
         }
         before = report;
@@ -121,33 +134,6 @@ fn line(event: &str, report: &Report) -> Result<(), Failure> {
     let mut out = stdout().lock();
     writeln!(out, "{object}")?;
     Ok(out.flush()?)
-}
-
-/// What happened between two reports, and the queues as they are.
-fn live(before: &Report, now: &Report) -> String {
-    let seconds = now.wall_ns.saturating_sub(before.wall_ns).max(1) as f64 / 1e9;
-    let sum = |of: &Report, what: fn(&Report) -> u64| what(of);
-    let rate = |what: fn(&Report) -> u64| {
-        sum(now, what).saturating_sub(sum(before, what)) as f64 / seconds
-    };
-    let sent_bytes = |of: &Report| of.interfaces.iter().map(|one| one.sent_bytes).sum();
-    let sent = |of: &Report| of.interfaces.iter().map(|one| one.sent_packets).sum();
-    let marks = |of: &Report| of.ports.iter().map(|port| port.marks_made).sum();
-    let drops = |of: &Report| of.ports.iter().map(|port| port.drops).sum::<u64>() + of.kernel_drops;
-    let longest = now.ports.iter().max_by_key(|port| port.queue_packets);
-    let queue = longest.map_or(String::new(), |port| {
-        format!(
-            ", longest queue {} packets ({})",
-            port.queue_packets, port.name
-        )
-    });
-    format!(
-        "{}, {} packets/s, {} marks/s, {} drops/s{queue}",
-        text::rate(8.0 * rate(sent_bytes)),
-        text::count(rate(sent)),
-        text::count(rate(marks)),
-        text::count(rate(drops)),
-    )
 }
 
 fn human(report: &Report, wants_real_time: bool) -> Result<(), Failure> {

@@ -1,8 +1,8 @@
 //! `duetime kernel status`: the sockets under the congestion controllers, as a table, as JSON, as Prometheus metrics.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write, stderr, stdout};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{Write, stdout};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::serve::ask;
 use crate::args::kernel::Status;
 use crate::failure::Failure;
+use crate::metrics::{begin, bind, serve};
 use crate::table::{Align, Table};
 
 /// `duetime kernel status`
@@ -223,8 +224,12 @@ const METRICS: [(&str, &str, &str, &str, f64); 11] = [
 
 /// The text that Prometheus reads.
 fn metrics(status: &Value) -> String {
-    let mut page = String::from(
-        "# HELP duetime_sockets Sockets under the congestion controllers\n# TYPE duetime_sockets gauge\n",
+    let mut page = String::new();
+    begin(
+        &mut page,
+        "duetime_sockets",
+        "gauge",
+        "Sockets under the congestion controllers",
     );
     for name in ["duetime_dctcp", "duetime_d2tcp"] {
         let using = sockets(status).iter();
@@ -237,7 +242,7 @@ fn metrics(status: &Value) -> String {
         );
     }
     for (name, kind, help, key, unit) in METRICS {
-        let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        begin(&mut page, name, kind, help);
         for it in sockets(status) {
             let value = match &it[key] {
                 Value::Null => continue,
@@ -259,47 +264,9 @@ fn metrics(status: &Value) -> String {
 
 fn serve_metrics(address: SocketAddr) -> Result<(), Failure> {
     ask("status")?;
-    let listener = TcpListener::bind(address)
-        .map_err(|why| Failure::Input(format!("--prometheus {address}: {why}")))?;
-    let at = listener.local_addr().unwrap_or(address);
-    writeln!(stdout(), "http://{at}/metrics; Ctrl-C ends it")?;
-    loop {
-        if let Ok((stream, _)) = listener.accept() {
-            // Whoever asked may be gone; the next one is answered all the same.
-            let _ = respond(stream);
-        }
-    }
-}
-
-/// Answers one request (RFC 9112, HTTP/1.1 with the connection closed after it).
-fn respond(mut stream: TcpStream) -> std::io::Result<()> {
-    let patience = Some(Duration::from_secs(2));
-    stream.set_read_timeout(patience)?;
-    stream.set_write_timeout(patience)?;
-    let mut lines = BufReader::new((&stream).take(8_192)).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    for line in lines {
-        if line?.is_empty() {
-            break;
-        }
-    }
-    let (status, page) = if request.starts_with("GET /metrics ") {
-        match ask("status") {
-            Ok(status) => ("200 OK", metrics(&status)),
-            Err(failure) => {
-                let _ = writeln!(stderr(), "{failure}");
-                ("503 Service Unavailable", format!("{failure}\n"))
-            }
-        }
-    } else {
-        ("404 Not Found", "only GET /metrics is here\n".to_owned())
-    };
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n{page}",
-        page.len()
-    )
+    let (listener, url) = bind(address)?;
+    writeln!(stdout(), "{url}; Ctrl-C ends it")?;
+    serve(&listener, || Ok(metrics(&ask("status")?)))
 }
 
 #[cfg(test)]
