@@ -116,8 +116,7 @@ fn answer(stream: &mut Stream) -> io::Result<u64> {
 
 fn endpoint(address: &str, rates: &str) -> Result<Endpoint, Box<dyn Error>> {
     let (own, slowest) = rates.split_once('/').unwrap_or((rates, rates));
-    let mut options = Options::new(rate(slowest)?);
-    options.uplink = rate(own)?;
+    let mut options = Options::new(rate(own)?).slowest_link(rate(slowest)?);
     options.send_buffer = 4 << 20;
     options.receive_buffer = 4 << 20;
     Ok(Endpoint::bind(address, options)?)

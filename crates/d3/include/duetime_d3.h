@@ -40,6 +40,8 @@ typedef struct {
 } d3_statistics_t;
 
 d3_socket_t *d3_socket(const char *address, uint64_t bits_per_second, int backlog);
+d3_socket_t *d3_socket_slowest(const char *address, uint64_t bits_per_second,
+                               uint64_t slowest_bits_per_second, int backlog);
 int d3_port(const d3_socket_t *socket);
 d3_stream_t *d3_connect(const d3_socket_t *socket, const char *address, uint64_t bytes,
                         uint64_t deadline_us);

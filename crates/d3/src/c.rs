@@ -59,10 +59,23 @@ pub unsafe extern "C" fn d3_socket(
     bits_per_second: u64,
     backlog: c_int,
 ) -> *mut Socket {
+    // SAFETY: the caller gives a string of C.
+    unsafe { d3_socket_slowest(address, bits_per_second, bits_per_second, backlog) }
+}
+
+/// The same in a network whose slowest link has another rate.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_socket_slowest(
+    address: *const c_char,
+    bits_per_second: u64,
+    slowest_bits_per_second: u64,
+    backlog: c_int,
+) -> *mut Socket {
     pointer(|| {
         // SAFETY: the caller gives a string of C.
         let address = unsafe { text(address) }?;
-        let endpoint = Endpoint::bind(address, Options::new(Rate::from_bps(bits_per_second)))?;
+        let [uplink, slowest] = [bits_per_second, slowest_bits_per_second].map(Rate::from_bps);
+        let endpoint = Endpoint::bind(address, Options::new(uplink).slowest_link(slowest))?;
         let listener = usize::try_from(backlog).ok().filter(|backlog| *backlog > 0);
         Ok(Socket {
             listener: listener.map(|backlog| endpoint.listen(backlog)),

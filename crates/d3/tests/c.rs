@@ -1,9 +1,10 @@
-//! The C interface, from a program in C.
+//! The C interface, from programs in C and in Python.
 
 #![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A library of C's kind, built as the documentation says, and where it is.
 fn library() -> PathBuf {
@@ -72,5 +73,60 @@ fn a_program_in_c_connects_accepts_sends_and_receives() {
     assert_eq!(
         String::from_utf8_lossy(&run.stdout),
         "300000 bytes, in order\n"
+    );
+}
+
+#[test]
+fn programs_in_python_ask_and_answer() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no Python");
+        return;
+    }
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/python");
+    let library = library();
+    let python = |program: &str| {
+        let mut python = Command::new("python3");
+        python
+            .arg("-B") // leaves no compiled files in the repository
+            .arg(examples.join(program))
+            .env("DUETIME_D3", &library);
+        python
+    };
+    let mut server = python("server.py")
+        .args(["127.0.0.1:0", "2"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 runs");
+    let mut port = String::new();
+    let mut said = BufReader::new(server.stdout.take().expect("a pipe"));
+    said.read_line(&mut port).expect("the server's port");
+    let address = format!("127.0.0.1:{}", port.trim());
+    for _ in 0..2 {
+        let client = python("client.py")
+            .args([&address, "better never than late"])
+            .output()
+            .expect("python3 runs");
+        assert!(
+            client.status.success(),
+            "{}",
+            String::from_utf8_lossy(&client.stderr)
+        );
+        let told = String::from_utf8_lossy(&client.stdout);
+        assert!(
+            told.starts_with("88000 bytes: BETTER NEVER THAN LATE…; "),
+            "{told}"
+        );
+    }
+    assert!(server.wait().expect("it ends").success());
+
+    // What fails is an exception with the library's words.
+    let refused = python("client.py")
+        .args(["nonsense", "query"])
+        .output()
+        .expect("python3 runs");
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && told.contains("D3Error: (1, 'invalid socket address"),
+        "{told}"
     );
 }

@@ -65,6 +65,16 @@ impl Options {
         }
     }
 
+    /// The same for a network whose slowest link has the given rate. All endpoints and routers of a network must agree on
+    /// the scale, which follows from its slowest link: an endpoint whose own interface is faster has to name that link's
+    /// rate, or routers grant it nothing. No flow is granted more than 255 units of the scale, which are two to four
+    /// times the slowest link's rate.
+    #[must_use]
+    pub fn slowest_link(mut self, rate: Rate) -> Self {
+        self.config.scale = Some(Config::scale_for(rate));
+        self
+    }
+
     /// What is wrong with these options, if anything.
     pub fn problem(&self) -> Option<&'static str> {
         let smallest = self.config.header_bytes + 22 + 64;
@@ -202,7 +212,8 @@ impl core::error::Error for StreamError {}
 pub struct Statistics {
     /// s: the rate granted for the present round trip.
     pub granted: Rate,
-    /// How many interfaces granted it: the sending host's own, and the routers of the way.
+    /// How many interfaces granted it: the sending host's own, and the routers of the way. A request has room for six:
+    /// if it is six, there may be more, which nobody asks, and whose rate the flow does not keep to.
     pub hops: u8,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Span>,
