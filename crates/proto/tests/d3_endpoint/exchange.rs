@@ -1,14 +1,10 @@
 //! Applications: a client sends bytes and waits for the answer; a server reads them, checks them, and answers.
 
+use crate::content::{byte, query_byte};
 use crate::world::{World, address};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::endpoint::{Policy, Statistics, StreamError, StreamId};
-
-/// The byte of a stream at a position.
-pub fn byte(stream: u64, position: u64) -> u8 {
-    (position.wrapping_mul(0x9e37_79b9) >> 11) as u8 ^ (position >> 3) as u8 ^ (stream as u8)
-}
 
 /// What a client asks for and what came of it.
 #[derive(Clone, Debug)]
@@ -40,6 +36,7 @@ pub struct Service {
     pub query: Option<(u64, u64)>,
     pub written: u64,
     pub finished: bool,
+    announced: bool,
     pub outcome: Option<Result<(), StreamError>>,
 }
 
@@ -63,13 +60,8 @@ impl Exchange {
         }
     }
 
-    /// The query: its number and the answer's length, then its own bytes.
     fn byte(&self, position: u64) -> u8 {
-        match position {
-            0..8 => self.number.to_be_bytes()[position as usize],
-            8..16 => self.answer.to_be_bytes()[position as usize - 8],
-            _ => byte(self.number, position),
-        }
+        query_byte(self.number, self.answer, position)
     }
 
     /// Does what can be done.
@@ -150,6 +142,7 @@ impl Service {
             query: None,
             written: 0,
             finished: false,
+            announced: false,
             outcome: None,
         }
     }
@@ -199,6 +192,17 @@ impl Service {
                     return endpoint.release(now, id);
                 }
             }
+        }
+        if let Some(span) = world.answers_within
+            && !self.announced
+        {
+            self.announced = true;
+            let message = Message {
+                bytes: answer,
+                deadline: Some(now + span),
+            };
+            let policy = Policy::of(&endpoint.options().config);
+            endpoint.open(now, id, message, &policy).unwrap();
         }
         while self.written < answer {
             let end = answer.min(self.written + 6_000);

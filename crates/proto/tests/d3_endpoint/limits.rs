@@ -9,7 +9,7 @@ use duetime_proto::d3::datagram::{self, DatagramError, Header, Kind, Reason};
 use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
 use duetime_proto::d3::{Flags, Packet, Request};
 
-fn encoded(header: &Header, payload: &[u8]) -> Vec<u8> {
+pub fn encoded(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     datagram::encode(header, (payload, &[]), &mut bytes).unwrap();
     bytes
@@ -25,7 +25,7 @@ fn packet(destination: u64, source: u64, packet: Packet) -> Header {
     }
 }
 
-fn syn(source: u64) -> Header {
+pub fn syn(source: u64) -> Header {
     let request = Request {
         scale: options().config.exponent(),
         ..Request::default()

@@ -6,9 +6,12 @@
     reason = "the numbers of a test are small"
 )]
 
+mod content;
 mod exchange;
 mod faults;
+mod flood;
 mod hostile;
 mod limits;
+mod router;
 mod rules;
 mod world;

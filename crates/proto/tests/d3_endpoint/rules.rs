@@ -338,3 +338,19 @@ fn an_aborted_flow_is_told_apart_and_can_still_read() {
     );
     assert_eq!(world.endpoints[1].read(world.now, id, &mut buffer), Ok(6));
 }
+
+#[test]
+fn a_path_of_more_than_six_hops_carries_all_and_says_so() {
+    for (routers, hops) in [(1, 2), (5, 6), (8, 6)] {
+        let mut world = World::new(2, options(), 1);
+        world.lengthen(routers);
+        let mut one = [Exchange::new(1, 100_000, 100_000)];
+        one[0].deadline = Some(Span::from_ms(20));
+        run(&mut world, &mut one, after(SECOND));
+        assert_eq!(one[0].outcome, Some(Ok(())));
+        assert_eq!(one[0].statistics.hops, hops, "{routers} routers");
+        // Nobody has asked those beyond the sixth hop.
+        let asked = world.routers().filter(|router| router.last > Time::ZERO);
+        assert_eq!(asked.count(), 2 * routers.min(5));
+    }
+}

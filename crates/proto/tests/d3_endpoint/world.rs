@@ -1,11 +1,11 @@
-//! Endpoints on a virtual network: a link each way through a router, with faults. Everything follows from a seed.
+//! Endpoints on a virtual network: a link each way through one router or more, with faults. Everything follows from a
+//! seed.
 
-use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::datagram;
+use crate::router::{Router, Seen};
+use duetime_core::{Span, Time};
 use duetime_proto::d3::endpoint::{Endpoint, Options};
-use duetime_proto::d3::{PortDriver, Reading};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// What the network does to a datagram, in 1/1000 where nothing else is said.
@@ -29,18 +29,16 @@ pub struct World {
     pub dead: Vec<bool>,
     pub faults: Faults,
     pub delay: Span,
+    /// The deadline of what servers answer, after they have read the query; `None`: they announce nothing.
+    pub answers_within: Option<Span>,
     pub delivered: u64,
-    /// The router's port towards each host.
-    ports: Vec<Port>,
+    /// When a host last got a datagram of another.
+    pub heard: BTreeMap<(usize, usize), Time>,
+    /// The routers on the way to each host; whoever sends to it passes all of them.
+    pub paths: Vec<Vec<Router>>,
     arriving: BinaryHeap<Reverse<Arrival>>,
     sent: u64,
     random: u64,
-}
-
-struct Port {
-    driver: PortDriver,
-    free: Time,
-    departed: u64,
 }
 
 const LONGEST_DELAY: Span = Span::from_us(700);
@@ -58,19 +56,36 @@ impl World {
             dead: vec![false; hosts],
             faults: Faults::default(),
             delay: Span::from_us(20),
+            answers_within: None,
             delivered: 0,
-            ports: (0..hosts).map(|_| Port::new(&options)).collect(),
+            heard: BTreeMap::new(),
+            paths: (0..hosts).map(|_| vec![Router::new(&options)]).collect(),
             arriving: BinaryHeap::new(),
             sent: 0,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
     }
 
+    /// So many routers on the way to each host.
+    pub fn lengthen(&mut self, routers: usize) {
+        for (path, endpoint) in self.paths.iter_mut().zip(&self.endpoints) {
+            path.resize_with(routers, || Router::new(endpoint.options()));
+        }
+    }
+
     /// The routers lose all that they know.
     pub fn restart_routers(&mut self) {
-        for (port, endpoint) in self.ports.iter_mut().zip(&self.endpoints) {
-            *port = Port::new(endpoint.options());
-        }
+        self.routers().for_each(Router::restart);
+    }
+
+    /// A host stops without a word. Its flows end.
+    pub fn kill(&mut self, host: usize) {
+        self.dead[host] = true;
+        self.routers().for_each(|router| router.forget(host));
+    }
+
+    pub fn routers(&mut self) -> impl Iterator<Item = &mut Router> {
+        self.paths.iter_mut().flatten()
     }
 
     /// Sends what may leave, then goes to the next thing that happens. False if nothing ever does.
@@ -89,6 +104,8 @@ impl World {
             return false;
         }
         self.now = self.now.max(next);
+        let now = self.now;
+        self.routers().for_each(|router| router.run_until(now));
         while let Some(Reverse(first)) = self.arriving.peek()
             && first.0 <= self.now
         {
@@ -97,6 +114,11 @@ impl World {
             };
             if !self.dead[host] {
                 self.delivered += 1;
+                let SocketAddr::V4(peer) = from else {
+                    panic!("no such network")
+                };
+                let peer = usize::from(peer.ip().octets()[3]);
+                self.heard.insert((host, peer), self.now);
                 self.endpoints[host].input(self.now, from, &bytes);
             }
         }
@@ -127,30 +149,46 @@ impl World {
             };
             let host = usize::from(peer.ip().octets()[3]);
             if host < self.endpoints.len() {
-                self.carry(from, host, datagram);
+                self.carry(from, host, &datagram);
             }
         }
     }
 
-    fn carry(&mut self, from: usize, to: usize, mut datagram: Vec<u8>) {
+    fn carry(&mut self, from: usize, to: usize, datagram: &[u8]) {
         let too_long = self.faults.longest > 0 && datagram.len() > self.faults.longest;
-        if too_long || self.happens(self.faults.lost) {
+        if too_long {
             return;
         }
         let copies = 1 + u64::from(self.happens(self.faults.repeated));
         for _ in 0..copies {
-            let leaves = self.ports[to].pass(&self.endpoints[to], self.now, &mut datagram);
-            let mut arrives = leaves + self.delay;
-            if self.happens(self.faults.delayed) {
-                arrives += Span::from_ps(self.draw() % LONGEST_DELAY.as_ps());
-            }
-            let mut copy = datagram.clone();
-            if self.happens(self.faults.damaged) {
-                let bit = self.draw() as usize % (copy.len() * 8);
-                copy[bit / 8] ^= 1 << (bit % 8);
-            }
-            self.put(arrives, from, to, copy);
+            self.carry_one(from, to, datagram.to_vec());
         }
+    }
+
+    /// Loss and damage may come before any router of the path, or behind the last.
+    fn carry_one(&mut self, from: usize, to: usize, mut datagram: Vec<u8>) {
+        let stops = self.paths[to].len() as u64 + 1;
+        let lost = self.somewhere(self.faults.lost, stops);
+        let damaged = self.somewhere(self.faults.damaged, stops);
+        let mut at = self.now;
+        let seen = Seen::of(from, &datagram);
+        for place in 0..stops {
+            if lost == Some(place) {
+                return;
+            }
+            if damaged == Some(place) {
+                let bit = self.draw() as usize % (datagram.len() * 8);
+                datagram[bit / 8] ^= 1 << (bit % 8);
+            }
+            if let Some(router) = self.paths[to].get_mut(place as usize) {
+                at = router.pass(at, seen, &mut datagram);
+            }
+        }
+        let mut arrives = at + self.delay;
+        if self.happens(self.faults.delayed) {
+            arrives += Span::from_ps(self.draw() % LONGEST_DELAY.as_ps());
+        }
+        self.put(arrives, from, to, datagram);
     }
 
     /// A datagram on its way that nobody need have sent.
@@ -158,6 +196,11 @@ impl World {
         self.sent += 1;
         let arrival = (arrives, self.sent, to, address(from), datagram);
         self.arriving.push(Reverse(arrival));
+    }
+
+    fn somewhere(&mut self, permille: u64, stops: u64) -> Option<u64> {
+        let happens = self.happens(permille);
+        happens.then(|| self.draw() % stops)
     }
 
     fn happens(&mut self, permille: u64) -> bool {
@@ -169,38 +212,5 @@ impl World {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         self.random
-    }
-}
-
-impl Port {
-    fn new(options: &Options) -> Self {
-        Self {
-            driver: PortDriver::new(&options.config, options.uplink, Span::ZERO),
-            free: Time::ZERO,
-            departed: 0,
-        }
-    }
-
-    /// When a datagram that comes now has left.
-    fn pass(&mut self, endpoint: &Endpoint, now: Time, datagram: &mut [u8]) -> Time {
-        let options = endpoint.options();
-        let (config, rate): (_, Rate) = (&options.config, options.uplink);
-        let waiting = self.free.since(now.min(self.free));
-        let queue_bytes = rate.as_bps() / 8 * waiting.as_ns() / 1_000_000_000;
-        if self.driver.next_timeout() <= now {
-            let reading = Reading {
-                departed_bytes: self.departed,
-                queue_bytes,
-            };
-            self.driver.timeout(config, now, reading);
-        }
-        self.driver.sample(queue_bytes);
-        datagram::route(datagram, |flags, request| {
-            self.driver.process(config, now, flags, request);
-        });
-        let bytes = datagram.len() as u64 + 28;
-        self.departed += bytes;
-        self.free = self.free.max(now) + rate.transmit(bytes);
-        self.free
     }
 }

@@ -1,0 +1,189 @@
+//! A relay of datagrams between one client and a server, with faults, and a D3 router's port each way.
+
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::d3::{PortDriver, Reading, datagram};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const RATE: Rate = Rate::from_gbps(1);
+/// When the routers lose all that they know.
+const RESTART: Duration = Duration::from_millis(15);
+
+/// What happens to datagrams, in 1/1000.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults {
+    pub lost: u64,
+    pub repeated: u64,
+    pub damaged: u64,
+    pub delayed: u64,
+}
+
+pub struct Relay {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    damaged: Arc<AtomicU64>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Relay {
+    /// Relays to `server`, for good or until so many milliseconds have passed.
+    pub fn start(
+        server: SocketAddr,
+        faults: Faults,
+        silent_after_ms: Option<u64>,
+        seed: u64,
+    ) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_millis(1)))
+            .unwrap();
+        let address = socket.local_addr().unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let damaged = Arc::new(AtomicU64::new(0));
+        let mut relaying = Relaying {
+            socket,
+            server,
+            client: None,
+            faults,
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            began: Instant::now(),
+            ports: [port(), port()],
+            departed: [0; 2],
+            delayed: BinaryHeap::new(),
+            damaged: Arc::clone(&damaged),
+        };
+        let ends = Arc::clone(&stop);
+        let silent_after = silent_after_ms.map(Duration::from_millis);
+        let thread = thread::spawn(move || relaying.run(&ends, silent_after));
+        Self {
+            address,
+            stop,
+            damaged,
+            thread: Some(thread),
+        }
+    }
+
+    /// Where clients find the server.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Datagrams that it has damaged and sent.
+    pub fn damaged(&self) -> u64 {
+        self.damaged.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Relaying {
+    socket: UdpSocket,
+    server: SocketAddr,
+    client: Option<SocketAddr>,
+    faults: Faults,
+    random: u64,
+    began: Instant,
+    /// Towards the server and towards the client.
+    ports: [PortDriver; 2],
+    departed: [u64; 2],
+    delayed: BinaryHeap<Reverse<(Duration, SocketAddr, Vec<u8>)>>,
+    damaged: Arc<AtomicU64>,
+}
+
+impl Relaying {
+    fn run(&mut self, stop: &AtomicBool, silent_after: Option<Duration>) {
+        let (mut restart, mut buffer) = (Some(RESTART), vec![0; 65_536]);
+        while !stop.load(Ordering::Relaxed) {
+            let received = self.socket.recv_from(&mut buffer);
+            let elapsed = self.began.elapsed();
+            if silent_after.is_some_and(|end| elapsed >= end) {
+                continue;
+            }
+            if restart.is_some_and(|at| elapsed >= at) {
+                (self.ports, restart) = ([port(), port()], None);
+            }
+            while let Some(Reverse(first)) = self.delayed.peek()
+                && first.0 <= elapsed
+                && let Some(Reverse((_, to, bytes))) = self.delayed.pop()
+            {
+                let _ = self.socket.send_to(&bytes, to);
+            }
+            if let Ok((length, from)) = received {
+                self.relay(elapsed, from, &buffer[..length]);
+            }
+        }
+    }
+
+    fn relay(&mut self, elapsed: Duration, from: SocketAddr, datagram: &[u8]) {
+        let (to, port) = if from == self.server {
+            (self.client, 1)
+        } else {
+            self.client = Some(from);
+            (Some(self.server), 0)
+        };
+        let Some(to) = to else { return };
+        if self.happens(self.faults.lost) {
+            return;
+        }
+        let copies = 1 + u64::from(self.happens(self.faults.repeated));
+        for _ in 0..copies {
+            let mut bytes = datagram.to_vec();
+            self.pass(port, elapsed, &mut bytes);
+            if self.happens(self.faults.damaged) {
+                let bit = self.draw() as usize % (bytes.len() * 8);
+                bytes[bit / 8] ^= 1 << (bit % 8);
+                self.damaged.fetch_add(1, Ordering::Relaxed);
+            }
+            if self.happens(self.faults.delayed) {
+                let until = elapsed + Duration::from_micros(self.draw() % 3_000);
+                self.delayed.push(Reverse((until, to, bytes)));
+            } else {
+                let _ = self.socket.send_to(&bytes, to);
+            }
+        }
+    }
+
+    /// Answers a request as a router does.
+    fn pass(&mut self, port: usize, elapsed: Duration, bytes: &mut [u8]) {
+        let now = Time::ZERO + Span::from_ns(elapsed.as_nanos() as u64);
+        let config = duetime_d3::Options::new(RATE).config;
+        let driver = &mut self.ports[port];
+        let reading = Reading {
+            departed_bytes: self.departed[port],
+            queue_bytes: 0,
+        };
+        driver.timeout(&config, now, reading);
+        datagram::route(bytes, |flags, request| {
+            driver.process(&config, now, flags, request);
+        });
+        self.departed[port] += bytes.len() as u64 + 28;
+    }
+
+    fn happens(&mut self, permille: u64) -> bool {
+        permille > 0 && self.draw() % 1_000 < permille
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+}
+
+fn port() -> PortDriver {
+    let config = duetime_d3::Options::new(RATE).config;
+    PortDriver::new(&config, RATE, Span::ZERO)
+}
