@@ -140,6 +140,11 @@ impl Endpoint {
         }
     }
 
+    /// Streams that are kept, half-open ones and those that have ended and linger included.
+    pub fn streams(&self) -> usize {
+        self.handle.shared.call(|endpoint, _| endpoint.streams())
+    }
+
     /// Datagrams, and what became of them.
     pub fn totals(&self) -> Totals {
         self.handle.shared.call(|endpoint, _| endpoint.totals())
