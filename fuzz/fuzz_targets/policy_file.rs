@@ -1,0 +1,15 @@
+//! A policy file of `duetime kernel`: an answer, and one that points into the text.
+#![no_main]
+
+use duetime_kernel::Policy;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    match Policy::parse(text, "policy.toml") {
+        Ok(policy) => assert!(policy.rules.len() <= 16),
+        Err(error) => {
+            let line = error.source_line.chars().count();
+            assert!(error.column + error.width <= line + 2, "{error}");
+        }
+    }
+});
