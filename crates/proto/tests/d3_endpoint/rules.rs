@@ -76,6 +76,59 @@ fn nothing_is_left_when_all_have_ended() {
 }
 
 #[test]
+fn a_dismissed_stream_sends_no_flow_back_and_answers_repeated_fins() {
+    for seed in 0..20 {
+        let mut world = World::new(2, options(), seed);
+        world.faults.lost = if seed == 0 { 0 } else { 200 };
+        let message = Message {
+            bytes: 5_000,
+            deadline: None,
+        };
+        let policy = Policy::of(&options().config);
+        world.endpoints[0].listen(4);
+        let ours = world.endpoints[1]
+            .connect(world.now, address(0), message, &policy)
+            .unwrap();
+        world.endpoints[1]
+            .write(world.now, ours, &[7; 5_000])
+            .unwrap();
+        world.endpoints[1].finish(world.now, ours).unwrap();
+        let (mut theirs, mut read) = (None, 0);
+        while world.endpoints[1].delivery(ours) == Err(StreamError::Blocked) {
+            assert!(world.now < after(SECOND * 5), "seed {seed}");
+            world.step();
+            let (now, endpoint) = (world.now, &mut world.endpoints[0]);
+            if let Some((stream, _)) = endpoint.accept(now) {
+                assert_eq!(endpoint.peer_stream(stream), Some(ours));
+                theirs = Some(stream);
+            }
+            let mut buffer = [0; 1_000];
+            while let Some(stream) = theirs {
+                match endpoint.read(now, stream, &mut buffer) {
+                    Ok(0) => {
+                        endpoint.dismiss(now, stream);
+                        theirs = None;
+                    }
+                    Ok(length) => read += length,
+                    Err(error) => {
+                        assert_eq!(error, StreamError::Blocked);
+                        break;
+                    }
+                }
+            }
+        }
+        assert_eq!(world.endpoints[1].delivery(ours), Ok(()), "seed {seed}");
+        assert_eq!(read, 5_000);
+        let end = world.now + options().linger + SECOND;
+        world.run_until(end);
+        assert_eq!(world.endpoints[0].streams(), 0);
+        // Neither bytes nor an end came back.
+        let answer = world.endpoints[1].read(world.now, ours, &mut [0]);
+        assert_eq!(answer, Err(StreamError::Blocked));
+    }
+}
+
+#[test]
 fn zero_bytes_are_a_stream_too() {
     let mut world = World::new(2, options(), 1);
     let mut one = [Exchange::new(1, 0, 0)];

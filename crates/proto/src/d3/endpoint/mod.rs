@@ -278,6 +278,18 @@ impl Endpoint {
         self.settle(now, id.0);
     }
 
+    /// The application drops a stream whose flow in has ended and that it has sent nothing to. The peer must not wait for
+    /// a flow back: nothing tells it that there is none. A repeated FIN is still answered.
+    pub fn dismiss(&mut self, now: Time, id: StreamId) {
+        if let Ok(stream) = self.stream(id)
+            && stream.sender.is_none()
+            && stream.is_received()
+        {
+            stream.conclude_unanswered();
+        }
+        self.release(now, id);
+    }
+
     /// A datagram to `peer` was refused because it is too long for the interface: streams to it cannot go on, and end with
     /// [`StreamError::TooLong`].
     pub fn too_long(&mut self, now: Time, peer: SocketAddr) {
@@ -290,6 +302,12 @@ impl Endpoint {
             self.fail(now, own, StreamError::TooLong);
             self.settle(now, own);
         }
+    }
+
+    /// The stream as the peer's endpoint names it; `None` while that is unknown.
+    pub fn peer_stream(&self, id: StreamId) -> Option<StreamId> {
+        let stream = self.streams.get(&id.0)?;
+        (stream.remote != 0 && stream.phase != Phase::Opening).then_some(StreamId(stream.remote))
     }
 
     /// What has happened to a stream.

@@ -42,7 +42,8 @@ pub(super) struct Stream {
     /// The flow was hopeless before it began, and ends as soon as the peer can be told.
     hopeless: bool,
     exceeded: bool,
-    /// All has arrived, but the peer is gone before it could say so of the FIN.
+    /// Nothing more is sent: all has arrived, but the peer is gone before it could say so of the FIN; or there was nothing
+    /// to send at all.
     concluded: bool,
     /// First position that the peer has no room for.
     peer_limit: u64,
@@ -243,7 +244,9 @@ impl Stream {
     /// The application drops the stream. What it has written is still sent.
     pub fn release(&mut self, options: &Options, now: Time) {
         self.released = true;
-        self.finish(options, now);
+        if !self.concluded {
+            self.finish(options, now);
+        }
     }
 
     /// Reads what has come in order.
@@ -428,6 +431,11 @@ impl Stream {
             self.delivered_at.get_or_insert(now);
         }
         complete
+    }
+
+    /// Nothing is sent back.
+    pub fn conclude_unanswered(&mut self) {
+        self.concluded = true;
     }
 
     /// Why nothing can be written.
