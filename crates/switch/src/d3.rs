@@ -6,7 +6,7 @@ use crate::report::D3Report;
 use duetime_core::{Rate, Span, Time};
 use duetime_link::Port;
 use duetime_proto::d3::datagram::{HEADER_BYTES, route};
-use duetime_proto::d3::{Config, MAX_HOPS, PortDriver, Reading, Request};
+use duetime_proto::d3::{Allocator, Config, MAX_HOPS, PortDriver, Reading, Request};
 
 /// Bytes of a UDP header.
 const UDP: usize = 8;
@@ -102,17 +102,25 @@ impl Router {
     }
 
     pub fn report(&self) -> D3Report {
-        let allocator = self.driver.allocator();
-        let scale = self.config.exponent();
         D3Report {
+            requests: self.requests,
+            denied: self.denied,
+            unanswered: self.unanswered,
+            ..D3Report::of(self.driver.allocator(), self.config.exponent())
+        }
+    }
+}
+
+impl D3Report {
+    /// What an allocator holds, with rates of this scale, and no requests.
+    pub fn of(allocator: &Allocator, scale: i8) -> Self {
+        Self {
             flows: allocator.flows(),
             demand_bps: bits_per_second(allocator.demand(), scale),
             allocated_bps: bits_per_second(allocator.allocated(), scale),
             capacity_bps: bits_per_second(allocator.capacity(), scale),
             scale,
-            requests: self.requests,
-            denied: self.denied,
-            unanswered: self.unanswered,
+            ..Self::default()
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::series::Series;
 use duetime_core::Time;
 use duetime_link::Port;
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What a switch has done since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -113,7 +113,7 @@ pub struct PortReport {
 }
 
 /// What D3's router at a port holds and has done (D3 §4.3, §4.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct D3Report {
     /// N: flows that the port believes alive.
     pub flows: u64,
