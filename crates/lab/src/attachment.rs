@@ -12,7 +12,7 @@ use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 
 use crate::LabError;
 use crate::socket::has_congestion_control;
-use crate::transport::Stack;
+use crate::transport::{Kernel, Stack};
 
 /// How long another process that holds the controllers is waited for.
 #[cfg(feature = "bpf")]
@@ -34,7 +34,8 @@ impl Attachment {
     /// deadlines.
     pub fn new(stacks: &[Stack], policy: Option<&Policy>) -> Result<Self, LabError> {
         let mut needed: Option<(duetime_kernel::Parameters, &str)> = None;
-        for stack in stacks {
+        let stacks: Vec<&Kernel> = stacks.iter().filter_map(Stack::kernel).collect();
+        for stack in &stacks {
             let Some(parameters) = parameters(stack) else {
                 continue;
             };
@@ -93,7 +94,7 @@ fn load(
 }
 
 /// The parameters of the kernel's controllers for a stack that uses one of them.
-fn parameters(stack: &Stack) -> Option<duetime_kernel::Parameters> {
+fn parameters(stack: &Kernel) -> Option<duetime_kernel::Parameters> {
     let shared = |marks: Dctcp| duetime_kernel::Parameters {
         gain_shift: u32::from(marks.gain_shift),
         initial_alpha: marks.initial_alpha,

@@ -60,7 +60,7 @@ pub struct Gain {
 type Quantity = (&'static str, fn(&[&FlowRecord]) -> Option<f64>);
 
 /// What is compared of the flows of a workload, over all runs together.
-const QUANTITIES: [Quantity; 10] = [
+const QUANTITIES: [Quantity; 12] = [
     ("flows", |flows| Some(flows.len() as f64)),
     ("fct p50 (ms)", |flows| percentile(flows, 50)),
     ("fct p99 (ms)", |flows| percentile(flows, 99)),
@@ -77,7 +77,14 @@ const QUANTITIES: [Quantity; 10] = [
         per_flow(flows, |flow| flow.timeouts)
     }),
     ("marks per flow", |flows| per_flow(flows, |flow| flow.marks)),
+    ("requests per flow", |flows| {
+        per_flow(flows, |flow| flow.requests)
+    }),
+    ("quenched (%)", |flows| share(flows, |flow| flow.quenched)),
 ];
+
+/// What only D3 has: shown where it is not zero on both sides.
+const OF_D3: [&str; 2] = ["requests per flow", "quenched (%)"];
 
 /// What is related between transports.
 const RELATED: [Quantity; 2] = [("fct mean", mean), ("missed", missed)];
@@ -144,11 +151,20 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
             lines.push(line(&link, "drops per run", &drops));
             lines.push(line(&link, "mean queue (KB)", &mean));
             lines.push(line(&link, "utilisation (%)", &busy));
-            let median = |runs: &[&RunRecords]| median_queue(runs, &link);
+            let median = |runs: &[&RunRecords]| queue(runs, &link, 50);
             lines.push(line(&link, "median queue (packets)", &median));
+            let longest = |runs: &[&RunRecords]| queue(runs, &link, 99);
+            lines.push(line(&link, "p99 queue (packets)", &longest));
         }
     }
-    lines.retain(|line| line.simulator.is_some() || line.testbed.is_some());
+    lines.retain(|line| {
+        let mut sides = [&line.simulator, &line.testbed].into_iter().flatten();
+        if OF_D3.contains(&line.quantity) {
+            sides.any(|side| side.value != 0.0)
+        } else {
+            sides.next().is_some()
+        }
+    });
     (lines, gains(scenario, simulator, testbed))
 }
 
@@ -318,8 +334,8 @@ fn bottleneck(pairs: &[Pair<'_>]) -> Option<String> {
         .map(|port| port.link.clone())
 }
 
-/// The median of the samples of a link's queue while any flow is on its way, in packets.
-fn median_queue(runs: &[&RunRecords], link: &str) -> Option<f64> {
+/// A percentile of the samples of a link's queue while any flow is on its way, in packets.
+fn queue(runs: &[&RunRecords], link: &str, percent: usize) -> Option<f64> {
     let mut packets: Vec<u32> = Vec::new();
     for run in runs {
         let sampled = run.sampled_links.iter();
@@ -340,7 +356,8 @@ fn median_queue(runs: &[&RunRecords], link: &str) -> Option<f64> {
         );
     }
     packets.sort_unstable();
-    packets.get(packets.len() / 2).copied().map(f64::from)
+    let rank = packets.len() * percent / 100;
+    packets.get(rank).copied().map(f64::from)
 }
 
 #[cfg(test)]

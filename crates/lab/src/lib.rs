@@ -1,4 +1,4 @@
-//! The testbed in a box: a scenario on kernel TCP, between network namespaces joined by the software switch.
+//! The testbed in a box: a scenario on kernel TCP and on D3 over UDP, between network namespaces joined by the software switch.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -56,7 +56,7 @@ pub use duetime_kernel::Policy;
 #[cfg(target_os = "linux")]
 pub use error::LabError;
 #[cfg(target_os = "linux")]
-pub use fidelity::Fidelity;
+pub use fidelity::{D3Port, Fidelity};
 #[cfg(target_os = "linux")]
 pub use lateness::LatenessSummary;
 #[cfg(target_os = "linux")]
@@ -67,5 +67,7 @@ pub use state::{Running, RunningHost, clean, running};
 pub use testbed::{Choices, Testbed};
 #[cfg(target_os = "linux")]
 pub use thread::Shares;
+#[cfg(target_os = "linux")]
+pub use transport::over_udp;
 #[cfg(target_os = "linux")]
 pub use tuning::{Recovery, Refused};

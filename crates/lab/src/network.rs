@@ -20,7 +20,7 @@ pub struct Machines {
 
 impl Machines {
     /// Makes and sets up all of it.
-    pub fn build(network: &Network, tuning: &Tuning<'_>) -> Result<Self, LabError> {
+    pub fn build(network: &Network, tuning: &Tuning) -> Result<Self, LabError> {
         let count = network.hosts();
         let switch = Namespace::new()?;
         let hosts = (0..count)

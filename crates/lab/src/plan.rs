@@ -10,6 +10,7 @@ use duetime_switch::{
     Sampling, SharedBufferConfig,
 };
 
+use crate::transport::Stack;
 use crate::{LabError, socket};
 
 /// The most hosts: each is a namespace with an interface, and one thread serves all of them.
@@ -60,9 +61,10 @@ pub fn mac(host: u32) -> [u8; 6] {
     [0x02, 0, 0, 0, high, low]
 }
 
-/// What the switch is made of.
-pub fn switch(scenario: &Scenario, network: &Network, real_time: bool) -> Config {
+/// What the switch is made of, for the stacks of a run.
+pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_time: bool) -> Config {
     let hosts = network.hosts();
+    let d3 = stacks.iter().find_map(Stack::d3).map(|stack| stack.config);
     let limit = match scenario.switch.buffer {
         Buffer::Static(amount) => limit_of(amount),
         Buffer::Unlimited | Buffer::Dynamic { .. } => Limit::Unlimited,
@@ -91,7 +93,7 @@ pub fn switch(scenario: &Scenario, network: &Network, real_time: bool) -> Config
                 limit,
                 mark_at: (mark_at != Limit::Unlimited).then_some(mark_at),
                 classes: 1,
-                d3: false,
+                d3: d3.is_some(),
                 to: match link.to.checked_sub(hosts) {
                     None => End::Interface(link.to as usize),
                     Some(switch) => End::Node(switch as usize),
@@ -144,6 +146,7 @@ pub fn switch(scenario: &Scenario, network: &Network, real_time: bool) -> Config
         interfaces: (0..hosts).map(interface).collect(),
         options: Options {
             overhead_bytes: scenario.host.frame_overhead,
+            d3: d3.unwrap_or_default(),
             sampling: scenario.record.every.map(|every| Sampling {
                 every,
                 keep: SAMPLES,
@@ -203,7 +206,7 @@ mod tests {
     fn a_rack_spreads_flows_over_its_spines() {
         let scenario = scenario(LEAF_SPINE);
         let network = network(&scenario).expect("the testbed can");
-        let config = switch(&scenario, &network, false);
+        let config = switch(&scenario, &network, &[], false);
         config.check().expect("the switch takes it");
         assert_eq!(config.interfaces.len(), 6);
         assert_eq!(config.nodes.len(), 4);
@@ -239,7 +242,7 @@ mod tests {
         ] {
             let scenario = scenario(topology);
             let network = network(&scenario).expect("the testbed can");
-            let config = switch(&scenario, &network, false);
+            let config = switch(&scenario, &network, &[], false);
             if let Err(error) = config.check() {
                 panic!("{topology}: {error}");
             }

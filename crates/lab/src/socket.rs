@@ -161,6 +161,13 @@ pub fn address(host: u32) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, (number >> 8) as u8, (number & 0xff) as u8)
 }
 
+/// The host of an address; `None`: it is of none.
+pub fn host(address: Ipv4Addr) -> Option<u32> {
+    let [ten, _, high, low] = address.octets();
+    let number = u32::from(high) << 8 | u32::from(low);
+    number.checked_sub(1).filter(|_| ten == 10)
+}
+
 /// Whether this kernel counts retransmission timeouts, as Linux does from 6.7 on.
 pub fn kernel_counts_timeouts() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -184,6 +191,9 @@ mod tests {
     fn hosts_have_addresses() {
         assert_eq!(address(0), Ipv4Addr::new(10, 0, 0, 1));
         assert_eq!(address(255), Ipv4Addr::new(10, 0, 1, 0));
+        assert_eq!(host(address(255)), Some(255));
+        assert_eq!(host(address(0)), Some(0));
+        assert_eq!(host(Ipv4Addr::new(10, 0, 0, 0)), None);
     }
 
     #[test]

@@ -66,9 +66,9 @@ impl Testbed {
             return Err(LabError::NotRoot);
         }
         for scenario in scenarios {
-            plan::network(scenario)?;
+            let network = plan::network(scenario)?;
             for transport in 0..scenario.transports.len() {
-                transport::stacks(scenario, transport)?;
+                transport::stacks(scenario, &network, transport)?;
             }
         }
         Ok(Self {
@@ -93,14 +93,11 @@ impl Testbed {
         ready: impl FnOnce(&[RunningHost]),
     ) -> Result<(), LabError> {
         let network = plan::network(scenario)?;
-        let (stacks, _) = transport::stacks(scenario, 0)?;
+        let (stacks, _) = transport::stacks(scenario, &network, 0)?;
         let _attachment = Attachment::new(&stacks, policy)?;
-        let tuning = Tuning {
-            stack: &stacks[0],
-            recovery: self.choices.recovery,
-        };
+        let tuning = Tuning::of(&stacks, self.choices.recovery);
         let hosts = Machines::build(&network, &tuning)?;
-        let config = plan::switch(scenario, &network, self.choices.real_time);
+        let config = plan::switch(scenario, &network, &stacks, self.choices.real_time);
         let mut switch = hosts.switch.within(|| Ok(Switch::open(&config)?))?;
         let registered = register(scenario, &network, &hosts)?;
         ready(registered.hosts());
@@ -124,18 +121,15 @@ impl Testbed {
         let network = plan::network(scenario)?;
         let streams = Streams::new(scenario.seed, run);
         let sampled = sampled_links(scenario, &network, streams)?;
-        let (mut stacks, workload_stack) = transport::stacks(scenario, transport)?;
+        let (mut stacks, workload_stack) = transport::stacks(scenario, &network, transport)?;
         let _attachment = Attachment::new(&stacks, None)?;
-        let tuning = Tuning {
-            stack: &stacks[0],
-            recovery: self.choices.recovery,
-        };
+        let tuning = Tuning::of(&stacks, self.choices.recovery);
         let mut hosts = Machines::build(&network, &tuning)?;
         hosts
             .refused
             .append(&mut transport::limit_delays(&mut stacks));
         let _registered = register(scenario, &network, &hosts)?;
-        let config = plan::switch(scenario, &network, self.choices.real_time);
+        let config = plan::switch(scenario, &network, &stacks, self.choices.real_time);
         let stop = AtomicBool::new(false);
         let mut window = Window::default();
         let processors = Processors::now();
@@ -191,6 +185,7 @@ impl Testbed {
                 switch,
                 processors_busy: Processors::now().busy_since(processors),
                 refused: &hosts.refused,
+                window_end: window.end.as_ref(),
             },
         );
         let output = records::output(scenario, &network, clock, &sampled, &window, &report, left);

@@ -1,12 +1,15 @@
-//! Which of the kernel's stacks stands for a scenario's transport, and how its sockets are set up.
+//! Which stack stands for a scenario's transport, the kernel's TCP or D3 on UDP, and how its sockets are set up.
 
 use std::os::fd::AsFd;
 
-use duetime_core::Span;
-use duetime_proto::tcp;
+use duetime_core::{Rate, Span};
+use duetime_proto::d3::datagram::UDP_IPV4_BYTES;
+use duetime_proto::d3::endpoint::{Options, Policy};
 use duetime_proto::window::CongestionControl;
+use duetime_proto::{d3, tcp};
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{Protocol, Transport};
+use duetime_sim::topology::Network;
 use nix::errno::Errno;
 
 use crate::tuning::Refused;
@@ -15,9 +18,18 @@ use crate::{LabError, socket};
 /// The kernel's longest delay of an acknowledgement, where a socket cannot bound it.
 const KERNEL_DELAYED_ACK: Span = Span::from_ms(40);
 
+/// What a transport runs on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stack {
+    /// The kernel's TCP.
+    Kernel(Kernel),
+    /// D3's endpoints on UDP.
+    D3(D3),
+}
+
 /// A transport on the kernel's TCP.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stack {
+pub struct Kernel {
     /// The scenario's name for it.
     pub name: String,
     /// The kernel's name of its congestion controller.
@@ -32,42 +44,75 @@ pub struct Stack {
     pub delayed_ack_limit: Option<Span>,
 }
 
+/// D3, or RCPdc.
+#[derive(Clone, Debug, PartialEq)]
+pub struct D3 {
+    /// The scenario's name for it.
+    pub name: String,
+    /// The options of endpoints and routers, the same for all D3 transports of a run, with the scale that is in use.
+    pub config: d3::Config,
+    /// What a flow does about its deadline.
+    pub policy: Policy,
+    /// Flows have no deadline: RCPdc.
+    pub ignores_deadlines: bool,
+}
+
 impl Stack {
-    /// The stack for a transport of the scenario.
-    pub fn of(transport: &Transport) -> Result<Self, LabError> {
-        let unsupported = |what: &str| {
-            Err(LabError::Unsupported(format!(
-                "transport `{}` {what}",
-                transport.name
-            )))
-        };
-        let config = match &transport.protocol {
-            Protocol::Tcp(config) => *config,
-            Protocol::D3(_) => {
-                return unsupported(
-                    "is D3, which the kernel does not have; tcp, cubic, dctcp and d2tcp can be run",
-                );
-            }
-        };
+    /// The stack for a transport of the scenario, in a network whose slowest link has the rate `slowest`.
+    fn of(transport: &Transport, slowest: Rate) -> Result<Self, LabError> {
+        let name = transport.name.clone();
         if transport.priorities > 1 {
-            return unsupported(
-                "uses strict-priority classes, which the testbed's hosts do not set",
-            );
+            return Err(LabError::Unsupported(format!(
+                "transport `{name}` uses strict-priority classes, which the testbed's hosts do not set"
+            )));
         }
+        match &transport.protocol {
+            Protocol::Tcp(config) => Ok(Self::Kernel(Kernel::of(name, config))),
+            Protocol::D3(config) => D3::of(name, config, slowest).map(Self::D3),
+        }
+    }
+
+    /// The kernel's, if it is that.
+    pub fn kernel(&self) -> Option<&Kernel> {
+        match self {
+            Self::Kernel(kernel) => Some(kernel),
+            Self::D3(_) => None,
+        }
+    }
+
+    /// D3's, if it is that.
+    pub fn d3(&self) -> Option<&D3> {
+        match self {
+            Self::D3(d3) => Some(d3),
+            Self::Kernel(_) => None,
+        }
+    }
+
+    /// The longest IP packet that it sends.
+    pub fn mtu(&self) -> u32 {
+        match self {
+            Self::Kernel(kernel) => kernel.config.mss + crate::tuning::TCP_HEADERS,
+            Self::D3(d3) => d3.config.mtu,
+        }
+    }
+}
+
+impl Kernel {
+    fn of(name: String, config: &tcp::Config) -> Self {
         let congestion_control = match config.congestion_control {
             CongestionControl::NewReno => "reno",
             CongestionControl::Cubic(_) => "cubic",
             CongestionControl::Dctcp(_) => "duetime_dctcp",
             CongestionControl::D2tcp(..) => "duetime_d2tcp",
         };
-        Ok(Self {
-            name: transport.name.clone(),
+        Self {
+            name,
             congestion_control: congestion_control.to_owned(),
-            config,
+            config: *config,
             uses_marks: config.congestion_control.uses_marks(),
             uses_deadlines: matches!(config.congestion_control, CongestionControl::D2tcp(..)),
             delayed_ack_limit: None,
-        })
+        }
     }
 
     /// Options of a receiving socket.
@@ -77,9 +122,61 @@ impl Stack {
     }
 }
 
+impl D3 {
+    fn of(name: String, config: &d3::Config, slowest: Rate) -> Result<Self, LabError> {
+        let scale = config.scale.unwrap_or(d3::Config::scale_for(slowest));
+        let policy = Policy::of(config);
+        let config = d3::Config {
+            scale: Some(scale),
+            header_bytes: UDP_IPV4_BYTES,
+            ..*config
+        };
+        let options = Options {
+            config,
+            ..Options::new(slowest)
+        };
+        if let Some(problem) = options.problem() {
+            return Err(LabError::Unsupported(format!(
+                "transport `{name}`: {problem}"
+            )));
+        }
+        // What a flow decides for itself is no option of the endpoint, so that D3 and RCPdc can share one.
+        let by_flow = Policy::of(&d3::Config::default());
+        Ok(Self {
+            name,
+            ignores_deadlines: config.ignore_deadlines,
+            config: d3::Config {
+                ignore_deadlines: false,
+                quench: by_flow.quench,
+                speculative: by_flow.speculation.is_some(),
+                speculation: d3::Speculation::default(),
+                late: by_flow.late,
+                late_extension_permille: by_flow.late_extension_permille,
+                ..config
+            },
+            policy,
+        })
+    }
+}
+
+/// Makes `scenario` simulate what its D3 transports send on the testbed: datagrams of UDP, whose headers are longer.
+pub fn over_udp(scenario: &mut Scenario) {
+    let own = scenario.workloads.iter_mut();
+    let own = own.filter_map(|workload| workload.transport.as_mut());
+    for transport in scenario.transports.iter_mut().chain(own) {
+        if let Protocol::D3(config) = &mut transport.protocol {
+            config.header_bytes = UDP_IPV4_BYTES;
+        }
+    }
+}
+
 /// The stacks of a run under transport number `transport`: that one first, then those that workloads have of their own;
 /// and for each workload the number of its stack.
-pub fn stacks(scenario: &Scenario, transport: usize) -> Result<(Vec<Stack>, Vec<usize>), LabError> {
+pub fn stacks(
+    scenario: &Scenario,
+    network: &Network,
+    transport: usize,
+) -> Result<(Vec<Stack>, Vec<usize>), LabError> {
     let mut transports = vec![&scenario.transports[transport]];
     let mut of_workload = Vec::new();
     for workload in &scenario.workloads {
@@ -93,15 +190,39 @@ pub fn stacks(scenario: &Scenario, transport: usize) -> Result<(Vec<Stack>, Vec<
         });
         of_workload.push(number);
     }
-    let stacks = transports.into_iter().map(Stack::of);
-    Ok((stacks.collect::<Result<_, _>>()?, of_workload))
+    let slowest = network.links.iter().map(|link| link.rate).min();
+    let slowest = slowest.unwrap_or(Rate::from_gbps(1));
+    let stacks: Vec<Stack> = transports
+        .into_iter()
+        .map(|transport| Stack::of(transport, slowest))
+        .collect::<Result<_, _>>()?;
+    let mut all = stacks.iter().filter_map(Stack::d3);
+    if let Some(first) = all.next() {
+        if let Some(other) = all.find(|other| other.config != first.config) {
+            return Err(LabError::Unsupported(format!(
+                "`{}` and `{}` run at once with different options; hosts have one endpoint each",
+                first.name, other.name
+            )));
+        }
+        if scenario.host.frame_overhead > 0 {
+            return Err(LabError::Unsupported(format!(
+                "`host.frame_overhead` is {} bytes; D3's endpoints count IP packets, it must be 0",
+                scenario.host.frame_overhead
+            )));
+        }
+    }
+    Ok((stacks, of_workload))
 }
 
 /// Bounds the delays of acknowledgements of all stacks as near to the scenario's as the kernel lets a socket; says where
 /// it does not.
 pub fn limit_delays(stacks: &mut [Stack]) -> Vec<Refused> {
     let mut refused = Vec::new();
-    for stack in stacks {
+    let kernels = stacks.iter_mut().filter_map(|stack| match stack {
+        Stack::Kernel(kernel) => Some(kernel),
+        Stack::D3(_) => None,
+    });
+    for stack in kernels {
         let asked = stack.config.delayed_ack_timeout;
         // The kernel counts in ticks, and takes two of them at least.
         let longer = (0..8).map(|doublings| asked * (1 << doublings));
@@ -118,4 +239,73 @@ pub fn limit_delays(stacks: &mut [Stack]) -> Vec<Refused> {
         }
     }
     refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan;
+    use duetime_scenario::{NoFiles, load};
+
+    fn scenario(more: &str) -> Scenario {
+        let text = format!(
+            r#"
+            name = "stacks"
+            transport = ["d3", "rcpdc"]
+            {more}
+            [topology]
+            kind = "dumbbell"
+            left = 2
+            right = 2
+            link = {{ rate = "1 Gbps", latency = "20 us" }}
+            bottleneck = {{ rate = "100 Mbps", latency = "20 us" }}
+            [[workload]]
+            kind = "permutation"
+            size = "10 KB"
+            [[workload]]
+            kind = "permutation"
+            size = "10 KB"
+            transport = "rcpdc"
+            "#
+        );
+        load(&text, "stacks.toml", &[], &NoFiles).expect("a scenario")
+    }
+
+    #[test]
+    fn d3_has_the_scale_of_the_slowest_link_and_udp_headers_everywhere() {
+        let mut scenario = scenario("d3.quench = true\nd3.mtu = \"1000 B\"");
+        let network = plan::network(&scenario).expect("the testbed can");
+        let (stacks, of_workload) = stacks(&scenario, &network, 0).expect("it can");
+        assert_eq!(of_workload, [0, 1]);
+        let [Stack::D3(d3), Stack::D3(rcpdc)] = &stacks[..] else {
+            panic!("{stacks:?}");
+        };
+        assert!(d3.policy.quench && !d3.ignores_deadlines && rcpdc.ignores_deadlines);
+        assert_eq!(d3.config, rcpdc.config);
+        // 100 Mbps and not 1 Gbps.
+        assert_eq!((d3.config.scale, d3.config.header_bytes), (Some(-3), 72));
+        assert_eq!(stacks[0].mtu(), 1000);
+        let switch = plan::switch(&scenario, &network, &stacks, false);
+        switch.check().expect("the switch takes it");
+        assert_eq!(switch.options.d3, d3.config);
+        let mut ports = switch.nodes.iter().flat_map(|node| &node.ports);
+        assert!(ports.all(|port| port.d3));
+        over_udp(&mut scenario);
+        for transport in &scenario.transports {
+            assert!(
+                matches!(&transport.protocol, Protocol::D3(config) if config.header_bytes == 72)
+            );
+        }
+    }
+
+    #[test]
+    fn endpoints_share_their_options() {
+        let scenario = scenario("rcpdc.mtu = \"1000 B\"");
+        let network = plan::network(&scenario).expect("the testbed can");
+        let message = stacks(&scenario, &network, 0).unwrap_err().to_string();
+        assert!(
+            message.contains("`d3` and `rcpdc` run at once"),
+            "{message}"
+        );
+    }
 }

@@ -13,7 +13,7 @@ use crate::socket;
 use crate::transport::Stack;
 
 /// IP and TCP headers without options.
-const HEADERS: u32 = 40;
+pub const TCP_HEADERS: u32 = 40;
 /// The kernel's timeout before the first measured round trip (RFC 6298 §2.1).
 const KERNEL_RTO_INITIAL: Span = Span::from_secs(1);
 
@@ -46,22 +46,38 @@ pub enum Recovery {
 }
 
 /// What all hosts of a run have in common.
-#[derive(Clone, Copy, Debug)]
-pub struct Tuning<'a> {
-    /// The transport that is compared.
-    pub stack: &'a Stack,
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// The options of the kernel's TCP: of the first transport that runs on it.
+    config: Config,
+    /// The congestion controller of sockets that choose none.
+    congestion_control: String,
+    /// No transport runs on the kernel's TCP.
+    is_idle: bool,
+    /// Of an IP packet, so that a full segment holds what the scenario says.
+    mtu: u32,
     /// How senders repair losses.
-    pub recovery: Recovery,
+    recovery: Recovery,
 }
 
-impl Tuning<'_> {
-    fn config(&self) -> &Config {
-        &self.stack.config
+impl Tuning {
+    /// That of hosts with these stacks.
+    pub fn of(stacks: &[Stack], recovery: Recovery) -> Self {
+        let kernel = stacks.iter().find_map(Stack::kernel);
+        let congestion_control = kernel.map_or("reno", |kernel| &kernel.congestion_control);
+        let mtu = stacks.iter().map(Stack::mtu).max();
+        Self {
+            config: kernel.map(|kernel| kernel.config).unwrap_or_default(),
+            congestion_control: congestion_control.to_owned(),
+            is_idle: kernel.is_none(),
+            mtu: mtu.unwrap_or(1500),
+            recovery,
+        }
     }
 
-    /// Of an IP packet, so that a full segment holds what the scenario says.
+    /// The longest IP packet of the hosts' interfaces.
     pub fn mtu(&self) -> u32 {
-        self.config().mss + HEADERS
+        self.mtu
     }
 
     /// Sets up the host whose namespace the calling thread is in, with its interface `eth0` there already.
@@ -81,7 +97,7 @@ impl Tuning<'_> {
                 ));
             }
         }
-        let us = self.config().rto_min.as_ns() / 1_000;
+        let us = self.config.rto_min.as_ns() / 1_000;
         if fs::write("/proc/sys/net/ipv4/tcp_rto_min_us", us.to_string()).is_err() {
             // Before Linux 6.11 only a route can hold it, in milliseconds.
             let ms = us.div_ceil(1_000).max(1);
@@ -90,12 +106,14 @@ impl Tuning<'_> {
                 refused.push(Refused::new("tcp.rto_min", "the kernel keeps its 200 ms"));
             }
         }
-        refused.extend(self.beyond_the_kernel());
+        if !self.is_idle {
+            refused.extend(self.beyond_the_kernel());
+        }
         Ok(refused)
     }
 
     fn route(&self, host: u32) -> String {
-        let config = self.config();
+        let config = &self.config;
         let quickack = u8::from(config.delayed_ack == 1);
         let address = socket::address(host);
         format!(
@@ -110,7 +128,7 @@ impl Tuning<'_> {
             format!(
                 "link set eth0 address {} mtu {} txqueuelen 10000 up",
                 colons(plan::mac(host)),
-                self.mtu()
+                self.mtu
             ),
             format!("addr add {}/32 dev eth0", socket::address(host)),
             self.route(host),
@@ -126,7 +144,7 @@ impl Tuning<'_> {
 
     /// Settings below `/proc/sys/net`.
     fn settings(&self) -> Vec<(&'static str, String)> {
-        let config = self.config();
+        let config = &self.config;
         let plain = self.recovery == Recovery::Plain;
         let on = |on: bool| u8::from(on).to_string();
         let mut settings = vec![
@@ -134,7 +152,7 @@ impl Tuning<'_> {
             // For programs that choose none.
             (
                 "ipv4/tcp_congestion_control",
-                self.stack.congestion_control.clone(),
+                self.congestion_control.clone(),
             ),
             // Controllers that answer marks ask for ECN themselves; the others shall not.
             ("ipv4/tcp_ecn", "2".to_owned()),
@@ -167,8 +185,18 @@ impl Tuning<'_> {
 
     /// What no setting of the kernel reaches.
     fn beyond_the_kernel(&self) -> Vec<Refused> {
-        let config = self.config();
+        let config = &self.config;
         let mut refused = Vec::new();
+        let segment = self.mtu - TCP_HEADERS;
+        if config.mss != segment {
+            refused.push(Refused::new(
+                "tcp.mss",
+                format!(
+                    "{} B asked for; beside D3's packets the kernel sends {segment} B",
+                    config.mss
+                ),
+            ));
+        }
         if config.rto_initial != KERNEL_RTO_INITIAL {
             refused.push(Refused::new(
                 "tcp.rto_initial",

@@ -1,10 +1,12 @@
-//! `duetime lab`: scenarios on kernel TCP.
+//! `duetime lab`: scenarios on kernel TCP and on D3 over UDP.
 
 use std::io::{ErrorKind, Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use duetime_lab::{Choices, Fidelity, Gain, LabError, Line, Run, Testbed, scaled};
+use duetime_lab::{
+    Choices, D3Port, Fidelity, Gain, LabError, Line, Run, Testbed, over_udp, scaled,
+};
 use duetime_results::stats::Estimate;
 use duetime_scenario::model::Scenario;
 use duetime_store::{IfExists, RunFolder, StoreError};
@@ -46,8 +48,10 @@ fn plan(path: &Path, choice: &Choice, scale: Option<u32>) -> Result<Plan, Failur
         "lab.scale"
     };
     let scaled = |scenario: &Scenario| {
-        scaled(scenario, scale.unwrap_or(scenario.lab.scale))
-            .map_err(|error| Failure::Input(format!("{}: {source}: {error}", path.display())))
+        let mut scenario = scaled(scenario, scale.unwrap_or(scenario.lab.scale))
+            .map_err(|error| Failure::Input(format!("{}: {source}: {error}", path.display())))?;
+        over_udp(&mut scenario);
+        Ok::<_, Failure>(scenario)
     };
     plan.base = scaled(&plan.base)?;
     for point in &mut plan.points {
@@ -349,6 +353,9 @@ fn show_fidelity(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
             report.busiest_link.1 / 1e6,
             report.busiest_capacity / 1e6,
         )?;
+        if !report.d3.is_empty() {
+            writeln!(to, "    {}", d3_in_short(&report.d3))?;
+        }
         for reason in &report.invalid {
             writeln!(to, "    {reason}")?;
         }
@@ -362,6 +369,36 @@ fn show_fidelity(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
         writeln!(to, "not as asked: {}: {}", refused.key, refused.why)?;
     }
     Ok(())
+}
+
+/// What D3's allocators say: their requests, and whether all counters came back to zero.
+fn d3_in_short(ports: &[D3Port]) -> String {
+    let sum = |what: fn(&D3Port) -> u64| -> u64 { ports.iter().map(what).sum() };
+    let held: Vec<String> = ports
+        .iter()
+        .filter(|port| port.after.flows + port.after.demand_bps + port.after.allocated_bps > 0)
+        .map(|port| {
+            let after = &port.after;
+            format!(
+                "{} holds N = {}, D = {:.1} Mbps, A = {:.1} Mbps",
+                port.link,
+                after.flows,
+                after.demand_bps as f64 / 1e6,
+                after.allocated_bps as f64 / 1e6
+            )
+        })
+        .collect();
+    format!(
+        "D3: the switch answered {} requests, {} with less than asked for, {} not at all; after the run {}",
+        sum(|port| port.after.requests),
+        sum(|port| port.after.denied),
+        sum(|port| port.after.unanswered),
+        if held.is_empty() {
+            format!("N, D and A are 0 at all {} ports", ports.len())
+        } else {
+            held.join("; ")
+        }
+    )
 }
 
 fn up(args: &LabUp) -> Result<(), Failure> {

@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Three hosts, a burst of two flows: some tenths of a second.
 const BURST: &str = r#"
 name = "burst"
-transport = ["tcp", "cubic", "dctcp", "d2tcp"]
+transport = ["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc"]
 [topology]
 kind = "star"
 hosts = 3
@@ -75,7 +75,7 @@ fn a_burst_runs_under_all_transports_and_leaves_nothing_behind() {
         return;
     }
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    for transport in ["tcp", "cubic", "dctcp", "d2tcp"] {
+    for transport in ["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc"] {
         let flows = Path::new(&out)
             .join("runs")
             .join(transport)
@@ -98,6 +98,24 @@ fn a_burst_runs_under_all_transports_and_leaves_nothing_behind() {
     }
     assert_eq!(valid("dctcp")["deadlines_set"], 0);
     assert_eq!(valid("d2tcp")["deadlines_set"], 2);
+    assert_eq!(valid("d2tcp")["d3"], serde_json::json!([]));
+    for transport in ["d3", "rcpdc"] {
+        let run = valid(transport);
+        assert_eq!(run["connections"], 2, "{text}");
+        let ports = run["d3"].as_array().expect("a list");
+        let requests = |link: &str| {
+            let port = ports.iter().find(|port| port["link"] == link);
+            port.and_then(|port| port["after"]["requests"].as_u64())
+        };
+        // Both flows ask there, once a round trip, and their acknowledgements on the way back.
+        assert!(requests("switch->host0") >= Some(20), "{text}");
+        assert!(requests("switch->host2") >= Some(10), "{text}");
+        for port in ports {
+            for counter in ["flows", "demand_bps", "allocated_bps", "unanswered"] {
+                assert_eq!(port["after"][counter], 0, "{counter} of {port}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -202,9 +220,15 @@ fn what_the_testbed_cannot_do_is_said() {
     refused("hosts = 3", "hosts = 33", &[], &["33 hosts", "at most 32"]);
     refused(
         "\"d2tcp\"",
-        "\"d3\"",
+        "\"rcpdc-prio\"",
         &[],
-        &["`d3`", "tcp, cubic, dctcp and d2tcp"],
+        &["`rcpdc-prio`", "strict-priority classes"],
+    );
+    refused(
+        "\"tcp\", \"cubic\", \"dctcp\", \"d2tcp\", \"d3\", \"rcpdc\"]",
+        "\"d3\"]\n[d3]\nrounding = \"exact\"",
+        &[],
+        &["`d3`", "exact rates have no form on the wire"],
     );
     refused(
         "\"100 us\" }",

@@ -1,4 +1,4 @@
-//! The listening sockets: one for each host and stack, because the listener's congestion controller decides whether ECN
+//! The listening sockets: one for each host and stack on the kernel's TCP, because the listener's congestion controller decides whether ECN
 //! is agreed on.
 
 use std::io::ErrorKind;
@@ -27,9 +27,8 @@ pub fn of_token(token: u64) -> Option<usize> {
 
 /// All listening sockets.
 pub struct Listeners {
-    /// By host, then stack.
-    all: Vec<TcpListener>,
-    stacks: usize,
+    /// By host, then stack; each with the number of its stack.
+    all: Vec<(usize, TcpListener)>,
 }
 
 impl Listeners {
@@ -40,40 +39,38 @@ impl Listeners {
             let open = || {
                 let stacks = given.stacks.iter().enumerate();
                 stacks
+                    .filter_map(|(number, stack)| Some((number, stack.kernel()?)))
                     .map(|(number, stack)| {
                         let address = address(host as u32, number);
-                        socket::listener(address, &stack.congestion_control).map_err(
-                            LabError::system(format!(
-                                "listen on {address} with `{}`",
-                                stack.congestion_control
-                            )),
-                        )
+                        let made = socket::listener(address, &stack.congestion_control);
+                        let made = made.map_err(LabError::system(format!(
+                            "listen on {address} with `{}`",
+                            stack.congestion_control
+                        )));
+                        Ok((number, made?))
                     })
                     .collect::<Result<Vec<_>, _>>()
             };
             all.append(&mut namespace.within(open)?);
         }
-        for (number, listener) in all.iter().enumerate() {
+        for (number, (_, listener)) in all.iter().enumerate() {
             let event = EpollEvent::new(EpollFlags::EPOLLIN, LISTENER | number as u64);
             epoll
                 .add(listener, event)
                 .map_err(LabError::system("watch a listening socket"))?;
         }
-        Ok(Self {
-            all,
-            stacks: given.stacks.len(),
-        })
+        Ok(Self { all })
     }
 
     /// The stack of a listener.
     pub fn stack(&self, listener: usize) -> usize {
-        listener % self.stacks
+        self.all[listener].0
     }
 
     /// The next connection that has been opened to it, if there is one.
     pub fn accept(&self, listener: usize) -> Result<Option<(TcpStream, SocketAddr)>, LabError> {
         loop {
-            return match self.all[listener].accept() {
+            return match self.all[listener].1.accept() {
                 Ok((stream, peer)) => {
                     stream
                         .set_nonblocking(true)

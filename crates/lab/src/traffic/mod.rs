@@ -6,6 +6,7 @@
 //! the wire are the scenario's.
 
 mod connection;
+mod datagrams;
 mod listening;
 mod wakes;
 
@@ -31,6 +32,8 @@ use crate::namespace::Namespace;
 use crate::socket;
 use crate::transport::Stack;
 use connection::{Connection, Connections, Key, Part, Waiting};
+use datagrams::{Datagrams, Happened};
+use duetime_switch::D3Report;
 use listening::Listeners;
 use wakes::Wakes;
 
@@ -42,6 +45,8 @@ const BLOCK: usize = 256 * 1024;
 const READS: usize = 8;
 /// How long the ends of connections are waited for after a run.
 const LINGER: Span = Span::from_ms(200);
+/// How long D3's flows may take to end after a run.
+const LONGEST_END: Span = Span::from_secs(5);
 /// Events taken from the kernel at once.
 const EVENTS: usize = 256;
 
@@ -53,7 +58,7 @@ pub struct Given<'a> {
     pub network: &'a Network,
     /// The random streams of the run.
     pub streams: Streams,
-    /// Per transport in use: its kernel stack; entry 0 is the one compared.
+    /// Per transport in use: what it runs on; entry 0 is the one compared.
     pub stacks: &'a [Stack],
     /// Per workload: its transport.
     pub workload_stack: &'a [usize],
@@ -86,6 +91,8 @@ pub struct Left {
     pub deadlines_set: u64,
     /// What went wrong with connections; the first few.
     pub failures: Vec<String>,
+    /// What D3's allocators of the hosts' uplinks held when the run ended, and after its flows had ended too; by host.
+    pub uplinks: Option<[Vec<D3Report>; 2]>,
 }
 
 /// The applications of all hosts.
@@ -97,6 +104,7 @@ pub struct Traffic<'a> {
     wakes: Wakes,
     listeners: Listeners,
     connections: Connections,
+    datagrams: Option<Datagrams>,
     /// The namespace that this thread is in.
     inside: Option<u32>,
     /// Measured flows and queries that the run still waits for.
@@ -113,6 +121,7 @@ impl<'a> Traffic<'a> {
             .map_err(LabError::system("make an epoll instance"))?;
         let wakes = Wakes::new(&epoll)?;
         let listeners = Listeners::open(&given, &epoll)?;
+        let datagrams = Datagrams::open(&given, &epoll)?;
         Ok(Self {
             given,
             workloads,
@@ -121,6 +130,7 @@ impl<'a> Traffic<'a> {
             wakes,
             listeners,
             connections: Connections::default(),
+            datagrams,
             inside: None,
             open: 0,
             left: Left::default(),
@@ -160,6 +170,7 @@ impl<'a> Traffic<'a> {
                     workloads.wake(now, wake.host, wake.workload, wake.token, actions);
                 })?;
             }
+            self.drive_datagrams(clock)?;
             let sources_stopped = now >= stop || self.wakes.is_empty();
             let done = self.open == 0 && sources_stopped && (!has_long_flows || now >= stop);
             if now >= cut || done {
@@ -170,6 +181,7 @@ impl<'a> Traffic<'a> {
             }
             let next = [
                 self.wakes.next(),
+                self.datagrams.as_ref().map(Datagrams::next_timeout),
                 next_tick,
                 Some(cut),
                 (now < stop).then_some(stop),
@@ -188,7 +200,93 @@ impl<'a> Traffic<'a> {
         tick(end);
         self.left.end = end;
         self.linger(clock, &mut events)?;
+        self.end_datagrams(clock, &mut events)?;
         Ok(self.finish())
+    }
+
+    /// Lets D3's endpoints do what is due, and the workloads hear of it.
+    fn drive_datagrams(&mut self, clock: Clock) -> Result<(), LabError> {
+        loop {
+            let Some(datagrams) = &mut self.datagrams else {
+                return Ok(());
+            };
+            let happened = datagrams.drive(clock, &mut self.left.lateness)?;
+            if happened.is_empty() {
+                return Ok(());
+            }
+            for happened in happened {
+                self.happened(happened)?;
+            }
+        }
+    }
+
+    /// Something has happened to a flow of D3's.
+    fn happened(&mut self, happened: Happened) -> Result<(), LabError> {
+        match happened {
+            Happened::Delivered(waiting, at) => self.complete(at, &waiting)?,
+            Happened::Quenched(Waiting { record, message }) => {
+                self.left.flows[record].quenched = true;
+                self.open -= i64::from(is_waited_for(&message));
+            }
+            Happened::Counted {
+                record,
+                statistics,
+                read,
+            } => {
+                let flow = &mut self.left.flows[record];
+                let counters = statistics.counters;
+                flow.retransmits = counters.retransmits;
+                flow.timeouts = counters.timeouts;
+                flow.requests = counters.requests;
+                flow.denials = counters.denials;
+                flow.delivered_bytes = read;
+            }
+            Happened::Failed(failure) => self.left.fail(failure),
+        }
+        Ok(())
+    }
+
+    /// Gives up the flows that have not ended, and waits until D3's routers know, or have forgotten them.
+    fn end_datagrams(&mut self, clock: Clock, events: &mut [EpollEvent]) -> Result<(), LabError> {
+        let Some(datagrams) = &mut self.datagrams else {
+            return Ok(());
+        };
+        let (at_end, patience) = (datagrams.uplinks(), datagrams.patience());
+        for happened in datagrams.abandon(clock.now()) {
+            self.happened(happened)?;
+        }
+        let last = clock.now() + LONGEST_END;
+        let mut until = clock.now() + patience;
+        while clock.now() < until.min(last) {
+            self.drive_datagrams(clock)?;
+            let Some(datagrams) = &self.datagrams else {
+                break;
+            };
+            if datagrams.is_ending() {
+                until = clock.now() + patience;
+            }
+            self.wakes
+                .arm(clock, datagrams.next_timeout().min(until).min(last))?;
+            let Ok(count) = self.epoll.wait(events, EpollTimeout::from(100_u8)) else {
+                continue;
+            };
+            for event in &events[..count] {
+                match Datagrams::of_token(event.data()) {
+                    Some(host) => self.touch(host),
+                    None if event.data() == TIMER => self.wakes.acknowledge(),
+                    None => {}
+                }
+            }
+        }
+        let after = self.datagrams.as_ref().map(Datagrams::uplinks);
+        self.left.uplinks = after.map(|after| [at_end, after]);
+        Ok(())
+    }
+
+    fn touch(&mut self, host: u32) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.touch(host);
+        }
     }
 
     /// Lets connections whose messages are delivered come to their end, so that the kernel's counts are complete.
@@ -199,6 +297,10 @@ impl<'a> Traffic<'a> {
                 continue;
             };
             for event in &events[..count] {
+                if let Some(host) = Datagrams::of_token(event.data()) {
+                    self.touch(host);
+                    continue;
+                }
                 let (part, id) = Part::of_token(event.data());
                 let ending = self
                     .connections
@@ -210,6 +312,7 @@ impl<'a> Traffic<'a> {
                     Part::Receiver => self.read(clock, id)?,
                 }
             }
+            self.drive_datagrams(clock)?;
         }
         Ok(())
     }
@@ -249,6 +352,12 @@ impl<'a> Traffic<'a> {
         self.left.flows.push(message.record());
         self.open += i64::from(is_waited_for(&message));
         let workload = usize::from(message.workload);
+        let stack = &self.given.stacks[self.given.workload_stack[workload]];
+        if let (Stack::D3(stack), Some(datagrams)) = (stack, &mut self.datagrams) {
+            self.left.connections += 1;
+            datagrams.submit(now, stack, Waiting { record, message });
+            return Ok(());
+        }
         let persistent =
             self.given.scenario.workloads[workload].connection == model::Connection::Persistent;
         let key: Option<Key> =
@@ -273,7 +382,9 @@ impl<'a> Traffic<'a> {
     /// Opens a connection for a message; `None` if the kernel refuses.
     fn connect(&mut self, message: &Message, key: Option<Key>) -> Result<Option<u64>, LabError> {
         let number = self.given.workload_stack[usize::from(message.workload)];
-        let stack = &self.given.stacks[number];
+        let Some(stack) = self.given.stacks[number].kernel() else {
+            return Ok(None);
+        };
         self.enter(message.source)?;
         let to = listening::address(message.destination, number);
         let made = socket::connecting(to, &stack.congestion_control);
@@ -317,6 +428,10 @@ impl<'a> Traffic<'a> {
         if let Some(listener) = listening::of_token(token) {
             return self.accept(listener);
         }
+        if let Some(host) = Datagrams::of_token(token) {
+            self.touch(host);
+            return Ok(());
+        }
         let (part, id) = Part::of_token(token);
         match part {
             Part::Sender => {
@@ -344,7 +459,9 @@ impl<'a> Traffic<'a> {
             let Some(connection) = self.connections.get_mut(id) else {
                 continue;
             };
-            if let Err(error) = self.given.stacks[stack].prepare_receiver(&stream) {
+            if let Some(kernel) = self.given.stacks[stack].kernel()
+                && let Err(error) = kernel.prepare_receiver(&stream)
+            {
                 self.left.fail(format!("prepare a receiver: {error}"));
             }
             let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
@@ -362,7 +479,8 @@ impl<'a> Traffic<'a> {
         let Some(connection) = self.connections.get_mut(id) else {
             return;
         };
-        let heeds_deadlines = self.given.stacks[connection.stack].uses_deadlines;
+        let stack = self.given.stacks[connection.stack].kernel();
+        let heeds_deadlines = stack.is_some_and(|kernel| kernel.uses_deadlines);
         match connection.write(&self.block, heeds_deadlines.then_some(now)) {
             Ok(announced) => self.left.deadlines_set += announced,
             Err(error) => {
@@ -411,18 +529,23 @@ impl<'a> Traffic<'a> {
 
     /// The last byte of a message has been read at its destination.
     fn delivered(&mut self, now: Time, id: u64, waiting: &Waiting) -> Result<(), LabError> {
-        let Waiting { record, message } = waiting;
-        let flow = &mut self.left.flows[*record];
-        flow.finish = Some(now);
-        flow.delivered_bytes = flow.size_bytes;
-        self.open -= i64::from(is_waited_for(message));
         let persistent = self
             .connections
             .get_mut(id)
             .is_some_and(|of| of.key.is_some());
         if persistent {
-            self.count(id, *record);
+            self.count(id, waiting.record);
         }
+        self.complete(now, waiting)
+    }
+
+    /// A message is complete: its record is, and its workload hears of it.
+    fn complete(&mut self, now: Time, waiting: &Waiting) -> Result<(), LabError> {
+        let Waiting { record, message } = waiting;
+        let flow = &mut self.left.flows[*record];
+        flow.finish = Some(now);
+        flow.delivered_bytes = flow.size_bytes;
+        self.open -= i64::from(is_waited_for(message));
         let message = message.clone();
         self.call(now, |workloads, actions| {
             workloads.delivered(now, &message, actions);
@@ -443,7 +566,8 @@ impl<'a> Traffic<'a> {
         flow.retransmits += now.retransmits.wrapping_sub(before.retransmits);
         flow.timeouts += now.timeouts.wrapping_sub(before.timeouts);
         flow.marks += now.marks.wrapping_sub(before.marks);
-        if self.given.stacks[connection.stack].uses_marks && !connection.told_ecn {
+        let stack = self.given.stacks[connection.stack].kernel();
+        if stack.is_some_and(|kernel| kernel.uses_marks) && !connection.told_ecn {
             connection.told_ecn = true;
             self.left.asked_for_ecn += 1;
             self.left.with_ecn += u64::from(now.ecn);
