@@ -26,6 +26,8 @@ pub struct Report {
     pub behind_packets: u64,
     /// The most by which such a frame was behind, in nanoseconds.
     pub behind_max_ns: u64,
+    /// What one in a hundred of all frames exceeded by which it was behind, in nanoseconds; 0: fewer were behind.
+    pub behind_p99_ns: u64,
     /// The most frames that were in the switch at once.
     pub buffers_max: u64,
     /// How much later than due frames were sent.

@@ -10,7 +10,7 @@ use super::sys;
 use crate::config::Config;
 use crate::fabric::{Fabric, Outgoing};
 use crate::headers::{complete_checksum, tag};
-use crate::report::{Lateness, Report};
+use crate::report::{InterfaceReport, Lateness, Report};
 use duetime_core::{Span, Time};
 use hdrhistogram::Histogram;
 use rustc_hash::FxHashMap;
@@ -50,7 +50,8 @@ pub struct Switch {
     outgoing: Vec<Outgoing>,
     statistics: Arc<Statistics>,
     lateness: Histogram<u64>,
-    behind: (u64, Span),
+    /// By how much frames were behind others, in nanoseconds: of those that were.
+    behind: Histogram<u64>,
     buffers_max: u64,
     cpu_ns: u64,
     _unjoined: Unjoined,
@@ -88,7 +89,7 @@ impl Switch {
             statistics: Arc::default(),
             lateness: Histogram::new_with_bounds(1, LATEST_NS, 3)
                 .expect("these bounds are possible"),
-            behind: (0, Span::ZERO),
+            behind: Histogram::new_with_bounds(1, LATEST_NS, 3).expect("these bounds are possible"),
             buffers_max: 0,
             cpu_ns: 0,
             _unjoined: unjoined,
@@ -151,7 +152,7 @@ impl Switch {
                 last = clock.of_stamp(received.stamp_ns).min(now.max(clock.now()));
                 let late = fabric.clock().since(last);
                 if late > Span::ZERO {
-                    *behind = (behind.0 + 1, behind.1.max(late));
+                    behind.saturating_record(late.as_ns());
                 }
                 offer(fabric, last, interface, received, changed);
             };
@@ -213,8 +214,9 @@ impl Switch {
             real_time: self.real_time,
             cpu_ns: self.cpu_ns,
             kernel_drops: self.ring.dropped()?,
-            behind_packets: self.behind.0,
-            behind_max_ns: self.behind.1.as_ns(),
+            behind_packets: self.behind.len(),
+            behind_max_ns: self.behind.max(),
+            behind_p99_ns: exceeded_by_one_in_100(&self.behind, self.fabric.interfaces()),
             buffers_max: self.buffers_max,
             lateness: Lateness::of(&self.lateness),
             interfaces: self.fabric.interfaces().to_vec(),
@@ -222,6 +224,16 @@ impl Switch {
             series: Vec::new(),
         })
     }
+}
+
+/// By how much a frame was behind, if one in a hundred of all that were received was behind by more.
+fn exceeded_by_one_in_100(behind: &Histogram<u64>, interfaces: &[InterfaceReport]) -> u64 {
+    let received: u64 = interfaces.iter().map(|of| of.received_packets).sum();
+    let (all, above) = (behind.len(), received / 100);
+    if all <= above {
+        return 0;
+    }
+    behind.value_at_quantile((all - above) as f64 / all as f64)
 }
 
 /// Offers a received frame, with its VLAN tag back in place and its checksum completed. One that did not fit into the
