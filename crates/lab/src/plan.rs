@@ -10,7 +10,7 @@ use duetime_switch::{
     Sampling, SharedBufferConfig,
 };
 
-use crate::transport::Stack;
+use crate::transport::{self, Stack};
 use crate::{LabError, socket};
 
 /// The most hosts: each is a namespace with an interface, and one thread serves all of them.
@@ -61,9 +61,10 @@ pub fn mac(host: u32) -> [u8; 6] {
     [0x02, 0, 0, 0, high, low]
 }
 
-/// What the switch is made of, for the stacks of a run.
+/// What the switch is made of, for the stacks of a run. It reads a packet's class from its IP precedence.
 pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_time: bool) -> Config {
     let hosts = network.hosts();
+    let classes = usize::from(transport::classes(stacks));
     let d3 = stacks.iter().find_map(Stack::d3).map(|stack| stack.config);
     let limit = match scenario.switch.buffer {
         Buffer::Static(amount) => limit_of(amount),
@@ -92,7 +93,7 @@ pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_tim
                 latency: link.latency,
                 limit,
                 mark_at: (mark_at != Limit::Unlimited).then_some(mark_at),
-                classes: 1,
+                classes,
                 d3: d3.is_some(),
                 to: match link.to.checked_sub(hosts) {
                     None => End::Interface(link.to as usize),
@@ -138,6 +139,7 @@ pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_tim
                 rate: uplink.rate,
                 latency: uplink.latency,
                 limit: Limit::Unlimited,
+                classes,
             },
         }
     };

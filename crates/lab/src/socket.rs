@@ -130,13 +130,28 @@ pub fn listener(address: SocketAddrV4, congestion_control: &str) -> Result<TcpLi
     Ok(fd.into())
 }
 
-/// A socket of this congestion controller that has begun to connect, from the calling thread's namespace.
-pub fn connecting(to: SocketAddrV4, congestion_control: &str) -> Result<TcpStream, Errno> {
+/// A socket of this congestion controller that has begun to connect, from the calling thread's namespace, with packets of
+/// this strict-priority class. The kernel's packets back have the same (`tcp_reflect_tos`).
+pub fn connecting(
+    to: SocketAddrV4,
+    congestion_control: &str,
+    class: Option<u8>,
+) -> Result<TcpStream, Errno> {
     let fd = tcp_socket(congestion_control)?;
+    set_class(&fd, class)?;
     match connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &SockaddrIn::from(to)) {
         Ok(()) | Err(Errno::EINPROGRESS) => Ok(fd.into()),
         Err(error) => Err(error),
     }
+}
+
+/// Gives a socket's packets a strict-priority class, 0 the first of 8; `None`: there are none.
+pub fn set_class(socket: &impl AsFd, class: Option<u8>) -> Result<(), Errno> {
+    // RFC 791: the precedence is the upper three bits.
+    class.map_or(Ok(()), |class| {
+        let precedence = 7 - i32::from(class.min(7));
+        setsockopt(&socket.as_fd(), sockopt::Ipv4Tos, &(precedence << 5))
+    })
 }
 
 /// Bounds the delay of acknowledgements.

@@ -36,6 +36,8 @@ pub struct Kernel {
     pub congestion_control: String,
     /// The scenario's options.
     pub config: tcp::Config,
+    /// Strict-priority classes, 1 (none) to 4: a connection has that of the message it was opened for.
+    pub priorities: u8,
     /// Whether it answers marks: both ends must agree on ECN.
     pub uses_marks: bool,
     /// Whether it heeds deadlines.
@@ -61,13 +63,14 @@ impl Stack {
     /// The stack for a transport of the scenario, in a network whose slowest link has the rate `slowest`.
     fn of(transport: &Transport, slowest: Rate) -> Result<Self, LabError> {
         let name = transport.name.clone();
-        if transport.priorities > 1 {
-            return Err(LabError::Unsupported(format!(
-                "transport `{name}` uses strict-priority classes, which the testbed's hosts do not set"
-            )));
-        }
         match &transport.protocol {
-            Protocol::Tcp(config) => Ok(Self::Kernel(Kernel::of(name, config))),
+            Protocol::Tcp(config) => {
+                let kernel = Kernel::of(name, config, transport.priorities);
+                Ok(Self::Kernel(kernel))
+            }
+            Protocol::D3(_) if transport.priorities > 1 => Err(LabError::Unsupported(format!(
+                "transport `{name}` uses strict-priority classes, which D3's endpoints do not set; TCP can have them"
+            ))),
             Protocol::D3(config) => D3::of(name, config, slowest).map(Self::D3),
         }
     }
@@ -98,7 +101,7 @@ impl Stack {
 }
 
 impl Kernel {
-    fn of(name: String, config: &tcp::Config) -> Self {
+    fn of(name: String, config: &tcp::Config, priorities: u8) -> Self {
         let congestion_control = match config.congestion_control {
             CongestionControl::NewReno => "reno",
             CongestionControl::Cubic(_) => "cubic",
@@ -109,6 +112,7 @@ impl Kernel {
             name,
             congestion_control: congestion_control.to_owned(),
             config: *config,
+            priorities,
             uses_marks: config.congestion_control.uses_marks(),
             uses_deadlines: matches!(config.congestion_control, CongestionControl::D2tcp(..)),
             delayed_ack_limit: None,
@@ -157,6 +161,12 @@ impl D3 {
             policy,
         })
     }
+}
+
+/// Strict-priority classes at the ports of a run with these stacks; 1: none.
+pub fn classes(stacks: &[Stack]) -> u8 {
+    let of = |stack: &Stack| stack.kernel().map_or(1, |kernel| kernel.priorities);
+    stacks.iter().map(of).max().unwrap_or(1).max(1)
 }
 
 /// Makes `scenario` simulate what its D3 transports send on the testbed: datagrams of UDP, whose headers are longer.

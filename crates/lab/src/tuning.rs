@@ -162,6 +162,8 @@ impl Tuning {
             ),
             ("ipv4/tcp_autocorking", on(false)),
             ("ipv4/tcp_no_metrics_save", on(true)),
+            // A receiver's packets have the class of its sender's.
+            ("ipv4/tcp_reflect_tos", on(true)),
             // Twelve bytes in every segment that the simulated one does not have.
             ("ipv4/tcp_timestamps", on(false)),
             ("ipv4/tcp_sack", on(!plain)),

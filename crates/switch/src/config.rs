@@ -96,7 +96,7 @@ pub struct InterfaceConfig {
     pub uplink: LinkConfig,
 }
 
-/// A link behind a first-come-first-served queue: a host's NIC. It does not mark.
+/// A link behind a host's NIC. It does not mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
     /// Capacity; above zero.
@@ -105,6 +105,8 @@ pub struct LinkConfig {
     pub latency: Span,
     /// How much the NIC's queue may hold.
     pub limit: Limit,
+    /// Strict-priority classes, 1 to 32; 1 is first come, first served.
+    pub classes: usize,
 }
 
 /// What holds for the whole switch.

@@ -393,7 +393,8 @@ fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
     let d3 = config.d3();
     for interface in &config.interfaces {
         let link = interface.uplink;
-        ports.push(Port::new(link.rate, link.latency).with_limit(link.limit));
+        let port = Port::new(link.rate, link.latency).with_limit(link.limit);
+        ports.push(port.with_classes(link.classes));
         places.push(Place {
             name: format!("{}->{}", interface.host, config.nodes[interface.node].name),
             to: End::Node(interface.node),

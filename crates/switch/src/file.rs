@@ -60,6 +60,7 @@ pub fn plain_interface(name: &str, latency: Span) -> InterfaceConfig {
             rate: UNSHAPED,
             latency,
             limit: Limit::Unlimited,
+            classes: 1,
         },
     }
 }

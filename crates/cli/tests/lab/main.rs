@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Three hosts, a burst of two flows: some tenths of a second.
 const BURST: &str = r#"
 name = "burst"
-transport = ["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc"]
+transport = ["tcp", "cubic", "dctcp", "d2tcp", "tcp-prio", "d3", "rcpdc"]
 [topology]
 kind = "star"
 hosts = 3
@@ -75,7 +75,7 @@ fn a_burst_runs_under_all_transports_and_leaves_nothing_behind() {
         return;
     }
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    for transport in ["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc"] {
+    for transport in ["tcp", "cubic", "dctcp", "d2tcp", "tcp-prio", "d3", "rcpdc"] {
         let flows = Path::new(&out)
             .join("runs")
             .join(transport)
@@ -225,7 +225,7 @@ fn what_the_testbed_cannot_do_is_said() {
         &["`rcpdc-prio`", "strict-priority classes"],
     );
     refused(
-        "\"tcp\", \"cubic\", \"dctcp\", \"d2tcp\", \"d3\", \"rcpdc\"]",
+        "\"tcp\", \"cubic\", \"dctcp\", \"d2tcp\", \"tcp-prio\", \"d3\", \"rcpdc\"]",
         "\"d3\"]\n[d3]\nrounding = \"exact\"",
         &[],
         &["`d3`", "exact rates have no form on the wire"],

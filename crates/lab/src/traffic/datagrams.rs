@@ -17,7 +17,7 @@ use super::connection::Waiting;
 use super::{BLOCK, Given};
 use crate::clock::Clock;
 use crate::lateness::Lateness;
-use crate::transport::{D3, Stack};
+use crate::transport::{self, D3, Stack};
 use crate::{LabError, socket};
 
 /// The port of every host's endpoint.
@@ -95,10 +95,12 @@ impl Datagrams {
         let Some(D3 { config, .. }) = given.stacks.iter().find_map(Stack::d3) else {
             return Ok(None);
         };
+        // D3's packets have no classes of their own: they are of the first, where TCP beside them has some.
+        let class = (transport::classes(given.stacks) > 1).then_some(0);
         let mut hosts = Vec::new();
         for (host, namespace) in (0..).zip(given.hosts) {
             let made = namespace.within(|| {
-                open(host).map_err(LabError::system(format!("open {}", address(host))))
+                open(host, class).map_err(LabError::system(format!("open {}", address(host))))
             })?;
             let event = EpollEvent::new(EpollFlags::EPOLLIN, DATAGRAMS | u64::from(host));
             epoll
@@ -420,9 +422,10 @@ fn address(host: u32) -> SocketAddrV4 {
 }
 
 /// The socket of a host, in the calling thread's namespace.
-fn open(host: u32) -> io::Result<UdpSocket> {
+fn open(host: u32, class: Option<u8>) -> io::Result<UdpSocket> {
     let made = UdpSocket::bind(address(host))?;
     made.set_nonblocking(true)?;
+    socket::set_class(&made, class)?;
     setsockopt(&made, sockopt::RcvBufForce, &SOCKET_BUFFER)?;
     setsockopt(&made, sockopt::SndBufForce, &SOCKET_BUFFER)?;
     Ok(made)

@@ -30,7 +30,7 @@ use crate::clock::Clock;
 use crate::lateness::Lateness;
 use crate::namespace::Namespace;
 use crate::socket;
-use crate::transport::Stack;
+use crate::transport::{self, Kernel, Stack};
 use connection::{Connection, Connections, Key, Part, Waiting};
 use datagrams::{Datagrams, Happened};
 use duetime_switch::D3Report;
@@ -387,7 +387,8 @@ impl<'a> Traffic<'a> {
         };
         self.enter(message.source)?;
         let to = listening::address(message.destination, number);
-        let made = socket::connecting(to, &stack.congestion_control);
+        let class = self.class(stack, message);
+        let made = socket::connecting(to, &stack.congestion_control, class);
         let sender = match made {
             Ok(sender) => sender,
             Err(error) => {
@@ -409,6 +410,17 @@ impl<'a> Traffic<'a> {
             .add(&connection.sender, event)
             .map_err(LabError::system("watch a socket"))?;
         Ok(Some(id))
+    }
+
+    /// The strict-priority class of a message, if ports have any.
+    fn class(&self, stack: &Kernel, message: &Message) -> Option<u8> {
+        (transport::classes(self.given.stacks) > 1).then(|| {
+            if stack.priorities > 1 {
+                self.workloads.priority(message, stack.priorities)
+            } else {
+                0
+            }
+        })
     }
 
     fn enter(&mut self, host: u32) -> Result<(), LabError> {

@@ -164,9 +164,7 @@ fn port(config: &Config, place: &Port<'_>, port: &PortConfig) -> Result<()> {
             format!("below {count}"),
         );
     }
-    if !(1..=32).contains(&port.classes) {
-        return wrong(place, format!("{} classes", port.classes), "1 to 32");
-    }
+    classes(place, port.classes)?;
     rate_and_latency(place, port.rate, port.latency)?;
     limit(place, "limit", port.limit)?;
     port.mark_at
@@ -174,8 +172,16 @@ fn port(config: &Config, place: &Port<'_>, port: &PortConfig) -> Result<()> {
 }
 
 fn link(place: &Interface<'_>, link: &LinkConfig) -> Result<()> {
+    classes(place, link.classes)?;
     rate_and_latency(place, link.rate, link.latency)?;
     limit(place, "limit", link.limit)
+}
+
+fn classes(place: &impl Display, classes: usize) -> Result<()> {
+    if (1..=32).contains(&classes) {
+        return Ok(());
+    }
+    wrong(place, format!("{classes} classes"), "1 to 32")
 }
 
 fn rate_and_latency(place: &impl Display, rate: Rate, latency: Span) -> Result<()> {

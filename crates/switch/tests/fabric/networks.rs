@@ -33,6 +33,7 @@ pub fn host(number: u8, node: usize) -> InterfaceConfig {
             rate: Rate::from_gbps(10),
             latency: Span::ZERO,
             limit: Limit::Unlimited,
+            classes: 1,
         },
     }
 }

@@ -74,7 +74,7 @@ impl Network {
                 latency_ps: uplink.latency.as_ps(),
                 limit: uplink.limit,
                 mark_at: Limit::Unlimited,
-                queues: vec![VecDeque::new()],
+                queues: vec![VecDeque::new(); uplink.classes],
                 service: None,
                 node: None,
                 to: End::Node(interface.node),

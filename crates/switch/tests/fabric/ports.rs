@@ -148,6 +148,29 @@ fn a_higher_class_goes_first_and_interrupts_nothing() {
 }
 
 #[test]
+fn a_nic_sends_its_higher_classes_first() {
+    let mut config = star(2);
+    config.interfaces[0].uplink.rate = Rate::from_mbps(100);
+    config.interfaces[0].uplink.classes = 8;
+    let mut fabric = fabric(&config);
+    let packets = [(0, 0), (1, 0), (2, 56)].map(|(number, dscp)| Packet {
+        dscp,
+        ..Packet::new(0, 1, 1_250, number)
+    });
+    for packet in &packets {
+        assert_eq!(fabric.offer(Time::ZERO, 0, &packet.frame()), Ok(()));
+    }
+    let order: Vec<Option<usize>> = all(&mut fabric)
+        .into_iter()
+        .map(|(_, _, frame)| packets.iter().position(|packet| packet.frame() == frame))
+        .collect();
+    assert_eq!(order, [Some(0), Some(2), Some(1)]);
+    config.interfaces[0].uplink.classes = 33;
+    let error = config.check().unwrap_err().to_string();
+    assert!(error.contains("33 classes; allowed: 1 to 32"), "{error}");
+}
+
+#[test]
 fn ports_of_a_node_share_its_memory() {
     let mut config = star(3);
     let shared = SharedBufferConfig {

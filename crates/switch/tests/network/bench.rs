@@ -31,6 +31,7 @@ pub fn link(rate: Rate, latency: Span) -> LinkConfig {
         rate,
         latency,
         limit: Limit::Unlimited,
+        classes: 1,
     }
 }
 
