@@ -14,6 +14,8 @@ use crate::transport::Stack;
 
 /// IP and TCP headers without options.
 pub const TCP_HEADERS: u32 = 40;
+/// Half of a receiving socket's memory, in bytes.
+const MOST_WINDOW: u64 = 32 << 20;
 /// The kernel's timeout before the first measured round trip (RFC 6298 §2.1).
 const KERNEL_RTO_INITIAL: Span = Span::from_secs(1);
 
@@ -116,8 +118,10 @@ impl Tuning {
         let config = &self.config;
         let quickack = u8::from(config.delayed_ack == 1);
         let address = socket::address(host);
+        // What the memory of sockets allows at the most, and what the scenario does.
+        let window = config.receive_window.min(MOST_WINDOW);
         format!(
-            "route replace 10.0.0.0/16 dev eth0 src {address} initcwnd {} quickack {quickack}",
+            "route replace 10.0.0.0/16 dev eth0 src {address} initcwnd {} quickack {quickack} window {window}",
             config.initial_window
         )
     }
