@@ -125,12 +125,11 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
                 let value = |runs: &[&RunRecords]| of_flows(&measured(runs, index));
                 lines.push(line(&workload.name, quantity, &value));
             }
-            let goodput = |runs: &[&RunRecords]| goodput(runs, index);
-            lines.push(line(
-                &workload.name,
-                "goodput of long flows (Mbps)",
-                &goodput,
-            ));
+            let mean = |runs: &[&RunRecords]| average(goodputs(runs, index));
+            let slowest = |runs: &[&RunRecords]| goodputs(runs, index).min_by(f64::total_cmp);
+            let name = &workload.name;
+            lines.push(line(name, "goodput of long flows (Mbps)", &mean));
+            lines.push(line(name, "slowest long flow (Mbps)", &slowest));
         }
         if let Some(link) = bottleneck(&pairs) {
             let of_port = |what: fn(&PortRecord) -> f64| {
@@ -314,16 +313,16 @@ fn per_flow(flows: &[&FlowRecord], count: impl Fn(&FlowRecord) -> u32) -> Option
     average(flows.iter().map(|flow| f64::from(count(flow))))
 }
 
-/// What the flows without an end delivered until the end of their runs, each on the average.
-fn goodput(runs: &[&RunRecords], workload: usize) -> Option<f64> {
-    average(runs.iter().flat_map(|run| {
+/// What the flows without an end delivered until the end of their runs, in megabits per second each.
+fn goodputs(runs: &[&RunRecords], workload: usize) -> impl Iterator<Item = f64> {
+    runs.iter().flat_map(move |run| {
         let end = run.totals.end;
         let flows = measured(&[run], workload).into_iter();
         flows.filter(|flow| !flow.is_finite()).map(move |flow| {
             let seconds = end.since(flow.start).as_secs_f64();
             flow.delivered_bytes as f64 * 8.0 / 1e6 / seconds.max(f64::MIN_POSITIVE)
         })
-    }))
+    })
 }
 
 /// The port of a switch that queued most in the simulator. What queues at a host is no port's there.
