@@ -10,6 +10,7 @@
 mod lab;
 
 use duetime_core::{Bytes, Rate, Span};
+use duetime_proto::d3::Config;
 use duetime_scenario::model::{
     Deadline, Destination, Intensity, Link, Size, Topology, WorkloadKind,
 };
@@ -72,6 +73,67 @@ fn ten_minutes_of_loss_and_deaths_leave_no_trace() {
         war.last - fresh.missed <= 0.01,
         "missed {} at last",
         war.last
+    );
+}
+
+/// Paused flows wait up to eight round trips before they ask again, as they do on the wire.
+fn backing_off() -> Config {
+    Config {
+        request_backoff: 3,
+        ..config(true)
+    }
+}
+
+#[test]
+fn ten_minutes_leave_no_trace_where_paused_flows_back_off() {
+    let floor = Span::from_ms(20);
+    header("max(Exp(30 ms), 20 ms), back-off");
+    let fresh = siege(60, floor).run(backing_off(), 0.0, false);
+    print("no faults (fresh router)", 60, &fresh);
+    let war = siege(600, floor).run(backing_off(), LOSS_PER_LINK, true);
+    print("1 % of requests lost, one death a second", 600, &war);
+    assert!(war.utilisation >= 0.9, "utilisation {}", war.utilisation);
+    assert!(
+        war.missed - fresh.missed <= 0.01 && war.last - fresh.missed <= 0.01,
+        "missed {}, {} at last, and fresh {}",
+        war.missed,
+        war.last,
+        fresh.missed
+    );
+}
+
+/// A hundred long flows, for whom less than a unit each is left: many of them are paused at any time.
+#[test]
+fn a_crowd_of_paused_flows_is_counted_through_loss_and_deaths() {
+    let crowd = Siege {
+        long: 100,
+        ..siege(20, Span::from_ms(20))
+    };
+    let [asking, waiting] = [config(true), backing_off()].map(|config| {
+        header(&format!(
+            "max(Exp(30 ms), 20 ms), 100 long flows, {} doublings of the wait",
+            config.request_backoff
+        ));
+        let fresh = crowd.run(config, 0.0, false);
+        print("no faults", crowd.seconds, &fresh);
+        let war = crowd.run(config, LOSS_PER_LINK, true);
+        print("1 % lost, deaths", crowd.seconds, &war);
+        war
+    });
+    for war in [asking, waiting] {
+        assert!(war.utilisation >= 0.9, "utilisation {}", war.utilisation);
+        assert!(
+            war.last - war.first <= 0.01,
+            "grew from {} to {}",
+            war.first,
+            war.last
+        );
+    }
+    assert!(
+        waiting.missed <= asking.missed + 0.01,
+        "{} and {}",
+        waiting.missed,
+        asking.missed
     );
 }
 

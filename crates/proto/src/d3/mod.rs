@@ -76,6 +76,9 @@ pub struct Config {
     /// Never ask for more than what is left to send can use in one round trip, which is as long as a grant holds
     /// (D3 §4.1). The formula of §5 asks for more as soon as the deadline is nearer than three round trips.
     pub cap_to_remaining: bool,
+    /// How often a paused flow doubles its wait before it asks again: it asks 1, 2, 4, … round trips after its last
+    /// request, 2^`request_backoff` at most. 0: once per round trip (D3 §4.5). At most [`Config::MAX_REQUEST_BACKOFF`].
+    pub request_backoff: u8,
     /// Grant new flows only the base rate as fair share (D3 §4.5).
     pub pause_new: bool,
     /// Acknowledgements register as a flow of their own.
@@ -203,6 +206,7 @@ impl Default for Config {
             request_bytes: RequestBytes::Payload,
             request_lag: true,
             cap_to_remaining: false,
+            request_backoff: 0,
             pause_new: true,
             reverse_request: true,
             repair: true,
@@ -215,6 +219,9 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The largest [`request_backoff`](Self::request_backoff).
+    pub const MAX_REQUEST_BACKOFF: u8 = 10;
+
     /// The exponent with which `slowest` encodes to 64..=127 (1 Gbps: 0, 10 Gbps: 4, 100 Mbps: -3), within -16..=15.
     pub const fn scale_for(slowest: Rate) -> i8 {
         // 64 units of 2^-16 B/us, in bits per second, times 2^16 to stay whole.
@@ -243,6 +250,7 @@ impl Config {
             request_bytes: hosts.request_bytes,
             request_lag: hosts.request_lag,
             cap_to_remaining: hosts.cap_to_remaining,
+            request_backoff: hosts.request_backoff,
             reverse_request: hosts.reverse_request,
             mtu: match self.base_rate {
                 BaseRate::HeaderOnly => hosts.mtu,

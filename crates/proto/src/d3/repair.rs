@@ -29,10 +29,16 @@
 //! two silent epochs are forgiven. The low-load reset would not forgive what slow flows do, so it leaves the counters
 //! to the census (a port without requests is clear after four epochs) and resets the capacity only.
 //!
+//! A paused flow may wait longer than a round trip before it asks again ([`Config::request_backoff`]). It is still
+//! counted, because it tells its pace before it waits: each request says how long the flow will be silent if the answer
+//! is zero again, and the flow never waits longer than it said. Without the repair there is no pace: then no wait is
+//! longer than an epoch, half of the silence after which the counters of a port in low load are reset.
+//!
 //! The bits are as trustworthy as the hosts: one that shows wrong stamps is counted too often, exactly as one that
 //! sends a SYN twice.
 
 use super::Config;
+use duetime_core::Span;
 
 /// The slowest pace: a wait of up to 4³ epochs.
 pub(super) const SLOWEST_PACE: u8 = 3;
@@ -40,6 +46,19 @@ pub(super) const SLOWEST_PACE: u8 = 3;
 /// Update intervals in an epoch, for the fastest pace.
 pub(super) fn epoch(config: &Config) -> u32 {
     (config.reset_intervals / 2).max(1)
+}
+
+/// Within this time of a request that tells `pace`, the flow's next one reaches every port in the same epoch or in the
+/// one after it.
+pub(super) fn patience(config: &Config, pace: u8) -> Span {
+    config.update_interval * (u64::from(epoch(config)) << (2 * pace.min(SLOWEST_PACE)))
+}
+
+/// The fastest pace that leaves `wait` from one request to the next, or the slowest of all.
+pub(super) fn pace(config: &Config, wait: Span) -> u8 {
+    (0..SLOWEST_PACE)
+        .find(|&pace| wait <= patience(config, pace))
+        .unwrap_or(SLOWEST_PACE)
 }
 
 /// N, D and A: of a port, of a census, or a difference of both. Rates are internal fixed point.

@@ -72,6 +72,10 @@ options! {
         /// Never ask for more than what is left to send can use in one round trip, which is as long as a grant holds
         /// (D3 §4.1).
         cap_to_remaining: Boolean, default false;
+        /// How often a paused flow doubles its wait before it asks again: 1, 2, 4, … round trips after its last request,
+        /// 2^`request_backoff` at most, and half of the time to its deadline at most. At 0 it asks once per round trip
+        /// (D3 §4.5).
+        request_backoff: Integer(0, Config::MAX_REQUEST_BACKOFF as i64), default 0;
         /// New flows get only the base rate as fair share (D3 §4.5).
         pause_new: Boolean, default true;
         /// Acknowledgements register as a flow of their own.

@@ -56,6 +56,7 @@ fn workloads_whose_hosts_differ_share_their_routers() {
         "request_bytes = \"wire\"",
         "request_lag = false",
         "cap_to_remaining = true",
+        "request_backoff = 3",
         "reverse_request = false",
         "rto_min = \"20 ms\"",
     ];

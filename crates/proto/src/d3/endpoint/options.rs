@@ -47,6 +47,7 @@ impl Options {
             config: Config {
                 scale: Some(Config::scale_for(uplink)),
                 header_bytes: UDP_IPV4_BYTES,
+                request_backoff: 3,
                 ..Config::default()
             },
             uplink,
@@ -99,6 +100,10 @@ impl Options {
             (
                 self.config.update_interval == Span::ZERO,
                 "the update interval is zero",
+            ),
+            (
+                self.config.request_backoff > Config::MAX_REQUEST_BACKOFF,
+                "the wait of a paused flow is doubled 10 times at most",
             ),
             (self.send_buffer == 0, "the send buffer is empty"),
             (

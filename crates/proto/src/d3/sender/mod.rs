@@ -44,6 +44,10 @@ pub struct Sender {
     request_backoff: u8,
     /// Retransmission timeouts since the last progress.
     backoff: u8,
+    /// Grants of zero in a row.
+    paused: u8,
+    /// What the newest request told the routers of how long the next one may take (see `repair`).
+    pace: u8,
     /// Number of the newest request.
     number: u16,
     /// s: the smallest allocation of the path.
@@ -103,6 +107,8 @@ enum RequestState {
     Lost,
     /// Nothing may leave: the next one waits for its time, or for bytes.
     Resting,
+    /// The flow is paused: the next one waits for its time.
+    BackingOff,
 }
 
 /// How losses are found and repaired before a timeout.
@@ -150,6 +156,8 @@ pub struct Counters {
     pub denials: u32,
     /// Feedbacks that paused the flow.
     pub pauses: u32,
+    /// Of these, those after which the flow waited longer than its round trip before it asked again.
+    pub backoffs: u32,
 }
 
 impl Sender {
@@ -174,6 +182,8 @@ impl Sender {
             silence: 0,
             request_backoff: 0,
             backoff: 0,
+            paused: 0,
+            pace: 0,
             number: 0,
             rate: EncodedRate::ZERO,
             asked: EncodedRate::ZERO,

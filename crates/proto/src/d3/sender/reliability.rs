@@ -92,11 +92,14 @@ impl Sender {
             return;
         }
         if self.request_timer <= now {
-            if self.request == RequestState::Resting {
-                self.request_timer = Time::MAX;
-                self.request = RequestState::Due;
-            } else {
-                self.request_lost(config);
+            match self.request {
+                RequestState::Resting | RequestState::BackingOff => {
+                    self.request_timer = Time::MAX;
+                    self.request = RequestState::Due;
+                }
+                RequestState::Due | RequestState::Outstanding | RequestState::Lost => {
+                    self.request_lost(config);
+                }
             }
         }
         if self.data_timer <= now {

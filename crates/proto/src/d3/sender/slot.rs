@@ -1,10 +1,11 @@
 //! Slot by slot: which rate a flow needs, what it got, and when it gives up.
 
 use super::super::desired::{Desire, Need, desire};
+use super::super::repair::{pace, patience};
 use super::super::{Config, EncodedRate, MAX_HOPS, Request, RequestBytes, Tag};
 use super::transmit::burst_cost;
 use super::{Held, RequestState, Sender, State};
-use duetime_core::Time;
+use duetime_core::{Span, Time};
 
 impl Sender {
     /// The routers' answer has come: a new slot begins (D3 §4.3).
@@ -35,7 +36,50 @@ impl Sender {
         if self.limit <= self.size && !self.quenched && self.has_nothing_to_send() {
             self.request = RequestState::Resting;
             self.request_timer = (self.emitted + config.update_interval).max(now);
+        } else if config.request_backoff > 0 && !self.quenched {
+            self.back_off(config, now);
         }
+        self.paused = if self.rate == EncodedRate::ZERO {
+            self.paused.saturating_add(1)
+        } else {
+            0
+        };
+    }
+
+    /// A grant of zero after another one: the next request waits. It waits for half of the time to the deadline at most,
+    /// so that the flow asks while its deadline can still be met, and learns in time if it cannot.
+    fn back_off(&mut self, config: &Config, now: Time) {
+        if self.rate != EncodedRate::ZERO || self.paused == 0 {
+            return;
+        }
+        let told = patience(config, self.pace).saturating_sub(self.srtt);
+        let mut due = self.emitted + self.pause(config).min(told);
+        if self.deadline > now {
+            due = due.min(now + self.deadline.since(now) / 2);
+        }
+        if due > now {
+            self.request = RequestState::BackingOff;
+            self.request_timer = due;
+            self.counters.backoffs += 1;
+        }
+    }
+
+    /// From the newest request to the next one, if its answer is zero as well.
+    fn pause(&self, config: &Config) -> Span {
+        let most = config.request_backoff.min(Config::MAX_REQUEST_BACKOFF);
+        self.srtt * (1 << self.paused.min(most))
+    }
+
+    /// How long the routers have to wait to hear this flow again: a power of four of their usual patience.
+    pub(super) fn next_pace(&self, config: &Config) -> u8 {
+        if !config.repair {
+            return 0;
+        }
+        let mut wait = self.request_wait();
+        if self.paused > 0 {
+            wait = wait.max(self.pause(config) + self.srtt);
+        }
+        pace(config, wait)
     }
 
     /// All that may leave has left.

@@ -2,7 +2,6 @@
 
 use super::super::desired::Desire;
 use super::super::rate::round_desired;
-use super::super::repair::{SLOWEST_PACE, epoch};
 use super::super::{Config, EncodedRate, Flags, Packet, Request};
 use super::reliability::MAX_BACKOFF;
 use super::{Fin, RequestState, Sender, State};
@@ -133,8 +132,9 @@ impl Sender {
             return (open && !outstanding).then_some(Plan::Fin);
         }
         let all_left = if again { left + unsent } else { unsent };
-        let request =
-            open && !outstanding && (limited || burst_cost(config, all_left) > self.budget);
+        // A flow that backs off may still spend what it carries, and end with it.
+        let silent = outstanding || self.request == RequestState::BackingOff;
+        let request = open && !silent && (limited || burst_cost(config, all_left) > self.budget);
         let len = left.min(u64::from(payload(
             config,
             if request { Packet::REQUEST_BYTES } else { 0 },
@@ -143,6 +143,7 @@ impl Sender {
         let fin = self.state != State::Closing(Fin::Acked)
             && !outstanding
             && !request
+            && (!open || !limited)
             && u64::from(len) == all_left
             && len <= payload(config, Packet::REQUEST_BYTES);
         let header = config.header_bytes
@@ -193,13 +194,14 @@ impl Sender {
     }
 
     fn attach(&mut self, config: &Config, packet: &mut Packet, desired: EncodedRate) {
+        self.pace = self.next_pace(config);
         let mut request = Request {
             desired,
             scale: config.exponent(),
             previous_desired: self.held.desired,
             previous_allocations: self.held.allocations,
             stamps: self.held.stamps,
-            pace: if config.repair { self.pace(config) } else { 0 },
+            pace: self.pace,
             ..Request::default()
         };
         packet.tag.number = self.number;
@@ -211,17 +213,6 @@ impl Sender {
             request.feedback = reverse.allocations;
         }
         packet.request = Some(request);
-    }
-
-    /// How long the routers have to wait to hear this flow again: a power of four of their usual patience.
-    fn pace(&self, config: &Config) -> u8 {
-        let mut patience = config.update_interval * u64::from(epoch(config));
-        let mut pace = 0;
-        while pace < SLOWEST_PACE && patience < self.request_wait() {
-            patience = patience * 4;
-            pace += 1;
-        }
-        pace
     }
 }
 
