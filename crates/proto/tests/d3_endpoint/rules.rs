@@ -120,11 +120,13 @@ fn a_dismissed_stream_sends_no_flow_back_and_answers_repeated_fins() {
         assert_eq!(world.endpoints[1].delivery(ours), Ok(()), "seed {seed}");
         assert_eq!(read, 5_000);
         let end = world.now + options().linger + SECOND;
-        world.run_until(end);
-        assert_eq!(world.endpoints[0].streams(), 0);
+        let before_pings = world.now + SECOND;
+        world.run_until(before_pings);
         // Neither bytes nor an end came back.
         let answer = world.endpoints[1].read(world.now, ours, &mut [0]);
         assert_eq!(answer, Err(StreamError::Blocked));
+        world.run_until(end);
+        assert_eq!(world.endpoints[0].streams(), 0);
     }
 }
 
@@ -329,6 +331,9 @@ fn soft_deadlines_and_speculation_are_options_of_a_flow() {
     for one in &mut all {
         one.deadline = Some(Span::from_ms(15));
     }
+    // It is late even if it has the link to itself.
+    all[0] = Exchange::new(0, 2_500_000, 0);
+    all[0].deadline = Some(Span::from_ms(15));
     all[0].policy = Policy {
         late: Late::Extend,
         late_extension_permille: 2_000,
