@@ -1,0 +1,36 @@
+//! Measures D3: `router`, what a rate request costs its router. Each measurement is a process of its own.
+
+#![forbid(unsafe_code)]
+
+#[path = "../../speed/src/instructions.rs"]
+mod instructions;
+mod process;
+mod router;
+#[path = "../../speed/src/table.rs"]
+#[allow(dead_code, reason = "the simulator's measurements use the rest")]
+mod table;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: duetime-bench-d3 router [--json]
+The gates are printed as met or not met; the exit code is 1 if one is not met.";
+
+#[expect(clippy::print_stderr, reason = "a program whose output is its purpose")]
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words[..] {
+        ["router"] => router::run(false),
+        ["router", "--json"] => router::run(true),
+        ["router-child", what, bytes, rounds] => router::child(what, bytes, rounds).map(|()| true),
+        _ => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(reason) => {
+            eprintln!("{reason}");
+            ExitCode::from(2)
+        }
+    }
+}
