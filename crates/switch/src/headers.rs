@@ -155,19 +155,27 @@ pub(crate) fn set_ce(frame: &mut [u8]) {
 }
 
 /// An Internet checksum after these bytes have changed, an even number of them (RFC 1624 §3, equation 3).
+#[inline]
 pub(crate) fn updated_checksum(checksum: u16, before: &[u8], after: &[u8]) -> u16 {
-    let words = |bytes: &[u8], sign: u16| {
-        let (pairs, _) = bytes.as_chunks::<2>();
-        let words = pairs
-            .iter()
-            .map(|pair| u64::from(u16::from_be_bytes(*pair) ^ sign));
-        words.sum::<u64>()
-    };
-    let mut sum = u64::from(!checksum) + words(before, u16::MAX) + words(after, 0);
+    let mut sum = u64::from(!checksum) + fold_words(before, u32::MAX) + fold_words(after, 0);
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     !(sum as u16)
+}
+
+/// The sum of 16-bit words, each inverted by `sign`, taken two at a time: they fold to the same (RFC 1071 §2).
+#[inline]
+fn fold_words(bytes: &[u8], sign: u32) -> u64 {
+    let (fours, rest) = bytes.as_chunks::<4>();
+    let fours = fours
+        .iter()
+        .map(|four| u64::from(u32::from_be_bytes(*four) ^ sign));
+    let (pairs, _) = rest.as_chunks::<2>();
+    let last = pairs
+        .first()
+        .map(|pair| u16::from_be_bytes(*pair) ^ sign as u16);
+    fours.sum::<u64>() + u64::from(last.unwrap_or(0))
 }
 
 /// Puts a VLAN tag (protocol and control information) behind the addresses of a frame, where the kernel took it out.

@@ -17,8 +17,9 @@
 //! and no router reads a payload.
 
 use super::wire::{HAS_REQUEST, MAGIC, TRANSPORT_BYTES, decode_transport, encode_transport};
-use super::{Flags, HeaderError, Packet, Request};
+use super::{Flags, HeaderError, Packet, Request, checksum};
 use core::fmt;
+use core::ops::Range;
 use crc32c::{crc32c, crc32c_append};
 
 /// The version of the format.
@@ -29,6 +30,9 @@ pub const HEADER_BYTES: usize = TRANSPORT_BYTES + 24;
 pub const UDP_IPV4_BYTES: u32 = 20 + 8 + HEADER_BYTES as u32;
 /// IPv6, UDP and datagram headers.
 pub const UDP_IPV6_BYTES: u32 = 40 + 8 + HEADER_BYTES as u32;
+
+/// The bytes of a datagram that [`route`] may change: the checksum and the first bytes of the congestion header.
+pub const ROUTED: Range<usize> = CHECKSUM..HEADER_BYTES + 10;
 
 const REQUEST_END: usize = HEADER_BYTES + Request::WIRE_BYTES;
 const CHECKSUM: usize = HEADER_BYTES - 4;
@@ -124,7 +128,7 @@ pub fn encode(
         }
         None => HEADER_BYTES,
     };
-    let checksum = checksum(&head[..end], payload);
+    let checksum = checksum_of(&head[..end], payload);
     head[CHECKSUM..HEADER_BYTES].copy_from_slice(&checksum.to_be_bytes());
     let before = out.len();
     out.extend_from_slice(&head[..end]);
@@ -160,7 +164,7 @@ pub fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), DatagramError> {
         return Err(DatagramError::Header(HeaderError::TooShort));
     }
     let (headers, payload) = datagram.split_at(end);
-    if checksum(headers, (payload, &[])).to_be_bytes() != head[CHECKSUM..] {
+    if checksum_of(headers, (payload, &[])).to_be_bytes() != head[CHECKSUM..] {
         return Err(DatagramError::Checksum);
     }
     let transport = head
@@ -181,6 +185,7 @@ pub fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), DatagramError> {
 
 /// For a router: whether this is a packet of this version with a request. Looks at the magic byte, the version, the kind
 /// and the payload length, which must be what is left of the datagram; not at the checksum.
+#[inline]
 pub fn has_request(datagram: &[u8]) -> bool {
     let Some((head, payload)) = datagram.split_first_chunk::<REQUEST_END>() else {
         return false;
@@ -192,9 +197,20 @@ pub fn has_request(datagram: &[u8]) -> bool {
         && usize::from(u16::from_be_bytes([head[2], head[3]])) == payload.len()
 }
 
+/// For a router: whether a datagram that has a request opens a flow.
+pub fn opens_flow(datagram: &[u8]) -> bool {
+    let flags = |byte: &u8| Flags(u16::from(byte & !HAS_REQUEST));
+    datagram
+        .get(1)
+        .map(flags)
+        .is_some_and(|flags| flags.contains(Flags::SYN))
+}
+
 /// For a router: lets `process` answer the request of a datagram that passes, and brings the checksum up to date. A
 /// datagram that was damaged on its way stays damaged. Returns false, and changes nothing, if it is none with a request
-/// ([`has_request`]) that can be read and written.
+/// ([`has_request`]) that can be read and written. Of the request, index, stamps and allocations are written back; what
+/// has changed lies in [`ROUTED`].
+#[inline]
 pub fn route(datagram: &mut [u8], process: impl FnOnce(Flags, &mut Request)) -> bool {
     if !has_request(datagram) {
         return false;
@@ -209,14 +225,13 @@ pub fn route(datagram: &mut [u8], process: impl FnOnce(Flags, &mut Request)) -> 
         return false;
     };
     process(Flags(u16::from(head[1] & !HAS_REQUEST)), &mut request);
-    let mut new = [0; Request::WIRE_BYTES];
-    if request.encode(&mut new).is_err() {
+    let mut new = *bytes;
+    if request.encode_answer(&mut new).is_err() {
         return false;
     }
-    // The CRC is linear, and these bytes come last in it: what changes in them changes it by the same whatever precedes.
-    let change = (crc32c(bytes) ^ crc32c(&new)).to_be_bytes();
-    for (byte, change) in head[CHECKSUM..].iter_mut().zip(change) {
-        *byte ^= change;
+    if let Some(field) = head[CHECKSUM..].first_chunk_mut() {
+        // These bytes come last in it.
+        *field = (u32::from_be_bytes(*field) ^ checksum::change(bytes, &new)).to_be_bytes();
     }
     *bytes = new;
     true
@@ -254,7 +269,7 @@ impl Reason {
 }
 
 /// `headers`: the header, its checksum field left out of account, and the congestion header if there is one.
-fn checksum(headers: &[u8], payload: (&[u8], &[u8])) -> u32 {
+fn checksum_of(headers: &[u8], payload: (&[u8], &[u8])) -> u32 {
     let crc = crc32c(&headers[..CHECKSUM]);
     let crc = crc32c_append(crc32c_append(crc, payload.0), payload.1);
     crc32c_append(crc, &headers[HEADER_BYTES..])

@@ -67,6 +67,7 @@ impl Request {
     pub const WIRE_BYTES: usize = 22;
 
     /// Writes the header. Fails for values that have no encoding, and then leaves `out` in any state.
+    #[inline]
     pub fn encode(&self, out: &mut [u8; Self::WIRE_BYTES]) -> Result<(), HeaderError> {
         if usize::from(self.index) > MAX_HOPS {
             return Err(HeaderError::BadIndex);
@@ -86,7 +87,25 @@ impl Request {
         encode_vector(&self.feedback, &mut out[16..22])
     }
 
+    /// Writes what a router changes into the header that it has read: index, stamps and allocations.
+    #[inline]
+    pub(super) fn encode_answer(
+        &self,
+        out: &mut [u8; Self::WIRE_BYTES],
+    ) -> Result<(), HeaderError> {
+        if usize::from(self.index) > MAX_HOPS {
+            return Err(HeaderError::BadIndex);
+        }
+        if self.stamps >> MAX_HOPS != 0 || self.pace > SLOWEST_PACE {
+            return Err(HeaderError::BadFlags);
+        }
+        out[1] = self.index | self.stamps << 3;
+        out[2] = self.scale as u8 ^ (self.stamps & 0x20 | self.pace << 6);
+        encode_vector(&self.allocations, &mut out[3..9])
+    }
+
     /// Reads a header from the first 22 bytes; refuses everything that `encode` cannot write.
+    #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Self, HeaderError> {
         let bytes: &[u8; Self::WIRE_BYTES] = bytes.first_chunk().ok_or(HeaderError::TooShort)?;
         let index = bytes[1] & 7;
@@ -110,17 +129,26 @@ impl Request {
     }
 }
 
+#[inline]
 fn byte(rate: EncodedRate) -> Result<u8, HeaderError> {
     rate.byte().ok_or(HeaderError::Fraction)
 }
 
+/// All rates are written before they are found to have no encoding: so it takes no branch for each.
+#[inline]
 fn encode_vector(rates: &[EncodedRate; MAX_HOPS], out: &mut [u8]) -> Result<(), HeaderError> {
+    let mut fractions = 0;
     for (out, rate) in out.iter_mut().zip(rates) {
-        *out = byte(*rate)?;
+        *out = (rate.0 >> 8) as u8;
+        fractions |= rate.0;
+    }
+    if fractions & 0xff != 0 {
+        return Err(HeaderError::Fraction);
     }
     Ok(())
 }
 
+#[inline]
 fn decode_vector(bytes: &[u8]) -> [EncodedRate; MAX_HOPS] {
     core::array::from_fn(|i| EncodedRate::from_byte(bytes[i]))
 }

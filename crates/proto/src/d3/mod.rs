@@ -4,6 +4,7 @@
 //! [`Allocator`] at each outgoing interface answers without keeping state of flows; the [`Receiver`] brings the
 //! answers back. `repair` tells how the routers' counters survive loss and dead hosts.
 
+mod checksum;
 pub mod datagram;
 mod desired;
 pub mod endpoint;
