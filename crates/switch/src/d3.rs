@@ -4,14 +4,14 @@ use crate::frame::Frame;
 use crate::headers::updated_checksum;
 use crate::report::D3Report;
 use duetime_core::{Rate, Span, Time};
-use duetime_link::Port;
-use duetime_proto::d3::datagram::{HEADER_BYTES, route};
-use duetime_proto::d3::{Allocator, Config, MAX_HOPS, PortDriver, Reading, Request};
+use duetime_link::{Frame as _, Port};
+use duetime_proto::d3::datagram::{ROUTED, opens_flow, route};
+use duetime_proto::d3::{Allocator, Config, MAX_HOPS, Policer, PortDriver, Reading};
 
 /// Bytes of a UDP header.
 const UDP: usize = 8;
-/// The bytes of a datagram that a router changes: its checksum and the congestion header.
-const CHANGED: usize = 4 + Request::WIRE_BYTES;
+/// So many bytes of a datagram may change.
+const CHANGED: usize = ROUTED.end - ROUTED.start;
 
 /// The driver of one port, and what it has answered.
 #[derive(Debug)]
@@ -21,6 +21,9 @@ pub(crate) struct Router {
     requests: u64,
     denied: u64,
     unanswered: u64,
+    /// By interface; empty: nobody is policed.
+    policers: Vec<Policer>,
+    policed: u64,
 }
 
 impl Router {
@@ -34,7 +37,35 @@ impl Router {
             requests: 0,
             denied: 0,
             unanswered: 0,
+            policers: Vec::new(),
+            policed: 0,
         }
+    }
+
+    /// Holds each interface to what this port, of rate `own`, grants to its flows, and to the allowance. Uplinks have
+    /// these rates; C is at most twice the port's (D3 §4.4).
+    pub fn with_police(
+        mut self,
+        uplinks: impl Iterator<Item = Rate>,
+        own: Rate,
+        allowance: Rate,
+    ) -> Self {
+        let most = Rate::from_bps(own.as_bps().saturating_mul(2));
+        let policer = |uplink: Rate| Policer::new(&self.config, uplink.min(most), allowance);
+        self.policers = uplinks.map(policer).collect();
+        self
+    }
+
+    /// Whether a packet of an interface may come to the port.
+    pub fn admits(&mut self, now: Time, interface: u16, frame: Frame, bytes: &[u8]) -> bool {
+        let Some(policer) = self.policers.get_mut(usize::from(interface)) else {
+            return true;
+        };
+        let datagram = frame.request_at().and_then(|at| bytes.get(at..));
+        let opens = datagram.is_some_and(opens_flow);
+        let admitted = policer.admits(now, u64::from(frame.wire_bytes()), opens);
+        self.policed += u64::from(!admitted);
+        admitted
     }
 
     /// A frame comes to the port.
@@ -45,9 +76,9 @@ impl Router {
         }
     }
 
-    /// The frame that comes has a request, in the UDP payload that begins at `at`. The UDP checksum follows what changes;
+    /// The frame of an interface has a request, in the UDP payload that begins at `at`. The UDP checksum follows what changes;
     /// zero, which says that there is none, stays (RFC 768).
-    pub fn answer(&mut self, now: Time, frame: &mut [u8], at: usize) {
+    pub fn answer(&mut self, now: Time, interface: u16, frame: &mut [u8], at: usize) {
         let length = usize::from(u16::from_be_bytes([frame[at - 4], frame[at - 3]]));
         let Some((headers, datagram)) = frame
             .get_mut(..at - UDP + length)
@@ -55,12 +86,14 @@ impl Router {
         else {
             return;
         };
-        let first = HEADER_BYTES - 4;
-        let changed = first..first + CHANGED;
-        let Some(before) = datagram[first..].first_chunk::<CHANGED>().copied() else {
+        let changed = datagram
+            .get(ROUTED)
+            .and_then(<[u8]>::first_chunk::<CHANGED>);
+        let Some(before) = changed.copied() else {
             return;
         };
         let Self { driver, config, .. } = self;
+        let counted = driver.allocator().counted();
         let (mut answers, mut outcome) = (false, None);
         let is_read = route(datagram, |flags, request| {
             answers = request.scale == config.exponent() && usize::from(request.index) < MAX_HOPS;
@@ -69,13 +102,16 @@ impl Router {
         if !is_read {
             return;
         }
+        if let Some(policer) = self.policers.get_mut(usize::from(interface)) {
+            policer.answered(counted, self.driver.allocator().counted());
+        }
         self.requests += 1;
         self.unanswered += u64::from(!answers);
         self.denied += u64::from(outcome.is_some_and(|outcome| outcome.denied));
         let place = at - 2..at;
         let checksum = u16::from_be_bytes([headers[at - 2], headers[at - 1]]);
         if checksum != 0 {
-            let checksum = match updated_checksum(checksum, &before, &datagram[changed]) {
+            let checksum = match updated_checksum(checksum, &before, &datagram[ROUTED]) {
                 0 => u16::MAX,
                 checksum => checksum,
             };
@@ -97,7 +133,14 @@ impl Router {
                 departed_bytes: port.departed_bytes(),
                 queue_bytes: queue(&self.config, port),
             };
+            let epoch = self.driver.allocator().epoch_parity();
             self.driver.timeout(&self.config, due, reading);
+            if self.driver.allocator().epoch_parity() != epoch {
+                self.policers.iter_mut().for_each(Policer::epoch_ends);
+            }
+        }
+        if self.driver.next_timeout() == Time::MAX {
+            self.policers.iter_mut().for_each(Policer::forget);
         }
     }
 
@@ -106,6 +149,7 @@ impl Router {
             requests: self.requests,
             denied: self.denied,
             unanswered: self.unanswered,
+            policed: self.policed,
             ..D3Report::of(self.driver.allocator(), self.config.exponent())
         }
     }

@@ -322,9 +322,15 @@ impl Fabric {
         let place = &mut self.places[to as usize];
         let port = &mut self.ports[to as usize];
         if let Some(router) = &mut place.d3 {
+            let from = self.buffers.source(frame.buffer);
+            if !router.admits(self.clock, from, frame, self.buffers.bytes(frame.buffer)) {
+                self.buffers.release(frame.buffer);
+                return false;
+            }
             router.sample(self.clock, port);
             if let Some(at) = frame.request_at() {
-                router.answer(self.clock, self.buffers.bytes_mut(frame.buffer), at);
+                let bytes = self.buffers.bytes_mut(frame.buffer);
+                router.answer(self.clock, from, bytes, at);
                 self.next_update = self.next_update.min(router.next_update());
             }
         }
@@ -420,9 +426,14 @@ fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
                 to: port.to,
                 pool,
                 marks_made: 0,
-                d3: port
-                    .d3
-                    .then(|| Box::new(Router::new(&d3, port.rate, ports.len()))),
+                d3: port.d3.then(|| {
+                    let router = Router::new(&d3, port.rate, ports.len());
+                    let uplinks = config.interfaces.iter().map(|one| one.uplink.rate);
+                    Box::new(match config.options.police {
+                        Some(allowance) => router.with_police(uplinks, port.rate, allowance),
+                        None => router,
+                    })
+                }),
             });
             let made = Port::new(port.rate, port.latency)
                 .with_limit(port.limit)

@@ -21,7 +21,7 @@ const PORT: [&str; 6] = [
     "classes",
     "d3",
 ];
-const D3: [&str; 2] = ["update_interval", "scale"];
+const D3: [&str; 3] = ["update_interval", "scale", "police"];
 const SWITCH: [&str; 6] = [
     "name",
     "shared_buffer",
@@ -300,6 +300,7 @@ impl Reader<'_> {
             options.update_interval = interval;
         }
         options.scale = self.number(table, "scale", "-16 to 15")?;
+        config.options.police = self.read(table, "police", parse_rate)?;
         Ok(())
     }
 
@@ -373,6 +374,7 @@ real_time = false
 [d3]
 update_interval = "2 ms"
 scale = -3
+police = "2 Mbps"
 
 [[interface]]
 name = "veth0"
@@ -406,6 +408,7 @@ classes = 8
             (config.d3().update_interval, config.d3().scale),
             (Span::from_ms(2), Some(-3))
         );
+        assert_eq!(config.options.police, Some(Rate::from_mbps(2)));
         let first = PortConfig {
             rate: Rate::from_mbps(100),
             latency: Span::from_us(20),
@@ -501,7 +504,7 @@ classes = 8
             (
                 "10.0.0.1",
                 "10.0.0",
-                "f.toml:23:11: address = \"10.0.0\": not an IPv4 address",
+                "f.toml:24:11: address = \"10.0.0\": not an IPv4 address",
             ),
             ("d3 = true", "d3 = 1", "allowed: true or false"),
             (

@@ -55,6 +55,10 @@ pub struct Switch {
     /// D3's router at each port: answers the rate requests of D3's datagrams
     #[arg(long, requires = "interfaces")]
     pub d3: bool,
+    /// With D3: hold each interface to what its flows were granted, and this rate beside it, e.g. `2 Mbps` [default: D3
+    /// trusts its hosts]
+    #[arg(long, value_name = "RATE", value_parser = |text: &str| said(parse_rate(text)), requires = "d3")]
+    pub police: Option<Rate>,
     /// Run under the normal scheduler, not the real-time one
     #[arg(long)]
     pub normal_priority: bool,

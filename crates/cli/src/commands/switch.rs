@@ -70,7 +70,8 @@ fn config(args: &Switch) -> Result<Config, Failure> {
             let port = args.port(rate);
             let names = args.interfaces.iter();
             let interfaces = names.map(|name| plain_interface(name, port.latency));
-            let config = Config::star("switch", interfaces.collect(), &port, None);
+            let mut config = Config::star("switch", interfaces.collect(), &port, None);
+            config.options.police = args.police;
             config
                 .check()
                 .map_err(|wrong| Failure::Input(wrong.to_string()))?;
@@ -197,6 +198,7 @@ fn routers(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
         ("requests", Align::Right),
         ("denied", Align::Right),
         ("unanswered", Align::Right),
+        ("policed", Align::Right),
     ]);
     let ports = report.ports.iter();
     let with_d3: Vec<_> = ports.filter_map(|port| Some((port, port.d3?))).collect();
@@ -210,6 +212,7 @@ fn routers(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
             d3.requests.to_string(),
             d3.denied.to_string(),
             d3.unanswered.to_string(),
+            d3.policed.to_string(),
         ]);
     }
     if !with_d3.is_empty() {

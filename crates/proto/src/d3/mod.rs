@@ -10,6 +10,7 @@ mod desired;
 pub mod endpoint;
 mod header;
 mod packet;
+mod police;
 mod port;
 mod rate;
 mod receiver;
@@ -20,6 +21,7 @@ pub mod wire;
 
 pub use header::{HeaderError, MAX_HOPS, Request};
 pub use packet::{Flags, Packet, Tag};
+pub use police::{Counted, Policer};
 pub use port::{PortDriver, Reading};
 pub use rate::EncodedRate;
 pub use receiver::{Delivery, Receiver};

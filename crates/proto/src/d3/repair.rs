@@ -136,6 +136,11 @@ impl Census {
         self.parity
     }
 
+    /// The live flows of the current epoch, as far as it has heard them.
+    pub fn counted(&self) -> Tally {
+        self.counted
+    }
+
     /// Stretches the epoch for a flow of this pace.
     #[inline]
     pub fn hear(&mut self, pace: u8) {

@@ -237,6 +237,10 @@ impl Allocator {
         }
     }
 
+    pub(super) fn census(&self) -> &Census {
+        &self.census
+    }
+
     fn take_census(&mut self, config: &Config) {
         self.census.tick(epoch(config), &mut self.counters);
         self.counters.clamp();

@@ -2,22 +2,16 @@
 
 use crate::frames::mac;
 use crate::networks::{leaf_spine, star};
+use crate::world::{LONGEST, SCALE, World};
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::Message;
-use duetime_proto::d3::datagram::{self, DatagramError, Header, Kind, UDP_IPV4_BYTES};
-use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
+use duetime_proto::d3::datagram::{self, DatagramError, Header, Kind};
 use duetime_proto::d3::{EncodedRate, Flags, Packet, Request};
 use duetime_switch::{Config, D3Report, Fabric, PortChoice};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use std::net::{Ipv4Addr, SocketAddr};
-
-const LONGEST: usize = 1_600;
-/// One encoded unit is 1 Mbps with scale -3.
-const SCALE: i8 = -3;
 
 /// Hosts on one switch, or on a network, with D3 at every port.
-fn routed(mut config: Config) -> Config {
+pub fn routed(mut config: Config) -> Config {
     for port in config.nodes.iter_mut().flat_map(|node| &mut node.ports) {
         port.d3 = true;
         port.latency = Span::from_us(20);
@@ -27,14 +21,14 @@ fn routed(mut config: Config) -> Config {
 
 /// What the frame of a UDP datagram is like.
 #[derive(Clone, Copy, Debug)]
-struct Form {
-    v6: bool,
-    tagged: bool,
+pub struct Form {
+    pub v6: bool,
+    pub tagged: bool,
     /// With a UDP checksum.
-    summed: bool,
+    pub summed: bool,
 }
 
-const PLAIN: Form = Form {
+pub const PLAIN: Form = Form {
     v6: false,
     tagged: false,
     summed: true,
@@ -42,12 +36,12 @@ const PLAIN: Form = Form {
 
 impl Form {
     /// Where the datagram begins.
-    fn datagram_at(self) -> usize {
+    pub fn datagram_at(self) -> usize {
         14 + if self.tagged { 4 } else { 0 } + if self.v6 { 40 } else { 20 } + 8
     }
 }
 
-fn sum(bytes: &[u8]) -> u32 {
+pub fn sum(bytes: &[u8]) -> u32 {
     let words = bytes
         .chunks(2)
         .map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low)));
@@ -58,7 +52,7 @@ fn sum(bytes: &[u8]) -> u32 {
 }
 
 /// Everything that the UDP checksum of a frame covers.
-fn covered(frame: &[u8], form: Form) -> Vec<u8> {
+pub fn covered(frame: &[u8], form: Form) -> Vec<u8> {
     let udp = form.datagram_at() - 8;
     let addresses = if form.v6 { 32 } else { 8 };
     let length = (frame.len() - udp) as u16;
@@ -66,7 +60,7 @@ fn covered(frame: &[u8], form: Form) -> Vec<u8> {
     [&frame[udp - addresses..udp], &pseudo, &frame[udp..]].concat()
 }
 
-fn framed(from: u8, to: u8, datagram: &[u8], form: Form) -> Vec<u8> {
+pub fn framed(from: u8, to: u8, datagram: &[u8], form: Form) -> Vec<u8> {
     let mut frame = [mac(to), mac(from)].concat();
     if form.tagged {
         frame.extend([0x81, 0, 0, 5]);
@@ -98,7 +92,7 @@ fn framed(from: u8, to: u8, datagram: &[u8], form: Form) -> Vec<u8> {
 }
 
 /// A datagram that opens a flow and asks for this many units.
-fn asking(units: u8, payload: &[u8]) -> Vec<u8> {
+pub fn asking(units: u8, payload: &[u8]) -> Vec<u8> {
     let header = Header {
         kind: Kind::Packet,
         destination: 0,
@@ -324,164 +318,6 @@ proptest! {
     }
 }
 
-/// A flow from a host to the last one.
-struct Flow {
-    stream: StreamId,
-    bytes: usize,
-    written: usize,
-    delivered_at: Option<Time>,
-}
-
-/// Hosts 0 and 1 send to host 2, whose port of the switch is the bottleneck.
-struct World {
-    fabric: Fabric,
-    hosts: Vec<Endpoint>,
-    flows: Vec<Flow>,
-    /// At host 2.
-    accepted: Vec<StreamId>,
-    received: usize,
-    now: Time,
-}
-
-fn address(host: usize) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::new(10, 9, 0, host as u8 + 1), 7_000))
-}
-
-impl World {
-    fn new() -> Self {
-        let mut options = Options::new(Rate::from_mbps(250));
-        options.config.scale = Some(SCALE);
-        assert_eq!(options.config.header_bytes, UDP_IPV4_BYTES);
-        let host = |number| Endpoint::new(options, [3, number]).expect("the options are right");
-        let mut world = Self {
-            fabric: Fabric::new(&routed(star(3)), LONGEST).expect("the network makes sense"),
-            hosts: (0..3).map(host).collect(),
-            flows: Vec::new(),
-            accepted: Vec::new(),
-            received: 0,
-            now: Time::ZERO,
-        };
-        world.hosts[2].listen(8);
-        world
-    }
-
-    /// Host number `flows.len()` opens a flow.
-    fn open(&mut self, bytes: usize, deadline: Option<Span>) {
-        let host = &mut self.hosts[self.flows.len()];
-        let message = Message {
-            bytes: bytes as u64,
-            deadline: deadline.map(|span| self.now + span),
-        };
-        let policy = Policy::of(&host.options().config);
-        let stream = host.connect(self.now, address(2), message, &policy);
-        self.flows.push(Flow {
-            stream: stream.expect("it opens"),
-            bytes,
-            written: 0,
-            delivered_at: None,
-        });
-    }
-
-    fn run_until(&mut self, end: Time) {
-        while self.now < end {
-            self.applications();
-            self.transmit();
-            let timers = self.hosts.iter().map(Endpoint::next_timeout);
-            let next = timers.min().unwrap_or(Time::MAX);
-            self.now = next.min(self.fabric.next_timeout()).min(end).max(self.now);
-            self.receive();
-            for host in &mut self.hosts {
-                if host.next_timeout() <= self.now {
-                    host.timeout(self.now);
-                }
-            }
-        }
-    }
-
-    fn applications(&mut self) {
-        let (senders, receiver) = self.hosts.split_at_mut(2);
-        for (host, flow) in senders.iter_mut().zip(&mut self.flows) {
-            while flow.written < flow.bytes {
-                let some = [7; 8_000];
-                let left = some.len().min(flow.bytes - flow.written);
-                match host.write(self.now, flow.stream, &some[..left]) {
-                    Ok(taken) => flow.written += taken,
-                    Err(StreamError::Blocked) => break,
-                    Err(error) => panic!("{error}"),
-                }
-                if flow.written == flow.bytes {
-                    host.finish(self.now, flow.stream).expect("it is open");
-                }
-            }
-            if flow.delivered_at.is_none() {
-                let statistics = host.statistics(flow.stream).expect("it is there");
-                flow.delivered_at = statistics.delivered_at;
-            }
-        }
-        let server = &mut receiver[0];
-        while let Some((stream, _)) = server.accept(self.now) {
-            // The way back is empty.
-            let none = Message {
-                bytes: 0,
-                deadline: None,
-            };
-            let policy = Policy::of(&server.options().config);
-            server
-                .open(self.now, stream, none, &policy)
-                .expect("it opens");
-            server.finish(self.now, stream).expect("it is open");
-            self.accepted.push(stream);
-        }
-        let mut buffer = [0; 8_000];
-        for &stream in &self.accepted {
-            while let Ok(length @ 1..) = server.read(self.now, stream, &mut buffer) {
-                self.received += length;
-            }
-        }
-    }
-
-    fn transmit(&mut self) {
-        let mut bytes = Vec::new();
-        for (from, host) in self.hosts.iter_mut().enumerate() {
-            while let Some(transmit) = host.poll_transmit(self.now, &mut bytes) {
-                let SocketAddr::V4(peer) = transmit.peer else {
-                    panic!("no such network");
-                };
-                let frame = framed(from as u8, peer.ip().octets()[3] - 1, &bytes, PLAIN);
-                self.fabric
-                    .offer(self.now, from, &frame)
-                    .expect("it is taken");
-                bytes.clear();
-            }
-        }
-    }
-
-    fn receive(&mut self) {
-        while let Some(out) = self.fabric.poll_transmit(self.now) {
-            let frame = self.fabric.bytes(&out);
-            assert_eq!(sum(&covered(frame, PLAIN)), 0xffff);
-            let from = usize::from(frame[29] - 1);
-            let datagram = &frame[PLAIN.datagram_at()..];
-            self.hosts[out.interface].input(self.now, address(from), datagram);
-            self.fabric.release(out);
-        }
-    }
-
-    /// The router of the port to each host.
-    fn routers(&mut self) -> Vec<D3Report> {
-        self.fabric
-            .ports()
-            .iter()
-            .filter_map(|port| port.d3)
-            .collect()
-    }
-
-    fn granted(&self, host: usize) -> u64 {
-        let statistics = self.hosts[host].statistics(self.flows[host].stream);
-        statistics.expect("it is there").granted.as_bps()
-    }
-}
-
 const BYTES: usize = 800_000;
 /// 64 Mbps of 100: more than half.
 const NEAR: Span = Span::from_ms(100);
@@ -490,9 +326,9 @@ const FAR: Span = Span::from_ms(400);
 
 #[test]
 fn deadlines_get_their_rates_where_fair_shares_would_miss_one() {
-    let mut world = World::new();
-    world.open(BYTES, Some(NEAR));
-    world.open(BYTES, Some(FAR));
+    let mut world = World::star(3);
+    world.open(0, 2, BYTES, Some(NEAR));
+    world.open(1, 2, BYTES, Some(FAR));
     world.run_until(Time::ZERO + Span::from_ms(40));
     let [_, _, bottleneck] = world.routers()[..] else {
         panic!("three ports");
@@ -523,9 +359,9 @@ fn deadlines_get_their_rates_where_fair_shares_would_miss_one() {
     }
     assert_eq!(world.received, 2 * BYTES);
 
-    let mut fair = World::new();
-    fair.open(BYTES, None);
-    fair.open(BYTES, None);
+    let mut fair = World::star(3);
+    fair.open(0, 2, BYTES, None);
+    fair.open(1, 2, BYTES, None);
     fair.run_until(Time::ZERO + Span::from_ms(500));
     for flow in &fair.flows {
         let delivered = flow.delivered_at.expect("it is delivered");
@@ -535,9 +371,9 @@ fn deadlines_get_their_rates_where_fair_shares_would_miss_one() {
 
 #[test]
 fn routers_forget_all_flows_when_they_have_ended() {
-    let mut world = World::new();
-    world.open(BYTES, Some(NEAR));
-    world.open(BYTES, None);
+    let mut world = World::star(3);
+    world.open(0, 2, BYTES, Some(NEAR));
+    world.open(1, 2, BYTES, None);
     world.run_until(Time::ZERO + Span::from_ms(300));
     assert!(world.flows.iter().all(|flow| flow.delivered_at.is_some()));
     // The streams linger, and then a few updates find nothing.

@@ -11,5 +11,7 @@ mod frames;
 mod malformed;
 mod networks;
 mod plain;
+mod police;
 mod ports;
 mod schedules;
+mod world;

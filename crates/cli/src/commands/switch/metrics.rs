@@ -56,7 +56,7 @@ const PORT: [Metric<PortReport>; 7] = [
 ];
 
 /// Of D3's router at a port.
-const ROUTER: [Metric<D3Report>; 7] = [
+const ROUTER: [Metric<D3Report>; 8] = [
     (
         "duetime_d3_flows",
         "gauge",
@@ -98,6 +98,12 @@ const ROUTER: [Metric<D3Report>; 7] = [
         "counter",
         "Rate requests of another scale or with no free slot",
         |d3| d3.unanswered,
+    ),
+    (
+        "duetime_d3_policed_total",
+        "counter",
+        "Packets dropped because their interface sent more than it was granted",
+        |d3| d3.policed,
     ),
 ];
 

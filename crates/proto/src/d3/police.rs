@@ -1,0 +1,228 @@
+//! A policer for one ingress of a D3 port: it holds what enters there to what its flows were granted.
+//!
+//! D3 trusts its hosts (§4.4): one that sends more than it was granted takes it from all who share the port. A router
+//! keeps no state of flows, but it knows what it has granted to all flows of an ingress together: the census of its
+//! allocator counts each live flow once in an epoch (see `repair`). A token bucket per ingress is filled at this sum.
+//!
+//! - The rate is the largest sum of the last epochs, so that a flow that is not heard in one, because it had to repeat a
+//!   request, is not held to nothing; and it is never above the rate of the ingress.
+//! - An allowance comes on top, for what D3 does not account for: requests of paused flows, acknowledgements, packets of
+//!   other protocols.
+//! - A new flow is turned away while the flows of the ingress ask for more than twice what the ingress can carry: so the
+//!   demand that one ingress can put on a port is bounded, whatever it claims.
+
+use super::rate::{FRACTION_BITS, fixed_from_rate};
+use super::{Allocator, Config};
+use duetime_core::{Rate, Span, Time};
+
+/// Epochs whose largest sum counts, the current one included.
+const EPOCHS: usize = 3;
+/// Bytes that an ingress may always send at once: some packets that wait for each other at a host.
+const BURST_BYTES: u64 = 32 * 1_500;
+/// Update intervals whose bytes may come at once: hosts send each round trip's allocation as one burst (D3 §5).
+const BURST_INTERVALS: u64 = 4;
+/// Demand that is too much, over the rate of the ingress.
+const MOST_DEMAND: i64 = 2;
+
+/// The token bucket of one ingress at one port, for ports with [`Config::repair`].
+#[derive(Clone, Debug)]
+pub struct Policer {
+    /// What was counted in the current epoch, and in those before it.
+    sums: [Counted; EPOCHS],
+    /// The rate of the ingress.
+    link: i64,
+    allowance: i64,
+    /// What may pass, in nanoseconds times fixed-point units of rate.
+    tokens: u64,
+    filled: Time,
+    burst: Span,
+    scale: i8,
+}
+
+/// What a port's census has counted so far in its epoch, in fixed-point units of rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Sum of desired rates.
+    pub(super) demand: i64,
+    /// Sum of allocations.
+    pub(super) allocated: i64,
+}
+
+impl Policer {
+    /// That of an ingress of this rate, which may send `allowance` beside what it is granted.
+    pub fn new(config: &Config, link: Rate, allowance: Rate) -> Self {
+        let scale = config.exponent();
+        let mut policer = Self {
+            sums: [Counted::default(); EPOCHS],
+            link: fixed_from_rate(link, scale),
+            allowance: fixed_from_rate(allowance, scale).max(1),
+            tokens: 0,
+            filled: Time::ZERO,
+            burst: config.update_interval * BURST_INTERVALS,
+            scale,
+        };
+        policer.tokens = policer.depth();
+        policer
+    }
+
+    /// A request that came through the ingress was answered: what the census of the port has counted before and after.
+    pub fn answered(&mut self, before: Counted, after: Counted) {
+        let sum = &mut self.sums[0];
+        sum.demand += after.demand - before.demand;
+        sum.allocated += after.allocated - before.allocated;
+    }
+
+    /// An epoch of the port has ended ([`Allocator::epoch_parity`] is another).
+    pub fn epoch_ends(&mut self) {
+        self.sums.rotate_right(1);
+        self.sums[0] = Counted::default();
+    }
+
+    /// The port knows no flow any more.
+    pub fn forget(&mut self) {
+        self.sums = [Counted::default(); EPOCHS];
+    }
+
+    /// Whether a packet of so many bytes, headers included, may pass. One that opens a flow may also be turned away because
+    /// the ingress asks for too much.
+    pub fn admits(&mut self, now: Time, bytes: u64, opens: bool) -> bool {
+        self.fill(now);
+        let demand = self.sums.iter().map(|sum| sum.demand).max().unwrap_or(0);
+        let cost = self.cost(bytes);
+        if self.tokens < cost || opens && demand > MOST_DEMAND * self.link {
+            return false;
+        }
+        self.tokens -= cost;
+        true
+    }
+
+    fn fill(&mut self, now: Time) {
+        // What is longer ago has filled the bucket.
+        let since = now.since(self.filled).min(self.burst + self.burst);
+        self.filled = now.max(self.filled);
+        let more = self.rate().saturating_mul(since.as_ns());
+        self.tokens = self.tokens.saturating_add(more).min(self.depth());
+    }
+
+    /// The granted sum and the allowance.
+    fn rate(&self) -> u64 {
+        let granted = self.sums.iter().map(|sum| sum.allocated).max().unwrap_or(0);
+        (granted.clamp(0, self.link) + self.allowance).cast_unsigned()
+    }
+
+    fn depth(&self) -> u64 {
+        let burst = self.rate().saturating_mul(self.burst.as_ns());
+        burst.saturating_add(self.cost(BURST_BYTES))
+    }
+
+    /// A unit of rate is 2^scale bytes per microsecond.
+    fn cost(&self, bytes: u64) -> u64 {
+        let cost = (bytes * 1_000) << FRACTION_BITS;
+        if self.scale >= 0 {
+            cost >> self.scale
+        } else {
+            cost << -self.scale
+        }
+    }
+}
+
+impl Allocator {
+    /// Which of two kinds of epoch the census is in: it changes when an epoch ends.
+    pub fn epoch_parity(&self) -> bool {
+        self.census().parity()
+    }
+
+    /// What the census has counted in the current epoch; nothing without [`Config::repair`].
+    pub fn counted(&self) -> Counted {
+        let counted = self.census().counted();
+        Counted {
+            demand: counted.demand,
+            allocated: counted.allocated,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::d3::rate::UNIT;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    /// Of a gigabit ingress with 2 units, 16 Mbps, of allowance; a unit is a byte per microsecond.
+    fn policer() -> Policer {
+        Policer::new(&Config::default(), Rate::from_gbps(1), Rate::from_mbps(16))
+    }
+
+    fn granted(policer: &mut Policer, demand: i64, allocated: i64) {
+        let after = Counted {
+            demand: demand * UNIT,
+            allocated: allocated * UNIT,
+        };
+        policer.answered(Counted::default(), after);
+    }
+
+    /// Bytes that pass of packets of 1,000 B, one each microsecond.
+    fn passed(policer: &mut Policer, from: u64, to: u64) -> u64 {
+        let passed = (from..to).filter(|&us| policer.admits(at(us), 1_000, false));
+        1_000 * passed.count() as u64
+    }
+
+    #[test]
+    fn what_passes_is_what_was_granted_and_the_allowance() {
+        let mut policer = policer();
+        let first = passed(&mut policer, 0, 100_000);
+        // 100 ms at 2 B/us, and the bucket that was full: 3.2 ms at 2 B/us, and 48,000 B.
+        assert_eq!(first / 1_000, (200_000 + 6_400 + 48_000) / 1_000);
+        granted(&mut policer, 50, 60);
+        let more = passed(&mut policer, 100_000, 200_000);
+        assert!((6_199_000..=6_201_000).contains(&more), "{more}");
+        // The sum of three epochs ago counts no more.
+        policer.epoch_ends();
+        policer.epoch_ends();
+        let still = passed(&mut policer, 200_000, 300_000);
+        assert!((6_199_000..=6_201_000).contains(&still), "{still}");
+        policer.epoch_ends();
+        let end = passed(&mut policer, 300_000, 400_000);
+        assert!((199_000..=201_000).contains(&end), "{end}");
+    }
+
+    #[test]
+    fn no_claim_makes_it_faster_than_its_link() {
+        let mut policer = policer();
+        granted(&mut policer, 0, 1_000_000);
+        passed(&mut policer, 0, 100_000);
+        let most = passed(&mut policer, 100_000, 200_000);
+        assert!((12_699_000..=12_701_000).contains(&most), "{most}");
+    }
+
+    #[test]
+    fn new_flows_are_turned_away_when_the_demand_is_too_much() {
+        let mut policer = policer();
+        granted(&mut policer, 250, 0);
+        assert!(policer.admits(at(1), 100, true), "twice the link's rate");
+        granted(&mut policer, 1, 0);
+        assert!(!policer.admits(at(2), 100, true));
+        assert!(policer.admits(at(2), 100, false), "others pass");
+        policer.forget();
+        assert!(policer.admits(at(3), 100, true));
+    }
+
+    #[test]
+    fn every_scale_and_silence_of_any_length_is_computed_without_overflow() {
+        for scale in -16..16 {
+            let config = Config {
+                scale: Some(scale),
+                update_interval: Span::from_secs(1),
+                ..Config::default()
+            };
+            let rate = Rate::from_gbps(400);
+            let mut policer = Policer::new(&config, rate, rate);
+            granted(&mut policer, 1 << 40, 1 << 40);
+            assert!(!policer.admits(at(1), 65_535, true), "{scale}");
+            assert!(policer.admits(at(1 << 40), 65_535, false), "{scale}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! D3's endpoints at the hosts of a switch, in virtual time.
+
+use crate::d3::{PLAIN, covered, framed, routed, sum};
+use crate::networks::star;
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::Message;
+use duetime_proto::d3::datagram::UDP_IPV4_BYTES;
+use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
+use duetime_switch::{Config, D3Report, Fabric};
+use std::net::{Ipv4Addr, SocketAddr};
+
+pub const LONGEST: usize = 1_600;
+/// One encoded unit is 1 Mbps with scale -3.
+pub const SCALE: i8 = -3;
+
+/// A flow from a host to another.
+pub struct Flow {
+    from: usize,
+    stream: StreamId,
+    bytes: usize,
+    written: usize,
+    pub delivered_at: Option<Time>,
+}
+
+/// Frames that a host sends beside its endpoint, one after another in equal times.
+pub struct Noise {
+    pub from: usize,
+    pub every: Span,
+    pub next: Time,
+    pub end: Time,
+    pub sent: u64,
+    pub make: fn(u64) -> Vec<u8>,
+}
+
+/// Hosts at one switch.
+pub struct World {
+    pub fabric: Fabric,
+    hosts: Vec<Endpoint>,
+    pub flows: Vec<Flow>,
+    pub noise: Option<Noise>,
+    /// By host.
+    accepted: Vec<Vec<StreamId>>,
+    pub received: usize,
+    now: Time,
+}
+
+fn address(host: usize) -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::new(10, 9, 0, host as u8 + 1), 7_000))
+}
+
+impl World {
+    /// Hosts with D3 at every port of the switch.
+    pub fn star(hosts: u8) -> Self {
+        Self::of(&routed(star(hosts)))
+    }
+
+    pub fn of(config: &Config) -> Self {
+        let mut options = Options::new(Rate::from_mbps(250));
+        options.config.scale = Some(SCALE);
+        assert_eq!(options.config.header_bytes, UDP_IPV4_BYTES);
+        let host = |number| {
+            let mut host = Endpoint::new(options, [3, number]).expect("the options are right");
+            host.listen(8);
+            host
+        };
+        let hosts = config.interfaces.len();
+        Self {
+            fabric: Fabric::new(config, LONGEST).expect("the network makes sense"),
+            hosts: (0..hosts as u64).map(host).collect(),
+            flows: Vec::new(),
+            noise: None,
+            accepted: vec![Vec::new(); hosts],
+            received: 0,
+            now: Time::ZERO,
+        }
+    }
+
+    /// A host opens a flow to another.
+    pub fn open(&mut self, from: usize, to: usize, bytes: usize, deadline: Option<Span>) {
+        let host = &mut self.hosts[from];
+        let message = Message {
+            bytes: bytes as u64,
+            deadline: deadline.map(|span| self.now + span),
+        };
+        let policy = Policy::of(&host.options().config);
+        let stream = host.connect(self.now, address(to), message, &policy);
+        self.flows.push(Flow {
+            from,
+            stream: stream.expect("it opens"),
+            bytes,
+            written: 0,
+            delivered_at: None,
+        });
+    }
+
+    pub fn run_until(&mut self, end: Time) {
+        while self.now < end {
+            self.applications();
+            self.transmit();
+            let timers = self.hosts.iter().map(Endpoint::next_timeout);
+            let noise = self.noise.as_ref().filter(|noise| noise.next < noise.end);
+            let next = timers.chain(noise.map(|noise| noise.next)).min();
+            let next = next.unwrap_or(Time::MAX);
+            self.now = next.min(self.fabric.next_timeout()).min(end).max(self.now);
+            self.receive();
+            for host in &mut self.hosts {
+                if host.next_timeout() <= self.now {
+                    host.timeout(self.now);
+                }
+            }
+            self.make_noise();
+        }
+    }
+
+    fn make_noise(&mut self) {
+        let Some(noise) = &mut self.noise else {
+            return;
+        };
+        if noise.next <= self.now && noise.next < noise.end {
+            noise.next += noise.every;
+            noise.sent += 1;
+            // A full queue, or a policer, is no error here.
+            let _ = (self.fabric).offer(self.now, noise.from, &(noise.make)(noise.sent));
+        }
+    }
+
+    fn applications(&mut self) {
+        for flow in &mut self.flows {
+            let host = &mut self.hosts[flow.from];
+            while flow.written < flow.bytes {
+                let some = [7; 8_000];
+                let left = some.len().min(flow.bytes - flow.written);
+                match host.write(self.now, flow.stream, &some[..left]) {
+                    Ok(taken) => flow.written += taken,
+                    Err(StreamError::Blocked) => break,
+                    Err(error) => panic!("{error}"),
+                }
+                if flow.written == flow.bytes {
+                    host.finish(self.now, flow.stream).expect("it is open");
+                }
+            }
+            if flow.delivered_at.is_none() {
+                let statistics = host.statistics(flow.stream).expect("it is there");
+                flow.delivered_at = statistics.delivered_at;
+            }
+        }
+        for (host, accepted) in self.hosts.iter_mut().zip(&mut self.accepted) {
+            while let Some((stream, _)) = host.accept(self.now) {
+                // The way back is empty.
+                let none = Message {
+                    bytes: 0,
+                    deadline: None,
+                };
+                let policy = Policy::of(&host.options().config);
+                host.open(self.now, stream, none, &policy)
+                    .expect("it opens");
+                host.finish(self.now, stream).expect("it is open");
+                accepted.push(stream);
+            }
+            let mut buffer = [0; 8_000];
+            for &stream in accepted.iter() {
+                while let Ok(length @ 1..) = host.read(self.now, stream, &mut buffer) {
+                    self.received += length;
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self) {
+        let mut bytes = Vec::new();
+        for (from, host) in self.hosts.iter_mut().enumerate() {
+            while let Some(transmit) = host.poll_transmit(self.now, &mut bytes) {
+                let SocketAddr::V4(peer) = transmit.peer else {
+                    panic!("no such network");
+                };
+                // Answers to forged addresses go nowhere.
+                let to = peer.ip().octets()[3].wrapping_sub(1);
+                if usize::from(to) < self.accepted.len() {
+                    let frame = framed(from as u8, to, &bytes, PLAIN);
+                    // A policer may drop it, and a full queue.
+                    let _ = self.fabric.offer(self.now, from, &frame);
+                }
+                bytes.clear();
+            }
+        }
+    }
+
+    fn receive(&mut self) {
+        while let Some(out) = self.fabric.poll_transmit(self.now) {
+            let frame = self.fabric.bytes(&out);
+            let at = PLAIN.datagram_at() - 2;
+            if frame[at..at + 2] != [0, 0] {
+                assert_eq!(sum(&covered(frame, PLAIN)), 0xffff);
+            }
+            let from = usize::from(frame[29].wrapping_sub(1));
+            let datagram = &frame[PLAIN.datagram_at()..];
+            self.hosts[out.interface].input(self.now, address(from), datagram);
+            self.fabric.release(out);
+        }
+    }
+
+    /// The router of the port to each host.
+    pub fn routers(&mut self) -> Vec<D3Report> {
+        self.fabric
+            .ports()
+            .iter()
+            .filter_map(|port| port.d3)
+            .collect()
+    }
+
+    /// What a flow is granted, in bits per second.
+    pub fn granted(&self, flow: usize) -> u64 {
+        let flow = &self.flows[flow];
+        let statistics = self.hosts[flow.from].statistics(flow.stream);
+        statistics.expect("it is there").granted.as_bps()
+    }
+}
