@@ -37,6 +37,7 @@ pub(super) fn change(before: &[u8; BYTES], after: &[u8; BYTES]) -> u32 {
     sum
 }
 
+#[expect(clippy::large_stack_arrays, reason = "the compiler evaluates it")]
 const fn changes() -> [[u32; 256]; BYTES] {
     let mut changes = [[0; 256]; BYTES];
     let mut byte = 0;
