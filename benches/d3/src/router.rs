@@ -3,7 +3,6 @@
 
 #![expect(
     clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
     reason = "lengths and counts of a measurement are small"
 )]
 
@@ -55,7 +54,9 @@ pub(crate) fn run(as_json: bool) -> Result<bool, String> {
         ratios.push((bytes, ratio));
     }
     if as_json {
-        rows.iter().for_each(|row| println!("{row}"));
+        for row in &rows {
+            println!("{row}");
+        }
         return Ok(met);
     }
     println!("{}", table(&rows));

@@ -120,7 +120,9 @@ impl World {
             noise.next += noise.every;
             noise.sent += 1;
             // A full queue, or a policer, is no error here.
-            let _ = (self.fabric).offer(self.now, noise.from, &(noise.make)(noise.sent));
+            let _ = self
+                .fabric
+                .offer(self.now, noise.from, &(noise.make)(noise.sent));
         }
     }
 
