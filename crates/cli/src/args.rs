@@ -5,6 +5,8 @@ pub mod kernel;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod lab;
 #[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod load;
+#[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod switch;
 
 use std::path::PathBuf;
@@ -70,6 +72,9 @@ pub enum Command {
     /// Run scenarios on kernel TCP: network namespaces, joined by the software switch (as root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Lab(lab::Lab),
+    /// Ask other hosts many queries at once, over kernel TCP or D3, and tell how many answers were in time.
+    #[cfg(all(feature = "lab", target_os = "linux"))]
+    Load(load::Load),
     /// Print the JSON Schema of the scenario file, for editors.
     Schema,
     /// Print a completion script for a shell.

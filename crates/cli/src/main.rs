@@ -51,6 +51,8 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Kernel(args) => commands::kernel::kernel(&args),
         #[cfg(all(feature = "lab", target_os = "linux"))]
         Command::Lab(args) => commands::lab::lab(&args),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Command::Load(args) => commands::load::load(&args),
         Command::Schema => commands::show::schema(),
         Command::Completions { shell } => {
             let mut script = Vec::new();

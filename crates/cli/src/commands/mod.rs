@@ -9,6 +9,8 @@ pub mod export;
 pub mod kernel;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod lab;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+pub mod load;
 pub mod paper;
 pub mod report;
 pub mod run;
