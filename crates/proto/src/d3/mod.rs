@@ -7,6 +7,7 @@
 mod checksum;
 pub mod datagram;
 mod desired;
+mod downlink;
 pub mod endpoint;
 mod header;
 mod packet;
@@ -19,6 +20,7 @@ mod router;
 mod sender;
 pub mod wire;
 
+pub use downlink::{Answer, Downlink, Grants};
 pub use header::{HeaderError, MAX_HOPS, Request};
 pub use packet::{Flags, Packet, Tag};
 pub use police::{Counted, Policer};
@@ -86,6 +88,8 @@ pub struct Config {
     pub pause_new: bool,
     /// Acknowledgements register as a flow of their own.
     pub reverse_request: bool,
+    /// Who allocates the links.
+    pub allocation: Allocation,
     /// Heal the counters under load (see `repair`).
     pub repair: bool,
     /// Update intervals within which a live flow is heard, if its round trip is below one of them. After as many
@@ -184,6 +188,16 @@ pub enum QueueSample {
     Instant,
 }
 
+/// Who allocates the links of a path. The sender's interface, hop 0, is the sending host's in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// The routers in front of them (D3 §4).
+    Routers,
+    /// The receiving host its own downlink, where no router has answered a request ([`Downlink`]); nobody the links
+    /// between.
+    Edge,
+}
+
 impl Default for Config {
     /// The paper's profile with the resolutions of the documentation.
     fn default() -> Self {
@@ -212,6 +226,7 @@ impl Default for Config {
             request_backoff: 0,
             pause_new: true,
             reverse_request: true,
+            allocation: Allocation::Routers,
             repair: true,
             reset_intervals: 4,
             mtu: 1500,

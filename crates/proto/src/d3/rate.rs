@@ -127,6 +127,20 @@ pub(super) const fn fixed_from_bytes(bytes: u64, span: Span, scale: i8) -> i64 {
     }
 }
 
+/// The whole bytes that `fixed`, in internal fixed point, sends in `span`; none if it is negative.
+pub(super) const fn bytes_from_fixed(fixed: i64, span: Span, scale: i8) -> u64 {
+    if fixed <= 0 {
+        return 0;
+    }
+    let shift = (FRACTION_BITS as i32 - scale as i32) as u32;
+    let bytes = ((fixed as u128 * span.as_ps() as u128) >> shift) / PS_PER_US as u128;
+    if bytes > u64::MAX as u128 {
+        u64::MAX
+    } else {
+        bytes as u64
+    }
+}
+
 /// Rounds a desired rate as `config` says; `carry` is the sender's remainder of earlier roundings (§5, "a running
 /// counter", used here for the header's byte as well).
 pub(super) fn round_desired(config: &Config, desired: i64, carry: &mut i32) -> EncodedRate {
@@ -150,6 +164,20 @@ pub(super) fn round_desired(config: &Config, desired: i64, carry: &mut i32) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fixed_point_rates_become_bytes_again() {
+        for scale in [-16, -3, 0, 4, 15] {
+            for bytes in [0, 1_000, 100_000, 3_000_000] {
+                let fixed = fixed_from_bytes(bytes, Span::from_us(800), scale);
+                let again = bytes_from_fixed(fixed, Span::from_us(800), scale);
+                let unit = bytes_from_fixed(1, Span::from_us(800), scale);
+                assert!((bytes.saturating_sub(unit + 1)..=bytes).contains(&again));
+            }
+        }
+        assert_eq!(bytes_from_fixed(-5, Span::from_us(800), 0), 0);
+        assert_eq!(bytes_from_fixed(i64::MAX, Span::MAX, 15), u64::MAX);
+    }
 
     #[test]
     fn a_gigabit_is_125_units() {

@@ -261,6 +261,11 @@ impl Allocator {
         (self.counters.allocated >> (FRACTION_BITS - 8)) as u64
     }
 
+    /// A, in internal fixed point.
+    pub(super) const fn allocated_fixed(&self) -> i64 {
+        self.counters.allocated
+    }
+
     /// C: adapted capacity, in 1/256 of an encoded unit.
     pub fn capacity(&self) -> u64 {
         (self.capacity >> (FRACTION_BITS - 8)) as u64

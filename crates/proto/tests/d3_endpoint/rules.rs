@@ -1,11 +1,11 @@
 //! What an application sees on a network without faults.
 
-use crate::exchange::{Exchange, run};
+use crate::exchange::{Exchange, run, run_with};
 use crate::world::{World, address};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::endpoint::{Options, Policy, StreamError};
-use duetime_proto::d3::{Late, Speculation};
+use duetime_proto::d3::{Allocation, Grants, Late, Speculation};
 
 pub const SECOND: Span = Span::from_secs(1);
 
@@ -73,6 +73,61 @@ fn nothing_is_left_when_all_have_ended() {
         let allocator = endpoint.uplink().allocator();
         assert!(allocator.is_idle(), "{allocator:?}");
     }
+}
+
+#[test]
+fn without_routers_each_host_allocates_its_downlink() {
+    for routers in [0, 1, 2] {
+        let mut world = World::new(5, options(), 1);
+        world.lengthen(routers);
+        let mut all: Vec<Exchange> = (0..16).map(|i| Exchange::new(i, 400_000, 5_000)).collect();
+        for exchange in &mut all {
+            exchange.host = 1 + exchange.number as usize % 4;
+        }
+        // Four uplinks' flows meet at one downlink.
+        let mut most = 0;
+        run_with(&mut world, &mut all, after(SECOND * 20), |world| {
+            let allocator = world.endpoints[0].downlink().port().allocator();
+            most = most.max(allocator.flows());
+        });
+        assert!(all.iter().all(|one| one.outcome == Some(Ok(()))));
+        let grants = world.endpoints[0].downlink().grants();
+        let answers = all.iter().map(|one| one.statistics.grants);
+        let (edge, routed) = answers.fold((0, 0), |(edge, routed), grants| {
+            (edge + grants.edge, routed + grants.routers)
+        });
+        if routers == 0 {
+            assert!(most >= 16 && grants.edge > 100, "{most} flows, {grants:?}");
+            assert!(edge > 0, "the answers to the clients as well");
+            assert_eq!((grants.routers, routed), (0, 0));
+        } else {
+            assert!(
+                most == 0 && grants.routers > 100,
+                "{most} flows, {grants:?}"
+            );
+            assert!(routed > 0);
+            assert_eq!((grants.edge, edge), (0, 0));
+        }
+        world.run_until(world.now + Span::from_ms(50));
+        for endpoint in &world.endpoints {
+            let allocator = endpoint.downlink().port().allocator();
+            let held = (allocator.flows(), allocator.demand(), allocator.allocated());
+            assert_eq!(held, (0, 0, 0), "{allocator:?}");
+            assert_eq!(endpoint.next_timeout(), Time::MAX);
+        }
+    }
+}
+
+#[test]
+fn an_endpoint_told_to_leave_it_to_routers_allocates_no_downlink() {
+    let mut options = options();
+    options.config.allocation = Allocation::Routers;
+    let mut world = World::new(2, options, 1);
+    world.lengthen(0);
+    let mut one = [Exchange::new(1, 100_000, 100_000)];
+    run(&mut world, &mut one, after(SECOND));
+    assert_eq!(one[0].outcome, Some(Ok(())));
+    assert_eq!(one[0].statistics.grants, Grants::default());
 }
 
 #[test]

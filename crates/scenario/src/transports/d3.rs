@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::table::Reader;
 use duetime_core::Span;
 use duetime_proto::d3::{
-    AlphaReference, BaseRate, Config, Late, QueueSample, RequestBytes, Rounding,
+    Allocation, AlphaReference, BaseRate, Config, Late, QueueSample, RequestBytes, Rounding,
 };
 use serde_json::{Value, json};
 
@@ -80,6 +80,9 @@ options! {
         pause_new: Boolean, default true;
         /// Acknowledgements register as a flow of their own.
         reverse_request: Boolean, default true;
+        /// Who allocates the links: the routers in front of them (D3 §4), or each receiving host its own downlink and nobody
+        /// the links between (`edge`). The sender's host allocates its uplink in any case.
+        allocation: word::<Allocation>(), default "routers";
         /// Heal the routers' counters under load.
         repair: Boolean, default true;
         /// Update intervals without any request after which an idle port resets (D3 §4.4); half as many are an epoch of
@@ -95,6 +98,7 @@ options! {
 words!(Rounding: Carry = "carry", CeilFloor = "ceil-floor", FloorFloor = "floor-floor", Exact = "exact");
 words!(Late: FairShare = "fair-share", Extend = "extend", Max = "max");
 words!(AlphaReference: Physical = "physical", Literal = "literal");
+words!(Allocation: Routers = "routers", Edge = "edge");
 words!(QueueSample: Smallest = "smallest", Instant = "instant");
 words!(RequestBytes: Payload = "payload", Wire = "wire");
 

@@ -207,6 +207,12 @@ impl Events {
         self.schedule_tick(at, link, link);
     }
 
+    /// Runs the program of `link` at the host behind it.
+    pub fn schedule_program_at_host(&mut self, at: Time, link: u32) {
+        // The other direction of the same link begins there.
+        self.schedule_tick(at, link ^ 1, link);
+    }
+
     /// Samples `link`, which is number `position` among those that the partition samples.
     pub fn schedule_sample(&mut self, at: Time, link: u32, position: u32) {
         self.schedule_tick(at, link, position | SAMPLE);

@@ -115,6 +115,13 @@ pub fn d3() -> Protocol {
     Protocol::D3(d3::Config::default())
 }
 
+pub fn d3_edge() -> Protocol {
+    Protocol::D3(d3::Config {
+        allocation: d3::Allocation::Edge,
+        ..d3::Config::default()
+    })
+}
+
 pub fn rcpdc() -> Protocol {
     Protocol::D3(d3::Config {
         ignore_deadlines: true,
@@ -135,6 +142,7 @@ pub fn transports() -> Vec<Transport> {
         of("d2tcp", d2tcp(0.5, 2.0), 1),
         of("rcpdc", rcpdc(), 1),
         of("d3", d3(), 1),
+        of("d3-edge", d3_edge(), 1),
         of("tcp-prio", newreno(), 3),
         of("rcpdc-prio", rcpdc(), 2),
     ]

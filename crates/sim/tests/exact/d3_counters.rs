@@ -3,7 +3,7 @@
 use crate::common::*;
 use duetime_core::Span;
 use duetime_core::random::{Purpose, Streams};
-use duetime_proto::d3::{BaseRate, Config, Rounding};
+use duetime_proto::d3::{Allocation, BaseRate, Config, Rounding};
 use duetime_scenario::model::*;
 use duetime_sim::AllocatorState;
 
@@ -95,7 +95,7 @@ fn assert_returned(scenario: &Scenario, case: &str) {
 
 #[test]
 fn every_allocation_is_returned() {
-    let profiles: [(&str, Config); 7] = [
+    let profiles: [(&str, Config); 8] = [
         ("carry", HONEST()),
         (
             "ceil and floor",
@@ -129,6 +129,13 @@ fn every_allocation_is_returned() {
             "quenched",
             Config {
                 quench: true,
+                ..HONEST()
+            },
+        ),
+        (
+            "edge",
+            Config {
+                allocation: Allocation::Edge,
                 ..HONEST()
             },
         ),

@@ -3,7 +3,7 @@
 use super::Draw;
 use duetime_core::Span;
 use duetime_proto::d3::{
-    self, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
+    self, Allocation, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
@@ -142,6 +142,8 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
         ),
         ..d3::Config::default()
     };
+    config.request_backoff = draw.one_of(&[0, 0, 3, 10]);
+    config.allocation = draw.one_of(&[Allocation::Routers, Allocation::Routers, Allocation::Edge]);
     if draw.flag(0.4) {
         config.base_rate = BaseRate::Segment(draw.span(Span::from_us(1), Span::from_ms(2)));
     }

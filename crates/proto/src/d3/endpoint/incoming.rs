@@ -1,9 +1,9 @@
 //! What a datagram does to an endpoint.
 
 use super::super::datagram::{DatagramError, HEADER_BYTES, Header, Kind, Reason, decode};
-use super::super::{Flags, Packet};
+use super::super::{Allocation, Downlink, Flags, Packet};
 use super::stream::{Phase, Stream};
-use super::{Endpoint, Event, StreamError};
+use super::{Endpoint, Event, Options, StreamError};
 use core::hash::Hasher;
 use core::net::SocketAddr;
 use duetime_core::Time;
@@ -17,7 +17,7 @@ impl Endpoint {
     /// A datagram that came from `peer`. Nothing that it may contain makes this panic.
     pub fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]) {
         self.totals.received += 1;
-        let (header, payload) = match decode(datagram) {
+        let (mut header, payload) = match decode(datagram) {
             Ok(read) => read,
             Err(DatagramError::Header(_)) => {
                 self.totals.malformed += 1;
@@ -39,16 +39,16 @@ impl Endpoint {
         };
         debug_assert!(datagram.len() >= HEADER_BYTES, "no answer is longer");
         if self.streams.contains_key(&header.destination) {
-            self.known(now, peer, &header, payload);
+            self.known(now, peer, &mut header, payload);
         } else if header.kind == Kind::Packet && is_opening(&header.packet) {
-            self.opening(now, peer, &header);
+            self.opening(now, peer, &mut header);
         } else {
             self.stray(peer, &header);
         }
     }
 
     /// A datagram for a stream.
-    fn known(&mut self, now: Time, peer: SocketAddr, header: &Header, payload: &[u8]) {
+    fn known(&mut self, now: Time, peer: SocketAddr, header: &mut Header, payload: &[u8]) {
         let own = header.destination;
         let Some(stream) = self.streams.get_mut(&own) else {
             return;
@@ -68,7 +68,7 @@ impl Endpoint {
     }
 
     /// Of all that may come to an opening stream: the acceptor's SYN, a challenge or a reset.
-    fn answer_to_syn(&mut self, now: Time, own: u64, header: &Header) {
+    fn answer_to_syn(&mut self, now: Time, own: u64, header: &mut Header) {
         let Some(stream) = self.streams.get_mut(&own) else {
             return;
         };
@@ -78,6 +78,7 @@ impl Endpoint {
                 stream.remote = header.source;
                 stream.phase = Phase::Open;
                 stream.hear(now);
+                arrive(&self.options, &mut self.downlink, stream, now, header);
                 stream.acknowledgement(now, header);
             }
             Kind::Challenge if header.source != 0 && stream.remote == 0 => {
@@ -96,7 +97,7 @@ impl Endpoint {
     }
 
     /// A datagram that shows both identifiers of a stream.
-    fn of_the_peer(&mut self, now: Time, own: u64, header: &Header, payload: &[u8]) {
+    fn of_the_peer(&mut self, now: Time, own: u64, header: &mut Header, payload: &[u8]) {
         let Some(stream) = self.streams.get_mut(&own) else {
             return;
         };
@@ -116,6 +117,7 @@ impl Endpoint {
             self.backlog.push_back(own);
             self.events.push_back(Event::Incoming);
         }
+        arrive(&self.options, &mut self.downlink, stream, now, header);
         let packet = &header.packet;
         match header.kind {
             Kind::Ping => {
@@ -137,7 +139,7 @@ impl Endpoint {
     }
 
     /// A SYN for no stream: the first of a new one, or one that was sent again before its answer came.
-    fn opening(&mut self, now: Time, peer: SocketAddr, header: &Header) {
+    fn opening(&mut self, now: Time, peer: SocketAddr, header: &mut Header) {
         if header.source == 0 || header.packet.len > 0 {
             self.totals.strays += 1;
             return;
@@ -146,6 +148,7 @@ impl Endpoint {
             if let Some(stream) = self.streams.get_mut(&own)
                 && stream.phase == Phase::HalfOpen
             {
+                arrive(&self.options, &mut self.downlink, stream, now, header);
                 stream.data(now, &header.packet, &[]);
                 self.settle(now, own);
             } else {
@@ -185,6 +188,7 @@ impl Endpoint {
             Phase::HalfOpen
         };
         let mut stream = Stream::new(&self.options, now, peer, phase, header.source);
+        arrive(&self.options, &mut self.downlink, &mut stream, now, header);
         stream.data(now, &header.packet, &[]);
         self.streams.insert(own, Box::new(stream));
         self.openings.insert((peer, header.source), own);
@@ -283,6 +287,26 @@ impl Endpoint {
         } else {
             self.totals.unanswered += 1;
         }
+    }
+}
+
+/// A datagram of a stream has come over the downlink: its request is answered, unless routers have done so.
+fn arrive(
+    options: &Options,
+    downlink: &mut Downlink,
+    stream: &mut Stream,
+    now: Time,
+    header: &mut Header,
+) {
+    let config = &options.config;
+    if config.allocation == Allocation::Routers {
+        return;
+    }
+    let packet = &mut header.packet;
+    let bytes = u64::from(packet.wire_bytes(config));
+    let answer = downlink.arrive(config, now, bytes, packet.flags, packet.request.as_mut());
+    if !packet.flags.contains(Flags::ACK) {
+        stream.grants.count(&answer);
     }
 }
 

@@ -4,7 +4,8 @@
 //! it will send, and opens it with the SYN; who accepts announces its own when it has something to say
 //! ([`Endpoint::open`]), perhaps much later, as the answer to a query is. The exchanges of a flow are those of D3
 //! Figure 7, and every rule of D3 is [`Sender`](super::Sender)'s, [`Receiver`](super::Receiver)'s and the [`PortDriver`]'s: the endpoint finds the
-//! stream of a datagram, keeps its bytes, bounds what a peer may cost, and answers requests at its own uplink, hop 0.
+//! stream of a datagram, keeps its bytes, bounds what a peer may cost, and answers requests at its own uplink, hop 0, and
+//! at its own downlink if no router has ([`Downlink`]).
 //!
 //! # What a driver does
 //!
@@ -50,12 +51,12 @@ mod stream;
 
 pub use options::{Options, Policy, Statistics, StreamError, Totals};
 
-use super::PortDriver;
 use super::datagram::Header;
+use super::{Downlink, PortDriver};
 use crate::Message;
 use core::hash::Hasher;
 use core::net::{IpAddr, SocketAddr};
-use duetime_core::Time;
+use duetime_core::{Span, Time};
 use interface::Interface;
 use siphasher::sip::SipHasher24;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -119,6 +120,7 @@ pub struct Endpoint {
     timers: BTreeSet<(Time, u64)>,
     events: VecDeque<Event>,
     uplink: Interface,
+    downlink: Downlink,
     totals: Totals,
 }
 
@@ -147,6 +149,7 @@ impl Endpoint {
             timers: BTreeSet::new(),
             events: VecDeque::new(),
             uplink: Interface::new(&options),
+            downlink: Downlink::new(&options.config, options.downlink, Span::ZERO),
             totals: Totals::default(),
         })
     }
@@ -350,6 +353,11 @@ impl Endpoint {
     /// The allocator of the uplink, hop 0.
     pub fn uplink(&self) -> &PortDriver {
         self.uplink.port()
+    }
+
+    /// The allocator of the downlink, and how many requests it or routers have answered.
+    pub fn downlink(&self) -> &Downlink {
+        &self.downlink
     }
 
     /// The options that it was made with.

@@ -1,7 +1,7 @@
 //! What an endpoint may use, and what it answers when that is not enough.
 
 use super::super::datagram::{HEADER_BYTES, UDP_IPV4_BYTES};
-use super::super::{Config, Counters, Late, Rounding, Speculation};
+use super::super::{Allocation, Config, Counters, Grants, Late, Rounding, Speculation};
 use core::fmt;
 use duetime_core::{Rate, Span, Time};
 
@@ -12,6 +12,9 @@ pub struct Options {
     pub config: Config,
     /// The rate of the interface that datagrams leave through: hop 0 allocates it, and nothing leaves faster.
     pub uplink: Rate,
+    /// The rate of the interface that datagrams arrive at, which this endpoint allocates where no router has
+    /// (`config.allocation`); the uplink's by default. Endpoints that share an interface share its rate.
+    pub downlink: Rate,
     /// Datagrams leave in batches of this much of the uplink's time, so that a driver can send several in one call;
     /// [`Span::ZERO`]: one by one, each at its time.
     pub batch: Span,
@@ -48,9 +51,11 @@ impl Options {
                 scale: Some(Config::scale_for(uplink)),
                 header_bytes: UDP_IPV4_BYTES,
                 request_backoff: 3,
+                allocation: Allocation::Edge,
                 ..Config::default()
             },
             uplink,
+            downlink: uplink,
             batch: Span::from_us(50),
             catch_up: Span::from_us(300),
             send_buffer: 1 << 20,
@@ -84,6 +89,10 @@ impl Options {
             (
                 self.uplink == Rate::from_bps(0),
                 "the rate of the uplink is zero",
+            ),
+            (
+                self.downlink == Rate::from_bps(0),
+                "the rate of the downlink is zero",
             ),
             (
                 self.config.rounding == Rounding::Exact,
@@ -230,6 +239,8 @@ pub struct Statistics {
     pub acked: u64,
     /// Bytes received in order.
     pub received: u64,
+    /// Who granted the peer's flow its rates: this endpoint, for its downlink, or routers.
+    pub grants: Grants,
     /// More was written than announced: the flow goes on without a deadline.
     pub exceeded: bool,
     /// The flow's deadline, as announced or as it has been moved.

@@ -70,12 +70,16 @@ impl Endpoint {
         } else {
             Time::MAX
         };
-        timer.min(link).min(self.uplink.next_timeout())
+        timer
+            .min(link)
+            .min(self.uplink.next_timeout())
+            .min(self.downlink.next_timeout())
     }
 
     /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
     pub fn timeout(&mut self, now: Time) {
         self.uplink.timeout(now);
+        self.downlink.timeout(&self.options.config, now);
         while let Some(&(due, own)) = self.timers.first()
             && due <= now
         {

@@ -1,7 +1,7 @@
 //! One stream: a flow out, a flow in, and their bytes.
 
 use super::super::datagram::{Header, Kind};
-use super::super::{Config, Flags, Packet, Receiver, Sender};
+use super::super::{Config, Flags, Grants, Packet, Receiver, Sender};
 use super::ring::Ring;
 use super::{Options, Statistics, StreamError};
 use crate::Message;
@@ -31,6 +31,8 @@ pub(super) struct Stream {
     pub config: Config,
     pub sender: Option<Sender>,
     pub receiver: Receiver,
+    /// Who answered the requests of the flow in.
+    pub grants: Grants,
     /// From the first byte that is not acknowledged.
     pub outgoing: Ring,
     pub written: u64,
@@ -117,6 +119,7 @@ impl Stream {
             config: options.config,
             sender: None,
             receiver: Receiver::new(&options.config),
+            grants: Grants::default(),
             outgoing: Ring::default(),
             written: 0,
             announced: 0,
@@ -489,6 +492,7 @@ impl Stream {
             written: self.written,
             acked: sender.map_or(0, Sender::acked),
             received: self.receiver.delivered(),
+            grants: self.grants,
             exceeded: self.exceeded,
             deadline: sender.and_then(Sender::deadline),
             delivered_at: self.delivered_at,

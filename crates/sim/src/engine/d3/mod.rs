@@ -1,9 +1,11 @@
 //! D3 in its hosts and at the ports: what surrounds the state machines of `proto::d3`.
 
+mod edge;
 mod port;
 mod receiving;
 mod sending;
 
+pub use edge::EdgeState;
 pub use port::PortState;
 pub use receiving::Receiving;
 pub use sending::Sending;

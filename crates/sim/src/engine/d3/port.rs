@@ -9,7 +9,7 @@ use crate::setup::Setup;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 use duetime_link::Port;
-use duetime_proto::d3::{Config, PortDriver, Reading};
+use duetime_proto::d3::{Allocator, Config, EncodedRate, Outcome, PortDriver, Reading};
 use duetime_results::FlowEventKind;
 use std::collections::VecDeque;
 
@@ -18,7 +18,44 @@ pub struct PortState {
     driver: PortDriver,
     /// The host whose NIC pulls packets through this port: they wait in its senders, and the port has no queue.
     puller: Option<u32>,
-    grants: Grants,
+    answers: Answers,
+}
+
+/// What the simulator measures about a port's answers.
+#[derive(Default)]
+pub(super) struct Answers(Grants);
+
+impl Answers {
+    /// `packet`'s request was answered by `outcome`, at a port of this base rate: a request that was denied is counted
+    /// for its flow.
+    pub fn note(
+        &mut self,
+        context: &mut Context,
+        link: u32,
+        packet: &Packet,
+        outcome: Outcome,
+        base: EncodedRate,
+    ) {
+        let Some(&Extra { flow, deadline, .. }) = context.peek::<D3>(packet) else {
+            return;
+        };
+        let Some(deadline) = deadline else {
+            return;
+        };
+        let now = context.now();
+        let window = context.setup.base_round_trip.as_ps();
+        self.0
+            .forget(Time::from_ps(now.as_ps().saturating_sub(window)));
+        if outcome.denied {
+            let inverted = self.0.invert(deadline);
+            let counts = context.recorder.records.denials.entry(flow).or_default();
+            counts.0 += 1;
+            counts.1 += u32::from(inverted);
+            context.observe(packet.flow, FlowEventKind::Denied { link });
+        } else if outcome.granted > base {
+            self.0.0.push_back((now, deadline));
+        }
+    }
 }
 
 /// Recent grants above the base rate: when, and the flow's deadline. For priority inversions only.
@@ -49,7 +86,7 @@ impl PortState {
             puller: setup.network.nodes[ends.from as usize]
                 .host
                 .filter(|_| setup.nic_pulls),
-            grants: Grants::default(),
+            answers: Answers::default(),
         }
     }
 
@@ -75,12 +112,7 @@ impl PortState {
         let Some(extra) = extra.and_then(D3::peek_mut) else {
             return;
         };
-        let Extra {
-            packet: inner,
-            flow,
-            deadline,
-            ..
-        } = extra;
+        let inner = &mut extra.packet;
         let Some(request) = &mut inner.request else {
             return;
         };
@@ -91,21 +123,8 @@ impl PortState {
             let due = state.driver.next_timeout();
             context.events.schedule_program(due, link);
         }
-        let Some(deadline) = *deadline else {
-            return;
-        };
-        let window = setup.base_round_trip.as_ps();
-        let since = now.as_ps().saturating_sub(window);
-        state.grants.forget(Time::from_ps(since));
-        if outcome.denied {
-            let inverted = state.grants.invert(deadline);
-            let counts = context.recorder.records.denials.entry(*flow).or_default();
-            counts.0 += 1;
-            counts.1 += u32::from(inverted);
-            context.observe(packet.flow, FlowEventKind::Denied { link });
-        } else if outcome.granted > state.driver.allocator().base() {
-            state.grants.0.push_back((now, deadline));
-        }
+        let base = state.driver.allocator().base();
+        state.answers.note(context, link, packet, outcome, base);
     }
 
     /// Capacity adaptation at the port of `link` (D3 §4.4); `overdue`: bytes that wait in a host's senders although
@@ -133,14 +152,18 @@ impl PortState {
 
     /// What the allocator at the port of `link` holds.
     pub fn report(&self, link: String) -> AllocatorState {
-        let allocator = self.driver.allocator();
-        AllocatorState {
-            link,
-            flows: allocator.flows(),
-            demand: allocator.demand(),
-            allocated: allocator.allocated(),
-            capacity: allocator.capacity(),
-        }
+        report(self.driver.allocator(), link)
+    }
+}
+
+/// What `allocator` holds.
+pub(super) fn report(allocator: &Allocator, link: String) -> AllocatorState {
+    AllocatorState {
+        link,
+        flows: allocator.flows(),
+        demand: allocator.demand(),
+        allocated: allocator.allocated(),
+        capacity: allocator.capacity(),
     }
 }
 

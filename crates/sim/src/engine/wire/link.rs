@@ -40,9 +40,17 @@ impl Link {
     /// Its partition is run as several sub-partitions.
     pub const SUBPARTITIONED: u32 = 128;
 
+    /// A program at its far end, a host, takes note of what arrives.
+    pub const WATCHED_BY_HOST: u32 = 256;
+
     /// Arrivals need the slow path.
-    pub const SLOW_ARRIVAL: u32 =
-        Self::MAY_LOSE | Self::CROSSING | Self::CLASSED | Self::SUBPARTITIONED;
+    pub const SLOW_ARRIVAL: u32 = Self::MAY_LOSE
+        | Self::CROSSING
+        | Self::CLASSED
+        | Self::SUBPARTITIONED
+        | Self::WATCHED_BY_HOST;
+    /// Only arrivals differ: its port takes packets as any.
+    pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST;
     /// Packets may be lost, or what becomes of them is watched.
     pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

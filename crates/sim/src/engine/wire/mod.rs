@@ -7,7 +7,7 @@ mod program;
 
 pub use crossing::Messages;
 pub use link::{Link, TO_HOST};
-pub use program::Program;
+pub use program::{Place, Program};
 
 use super::context::Context;
 use crate::output::AllocatorState;
@@ -64,6 +64,7 @@ impl Wire {
         let (pools, pool_of) = setup.pools(scenario);
         let mut disciplines = Vec::with_capacity(ports.len());
         let mut loss = FxHashMap::default();
+        let mut programs = Vec::new();
         for (number, (link, port)) in network.links.iter().zip(&mut ports).enumerate() {
             let pool = Some(pool_of[number]).filter(|&pool| pool != NONE);
             let discipline = Discipline::of(scenario, setup, number as u32, port, pool);
@@ -76,7 +77,10 @@ impl Wire {
                 let stream = setup.streams.stream(number as u64, Purpose::Loss);
                 loss.insert(number as u32, (link.loss, stream));
             }
-            set(Program::of(setup).is_some(), Link::PROGRAMMED);
+            let place = Program::place(setup, number);
+            set(place == Some(Place::Port), Link::PROGRAMMED);
+            set(place == Some(Place::FarEnd), Link::WATCHED_BY_HOST);
+            programs.extend(place.map(Program::at));
             set(!matches!(discipline, Discipline::Fifo), Link::DISCIPLINED);
             disciplines.push(discipline);
             set(port.has_classes(), Link::CLASSED);
@@ -92,7 +96,7 @@ impl Wire {
             port.tag = [target, special];
         }
         Self {
-            programs: ports.iter().map_while(|_| Program::of(setup)).collect(),
+            programs,
             crossings: Crossings::new(network, cut, index),
             ports,
             disciplines,
@@ -188,7 +192,7 @@ impl Wire {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
         let port = &mut self.ports[link as usize];
         if !plain {
-            let special = Link::of(port).special & !Link::LOSSY;
+            let special = Link::of(port).special & !Link::ON_ARRIVAL;
             return self.send_specially(context, link, packet, special, true, delay);
         }
         let Sent { arrival, first } = port.send_at_once(context.now(), packet, delay);
@@ -201,7 +205,7 @@ impl Wire {
     #[inline(always)]
     fn send(&mut self, context: &mut Context, link: u32, packet: Packet, delay: Span) {
         let port = &mut self.ports[link as usize];
-        let special = Link::of(port).special & !Link::LOSSY;
+        let special = Link::of(port).special & !Link::ON_ARRIVAL;
         if special != 0 {
             if special == Link::CROSSING && delay == Span::ZERO {
                 return self.send_across(context, link, packet);
@@ -380,6 +384,9 @@ impl Wire {
             self.crossings.arrive(context, link)
         };
         if special & Link::MAY_LOSE == 0 || self.survives(context, link, packet, special) {
+            if special & Link::WATCHED_BY_HOST != 0 {
+                self.programs[link as usize].arrival(context, link, &packet);
+            }
             return self.pass_on(context, target, packet, out);
         }
         self.totals.packet_hops += 1;

@@ -6,17 +6,49 @@ use crate::output::AllocatorState;
 use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_link::Port;
+use duetime_proto::d3::Allocation;
 
 /// What a port does beside queueing packets.
 pub enum Program {
     /// D3's allocator (D3 §4.3); without state until a packet asks it for a rate.
     D3(Option<Box<d3::PortState>>),
+    /// D3's allocator of a link at the host behind it, which answers on arrival.
+    D3Edge(Option<Box<d3::EdgeState>>),
+    /// Nothing.
+    Idle,
+}
+
+/// Where the program of a link runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the port in front of it.
+    Port,
+    /// At the host behind it.
+    FarEnd,
+    /// Nowhere: other links have programs.
+    Nowhere,
 }
 
 impl Program {
-    /// The program of every port of a run, if there is one.
-    pub fn of(setup: &Setup) -> Option<Self> {
-        setup.d3.map(|_| Self::D3(None))
+    /// Where the program of link `number` of a run is, if links have programs at all.
+    pub fn place(setup: &Setup, number: usize) -> Option<Place> {
+        let link = &setup.network.links[number];
+        let is_host = |node: u32| setup.network.nodes[node as usize].host.is_some();
+        Some(match setup.d3.as_ref()?.allocation {
+            Allocation::Routers => Place::Port,
+            Allocation::Edge if is_host(link.from) => Place::Port,
+            Allocation::Edge if is_host(link.to) => Place::FarEnd,
+            Allocation::Edge => Place::Nowhere,
+        })
+    }
+
+    /// The program of a link, without state.
+    pub const fn at(place: Place) -> Self {
+        match place {
+            Place::Port => Self::D3(None),
+            Place::FarEnd => Self::D3Edge(None),
+            Place::Nowhere => Self::Idle,
+        }
     }
 
     /// A packet comes to the port of `link`, before it is offered.
@@ -29,6 +61,15 @@ impl Program {
     ) {
         match self {
             Self::D3(state) => d3::PortState::packet(state, context, port, link, packet),
+            Self::D3Edge(_) | Self::Idle => {}
+        }
+    }
+
+    /// A packet has come over `link` to the host behind it.
+    pub fn arrival(&mut self, context: &mut Context, link: u32, packet: &Packet) {
+        match self {
+            Self::D3Edge(state) => d3::EdgeState::arrival(state, context, link, packet),
+            Self::D3(_) | Self::Idle => {}
         }
     }
 
@@ -43,14 +84,17 @@ impl Program {
     ) {
         match self {
             Self::D3(Some(state)) => state.tick(context, port, link, overdue),
-            Self::D3(None) => {}
+            Self::D3Edge(Some(state)) => state.tick(context, link),
+            Self::D3(None) | Self::D3Edge(None) | Self::Idle => {}
         }
     }
 
-    /// What D3's allocator at the port of `link` holds, if it was asked for anything.
+    /// What D3's allocator of `link` holds, if it was asked for anything.
     pub fn allocator(&self, link: impl FnOnce() -> String) -> Option<AllocatorState> {
         match self {
             Self::D3(state) => Some(state.as_ref()?.report(link())),
+            Self::D3Edge(state) => Some(state.as_ref()?.report(link())),
+            Self::Idle => None,
         }
     }
 }
