@@ -5,28 +5,26 @@
 
 use super::Request;
 
+/// The last bytes that the checksum covers: the congestion header.
 const BYTES: usize = Request::WIRE_BYTES;
+/// Those of them that a router may change: the first. An even number, as the Internet checksum wants it.
+pub(super) const CHANGING: usize = 10;
 /// The polynomial of Castagnoli, reflected (RFC 9260, appendix A).
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// By place in the last 22 bytes that the checksum covers, and difference there: what changes in the checksum.
-static CHANGES: [[u32; 256]; BYTES] = changes();
+/// By place and difference there: what changes in the checksum.
+static CHANGES: [[u32; 256]; CHANGING] = changes();
 
-/// What changes in the checksum when its last 22 bytes change.
+/// What changes in the checksum when the first bytes of the congestion header change.
 #[inline]
-pub(super) fn change(before: &[u8; BYTES], after: &[u8; BYTES]) -> u32 {
-    let long = |bytes: &[u8; BYTES], at: usize| {
+pub(super) fn change(before: &[u8; CHANGING], after: &[u8; CHANGING]) -> u32 {
+    let long = |bytes: &[u8; CHANGING], at: usize| {
         u64::from_le_bytes(core::array::from_fn(|byte| bytes[at + byte]))
     };
     let difference = |at| long(before, at) ^ long(after, at);
-    // The last eight bytes overlap with those before.
-    let parts = [
-        (0, difference(0)),
-        (8, difference(8)),
-        (16, difference(14) >> 16),
-    ];
+    // The second eight bytes overlap with the first.
     let mut sum = 0;
-    for (at, mut difference) in parts {
+    for (at, mut difference) in [(0, difference(0)), (8, difference(2) >> 48)] {
         while difference != 0 {
             let bit = difference.trailing_zeros() & !7;
             let byte = difference >> bit & 0xff;
@@ -37,9 +35,30 @@ pub(super) fn change(before: &[u8; BYTES], after: &[u8; BYTES]) -> u32 {
     sum
 }
 
-#[expect(clippy::large_stack_arrays, reason = "the compiler evaluates it")]
-const fn changes() -> [[u32; 256]; BYTES] {
-    let mut changes = [[0; 256]; BYTES];
+const fn changes() -> [[u32; 256]; CHANGING] {
+    let last = last();
+    let mut changes = [[0; 256]; CHANGING];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut change = last[byte];
+        let mut place = BYTES - 1;
+        while place > 0 {
+            if place < CHANGING {
+                changes[place][byte] = change;
+            }
+            // One zero byte more follows at the place before.
+            change = last[(change & 0xff) as usize] ^ change >> 8;
+            place -= 1;
+        }
+        changes[0][byte] = change;
+        byte += 1;
+    }
+    changes
+}
+
+/// By difference: what changes in a checksum when its last byte changes.
+const fn last() -> [u32; 256] {
+    let mut changes = [0; 256];
     let mut byte = 0;
     while byte < 256 {
         let mut change = byte as u32;
@@ -49,19 +68,8 @@ const fn changes() -> [[u32; 256]; BYTES] {
             change = change >> 1 ^ carry;
             bit += 1;
         }
-        changes[BYTES - 1][byte] = change;
+        changes[byte] = change;
         byte += 1;
-    }
-    // One zero byte more follows at each place before.
-    let mut place = BYTES - 1;
-    while place > 0 {
-        let mut byte = 0;
-        while byte < 256 {
-            let change = changes[place][byte];
-            changes[place - 1][byte] = changes[BYTES - 1][(change & 0xff) as usize] ^ change >> 8;
-            byte += 1;
-        }
-        place -= 1;
     }
     changes
 }
@@ -80,15 +88,19 @@ mod tests {
                 .wrapping_add(1);
             (noise >> 56) as u8
         };
-        for length in 0..200 {
+        for length in 0..300 {
             let head: Vec<u8> = (0..length).map(|_| draw()).collect();
             let before: [u8; BYTES] = core::array::from_fn(|_| draw());
             let mut after = before;
             for _ in 0..draw() % 5 {
-                after[usize::from(draw()) % BYTES] ^= draw();
+                after[usize::from(draw()) % CHANGING] ^= draw();
             }
             let whole = |last: &[u8]| crc32c(&[&head[..], last].concat());
-            assert_eq!(change(&before, &after), whole(&before) ^ whole(&after));
+            let first = |bytes: &[u8; BYTES]| *bytes.first_chunk().unwrap();
+            assert_eq!(
+                change(&first(&before), &first(&after)),
+                whole(&before) ^ whole(&after)
+            );
         }
     }
 }

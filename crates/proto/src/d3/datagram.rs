@@ -32,7 +32,7 @@ pub const UDP_IPV4_BYTES: u32 = 20 + 8 + HEADER_BYTES as u32;
 pub const UDP_IPV6_BYTES: u32 = 40 + 8 + HEADER_BYTES as u32;
 
 /// The bytes of a datagram that [`route`] may change: the checksum and the first bytes of the congestion header.
-pub const ROUTED: Range<usize> = CHECKSUM..HEADER_BYTES + 10;
+pub const ROUTED: Range<usize> = CHECKSUM..HEADER_BYTES + checksum::CHANGING;
 
 const REQUEST_END: usize = HEADER_BYTES + Request::WIRE_BYTES;
 const CHECKSUM: usize = HEADER_BYTES - 4;
@@ -229,9 +229,11 @@ pub fn route(datagram: &mut [u8], process: impl FnOnce(Flags, &mut Request)) -> 
     if request.encode_answer(&mut new).is_err() {
         return false;
     }
+    let (Some(before), Some(after)) = (bytes.first_chunk(), new.first_chunk()) else {
+        return false;
+    };
     if let Some(field) = head[CHECKSUM..].first_chunk_mut() {
-        // These bytes come last in it.
-        *field = (u32::from_be_bytes(*field) ^ checksum::change(bytes, &new)).to_be_bytes();
+        *field = (u32::from_be_bytes(*field) ^ checksum::change(before, after)).to_be_bytes();
     }
     *bytes = new;
     true
