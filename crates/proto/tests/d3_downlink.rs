@@ -1,6 +1,11 @@
 //! Edge allocation: the receiving host's downlink answers as a router in front of it would, and knows its queue from what
 //! it granted.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "the numbers of a test are small"
+)]
+
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::{
@@ -25,7 +30,7 @@ struct Flow {
 }
 
 impl Flow {
-    fn request(&self, desired: u8) -> Request {
+    fn request(self, desired: u8) -> Request {
         let mut request = Request {
             index: 1,
             desired: EncodedRate::from_byte(desired),

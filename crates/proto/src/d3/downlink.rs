@@ -55,9 +55,9 @@ pub struct Grants {
 }
 
 impl Grants {
-    pub(super) fn count(&mut self, answer: &Answer) {
+    pub(super) fn count(&mut self, answer: Answer) {
         self.edge += u64::from(matches!(answer, Answer::Edge(_)));
-        self.routers += u64::from(*answer == Answer::Routers);
+        self.routers += u64::from(answer == Answer::Routers);
     }
 }
 
@@ -94,7 +94,7 @@ impl Downlink {
             }
             _ => Answer::Nobody,
         };
-        self.grants.count(&answer);
+        self.grants.count(answer);
         answer
     }
 

@@ -306,7 +306,7 @@ fn arrive(
     let bytes = u64::from(packet.wire_bytes(config));
     let answer = downlink.arrive(config, now, bytes, packet.flags, packet.request.as_mut());
     if !packet.flags.contains(Flags::ACK) {
-        stream.grants.count(&answer);
+        stream.grants.count(answer);
     }
 }
 
