@@ -1,6 +1,7 @@
 //! From a scenario to the network of the testbed: what can be built, and what the software switch is made of.
 
 use duetime_link::Limit;
+use duetime_proto::d3::Allocation;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::Buffer;
 use duetime_sim::topology::Network;
@@ -66,6 +67,7 @@ pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_tim
     let hosts = network.hosts();
     let classes = usize::from(transport::classes(stacks));
     let d3 = stacks.iter().find_map(Stack::d3).map(|stack| stack.config);
+    let has_routers = d3.is_some_and(|d3| d3.allocation == Allocation::Routers);
     let limit = match scenario.switch.buffer {
         Buffer::Static(amount) => limit_of(amount),
         Buffer::Unlimited | Buffer::Dynamic { .. } => Limit::Unlimited,
@@ -94,7 +96,7 @@ pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_tim
                 limit,
                 mark_at: (mark_at != Limit::Unlimited).then_some(mark_at),
                 classes,
-                d3: d3.is_some(),
+                d3: has_routers,
                 to: match link.to.checked_sub(hosts) {
                     None => End::Interface(link.to as usize),
                     Some(switch) => End::Node(switch as usize),

@@ -309,6 +309,22 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_has_no_routers_where_the_edge_allocates() {
+        let scenario = scenario("d3.allocation = \"edge\"");
+        let network = plan::network(&scenario).expect("the testbed can");
+        let (stacks, _) = stacks(&scenario, &network, 0).expect("it can");
+        let switch = plan::switch(&scenario, &network, &stacks, false);
+        switch.check().expect("the switch takes it");
+        assert!(
+            switch
+                .nodes
+                .iter()
+                .flat_map(|node| &node.ports)
+                .all(|port| !port.d3)
+        );
+    }
+
+    #[test]
     fn endpoints_share_their_options() {
         let scenario = scenario("rcpdc.mtu = \"1000 B\"");
         let network = plan::network(&scenario).expect("the testbed can");

@@ -433,10 +433,12 @@ fn open(host: u32, class: Option<u8>) -> io::Result<UdpSocket> {
 
 /// The options of a host's endpoint. No limit is reached and no timeout ends a stream: what ends a run is its scenario.
 fn options(config: &Config, network: &Network, host: u32) -> Options {
-    let uplink = network.links[network.uplink[host as usize] as usize].rate;
+    let [uplink, downlink] = [&network.uplink, &network.downlink]
+        .map(|links| network.links[links[host as usize] as usize].rate);
     let packet = uplink.transmit(u64::from(config.mtu));
     Options {
         config: *config,
+        downlink,
         batch: packet * BATCH_PACKETS,
         catch_up: packet * CATCH_UP_PACKETS,
         send_buffer: STREAM_BUFFER,
