@@ -136,11 +136,20 @@ fn what_a_router_has_answered_is_left_alone() {
         edge.arrive(&config, at(1), 1_500, Flags::default(), None),
         Answer::Nobody
     );
+    let mut other = Flow::default().request(10);
+    other.scale = 4;
+    let before = other;
+    assert_eq!(
+        edge.arrive(&config, at(1), BYTES, Flags::SYN, Some(&mut other)),
+        Answer::OtherScale
+    );
+    assert_eq!(other, before);
     assert_eq!(
         edge.grants(),
         Grants {
             edge: 0,
-            routers: 3
+            routers: 3,
+            other_scale: 1
         }
     );
     assert_eq!(edge.next_timeout(), Time::MAX, "nothing to update");

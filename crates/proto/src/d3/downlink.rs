@@ -5,7 +5,8 @@
 //! feedback is made, as the router at the link's other end would have answered it in front of its queue.
 //!
 //! It answers a request to which nothing but the sender's own interface, hop 0, has written. Where a router has, the
-//! path has routers, and the last of them allocates this link.
+//! path has routers, and the last of them allocates this link. It lets a request of another scale be, for which an allocator
+//! has no answer but zero: a sender with a faster interface that was not told of this link is not held back for ever.
 //!
 //! What it does not see is the queue in front of the link, which the β term of capacity adaptation needs. It knows what it
 //! has granted, though, and what has arrived: while the link was busy throughout, whatever was granted beyond its rate
@@ -43,6 +44,9 @@ pub enum Answer {
     Edge(Outcome),
     /// Routers.
     Routers,
+    /// Nobody: it is in another scale than this host's, whose allocator could grant nothing. It keeps to its own interface's
+    /// grant.
+    OtherScale,
 }
 
 /// Who answered the requests that came.
@@ -52,12 +56,15 @@ pub struct Grants {
     pub edge: u64,
     /// Requests that routers had answered.
     pub routers: u64,
+    /// Requests of another scale, which this host let be.
+    pub other_scale: u64,
 }
 
 impl Grants {
     pub(super) fn count(&mut self, answer: Answer) {
         self.edge += u64::from(matches!(answer, Answer::Edge(_)));
         self.routers += u64::from(answer == Answer::Routers);
+        self.other_scale += u64::from(answer == Answer::OtherScale);
     }
 }
 
@@ -86,6 +93,9 @@ impl Downlink {
     ) -> Answer {
         self.arrived_bytes += bytes;
         let answer = match request {
+            Some(request) if request.index == OWN_HOP && request.scale != config.exponent() => {
+                Answer::OtherScale
+            }
             Some(request) if request.index == OWN_HOP => {
                 Answer::Edge(self.port.process(config, now, flags, request))
             }
