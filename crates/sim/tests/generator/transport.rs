@@ -151,6 +151,11 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
         config.mtu = draw.one_of(&[200, 1_501, 9_000]);
     }
     if patient {
+        // Where grants are rounded down, more flows than units wait for ever: they have no base rate.
+        let floors = matches!(config.rounding, Rounding::CeilFloor | Rounding::FloorFloor);
+        if floors && config.base_rate == BaseRate::HeaderOnly {
+            config.rounding = Rounding::Carry;
+        }
         return config;
     }
     config.quench = draw.flag(0.3);
