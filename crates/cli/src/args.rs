@@ -7,6 +7,8 @@ pub mod lab;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod load;
 #[cfg(all(feature = "lab", target_os = "linux"))]
+mod quantity;
+#[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod switch;
 
 use std::path::PathBuf;

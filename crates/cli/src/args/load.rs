@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::quantity::said;
 use clap::{Args, Subcommand};
 use duetime_core::{Bytes, Rate, Span};
-use duetime_scenario::{NotQuantity, parse_rate, parse_size, parse_time};
+use duetime_scenario::{parse_rate, parse_size, parse_time};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -103,8 +104,4 @@ pub struct Query {
     /// JSON lines on standard output, those of each second too
     #[arg(long)]
     pub json: bool,
-}
-
-fn said<T>(read: Result<T, NotQuantity>) -> Result<T, String> {
-    read.map_err(|wrong| format!("{}; allowed: {}", wrong.message, wrong.allowed))
 }

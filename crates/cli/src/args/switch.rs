@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::quantity::said;
 use clap::Args;
 use duetime_core::{Rate, Span};
-use duetime_scenario::{NotQuantity, parse_rate, parse_time};
+use duetime_scenario::{parse_rate, parse_time};
 use duetime_switch::{Limit, PortConfig, parse_limit, plain_port};
 
 const EXAMPLES: &str = "\
@@ -85,8 +86,4 @@ impl Switch {
             ..plain_port(rate)
         }
     }
-}
-
-fn said<T>(read: Result<T, NotQuantity>) -> Result<T, String> {
-    read.map_err(|wrong| format!("{}; allowed: {}", wrong.message, wrong.allowed))
 }
