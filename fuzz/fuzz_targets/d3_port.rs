@@ -65,7 +65,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(request.allocations[slot] <= above, "more than the hop before");
             assert_eq!(request.allocations[slot], outcome.granted);
         } else {
-            assert_eq!(request, before, "there is no room for an answer");
+            assert_eq!(request, before, "no slot is free for an answer");
         }
         request.encode(&mut [0; 22]).expect("an answer can be written");
         let capacity = port.allocator().capacity();

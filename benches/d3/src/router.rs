@@ -35,7 +35,7 @@ const FLOWS: usize = 64;
 const BATCH: u64 = 32;
 /// The time between two packets.
 const GAP: Span = Span::from_ns(150);
-/// The port has room to spare.
+/// Faster than the packets come, so that no queue builds up.
 const PORT: Rate = Rate::from_gbps(100);
 
 /// Measures, prints, and says whether the gates are met.
@@ -236,7 +236,7 @@ fn forward(bytes: usize, routed: bool, rounds: u64) -> f64 {
     for round in 0..rounds {
         now += GAP;
         let taken = fabric.offer(now, 0, &frames[round as usize % FLOWS]);
-        taken.expect("there is room");
+        taken.expect("the switch has a free buffer");
         if round % BATCH == 0 {
             sent += drain(&mut fabric, now);
         }

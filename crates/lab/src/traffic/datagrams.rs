@@ -284,7 +284,7 @@ impl Datagrams {
         }
     }
 
-    /// Writes as much as there is room for, and ends the flow after its last byte.
+    /// Writes as much as the stream's send buffer takes, and ends the flow after its last byte.
     fn write(&mut self, now: Time, host: u32, stream: StreamId) {
         let Some(flow) = self.flows.get_mut(&(host, stream)) else {
             return;

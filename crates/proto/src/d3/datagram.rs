@@ -209,7 +209,7 @@ pub fn opens_flow(datagram: &[u8]) -> bool {
 /// For a router: lets `process` answer the request of a datagram that passes, and brings the checksum up to date. A
 /// datagram that was damaged on its way stays damaged. Returns false, and changes nothing, if it is none with a request
 /// ([`has_request`]) that can be read and written. Of the request, index, stamps and allocations are written back; what
-/// has changed lies in [`ROUTED`].
+/// has changed is within [`ROUTED`].
 #[inline]
 pub fn route(datagram: &mut [u8], process: impl FnOnce(Flags, &mut Request)) -> bool {
     if !has_request(datagram) {

@@ -168,7 +168,7 @@ impl Endpoint {
         let of_peer = self.peers.get(&peer.ip()).copied().unwrap_or(0);
         if self.half_open + self.backlog.len() >= self.max_backlog
             || of_peer >= self.options.max_streams_per_peer
-            || !self.has_room()
+            || !self.admits_stream()
         {
             self.totals.over_limit += 1; // it will ask again
             return;

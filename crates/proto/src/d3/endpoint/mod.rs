@@ -23,7 +23,7 @@
 //! # Bytes
 //!
 //! The endpoint owns the bytes of its streams: those written until they are acknowledged, those received until they are
-//! read, in buffers that grow to the limits in [`Options`]. A receiver's room is advertised as its receive window. An
+//! read, in buffers that grow to the limits in [`Options`]. The free part of a receive buffer is advertised as the receive window. An
 //! application ends its flow with [`Endpoint::finish`], or by releasing the stream. Until then:
 //! - fewer bytes than announced: the flow ends where it is finished;
 //! - more: it goes on without a deadline, and [`Statistics::exceeded`] says so;
@@ -168,7 +168,7 @@ impl Endpoint {
         message: Message,
         policy: &Policy,
     ) -> Result<StreamId, StreamError> {
-        if !self.has_room() {
+        if !self.admits_stream() {
             return Err(StreamError::TooMany);
         }
         let mut stream = Stream::new(&self.options, now, peer, Phase::Opening, 0);
@@ -187,7 +187,7 @@ impl Endpoint {
         let own = self.backlog.pop_front()?;
         let stream = self.streams.get_mut(&own)?;
         stream.phase = Phase::Open;
-        stream.set_room(self.options.receive_buffer);
+        stream.set_receive_buffer(self.options.receive_buffer);
         let peer = stream.peer;
         self.settle(now, own);
         Some((StreamId(own), peer))
@@ -218,7 +218,7 @@ impl Endpoint {
         }
     }
 
-    /// Submits bytes; the answer is how many there was room for, at least one.
+    /// Submits bytes; the answer is how many the send buffer took, at least one.
     pub fn write(&mut self, now: Time, id: StreamId, data: &[u8]) -> Result<usize, StreamError> {
         let options = self.options;
         let written = self.stream(id)?.write(&options, now, data);
@@ -373,8 +373,8 @@ impl Endpoint {
             .ok_or(StreamError::NoStream)
     }
 
-    /// Whether one more stream is allowed. The oldest that lingers makes room.
-    fn has_room(&mut self) -> bool {
+    /// Whether one more stream is allowed. The oldest that lingers is removed for it.
+    fn admits_stream(&mut self) -> bool {
         while self.streams.len() >= self.options.max_streams {
             let Some(oldest) = self.lingering.pop_front() else {
                 return false;

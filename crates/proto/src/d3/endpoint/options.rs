@@ -22,9 +22,9 @@ pub struct Options {
     pub catch_up: Span,
     /// Bytes that a stream keeps until they are acknowledged.
     pub send_buffer: usize,
-    /// Bytes that a stream has room for, at most 2^30: the largest receive window.
+    /// Bytes that a stream's receive buffer holds, at most 2^30: the largest receive window.
     pub receive_buffer: usize,
-    /// Bytes that a stream has room for before it is accepted.
+    /// Bytes that it holds before the stream is accepted.
     pub unaccepted_buffer: usize,
     /// Streams at once, in any state.
     pub max_streams: usize,
@@ -226,7 +226,7 @@ impl core::error::Error for StreamError {}
 pub struct Statistics {
     /// s: the rate granted for the present round trip.
     pub granted: Rate,
-    /// How many interfaces granted it: the sending host's own, and the routers of the way. A request has room for six:
+    /// How many interfaces granted it: the sending host's own, and the routers on the path. A request has six slots:
     /// if it is six, there may be more, which nobody asks, and whose rate the flow does not keep to.
     pub hops: u8,
     /// Smoothed round-trip time, once measured.

@@ -101,8 +101,8 @@ mod tests {
         ring.put(0, b"abcdefghijk");
         assert_eq!(read(&ring, 0, 13), b"abcdefghijklm");
         ring.advance(5);
-        ring.put(0, b"XXXXXfg");
-        ring.put(0, b"XX");
+        ring.put(0, b"-----fg");
+        ring.put(0, b"--");
         assert_eq!(read(&ring, 5, 8), b"fghijklm");
     }
 }

@@ -47,13 +47,13 @@ pub(super) struct Stream {
     /// Nothing more is sent: all has arrived, but the peer is gone before it could say so of the FIN; or there was nothing
     /// to send at all.
     concluded: bool,
-    /// First position that the peer has no room for.
+    /// First position beyond the peer's receive window.
     peer_limit: u64,
     delivered_at: Option<Time>,
     /// From the first byte that the application has not read.
     pub incoming: Ring,
-    /// Bytes there is room for.
-    room: u64,
+    /// Bytes that the receive buffer holds.
+    receive_buffer: u64,
     /// First position that the peer was told not to send.
     told_limit: u64,
     opened: Time,
@@ -105,7 +105,7 @@ struct View {
 
 impl Stream {
     pub fn new(options: &Options, now: Time, peer: SocketAddr, phase: Phase, remote: u64) -> Self {
-        let room = match phase {
+        let receive_buffer = match phase {
             Phase::Opening => options.receive_buffer,
             _ => options.unaccepted_buffer,
         };
@@ -131,8 +131,8 @@ impl Stream {
             peer_limit: 0,
             delivered_at: None,
             incoming: Ring::default(),
-            room: room as u64,
-            told_limit: room as u64,
+            receive_buffer: receive_buffer as u64,
+            told_limit: receive_buffer as u64,
             opened: now,
             heard: now,
             pinged: now,
@@ -164,7 +164,7 @@ impl Stream {
         !self.hopeless
     }
 
-    /// Takes what there is room for of `data`.
+    /// Takes as much of `data` as the send buffer can.
     pub fn write(
         &mut self,
         options: &Options,
@@ -261,7 +261,7 @@ impl Stream {
             out[..first.len()].copy_from_slice(first);
             out[first.len()..readable].copy_from_slice(second);
             self.incoming.advance(position + readable as u64);
-            if self.limit() - self.told_limit >= self.room / 2 {
+            if self.limit() - self.told_limit >= self.receive_buffer / 2 {
                 self.receiver.acknowledge_again();
             }
             return Ok(readable);
@@ -276,9 +276,9 @@ impl Stream {
         })
     }
 
-    /// There is room for this much from now on.
-    pub fn set_room(&mut self, room: usize) {
-        self.room = self.room.max(room as u64);
+    /// The receive buffer holds this much from now on.
+    pub fn set_receive_buffer(&mut self, bytes: usize) {
+        self.receive_buffer = self.receive_buffer.max(bytes as u64);
         self.receiver.acknowledge_again();
     }
 
@@ -299,7 +299,7 @@ impl Stream {
         self.update_limit();
     }
 
-    /// A packet for the receiver; false if it has data that there is no room for.
+    /// A packet for the receiver; false if it has data beyond the receive window.
     pub fn data(&mut self, now: Time, packet: &Packet, payload: &[u8]) -> bool {
         let end = packet.seq.saturating_add(payload.len() as u64);
         if !payload.is_empty() && end > self.limit() {
@@ -511,12 +511,12 @@ impl Stream {
         self.written - self.outgoing.start()
     }
 
-    /// First position that there is no room for.
+    /// First position beyond the receive window.
     fn limit(&self) -> u64 {
-        self.incoming.start() + self.room
+        self.incoming.start() + self.receive_buffer
     }
 
-    /// What the flow out may send: what has been written, and what the peer has room for; its FIN once all is written.
+    /// What the flow out may send: what has been written, and what the receive window of the peer allows; its FIN once all is written.
     fn update_limit(&mut self) {
         let limit = if self.finished && self.peer_limit >= self.written {
             u64::MAX
