@@ -46,7 +46,7 @@ pub struct Datagrams {
     /// The flows that have not ended, by source and stream.
     flows: BTreeMap<(u32, StreamId), Flow>,
     /// Hosts with something to do at once.
-    touched: BTreeSet<u32>,
+    ready: BTreeSet<u32>,
     happened: Vec<Happened>,
     /// For datagrams.
     buffer: Vec<u8>,
@@ -122,7 +122,7 @@ impl Datagrams {
             hosts,
             config: *config,
             flows: BTreeMap::new(),
-            touched: BTreeSet::new(),
+            ready: BTreeSet::new(),
             happened: Vec::new(),
             buffer: vec![0; LONGEST],
             block: vec![0; BLOCK],
@@ -136,8 +136,8 @@ impl Datagrams {
     }
 
     /// Something has come to the socket of a host.
-    pub fn touch(&mut self, host: u32) {
-        self.touched.insert(host);
+    pub fn mark_ready(&mut self, host: u32) {
+        self.ready.insert(host);
     }
 
     /// The application submits a message.
@@ -159,7 +159,7 @@ impl Datagrams {
                 };
                 self.flows.insert((source, stream), flow);
                 self.write(now, source, stream);
-                self.touch(source);
+                self.mark_ready(source);
             }
             Err(StreamError::Quenched) => self.happened.push(Happened::Quenched(waiting)),
             Err(error) => self.fail(format!("open a stream to {peer}: {error}")),
@@ -168,7 +168,7 @@ impl Datagrams {
 
     /// When [`drive`](Self::drive) must be called at the latest.
     pub fn next_timeout(&self) -> Time {
-        if self.touched.is_empty() {
+        if self.ready.is_empty() {
             let due = self.hosts.iter().map(|host| host.due).min();
             due.unwrap_or(Time::MAX)
         } else {
@@ -187,10 +187,10 @@ impl Datagrams {
         for (number, host) in (0..).zip(&self.hosts) {
             if host.due <= now {
                 lateness.add(now.since(host.due));
-                self.touched.insert(number);
+                self.ready.insert(number);
             }
         }
-        while let Some(host) = self.touched.pop_first() {
+        while let Some(host) = self.ready.pop_first() {
             self.serve(clock, host)?;
         }
         Ok(std::mem::take(&mut self.happened))
@@ -379,7 +379,7 @@ impl Datagrams {
             self.happened.push(flow.counted(endpoint, stream));
             let _ = endpoint.abort(now, stream);
             endpoint.release(now, stream);
-            self.touched.insert(source);
+            self.ready.insert(source);
         }
         std::mem::take(&mut self.happened)
     }

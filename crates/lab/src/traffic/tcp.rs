@@ -1,0 +1,306 @@
+//! Messages over connections of the kernel's TCP.
+
+use std::io::{ErrorKind, Read};
+
+use duetime_core::{Span, Time};
+use duetime_scenario::model;
+use duetime_sim::workload::Message;
+use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
+
+use super::connection::{Connection, Key, Part, Waiting};
+use super::datagrams::Datagrams;
+use super::{Traffic, listening};
+use crate::clock::Clock;
+use crate::transport::{self, Kernel};
+use crate::{LabError, socket};
+
+/// Reads of one socket before the others have their turn.
+const READS: usize = 8;
+/// How long the ends of connections are waited for after a run.
+const LINGER: Span = Span::from_ms(200);
+
+impl Traffic<'_> {
+    /// Gives a message to its connection: a new one, or that of its workload between its hosts.
+    pub(super) fn submit_to_connection(
+        &mut self,
+        now: Time,
+        waiting: Waiting,
+    ) -> Result<(), LabError> {
+        let message = &waiting.message;
+        let workload = &self.given.scenario.workloads[usize::from(message.workload)];
+        let persistent = workload.connection == model::Connection::Persistent;
+        let key: Option<Key> =
+            persistent.then_some((message.workload, message.source, message.destination));
+        let known = key.and_then(|key| self.connections.long_lived(key));
+        let id = match known {
+            Some(id) => id,
+            None => match self.connect(message, key)? {
+                Some(id) => id,
+                None => return Ok(()),
+            },
+        };
+        let connection = self.connections.get_mut(id).expect("it was found or made");
+        connection.add(waiting);
+        // A new one tells when it is connected.
+        if known.is_some() {
+            self.write(now, id);
+        }
+        Ok(())
+    }
+
+    /// Opens a connection for a message; `None` if the kernel refuses.
+    fn connect(&mut self, message: &Message, key: Option<Key>) -> Result<Option<u64>, LabError> {
+        let number = self.given.workload_stack[usize::from(message.workload)];
+        let Some(stack) = self.given.stacks[number].kernel() else {
+            return Ok(None);
+        };
+        self.enter(message.source)?;
+        let to = listening::address(message.destination, number);
+        let class = self.class(stack, message);
+        let made = socket::connecting(to, &stack.congestion_control, class);
+        let sender = match made {
+            Ok(sender) => sender,
+            Err(error) => {
+                self.left.fail(format!("connect to {to}: {error}"));
+                return Ok(None);
+            }
+        };
+        self.left.connections += 1;
+        let local = sender
+            .local_addr()
+            .map_err(LabError::system("read a socket's address"))?;
+        let id = self
+            .connections
+            .insert(Connection::new(sender, number, key), (local, number));
+        let connection = self.connections.get_mut(id).expect("it was just made");
+        let flags = EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
+        let event = EpollEvent::new(flags, Part::Sender.token(id));
+        self.epoll
+            .add(&connection.sender, event)
+            .map_err(LabError::system("watch a socket"))?;
+        Ok(Some(id))
+    }
+
+    /// The strict-priority class of a message, if ports have any.
+    fn class(&self, stack: &Kernel, message: &Message) -> Option<u8> {
+        (transport::classes(self.given.stacks) > 1).then(|| {
+            if stack.priorities > 1 {
+                self.workloads.priority(message, stack.priorities)
+            } else {
+                0
+            }
+        })
+    }
+
+    fn enter(&mut self, host: u32) -> Result<(), LabError> {
+        if self.inside != Some(host) {
+            self.given.hosts[host as usize].enter()?;
+            self.inside = Some(host);
+        }
+        Ok(())
+    }
+
+    /// Takes the connections that wait at a listening socket.
+    pub(super) fn accept(&mut self, listener: usize) -> Result<(), LabError> {
+        while let Some((stream, peer)) = self.listeners.accept(listener)? {
+            let stack = self.listeners.stack(listener);
+            let Some(id) = self.connections.by_sender((peer, stack)) else {
+                self.left
+                    .fail(format!("a connection from {peer}, which nobody opened"));
+                continue;
+            };
+            // The connection may be long gone again; then nobody misses it.
+            let Some(connection) = self.connections.get_mut(id) else {
+                continue;
+            };
+            if let Some(kernel) = self.given.stacks[stack].kernel()
+                && let Err(error) = kernel.prepare_receiver(&stream)
+            {
+                self.left.fail(format!("prepare a receiver: {error}"));
+            }
+            let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
+            let event = EpollEvent::new(flags, Part::Receiver.token(id));
+            self.epoll
+                .add(&stream, event)
+                .map_err(LabError::system("watch a socket"))?;
+            connection.receiver = Some(stream);
+        }
+        Ok(())
+    }
+
+    /// Something has happened to one end of a connection.
+    pub(super) fn connection_event(
+        &mut self,
+        clock: Clock,
+        event: &EpollEvent,
+    ) -> Result<(), LabError> {
+        let (part, id) = Part::of_token(event.data());
+        match part {
+            Part::Sender => {
+                let over = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
+                if event.events().intersects(over) {
+                    self.sender_over(id);
+                } else {
+                    self.write(clock.now(), id);
+                }
+                Ok(())
+            }
+            Part::Receiver => self.read(clock, id),
+        }
+    }
+
+    /// Writes as much as the socket takes; after the last byte of a connection's only message, ends it.
+    fn write(&mut self, now: Time, id: u64) {
+        let Some(connection) = self.connections.get_mut(id) else {
+            return;
+        };
+        let stack = self.given.stacks[connection.stack].kernel();
+        let heeds_deadlines = stack.is_some_and(|kernel| kernel.uses_deadlines);
+        match connection.write(&self.block, heeds_deadlines.then_some(now)) {
+            Ok(announced) => self.left.deadlines_set += announced,
+            Err(error) => {
+                let failure = format!("write: {error}");
+                self.left.fail(failure);
+                self.drop_connection(id);
+            }
+        }
+    }
+
+    /// Reads what there is, and delivers the messages that are complete.
+    fn read(&mut self, clock: Clock, id: u64) -> Result<(), LabError> {
+        for _ in 0..READS {
+            let Some(connection) = self.connections.get_mut(id) else {
+                return Ok(());
+            };
+            let Some(receiver) = &mut connection.receiver else {
+                return Ok(());
+            };
+            match receiver.read(&mut self.block) {
+                Ok(0) => {
+                    // Closing sends the other FIN, which tells the sender that all has come.
+                    connection.receiver = None;
+                    return Ok(());
+                }
+                Ok(count) => connection.received += count as u64,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => {
+                    let failure = format!("read: {error}");
+                    self.left.fail(failure);
+                    self.drop_connection(id);
+                    return Ok(());
+                }
+            }
+            let now = clock.now();
+            while let Some(waiting) = self
+                .connections
+                .get_mut(id)
+                .and_then(Connection::take_delivered)
+            {
+                self.delivered(now, id, &waiting)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The last byte of a message has been read at its destination.
+    fn delivered(&mut self, now: Time, id: u64, waiting: &Waiting) -> Result<(), LabError> {
+        let persistent = self
+            .connections
+            .get_mut(id)
+            .is_some_and(|of| of.key.is_some());
+        if persistent {
+            self.count(id, waiting.record);
+        }
+        self.complete(now, waiting)
+    }
+
+    /// The receiver has closed, or the connection failed.
+    fn sender_over(&mut self, id: u64) {
+        if let Some(record) = self.connections.get_mut(id).map(|of| of.record) {
+            if let Some(connection) = self.connections.get_mut(id)
+                && let Ok(Some(error)) = connection.sender.take_error()
+            {
+                self.left.fail(format!("a connection failed: {error}"));
+            }
+            self.count(id, record);
+        }
+        self.drop_connection(id);
+    }
+
+    fn drop_connection(&mut self, id: u64) {
+        let Some(connection) = self.connections.remove(id) else {
+            return;
+        };
+        for (record, bytes) in connection.unfinished() {
+            self.left.flows[record].delivered_bytes = bytes;
+        }
+    }
+
+    /// Lets connections whose messages are delivered come to their end, so that the kernel's counts are complete.
+    pub(super) fn linger(
+        &mut self,
+        clock: Clock,
+        events: &mut [EpollEvent],
+    ) -> Result<(), LabError> {
+        let until = clock.now() + LINGER;
+        while clock.now() < until && self.connections.some_are_ending() {
+            let Ok(count) = self.epoll.wait(events, EpollTimeout::from(10_u8)) else {
+                continue;
+            };
+            for event in &events[..count] {
+                if let Some(host) = Datagrams::of_token(event.data()) {
+                    self.mark_ready(host);
+                    continue;
+                }
+                let (part, id) = Part::of_token(event.data());
+                let ending = self
+                    .connections
+                    .get_mut(id)
+                    .is_some_and(|of| of.key.is_none() && of.is_empty());
+                match part {
+                    _ if !ending => {}
+                    Part::Sender => self.sender_over(id),
+                    Part::Receiver => self.read(clock, id)?,
+                }
+            }
+            self.drive_datagrams(clock)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the records of the connections that are still there.
+    pub(super) fn count_connections(&mut self) {
+        for id in self.connections.ids() {
+            let Some(connection) = self.connections.get_mut(id) else {
+                continue;
+            };
+            let record = connection.record;
+            for (record, bytes) in connection.unfinished() {
+                self.left.flows[record].delivered_bytes = bytes;
+            }
+            self.count(id, record);
+        }
+    }
+
+    /// Adds what the kernel counted for the connection since the last time to a flow's record.
+    fn count(&mut self, id: u64, record: usize) {
+        let long = self.given.long_info;
+        let Some(connection) = self.connections.get_mut(id) else {
+            return;
+        };
+        let Ok(now) = socket::counted(&connection.sender, long) else {
+            return;
+        };
+        let before = std::mem::replace(&mut connection.counted, now);
+        let flow = &mut self.left.flows[record];
+        flow.retransmits += now.retransmits.wrapping_sub(before.retransmits);
+        flow.timeouts += now.timeouts.wrapping_sub(before.timeouts);
+        flow.marks += now.marks.wrapping_sub(before.marks);
+        let stack = self.given.stacks[connection.stack].kernel();
+        if stack.is_some_and(|kernel| kernel.uses_marks) && !connection.told_ecn {
+            connection.told_ecn = true;
+            self.left.asked_for_ecn += 1;
+            self.left.with_ecn += u64::from(now.ecn);
+        }
+    }
+}
