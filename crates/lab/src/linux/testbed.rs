@@ -15,17 +15,17 @@ use duetime_study::Engine;
 use duetime_switch::{Report, Statistics, Switch};
 
 use crate::LabError;
-use crate::attachment::Attachment;
-use crate::clock::Clock;
-use crate::fidelity::{Fidelity, Measured};
-use crate::network::Machines;
-use crate::records::{self, Window};
-use crate::state::{Registered, RunningHost};
-use crate::thread::{self, Processors};
-use crate::traffic::{Given, Left, Traffic};
-use crate::transport;
-use crate::tuning::{Recovery, Tuning};
-use crate::{namespace, plan, socket};
+use crate::linux::clock::Clock;
+use crate::linux::controllers::Controllers;
+use crate::linux::fidelity::{Fidelity, Measured};
+use crate::linux::network::Machines;
+use crate::linux::records::{self, Window};
+use crate::linux::state::{Registered, RunningHost};
+use crate::linux::thread::{self, Processors};
+use crate::linux::traffic::{Given, Left, Traffic};
+use crate::linux::transport;
+use crate::linux::tuning::{Recovery, Tuning};
+use crate::linux::{namespace, plan, socket};
 
 /// Between the setting up of a run and its start.
 const LEAD_NS: i64 = 50_000_000;
@@ -94,7 +94,7 @@ impl Testbed {
     ) -> Result<(), LabError> {
         let network = plan::network(scenario)?;
         let (stacks, _) = transport::stacks(scenario, &network, 0)?;
-        let _attachment = Attachment::new(&stacks, policy)?;
+        let _controllers = Controllers::new(&stacks, policy)?;
         let tuning = Tuning::of(&stacks, self.choices.recovery);
         let hosts = Machines::build(&network, &tuning)?;
         let config = plan::switch(scenario, &network, &stacks, self.choices.real_time);
@@ -122,7 +122,7 @@ impl Testbed {
         let streams = Streams::new(scenario.seed, run);
         let sampled = sampled_links(scenario, &network, streams)?;
         let (mut stacks, workload_stack) = transport::stacks(scenario, &network, transport)?;
-        let _attachment = Attachment::new(&stacks, None)?;
+        let _controllers = Controllers::new(&stacks, None)?;
         let tuning = Tuning::of(&stacks, self.choices.recovery);
         let mut hosts = Machines::build(&network, &tuning)?;
         hosts

@@ -11,8 +11,8 @@ use duetime_kernel::deadline::{self, Deadline};
 use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 
 use crate::LabError;
-use crate::socket::has_congestion_control;
-use crate::transport::{Kernel, Stack};
+use crate::linux::socket::has_congestion_control;
+use crate::linux::transport::{Kernel, Stack};
 
 /// How long another process that holds the controllers is waited for.
 #[cfg(feature = "bpf")]
@@ -25,11 +25,11 @@ type Loaded = duetime_kernel::Attachment;
 type Loaded = ();
 
 /// The controllers that a run needs, in the kernel until this is dropped.
-pub struct Attachment {
+pub struct Controllers {
     _loaded: Option<Loaded>,
 }
 
-impl Attachment {
+impl Controllers {
     /// Attaches what the stacks of a run need and the kernel does not have, with a policy for programs that set no
     /// deadlines.
     pub fn new(stacks: &[Stack], policy: Option<&Policy>) -> Result<Self, LabError> {

@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use duetime_core::Time;
 use duetime_sim::workload::Message;
 
-use crate::attachment;
-use crate::socket::Counted;
+use crate::linux::controllers;
+use crate::linux::socket::Counted;
 
 /// A long-lived connection: workload, source and destination.
 pub type Key = (u16, u32, u32);
@@ -151,7 +151,7 @@ impl Connection {
         let Some(deadline) = message.deadline else {
             return Ok(false);
         };
-        attachment::announce(self.sender.as_fd(), message.bytes, deadline.since(now))
+        controllers::announce(self.sender.as_fd(), message.bytes, deadline.since(now))
     }
 
     /// The next message that is complete at the receiver.

@@ -7,7 +7,7 @@ use nix::unistd::{Pid, gettid};
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::namespace::run;
+use crate::linux::namespace::run;
 
 /// What the scheduler has given a thread, and what it has kept it waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,9 +117,9 @@ mod tests {
     fn a_thread_that_works_is_seen_to_run() {
         let thread = current();
         let before = scheduled(thread);
-        let began = crate::clock::monotonic_ns();
+        let began = crate::linux::clock::monotonic_ns();
         let mut sum = 0_u64;
-        while crate::clock::monotonic_ns() - began < 20_000_000 {
+        while crate::linux::clock::monotonic_ns() - began < 20_000_000 {
             sum = sum.wrapping_mul(31).wrapping_add(7);
         }
         std::hint::black_box(sum);

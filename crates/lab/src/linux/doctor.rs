@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::namespace::{Namespace, run};
-use crate::socket::{can_limit_delayed_ack, has_congestion_control, kernel_counts_timeouts};
+use crate::linux::namespace::{Namespace, run};
+use crate::linux::socket::{can_limit_delayed_ack, has_congestion_control, kernel_counts_timeouts};
 use duetime_core::Span;
 
 /// One thing that the testbed needs or would use.

@@ -11,7 +11,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use super::TIMER;
 use crate::LabError;
-use crate::clock::Clock;
+use crate::linux::clock::Clock;
 
 /// The calls that are due one day.
 pub struct Wakes {

@@ -15,10 +15,11 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use super::connection::Waiting;
 use super::{BLOCK, Given};
-use crate::clock::Clock;
-use crate::lateness::Lateness;
-use crate::transport::{self, D3, Stack};
-use crate::{LabError, socket};
+use crate::LabError;
+use crate::linux::clock::Clock;
+use crate::linux::lateness::Lateness;
+use crate::linux::socket;
+use crate::linux::transport::{self, D3, Stack};
 
 /// The port of every host's endpoint.
 const PORT: u16 = 5000;

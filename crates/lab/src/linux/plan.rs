@@ -11,8 +11,9 @@ use duetime_switch::{
     Sampling, SharedBufferConfig,
 };
 
-use crate::transport::{self, Stack};
-use crate::{LabError, socket};
+use crate::LabError;
+use crate::linux::socket;
+use crate::linux::transport::{self, Stack};
 
 /// The most hosts: each is a namespace with an interface, and one thread serves all of them.
 pub const MOST_HOSTS: u32 = 32;

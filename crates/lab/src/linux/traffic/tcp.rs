@@ -10,9 +10,10 @@ use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
 use super::connection::{Connection, Key, Part, Waiting};
 use super::datagrams::Datagrams;
 use super::{Traffic, listening};
-use crate::clock::Clock;
-use crate::transport::{self, Kernel};
-use crate::{LabError, socket};
+use crate::LabError;
+use crate::linux::clock::Clock;
+use crate::linux::socket;
+use crate::linux::transport::{self, Kernel};
 
 /// Reads of one socket before the others have their turn.
 const READS: usize = 8;

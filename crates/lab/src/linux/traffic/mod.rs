@@ -27,10 +27,10 @@ use duetime_sim::workload::{Actions, Message, Workloads};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollTimeout};
 
 use crate::LabError;
-use crate::clock::Clock;
-use crate::lateness::Lateness;
-use crate::namespace::Namespace;
-use crate::transport::Stack;
+use crate::linux::clock::Clock;
+use crate::linux::lateness::Lateness;
+use crate::linux::namespace::Namespace;
+use crate::linux::transport::Stack;
 use connection::{Connections, Waiting};
 use datagrams::Datagrams;
 use duetime_switch::D3Report;

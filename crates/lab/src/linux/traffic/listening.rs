@@ -7,7 +7,8 @@ use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
 use super::Given;
-use crate::{LabError, socket};
+use crate::LabError;
+use crate::linux::socket;
 
 /// The port of the first stack.
 const FIRST_PORT: u16 = 5000;

@@ -3,9 +3,9 @@
 use duetime_sim::topology::Network;
 
 use crate::LabError;
-use crate::namespace::{Namespace, run};
-use crate::plan;
-use crate::tuning::{Refused, Tuning};
+use crate::linux::namespace::{Namespace, run};
+use crate::linux::plan;
+use crate::linux::tuning::{Refused, Tuning};
 
 /// Namespaces with their interfaces. All of it is gone when this is dropped, and when the process ends.
 #[derive(Debug)]

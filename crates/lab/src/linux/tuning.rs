@@ -7,10 +7,10 @@ use duetime_proto::tcp::Config;
 use serde::{Deserialize, Serialize};
 
 use crate::LabError;
-use crate::namespace::run;
-use crate::plan;
-use crate::socket;
-use crate::transport::Stack;
+use crate::linux::namespace::run;
+use crate::linux::plan;
+use crate::linux::socket;
+use crate::linux::transport::Stack;
 
 /// IP and TCP headers without options.
 pub const TCP_HEADERS: u32 = 40;

@@ -7,7 +7,7 @@ use super::connection::Waiting;
 use super::datagrams::{Datagrams, Happened};
 use super::{TIMER, Traffic, is_waited_for};
 use crate::LabError;
-use crate::clock::Clock;
+use crate::linux::clock::Clock;
 
 /// How long flows may take to end after a run.
 const LONGEST_END: Span = Span::from_secs(5);

@@ -12,8 +12,9 @@ use duetime_scenario::model::{Protocol, Transport};
 use duetime_sim::topology::Network;
 use nix::errno::Errno;
 
-use crate::tuning::Refused;
-use crate::{LabError, socket};
+use crate::LabError;
+use crate::linux::socket;
+use crate::linux::tuning::Refused;
 
 /// The kernel's longest delay of an acknowledgement, where a socket cannot bound it.
 const KERNEL_DELAYED_ACK: Span = Span::from_ms(40);
@@ -94,7 +95,7 @@ impl Stack {
     /// The longest IP packet that it sends.
     pub fn mtu(&self) -> u32 {
         match self {
-            Self::Kernel(kernel) => kernel.config.mss + crate::tuning::TCP_HEADERS,
+            Self::Kernel(kernel) => kernel.config.mss + crate::linux::tuning::TCP_HEADERS,
             Self::D3(d3) => d3.config.mtu,
         }
     }
@@ -254,7 +255,7 @@ pub fn limit_delays(stacks: &mut [Stack]) -> Vec<Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan;
+    use crate::linux::plan;
     use duetime_scenario::{NoFiles, load};
 
     fn scenario(more: &str) -> Scenario {

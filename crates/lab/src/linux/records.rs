@@ -7,8 +7,8 @@ use duetime_sim::RunOutput;
 use duetime_sim::topology::Network;
 use duetime_switch::{PortReport, Report};
 
-use crate::clock::Clock;
-use crate::traffic::Left;
+use crate::linux::clock::Clock;
+use crate::linux::traffic::Left;
 
 /// What the switch said at the ends of the measurement window, if they came; up to 0.2 s before them.
 #[derive(Clone, Debug, Default)]

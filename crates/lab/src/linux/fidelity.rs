@@ -6,10 +6,10 @@ use duetime_sim::topology::Network;
 use duetime_switch::{D3Report, Report};
 use serde::{Deserialize, Serialize};
 
-use crate::lateness::LatenessSummary;
-use crate::thread::Shares;
-use crate::traffic::Left;
-use crate::tuning::Refused;
+use crate::linux::lateness::LatenessSummary;
+use crate::linux::thread::Shares;
+use crate::linux::traffic::Left;
+use crate::linux::tuning::Refused;
 
 /// Share of the time that a thread may wait for a processor.
 const MOST_WAITING: f64 = 0.05;
