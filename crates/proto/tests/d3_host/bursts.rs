@@ -1,0 +1,92 @@
+//! What a grant lets leave: bursts with carry, and the FIN's place.
+
+use crate::host::{Host, RTT, sizes, us};
+use duetime_proto::d3::{Config, EncodedRate, Flags, Rounding};
+
+#[test]
+fn sixty_megabits_at_300_us_send_one_packet_and_two_by_turns() {
+    let config = Config {
+        rounding: Rounding::Exact,
+        ..Config::default()
+    };
+    let mut host = Host::new(config, 1 << 40, None);
+    assert_eq!(
+        sizes(&host.burst()),
+        [(62, true)],
+        "the SYN carries no data"
+    );
+    let mut sent = 0;
+    for slot in 0..100 {
+        host.now += RTT;
+        let acked = sent;
+        let answer = host.answer(acked, EncodedRate(7 * 256 + 128)); // 7.5 B/us
+        host.sender.input(&config, host.now, &answer);
+        let burst = host.burst();
+        sent += burst
+            .iter()
+            .map(|packet| u64::from(packet.len))
+            .sum::<u64>();
+        let expected: &[_] = if slot % 2 == 0 {
+            &[(1500, true)]
+        } else {
+            &[(1500, true), (1500, false)]
+        };
+        assert_eq!(sizes(&burst), expected, "2250 B leave 750, then 3000");
+    }
+}
+
+#[test]
+fn a_paused_flow_sends_its_request_alone_and_hoards_nothing() {
+    let mut host = Host::new(Config::default(), 1 << 40, None);
+    host.burst();
+    for _ in 0..10 {
+        assert_eq!(sizes(&host.grant(RTT, 0, 0)), [(62, true)]);
+    }
+    assert_eq!(
+        sizes(&host.grant(RTT, 0, 10)),
+        [(1500, true), (1500, false)],
+        "3000 B, nothing saved up"
+    );
+}
+
+#[test]
+fn the_last_burst_has_no_request_but_the_fin_on_its_last_packet() {
+    let mut host = Host::new(Config::default(), 4_000, None);
+    host.burst();
+    let burst = host.grant(RTT, 0, 50);
+    assert_eq!(
+        sizes(&burst),
+        [(1500, false), (1500, false), (4_000 - 2 * 1460 + 62, true)]
+    );
+    let fin = &burst[2];
+    assert!(fin.flags.contains(Flags::FIN));
+    let request = fin.request.unwrap();
+    assert_eq!(request.desired, EncodedRate::ZERO);
+    assert_eq!(
+        request.previous_allocations[..2],
+        [EncodedRate::from_byte(50); 2],
+        "it returns what was granted"
+    );
+    assert!(host.grant(RTT, 4_001, 0).is_empty());
+    assert!(host.sender.is_closed());
+    assert_eq!(host.sender.acked(), 4_000);
+}
+
+#[test]
+fn a_fin_that_does_not_fit_follows_alone() {
+    let mut host = Host::new(Config::default(), 1_450, None);
+    host.burst();
+    let burst = host.grant(RTT, 0, 50);
+    assert_eq!(sizes(&burst), [(1490, false), (62, true)]);
+    assert!(burst[1].flags.contains(Flags::FIN));
+}
+
+#[test]
+fn an_empty_flow_opens_and_closes() {
+    let mut host = Host::new(Config::default(), 0, Some(us(5_000)));
+    host.burst();
+    let burst = host.grant(RTT, 0, 0);
+    assert!(burst.len() == 1 && burst[0].flags.contains(Flags::FIN));
+    host.grant(RTT, 1, 0);
+    assert!(host.sender.is_closed());
+}

@@ -1,0 +1,112 @@
+//! A sender whose network is played by the test, step by step.
+
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::Message;
+use duetime_proto::d3::{Config, EncodedRate, Flags, Packet, Request, Sender, Tag};
+
+pub const GIGABIT: Rate = Rate::from_gbps(1);
+/// The usual round trip.
+pub const RTT: Span = Span::from_us(300);
+
+/// A sending host; the test plays the network.
+pub struct Host {
+    pub config: Config,
+    pub sender: Sender,
+    pub now: Time,
+    /// The newest request sent.
+    number: u16,
+    flags: Flags,
+}
+
+impl Host {
+    pub fn new(config: Config, bytes: u64, deadline: Option<Time>) -> Self {
+        let sender = Sender::new(&config, Time::ZERO, GIGABIT, Message { bytes, deadline });
+        Self {
+            config,
+            sender,
+            now: Time::ZERO,
+            number: 0,
+            flags: Flags::default(),
+        }
+    }
+
+    /// Everything that may leave now.
+    pub fn burst(&mut self) -> Vec<Packet> {
+        let mut packets = Vec::new();
+        while let Some(packet) = self.sender.poll_transmit(&self.config, self.now) {
+            if packet.request.is_some() {
+                self.number = packet.tag.number;
+                self.flags = packet.flags;
+            }
+            packets.push(packet);
+        }
+        assert!(!self.sender.can_transmit(&self.config));
+        packets
+    }
+
+    pub fn answer(&self, ack: u64, rate: EncodedRate) -> Packet {
+        let mut request = Request {
+            index: 1,
+            ..Request::default()
+        };
+        request.feedback[0] = rate;
+        request.feedback[1] = rate;
+        let kind = Flags(self.flags.0 & (Flags::SYN | Flags::FIN).0);
+        Packet {
+            seq: ack,
+            flags: Flags::ACK | Flags::FEEDBACK | kind,
+            tag: Tag {
+                number: 1,
+                echo: self.number,
+                hops: 2,
+                stamps: 0,
+            },
+            request: Some(request),
+            ..Packet::default()
+        }
+    }
+
+    /// `after` the last step the routers' answer arrives.
+    pub fn grant(&mut self, after: Span, ack: u64, units: u8) -> Vec<Packet> {
+        self.now += after;
+        let answer = self.answer(ack, EncodedRate::from_byte(units));
+        self.sender.input(&self.config, self.now, &answer);
+        self.burst()
+    }
+
+    pub fn ack(&mut self, seq: u64, gap: bool) {
+        let flags = Flags::ACK.with(Flags::GAP, gap);
+        self.sender.input(
+            &self.config,
+            self.now,
+            &Packet {
+                seq,
+                flags,
+                ..Packet::default()
+            },
+        );
+    }
+
+    pub fn wait(&mut self) -> Vec<Packet> {
+        self.now = self.sender.next_timeout();
+        self.sender.timeout(&self.config, self.now);
+        self.burst()
+    }
+}
+
+/// Bytes on the wire of each packet, and whether it has a request.
+pub fn sizes(packets: &[Packet]) -> Vec<(u32, bool)> {
+    packets
+        .iter()
+        .map(|packet| {
+            (
+                packet.wire_bytes(&Config::default()),
+                packet.request.is_some(),
+            )
+        })
+        .collect()
+}
+
+pub fn us(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}

@@ -1,0 +1,15 @@
+//! The sending host of D3, packet by packet.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
+mod bursts;
+#[path = "../d3_world/mod.rs"]
+mod d3_world;
+mod deadlines;
+mod host;
+mod losses;
+mod worlds;

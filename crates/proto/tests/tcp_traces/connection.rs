@@ -1,0 +1,151 @@
+//! Messages, and how a connection opens and closes.
+
+use crate::common::{Fate, Pair, plain, us};
+use duetime_core::Time;
+use duetime_proto::tcp::{Config, Flags};
+
+#[test]
+fn messages_queue_and_no_segment_spans_two() {
+    let mut pair = Pair::new(Config {
+        initial_window: 10,
+        ..plain()
+    });
+    for bytes in [2_500, 300, 1, 4_000] {
+        pair.send(bytes);
+    }
+    pair.run();
+    let lengths: Vec<u32> = pair.data[1..].iter().map(|sent| sent.segment.len).collect();
+    assert_eq!(
+        lengths,
+        [1_000, 1_000, 500, 300, 1, 1_000, 1_000, 1_000, 1_000]
+    );
+    let pushes = pair
+        .data
+        .iter()
+        .filter(|sent| sent.segment.flags.contains(Flags::PUSH))
+        .count();
+    assert_eq!((pushes, pair.messages, pair.bytes), (4, 4, 6_801));
+}
+
+#[test]
+fn lost_messages_are_sent_again_with_their_ends() {
+    let mut pair = Pair::new(Config {
+        initial_window: 10,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if (3..=8).contains(&packet) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    for bytes in [2_500, 300, 1, 4_000] {
+        pair.send(bytes);
+    }
+    pair.sender.close();
+    pair.run();
+    assert_eq!((pair.messages, pair.bytes), (4, 6_801));
+    assert!(pair.sender.is_closed() && pair.receiver.is_closed());
+}
+
+#[test]
+fn a_lost_syn_or_answer_is_repaired_and_starts_with_one_segment() {
+    let lost_syn = Pair::new(plain()).data_fate(|packet, _, _| {
+        if packet == 0 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    let lost_answer = Pair::new(plain()).ack_fate(|packet, _| {
+        if packet == 0 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    for mut pair in [lost_syn, lost_answer] {
+        pair.send(3_000);
+        pair.run();
+        assert_eq!(pair.data[1].at, us(10_000));
+        assert_eq!(pair.rounds(), [(10_100, 1), (10_200, 2)]);
+        assert_eq!(pair.bytes, 3_000);
+    }
+}
+
+#[test]
+fn fin_rides_on_the_last_segment() {
+    let mut pair = Pair::new(plain());
+    pair.send(1_500);
+    pair.sender.close();
+    pair.run();
+    let last = pair.data[2].segment;
+    assert!(last.flags.contains(Flags::FIN | Flags::PUSH) && last.len == 500);
+    assert_eq!((pair.data.len(), pair.bytes), (3, 1_500));
+    assert!(pair.sender.is_closed() && pair.sender.is_idle() && pair.receiver.is_closed());
+    assert_eq!(pair.now, us(200), "the FIN is acknowledged at once");
+}
+
+#[test]
+fn fin_goes_alone_when_the_data_is_gone_and_is_repaired() {
+    let mut pair = Pair::new(plain())
+        .data_fate(|packet, _, _| {
+            if packet == 2 {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        })
+        .ack_fate(|packet, _| {
+            if packet == 2 {
+                Fate::Drop
+            } else {
+                Fate::Deliver
+            }
+        });
+    pair.send(1_000);
+    pair.run();
+    pair.sender.close();
+    pair.run();
+    // Lost; sent again and its acknowledgement lost; sent again.
+    let fins: Vec<u64> = pair.data[2..]
+        .iter()
+        .map(|sent| sent.at.as_ns() / 1_000)
+        .collect();
+    assert_eq!(fins, [200, 10_200, 30_200]);
+    assert!(
+        pair.data[2..]
+            .iter()
+            .all(|sent| sent.segment.len == 0 && sent.segment.flags.contains(Flags::FIN))
+    );
+    assert!(pair.sender.is_closed() && pair.receiver.is_closed());
+    assert_eq!((pair.bytes, pair.messages), (1_000, 1));
+}
+
+#[test]
+fn a_fin_that_nobody_answers_is_given_up() {
+    let mut pair = Pair::new(plain()).data_fate(|packet, _, _| {
+        if packet >= 2 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(1_000);
+    pair.run();
+    pair.sender.close();
+    pair.run();
+    assert_eq!(pair.data.len(), 2 + 8);
+    assert!(pair.sender.is_closed());
+    assert_eq!(pair.sender.next_timeout(), Time::MAX);
+}
+
+#[test]
+fn a_connection_without_messages_closes_silently() {
+    let mut pair = Pair::new(plain());
+    pair.sender.close();
+    pair.send(1_000);
+    pair.run();
+    assert!(pair.sender.is_closed() && pair.data.is_empty());
+}

@@ -1,0 +1,237 @@
+//! How the window grows.
+
+use crate::burst;
+use crate::common::{Fate, Pair, plain, us};
+use duetime_core::Span;
+use duetime_proto::Message;
+use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Segment, Sender};
+
+#[test]
+fn slow_start_doubles_each_round_trip() {
+    let mut pair = Pair::new(plain());
+    pair.send(30_000);
+    pair.run();
+    assert_eq!(pair.data[0].segment.flags, Flags::SYN);
+    let expected = [
+        burst(100, 1, 2),
+        burst(200, 3, 6),
+        burst(300, 7, 14),
+        burst(400, 15, 30),
+    ]
+    .concat();
+    assert_eq!(pair.transmissions(), expected);
+    assert_eq!((pair.bytes, pair.messages), (30_000, 1));
+    assert!(pair.sender.is_idle());
+    assert_eq!(pair.sender.srtt(), Some(Span::from_us(100)));
+    assert_eq!(pair.sender.window_bytes(), 32_000);
+}
+
+#[test]
+fn delayed_acknowledgements_slow_the_start_down() {
+    // Every second segment is acknowledged, each acknowledgement opens the window by one: it frees two and sends
+    // three. The fifth segment waits for the sixth.
+    let mut pair = Pair::new(Config {
+        delayed_ack: 2,
+        ..plain()
+    });
+    pair.send(23_000);
+    pair.run();
+    assert_eq!(
+        pair.rounds(),
+        [(100, 2), (200, 3), (300, 3), (400, 6), (500, 9)]
+    );
+    // The last one is odd, and acknowledged after 1 ms.
+    let last = pair.acks.last().map(|sent| (sent.at, sent.segment.seq));
+    assert_eq!(last, Some((us(550) + Span::from_ms(1), 23_001)));
+}
+
+#[test]
+fn congestion_avoidance_adds_a_segment_per_window() {
+    let mut pair = Pair::new(Config {
+        initial_window: 4,
+        initial_ssthresh: Some(4),
+        ..plain()
+    });
+    pair.send(1_000_000);
+    pair.run_until(us(650));
+    assert_eq!(
+        pair.rounds(),
+        [(100, 4), (200, 5), (300, 6), (400, 7), (500, 8), (600, 9)]
+    );
+}
+
+#[test]
+fn a_long_flow_saws_between_half_and_whole() {
+    // The path holds sixteen packets: the seventeenth of a window is lost.
+    let mut pair = Pair::new(Config {
+        initial_ssthresh: Some(8),
+        ..plain()
+    })
+    .data_fate(|_, _, flying| {
+        if flying >= 16 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(u64::MAX / 2);
+    let mut windows = Vec::new();
+    for round in 1..400 {
+        pair.run_until(us(100 * round + 1));
+        windows.push(pair.sender.window_bytes());
+    }
+    let counters = pair.sender.counters();
+    assert_eq!(counters.timeouts, 0);
+    // The last of a window of 17 is lost. That is seen a round trip later, when the window is 18 and, with one lost,
+    // the last of 17 is lost again: ssthresh is 9. Repairing both takes two round trips; the 16 duplicates inflate
+    // 9 to 25, which sends 7 more; the first repair acknowledges 17 segments, and the 7 are duplicates: 25 - 17 + 1 + 7.
+    let tooth = [9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 25, 16].map(|segments| segments * 1_000);
+    let start = windows[50..]
+        .iter()
+        .position(|window| *window == 9_000)
+        .map_or(0, |at| at + 50);
+    for (at, window) in windows[start..].iter().enumerate() {
+        assert_eq!(*window, tooth[at % tooth.len()], "{windows:?}");
+    }
+    assert!(
+        counters.retransmits.abs_diff(2 * counters.fast_retransmits) <= 2,
+        "{counters:?}"
+    );
+}
+
+#[test]
+fn growth_by_acknowledgements_slows_with_what_each_answers() {
+    // Ten segments each round trip, five to an acknowledgement: two acknowledgements of ten that a segment takes.
+    let windows = |growth| {
+        let mut pair = Pair::new(Config {
+            initial_window: 10,
+            initial_ssthresh: Some(10),
+            delayed_ack: 5,
+            growth,
+            ..plain()
+        });
+        pair.send(1_000_000);
+        [250, 550, 650].map(|at| {
+            pair.run_until(us(at));
+            pair.sender.window_bytes()
+        })
+    };
+    assert_eq!(windows(Growth::Acknowledgements), [10_000, 10_000, 11_000]);
+    assert_eq!(windows(Growth::Bytes)[0], 11_000);
+}
+
+#[test]
+fn slow_start_counts_what_each_acknowledgement_answers_up_to_a_limit() {
+    // Four segments to an acknowledgement: 4, then one more, two or four for it.
+    for (slow_start_limit, second) in [(1, 5), (2, 6), (9, 8)] {
+        let mut pair = Pair::new(Config {
+            initial_window: 4,
+            delayed_ack: 4,
+            slow_start_limit,
+            ..plain()
+        });
+        pair.send(100_000);
+        pair.run_until(us(210));
+        assert_eq!(pair.rounds(), [(100, 4), (200, second)]);
+    }
+}
+
+#[test]
+fn receive_offload_answers_several_segments_at_once() {
+    // A window of six, acknowledged four together or 20 us after the first; the message's end at once.
+    let mut pair = Pair::new(Config {
+        initial_window: 6,
+        ack_coalescing: Some(Coalescing {
+            segments: 4,
+            within: Span::from_us(20),
+        }),
+        ..plain()
+    });
+    pair.send(13_000);
+    pair.run();
+    let acks: Vec<(u64, u64)> = pair.acks[1..]
+        .iter()
+        .map(|sent| (sent.at.as_ns() / 1_000, sent.segment.seq))
+        .collect();
+    // 1 to 4 at 150 us, when 5 and 6 wait for 20 us. The first answer opens the window to 7 and sends five, 7..=11;
+    // the second, at 220 us, opens it to 8 and sends the last two.
+    assert_eq!(
+        acks,
+        [(150, 4_001), (170, 6_001), (250, 10_001), (270, 13_001)]
+    );
+    assert_eq!((pair.bytes, pair.messages), (13_000, 1));
+}
+
+#[test]
+fn idle_above_the_timeout_restarts_from_the_initial_window() {
+    let second_burst = |idle: Span, restart: bool| {
+        let mut pair = Pair::new(Config {
+            slow_start_restart: restart,
+            ..plain()
+        });
+        pair.send(30_000);
+        pair.run();
+        pair.run_until(us(400) + idle);
+        pair.send(20_000);
+        let at = pair.now;
+        pair.run();
+        assert_eq!((pair.bytes, pair.messages), (50_000, 2));
+        pair.data.iter().filter(|sent| sent.at == at).count()
+    };
+    assert_eq!(second_burst(Span::from_us(10_001), true), 2);
+    assert_eq!(
+        second_burst(Span::from_us(10_000), true),
+        20,
+        "not above the timeout"
+    );
+    assert_eq!(second_burst(Span::from_ms(50), false), 20);
+}
+
+#[test]
+fn growth_carries_what_a_window_leaves_over() {
+    let config = Config {
+        initial_window: 4,
+        initial_ssthresh: Some(4),
+        ..plain()
+    };
+    let mut sender = Sender::new(&config, us(0));
+    sender.send(
+        &config,
+        us(0),
+        Message {
+            bytes: 100_000,
+            deadline: None,
+        },
+    );
+    let ack = |seq, flags| Segment {
+        seq,
+        len: 0,
+        flags: Flags::ACK | flags,
+    };
+    while sender.poll_transmit(&config, us(0)).is_some() {}
+    sender.input(&config, us(100), ack(1, Flags::SYN));
+    // Three segments at a time: 3 < 4; 6 = 4 + 2; 2 + 3 = 5.
+    for (acked, window) in [
+        (3_001, 4_000),
+        (6_001, 5_000),
+        (9_001, 6_000),
+        (12_001, 6_000),
+        (15_001, 7_000),
+    ] {
+        while sender.poll_transmit(&config, us(100)).is_some() {}
+        sender.input(&config, us(200), ack(acked, Flags::NONE));
+        assert_eq!(sender.window_bytes(), window, "{acked}");
+    }
+}
+
+#[test]
+fn the_receive_window_bounds_the_flight() {
+    let mut pair = Pair::new(Config {
+        receive_window: 3_500,
+        initial_window: 10,
+        ..plain()
+    });
+    pair.send(9_000);
+    pair.run();
+    assert_eq!(pair.rounds(), [(100, 3), (200, 3), (300, 3)]);
+}

@@ -1,0 +1,13 @@
+//! TCP against traces worked by hand, packet by packet: 1000-byte segments, a round trip of 100 us, no queues.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod connection;
+mod growth;
+mod losses;
+mod timeouts;
+
+/// Segments `first..=last`, new, all at `at`.
+fn burst(at: u64, first: u64, last: u64) -> Vec<(u64, u64, bool)> {
+    (first..=last).map(|number| (at, number, false)).collect()
+}

@@ -1,0 +1,179 @@
+//! Losses that only the timeout tells of, and what it measures.
+
+use crate::burst;
+use crate::common::{Fate, Pair, plain, us};
+use duetime_core::Span;
+use duetime_proto::tcp::Config;
+
+#[test]
+fn a_lost_tail_waits_for_the_timeout() {
+    // Two duplicates are no loss.
+    let mut pair = Pair::new(Config {
+        initial_window: 4,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if packet == 2 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(4_000);
+    pair.run();
+    // The timer started again when segment 1 was acknowledged, at 200 us.
+    assert_eq!(pair.transmissions()[4..], [(10_200, 2, true)]);
+    assert_eq!((pair.bytes, pair.sender.counters().timeouts), (4_000, 1));
+}
+
+#[test]
+fn timeouts_back_off_and_a_fresh_sample_ends_the_backoff() {
+    let mut pair = Pair::new(plain()).data_fate(|packet, _, _| {
+        if (1..=3).contains(&packet) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(1_000);
+    pair.run();
+    // 10, 20 and 40 ms.
+    let expected = [
+        (100, 1, false),
+        (10_100, 1, true),
+        (30_100, 1, true),
+        (70_100, 1, true),
+    ];
+    assert_eq!(pair.transmissions(), expected);
+    assert_eq!(pair.sender.counters().timeouts, 3);
+    // Karn: what was sent twice gives no sample, so 80 ms still hold for the next segment.
+    pair.send(3_000);
+    pair.run_until(pair.now + Span::from_us(20));
+    assert_eq!(pair.sender.next_timeout(), us(70_200) + Span::from_ms(80));
+    pair.run_until(pair.now + Span::from_us(100));
+    assert_eq!(pair.sender.next_timeout(), us(70_300) + Span::from_ms(10));
+}
+
+#[test]
+fn after_a_timeout_the_lost_window_is_sent_again_by_slow_start() {
+    let mut pair = Pair::new(Config {
+        initial_window: 8,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if (1..=8).contains(&packet) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(10_000);
+    pair.run();
+    let again = |at, first, last| (first..=last).map(move |number| (at, number, true));
+    let mut expected = burst(100, 1, 8);
+    expected.extend(again(10_100, 1, 1));
+    expected.extend(again(10_200, 2, 3));
+    expected.extend(again(10_300, 4, 7));
+    // The window has reached ssthresh = 4: of four acknowledgements, the last opens it to 5.
+    expected.extend(again(10_400, 8, 8));
+    expected.extend(burst(10_400, 9, 10));
+    assert_eq!(pair.transmissions(), expected);
+    assert_eq!(pair.sender.counters().retransmits, 8);
+}
+
+#[test]
+fn data_that_survived_a_timeout_is_not_sent_again() {
+    // Of four segments only the first is lost, and so are the acknowledgements of the others (the first is of SYN).
+    let mut pair = Pair::new(Config {
+        initial_window: 4,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if packet == 1 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    })
+    .ack_fate(|packet, _| {
+        if (1..=3).contains(&packet) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(6_000);
+    pair.run();
+    let expected = [
+        burst(100, 1, 4),
+        vec![(10_100, 1, true)],
+        burst(10_200, 5, 6),
+    ]
+    .concat();
+    assert_eq!(pair.transmissions(), expected);
+    assert_eq!((pair.bytes, pair.messages), (6_000, 1));
+}
+
+#[test]
+fn duplicates_of_a_needless_timeout_are_no_loss() {
+    // The first window arrives 20 us after the timeout; what was sent again meanwhile comes back as duplicates.
+    let mut pair = Pair::new(Config {
+        initial_window: 12,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if (1..=12).contains(&packet) {
+            Fate::Late(Span::from_us(9_970))
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(60_000);
+    pair.run();
+    let counters = pair.sender.counters();
+    assert_eq!((counters.timeouts, counters.fast_retransmits), (1, 0));
+    assert!(counters.retransmits >= 4, "{counters:?}");
+    assert_eq!(pair.bytes, 60_000);
+}
+
+#[test]
+fn ssthresh_is_held_when_the_same_segment_times_out_again() {
+    let mut pair = Pair::new(Config {
+        initial_window: 8,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if (1..=9).contains(&packet) {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(8_000);
+    pair.run_until(us(30_100));
+    assert_eq!(pair.sender.counters().timeouts, 2);
+    assert_eq!(
+        (pair.sender.ssthresh_bytes(), pair.sender.window_bytes()),
+        (4_000, 1_000)
+    );
+}
+
+#[test]
+fn a_segment_sent_twice_gives_no_sample() {
+    // The timed segment is lost; its second copy is acknowledged 200 us after the first was sent.
+    let mut pair = Pair::new(Config {
+        initial_window: 10,
+        ..plain()
+    })
+    .data_fate(|packet, _, _| {
+        if packet == 1 {
+            Fate::Drop
+        } else {
+            Fate::Deliver
+        }
+    });
+    pair.send(30_000);
+    pair.run();
+    assert_eq!(pair.sender.counters().fast_retransmits, 1);
+    assert_eq!(pair.sender.srtt(), Some(Span::from_us(100)));
+}
