@@ -1,0 +1,154 @@
+//! Options of transports: defaults, and which of several layers wins.
+
+use crate::{EXAMPLE, extended, rates, transport, window, with};
+use duetime_core::Span;
+use duetime_proto::d3::{self, BaseRate};
+use duetime_proto::tcp;
+use duetime_proto::window::{Completion, CongestionControl};
+use duetime_scenario::{NoFiles, load};
+
+#[test]
+fn without_options_the_transports_have_the_defaults_of_the_protocols() {
+    let scenario = with(&[(
+        "transport",
+        r#"["tcp", "dctcp", "d2tcp", "d3", "rcpdc", "tcp-prio", "rcpdc-prio"]"#,
+    )]);
+    assert_eq!(*window(&scenario, "tcp"), tcp::Config::default());
+    assert_eq!(*rates(&scenario, "d3"), d3::Config::default());
+    assert_eq!(
+        *rates(&scenario, "rcpdc"),
+        d3::Config {
+            ignore_deadlines: true,
+            ..d3::Config::default()
+        }
+    );
+    let priorities: Vec<u8> = scenario.transports.iter().map(|t| t.priorities).collect();
+    assert_eq!(priorities, [1, 1, 1, 1, 1, 2, 2]);
+    let CongestionControl::D2tcp(marks, deadlines) = window(&scenario, "d2tcp").congestion_control
+    else {
+        panic!()
+    };
+    assert_eq!((marks.gain_shift, marks.initial_alpha.to_bits()), (4, 0));
+    assert_eq!(
+        (deadlines.d_min, deadlines.d_max, deadlines.d_expired),
+        (0.5, 2.0, 0.5)
+    );
+}
+
+#[test]
+fn options_go_from_the_general_to_the_special() {
+    let scenario = extended(
+        r#"
+[tcp]
+rto_min = "20 ms"
+min_window = 1
+[dctcp]
+initial_alpha = 1
+min_window = 2
+[d2tcp]
+min_window = 3
+imminence = [0.67, 1.5]
+completion = "precise"
+"#,
+    );
+    let floors = ["tcp", "dctcp", "d2tcp"].map(|name| window(&scenario, name).min_window);
+    assert_eq!(floors, [1, 2, 3]);
+    let timeouts = ["tcp", "dctcp", "d2tcp"].map(|name| window(&scenario, name).rto_initial);
+    assert_eq!(timeouts, [Span::from_ms(20); 3]);
+    let CongestionControl::D2tcp(marks, deadlines) = window(&scenario, "d2tcp").congestion_control
+    else {
+        panic!()
+    };
+    assert_eq!(marks.initial_alpha.to_bits(), 1f64.to_bits());
+    assert_eq!(deadlines.d_expired.to_bits(), 0.67f64.to_bits());
+    assert_eq!(deadlines.completion, Completion::Precise);
+}
+
+#[test]
+fn d3s_deadline_policy_and_target() {
+    let scenario = with(&[
+        ("d3.target", "95%"),
+        ("d3.speculative", "true"),
+        ("d3.speculative_rises", "2"),
+        ("d3.speculative_growth", "0.25"),
+        ("d3.late", "extend"),
+        ("d3.late_extension", "150%"),
+    ]);
+    let d3 = rates(&scenario, "d3");
+    assert_eq!(d3.target_256, 243);
+    assert!(d3.speculative);
+    let speculation = d3::Speculation {
+        rises: 2,
+        growth_permille: 250,
+    };
+    assert_eq!(d3.speculation, speculation);
+    assert_eq!(
+        (d3.late, d3.late_extension_permille),
+        (d3::Late::Extend, 1_500)
+    );
+    for (key, value) in [
+        ("d3.target", "101%"),
+        ("d3.target", "0"),
+        ("d3.speculative_rises", "0"),
+        ("d3.speculative_growth", "-10%"),
+        ("d3.late_extension", "0%"),
+        ("d3.speculative", "4"),
+    ] {
+        let set = [(key.to_owned(), value.to_owned())];
+        let error = load(EXAMPLE, "x.toml", &set, &NoFiles)
+            .expect_err(key)
+            .to_string();
+        assert!(
+            error.contains(key) && error.contains("allowed: "),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_variant_changes_its_base_alone() {
+    let text = format!(
+        "{}{}",
+        EXAMPLE.replace(
+            r#"["tcp", "dctcp", "d3", "d2tcp"]"#,
+            r#"["tcp", "tcp-300", "d3-authors", "prio4"]"#
+        ),
+        r#"
+transport = "tcp-300"
+[tcp]
+rto_min = "20 ms"
+initial_window = 10
+[[variant]]
+name = "tcp-300"
+base = "tcp"
+rto_min = "300 ms"
+[[variant]]
+name = "d3-authors"
+base = "d3"
+profile = "d2tcp-authors"
+alpha = 0.5
+[[variant]]
+name = "prio4"
+base = "tcp-prio"
+classes = 4
+"#
+    );
+    let scenario = load(&text, "x.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(window(&scenario, "tcp").rto_min, Span::from_ms(20));
+    let variant = window(&scenario, "tcp-300");
+    assert_eq!(
+        (variant.rto_min, variant.initial_window),
+        (Span::from_ms(300), 10)
+    );
+    let d3 = rates(&scenario, "d3-authors");
+    assert_eq!(
+        (d3.base_rate, d3.alpha_256),
+        (BaseRate::Segment(Span::from_us(200)), 128)
+    );
+    assert_eq!(transport(&scenario, "prio4").priorities, 4);
+    let fixed = scenario.workloads[1]
+        .transport
+        .as_ref()
+        .expect("a transport of its own");
+    assert_eq!(fixed.name, "tcp-300");
+}
