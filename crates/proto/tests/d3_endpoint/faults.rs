@@ -31,6 +31,22 @@ struct Events {
     death: Option<(usize, Time)>,
 }
 
+impl Events {
+    /// Lets what is due by now happen, once.
+    fn happen(&mut self, world: &mut World) {
+        if world.now >= self.restart {
+            world.restart_routers();
+            self.restart = Time::MAX;
+        }
+        if let Some((host, at)) = self.death
+            && world.now >= at
+        {
+            world.kill(host);
+            self.death = None;
+        }
+    }
+}
+
 /// A world whose faults follow from the seed, and what its hosts want.
 fn random_world(seed: u64) -> (World, Vec<Exchange>, Events) {
     let mut world = World::new(4, options(), seed);
@@ -98,16 +114,7 @@ fn whatever_the_network_does_bytes_are_right_and_all_ends() {
         let (mut world, mut exchanges, mut events) = random_world(seed);
         let death = events.death;
         let services = run_with(&mut world, &mut exchanges, after(SECOND * 120), |world| {
-            if world.now >= events.restart {
-                world.restart_routers();
-                events.restart = Time::MAX;
-            }
-            if let Some((host, at)) = events.death
-                && world.now >= at
-            {
-                world.kill(host);
-                events.death = None;
-            }
+            events.happen(world);
         });
         let dead = |host: usize| death.is_some_and(|(dead, _)| dead == host);
         for one in exchanges.iter().filter(|one| !dead(one.host)) {
@@ -176,16 +183,7 @@ fn counters_of_busy_routers_are_right_again_after_faults() {
             death: Some((DYING, after(Span::from_ms(12)))),
         };
         run_to_outcomes(&mut world, &mut all, after(Span::from_ms(90)), |world| {
-            if world.now >= events.restart {
-                world.restart_routers();
-                events.restart = Time::MAX;
-            }
-            if let Some((host, at)) = events.death
-                && world.now >= at
-            {
-                world.kill(host);
-                events.death = None;
-            }
+            events.happen(world);
             if world.now >= calm {
                 world.faults = Faults::default();
                 // Flows to the dead host are silent while they wait longer and longer for an answer.
