@@ -54,8 +54,8 @@ pub struct Counters {
     pub marks: u64,
     /// Largest occupancy in bytes, the packet in service included.
     pub queue_max_bytes: u64,
-    /// Σ bytes × time in the port over the packets whose departure is known, in bytes × 1024 ps: by Little's law the
-    /// time integral of the queue when none is left. [`Port::queue_integral`] is exact at any time.
+    /// Σ bytes × time in the port, without delays, over the packets whose departure is known, in bytes × 1024 ps: by
+    /// Little's law the time integral of the queue when none is left. [`Port::queue_integral`] is exact at any time.
     pub queue_integral: u64,
 }
 
@@ -316,16 +316,21 @@ impl<F: Frame> Port<F> {
     }
 
     /// The time integral of the queue, the packet in service included, up to `now`, to which the port was drained;
-    /// in bytes × 1024 ps.
+    /// in bytes × 1024 ps. A delay ([`Port::delay_last`]) is no time in the queue: the link may send the next packet
+    /// meanwhile.
     pub fn queue_integral(&self, now: Time) -> u64 {
-        let ahead = (1..=self.staying).map(|count| {
-            let slot = self.wire.back(count);
-            byte_time(slot.frame, now, slot.arrival - self.latency)
-        });
+        // From the last packet back: the link sends what stays without a gap.
+        let mut end = self.busy_until;
+        let mut ahead = 0;
+        for count in 1..=self.staying {
+            let frame = self.wire.back(count).frame;
+            ahead += byte_time(frame, now.min(end), end);
+            end = Time::from_ps(end.as_ps() - self.transmission_ps(frame));
+        }
         let waiting = self
             .waiting_in_classes()
             .map(|(since, frame)| byte_time(frame, since, now));
-        self.queue_integral + waiting.sum::<u64>() - ahead.sum::<u64>()
+        self.queue_integral + waiting.sum::<u64>() - ahead
     }
 
     /// Lets every packet whose last bit has left by `now` go.
@@ -395,9 +400,8 @@ impl<F: Frame> Port<F> {
         self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
         let sending = self.transmission_ps(frame);
         self.busy_until = Time::from_ps(now.as_ps() + sending);
-        let left = Time::from_ps(self.busy_until.as_ps() + delay.as_ps());
-        self.queue_integral += byte_time(frame, now, left);
-        self.put_on_wire(left.as_ps(), frame)
+        self.queue_integral += byte_time(frame, now, self.busy_until);
+        self.put_on_wire(self.busy_until.as_ps() + delay.as_ps(), frame)
     }
 
     /// Whether the port's own limit admits `bytes` more, as of the last drain.
@@ -535,8 +539,7 @@ impl<F: Frame> Port<F> {
     /// time of the smallest.
     pub fn delay_last(&mut self, sent: Sent, by: Span) -> Sent {
         let arrival = sent.arrival + by;
-        let frame = self.wire.delay_last(arrival);
-        self.queue_integral += byte_time(frame, sent.arrival, arrival);
+        self.wire.delay_last(arrival);
         Sent { arrival, ..sent }
     }
 

@@ -134,13 +134,12 @@ impl<F: Frame> Ring<F> {
         self.end = self.end.wrapping_add(1);
     }
 
-    /// Lets the last packet arrive at `arrival`, later than it would; returns it.
-    pub(crate) fn delay_last(&mut self, arrival: Time) -> F {
+    /// Lets the last packet arrive at `arrival`, later than it would.
+    pub(crate) fn delay_last(&mut self, arrival: Time) {
         let mask = self.slots.len() - 1;
         let last = &mut self.slots[self.end.wrapping_sub(1) as usize & mask];
         debug_assert!(last.arrival <= arrival && self.begin != self.end);
         last.arrival = arrival;
-        last.frame
     }
 
     /// The slot that is `count`-th from the end: 1 is the last packet.

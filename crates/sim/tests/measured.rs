@@ -161,3 +161,38 @@ size = "1 MB"
     assert_eq!(output.records.ports, output.whole_ports);
     assert!(port("switch->host0").utilisation > 0.9);
 }
+
+#[test]
+fn a_hosts_delays_are_no_queue() {
+    // A packet of 140 B takes 112 ns; the next one leaves while its delay of up to 30 ns lasts.
+    let text = r#"
+name = "delays"
+transport = "tcp"
+tcp.mss = "100 B"
+
+[topology]
+kind = "star"
+hosts = 2
+link = { rate = "10 Gbps", latency = "1 us" }
+
+[host]
+send_jitter = "30 ns"
+
+[[workload]]
+kind = "burst"
+senders = 1
+receiver = 0
+size = "20 MB"
+"#;
+    let scenario = load(text, "delays.toml", &[], &NoFiles).unwrap();
+    let output = made(&scenario, 0, 1, 1);
+    let mut ports = output.whole_ports.iter();
+    let port = ports.find(|port| port.link == "host1->switch").unwrap();
+    assert!(port.utilisation > 0.9, "{port:?}");
+    assert_eq!(port.queue_max_bytes, 140);
+    let busy = 140.0 * port.utilisation;
+    assert!(
+        (port.queue_mean_bytes / busy - 1.0).abs() < 0.001,
+        "{port:?}"
+    );
+}

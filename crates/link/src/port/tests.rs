@@ -241,10 +241,39 @@ fn a_delayed_packet_costs_the_link_no_time() {
     assert_eq!(port.queue_packets(), 1);
     port.drain(at(36) + delay);
     assert_eq!(port.queue_packets(), 0);
-    let stays = [at(12) + delay, at(12), at(23) + delay].map(|stay| stay.as_ps() as f64);
+    // What a packet's delay adds to its stay is no time in the queue.
+    let stays = [at(12), at(12), at(23)].map(|stay| stay.as_ps() as f64);
     let sum = 1_500.0 * stays.iter().sum::<f64>() / 1_024.0;
     let counted = port.counters().queue_integral as f64;
     // Each stay is told to one instant of the clock.
     assert!((counted - sum).abs() < 3.0 * 1_500.0, "{counted}, {sum}");
     assert_eq!(port.next_arrival(), Some(first.arrival));
+}
+
+#[test]
+fn delays_do_not_raise_the_mean_queue_above_the_largest() {
+    // 62 B take 49.6 ns; 12 ns is more than the default delay and less than the smallest packet takes.
+    let delay = Span::from_ns(12);
+    let mut draws = Streams::new(0, 0).stream(0, Purpose::Arrival);
+    for pulls in [true, false] {
+        let mut port = Port::new(Rate::from_gbps(10), Span::from_ns(50));
+        for sent in 1..=1_000 {
+            let now = port.busy_until();
+            let by = Span::from_ps(draws.below(delay.as_ps()));
+            if pulls {
+                port.send_at_once(now, Sample::of(62), by);
+            } else {
+                let sent = port.offer_fifo(now, Sample::of(62)).expect("room");
+                port.delay_last(sent, by);
+            }
+            // Halfway through the packet, and at its end while its delay lasts.
+            for ahead in [24_800, 0] {
+                let now = port.busy_until() - Span::from_ps(ahead);
+                port.drain(now);
+                let integral = port.queue_integral(now);
+                assert_eq!(integral, 62 * (now.as_ps() >> 10), "after {sent}");
+            }
+        }
+        assert!(port.counters().queue_max_bytes <= 124);
+    }
 }
