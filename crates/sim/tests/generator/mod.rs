@@ -51,7 +51,7 @@ impl Case {
         let (topology, network) = network::topology(&mut draw(2), &budget, patient);
         let switch = network::switch(&mut draw(3), patient);
         let host = network::host(&mut draw(4));
-        let (transport, others) = transport::transports(&mut draw(5), patient);
+        let (transport, others) = transport::transports(&mut draw(5), &mut draw(10), patient);
         if patient {
             budget.drain = time_in_the_world(&transport.protocol, budget.rate);
         }

@@ -22,9 +22,17 @@ const NAMES: [&str; 8] = [
 ];
 
 /// The compared transport, and some that workloads may use instead. Routers have one set of options, so all kinds of
-/// D3 share theirs.
-pub(super) fn transports(draw: &mut Draw, patient: bool) -> (Transport, Vec<Transport>) {
-    let d3 = d3(draw, patient);
+/// D3 share theirs. `newer` draws the options that came later, so that each seed has the older ones as before.
+pub(super) fn transports(
+    draw: &mut Draw,
+    newer: &mut Draw,
+    patient: bool,
+) -> (Transport, Vec<Transport>) {
+    let d3 = d3::Config {
+        request_backoff: newer.one_of(&[0, 0, 3, 10]),
+        allocation: newer.one_of(&[Allocation::Routers, Allocation::Routers, Allocation::Edge]),
+        ..d3(draw, patient)
+    };
     let mut any = |names: &[&str]| {
         let name = draw.one_of(names);
         let protocol = match name {
@@ -142,8 +150,6 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
         ),
         ..d3::Config::default()
     };
-    config.request_backoff = draw.one_of(&[0, 0, 3, 10]);
-    config.allocation = draw.one_of(&[Allocation::Routers, Allocation::Routers, Allocation::Edge]);
     if draw.flag(0.4) {
         config.base_rate = BaseRate::Segment(draw.span(Span::from_us(1), Span::from_ms(2)));
     }
@@ -151,11 +157,6 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
         config.mtu = draw.one_of(&[200, 1_501, 9_000]);
     }
     if patient {
-        // Where grants are rounded down, more flows than units wait for ever: they have no base rate.
-        let floors = matches!(config.rounding, Rounding::CeilFloor | Rounding::FloorFloor);
-        if floors && config.base_rate == BaseRate::HeaderOnly {
-            config.rounding = Rounding::Carry;
-        }
         return config;
     }
     config.quench = draw.flag(0.3);

@@ -2,17 +2,19 @@
 
 mod minimum;
 mod ports;
+mod starvation;
 
 pub use ports::check_captures;
 
 use crate::generator::Case;
 use duetime_core::Time;
-use duetime_proto::d3::BaseRate;
+use duetime_proto::d3::{Allocation, BaseRate};
 use duetime_proto::tcp;
 use duetime_results::{Class, FlowRecord, QueryRecord, RunRecords};
 use duetime_scenario::model::{Deadline, GiveUp, Protocol, WorkloadKind};
 use duetime_sim::RunOutput;
 use minimum::Minimum;
+use starvation::Starvation;
 
 /// Fails with a message unless the condition holds.
 macro_rules! ensure {
@@ -169,11 +171,12 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
         flow.measured && flow.is_finite() && flow.finish.is_none() && !flow.quenched
     };
     if case.patient {
-        let late = records
-            .flows
-            .iter()
-            .filter(open)
-            .find(|flow| !is_drowned(case, records, flow));
+        let starvation = Starvation::of(case, records)?;
+        let late = records.flows.iter().filter(open).find(|flow| {
+            !is_drowned(case, records, flow)
+                && !is_crowded_out(case, records, flow)
+                && !starvation.reaches(flow)
+        });
         ensure!(
             late.is_none(),
             "never finished, with all the time in the world: {late:?}"
@@ -213,6 +216,27 @@ fn is_drowned(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
     };
     let full = records.ports.iter().any(|port| port.utilisation > 0.8);
     config.base_rate == BaseRate::HeaderOnly && full
+}
+
+/// Where the edge allocates, nobody does between the switches. A link there that is slower than what its flows are
+/// granted at their hosts stays full, and answers come later than their requests are given up.
+fn is_crowded_out(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
+    let Protocol::D3(config) = case.protocol(flow.workload) else {
+        return false;
+    };
+    let network = &case.network;
+    let is_full = |name: &str| {
+        let ports = records.ports.iter();
+        ports
+            .filter(|port| port.link == name)
+            .any(|port| port.utilisation > 0.8)
+    };
+    let is_switch = |node: u32| network.nodes[node as usize].host.is_none();
+    let mut links = (0..).zip(&network.links);
+    config.allocation == Allocation::Edge
+        && links.any(|(number, link)| {
+            is_switch(link.from) && is_switch(link.to) && is_full(&network.link_name(number))
+        })
 }
 
 fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
