@@ -82,6 +82,20 @@ local function crc32c(...)
     return bxor(crc, 0xffffffff) % 0x100000000
 end
 
+local function has_request(tvb)
+    return band(tvb(1, 1):uint(), 0x80) ~= 0
+end
+
+-- Whether a datagram of version 1 begins at `offset`, which must lie a header before the end.
+local function is_version_1(tvb, offset)
+    return tvb(offset, 1):uint() == MAGIC and tvb(offset + 18, 1):uint() == 1
+end
+
+-- How long the header of a version is without the congestion header.
+local function header_bytes(version)
+    return version == 1 and HEADER_BYTES or TRANSPORT_BYTES
+end
+
 local function raw(tvb, offset, length)
     return length > 0 and tvb:raw(offset, length) or ""
 end
@@ -99,16 +113,15 @@ end
 
 -- What is wrong with bytes 1 to 17, the congestion header at `start` and the length: the decoder's words, or nil.
 local function transport_error(tvb, start)
-    local has_request = band(tvb(1, 1):uint(), 0x80) ~= 0
     local tag = tvb(12, 4):uint() + tvb(16, 2):uint()
-    if not has_request and tag ~= 0 or tvb(17, 1):uint() > 0x3f then
+    if not has_request(tvb) and tag ~= 0 or tvb(17, 1):uint() > 0x3f then
         return "unknown flag or reserved bit"
     end
     if tvb(16, 1):uint() > MAX_HOPS then
         return "index above six"
     end
     local headers = start
-    if has_request then
+    if has_request(tvb) then
         headers = start + REQUEST_BYTES
         if tvb:reported_len() < headers then
             return "shorter than its header"
@@ -202,7 +215,7 @@ end
 
 -- The fields that a datagram has, and a few words; how long its headers are, as far as they were captured.
 local function all_fields(tvb, tree, version)
-    local start = version == 1 and HEADER_BYTES or TRANSPORT_BYTES
+    local start = header_bytes(version)
     local words = transport_header(tvb, tree)
     if version == 1 then
         local kind = tvb(19, 1):uint()
@@ -217,7 +230,7 @@ local function all_fields(tvb, tree, version)
         tree:add(f.checksum, tvb(CHECKSUM, 4))
     end
     local headers = start
-    if band(tvb(1, 1):uint(), 0x80) ~= 0 and tvb:len() >= start + REQUEST_BYTES then
+    if has_request(tvb) and tvb:len() >= start + REQUEST_BYTES then
         words = words .. ", " .. congestion_header(tvb, start, tree)
         headers = start + REQUEST_BYTES
     end
@@ -235,7 +248,7 @@ end
 
 -- Adds what a datagram of a version holds to the tree, and judges it in the decoder's order. Answers it in a few words.
 local function dissect(tvb, root, version)
-    local least = version == 1 and HEADER_BYTES or TRANSPORT_BYTES
+    local least = header_bytes(version)
     local tree = root:add(d3, tvb())
     if tvb:reported_len() < least then
         return complain(tree, malformed, "shorter than its header")
@@ -256,7 +269,7 @@ local function dissect(tvb, root, version)
     local words, headers = all_fields(tvb, tree, version)
     local why
     if version == 1 then
-        if band(tvb(1, 1):uint(), 0x80) ~= 0 and tvb:reported_len() < HEADER_BYTES + REQUEST_BYTES then
+        if has_request(tvb) and tvb:reported_len() < HEADER_BYTES + REQUEST_BYTES then
             return complain(tree, malformed, "shorter than its header")
         end
         local fits = checksum_fits(tvb, headers)
@@ -277,12 +290,11 @@ end
 -- How long the first datagram is if others follow it in one frame. So it is where a host captures a batch before its
 -- kernel or its NIC divides it.
 local function first_of_batch(tvb)
-    if tvb:len() < HEADER_BYTES or tvb(0, 1):uint() ~= MAGIC or tvb(18, 1):uint() ~= 1 then
+    if tvb:len() < HEADER_BYTES or not is_version_1(tvb, 0) then
         return nil
     end
-    local headers = band(tvb(1, 1):uint(), 0x80) ~= 0 and HEADER_BYTES + REQUEST_BYTES or HEADER_BYTES
-    local length = headers + tvb(2, 2):uint()
-    local follows = tvb:len() >= length + HEADER_BYTES and tvb(length, 1):uint() == MAGIC and tvb(length + 18, 1):uint() == 1
+    local length = HEADER_BYTES + (has_request(tvb) and REQUEST_BYTES or 0) + tvb(2, 2):uint()
+    local follows = tvb:len() >= length + HEADER_BYTES and is_version_1(tvb, length)
     return follows and length or nil
 end
 
@@ -303,7 +315,7 @@ end
 
 -- Over UDP, at any port: what has the form of version 1.
 local function heuristic(tvb, pinfo, root)
-    if tvb:len() < HEADER_BYTES or tvb(0, 1):uint() ~= MAGIC or tvb(18, 1):uint() ~= 1 or not KINDS[tvb(19, 1):uint()] then
+    if tvb:len() < HEADER_BYTES or not is_version_1(tvb, 0) or not KINDS[tvb(19, 1):uint()] then
         return false
     end
     d3.dissector(tvb, pinfo, root)
