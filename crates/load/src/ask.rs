@@ -11,7 +11,7 @@ use duetime_results::{FlowRecord, QueryRecord, RunRecords, Totals};
 use duetime_scenario::Scenario;
 use duetime_sim::{Options, RunOutput};
 use duetime_study::Engine;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -26,6 +26,10 @@ const TELL_EVERY: Duration = Duration::from_secs(1);
 const MOST_OPEN: usize = 8_192;
 /// Bytes of a thread's stack.
 const STACK: usize = 128 * 1024;
+/// Bytes of an answer that are read at once.
+const BLOCK: usize = 64 * 1024;
+/// Bytes that are read of a leaf's reason not to answer.
+const LONGEST_REASON: u64 = 1_000;
 
 /// What is going on, since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,8 +64,9 @@ pub struct Asker<'a> {
 struct Answer {
     query: usize,
     leaf: u32,
-    /// Bytes that came, and when the last one did.
-    outcome: Result<Instant, io::Error>,
+    /// When the last byte came.
+    outcome: io::Result<Instant>,
+    /// Bytes that came.
     delivered: u64,
 }
 
@@ -216,25 +221,32 @@ impl Way {
     }
 }
 
-/// Reads an answer. One that is none has the leaf's reason in its place.
-fn receive(connection: &mut Connection, length: u64, delivered: &mut u64) -> io::Result<Instant> {
-    let (mut buffer, mut reason) = (vec![0; 64 * 1024], Vec::new());
+/// Reads an answer. Its first byte says whether it is one; if not, the leaf's reason follows.
+fn receive(connection: &mut impl Read, length: u64, delivered: &mut u64) -> io::Result<Instant> {
+    let early = || io::Error::new(ErrorKind::UnexpectedEof, "the answer ended early");
+    let mut first = [0];
+    connection
+        .read_exact(&mut first)
+        .map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => early(),
+            _ => error,
+        })?;
+    if first != [0] {
+        let mut reason = Vec::new();
+        connection.take(LONGEST_REASON).read_to_end(&mut reason)?;
+        let reason = String::from_utf8_lossy(&reason);
+        return Err(io::Error::other(format!("the server says: {reason}")));
+    }
+    *delivered = 1;
+    let mut buffer = vec![0; BLOCK];
     while *delivered < length {
-        let read = connection.read(&mut buffer)?;
-        if read == 0 {
-            let text = String::from_utf8_lossy(&reason).into_owned();
-            let why = if text.is_empty() {
-                "the answer ended early".to_owned()
-            } else {
-                format!("the server says: {text}")
-            };
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
+        let most = usize::try_from(length - *delivered).unwrap_or(BLOCK);
+        match connection.read(&mut buffer[..most.min(BLOCK)]) {
+            Ok(0) => return Err(early()),
+            Ok(read) => *delivered += read as u64,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
-        if *delivered == 0 && buffer[0] != 0 || !reason.is_empty() {
-            let start = usize::from(*delivered == 0);
-            reason.extend_from_slice(&buffer[start..read.min(1_000)]);
-        }
-        *delivered += read as u64;
     }
     Ok(Instant::now())
 }
@@ -377,4 +389,31 @@ fn wall(span: Span) -> Duration {
 
 fn at(elapsed: Duration) -> Time {
     Time::ZERO + Span::from_ns(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX / 1_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What became of an answer of so many bytes, and how much of it came.
+    fn received(mut bytes: &[u8], length: u64) -> (Result<(), String>, u64) {
+        let mut delivered = 0;
+        let outcome = receive(&mut bytes, length, &mut delivered);
+        (
+            outcome.map(drop).map_err(|error| error.to_string()),
+            delivered,
+        )
+    }
+
+    #[test]
+    fn an_answer_is_told_from_a_reason_of_any_length() {
+        assert_eq!(received(&vec![0; 100_000], 100_000), (Ok(()), 100_000));
+        let early = Err("the answer ended early".to_owned());
+        assert_eq!(received(&[0; 99], 100), (early.clone(), 99));
+        assert_eq!(received(&[], 100), (early, 0));
+        let refused = Err("the server says: no such thing".to_owned());
+        for length in [1, 5, 1_000] {
+            assert_eq!(received(b"\x01no such thing", length), (refused.clone(), 0));
+        }
+    }
 }

@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_hours(1);
 /// no deadline), the name of the congestion control in 16, padded with zeros (all zeros: D3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Length of the answer: a byte that is zero if the leaf can answer, then whatever.
+    /// Length of the answer: a zero byte, then whatever. A leaf that cannot answer sends another byte and its reason.
     pub answer_bytes: u64,
     /// Until when the answer should have arrived, from the query's arrival on.
     pub within: Option<Duration>,

@@ -75,13 +75,12 @@ impl Server {
 }
 
 fn answer_in_thread(accepted: io::Result<Connection>, tell: impl Fn(&io::Error) + Send + 'static) {
-    let told = tell;
     let started = accepted.and_then(|connection| {
         thread::Builder::new()
             .name("load-answer".to_owned())
             .spawn(move || {
                 if let Err(error) = answer(connection) {
-                    told(&error);
+                    tell(&error);
                 }
             })
     });
