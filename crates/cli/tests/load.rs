@@ -73,7 +73,8 @@ fn answers_over_tcp_and_d3_leave_the_run_folder_of_any_run() {
         query("--for 100ms --every 20ms --deadline 5s --transport d3 --out json --json").ok();
     assert!(json.contains("\"event\":\"load\""), "{json}");
     query("--for 100ms --out out").refused(&["--overwrite"]);
-    query("--query 5B").refused(&["36 B"]);
+    query("--query 5B").refused(&["5B", "36 B"]);
+    query("--transport a_name_of_sixteen").refused(&["a_name_of_sixteen", "15 characters"]);
     let unknown = query("--for 50ms --every 10ms --transport nonsense --out unknown");
     assert_eq!(unknown.code, 1);
     assert!(

@@ -68,17 +68,18 @@ pub struct Query {
         short,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "cubic"
+        default_value = "cubic",
+        value_parser = carrier
     )]
     pub transport: Vec<String>,
     /// Leaves that each query asks [default: as many as there are servers]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub fan_in: Option<u32>,
     /// Size of a query
-    #[arg(long = "query", value_name = "SIZE", default_value = "1 KB", value_parser = |text: &str| said(parse_size(text)))]
+    #[arg(long = "query", value_name = "SIZE", default_value = "1 KB", value_parser = |text: &str| size(text, 36))]
     pub bytes: Bytes,
     /// Size of each answer
-    #[arg(long, value_name = "SIZE", default_value = "20 KB", value_parser = |text: &str| said(parse_size(text)))]
+    #[arg(long, value_name = "SIZE", default_value = "20 KB", value_parser = |text: &str| size(text, 1))]
     pub answer: Bytes,
     /// From the query to the last byte of each answer [default: none]
     #[arg(long, value_name = "TIME", value_parser = |text: &str| said(parse_time(text)))]
@@ -104,4 +105,23 @@ pub struct Query {
     /// JSON lines on standard output, those of each second too
     #[arg(long)]
     pub json: bool,
+}
+
+/// The size of a message of at least so many bytes.
+fn size(text: &str, least: u64) -> Result<Bytes, String> {
+    let size = said(parse_size(text))?;
+    if (least..=1_000_000_000).contains(&size.0) {
+        Ok(size)
+    } else {
+        Err(format!("allowed: {least} B to 1 GB"))
+    }
+}
+
+fn carrier(name: &str) -> Result<String, String> {
+    // The kernel's names of congestion controls have 15 characters at most.
+    if (1..=15).contains(&name.len()) {
+        Ok(name.to_owned())
+    } else {
+        Err("allowed: d3, and names of up to 15 characters".to_owned())
+    }
 }
