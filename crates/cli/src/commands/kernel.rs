@@ -93,7 +93,7 @@ fn doctor() -> Result<(), Failure> {
             "The congestion controllers can be attached here."
         )?),
         _ => Err(Failure::Runs(
-            "The congestion controllers cannot be attached as long as something lacks.".into(),
+            "The congestion controllers cannot be attached: see what this kernel lacks.".into(),
         )),
     }
 }

@@ -69,7 +69,7 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
         since: Instant::now(),
         options,
     };
-    let door = Door::open()?;
+    let control = ControlSocket::open()?;
     writeln!(
         stdout(),
         "duetime_dctcp and duetime_d2tcp are attached{}; Ctrl-C detaches",
@@ -77,7 +77,7 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
             format!(", {} is in force, SIGHUP reads it again", path.display())
         })
     )?;
-    let last = serve(&mut attached, &door, &signals, args.policy.as_deref())?;
+    let last = serve(&mut attached, &control, &signals, args.policy.as_deref())?;
     let sockets = attached.attachment.sockets()?.len();
     drop(attached);
     match last {
@@ -96,14 +96,14 @@ struct Attached {
 /// Serves until a signal, or until somebody asks for the end, who is to be answered after it.
 fn serve(
     attached: &mut Attached,
-    door: &Door,
+    control: &ControlSocket,
     signals: &SignalFd,
     policy: Option<&Path>,
 ) -> Result<Option<UnixStream>, Failure> {
     loop {
         let mut ready = [
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-            PollFd::new(door.0.as_fd(), PollFlags::POLLIN),
+            PollFd::new(control.0.as_fd(), PollFlags::POLLIN),
         ];
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(nix::Error::EINTR) => {}
@@ -115,7 +115,7 @@ fn serve(
             Some(_) => return Ok(None),
             None => {}
         }
-        let Ok((mut stream, _)) = door.0.accept() else {
+        let Ok((mut stream, _)) = control.0.accept() else {
             continue;
         };
         match asked(&stream).as_deref() {
@@ -227,10 +227,10 @@ fn signals() -> Result<SignalFd, Failure> {
         .map_err(|why| Failure::Input(format!("signals: {why}")))
 }
 
-/// Where others ask, as long as it is there.
-struct Door(UnixListener);
+/// The socket at which others ask; its file is there as long as this is.
+struct ControlSocket(UnixListener);
 
-impl Door {
+impl ControlSocket {
     /// Whoever is attached holds the names in the kernel, so what lies here is left by a process that was killed.
     fn open() -> Result<Self, Failure> {
         let failed = |why: std::io::Error| Failure::Input(format!("{SOCKET}: {why}"));
@@ -245,7 +245,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         remove_socket();
     }
