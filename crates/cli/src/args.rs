@@ -65,13 +65,13 @@ pub enum Command {
     /// Run the papers' experiments and hold what comes out against what the papers say.
     #[command(after_long_help = PAPER_EXAMPLES)]
     Paper(Paper),
-    /// Forward between network interfaces as a datacenter switch does: rate, delay, buffer, ECN (as root).
+    /// Forward between network interfaces as a datacenter switch does: rate, delay, buffer, ECN, D3's router (as root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Switch(switch::Switch),
     /// Run DCTCP and D2TCP in this machine's kernel, for sockets that choose them (as root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Kernel(kernel::Kernel),
-    /// Run scenarios on kernel TCP: network namespaces, joined by the software switch (as root).
+    /// Run scenarios on kernel TCP and on D3 over UDP: network namespaces, joined by the software switch (as root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Lab(lab::Lab),
     /// Ask other hosts many queries at once, over kernel TCP or D3, and tell how many answers were in time.

@@ -1,17 +1,17 @@
 //! `duetime lab`: scenarios on kernel TCP and on D3 over UDP.
 
-use std::io::{ErrorKind, Write, stdout};
+mod fidelity;
+
+use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use duetime_lab::{
-    Choices, D3Port, Fidelity, Gain, LabError, Line, Run, Testbed, over_udp, scaled,
-};
+use duetime_lab::{Choices, Fidelity, Gain, LabError, Line, Run, Testbed, over_udp, scaled};
 use duetime_results::stats::Estimate;
 use duetime_scenario::model::Scenario;
 use duetime_store::{IfExists, RunFolder, StoreError};
 use duetime_study::{Engine, Execution, Outcome, Plan, Simulator, StudyError};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::request;
 use super::run::{human, json_rows, verdict};
@@ -112,11 +112,11 @@ fn run(args: &LabRun) -> Result<(), Failure> {
     let out = folder_of(args, &plan);
     let cancel = interrupt::flag();
     if args.resume {
-        earlier_fidelity(&out, args)?;
+        fidelity::earlier(&out, args)?;
     }
     let outcome = execute(args, &plan, &out, &testbed, &cancel)?;
     let folder = RunFolder::open(&out)?;
-    write_fidelity(&out, args, &plan, &testbed)?;
+    fidelity::write(&out, args, &plan, &testbed)?;
     let gathered = duetime_study::gather(&plan, &folder, |_, _| {})?;
     duetime_study::write_summary(&plan, &folder, &gathered)?;
     if args.json {
@@ -124,7 +124,7 @@ fn run(args: &LabRun) -> Result<(), Failure> {
     } else {
         human(&plan, &gathered, &outcome, &out, None)?;
     }
-    show_fidelity(args, &testbed)?;
+    fidelity::show(args, &testbed)?;
     only_late(&outcome, &testbed)?;
     verdict(&outcome, &gathered)
 }
@@ -154,11 +154,11 @@ fn compare(args: &LabRun) -> Result<(), Failure> {
     let out = folder_of(args, &plan);
     let cancel = interrupt::flag();
     if args.resume {
-        earlier_fidelity(&out, args)?;
+        fidelity::earlier(&out, args)?;
     }
     execute(args, &plan, &out.join("simulator"), &Simulator, &cancel)?;
     let outcome = execute(args, &plan, &out.join("testbed"), &testbed, &cancel)?;
-    write_fidelity(&out, args, &plan, &testbed)?;
+    fidelity::write(&out, args, &plan, &testbed)?;
     let simulated = records(&plan, &out.join("simulator"))?;
     let real = records(&plan, &out.join("testbed"))?;
     let (lines, gains) = duetime_lab::compare(&plan.points[0].scenario, &simulated, &real);
@@ -176,7 +176,7 @@ fn compare(args: &LabRun) -> Result<(), Failure> {
     } else {
         side_by_side(&lines, &gains)?;
     }
-    show_fidelity(args, &testbed)?;
+    fidelity::show(args, &testbed)?;
     for (run, error) in &outcome.failures {
         writeln!(stdout(), "FAILED  {run}: {error}")?;
     }
@@ -251,154 +251,9 @@ fn shown(estimate: Option<&Estimate>) -> String {
     }
 }
 
-/// Writes what the runs say of themselves beside them, after what the runs say that were there before.
-fn write_fidelity(
-    out: &Path,
-    args: &LabRun,
-    plan: &Plan,
-    testbed: &Testbed,
-) -> Result<(), Failure> {
-    let mut runs = if args.resume {
-        earlier_fidelity(out, args)?
-    } else {
-        Vec::new()
-    };
-    runs.extend(testbed.reports().iter().map(|report| json!(report)));
-    let text = serde_json::to_string_pretty(&json!({
-        "scale": args.scale.unwrap_or(plan.base.lab.scale),
-        "recovery": recovery(args),
-        "runs": runs,
-    }))
-    .expect("plain data");
-    write(&out.join("fidelity.json"), &text)
-}
-
-const fn recovery(args: &LabRun) -> &'static str {
-    match args.recovery {
-        Recovery::Kernel => "kernel",
-        Recovery::Plain => "plain",
-    }
-}
-
-/// What the runs say of themselves that a folder holds.
-fn earlier_fidelity(out: &Path, args: &LabRun) -> Result<Vec<Value>, Failure> {
-    let path = out.join("fidelity.json");
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            let message = format!("cannot read `{}`: {error}", path.display());
-            return Err(Failure::Input(message));
-        }
-    };
-    let refused = |why: String| Failure::Input(format!("`{}`: {why}", path.display()));
-    let mut found: Value =
-        serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
-    let (asked, there) = (recovery(args), found["recovery"].as_str());
-    if there != Some(asked) {
-        let there = there.unwrap_or("another");
-        return Err(refused(format!(
-            "its runs were made with --recovery {there}, not {asked}"
-        )));
-    }
-    match found["runs"].take() {
-        Value::Array(runs) => Ok(runs),
-        _ => Err(refused("`runs` is no list".to_owned())),
-    }
-}
-
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text)
         .map_err(|why| Failure::Unwritten(format!("cannot write `{}`: {why}", path.display())))
-}
-
-/// What the runs say of themselves, in short.
-fn show_fidelity(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
-    let reports = testbed.reports();
-    let mut to = stdout().lock();
-    if args.json {
-        for report in &reports {
-            writeln!(to, "{}", json!({ "event": "fidelity", "report": report }))?;
-        }
-        return Ok(());
-    }
-    writeln!(to, "\nFidelity (fidelity.json has all of it)")?;
-    for report in &reports {
-        let state = if report.is_valid() {
-            "valid"
-        } else {
-            "INVALID"
-        };
-        writeln!(
-            to,
-            "{} run {} attempt {}: {state}; processors {:.0} % busy; applications ran {:.0} %, waited {:.1} %; \
-             switch ran {:.0} %, waited {:.1} %; late at p99: wake-ups {:.0} us, packets {:.0} us (at most {:.0} us); \
-             marks asked {}, made {}; ECN on {} of {}; {} at {:.1} of {:.1} Mbps",
-            report.transport,
-            report.run,
-            report.repeated + 1,
-            report.processors_busy * 100.0,
-            report.applications.ran * 100.0,
-            report.applications.waited * 100.0,
-            report.switch.ran * 100.0,
-            report.switch.waited * 100.0,
-            report.wake_lateness.p99_us,
-            report.switch_lateness.p99_us,
-            report.allowed_lateness_us,
-            report.marks_asked,
-            report.marks_made,
-            report.with_ecn.0,
-            report.with_ecn.1,
-            report.busiest_link.0,
-            report.busiest_link.1 / 1e6,
-            report.busiest_capacity / 1e6,
-        )?;
-        if !report.d3.is_empty() {
-            writeln!(to, "    {}", d3_in_short(&report.d3))?;
-        }
-        for reason in &report.invalid {
-            writeln!(to, "    {reason}")?;
-        }
-    }
-    let invalid = reports.iter().filter(|report| !report.is_valid()).count();
-    writeln!(to, "{invalid} of {} attempts were invalid", reports.len())?;
-    let mut refused: Vec<_> = reports.iter().flat_map(|report| &report.refused).collect();
-    refused.sort();
-    refused.dedup();
-    for refused in refused {
-        writeln!(to, "not as asked: {}: {}", refused.key, refused.why)?;
-    }
-    Ok(())
-}
-
-/// What D3's allocators say: their requests, and whether all counters came back to zero.
-fn d3_in_short(ports: &[D3Port]) -> String {
-    let sum = |what: fn(&D3Port) -> u64| -> u64 { ports.iter().map(what).sum() };
-    let held: Vec<String> = ports
-        .iter()
-        .filter(|port| port.after.flows + port.after.demand_bps + port.after.allocated_bps > 0)
-        .map(|port| {
-            let after = &port.after;
-            format!(
-                "{} holds N = {}, D = {:.1} Mbps, A = {:.1} Mbps",
-                port.link,
-                after.flows,
-                after.demand_bps as f64 / 1e6,
-                after.allocated_bps as f64 / 1e6
-            )
-        })
-        .collect();
-    format!(
-        "D3: the switch answered {} requests, {} with less than asked for, {} not at all; after the run {}",
-        sum(|port| port.after.requests),
-        sum(|port| port.after.denied),
-        sum(|port| port.after.unanswered),
-        if held.is_empty() {
-            format!("N, D and A are 0 at all {} ports", ports.len())
-        } else {
-            held.join("; ")
-        }
-    )
 }
 
 fn up(args: &LabUp) -> Result<(), Failure> {
