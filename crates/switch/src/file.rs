@@ -310,7 +310,7 @@ impl Reader<'_> {
             return Ok(None);
         };
         let DeValue::Boolean(on) = value.get_ref() else {
-            return Err(self.wrong(key, value, not("neither", "true or false")));
+            return Err(self.wrong(key, value, not("not a truth value", "true or false")));
         };
         Ok(Some(*on))
     }
@@ -342,7 +342,7 @@ fn mac(text: &str) -> Result<[u8; 6], NotQuantity> {
     for byte in &mut bytes {
         let part = parts
             .next()
-            .filter(|part| part.len() == 2)
+            .filter(|part| part.len() == 2 && !part.starts_with('+'))
             .ok_or_else(wrong)?;
         *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
     }
@@ -515,6 +515,7 @@ classes = 8
             ("\"2 ms\"", "\"2 s\"", "allowed: 10 us to 1 s"),
             ("00:0a", "00:0a:0b", "not a link-layer address"),
             ("00:0a", "0a", "not a link-layer address"),
+            ("00:0a", "00:+a", "not a link-layer address"),
             ("name = \"veth0\"\n", "", "this interface has no name"),
             (
                 "\"veth1\"",
