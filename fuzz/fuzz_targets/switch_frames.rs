@@ -25,6 +25,7 @@ fn config() -> Config {
             rate: Rate::from_gbps(1),
             latency: Span::from_us(1),
             limit: Limit::Packets(4),
+            classes: 1,
         },
     };
     let port = PortConfig {
