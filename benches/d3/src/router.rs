@@ -10,7 +10,7 @@ use crate::instructions::Counter;
 use crate::process::{Program, median};
 use crate::table::lines;
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::datagram::{self, Header, Kind, UDP_IPV4_BYTES};
+use duetime_proto::d3::datagram::{self, Header, Kind, Routed, UDP_IPV4_BYTES};
 use duetime_proto::d3::{self, EncodedRate, Flags, Packet, PortDriver, Request};
 use duetime_switch::{Config, Fabric, plain_interface, plain_port};
 use serde_json::{Value, json};
@@ -211,10 +211,8 @@ fn answer(rounds: u64) -> f64 {
             };
             driver.timeout(&config, now, reading);
         }
-        let answered = datagram::route(&mut place, |flags, request| {
-            driver.process(&config, now, flags, request);
-        });
-        assert!(answered, "it is a request");
+        let routed = datagram::route(&mut place, |asked| driver.answer(&config, now, asked));
+        assert!(matches!(routed, Routed::Answered { .. }), "it is a request");
         black_box(&mut place);
     }
     start.elapsed().as_nanos() as f64

@@ -8,7 +8,7 @@
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::datagram::{Header, Kind};
+use duetime_proto::d3::datagram::{Header, Kind, Routed};
 use duetime_proto::d3::{
     Allocator, Config, EncodedRate, Flags, MAX_HOPS, Packet, Receiver, Request, Rounding, Sender,
     Tag, datagram, wire,
@@ -90,6 +90,47 @@ proptest! {
         prop_assert!(datagram::decode(&bytes[3..3 + cut % length]).is_err());
         let config = Config { header_bytes: datagram::UDP_IPV4_BYTES, ..Config::default() };
         prop_assert_eq!(packet.wire_bytes(&config) as usize, length + 28);
+    }
+
+    /// Requests of any kind, one after another through one port: in memory, and in the bytes of their datagrams.
+    #[test]
+    fn a_router_answers_in_a_datagram_as_it_does_in_memory(
+        packets in prop::collection::vec(packet(), 1..40), scale in -2_i8..3, repair in any::<bool>(),
+    ) {
+        let config = Config { scale: Some(scale), repair, ..Config::default() };
+        let mut memory = Allocator::new(&config, Rate::from_gbps(1));
+        let mut wire = memory.clone();
+        for mut packet in packets {
+            packet.len = 0;
+            if let Some(request) = &mut packet.request {
+                request.scale = request.scale.rem_euclid(3) - 1;
+            }
+            let mut header = Header { kind: Kind::Packet, destination: 1, source: 2, window: 0, packet };
+            let mut bytes = Vec::new();
+            datagram::encode(&header, (&[], &[]), &mut bytes).unwrap();
+            let words = |bytes: &[u8]| -> u64 {
+                bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | u64::from(pair[1])).sum()
+            };
+            let before = words(&bytes);
+            let routed = datagram::route(&mut bytes, |asked| wire.answer(&config, asked));
+            let expected = header.packet.request.as_mut().map(|request| {
+                let full = usize::from(request.index) == MAX_HOPS;
+                memory.process(&config, Time::ZERO, packet.flags, request);
+                full
+            });
+            match routed {
+                Routed::Nothing => prop_assert_eq!(expected, None),
+                Routed::Full => prop_assert_eq!(expected, Some(true)),
+                Routed::Answered { words: change } => {
+                    prop_assert_eq!(expected, Some(false));
+                    prop_assert!((1..1 << 34).contains(&change));
+                    prop_assert_eq!((before + change) % 0xffff, words(&bytes) % 0xffff);
+                }
+            }
+            prop_assert_eq!(datagram::decode(&bytes), Ok((header, &[][..])));
+            let counters = |port: &Allocator| (port.flows(), port.demand(), port.allocated(), port.epoch_parity());
+            prop_assert_eq!(counters(&wire), counters(&memory));
+        }
     }
 
     #[test]

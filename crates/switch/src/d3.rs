@@ -1,17 +1,15 @@
 //! D3's router at a port (D3 §4.3, §4.4): what surrounds the port driver of `proto::d3`.
 
 use crate::frame::Frame;
-use crate::headers::updated_checksum;
+use crate::headers::changed_checksum;
 use crate::report::D3Report;
 use duetime_core::{Rate, Span, Time};
 use duetime_link::{Frame as _, Port};
-use duetime_proto::d3::datagram::{ROUTED, opens_flow, route};
-use duetime_proto::d3::{Allocator, Config, MAX_HOPS, Policer, PortDriver, Reading};
+use duetime_proto::d3::datagram::{ROUTED_BYTES, Routed, opens_flow, route_headers};
+use duetime_proto::d3::{Allocator, Config, Counted, Policer, PortDriver, Reading};
 
 /// Bytes of a UDP header.
 const UDP: usize = 8;
-/// So many bytes of a datagram may change.
-const CHANGED: usize = ROUTED.end - ROUTED.start;
 
 /// The driver of one port, and what it has answered.
 #[derive(Debug)]
@@ -56,7 +54,14 @@ impl Router {
         self
     }
 
+    /// Whether [`admits`](Self::admits) can say no.
+    #[inline]
+    pub fn polices(&self) -> bool {
+        !self.policers.is_empty()
+    }
+
     /// Whether a packet of an interface may come to the port.
+    #[cold]
     pub fn admits(&mut self, now: Time, interface: u16, frame: Frame, bytes: &[u8]) -> bool {
         let Some(policer) = self.policers.get_mut(usize::from(interface)) else {
             return true;
@@ -69,6 +74,7 @@ impl Router {
     }
 
     /// A frame comes to the port.
+    #[inline]
     pub fn sample(&mut self, now: Time, port: &mut Port<Frame>) {
         if self.driver.needs_sample(&self.config) {
             port.drain(now);
@@ -76,50 +82,60 @@ impl Router {
         }
     }
 
-    /// The frame of an interface has a request, in the UDP payload that begins at `at`. The UDP checksum follows what changes;
-    /// zero, which says that there is none, stays (RFC 768).
+    /// The frame of an interface has a request, in the UDP payload that begins at `at`: what says so has looked at its form
+    /// ([`has_request`](duetime_proto::d3::datagram::has_request)). The UDP checksum follows what changes; zero, which says
+    /// that there is none, stays (RFC 768).
+    #[inline]
     pub fn answer(&mut self, now: Time, interface: u16, frame: &mut [u8], at: usize) {
-        let length = usize::from(u16::from_be_bytes([frame[at - 4], frame[at - 3]]));
-        let Some((headers, datagram)) = frame
-            .get_mut(..at - UDP + length)
-            .and_then(|packet| packet.split_at_mut_checked(at))
+        let Some(headers) = frame
+            .get_mut(at - UDP..)
+            .and_then(<[u8]>::first_chunk_mut::<{ UDP + ROUTED_BYTES }>)
         else {
             return;
         };
-        let changed = datagram
-            .get(ROUTED)
-            .and_then(<[u8]>::first_chunk::<CHANGED>);
-        let Some(before) = changed.copied() else {
+        let (udp, datagram) = headers.split_at_mut(UDP);
+        let (Some(checksum), Some(datagram)) = (udp.last_chunk_mut(), datagram.first_chunk_mut())
+        else {
             return;
         };
         let Self { driver, config, .. } = self;
-        let counted = driver.allocator().counted();
-        let (mut answers, mut outcome) = (false, None);
-        let is_read = route(datagram, |flags, request| {
-            answers = request.scale == config.exponent() && usize::from(request.index) < MAX_HOPS;
-            outcome = Some(driver.process(config, now, flags, request));
+        let counted = (!self.policers.is_empty()).then(|| driver.allocator().counted());
+        let (mut answers, mut denied) = (false, false);
+        let routed = route_headers(datagram, |asked| {
+            answers = asked.scale == config.exponent();
+            let answer = driver.answer(config, now, asked);
+            denied = answer.outcome.denied;
+            answer
         });
-        if !is_read {
+        if routed == Routed::Nothing {
             return;
         }
-        if let Some(policer) = self.policers.get_mut(usize::from(interface)) {
-            policer.answered(counted, self.driver.allocator().counted());
+        if let Some(counted) = counted {
+            self.tell_policer(interface, counted);
         }
         self.requests += 1;
         self.unanswered += u64::from(!answers);
-        self.denied += u64::from(outcome.is_some_and(|outcome| outcome.denied));
-        let place = at - 2..at;
-        let checksum = u16::from_be_bytes([headers[at - 2], headers[at - 1]]);
-        if checksum != 0 {
-            let checksum = match updated_checksum(checksum, &before, &datagram[ROUTED]) {
-                0 => u16::MAX,
-                checksum => checksum,
+        self.denied += u64::from(denied);
+        if let Routed::Answered { words } = routed
+            && *checksum != [0; 2]
+        {
+            *checksum = match changed_checksum(u16::from_be_bytes(*checksum), words) {
+                0 => [u8::MAX; 2],
+                changed => changed.to_be_bytes(),
             };
-            headers[place].copy_from_slice(&checksum.to_be_bytes());
+        }
+    }
+
+    /// The interface's policer learns what the answer to a request has changed.
+    #[cold]
+    fn tell_policer(&mut self, interface: u16, before: Counted) {
+        if let Some(policer) = self.policers.get_mut(usize::from(interface)) {
+            policer.answered(before, self.driver.allocator().counted());
         }
     }
 
     /// When the driver next adapts; [`Time::MAX`] while it knows no flow.
+    #[inline]
     pub fn next_update(&self) -> Time {
         self.driver.next_timeout()
     }

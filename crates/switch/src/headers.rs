@@ -147,35 +147,22 @@ pub(crate) fn set_ce(frame: &mut [u8]) {
         frame[at + 1] |= 3 << 4;
         return;
     }
-    let before = [frame[at], frame[at + 1]];
+    let before = frame[at + 1];
     frame[at + 1] |= 3;
     let checksum = u16::from_be_bytes([frame[at + 10], frame[at + 11]]);
-    let checksum = updated_checksum(checksum, &before, &frame[at..at + 2]);
+    let checksum = changed_checksum(checksum, 0xffff + u64::from(frame[at + 1] - before));
     frame[at + 10..at + 12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// An Internet checksum after these bytes have changed, an even number of them (RFC 1624 §3, equation 3).
+/// An Internet checksum after the sum of what it covers has grown by `words`, modulo 2^16 - 1; above zero and below 2^40
+/// (RFC 1624 §3, equation 3).
 #[inline]
-pub(crate) fn updated_checksum(checksum: u16, before: &[u8], after: &[u8]) -> u16 {
-    let mut sum = u64::from(!checksum) + fold_words(before, u32::MAX) + fold_words(after, 0);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
-/// The sum of 16-bit words, each inverted by `sign`, taken two at a time: they fold to the same (RFC 1071 §2).
-#[inline]
-fn fold_words(bytes: &[u8], sign: u32) -> u64 {
-    let (fours, rest) = bytes.as_chunks::<4>();
-    let fours = fours
-        .iter()
-        .map(|four| u64::from(u32::from_be_bytes(*four) ^ sign));
-    let (pairs, _) = rest.as_chunks::<2>();
-    let last = pairs
-        .first()
-        .map(|pair| u16::from_be_bytes(*pair) ^ sign as u16);
-    fours.sum::<u64>() + u64::from(last.unwrap_or(0))
+pub(crate) fn changed_checksum(checksum: u16, words: u64) -> u16 {
+    let sum = u64::from(!checksum) + words;
+    let (sum, carry) = (sum as u32).overflowing_add((sum >> 32) as u32);
+    let sum = sum + u32::from(carry);
+    // In the upper half: both halves and their carry.
+    !(sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
 /// Puts a VLAN tag (protocol and control information) behind the addresses of a frame, where the kernel took it out.

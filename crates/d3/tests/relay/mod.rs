@@ -165,9 +165,7 @@ impl Relaying {
             queue_bytes: 0,
         };
         driver.timeout(&config, now, reading);
-        datagram::route(bytes, |flags, request| {
-            driver.process(&config, now, flags, request);
-        });
+        datagram::route(bytes, |asked| driver.answer(&config, now, asked));
         self.departed[port] += bytes.len() as u64 + 28;
     }
 

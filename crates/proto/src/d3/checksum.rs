@@ -1,57 +1,67 @@
-//! How a router brings a datagram's CRC-32C up to date from the bytes that it changes.
+//! How a router brings the checksums of a datagram up to date from the bytes that it changes: the CRC-32C, and the sum of
+//! words that UDP's checksum is made of.
 //!
-//! The CRC is linear: what changes in it depends on the difference of the bytes alone, and each byte of the difference adds
-//! its part. A router changes three bytes of the 22 at most, so three look-ups do.
+//! The CRC is linear: what changes in it depends on the difference of the bytes alone, and each half of a byte adds its
+//! part. A router changes two bytes of the 22, at the last hop three, so a few look-ups do.
 
 use super::Request;
 
 /// The last bytes that the checksum covers: the congestion header.
 const BYTES: usize = Request::WIRE_BYTES;
-/// Those of them that a router may change: the first. An even number, as the Internet checksum wants it.
-pub(super) const CHANGING: usize = 10;
+/// Those of them that a router may change: the first.
+pub(super) const CHANGING: usize = 9;
 /// The polynomial of Castagnoli, reflected (RFC 9260, appendix A).
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// By place and difference there: what changes in the checksum.
-static CHANGES: [[u32; 256]; CHANGING] = changes();
+/// By place, and by the lower and the upper half of the difference there: what changes in the checksum. Each half has a
+/// cache line of its own.
+static CHANGES: Changes = Changes(changes());
 
-/// What changes in the checksum when the first bytes of the congestion header change.
-#[inline]
-pub(super) fn change(before: &[u8; CHANGING], after: &[u8; CHANGING]) -> u32 {
-    let long = |bytes: &[u8; CHANGING], at: usize| {
-        u64::from_le_bytes(core::array::from_fn(|byte| bytes[at + byte]))
-    };
-    let difference = |at| long(before, at) ^ long(after, at);
-    // The second eight bytes overlap with the first.
-    let mut sum = 0;
-    for (at, mut difference) in [(0, difference(0)), (8, difference(2) >> 48)] {
-        while difference != 0 {
-            let bit = difference.trailing_zeros() & !7;
-            let byte = difference >> bit & 0xff;
-            sum ^= CHANGES[at + (bit / 8) as usize][byte as usize];
-            difference ^= byte << bit;
-        }
-    }
-    sum
+#[repr(align(64))]
+struct Changes([[[u32; 16]; 2]; CHANGING]);
+
+/// What changes in the checksums of a datagram when bytes of its congestion header change.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Change {
+    /// The difference of the CRC-32C.
+    pub crc: u32,
+    /// By how much the sum of the datagram's 16-bit words grows (RFC 1071).
+    pub words: i32,
 }
 
-const fn changes() -> [[u32; 256]; CHANGING] {
+impl Change {
+    /// The byte at this place of the header, below [`CHANGING`], changes.
+    #[inline]
+    pub fn byte(&mut self, place: usize, before: u8, after: u8) {
+        let difference = before ^ after;
+        let [low, high] = &CHANGES.0[place];
+        self.crc ^= low[usize::from(difference & 15)] ^ high[usize::from(difference >> 4)];
+        // The header begins with a word.
+        let shift = if place.is_multiple_of(2) { 8 } else { 0 };
+        self.words += (i32::from(after) - i32::from(before)) << shift;
+    }
+}
+
+const fn changes() -> [[[u32; 16]; 2]; CHANGING] {
     let last = last();
-    let mut changes = [[0; 256]; CHANGING];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut change = last[byte];
-        let mut place = BYTES - 1;
-        while place > 0 {
-            if place < CHANGING {
-                changes[place][byte] = change;
+    let mut changes = [[[0; 16]; 2]; CHANGING];
+    let mut difference = 0;
+    while difference < 16 {
+        let mut half = 0;
+        while half < 2 {
+            let mut change = last[difference << (4 * half)];
+            let mut place = BYTES - 1;
+            while place > 0 {
+                // One zero byte more follows at the place before.
+                change = last[(change & 0xff) as usize] ^ change >> 8;
+                place -= 1;
+                if place < CHANGING {
+                    changes[place][half][difference] = change;
+                }
             }
-            // One zero byte more follows at the place before.
-            change = last[(change & 0xff) as usize] ^ change >> 8;
-            place -= 1;
+            half += 1;
         }
-        changes[0][byte] = change;
-        byte += 1;
+        difference += 1;
     }
     changes
 }
@@ -80,7 +90,7 @@ mod tests {
     use crc32c::crc32c;
 
     #[test]
-    fn the_change_is_that_of_the_whole_checksum() {
+    fn the_change_is_that_of_the_whole_checksums() {
         let mut noise = 1_u64;
         let mut draw = || {
             noise = noise
@@ -88,19 +98,25 @@ mod tests {
                 .wrapping_add(1);
             (noise >> 56) as u8
         };
-        for length in 0..300 {
+        for length in (0..300).step_by(2) {
             let head: Vec<u8> = (0..length).map(|_| draw()).collect();
             let before: [u8; BYTES] = core::array::from_fn(|_| draw());
-            let mut after = before;
+            let (mut after, mut change) = (before, Change::default());
             for _ in 0..draw() % 5 {
-                after[usize::from(draw()) % CHANGING] ^= draw();
+                let place = usize::from(draw()) % CHANGING;
+                let to = draw();
+                change.byte(place, after[place], to);
+                after[place] = to;
             }
-            let whole = |last: &[u8]| crc32c(&[&head[..], last].concat());
-            let first = |bytes: &[u8; BYTES]| *bytes.first_chunk().unwrap();
-            assert_eq!(
-                change(&first(&before), &first(&after)),
-                whole(&before) ^ whole(&after)
-            );
+            let all = |last: &[u8]| [&head[..], last].concat();
+            assert_eq!(change.crc, crc32c(&all(&before)) ^ crc32c(&all(&after)));
+            let words = |bytes: &[u8]| -> i32 {
+                let pairs = bytes.chunks(2);
+                pairs
+                    .map(|pair| i32::from(pair[0]) << 8 | i32::from(pair[1]))
+                    .sum()
+            };
+            assert_eq!(change.words, words(&all(&after)) - words(&all(&before)));
         }
     }
 }

@@ -16,10 +16,10 @@
 //! header, and can so bring the checksum up to date from the 22 bytes alone ([`route`]): it stays an end-to-end check,
 //! and no router reads a payload.
 
+use super::header::{self, Found};
 use super::wire::{HAS_REQUEST, MAGIC, TRANSPORT_BYTES, decode_transport, encode_transport};
-use super::{Flags, HeaderError, Packet, Request, checksum};
+use super::{Flags, HeaderError, HopAnswer, HopRequest, Packet, Request};
 use core::fmt;
-use core::ops::Range;
 use crc32c::{crc32c, crc32c_append};
 
 /// The version of the format.
@@ -31,8 +31,8 @@ pub const UDP_IPV4_BYTES: u32 = 20 + 8 + HEADER_BYTES as u32;
 /// IPv6, UDP and datagram headers.
 pub const UDP_IPV6_BYTES: u32 = 40 + 8 + HEADER_BYTES as u32;
 
-/// The bytes of a datagram that [`route`] may change: the checksum and the first bytes of the congestion header.
-pub const ROUTED: Range<usize> = CHECKSUM..HEADER_BYTES + checksum::CHANGING;
+/// Length of the headers of a datagram with a request.
+pub const ROUTED_BYTES: usize = REQUEST_END;
 
 const REQUEST_END: usize = HEADER_BYTES + Request::WIRE_BYTES;
 const CHECKSUM: usize = HEADER_BYTES - 4;
@@ -206,37 +206,62 @@ pub fn opens_flow(datagram: &[u8]) -> bool {
         .is_some_and(|flags| flags.contains(Flags::SYN))
 }
 
-/// For a router: lets `process` answer the request of a datagram that passes, and brings the checksum up to date. A
-/// datagram that was damaged on its way stays damaged. Returns false, and changes nothing, if it is none with a request
-/// ([`has_request`]) that can be read and written. Of the request, index, stamps and allocations are written back; what
-/// has changed is within [`ROUTED`].
+/// What a router has done with the request of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routed {
+    /// There is none that can be read, or the answer cannot be written; nothing has changed.
+    Nothing,
+    /// Six hops have answered it; nothing has changed.
+    Full,
+    /// It was answered.
+    Answered {
+        /// By how much the sum of the datagram's 16-bit words has grown, modulo 2^16 - 1: UDP's checksum must follow (RFC
+        /// 1624). Above zero and below 2^34.
+        words: u64,
+    },
+}
+
+/// For a router: lets `answer` answer the request of a datagram that passes, and brings the checksum up to date. A
+/// datagram that was damaged on its way stays damaged.
 #[inline]
-pub fn route(datagram: &mut [u8], process: impl FnOnce(Flags, &mut Request)) -> bool {
+pub fn route(datagram: &mut [u8], answer: impl FnOnce(&HopRequest) -> HopAnswer) -> Routed {
     if !has_request(datagram) {
-        return false;
+        return Routed::Nothing;
     }
-    let Some((head, rest)) = datagram.split_first_chunk_mut::<HEADER_BYTES>() else {
-        return false;
-    };
-    let Some(bytes) = rest.first_chunk_mut::<{ Request::WIRE_BYTES }>() else {
-        return false;
-    };
-    let Ok(mut request) = Request::decode(bytes) else {
-        return false;
-    };
-    process(Flags(u16::from(head[1] & !HAS_REQUEST)), &mut request);
-    let mut new = *bytes;
-    if request.encode_answer(&mut new).is_err() {
-        return false;
+    match datagram.first_chunk_mut() {
+        Some(headers) => route_headers(headers, answer),
+        None => Routed::Nothing,
     }
-    let (Some(before), Some(after)) = (bytes.first_chunk(), new.first_chunk()) else {
-        return false;
+}
+
+/// As [`route`], for the headers of a datagram of which [`has_request`] is known.
+#[inline]
+pub fn route_headers(
+    headers: &mut [u8; ROUTED_BYTES],
+    answer: impl FnOnce(&HopRequest) -> HopAnswer,
+) -> Routed {
+    let flags = Flags(u16::from(headers[1] & !HAS_REQUEST));
+    let (head, rest) = headers.split_at_mut(HEADER_BYTES);
+    let (Some(field), Some(request)) = (head[CHECKSUM..].first_chunk_mut(), rest.first_chunk_mut())
+    else {
+        return Routed::Nothing;
     };
-    if let Some(field) = head[CHECKSUM..].first_chunk_mut() {
-        *field = (u32::from_be_bytes(*field) ^ checksum::change(before, after)).to_be_bytes();
+    let asked = match header::at_hop(request, flags) {
+        Found::Nothing => return Routed::Nothing,
+        Found::Full => return Routed::Full,
+        Found::Request(asked) => asked,
+    };
+    let Some(change) = header::answer(request, &asked, answer(&asked)) else {
+        return Routed::Nothing;
+    };
+    let before = u32::from_be_bytes(*field);
+    let after = before ^ change.crc;
+    *field = after.to_be_bytes();
+    // The difference of a word is the sum with its complement. Three bytes change the words by less than 2^18.
+    let words = u64::from(!before) + u64::from(after);
+    Routed::Answered {
+        words: words.wrapping_add_signed(4 * 0xffff + i64::from(change.words)),
     }
-    *bytes = new;
-    true
 }
 
 impl Kind {
@@ -375,12 +400,18 @@ mod tests {
         encode(&header, (b"hello", b""), &mut bytes).unwrap();
         let mut damaged = bytes.clone();
         damaged[70] ^= 4;
-        let grant = |_: Flags, request: &mut Request| {
-            request.index = 1;
-            request.allocations[0] = EncodedRate::from_byte(200);
+        let grant = |asked: &HopRequest| {
+            assert_eq!((asked.hop, asked.desired), (0, EncodedRate::from_byte(9)));
+            let mut answer = HopAnswer::default();
+            answer.outcome.granted = EncodedRate::from_byte(200);
+            answer
         };
-        assert!(route(&mut bytes, grant) && route(&mut damaged, grant));
-        grant(Flags::default(), header.packet.request.as_mut().unwrap());
+        for bytes in [&mut bytes, &mut damaged] {
+            assert!(matches!(route(bytes, grant), Routed::Answered { .. }));
+        }
+        let request = header.packet.request.as_mut().unwrap();
+        request.index = 1;
+        request.allocations[0] = EncodedRate::from_byte(200);
         assert_eq!(decode(&bytes), Ok((header, &b"hello"[..])));
         assert_eq!(decode(&damaged), Err(DatagramError::Checksum));
         let plain = Header {
@@ -389,8 +420,8 @@ mod tests {
         };
         let mut plain_bytes = Vec::new();
         encode(&plain, (&[], &[]), &mut plain_bytes).unwrap();
-        assert!(!route(&mut plain_bytes, grant));
-        assert!(!route(&mut plain_bytes[..10], grant));
+        assert_eq!(route(&mut plain_bytes, grant), Routed::Nothing);
+        assert_eq!(route(&mut plain_bytes[..10], grant), Routed::Nothing);
     }
 
     #[test]

@@ -13,8 +13,9 @@
 //! Stamps and pace belong to the repair of the counters (see `repair`); without it they are zero, and the layout is
 //! the paper's with a two's-complement scale.
 
-use super::EncodedRate;
+use super::checksum::Change;
 use super::repair::SLOWEST_PACE;
+use super::{EncodedRate, Flags, HopAnswer, HopRequest};
 use core::fmt;
 
 /// Routers on a path at most, the sender's own interface included (D3 §5).
@@ -80,28 +81,11 @@ impl Request {
         }
         out[0] = byte(self.desired)?;
         out[1] = self.index | self.stamps << 3;
-        out[2] = self.scale as u8 ^ (self.stamps & 0x20 | self.pace << 6);
+        out[2] = self.scale as u8 ^ (self.stamps & LAST_STAMP | self.pace << 6);
         encode_vector(&self.allocations, &mut out[3..9])?;
         out[9] = byte(self.previous_desired)?;
         encode_vector(&self.previous_allocations, &mut out[10..16])?;
         encode_vector(&self.feedback, &mut out[16..22])
-    }
-
-    /// Writes what a router changes into the header that it has read: index, stamps and allocations.
-    #[inline]
-    pub(super) fn encode_answer(
-        &self,
-        out: &mut [u8; Self::WIRE_BYTES],
-    ) -> Result<(), HeaderError> {
-        if usize::from(self.index) > MAX_HOPS {
-            return Err(HeaderError::BadIndex);
-        }
-        if self.stamps >> MAX_HOPS != 0 || self.pace > SLOWEST_PACE {
-            return Err(HeaderError::BadFlags);
-        }
-        out[1] = self.index | self.stamps << 3;
-        out[2] = self.scale as u8 ^ (self.stamps & 0x20 | self.pace << 6);
-        encode_vector(&self.allocations, &mut out[3..9])
     }
 
     /// Reads a header from the first 22 bytes; refuses everything that `encode` cannot write.
@@ -112,9 +96,7 @@ impl Request {
         if usize::from(index) > MAX_HOPS {
             return Err(HeaderError::BadIndex);
         }
-        // Five bits of two's complement, extended to eight: what differs from the byte is not the scale's.
-        let scale = (bytes[2] << 3) as i8 >> 3;
-        let difference = bytes[2] ^ scale as u8;
+        let (scale, rest) = scale(bytes[2]);
         Ok(Self {
             desired: EncodedRate::from_byte(bytes[0]),
             index,
@@ -123,10 +105,90 @@ impl Request {
             previous_desired: EncodedRate::from_byte(bytes[9]),
             previous_allocations: decode_vector(&bytes[10..16]),
             feedback: decode_vector(&bytes[16..22]),
-            stamps: bytes[1] >> 3 | difference & 0x20,
-            pace: difference >> 6,
+            stamps: bytes[1] >> 3 | rest & LAST_STAMP,
+            pace: rest >> 6,
         })
     }
+}
+
+/// A header as the next hop finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// None: the index has no meaning.
+    Nothing,
+    /// A request without a free slot.
+    Full,
+    /// A request to answer.
+    Request(HopRequest),
+}
+
+/// Reads as much of a header as its next hop needs.
+#[inline]
+pub(super) fn at_hop(bytes: &[u8; Request::WIRE_BYTES], flags: Flags) -> Found {
+    let hop = bytes[1] & 7;
+    let slot = usize::from(hop);
+    if slot >= MAX_HOPS {
+        return if slot == MAX_HOPS {
+            Found::Full
+        } else {
+            Found::Nothing
+        };
+    }
+    let (scale, rest) = scale(bytes[2]);
+    let stamps = bytes[1] >> 3 | rest & LAST_STAMP;
+    Found::Request(HopRequest {
+        flags,
+        hop,
+        scale,
+        pace: rest >> 6,
+        stamp: stamps >> slot & 1 != 0,
+        desired: EncodedRate::from_byte(bytes[0]),
+        previous_desired: EncodedRate::from_byte(bytes[9]),
+        previous_allocation: EncodedRate::from_byte(bytes[10 + slot]),
+        limit: if slot > 0 {
+            EncodedRate::from_byte(bytes[2 + slot])
+        } else {
+            EncodedRate::LARGEST
+        },
+    })
+}
+
+/// Writes the answer of the hop that read `asked` of this header, and moves on to the next; says what it changes in the
+/// checksums. `None`, and nothing is written, for a rate that has no encoding.
+#[inline]
+pub(super) fn answer(
+    bytes: &mut [u8; Request::WIRE_BYTES],
+    asked: &HopRequest,
+    answer: HopAnswer,
+) -> Option<Change> {
+    let slot = usize::from(asked.hop).min(MAX_HOPS - 1);
+    let granted = answer.outcome.granted.byte()?;
+    let stamp = u8::from(asked.stamp != answer.stamp);
+    // The index is below six, so the next one stays within its bits.
+    let (index, scale) = (bytes[1] + 1, bytes[2]);
+    let mut change = Change::default();
+    let mut set = |place: usize, to: u8| {
+        let before = core::mem::replace(&mut bytes[place], to);
+        change.byte(place, before, to);
+    };
+    set(3 + slot, granted);
+    if slot < MAX_HOPS - 1 {
+        set(1, index ^ stamp << (3 + slot));
+    } else {
+        set(1, index);
+        set(2, scale ^ stamp << 5);
+    }
+    Some(change)
+}
+
+/// The stamp of hop 5, in the byte of the scale and in a request's stamps.
+const LAST_STAMP: u8 = 0x20;
+
+/// The scale: five bits of two's complement, extended to eight. What differs from the byte then is not the scale's.
+#[inline]
+fn scale(byte: u8) -> (i8, u8) {
+    let scale = (byte << 3) as i8 >> 3;
+    (scale, byte ^ scale as u8)
 }
 
 #[inline]

@@ -10,6 +10,7 @@ mod desired;
 mod downlink;
 pub mod endpoint;
 mod header;
+mod hop;
 mod packet;
 mod police;
 mod port;
@@ -22,6 +23,7 @@ pub mod wire;
 
 pub use downlink::{Answer, Downlink, Grants};
 pub use header::{HeaderError, MAX_HOPS, Request};
+pub use hop::{HopAnswer, HopRequest};
 pub use packet::{Flags, Packet, Tag};
 pub use police::{Counted, Policer};
 pub use port::{PortDriver, Reading};

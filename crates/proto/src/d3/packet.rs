@@ -54,6 +54,12 @@ impl Flags {
     /// Every flag that has a meaning.
     pub const ALL: Self = Self(127);
 
+    /// Whether one of `other` is set.
+    #[inline]
+    pub const fn contains_any(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// Whether all of `other` are set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {

@@ -1,15 +1,15 @@
 //! The driver of one outgoing interface: when its allocator adapts, and to what (D3 §4.4).
 
-use super::{Allocator, Config, Flags, Outcome, QueueSample, Request};
+use super::{Allocator, Config, Flags, HopAnswer, HopRequest, Outcome, QueueSample, Request};
 use duetime_core::{Rate, Span, Time};
 
 /// An [`Allocator`] with the update interval around it: the phase of the updates, the queue samples between them, and
 /// what the port sent since the last one.
 ///
 /// Whoever owns the port calls [`sample`](Self::sample) for each packet that comes to it, unless
-/// [`needs_sample`](Self::needs_sample) says that it makes no difference, [`process`](Self::process) for
-/// each that carries a request, and [`timeout`](Self::timeout) at [`next_timeout`](Self::next_timeout), which moves
-/// with every call of `process` and `timeout`. A driver that knows no flow asks for no timeout.
+/// [`needs_sample`](Self::needs_sample) says that it makes no difference, [`process`](Self::process) or
+/// [`answer`](Self::answer) for each that carries a request, and [`timeout`](Self::timeout) at [`next_timeout`](Self::next_timeout), which moves
+/// with every call of these and of `timeout`. A driver that knows no flow asks for no timeout.
 #[derive(Clone, Debug)]
 pub struct PortDriver {
     allocator: Allocator,
@@ -55,10 +55,22 @@ impl PortDriver {
         flags: Flags,
         request: &mut Request,
     ) -> Outcome {
+        self.wake(config, now);
+        self.allocator.process(config, now, flags, request)
+    }
+
+    /// Answers what a request says to this interface (see [`Allocator::answer`]).
+    #[inline]
+    pub fn answer(&mut self, config: &Config, now: Time, asked: &HopRequest) -> HopAnswer {
+        self.wake(config, now);
+        self.allocator.answer(config, asked)
+    }
+
+    #[inline]
+    fn wake(&mut self, config: &Config, now: Time) {
         if self.due == Time::MAX {
             self.due = self.update_after(config, now);
         }
-        self.allocator.process(config, now, flags, request)
     }
 
     /// Whether [`sample`](Self::sample) can still make a difference before the next update.

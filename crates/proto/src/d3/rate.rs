@@ -13,13 +13,15 @@ pub(super) const FRACTION_BITS: u32 = 16;
 /// One encoded unit.
 pub(super) const UNIT: i64 = 1 << FRACTION_BITS;
 /// The largest rate that encodes.
-pub(super) const LARGEST: i64 = 255 * UNIT;
+pub(super) const LARGEST: i64 = EncodedRate::LARGEST.fixed();
 
 const PS_PER_US: u64 = 1_000_000;
 
 impl EncodedRate {
     /// Nothing.
     pub const ZERO: Self = Self(0);
+    /// The largest rate that the wire byte means.
+    pub const LARGEST: Self = Self::from_byte(u8::MAX);
 
     /// The rate that the wire byte means.
     #[inline]

@@ -92,6 +92,12 @@ impl Tally {
     #[inline]
     pub fn clamp(&mut self) {
         self.flows = self.flows.max(0);
+        self.clamp_rates();
+    }
+
+    /// The same where no flow was taken.
+    #[inline]
+    pub fn clamp_rates(&mut self) {
         self.demand = self.demand.max(0);
         self.allocated = self.allocated.max(0);
     }
@@ -144,8 +150,11 @@ impl Census {
     /// Stretches the epoch for a flow of this pace.
     #[inline]
     pub fn hear(&mut self, pace: u8) {
-        self.heard = self.heard.max(pace);
-        self.pace = self.pace.max(pace);
+        // The slowest of two epochs is no faster than that of one.
+        if pace > self.heard {
+            self.heard = pace;
+            self.pace = self.pace.max(pace);
+        }
     }
 
     /// Intervals within which every live flow is heard, given those for the fastest.

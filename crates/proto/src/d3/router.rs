@@ -2,7 +2,9 @@
 
 use super::rate::{FRACTION_BITS, LARGEST, UNIT, fixed_from_bytes, fixed_from_rate};
 use super::repair::{Census, Tally, epoch};
-use super::{AlphaReference, BaseRate, Config, EncodedRate, Flags, MAX_HOPS, Request, Rounding};
+use super::{
+    AlphaReference, BaseRate, Config, EncodedRate, Flags, HopAnswer, HopRequest, Request, Rounding,
+};
 use duetime_core::{Rate, Time};
 
 /// The largest remainder that a port carries to later grants, in units. Above one, because of flows whose previous
@@ -66,80 +68,80 @@ impl Allocator {
         flags: Flags,
         request: &mut Request,
     ) -> Outcome {
-        let slot = usize::from(request.index);
-        if slot >= MAX_HOPS {
+        let Some(asked) = request.at_hop(flags) else {
             return Outcome::default();
-        }
-        request.index += 1;
-        if request.scale != config.exponent() {
-            request.allocations[slot] = EncodedRate::ZERO;
-            return Outcome::default();
+        };
+        let answer = self.answer(config, &asked);
+        request.answer(answer);
+        answer.outcome
+    }
+
+    /// The same for what the request says to this hop, which has a slot for the answer.
+    #[inline]
+    pub fn answer(&mut self, config: &Config, asked: &HopRequest) -> HopAnswer {
+        if asked.scale != config.exponent() {
+            return HopAnswer {
+                stamp: asked.stamp,
+                ..HopAnswer::default()
+            };
         }
         self.quiet = 0;
-        let new = flags.contains(Flags::SYN);
-        let known = (request.stamps >> slot & 1 != 0) == self.census.parity();
-        if config.repair {
-            request.stamps = request.stamps & !(1 << slot) | u8::from(self.census.parity()) << slot;
-            self.census.hear(request.pace);
-        }
-
-        // A new flow has nothing to return, whatever it says.
-        let returned = if new {
-            Tally::default()
+        let known = asked.stamp == self.census.parity();
+        let stamp = if config.repair {
+            self.census.hear(asked.pace);
+            self.census.parity()
         } else {
-            Tally {
-                flows: 0,
-                demand: request.previous_desired.fixed(),
-                allocated: request.previous_allocations[slot].fixed(),
-            }
+            asked.stamp
         };
-        if flags.contains(Flags::FIN) {
-            let change = Tally {
-                flows: -1,
-                demand: -returned.demand,
-                allocated: -returned.allocated,
-            };
-            self.counters.add(change);
-            self.counters.clamp();
-            if config.repair {
-                self.census.end(known, change);
-            }
-            request.allocations[slot] = EncodedRate::ZERO;
-            return Outcome::default();
-        }
+        let outcome = if asked.flags.contains_any(Flags::SYN | Flags::FIN) {
+            self.open_or_end(config, known, asked)
+        } else {
+            self.grant::<false>(config, known, asked)
+        };
+        HopAnswer { outcome, stamp }
+    }
 
-        let desired = request.desired.fixed();
+    /// Both come once in the life of a flow.
+    #[cold]
+    #[inline(never)]
+    fn open_or_end(&mut self, config: &Config, known: bool, asked: &HopRequest) -> Outcome {
+        if asked.flags.contains(Flags::FIN) {
+            self.end(config, known, asked);
+            Outcome::default()
+        } else {
+            self.grant::<true>(config, known, asked)
+        }
+    }
+
+    /// Grants a rate to a flow, which is new or not.
+    #[inline]
+    fn grant<const NEW: bool>(
+        &mut self,
+        config: &Config,
+        known: bool,
+        asked: &HopRequest,
+    ) -> Outcome {
+        let returned = returned(asked, NEW);
+        let desired = asked.desired.fixed();
         let change = Tally {
-            flows: i64::from(new),
+            flows: i64::from(NEW),
             demand: desired - returned.demand,
             allocated: -returned.allocated,
         };
         self.counters.add(change); // Snippet 1, lines 2 to 4
-        self.counters.clamp();
+        self.counters.clamp_rates();
         let left = self.capacity - self.counters.allocated; // line 5
-        let base = self.base;
-        let share = if new && config.pause_new {
-            base // D3 §4.5: new flows pause
-        } else {
-            ((self.capacity - self.counters.demand) / self.counters.flows.max(1)).max(0) // line 6
-        };
         let mut want = if left > desired {
-            desired + share
+            desired + self.share(config, NEW)
         } else {
             left
         }; // lines 7 to 13
         if config.cap_to_left {
             want = want.min(left);
         }
-        let want = want.max(base);
+        let want = want.max(self.base);
         // D3 §4.4: never more than the previous router's.
-        let limit = if slot > 0 {
-            request.allocations[slot - 1].fixed()
-        } else {
-            LARGEST
-        };
-        let granted = self.round(config, want, limit);
-        request.allocations[slot] = granted;
+        let granted = self.round(config, want, asked.limit.fixed());
 
         let granted_fixed = granted.fixed();
         self.counters.allocated += granted_fixed; // line 15
@@ -153,12 +155,41 @@ impl Allocator {
                 allocated: change.allocated + granted_fixed,
                 ..change
             };
-            self.census.count(known && !new, whole, change);
+            self.census.count(known && !NEW, whole, change);
         }
         Outcome {
-            desired: request.desired,
+            desired: asked.desired,
             granted,
-            denied: granted < request.desired,
+            denied: granted < asked.desired,
+        }
+    }
+
+    /// The fair share of a flow (Snippet 1, line 6).
+    #[inline]
+    fn share(&self, config: &Config, new: bool) -> i64 {
+        if new && config.pause_new {
+            return self.base; // D3 §4.5: new flows pause
+        }
+        // Neither is negative.
+        let spare = (self.capacity - self.counters.demand)
+            .max(0)
+            .cast_unsigned();
+        let flows = self.counters.flows.max(1).cast_unsigned();
+        (spare / flows).cast_signed()
+    }
+
+    /// A flow ends: it returns what it holds.
+    fn end(&mut self, config: &Config, known: bool, asked: &HopRequest) {
+        let returned = returned(asked, asked.flags.contains(Flags::SYN));
+        let change = Tally {
+            flows: -1,
+            demand: -returned.demand,
+            allocated: -returned.allocated,
+        };
+        self.counters.add(change);
+        self.counters.clamp();
+        if config.repair {
+            self.census.end(known, change);
         }
     }
 
@@ -281,6 +312,19 @@ impl Allocator {
         self.counters == Tally::default()
             && self.capacity == self.physical
             && self.census.is_clear()
+    }
+}
+
+/// What a flow held here until now. A new flow has nothing to return, whatever it says.
+#[inline]
+fn returned(asked: &HopRequest, new: bool) -> Tally {
+    if new {
+        return Tally::default();
+    }
+    Tally {
+        flows: 0,
+        demand: asked.previous_desired.fixed(),
+        allocated: asked.previous_allocation.fixed(),
     }
 }
 

@@ -82,21 +82,19 @@ impl Router {
         self.driver.sample(self.queue(now));
         let (driver, config, live) = (&mut self.driver, &self.config, &mut self.live);
         let (last, slowest) = (&mut self.last, &mut self.slowest);
-        datagram::route(datagram, |flags, request| {
-            let asked = request.index;
-            let outcome = driver.process(config, now, flags, request);
-            if request.index == asked {
-                return; // six hops have answered before
-            }
+        datagram::route(datagram, |asked| {
+            let answer = driver.answer(config, now, asked);
             *last = now;
-            *slowest = (*slowest).max(request.pace);
-            let Some(seen) = seen else { return };
-            if flags.contains(Flags::FIN) {
+            *slowest = (*slowest).max(asked.pace);
+            let Some(seen) = seen else { return answer };
+            if asked.flags.contains(Flags::FIN) {
                 live.remove(&seen);
             } else {
                 let units = |rate: duetime_proto::d3::EncodedRate| rate.byte().unwrap_or(0).into();
+                let outcome = answer.outcome;
                 live.insert(seen, (units(outcome.desired), units(outcome.granted)));
             }
+            answer
         });
         let bytes = datagram.len() as u64 + 28;
         self.departed += bytes;
