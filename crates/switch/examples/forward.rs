@@ -1,6 +1,7 @@
 //! What the switch can carry and how late it is, between namespaces of this machine (as root):
 //! `cargo run --release -p duetime-switch --example forward -- BUSY`, where BUSY threads compute all the while; with
-//! `requests` instead, what D3's router at the port adds where every packet carries a rate request.
+//! `requests` instead, what D3's router at the port adds where every packet carries a rate request, and with
+//! `requests --json` the same as one line of JSON per measurement.
 #![cfg_attr(
     not(target_os = "linux"),
     allow(unused, reason = "the switch is for Linux")
@@ -22,7 +23,9 @@ fn main() {}
 #[cfg(target_os = "linux")]
 fn main() {
     match std::env::args().nth(1) {
-        Some(word) if word == "requests" => measure::requests(),
+        Some(word) if word == "requests" => {
+            measure::requests(std::env::args().nth(2).is_some_and(|word| word == "--json"));
+        }
         word => measure::all(word.and_then(|text| text.parse().ok()).unwrap_or(0)),
     }
 }
@@ -31,7 +34,7 @@ fn main() {
 mod measure {
     use crate::bench::{Bench, interfaces, link};
     use duetime_core::{Rate, Span};
-    use duetime_proto::d3::datagram::{self, Header, Kind, UDP_IPV4_BYTES};
+    use duetime_proto::d3::datagram::{self, Header, UDP_IPV4_BYTES};
     use duetime_proto::d3::{self, EncodedRate, Flags, Packet, Request};
     use duetime_switch::{Config, Limit, Report, plain_port};
     use std::hint::black_box;
@@ -75,35 +78,94 @@ mod measure {
         if real_time { "SCHED_FIFO" } else { "normal" }
     }
 
-    /// IP packets that carry a request: the smallest, and the largest.
-    const REQUESTS: [usize; 2] = [UDP_IPV4_BYTES as usize + Request::WIRE_BYTES, 1_500];
+    /// The smallest IP packet that carries a request.
+    const SMALLEST: usize = UDP_IPV4_BYTES as usize + Request::WIRE_BYTES;
     /// Runs of each kind, in turn.
-    const TURNS: usize = 5;
+    const TURNS: usize = 7;
+    /// How long each of them sends.
+    const TURN: Duration = Duration::from_secs(2);
 
-    /// Packets with rate requests through a port without and with D3's router.
-    pub fn requests() {
-        for bytes in REQUESTS {
-            let mut costs = [Vec::new(), Vec::new()];
-            let mut rates = [Vec::new(), Vec::new()];
-            for turn in 0..2 * TURNS {
-                let routed = turn % 2 == 1;
-                let data = asking(bytes);
-                let Some(report) = flood(Rate::from_gbps(400), &data, f64::INFINITY, true, routed)
+    /// A kind of packet, and what the port does with it.
+    struct Kind {
+        bytes: usize,
+        /// Packets have a request.
+        asks: bool,
+        /// The port has D3's router.
+        routed: bool,
+    }
+
+    const fn kind(bytes: usize, asks: bool, routed: bool) -> Kind {
+        Kind {
+            bytes,
+            asks,
+            routed,
+        }
+    }
+
+    /// An answered request follows the same packet without an answer, with which it is compared.
+    const KINDS: [Kind; 6] = [
+        kind(64, false, false),
+        kind(SMALLEST, true, false),
+        kind(SMALLEST, true, true),
+        kind(1_500, false, false),
+        kind(1_500, true, false),
+        kind(1_500, true, true),
+    ];
+
+    /// Packets a second, and processor time of the switch per packet: plain ones, and with rate requests through a port
+    /// without and with D3's router.
+    pub fn requests(as_json: bool) {
+        let mut rates = KINDS.map(|_| Vec::new());
+        let mut costs = KINDS.map(|_| Vec::new());
+        for _ in 0..TURNS {
+            for (number, kind) in KINDS.iter().enumerate() {
+                let data = if kind.asks {
+                    asking(kind.bytes)
+                } else {
+                    vec![7; kind.bytes - 28]
+                };
+                let rate = Rate::from_gbps(400);
+                let Some(report) = flood(rate, &data, f64::INFINITY, true, kind.routed, TURN)
                 else {
                     return;
                 };
                 let packets = report.interfaces[1].sent_packets as f64;
-                costs[usize::from(routed)].push(report.cpu_ns as f64 / packets);
-                rates[usize::from(routed)].push(packets / TIME.as_secs_f64());
+                rates[number].push(packets / TURN.as_secs_f64());
+                costs[number].push(report.cpu_ns as f64 / packets);
             }
-            let [plain, with] = costs.map(median);
-            let [plain_rate, with_rate] = rates.map(median);
-            println!(
-                "{bytes} bytes with a request: {plain_rate:.0} packets/s, {plain:.0} ns of processor time each; answered \
-                 by D3's router {with_rate:.0} packets/s, {with:.0} ns: {:.3} times",
-                with / plain
-            );
         }
+        for (number, kind) in KINDS.iter().enumerate() {
+            let ratio = kind.routed.then(|| {
+                let pairs = costs[number].iter().zip(&costs[number - 1]);
+                median(pairs.map(|(with, without)| with / without).collect())
+            });
+            let (rate, cost) = (median(rates[number].clone()), median(costs[number].clone()));
+            print(kind, rate, cost, ratio, as_json);
+        }
+    }
+
+    fn print(kind: &Kind, rate: f64, cost: f64, ratio: Option<f64>, as_json: bool) {
+        let &Kind {
+            bytes,
+            asks,
+            routed,
+        } = kind;
+        if as_json {
+            let ratio = ratio.map_or("null".to_owned(), |ratio| format!("{ratio:.4}"));
+            println!(
+                r#"{{"work":"switch-forward","packet_bytes":{bytes},"carries_request":{asks},"requests":{routed},"packets_per_s":{rate:.0},"cpu_ns":{cost:.1},"ratio":{ratio}}}"#
+            );
+            return;
+        }
+        let what = match (asks, routed) {
+            (false, _) => "plain",
+            (true, false) => "request, not answered",
+            (true, true) => "request, answered",
+        };
+        let ratio = ratio.map_or(String::new(), |ratio| format!(", {ratio:.3} times"));
+        println!(
+            "{bytes} bytes, {what}: {rate:.0} packets/s, {cost:.0} ns of processor time each{ratio}"
+        );
     }
 
     fn median(mut values: Vec<f64>) -> f64 {
@@ -113,10 +175,10 @@ mod measure {
 
     /// The datagram of a flow that asks for a little in each packet.
     fn asking(bytes: usize) -> Vec<u8> {
-        let payload = vec![7; bytes - REQUESTS[0]];
+        let payload = vec![7; bytes - SMALLEST];
         let rate = EncodedRate::from_byte(1);
         let header = Header {
-            kind: Kind::Packet,
+            kind: datagram::Kind::Packet,
             destination: 1,
             source: 2,
             window: 0,
@@ -137,8 +199,16 @@ mod measure {
         datagram
     }
 
-    /// Two hosts, of which the first sends datagrams with this payload, `pps` a second or as fast as it can.
-    fn flood(rate: Rate, data: &[u8], pps: f64, real_time: bool, d3: bool) -> Option<Report> {
+    /// Two hosts, of which the first sends datagrams with this payload, `pps` a second or as fast as it can, for
+    /// this long.
+    fn flood(
+        rate: Rate,
+        data: &[u8],
+        pps: f64,
+        real_time: bool,
+        d3: bool,
+        time: Duration,
+    ) -> Option<Report> {
         let mut port = plain_port(rate);
         port.d3 = d3;
         port.limit = Limit::Packets(1_000);
@@ -151,7 +221,7 @@ mod measure {
         source.connect("10.9.0.2:4000").expect("an address");
         let start = Instant::now();
         let mut sent = 0.0;
-        while start.elapsed() < TIME {
+        while start.elapsed() < time {
             if sent < start.elapsed().as_secs_f64() * pps {
                 // A full queue is no error here.
                 let _ = source.send(data);
@@ -172,6 +242,7 @@ mod measure {
             f64::INFINITY,
             real_time,
             false,
+            TIME,
         ) else {
             return;
         };
@@ -190,7 +261,14 @@ mod measure {
     /// A port that is loaded to nine tenths with packets of 1500 bytes.
     fn late(mbps: u64, real_time: bool) {
         let pps = 0.9 * mbps as f64 * 1e6 / 12_000.0;
-        let Some(report) = flood(Rate::from_mbps(mbps), &[7; 1_472], pps, real_time, false) else {
+        let Some(report) = flood(
+            Rate::from_mbps(mbps),
+            &[7; 1_472],
+            pps,
+            real_time,
+            false,
+            TIME,
+        ) else {
             return;
         };
         let us = |ns: u64| ns as f64 / 1e3;
