@@ -114,7 +114,9 @@ impl Router {
             self.tell_policer(interface, counted);
         }
         self.requests += 1;
-        self.unanswered += u64::from(!answers);
+        if !answers {
+            self.unanswered += 1;
+        }
         self.denied += u64::from(denied);
         if let Routed::Answered { words } = routed
             && *checksum != [0; 2]

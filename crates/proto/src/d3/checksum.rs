@@ -1,8 +1,8 @@
 //! How a router brings the checksums of a datagram up to date from the bytes that it changes: the CRC-32C, and the sum of
 //! words that UDP's checksum is made of.
 //!
-//! The CRC is linear: what changes in it depends on the difference of the bytes alone, and each half of a byte adds its
-//! part. A router changes two bytes of the 22, at the last hop three, so a few look-ups do.
+//! The CRC is linear: what changes in it depends on the difference of the bytes alone, and each byte of the difference
+//! adds its part. A router changes two bytes of the 22, at the last hop three, so a few look-ups do.
 
 use super::Request;
 
@@ -13,12 +13,8 @@ pub(super) const CHANGING: usize = 9;
 /// The polynomial of Castagnoli, reflected (RFC 9260, appendix A).
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// By place, and by the lower and the upper half of the difference there: what changes in the checksum. Each half has a
-/// cache line of its own.
-static CHANGES: Changes = Changes(changes());
-
-#[repr(align(64))]
-struct Changes([[[u32; 16]; 2]; CHANGING]);
+/// By place and difference there: what changes in the checksum.
+static CHANGES: [[u32; 256]; CHANGING] = changes();
 
 /// What changes in the checksums of a datagram when bytes of its congestion header change.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,33 +29,27 @@ impl Change {
     /// The byte at this place of the header, below [`CHANGING`], changes.
     #[inline]
     pub fn byte(&mut self, place: usize, before: u8, after: u8) {
-        let difference = before ^ after;
-        let [low, high] = &CHANGES.0[place];
-        self.crc ^= low[usize::from(difference & 15)] ^ high[usize::from(difference >> 4)];
+        self.crc ^= CHANGES[place][usize::from(before ^ after)];
         // The header begins with a word.
         let shift = if place.is_multiple_of(2) { 8 } else { 0 };
         self.words += (i32::from(after) - i32::from(before)) << shift;
     }
 }
 
-const fn changes() -> [[[u32; 16]; 2]; CHANGING] {
+const fn changes() -> [[u32; 256]; CHANGING] {
     let last = last();
-    let mut changes = [[[0; 16]; 2]; CHANGING];
+    let mut changes = [[0; 256]; CHANGING];
     let mut difference = 0;
-    while difference < 16 {
-        let mut half = 0;
-        while half < 2 {
-            let mut change = last[difference << (4 * half)];
-            let mut place = BYTES - 1;
-            while place > 0 {
-                // One zero byte more follows at the place before.
-                change = last[(change & 0xff) as usize] ^ change >> 8;
-                place -= 1;
-                if place < CHANGING {
-                    changes[place][half][difference] = change;
-                }
+    while difference < 256 {
+        let mut change = last[difference];
+        let mut place = BYTES - 1;
+        while place > 0 {
+            // One zero byte more follows at the place before.
+            change = last[(change & 0xff) as usize] ^ change >> 8;
+            place -= 1;
+            if place < CHANGING {
+                changes[place][difference] = change;
             }
-            half += 1;
         }
         difference += 1;
     }

@@ -196,30 +196,26 @@ impl Allocator {
     /// Rounds a grant to what can be encoded, and keeps it below `limit`, which is encodable.
     #[inline]
     fn round(&mut self, config: &Config, want: i64, limit: i64) -> EncodedRate {
-        match config.rounding {
-            Rounding::Exact => EncodedRate::floor(want.min(limit), true),
-            Rounding::CeilFloor | Rounding::FloorFloor => {
-                EncodedRate::floor(want.min(limit), false)
-            }
-            Rounding::Carry => {
-                let owed = want + self.carry;
-                // Error diffusion with a moving threshold: a fixed one would favour the same flows in every round
-                // when requests come in a fixed order. Whole grants stay exact.
-                let threshold = if owed & (UNIT - 1) == 0 {
-                    0
-                } else {
-                    self.draw()
-                };
-                let rounded = ((owed + threshold) >> FRACTION_BITS << FRACTION_BITS)
-                    .max(self.base >> FRACTION_BITS << FRACTION_BITS)
-                    .clamp(0, limit.max(0));
-                // Where the previous hop holds a flow back by a unit or more, nothing was lost to rounding.
-                if want < limit + UNIT {
-                    self.carry = (owed - rounded).clamp(-UNIT, CARRY_LIMIT);
-                }
-                EncodedRate::floor(rounded, false)
-            }
+        if config.rounding != Rounding::Carry {
+            return EncodedRate::floor(want.min(limit), config.rounding == Rounding::Exact);
         }
+        let owed = want + self.carry;
+        // Error diffusion with a moving threshold: a fixed one would favour the same flows in every round when requests
+        // come in a fixed order. Whole grants stay exact.
+        let threshold = if owed & (UNIT - 1) == 0 {
+            0
+        } else {
+            self.draw()
+        };
+        // The base rate is not negative.
+        let rounded = ((owed + threshold) >> FRACTION_BITS << FRACTION_BITS)
+            .max(self.base >> FRACTION_BITS << FRACTION_BITS)
+            .min(limit);
+        // Where the previous hop holds a flow back by a unit or more, nothing was lost to rounding.
+        if want < limit + UNIT {
+            self.carry = (owed - rounded).clamp(-UNIT, CARRY_LIMIT);
+        }
+        EncodedRate::floor(rounded, false)
     }
 
     /// Uniform in half a unit around zero, both ways.
