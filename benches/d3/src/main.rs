@@ -2,13 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-#[path = "../../speed/src/instructions.rs"]
-mod instructions;
-mod process;
 mod router;
-#[path = "../../speed/src/table.rs"]
-#[allow(dead_code, reason = "the simulator's measurements use the rest")]
-mod table;
 
 use std::process::ExitCode;
 

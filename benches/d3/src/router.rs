@@ -6,10 +6,8 @@
     reason = "lengths and counts of a measurement are small"
 )]
 
-use crate::instructions::Counter;
-use crate::process::{Program, median};
-use crate::table::lines;
 use duetime_core::{Rate, Span, Time};
+use duetime_measure::{Counter, Program, lines, median};
 use duetime_proto::d3::datagram::{self, Header, Kind, Routed, UDP_IPV4_BYTES};
 use duetime_proto::d3::{self, EncodedRate, Flags, Packet, PortDriver, Request};
 use duetime_switch::{Config, Fabric, plain_interface, plain_port};

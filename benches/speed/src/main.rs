@@ -4,12 +4,10 @@
 #![forbid(unsafe_code)]
 
 mod child;
-mod instructions;
 mod process;
 mod queue;
 mod scale;
 mod speed;
-mod table;
 
 use std::process::ExitCode;
 

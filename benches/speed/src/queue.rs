@@ -1,7 +1,6 @@
 //! The simulator's event queue beside a binary heap, in the hold model: pop the earliest, push it again a little later.
 
-use crate::process::median;
-use crate::table::{grouped, lines};
+use duetime_measure::{grouped, lines, median};
 use duetime_sim::queue::{EventQueue, order};
 use serde_json::{Value, json};
 use std::cmp::Reverse;

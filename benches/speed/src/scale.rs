@@ -1,9 +1,9 @@
 //! Growing networks at the same load per host: what a packet-hop costs, and how much memory a run takes. The switches
 //! are those of W2 (a buffer per port, one threshold), so that what grows is the network.
 
-use crate::process::{Cost, Program, median};
+use crate::process::{self, Cost};
 use crate::speed::scenario;
-use crate::table::{grouped, lines};
+use duetime_measure::{grouped, lines, median};
 use serde_json::json;
 
 /// A row: hosts, their network, the latency of its links, the distribution of sizes, the number of flows.
@@ -113,8 +113,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     if cases.is_empty() {
         return Err("--hosts is one of 100, 1000, 4000 and 16000".to_owned());
     }
-    let w2 = Program::simulator(&scenario("w2"), "dctcp", &[])?;
-    let mut baseline = vec![w2.run()?.ns_per_hop];
+    let w2 = process::simulator(&scenario("w2"), "dctcp", &[])?;
+    let mut baseline = vec![Cost::of(&w2)?.ns_per_hop];
     let mut rows = Vec::new();
     for case in cases {
         eprintln!(
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         );
         rows.push((case, measure(case)?));
         // W2 beside each case, so that the ratio is of one machine at one speed.
-        baseline.push(w2.run()?.ns_per_hop);
+        baseline.push(Cost::of(&w2)?.ns_per_hop);
     }
     let baseline = median(baseline);
     if json {
@@ -141,8 +141,8 @@ fn measure(case: &Case) -> Result<Cost, String> {
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let file = folder.join(format!("{}-{}.toml", case.hosts, case.sizes));
     std::fs::write(&file, text(case)).map_err(|error| format!("{}: {error}", file.display()))?;
-    let cost =
-        Program::simulator(&file.to_string_lossy(), "dctcp", &[]).and_then(|program| program.run());
+    let cost = process::simulator(&file.to_string_lossy(), "dctcp", &[])
+        .and_then(|program| Cost::of(&program));
     std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let cost = cost?;
     if cost.flows < u64::from(case.flows) || cost.unfinished > 0 {

@@ -1,9 +1,8 @@
 //! The standard works under several transports and ports, beside the floor.
 
-use crate::instructions::Counter;
-use crate::process::{Cost, Program, median};
+use crate::process::{self, Cost};
 use crate::queue;
-use crate::table::{grouped, lines};
+use duetime_measure::{Counter, grouped, lines, median};
 use serde_json::json;
 
 /// What a row must keep to.
@@ -180,18 +179,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
 
 /// Alternates the simulator with the floor; the ratio is the median of the pairs'.
 fn measure(case: &'static Case, pairs: usize, counter: Counter) -> Result<Row, String> {
-    let simulator = Program::simulator(&scenario(case.work), case.transport, case.set)?;
-    let floor = Program::floor(case.floor_work(), "fifo")?;
+    let simulator = process::simulator(&scenario(case.work), case.transport, case.set)?;
+    let floor = process::floor(case.floor_work(), "fifo")?;
     let mut costs = Vec::new();
     let mut ratios = Vec::new();
     for pair in 0..pairs {
         // Each goes first in turn, so that a machine that warms up or slows down favours neither.
         let (cost, limit) = if pair % 2 == 0 {
-            let cost = simulator.run()?;
-            (cost, floor.run()?)
+            let cost = Cost::of(&simulator)?;
+            (cost, Cost::of(&floor)?)
         } else {
-            let limit = floor.run()?;
-            (simulator.run()?, limit)
+            let limit = Cost::of(&floor)?;
+            (Cost::of(&simulator)?, limit)
         };
         if cost.unfinished > 0 {
             return Err(format!(
@@ -250,9 +249,9 @@ fn print(rows: &[Row], counter: Counter, pairs: usize) -> Result<(), String> {
         .collect();
     for work in ["w1", "w2"] {
         for nic in ["fifo", "pull"] {
-            let floor = Program::floor(work, nic)?;
+            let floor = process::floor(work, nic)?;
             let costs = (0..FEW_PAIRS)
-                .map(|_| floor.run())
+                .map(|_| Cost::of(&floor))
                 .collect::<Result<Vec<_>, _>>()?;
             let hops = costs[0].packet_hops;
             cells.push(vec![
@@ -335,10 +334,10 @@ impl Split {
 }
 
 fn threads() -> Result<Split, String> {
-    let program = |threads| Program::simulator(&scenario("w2"), "dctcp", &["--threads", threads]);
+    let program = |threads| process::simulator(&scenario("w2"), "dctcp", &["--threads", threads]);
     let (one, two) = (program("1")?, program("2")?);
     let costs = (0..FEW_PAIRS)
-        .map(|_| Ok((one.run()?, two.run()?)))
+        .map(|_| Ok((Cost::of(&one)?, Cost::of(&two)?)))
         .collect::<Result<Vec<_>, String>>()?;
     let (_, split) = costs[0];
     Ok(Split {

@@ -5,15 +5,18 @@ use std::process::Command;
 
 /// How instructions are counted on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counter {
+pub enum Counter {
+    /// By the processor, with `perf stat`.
     Perf,
+    /// By `valgrind`.
     Callgrind,
+    /// Neither is here.
     None,
 }
 
 impl Counter {
     /// The best that works here. Virtual machines often hide the processor's counters.
-    pub(crate) fn find() -> Self {
+    pub fn find() -> Self {
         let probe = Program {
             path: "true".into(),
             arguments: Vec::new(),
@@ -25,7 +28,7 @@ impl Counter {
     }
 
     /// What to call it in the output.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Perf => "perf, instructions:u, whole process",
             Self::Callgrind => "valgrind --tool=callgrind, whole process",
@@ -34,7 +37,7 @@ impl Counter {
     }
 
     /// Instructions of one run of `program`, start and set-up included.
-    pub(crate) fn count(self, program: &Program) -> Option<u64> {
+    pub fn count(self, program: &Program) -> Option<u64> {
         match self {
             Self::Perf => perf(program),
             Self::Callgrind => callgrind(program),

@@ -1,7 +1,7 @@
 //! Plain tables: the first columns to the left, numbers to the right.
 
 /// Lines of aligned cells under a head; the first `left` columns are words.
-pub(crate) fn lines(head: &[&str], left: usize, rows: &[Vec<String>]) -> String {
+pub fn lines(head: &[&str], left: usize, rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells
@@ -37,7 +37,7 @@ pub(crate) fn lines(head: &[&str], left: usize, rows: &[Vec<String>]) -> String 
 }
 
 /// `1234567` as `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
