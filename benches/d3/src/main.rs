@@ -1,12 +1,15 @@
-//! Measures D3: `router`, what a rate request costs its router. Each measurement is a process of its own.
+//! Measures D3: `router`, what a rate request costs its router; `host`, the goodput of a flow, and what it costs its hosts.
+//! Each measurement is a process of its own.
 
 #![forbid(unsafe_code)]
 
+mod host;
 mod router;
 
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: duetime-bench-d3 router [--json]
+const USAGE: &str =
+    "usage: duetime-bench-d3 router [--json] | host [--json] [--rounds N] [--milliseconds N]
 The gates are printed as met or not met; the exit code is 1 if one is not met.";
 
 #[expect(clippy::print_stderr, reason = "a program whose output is its purpose")]
@@ -16,6 +19,8 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["router"] => router::run(false),
         ["router", "--json"] => router::run(true),
+        ["host", ref rest @ ..] => host::run(rest),
+        ["host-child", ref rest @ ..] => host::child(rest).map(|()| true),
         ["router-child", what, bytes, rounds] => router::child(what, bytes, rounds).map(|()| true),
         _ => Err(USAGE.to_owned()),
     };
