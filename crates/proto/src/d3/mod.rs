@@ -86,6 +86,10 @@ pub struct Config {
     /// How often a paused flow doubles its wait before it asks again: it asks 1, 2, 4, … round trips after its last
     /// request, 2^`request_backoff` at most. 0: once per round trip (D3 §4.5). At most [`Config::MAX_REQUEST_BACKOFF`].
     pub request_backoff: u8,
+    /// Take the answer to a request that was given up for lost and sent again, whichever of the two is answered first.
+    /// Otherwise only the newest one's answer counts, and a flow whose round trip has become longer than its wait for
+    /// feedback waits for ever: each answer comes after the next request, and no round trip is measured.
+    pub late_answers: bool,
     /// Grant new flows only the base rate as fair share (D3 §4.5).
     pub pause_new: bool,
     /// Acknowledgements register as a flow of their own.
@@ -226,6 +230,7 @@ impl Default for Config {
             request_lag: true,
             cap_to_remaining: false,
             request_backoff: 0,
+            late_answers: false,
             pause_new: true,
             reverse_request: true,
             allocation: Allocation::Routers,
@@ -271,6 +276,7 @@ impl Config {
             request_lag: hosts.request_lag,
             cap_to_remaining: hosts.cap_to_remaining,
             request_backoff: hosts.request_backoff,
+            late_answers: hosts.late_answers,
             reverse_request: hosts.reverse_request,
             mtu: match self.base_rate {
                 BaseRate::HeaderOnly => hosts.mtu,

@@ -51,6 +51,7 @@ impl Options {
                 scale: Some(Config::scale_for(uplink)),
                 header_bytes: UDP_IPV4_BYTES,
                 request_backoff: 3,
+                late_answers: true,
                 allocation: Allocation::Edge,
                 ..Config::default()
             },

@@ -14,6 +14,9 @@ use transmit::Plan;
 /// The length of a flow that never ends.
 const UNBOUNDED: u64 = u64::MAX / 2;
 
+/// Requests whose times of departure are kept.
+const EMISSIONS: usize = 4;
+
 /// One flow's sender.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -68,6 +71,8 @@ pub struct Sender {
     srtt: Span,
     rttvar: Span,
     emitted: Time,
+    /// When the newest requests left, by number modulo their count.
+    emissions: [Time; EMISSIONS],
     request_timer: Time,
     data_timer: Time,
     deadline: Time,
@@ -196,6 +201,7 @@ impl Sender {
             srtt: Span::ZERO,
             rttvar: Span::ZERO,
             emitted: now,
+            emissions: [now; EMISSIONS],
             request_timer: Time::MAX,
             data_timer: Time::MAX,
             deadline,
@@ -233,10 +239,8 @@ impl Sender {
                     allocations: request.allocations,
                 });
             }
-            // An answer that comes late is still good while the next request has not left.
-            let answers = flags.contains(Flags::FEEDBACK)
-                && matches!(self.request, RequestState::Outstanding | RequestState::Lost)
-                && packet.tag.echo == self.number;
+            let answers =
+                flags.contains(Flags::FEEDBACK) && self.is_answered_by(config, packet.tag.echo);
             let expected = match self.state {
                 State::Opening => flags.contains(Flags::SYN),
                 State::Open => true,
@@ -260,6 +264,25 @@ impl Sender {
         if !plain || self.may_send_again() {
             self.replan(config);
         }
+    }
+
+    /// Whether an answer to the request of this number is one to what has been asked. One that comes late is still good
+    /// while the next request has not left, and after that under [`Config::late_answers`].
+    fn is_answered_by(&self, config: &Config, number: u16) -> bool {
+        // Those that have left since the last answer, without the newest.
+        let earlier = match self.request {
+            RequestState::Outstanding => u16::from(self.request_backoff),
+            RequestState::Lost => u16::from(self.request_backoff).saturating_sub(1),
+            RequestState::Due | RequestState::Resting | RequestState::BackingOff => return false,
+        };
+        let earlier = if config.late_answers { earlier } else { 0 };
+        self.number.wrapping_sub(number) <= earlier
+    }
+
+    /// When the request of this number left, or the oldest one whose time is known.
+    fn emission(&self, number: u16) -> Time {
+        let age = usize::from(self.number.wrapping_sub(number)).min(EMISSIONS - 1) as u16;
+        self.emissions[usize::from(self.number.wrapping_sub(age)) % EMISSIONS]
     }
 
     /// Acknowledgements decide what leaves: something is to be sent again, or the allocation has been returned.

@@ -10,7 +10,7 @@ use duetime_core::{Span, Time};
 impl Sender {
     /// The routers' answer has come: a new slot begins (D3 §4.3).
     pub(super) fn feedback(&mut self, config: &Config, now: Time, tag: Tag, request: &Request) {
-        self.sample(now.since(self.emitted));
+        self.sample(now.since(self.emission(tag.echo)));
         self.request = RequestState::Due;
         self.request_backoff = 0;
         self.request_timer = Time::MAX;

@@ -168,6 +168,7 @@ impl Sender {
         self.request = RequestState::Outstanding;
         self.number = self.number.wrapping_add(1);
         self.emitted = now;
+        self.emissions[usize::from(self.number) % super::EMISSIONS] = now;
         let desired = match self.desire(config, now) {
             Desire::Rate(rate) => rate,
             Desire::Quench => self.uplink, // decided at the next feedback
