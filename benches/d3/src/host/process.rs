@@ -7,7 +7,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -107,6 +107,7 @@ impl Measured {
         let mut child = Command::new(program)
             .args(["host-child", side.name(), &network.path(side), kind])
             .args([&milliseconds.to_string(), introduction])
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(failed)?;
@@ -153,7 +154,13 @@ pub(crate) fn child(arguments: &[&str]) -> Result<(), String> {
         Side::Receiver => transports::receive(kind, &mut meter)?,
     };
     let cpu = cpu_seconds()? - meter.before;
-    say(&json!({ "bytes": bytes, "seconds": seconds, "cpu": cpu }).to_string())
+    say(&json!({ "bytes": bytes, "seconds": seconds, "cpu": cpu }).to_string())?;
+    // Its transport may still have to answer the other side: the process stays until it is ended.
+    let mut rest = Vec::new();
+    std::io::stdin()
+        .read_to_end(&mut rest)
+        .map_err(|error| error.to_string())?;
+    Ok(())
 }
 
 /// Where a transport's processor time begins to count.

@@ -33,7 +33,10 @@ pub(super) fn send(
         }
         stream.finish()?;
         stream.stopped().await?;
-        Ok((bytes, start.elapsed().as_secs_f64()))
+        let seconds = start.elapsed().as_secs_f64();
+        connection.close(0_u32.into(), &[]);
+        endpoint.wait_idle().await;
+        Ok((bytes, seconds))
     })
 }
 
