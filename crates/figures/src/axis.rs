@@ -113,6 +113,10 @@ impl Span {
             finite(axis.from).unwrap_or(low),
             finite(axis.to).unwrap_or(high),
         );
+        (low, high) = (
+            low.clamp(-FURTHEST, FURTHEST),
+            high.clamp(-FURTHEST, FURTHEST),
+        );
         if high - low <= f64::EPSILON * low.abs().max(high.abs()) {
             let by = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
             (low, high) = (if low == 0.0 { 0.0 } else { low - by }, low + by);
@@ -198,6 +202,9 @@ impl Span {
         }
     }
 }
+
+/// The ends of a linear axis, so that the ticks beyond the data are finite too. What lies further out is not placed.
+const FURTHEST: f64 = 1e300;
 
 fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite())
@@ -328,6 +335,17 @@ mod tests {
         let span = Span::new(&axis, None, true, false);
         assert_eq!(span.place(0.0), Some(0.25));
         assert_eq!(span.place(1.0), Some(0.75));
+    }
+
+    #[test]
+    fn the_largest_numbers_have_an_axis() {
+        for snug in [false, true] {
+            let axis = Axis::default();
+            let extent = Extent::of([0.0, 1.6e308].into_iter(), &axis.scale);
+            let span = Span::new(&axis, extent, snug, true);
+            assert_eq!(span.ends(), (0.0, FURTHEST));
+            assert_eq!(span.ticks.len(), 6, "{:?}", span.ticks);
+        }
     }
 
     proptest! {
