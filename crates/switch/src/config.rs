@@ -119,9 +119,6 @@ pub struct Options {
     /// D3's options, of which the switch reads those of routers ([`d3::Config::for_routers`]). A `scale` of `None` stands
     /// for the one of the slowest port that has D3.
     pub d3: d3::Config,
-    /// Ports with D3 hold each interface to what they have granted to its flows, and to this rate beside it for what D3
-    /// does not account for; `None`: D3 trusts its hosts.
-    pub police: Option<Rate>,
     /// Keep the queues over time.
     pub sampling: Option<Sampling>,
     /// How many frames the switch holds at most, in ports and on links; 1 to 2²⁰.
@@ -137,7 +134,6 @@ impl Default for Options {
             overhead_bytes: 0,
             classifier: Classifier::Precedence,
             d3: d3::Config::default(),
-            police: None,
             sampling: None,
             buffers: 16_384,
             real_time: true,

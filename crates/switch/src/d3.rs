@@ -6,7 +6,7 @@ use crate::report::D3Report;
 use duetime_core::{Rate, Span, Time};
 use duetime_link::{Frame as _, Port};
 use duetime_proto::d3::datagram::{ROUTED_BYTES, Routed, opens_flow, route_headers};
-use duetime_proto::d3::{Allocator, Config, Counted, Policer, PortDriver, Reading};
+use duetime_proto::d3::{Allocator, Config, Police, PortDriver, Reading};
 
 /// Bytes of a UDP header.
 const UDP: usize = 8;
@@ -19,14 +19,20 @@ pub(crate) struct Router {
     requests: u64,
     denied: u64,
     unanswered: u64,
-    /// By interface; empty: nobody is policed.
-    policers: Vec<Policer>,
+    /// By interface.
+    police: Police,
     policed: u64,
 }
 
 impl Router {
-    /// That of the port with this number and rate, idle. Ports do not all adapt at once.
-    pub fn new(config: &Config, rate: Rate, number: usize) -> Self {
+    /// That of the port with this number and rate, idle, at a switch whose interfaces have uplinks of these rates. Ports
+    /// do not all adapt at once.
+    pub fn new(
+        config: &Config,
+        rate: Rate,
+        number: usize,
+        uplinks: impl Iterator<Item = Rate>,
+    ) -> Self {
         let phase = config.update_interval * (number as u64 % 16);
         let phase = Span::from_ps(phase.as_ps() / 16);
         Self {
@@ -35,40 +41,26 @@ impl Router {
             requests: 0,
             denied: 0,
             unanswered: 0,
-            policers: Vec::new(),
+            police: Police::new(config, uplinks, rate),
             policed: 0,
         }
-    }
-
-    /// Holds each interface to what this port, of rate `own`, grants to its flows, and to the allowance. Uplinks have
-    /// these rates; C is at most twice the port's (D3 §4.4).
-    pub fn with_police(
-        mut self,
-        uplinks: impl Iterator<Item = Rate>,
-        own: Rate,
-        allowance: Rate,
-    ) -> Self {
-        let most = Rate::from_bps(own.as_bps().saturating_mul(2));
-        let policer = |uplink: Rate| Policer::new(&self.config, uplink.min(most), allowance);
-        self.policers = uplinks.map(policer).collect();
-        self
     }
 
     /// Whether [`admits`](Self::admits) can say no.
     #[inline]
     pub fn polices(&self) -> bool {
-        !self.policers.is_empty()
+        !self.police.is_empty()
     }
 
     /// Whether a packet of an interface may come to the port.
     #[cold]
     pub fn admits(&mut self, now: Time, interface: u16, frame: Frame, bytes: &[u8]) -> bool {
-        let Some(policer) = self.policers.get_mut(usize::from(interface)) else {
-            return true;
-        };
         let datagram = frame.request_at().and_then(|at| bytes.get(at..));
         let opens = datagram.is_some_and(opens_flow);
-        let admitted = policer.admits(now, u64::from(frame.wire_bytes()), opens);
+        let length = u64::from(frame.wire_bytes());
+        let admitted = self
+            .police
+            .admits(now, usize::from(interface), length, opens);
         self.policed += u64::from(!admitted);
         admitted
     }
@@ -98,20 +90,23 @@ impl Router {
         else {
             return;
         };
-        let Self { driver, config, .. } = self;
-        let counted = (!self.policers.is_empty()).then(|| driver.allocator().counted());
+        let Self {
+            driver,
+            config,
+            police,
+            ..
+        } = self;
         let (mut answers, mut denied) = (false, false);
         let routed = route_headers(datagram, |asked| {
             answers = asked.scale == config.exponent();
-            let answer = driver.answer(config, now, asked);
+            let ingress = usize::from(interface);
+            let answer =
+                police.answering(driver, ingress, |driver| driver.answer(config, now, asked));
             denied = answer.outcome.denied;
             answer
         });
         if routed == Routed::Nothing {
             return;
-        }
-        if let Some(counted) = counted {
-            self.tell_policer(interface, counted);
         }
         self.requests += 1;
         if !answers {
@@ -125,14 +120,6 @@ impl Router {
                 0 => [u8::MAX; 2],
                 changed => changed.to_be_bytes(),
             };
-        }
-    }
-
-    /// The interface's policer learns what the answer to a request has changed.
-    #[cold]
-    fn tell_policer(&mut self, interface: u16, before: Counted) {
-        if let Some(policer) = self.policers.get_mut(usize::from(interface)) {
-            policer.answered(before, self.driver.allocator().counted());
         }
     }
 
@@ -151,14 +138,8 @@ impl Router {
                 departed_bytes: port.departed_bytes(),
                 queue_bytes: queue(&self.config, port),
             };
-            let epoch = self.driver.allocator().epoch_parity();
-            self.driver.timeout(&self.config, due, reading);
-            if self.driver.allocator().epoch_parity() != epoch {
-                self.policers.iter_mut().for_each(Policer::epoch_ends);
-            }
-        }
-        if self.driver.next_timeout() == Time::MAX {
-            self.policers.iter_mut().for_each(Policer::forget);
+            self.police
+                .timeout(&mut self.driver, &self.config, due, reading);
         }
     }
 

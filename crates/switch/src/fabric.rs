@@ -429,12 +429,8 @@ fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
                 pool,
                 marks_made: 0,
                 d3: port.d3.then(|| {
-                    let router = Router::new(&d3, port.rate, ports.len());
                     let uplinks = config.interfaces.iter().map(|one| one.uplink.rate);
-                    Box::new(match config.options.police {
-                        Some(allowance) => router.with_police(uplinks, port.rate, allowance),
-                        None => router,
-                    })
+                    Box::new(Router::new(&d3, port.rate, ports.len(), uplinks))
                 }),
             });
             let made = Port::new(port.rate, port.latency)

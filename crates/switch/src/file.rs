@@ -300,7 +300,7 @@ impl Reader<'_> {
             options.update_interval = interval;
         }
         options.scale = self.number(table, "scale", "-16 to 15")?;
-        config.options.police = self.read(table, "police", parse_rate)?;
+        options.police = self.read(table, "police", parse_rate)?;
         Ok(())
     }
 
@@ -408,7 +408,7 @@ classes = 8
             (config.d3().update_interval, config.d3().scale),
             (Span::from_ms(2), Some(-3))
         );
-        assert_eq!(config.options.police, Some(Rate::from_mbps(2)));
+        assert_eq!(config.options.d3.police, Some(Rate::from_mbps(2)));
         let first = PortConfig {
             rate: Rate::from_mbps(100),
             latency: Span::from_us(20),

@@ -26,8 +26,8 @@
 //! # D3
 //! At a port with [`PortConfig::d3`] the driver of `proto::d3` answers the rate requests of the D3 datagrams that come to
 //! it, as it does in the simulator. A UDP datagram is D3's if [`duetime_proto::d3::datagram::has_request`] says so,
-//! whatever its ports. One that goes to all interfaces is not answered. With [`Options::police`] each interface is held to what
-//! its flows were granted.
+//! whatever its ports. One that goes to all interfaces is not answered. With `police` in [`Options::d3`] each interface is
+//! held to what its flows were granted.
 #![deny(clippy::undocumented_unsafe_blocks)]
 #![allow(
     clippy::cast_possible_truncation,

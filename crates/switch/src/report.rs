@@ -133,7 +133,7 @@ pub struct D3Report {
     pub denied: u64,
     /// Those with another scale, or with no free slot after six hops, which are granted nothing here.
     pub unanswered: u64,
-    /// Packets dropped because their interface sent more than it was granted, with [`crate::Options::police`].
+    /// Packets dropped because their interface sent more than it was granted, with [`duetime_proto::d3::Config::police`].
     pub policed: u64,
 }
 

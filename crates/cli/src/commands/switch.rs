@@ -71,7 +71,7 @@ fn config(args: &Switch) -> Result<Config, Failure> {
             let names = args.interfaces.iter();
             let interfaces = names.map(|name| plain_interface(name, port.latency));
             let mut config = Config::star("switch", interfaces.collect(), &port, None);
-            config.options.police = args.police;
+            config.options.d3.police = args.police;
             config
                 .check()
                 .map_err(|wrong| Failure::Input(wrong.to_string()))?;

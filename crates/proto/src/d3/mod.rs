@@ -25,7 +25,7 @@ pub use downlink::{Answer, Downlink, Grants};
 pub use header::{HeaderError, MAX_HOPS, Request};
 pub use hop::{HopAnswer, HopRequest};
 pub use packet::{Flags, Packet, Tag};
-pub use police::{Counted, Policer};
+pub use police::{Police, Policer};
 pub use port::{PortDriver, Reading};
 pub use rate::EncodedRate;
 pub use receiver::{Delivery, Receiver};
@@ -102,6 +102,9 @@ pub struct Config {
     /// without any request and with an empty queue a port resets (D3 §4.4, "low load"); half as many are an epoch of
     /// the repair.
     pub reset_intervals: u32,
+    /// Routers hold each ingress to what they have granted to its flows, and to this rate beside it for what D3 does not
+    /// account for ([`Police`]); `None`: they trust the hosts (D3 §4.4). Needs `repair`.
+    pub police: Option<Rate>,
     /// Largest packet, all headers included, in bytes.
     pub mtu: u32,
     /// IP and transport headers of each packet, in bytes: [`wire::IP_BYTES`] where datagrams ride on IP itself, as they
@@ -236,6 +239,7 @@ impl Default for Config {
             allocation: Allocation::Routers,
             repair: true,
             reset_intervals: 4,
+            police: None,
             mtu: 1500,
             header_bytes: wire::IP_BYTES,
             rto_min: Span::from_ms(10),

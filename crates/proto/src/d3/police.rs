@@ -1,4 +1,4 @@
-//! A policer for one ingress of a D3 port: it holds what enters there to what its flows were granted.
+//! Policers for the ingresses of a D3 port: they hold what enters there to what its flows were granted.
 //!
 //! D3 trusts its hosts (§4.4): one that sends more than it was granted takes it from all who share the port. A router
 //! keeps no state of flows, but it knows what it has granted to all flows of an ingress together: the census of its
@@ -12,7 +12,7 @@
 //!   demand that one ingress can put on a port is bounded, whatever it claims.
 
 use super::rate::{FRACTION_BITS, fixed_from_rate};
-use super::{Allocator, Config};
+use super::{Allocator, Config, PortDriver, Reading};
 use duetime_core::{Rate, Span, Time};
 
 /// Epochs whose largest sum counts, the current one included.
@@ -41,11 +41,82 @@ pub struct Policer {
 
 /// What a port's census has counted so far in its epoch, in fixed-point units of rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+struct Counted {
     /// Sum of desired rates.
-    pub(super) demand: i64,
+    demand: i64,
     /// Sum of allocations.
-    pub(super) allocated: i64,
+    allocated: i64,
+}
+
+/// The policers of one port, one for each ingress: what its owner calls in place of its [`PortDriver`], whose ingresses
+/// are numbered from 0. By default there are none, and everything passes.
+#[derive(Clone, Debug, Default)]
+pub struct Police(Vec<Policer>);
+
+impl Police {
+    /// Those of a port of rate `own` with ingresses of these rates, as [`Config::police`] says. C is at most twice the
+    /// port's rate (D3 §4.4), and so is what one ingress can be granted.
+    pub fn new(config: &Config, ingresses: impl IntoIterator<Item = Rate>, own: Rate) -> Self {
+        let Some(allowance) = config.police else {
+            return Self::default();
+        };
+        let most = Rate::from_bps(own.as_bps().saturating_mul(2));
+        let policer = |link: Rate| Policer::new(config, link.min(most), allowance);
+        Self(ingresses.into_iter().map(policer).collect())
+    }
+
+    /// Whether a packet of so many bytes, headers included, may come to the port; see [`Policer::admits`].
+    pub fn admits(&mut self, now: Time, ingress: usize, bytes: u64, opens: bool) -> bool {
+        let policer = self.0.get_mut(ingress);
+        policer.is_none_or(|policer| policer.admits(now, bytes, opens))
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Calls `answer`, by which `driver` answers the request of a packet that came through `ingress`.
+    #[inline]
+    pub fn answering<T>(
+        &mut self,
+        driver: &mut PortDriver,
+        ingress: usize,
+        answer: impl FnOnce(&mut PortDriver) -> T,
+    ) -> T {
+        let before = (!self.is_empty()).then(|| driver.allocator().counted());
+        let answered = answer(driver);
+        if let Some(before) = before {
+            self.answered(ingress, before, driver.allocator().counted());
+        }
+        answered
+    }
+
+    #[cold]
+    fn answered(&mut self, ingress: usize, before: Counted, after: Counted) {
+        if let Some(policer) = self.0.get_mut(ingress) {
+            policer.answered(before, after);
+        }
+    }
+
+    /// [`PortDriver::timeout`].
+    pub fn timeout(
+        &mut self,
+        driver: &mut PortDriver,
+        config: &Config,
+        now: Time,
+        reading: Reading,
+    ) {
+        let epoch = driver.allocator().epoch_parity();
+        driver.timeout(config, now, reading);
+        if driver.allocator().epoch_parity() != epoch {
+            self.0.iter_mut().for_each(Policer::epoch_ends);
+        }
+        if driver.next_timeout() == Time::MAX {
+            self.0.iter_mut().for_each(Policer::forget);
+        }
+    }
 }
 
 impl Policer {
@@ -66,20 +137,20 @@ impl Policer {
     }
 
     /// A request that came through the ingress was answered: what the census of the port has counted before and after.
-    pub fn answered(&mut self, before: Counted, after: Counted) {
+    fn answered(&mut self, before: Counted, after: Counted) {
         let sum = &mut self.sums[0];
         sum.demand += after.demand - before.demand;
         sum.allocated += after.allocated - before.allocated;
     }
 
     /// An epoch of the port has ended ([`Allocator::epoch_parity`] is another).
-    pub fn epoch_ends(&mut self) {
+    fn epoch_ends(&mut self) {
         self.sums.rotate_right(1);
         self.sums[0] = Counted::default();
     }
 
     /// The port knows no flow any more.
-    pub fn forget(&mut self) {
+    fn forget(&mut self) {
         self.sums = [Counted::default(); EPOCHS];
     }
 
@@ -133,7 +204,7 @@ impl Allocator {
     }
 
     /// What the census has counted in the current epoch; nothing without [`Config::repair`].
-    pub fn counted(&self) -> Counted {
+    fn counted(&self) -> Counted {
         let counted = self.census().counted();
         Counted {
             demand: counted.demand,

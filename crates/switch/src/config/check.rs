@@ -75,6 +75,10 @@ fn options(config: &Config) -> Result<()> {
         let message = format!("an update interval of {}", d3.update_interval);
         return wrong("D3", message, "10 us to 1 s");
     }
+    if let Some(allowance) = d3.police.filter(|_| !d3.repair) {
+        let message = format!("an allowance of {allowance} without the census");
+        return wrong("D3", message, "`police` with `repair`");
+    }
     if let Some(scale) = d3.scale.filter(|scale| !(-16..16).contains(scale)) {
         return wrong("D3", format!("a scale of {scale}"), "-16 to 15");
     }
