@@ -156,10 +156,12 @@ impl Scale {
                 let d3::Config {
                     base_rate,
                     update_interval,
+                    police,
                     rto_min,
                     ..
                 } = config;
                 self.spans([update_interval, rto_min])?;
+                police.iter_mut().try_for_each(|rate| self.rate(rate))?;
                 match base_rate {
                     d3::BaseRate::HeaderOnly => Ok(()),
                     d3::BaseRate::Segment(round_trip) => self.span(round_trip),

@@ -18,7 +18,7 @@ pub struct RunOutput {
     pub windows: Vec<WindowSample>,
     /// Names of the captured links, by `CapturedPacket::link`.
     pub capture_links: Vec<(u32, String)>,
-    /// D3: what the routers that were asked for anything held at the end, by link.
+    /// D3: what the routers that were asked for anything, or police, held at the end, by link.
     pub allocators: Vec<AllocatorState>,
     /// Packet-hops of each partition: how the threads shared the work.
     pub partition_hops: Vec<u64>,
@@ -40,6 +40,8 @@ pub struct AllocatorState {
     pub allocated: u64,
     /// C: adapted capacity.
     pub capacity: u64,
+    /// Packets dropped because more came over their link than was granted (`d3.police`); the port's drops hold them too.
+    pub policed: u64,
 }
 
 /// A TCP sender's state at one moment, while its connection is open.

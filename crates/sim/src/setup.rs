@@ -52,6 +52,8 @@ pub struct Setup {
     pub has_long_flows: bool,
     /// D3's options with the scale chosen, if any transport is D3.
     pub d3: Option<d3::Config>,
+    /// By node: the links into it, by number, where its ports police what comes over them.
+    pub policed: Vec<Vec<u32>>,
 }
 
 impl Setup {
@@ -81,6 +83,14 @@ impl Setup {
             if let Protocol::D3(config) = &mut transport.protocol {
                 config.scale.get_or_insert(d3::Config::scale_for(slowest));
                 d3.get_or_insert(*config);
+            }
+        }
+        let mut policed = vec![Vec::new(); network.nodes.len()];
+        if d3.is_some_and(|config| config.police.is_some()) {
+            for (number, link) in (0..).zip(&network.links) {
+                if network.nodes[link.to as usize].host.is_none() {
+                    policed[link.to as usize].push(number);
+                }
             }
         }
         let latency = network
@@ -121,6 +131,7 @@ impl Setup {
             cut: scenario.duration + scenario.drain,
             base_round_trip,
             d3,
+            policed,
         })
     }
 

@@ -11,23 +11,31 @@ mod lab;
 
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Bytes, Rate, Span};
+use duetime_proto::d3;
 use duetime_results::{Estimate, FlowRecord, stats};
-use duetime_scenario::model::{Amount, Buffer, Scenario, TraceFlow};
+use duetime_scenario::model::{Amount, Buffer, Protocol, Scenario, TraceFlow};
 use duetime_sim::{Faults, MisbehavingHost, Misbehaviour, Options};
-use lab::{d3, long, mbps, missed, run, star, trace};
+use lab::{long, mbps, missed, run, star, trace};
 
 const SENDERS: u64 = 12;
 const SECONDS: u64 = 2;
 const OFFENDER: u32 = 1;
+/// What an ingress may send beside what it is granted, where routers police.
+const ALLOWANCE: Rate = Rate::from_mbps(20);
 const RUNS: u64 = 4;
+const BOTTLENECK: &str = "switch->host0";
 /// Under overload what is missed varies from run to run.
 const RUNS_UNDER_OVERLOAD: u64 = 32;
 
 /// Deadline flows from all hosts at `load`, and a long flow from the offender and from three honest hosts.
-fn scenario(load: f64, seed: u64) -> Scenario {
+fn scenario(load: f64, seed: u64, police: Option<Rate>) -> Scenario {
     let rate = Rate::from_gbps(1);
     let duration = Span::from_secs(SECONDS);
-    let mut scenario = star(SENDERS as u32 + 1, rate, Span::from_us(125), d3(), duration);
+    let d3 = Protocol::D3(d3::Config {
+        police,
+        ..d3::Config::default()
+    });
+    let mut scenario = star(SENDERS as u32 + 1, rate, Span::from_us(125), d3, duration);
     scenario.seed = seed;
     scenario.switch.buffer = Buffer::Static(Amount::Bytes(128 * 1024));
     scenario.drain = Span::from_ms(500);
@@ -58,11 +66,41 @@ struct Outcome {
     utilisation: f64,
     queue_bytes: f64,
     drops: f64,
+    /// Of the drops, those of the policer.
+    policed: f64,
+}
+
+/// What one host does, and what the routers do about it.
+#[derive(Clone, Copy)]
+struct Case {
+    load: f64,
+    name: &'static str,
+    how: Option<Misbehaviour>,
+    police: Option<Rate>,
+}
+
+impl Case {
+    const fn new(load: f64, name: &'static str, how: Option<Misbehaviour>) -> Self {
+        Self {
+            load,
+            name,
+            how,
+            police: None,
+        }
+    }
+
+    /// The same with routers that police.
+    const fn policed(self) -> Self {
+        Self {
+            police: Some(ALLOWANCE),
+            ..self
+        }
+    }
 }
 
 /// The same flows whatever the offender does: runs with the same number are compared.
-fn outcome(load: f64, run_number: u64, how: Option<Misbehaviour>) -> Outcome {
-    let misbehaving = how.map(|how| MisbehavingHost {
+fn outcome(case: Case, run_number: u64) -> Outcome {
+    let misbehaving = case.how.map(|how| MisbehavingHost {
         host: OFFENDER,
         how,
     });
@@ -70,14 +108,14 @@ fn outcome(load: f64, run_number: u64, how: Option<Misbehaviour>) -> Outcome {
         misbehaving: misbehaving.into_iter().collect(),
         ..Faults::default()
     };
-    let records = run(
-        &scenario(load, 5 + run_number),
+    let output = run(
+        &scenario(case.load, 5 + run_number, case.police),
         &Options {
             faults,
             ..Options::default()
         },
-    )
-    .records;
+    );
+    let records = output.records;
     let is_own = |flow: &&FlowRecord| flow.source == OFFENDER;
     let long = |own: bool| {
         let rates: Vec<f64> = records
@@ -91,8 +129,13 @@ fn outcome(load: f64, run_number: u64, how: Option<Misbehaviour>) -> Outcome {
     let port = records
         .ports
         .iter()
-        .find(|port| port.link == "switch->host0")
+        .find(|port| port.link == BOTTLENECK)
         .expect("used");
+    let router = output
+        .allocators
+        .iter()
+        .find(|router| router.link == BOTTLENECK)
+        .expect("asked");
     Outcome {
         honest_missed: missed(records.flows.iter().filter(|flow| !is_own(flow))).0,
         own_missed: missed(records.flows.iter().filter(is_own)).0,
@@ -101,18 +144,23 @@ fn outcome(load: f64, run_number: u64, how: Option<Misbehaviour>) -> Outcome {
         utilisation: port.utilisation,
         queue_bytes: port.queue_mean_bytes,
         drops: port.drops as f64,
+        policed: router.policed as f64,
     }
 }
 
-fn outcomes(load: f64, name: &str, how: Option<Misbehaviour>) -> Vec<Outcome> {
+fn outcomes(case: Case) -> Vec<Outcome> {
+    let Case {
+        load, name, police, ..
+    } = case;
     let runs = if load > 0.5 {
         RUNS_UNDER_OVERLOAD
     } else {
         RUNS
     };
-    let runs: Vec<Outcome> = (0..runs).map(|run| outcome(load, run, how)).collect();
+    let runs: Vec<Outcome> = (0..runs).map(|run| outcome(case, run)).collect();
+    let police = if police.is_some() { "yes" } else { "no" };
     println!(
-        "| {load} | {name} | {:.1} % | {:.1} % | {:.0} Mbps | {:.0} Mbps | {:.3} | {:.1} KB | {:.0} |",
+        "| {load} | {name} | {police} | {:.1} % | {:.1} % | {:.0} Mbps | {:.0} Mbps | {:.3} | {:.1} KB | {:.0} | {:.0} |",
         mean(&runs, |run| run.honest_missed) * 100.0,
         mean(&runs, |run| run.own_missed) * 100.0,
         mean(&runs, |run| run.honest_long),
@@ -120,6 +168,7 @@ fn outcomes(load: f64, name: &str, how: Option<Misbehaviour>) -> Vec<Outcome> {
         mean(&runs, |run| run.utilisation),
         mean(&runs, |run| run.queue_bytes) / 1e3,
         mean(&runs, |run| run.drops),
+        mean(&runs, |run| run.policed),
     );
     runs
 }
@@ -148,28 +197,39 @@ fn difference(
     estimate
 }
 
+const fn asks(load: f64, (times, name): (u8, &'static str)) -> Case {
+    Case::new(load, name, Some(Misbehaviour::AsksTooMuch(times)))
+}
+
 fn header() {
     println!(
         "D3, one of {SENDERS} hosts misbehaves, 1 Gbps, long flows from it and three others, means of {RUNS} runs, \
          {RUNS_UNDER_OVERLOAD} at a load of 0.8:"
     );
     println!(
-        "| load of deadline flows | misbehaviour | honest missed | offender missed | honest long flow | offender's long flow | utilisation | mean queue | drops |"
+        "| load of deadline flows | misbehaviour | policed | honest missed | offender missed | honest long flow | offender's long flow | utilisation | mean queue | drops | by the policer |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
 }
 
+const IGNORES_GRANTS: Case = Case::new(0.5, "ignores grants", Some(Misbehaviour::IgnoresGrants));
+/// Times what is needed, and what this is called.
+const ASK_TOO_MUCH: [(u8, &str); 3] = [
+    (2, "asks twice"),
+    (10, "asks ten times"),
+    (100, "asks a hundred times"),
+];
 const HONEST_MISSED: fn(&Outcome) -> f64 = |run| run.honest_missed;
 const OWN_MISSED: fn(&Outcome) -> f64 = |run| run.own_missed;
 
 #[test]
 fn asking_too_much_hurts_nobodys_deadlines_below_capacity() {
     header();
-    let honest = outcomes(0.5, "none", None);
-    let asks = |name, times| outcomes(0.5, name, Some(Misbehaviour::AsksTooMuch(times)));
-    let double = asks("asks twice", 2);
-    let tenfold = asks("asks ten times", 10);
-    let hundredfold = asks("asks a hundred times", 100);
+    let honest = outcomes(Case::new(0.5, "none", None));
+    let [double, tenfold, hundredfold] = ASK_TOO_MUCH.map(|how| outcomes(asks(0.5, how)));
+    for how in ASK_TOO_MUCH {
+        outcomes(asks(0.5, how).policed());
+    }
     for runs in [&double, &tenfold, &hundredfold] {
         for (run, honest) in runs.iter().zip(&honest) {
             let more = run.honest_missed - honest.honest_missed;
@@ -190,15 +250,23 @@ fn asking_too_much_hurts_nobodys_deadlines_below_capacity() {
 #[test]
 fn under_overload_asking_too_much_takes_deadlines_from_others() {
     header();
-    let honest = outcomes(0.8, "none", None);
-    outcomes(0.8, "asks twice", Some(Misbehaviour::AsksTooMuch(2)));
-    let tenfold = outcomes(0.8, "asks ten times", Some(Misbehaviour::AsksTooMuch(10)));
-    let (honest, tenfold) = (&honest[..], &tenfold[..]);
+    let honest = outcomes(Case::new(0.8, "none", None));
+    let [double, tenfold, _] = ASK_TOO_MUCH.map(|how| asks(0.8, how));
+    outcomes(double);
+    let policed = outcomes(tenfold.policed());
+    let tenfold = outcomes(tenfold);
+    let (honest, tenfold, policed) = (&honest[..], &tenfold[..], &policed[..]);
     // FALSE that only the offender is hurt: first come, first served, and the offender comes for more.
     let others = difference(
         (tenfold, HONEST_MISSED),
         (honest, HONEST_MISSED),
         "more honest flows miss",
+    );
+    assert!(others.low() > 0.01, "{others:?}");
+    let others = difference(
+        (policed, HONEST_MISSED),
+        (honest, HONEST_MISSED),
+        "the same with routers that police: it takes what it is granted",
     );
     assert!(others.low() > 0.01, "{others:?}");
     let gain = difference(
@@ -218,8 +286,10 @@ fn under_overload_asking_too_much_takes_deadlines_from_others() {
 #[test]
 fn a_host_that_returns_nothing_is_hurt_most_but_not_alone() {
     header();
-    let honest = outcomes(0.5, "none", None);
-    let keeps = outcomes(0.5, "returns nothing", Some(Misbehaviour::KeepsEverything));
+    let honest = outcomes(Case::new(0.5, "none", None));
+    let keeping = Case::new(0.5, "returns nothing", Some(Misbehaviour::KeepsEverything));
+    outcomes(keeping.policed());
+    let keeps = outcomes(keeping);
     for (keeps, honest) in keeps.iter().zip(&honest) {
         // Its own link's router runs out first.
         assert!(keeps.own_missed > 0.5, "{}", keeps.own_missed);
@@ -232,11 +302,23 @@ fn a_host_that_returns_nothing_is_hurt_most_but_not_alone() {
 #[test]
 fn a_host_that_ignores_grants_destroys_the_service_of_all() {
     header();
-    let honest = outcomes(0.5, "none", None);
-    let ignores = outcomes(0.5, "ignores grants", Some(Misbehaviour::IgnoresGrants));
+    let honest = outcomes(Case::new(0.5, "none", None));
+    let ignores = outcomes(IGNORES_GRANTS);
     for (ignores, honest) in ignores.iter().zip(&honest) {
         // FALSE that only the offender is hurt: routers grant and do not police.
         assert!(honest.honest_missed < 0.01 && ignores.honest_missed > 0.5);
         assert!(ignores.own_missed < ignores.honest_missed);
+    }
+}
+
+#[test]
+fn policed_a_host_that_ignores_grants_hurts_itself_alone() {
+    header();
+    let honest = outcomes(Case::new(0.5, "none", None));
+    let policed = outcomes(Case::new(0.5, "none", None).policed());
+    let ignores = outcomes(IGNORES_GRANTS.policed());
+    for ((ignores, policed), honest) in ignores.iter().zip(&policed).zip(&honest) {
+        assert!((policed.policed, policed.honest_missed) == (0.0, honest.honest_missed));
+        assert!(ignores.policed > 0.0 && ignores.honest_missed < 0.01);
     }
 }

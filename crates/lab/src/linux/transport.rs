@@ -284,7 +284,8 @@ mod tests {
 
     #[test]
     fn d3_has_the_scale_of_the_slowest_link_and_udp_headers_everywhere() {
-        let mut scenario = scenario("d3.quench = true\nd3.mtu = \"1000 B\"");
+        let mut scenario =
+            scenario("d3.quench = true\nd3.mtu = \"1000 B\"\nd3.police = \"2 Mbps\"");
         let network = plan::network(&scenario).expect("the testbed can");
         let (stacks, of_workload) = stacks(&scenario, &network, 0).expect("it can");
         assert_eq!(of_workload, [0, 1]);
@@ -299,6 +300,7 @@ mod tests {
         let switch = plan::switch(&scenario, &network, &stacks, false);
         switch.check().expect("the switch takes it");
         assert_eq!(switch.options.d3, d3.config);
+        assert_eq!(switch.options.d3.police, Some(Rate::from_mbps(2)));
         let mut ports = switch.nodes.iter().flat_map(|node| &node.ports);
         assert!(ports.all(|port| port.d3));
         over_udp(&mut scenario);

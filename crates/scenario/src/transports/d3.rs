@@ -7,11 +7,11 @@
 )]
 
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
-use crate::keys::{S, Table, US};
-use crate::options::{Readable, Resolved, Result, keys, options, word, words};
+use crate::keys::{S, TB, Table, US};
+use crate::options::{Layers, Readable, Resolved, Result, keys, options, word, words};
 use crate::place::Place;
 use crate::table::Reader;
-use duetime_core::Span;
+use duetime_core::{Rate, Span};
 use duetime_proto::d3::{
     Allocation, AlphaReference, BaseRate, Config, Late, QueueSample, RequestBytes, Rounding,
 };
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 options! {
     /// D3, and what RCPdc shares with it.
-    d3 for Config {
+    d3 for Config, checked by police_can_work {
         /// `d2tcp-authors`: paused flows may send a full segment per 200 us, accounted, as in the D2TCP experiments.
         profile: Choice(&["paper", "d2tcp-authors"]), default "paper", set profile;
         /// What a paused flow may send: `"header-only"`, or `{ segment_every = "200 us" }`.
@@ -88,6 +88,11 @@ options! {
         /// Update intervals without any request after which an idle port resets (D3 §4.4); half as many are an epoch of
         /// `repair`.
         reset_intervals: Integer(2, 1_000), default 4;
+        /// A token bucket before each port of a switch for each link that leads to the switch: it is filled at the sum
+        /// of what the port has granted to flows from there, and at this rate, the allowance for whatever D3 does not
+        /// account for. What does not fit is dropped. The paper's routers trust the hosts (`off`; D3 §4.4). Needs
+        /// `repair`, whose census counts what was granted, and routers.
+        police: Any(&[ALLOWANCE, Choice(&["off"])]), default "off", unit "bps", read police;
         /// Largest packet, all headers included.
         mtu: Size(200, 9_000), default "1500 B";
         /// Smallest retransmission timeout.
@@ -145,6 +150,39 @@ fn profile(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<(
         _ => BaseRate::HeaderOnly,
     };
     Ok(())
+}
+
+const ALLOWANCE: Kind = Kind::Rate(1_000, 10 * TB);
+
+fn police(place: &Place<'_>, _: &'static Kind) -> Result<Option<Rate>> {
+    match place.node.str() {
+        Some("off") => Ok(None),
+        _ => Rate::read(place, &ALLOWANCE)
+            .map(Some)
+            .map_err(|wrong| wrong.allowed("a rate of 1 Kbps to 10 Tbps, or \"off\"")),
+    }
+}
+
+/// Policing rests on the routers' census.
+fn police_can_work(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
+    let trouble = match config {
+        Config { police: None, .. } => return Ok(()),
+        Config { repair: false, .. } => ("repair", "repair = false"),
+        Config { allocation, .. } if *allocation == Allocation::Edge => {
+            ("allocation", "allocation = \"edge\"")
+        }
+        _ => return Ok(()),
+    };
+    let (key, value) = trouble;
+    let mut found = layers.iter().rev().flat_map(|reader| {
+        let keys = ["police", key].into_iter();
+        keys.filter_map(|key| reader.find(key))
+    });
+    let place = found.next().expect("the defaults do not police");
+    let message = format!("police, with {value}: no router counts what it has granted");
+    Err(place
+        .wrong(message)
+        .allowed("police = \"off\", or repair = true and allocation = \"routers\""))
 }
 
 fn scale(place: &Place<'_>, _: &'static Kind) -> Result<Option<i8>> {

@@ -334,6 +334,24 @@ search.toml:12:15: tcp.rto_initial = "1 ms": rto_initial (1 ms) is below rto_min
       |               ^^^^^^
    allowed: rto_min <= rto_initial <= rto_max
 "#;
+    a_policer_without_the_census: "[switch]" => "[d3]\nrepair = false\npolice = \"2 Mbps\"\n[switch]", r#"
+search.toml:13:10: d3.police = "2 Mbps": police, with repair = false: no router counts what it has granted
+   13 | police = "2 Mbps"
+      |          ^^^^^^^^
+   allowed: police = "off", or repair = true and allocation = "routers"
+"#;
+    a_policer_without_routers: "[switch]" => "[d3]\npolice = \"2 Mbps\"\n[rcpdc]\nallocation = \"edge\"\n[switch]", r#"
+search.toml:14:14: rcpdc.allocation = "edge": police, with allocation = "edge": no router counts what it has granted
+   14 | allocation = "edge"
+      |              ^^^^^^
+   allowed: police = "off", or repair = true and allocation = "routers"
+"#;
+    an_allowance_that_is_no_rate: "[switch]" => "[d3]\npolice = \"on\"\n[switch]", r#"
+search.toml:12:10: d3.police = "on": a rate starts with a number
+   12 | police = "on"
+      |          ^^^^
+   allowed: a rate of 1 Kbps to 10 Tbps, or "off"
+"#;
     too_many_priorities: "[switch]" => "[priority]\nclasses = 5\n[switch]", r"
 search.toml:12:11: priority.classes = 5: too large
    12 | classes = 5

@@ -18,6 +18,7 @@ mod lone_d3;
 mod lone_tcp;
 mod long_flows;
 mod own_transports;
+mod policed;
 mod queries;
 mod scaling;
 mod watched;

@@ -1,7 +1,7 @@
 //! Transports with all their options.
 
 use super::Draw;
-use duetime_core::Span;
+use duetime_core::{Rate, Span};
 use duetime_proto::d3::{
     self, Allocation, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
@@ -162,6 +162,13 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
     config.quench = draw.flag(0.3);
     config.quench_strict = draw.flag(0.3);
     config.repair = draw.flag(0.7);
+    if config.repair && config.allocation == Allocation::Routers && draw.flag(0.3) {
+        config.police = Some(draw.one_of(&[
+            Rate::from_bps(1_000),
+            Rate::from_mbps(2),
+            Rate::from_gbps(1),
+        ]));
+    }
     if draw.flag(0.2) {
         config.scale = Some(draw.between(0, 20) as i8 - 10);
     }

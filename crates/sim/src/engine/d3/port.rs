@@ -8,17 +8,50 @@ use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
-use duetime_link::Port;
-use duetime_proto::d3::{Allocator, Config, EncodedRate, Outcome, PortDriver, Reading};
+use duetime_link::{Frame, Port};
+use duetime_proto::d3::{
+    Allocator, Config, EncodedRate, Flags, Outcome, Police, PortDriver, Reading, Request,
+};
 use duetime_results::FlowEventKind;
 use std::collections::VecDeque;
 
 /// D3 at one port, with what the simulator measures about it.
 pub struct PortState {
     driver: PortDriver,
+    /// Where the port polices.
+    checkpoint: Option<Box<Checkpoint>>,
     /// The host whose NIC pulls packets through this port: they wait in its senders, and the port has no queue.
     puller: Option<u32>,
     answers: Answers,
+}
+
+/// The policers of a port.
+struct Checkpoint {
+    police: Police,
+    /// The links that they are for, by number.
+    ingresses: Vec<u32>,
+    /// That of the packet just admitted.
+    ingress: usize,
+    /// Packets that were not admitted.
+    policed: u64,
+}
+
+impl Checkpoint {
+    /// Answers the request of the packet just admitted. Out of line: few ports police, and the others are to be fast.
+    #[inline(never)]
+    fn process(
+        &mut self,
+        driver: &mut PortDriver,
+        config: &Config,
+        now: Time,
+        (flags, request): (Flags, &mut Request),
+    ) -> Outcome {
+        let Self {
+            police, ingress, ..
+        } = self;
+        let process = |driver: &mut PortDriver| driver.process(config, now, flags, request);
+        police.answering(driver, *ingress, process)
+    }
 }
 
 /// What the simulator measures about a port's answers.
@@ -79,15 +112,59 @@ impl Grants {
 impl PortState {
     /// The state of the port of `link`, idle.
     fn new(setup: &Setup, config: &Config, link: u32) -> Self {
-        let ends = &setup.network.links[link as usize];
+        let links = &setup.network.links;
+        let ends = &links[link as usize];
+        let ingresses = &setup.policed[ends.from as usize];
+        let rates = ingresses.iter().map(|&link| links[link as usize].rate);
         let phase = setup.streams.key(u64::from(link), Purpose::Phase);
         Self {
             driver: PortDriver::new(config, ends.rate, Span::from_ps(phase)),
+            checkpoint: (!ingresses.is_empty()).then(|| {
+                Box::new(Checkpoint {
+                    police: Police::new(config, rates, ends.rate),
+                    ingresses: ingresses.clone(),
+                    ingress: 0,
+                    policed: 0,
+                })
+            }),
             puller: setup.network.nodes[ends.from as usize]
                 .host
                 .filter(|_| setup.nic_pulls),
             answers: Answers::default(),
         }
+    }
+
+    /// Whether a packet that came over the link `ingress` may come to the port of `link`, which polices.
+    pub fn admits(
+        state: &mut Option<Box<Self>>,
+        context: &mut Context,
+        ingress: u32,
+        link: u32,
+        packet: &Packet,
+    ) -> bool {
+        let setup = &*context.setup;
+        let from = setup.network.links[link as usize].from;
+        if setup.policed[from as usize].is_empty() {
+            // A host's own packets.
+            return true;
+        }
+        let opens = context.peek::<D3>(packet).is_some_and(|extra| {
+            extra.packet.request.is_some() && extra.packet.flags.contains(Flags::SYN)
+        });
+        let config = setup.d3.as_ref().expect("D3 at the ports");
+        let state = state.get_or_insert_with(|| Box::new(Self::new(setup, config, link)));
+        let bytes = u64::from(packet.wire_bytes());
+        let Some(checkpoint) = &mut state.checkpoint else {
+            return true;
+        };
+        let number = checkpoint.ingresses.binary_search(&ingress);
+        checkpoint.ingress = number.expect("a packet came over a link");
+        let now = context.now();
+        let admitted = checkpoint
+            .police
+            .admits(now, checkpoint.ingress, bytes, opens);
+        checkpoint.policed += u64::from(!admitted);
+        admitted
     }
 
     /// A packet comes to the port of `link`: samples the queue that it finds, and answers its rate request, if it has
@@ -118,7 +195,13 @@ impl PortState {
         };
         let state = state.get_or_insert_with(|| Box::new(Self::new(setup, config, link)));
         let starts = state.driver.next_timeout() == Time::MAX;
-        let outcome = state.driver.process(config, now, inner.flags, request);
+        let flags = inner.flags;
+        let outcome = match &mut state.checkpoint {
+            None => state.driver.process(config, now, flags, request),
+            Some(checkpoint) => {
+                checkpoint.process(&mut state.driver, config, now, (flags, request))
+            }
+        };
         if starts {
             let due = state.driver.next_timeout();
             context.events.schedule_program(due, link);
@@ -143,7 +226,13 @@ impl PortState {
             departed_bytes: port.departed_bytes(),
             queue_bytes: self.puller.map_or(queue_bytes, overdue),
         };
-        self.driver.timeout(config, now, reading);
+        match &mut self.checkpoint {
+            None => self.driver.timeout(config, now, reading),
+            Some(checkpoint) => {
+                let driver = &mut self.driver;
+                checkpoint.police.timeout(driver, config, now, reading);
+            }
+        }
         let due = self.driver.next_timeout();
         if due != Time::MAX {
             context.events.schedule_program(due, link);
@@ -152,7 +241,12 @@ impl PortState {
 
     /// What the allocator at the port of `link` holds.
     pub fn report(&self, link: String) -> AllocatorState {
-        report(self.driver.allocator(), link)
+        let checkpoint = self.checkpoint.as_ref();
+        let policed = checkpoint.map_or(0, |checkpoint| checkpoint.policed);
+        AllocatorState {
+            policed,
+            ..report(self.driver.allocator(), link)
+        }
     }
 }
 
@@ -164,6 +258,7 @@ pub(super) fn report(allocator: &Allocator, link: String) -> AllocatorState {
         demand: allocator.demand(),
         allocated: allocator.allocated(),
         capacity: allocator.capacity(),
+        policed: 0,
     }
 }
 

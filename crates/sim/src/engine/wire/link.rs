@@ -40,6 +40,9 @@ impl Link {
     /// Its partition is run as several sub-partitions.
     pub const SUBPARTITIONED: u32 = 128;
 
+    /// Ports hold the links that lead to them to what they granted: its port does, or the ports behind it.
+    pub const POLICED: u32 = 512;
+
     /// A program at its far end, a host, takes note of what arrives.
     pub const WATCHED_BY_HOST: u32 = 256;
 
@@ -48,7 +51,8 @@ impl Link {
         | Self::CROSSING
         | Self::CLASSED
         | Self::SUBPARTITIONED
-        | Self::WATCHED_BY_HOST;
+        | Self::WATCHED_BY_HOST
+        | Self::POLICED;
     /// Only arrivals differ: its port takes packets as any.
     pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST;
     /// Packets may be lost, or what becomes of them is watched.

@@ -34,6 +34,8 @@ pub struct Wire {
     dropped: Vec<Packet>,
     /// By link; empty if the ports have none.
     programs: Vec<Program>,
+    /// Where ports police: the link of the last arrival.
+    ingress: u32,
     pub crossings: Crossings,
     loss: FxHashMap<u32, (f64, Stream)>,
     /// Packets and bytes lost on links.
@@ -81,6 +83,8 @@ impl Wire {
             set(place == Some(Place::Port), Link::PROGRAMMED);
             set(place == Some(Place::FarEnd), Link::WATCHED_BY_HOST);
             programs.extend(place.map(Program::at));
+            let polices = setup.d3.is_some_and(|config| config.police.is_some());
+            set(polices, Link::POLICED);
             set(!matches!(discipline, Discipline::Fifo), Link::DISCIPLINED);
             disciplines.push(discipline);
             set(port.has_classes(), Link::CLASSED);
@@ -97,6 +101,7 @@ impl Wire {
         }
         Self {
             programs,
+            ingress: NONE,
             crossings: Crossings::new(network, cut, index),
             ports,
             disciplines,
@@ -249,6 +254,9 @@ impl Wire {
                 None => self.discard(context, packet),
             };
         }
+        if special & Link::POLICED != 0 && !self.admits(context, link, packet, special) {
+            return;
+        }
         if special & Link::PROGRAMMED != 0 {
             let port = &mut self.ports[link as usize];
             self.programs[link as usize].packet(context, port, link, &packet);
@@ -280,6 +288,22 @@ impl Wire {
         while let Some(dropped) = self.dropped.pop() {
             self.discard(context, dropped);
         }
+    }
+
+    /// Whether the program at the port of `link` lets a packet come to it; the port drops it otherwise.
+    #[cold]
+    #[inline(never)]
+    fn admits(&mut self, context: &mut Context, link: u32, packet: Packet, special: u32) -> bool {
+        if self.programs[link as usize].admits(context, self.ingress, link, &packet) {
+            return true;
+        }
+        self.ports[link as usize].refuse(packet);
+        if special & Link::OBSERVED != 0 {
+            context.observe_offer(link, packet, false);
+            context.observe_drop(link, &packet);
+        }
+        self.discard(context, packet);
+        false
     }
 
     /// The time that the program at the port of `link` asked for has come; see [`Program::tick`].
@@ -383,6 +407,7 @@ impl Wire {
         } else {
             self.crossings.arrive(context, link)
         };
+        self.ingress = link;
         if special & Link::MAY_LOSE == 0 || self.survives(context, link, packet, special) {
             if special & Link::WATCHED_BY_HOST != 0 {
                 self.programs[link as usize].arrival(context, link, &packet);

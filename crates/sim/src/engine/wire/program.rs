@@ -51,7 +51,21 @@ impl Program {
         }
     }
 
-    /// A packet comes to the port of `link`, before it is offered.
+    /// Whether a packet that came over the link `ingress` may come to the port of `link`.
+    pub fn admits(
+        &mut self,
+        context: &mut Context,
+        ingress: u32,
+        link: u32,
+        packet: &Packet,
+    ) -> bool {
+        match self {
+            Self::D3(state) => d3::PortState::admits(state, context, ingress, link, packet),
+            Self::D3Edge(_) | Self::Idle => true,
+        }
+    }
+
+    /// A packet comes to the port of `link`, before it is offered; where ports police, the one just admitted.
     pub fn packet(
         &mut self,
         context: &mut Context,
