@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const RATE: Rate = Rate::from_gbps(1);
 /// When the routers lose all that they know.
 const RESTART: Duration = Duration::from_millis(15);
 
@@ -21,6 +20,31 @@ pub struct Faults {
     pub repeated: u64,
     pub damaged: u64,
     pub delayed: u64,
+    /// From then on none passes.
+    pub silent_after: Option<Duration>,
+}
+
+impl Faults {
+    /// Those of a run of the tests.
+    pub fn of(seed: u64) -> Self {
+        Self {
+            lost: seed % 3 * 40,
+            repeated: seed % 2 * 100,
+            damaged: seed % 5 * 10,
+            delayed: seed % 4 * 60,
+            silent_after: (seed % 4 == 3).then(|| Duration::from_millis(20 + seed * 7 % 50)),
+        }
+    }
+}
+
+/// Between whom it relays.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Where clients find it; port 0: any.
+    pub own: SocketAddr,
+    pub server: SocketAddr,
+    /// Of its routers' ports.
+    pub rate: Rate,
 }
 
 pub struct Relay {
@@ -31,14 +55,9 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Relays to `server`, for good or until so many milliseconds have passed.
-    pub fn start(
-        server: SocketAddr,
-        faults: Faults,
-        silent_after_ms: Option<u64>,
-        seed: u64,
-    ) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    /// Relays, for good or until it falls silent.
+    pub fn start(way: Way, faults: Faults, seed: u64) -> Self {
+        let socket = UdpSocket::bind(way.own).unwrap();
         socket
             .set_read_timeout(Some(Duration::from_millis(1)))
             .unwrap();
@@ -47,19 +66,18 @@ impl Relay {
         let damaged = Arc::new(AtomicU64::new(0));
         let mut relaying = Relaying {
             socket,
-            server,
+            way,
             client: None,
             faults,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             began: Instant::now(),
-            ports: [port(), port()],
+            ports: [port(way.rate), port(way.rate)],
             departed: [0; 2],
             delayed: BinaryHeap::new(),
             damaged: Arc::clone(&damaged),
         };
         let ends = Arc::clone(&stop);
-        let silent_after = silent_after_ms.map(Duration::from_millis);
-        let thread = thread::spawn(move || relaying.run(&ends, silent_after));
+        let thread = thread::spawn(move || relaying.run(&ends));
         Self {
             address,
             stop,
@@ -90,7 +108,7 @@ impl Drop for Relay {
 
 struct Relaying {
     socket: UdpSocket,
-    server: SocketAddr,
+    way: Way,
     client: Option<SocketAddr>,
     faults: Faults,
     random: u64,
@@ -103,16 +121,17 @@ struct Relaying {
 }
 
 impl Relaying {
-    fn run(&mut self, stop: &AtomicBool, silent_after: Option<Duration>) {
+    fn run(&mut self, stop: &AtomicBool) {
         let (mut restart, mut buffer) = (Some(RESTART), vec![0; 65_536]);
         while !stop.load(Ordering::Relaxed) {
             let received = self.socket.recv_from(&mut buffer);
             let elapsed = self.began.elapsed();
-            if silent_after.is_some_and(|end| elapsed >= end) {
+            if self.faults.silent_after.is_some_and(|end| elapsed >= end) {
                 continue;
             }
             if restart.is_some_and(|at| elapsed >= at) {
-                (self.ports, restart) = ([port(), port()], None);
+                self.ports = [port(self.way.rate), port(self.way.rate)];
+                restart = None;
             }
             while let Some(Reverse(first)) = self.delayed.peek()
                 && first.0 <= elapsed
@@ -127,11 +146,11 @@ impl Relaying {
     }
 
     fn relay(&mut self, elapsed: Duration, from: SocketAddr, datagram: &[u8]) {
-        let (to, port) = if from == self.server {
+        let (to, port) = if from == self.way.server {
             (self.client, 1)
         } else {
             self.client = Some(from);
-            (Some(self.server), 0)
+            (Some(self.way.server), 0)
         };
         let Some(to) = to else { return };
         if self.happens(self.faults.lost) {
@@ -158,7 +177,7 @@ impl Relaying {
     /// Answers a request as a router does.
     fn pass(&mut self, port: usize, elapsed: Duration, bytes: &mut [u8]) {
         let now = Time::ZERO + Span::from_ns(elapsed.as_nanos() as u64);
-        let config = duetime_d3::Options::new(RATE).config;
+        let config = duetime_d3::Options::new(self.way.rate).config;
         let driver = &mut self.ports[port];
         let reading = Reading {
             departed_bytes: self.departed[port],
@@ -181,7 +200,7 @@ impl Relaying {
     }
 }
 
-fn port() -> PortDriver {
-    let config = duetime_d3::Options::new(RATE).config;
-    PortDriver::new(&config, RATE, Span::ZERO)
+fn port(rate: Rate) -> PortDriver {
+    let config = duetime_d3::Options::new(rate).config;
+    PortDriver::new(&config, rate, Span::ZERO)
 }

@@ -11,16 +11,44 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// A running switch and its hosts: host n has 10.9.0.(n + 1).
 pub struct Bench {
+    config: Config,
     hosts: Vec<Namespace>,
     middle: Arc<Namespace>,
+    running: Running,
+    /// Two switches under the real-time scheduler would take the processors from each other.
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// The switch in a thread of its own.
+struct Running {
     stop: Arc<AtomicBool>,
     statistics: Arc<Statistics>,
     runner: JoinHandle<Report>,
-    /// Two switches under the real-time scheduler would take the processors from each other.
-    _alone: MutexGuard<'static, ()>,
+}
+
+impl Running {
+    fn start(middle: &Arc<Namespace>, config: &Config) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (to, from) = channel();
+        let (config, halt) = (config.clone(), Arc::clone(&stop));
+        let inside = Arc::clone(middle);
+        let runner = thread::spawn(move || {
+            let opened = inside.enter(move || Switch::open(&config));
+            let mut switch = opened.expect("the switch opens");
+            to.send(switch.statistics()).expect("somebody listens");
+            switch.run(&halt).expect("the switch runs")
+        });
+        let statistics = from.recv().expect("the switch is open");
+        Self {
+            stop,
+            statistics,
+            runner,
+        }
+    }
 }
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -54,23 +82,11 @@ impl Bench {
         let hosts = (0u8..).zip(&config.interfaces);
         let hosts = hosts.map(|(host, _)| attached(&middle, host, config));
         let hosts = hosts.collect();
-        let stop = Arc::new(AtomicBool::new(false));
-        let (to, from) = channel();
-        let (config, halt) = (config.clone(), Arc::clone(&stop));
-        let inside = Arc::clone(&middle);
-        let runner = thread::spawn(move || {
-            let opened = inside.enter(move || Switch::open(&config));
-            let mut switch = opened.expect("the switch opens");
-            to.send(switch.statistics()).expect("somebody listens");
-            switch.run(&halt).expect("the switch runs")
-        });
-        let statistics = from.recv().expect("the switch is open");
         Some(Self {
+            config: config.clone(),
+            running: Running::start(&middle, config),
             hosts,
             middle,
-            stop,
-            statistics,
-            runner,
             _alone: alone,
         })
     }
@@ -96,7 +112,16 @@ impl Bench {
 
     /// What the switch has done so far.
     pub fn report(&self) -> Report {
-        self.statistics.report()
+        self.running.statistics.report()
+    }
+
+    /// Ends the switch and starts another: what was in it is lost, and all that it knew.
+    pub fn restart(&mut self) {
+        self.running.stop.store(true, Ordering::Relaxed);
+        while !self.running.runner.is_finished() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.running = Running::start(&self.middle, &self.config);
     }
 
     /// Stops the switch.
@@ -106,8 +131,8 @@ impl Bench {
 
     /// Stops the switch, then runs `what` while the hosts are still there.
     pub fn stop_and<T>(self, what: impl FnOnce(&Namespace) -> T) -> (Report, T) {
-        self.stop.store(true, Ordering::Relaxed);
-        let report = self.runner.join().expect("no panic");
+        self.running.stop.store(true, Ordering::Relaxed);
+        let report = self.running.runner.join().expect("no panic");
         let answer = what(&self.middle);
         (report, answer)
     }

@@ -19,12 +19,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The rate of the switch's ports; hosts have ten times as much.
-const PORT: Rate = Rate::from_mbps(100);
+pub const PORT: Rate = Rate::from_mbps(100);
 /// Nothing here takes so long, except on a machine that stands still.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Hosts around a switch with D3 at its ports, of which each holds so much.
-fn routed(hosts: u8, limit: Limit) -> Option<Bench> {
+pub fn routed(hosts: u8, limit: Limit) -> Option<Bench> {
     let port = PortConfig {
         rate: PORT,
         latency: Span::from_us(50),
@@ -79,7 +79,7 @@ fn routers(bench: &Bench) -> Vec<D3Report> {
 }
 
 /// Waits until the routers are as they should be.
-fn eventually(bench: &Bench, what: &str, holds: impl Fn(&[D3Report]) -> bool) -> Duration {
+pub fn eventually(bench: &Bench, what: &str, holds: impl Fn(&[D3Report]) -> bool) -> Duration {
     let began = Instant::now();
     loop {
         let routers = routers(bench);
@@ -91,7 +91,7 @@ fn eventually(bench: &Bench, what: &str, holds: impl Fn(&[D3Report]) -> bool) ->
     }
 }
 
-fn is_clear(router: &D3Report) -> bool {
+pub fn is_clear(router: &D3Report) -> bool {
     (router.flows, router.demand_bps, router.allocated_bps) == (0, 0, 0)
 }
 
@@ -187,15 +187,15 @@ fn a_host_that_will_be_killed() {
 }
 
 /// It ends with the test.
-struct Killed(Child);
+pub struct Killed(Child);
 
 impl Killed {
-    fn start(bench: &Bench, host: usize, to: usize) -> Self {
+    pub fn start(bench: &Bench, host: usize, to: SocketAddr) -> Self {
         let path = std::env::current_exe().expect("this program");
         let child = bench.in_host(host, || {
             Command::new(path)
                 .args(["--ignored", "--exact", "d3::a_host_that_will_be_killed"])
-                .env("D3_SENDS_TO", address(to).to_string())
+                .env("D3_SENDS_TO", to.to_string())
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -235,7 +235,7 @@ fn counters_heal_after_killed_hosts_and_losses_on_a_busy_port() {
     let to = |routers: &[D3Report], flows: u64| routers[3].flows == flows;
     eventually(&bench, "one flow", |all| to(all, 1));
 
-    let victims = [Killed::start(&bench, 1, 3), Killed::start(&bench, 2, 3)];
+    let victims = [1, 2].map(|host| Killed::start(&bench, host, address(3)));
     eventually(&bench, "three flows", |all| to(all, 3));
     drop(victims);
     let healed = eventually(&bench, "one flow again", |all| to(all, 1));

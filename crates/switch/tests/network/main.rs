@@ -8,6 +8,7 @@
 mod bench;
 mod d3;
 mod ends;
+mod faults;
 mod forwarding;
 mod marks;
 mod namespace;
