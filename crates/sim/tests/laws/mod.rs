@@ -46,7 +46,7 @@ pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
         ..records.clone()
     };
     endings(case, &whole)?;
-    ports::check(case, &whole)
+    ports::check(case, &whole, &output.allocators)
 }
 
 fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
