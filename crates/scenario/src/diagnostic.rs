@@ -46,10 +46,10 @@ impl Diagnostic {
         let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
         let source_line = text[line_start..line_end].trim_end_matches('\r');
-        let end = floor_char(text, span.end).clamp(
-            start,
-            line_start + source_line.len().max(start - line_start),
-        );
+        // Behind the line's last character at most: not behind the \r of its end.
+        let last = line_start + source_line.len();
+        let start = start.min(last);
+        let end = floor_char(text, span.end).clamp(start, last);
         Self(Box::new(Details {
             file: file.to_owned(),
             line: text[..line_start].matches('\n').count() + 1,
@@ -217,6 +217,8 @@ mod tests {
         assert_eq!(Diagnostic::at("f", "a =", 3..3, "m").column, 4);
         assert_eq!(Diagnostic::at("f", "", 0..0, "m").line, 1);
         assert_eq!(Diagnostic::at("f", "a = [\n1]", 4..8, "m").width, 1);
+        let end_of_line = Diagnostic::at("f", "a =\r\nb = 1", 4..4, "m");
+        assert_eq!((end_of_line.line, end_of_line.column), (1, 4));
     }
 
     #[test]
