@@ -115,7 +115,7 @@ impl Floor {
         }
     }
 
-    /// Hands over to the host's own link what the window, and in pull mode the link, allows.
+    /// Submits to the host's own link what the window, and in pull mode the link, allows.
     fn pull(&mut self, now: u64, flow: usize) {
         let first = self.network.routes[flow * ROUTE_LENGTH];
         while self.flows[flow].can_send()

@@ -164,7 +164,7 @@ pub unsafe extern "C" fn d3_recv(stream: *const Stream, data: *mut c_void, lengt
         if data.is_null() || isize::try_from(length).is_err() {
             return Err(null());
         }
-        // SAFETY: the caller has room for so many bytes there, and nobody else uses it during the call. It may hold
+        // SAFETY: the caller's memory there is of `length` bytes, and nobody else uses it during the call. It may hold
         // anything; every value is a byte.
         let data = unsafe {
             ptr::write_bytes(data.cast::<u8>(), 0, length);
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn d3_statistics(stream: *const Stream, out: *mut D3Statis
         if out.is_null() {
             return Err(null());
         }
-        // SAFETY: the caller has room for one there.
+        // SAFETY: the caller's memory there is of one.
         unsafe { out.write(filled) };
         Ok(0)
     })

@@ -131,7 +131,7 @@ impl Strip {
         svg.finish()
     }
 
-    /// The values below the line: that of the budget, and those of the scale that leave it room.
+    /// The values below the line: that of the budget, and those of the scale that do not overlap it.
     fn scale(&self, svg: &mut Svg, scale: &Span, budget: Option<f64>) {
         let mut taken: Vec<(f64, f64)> = Vec::new();
         let mut write = |svg: &mut Svg, x: f64, text: &str, weight: &str, opacity: &str| {

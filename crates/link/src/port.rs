@@ -18,7 +18,7 @@ pub enum Limit {
 /// What became of a packet offered to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// There was no room.
+    /// The port, or the memory that it shares, was full.
     Dropped,
     /// It will arrive at the far end.
     Sent(Sent),
@@ -46,9 +46,9 @@ pub struct Counters {
     pub packets: u64,
     /// Bytes accepted.
     pub bytes: u64,
-    /// Packets dropped for want of room.
+    /// Packets dropped for want of buffer.
     pub drops: u64,
-    /// Bytes dropped for want of room.
+    /// Bytes dropped for want of buffer.
     pub drop_bytes: u64,
     /// Packets marked.
     pub marks: u64,
@@ -359,7 +359,7 @@ impl<F: Frame> Port<F> {
     /// Offers a packet at `now`.
     pub fn offer(&mut self, now: Time, frame: F) -> Offer {
         self.drain(now);
-        if self.has_room(frame.wire_bytes()) {
+        if self.admits(frame.wire_bytes()) {
             self.accept(now, frame)
         } else {
             self.refuse(frame)
@@ -382,7 +382,7 @@ impl<F: Frame> Port<F> {
             return Some(self.append(now, frame));
         }
         self.let_go(now);
-        if !self.has_room_fifo(bytes) {
+        if !self.admits_fifo(bytes) {
             self.refuse(frame);
             return None;
         }
@@ -406,7 +406,7 @@ impl<F: Frame> Port<F> {
 
     /// Whether the port's own limit admits `bytes` more, as of the last drain.
     #[inline]
-    pub fn has_room(&self, bytes: u32) -> bool {
+    pub fn admits(&self, bytes: u32) -> bool {
         self.queue_packets() < self.limit_packets && self.fits(bytes)
     }
 
@@ -622,9 +622,9 @@ impl<F: Frame> Port<F> {
         u64::from(released)
     }
 
-    /// As [`Port::has_room`], of a port without classes.
+    /// As [`Port::admits`], of a port without classes.
     #[inline]
-    pub(crate) fn has_room_fifo(&self, bytes: u32) -> bool {
+    pub(crate) fn admits_fifo(&self, bytes: u32) -> bool {
         self.staying < self.limit_packets && self.fits(bytes)
     }
 }

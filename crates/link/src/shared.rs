@@ -39,7 +39,7 @@ impl SharedBuffer {
         now: Time,
         frame: F,
     ) -> Offer {
-        if self.charge(ports, to, now, frame, Port::has_room) {
+        if self.charge(ports, to, now, frame, Port::admits) {
             ports[to as usize].accept(now, frame)
         } else {
             ports[to as usize].refuse(frame)
@@ -55,14 +55,14 @@ impl SharedBuffer {
         now: Time,
         frame: F,
     ) -> Option<Sent> {
-        if self.charge(ports, to, now, frame, Port::has_room_fifo) {
+        if self.charge(ports, to, now, frame, Port::admits_fifo) {
             return Some(ports[to as usize].accept_fifo(now, frame));
         }
         ports[to as usize].refuse(frame);
         None
     }
 
-    /// Charges the packet to the port if there is room for it.
+    /// Charges the packet to the port if both the memory and the port admit it.
     #[inline(always)]
     fn charge<F: Frame>(
         &mut self,
@@ -70,16 +70,16 @@ impl SharedBuffer {
         to: u32,
         now: Time,
         frame: F,
-        has_room: impl Fn(&Port<F>, u32) -> bool,
+        port_admits: impl Fn(&Port<F>, u32) -> bool,
     ) -> bool {
         let bytes = frame.wire_bytes();
         let port = &mut ports[to as usize];
         port.drain(now);
         self.charged_bytes -= port.settle();
-        if !(self.admits(port, bytes) && has_room(port, bytes)) {
+        if !(self.admits(port, bytes) && port_admits(port, bytes)) {
             self.sweep(ports, now);
             let port = &ports[to as usize];
-            if !(self.admits(port, bytes) && has_room(port, bytes)) {
+            if !(self.admits(port, bytes) && port_admits(port, bytes)) {
                 return false;
             }
         }

@@ -152,11 +152,11 @@ static __always_inline void repair(struct tcp_sock *tp, struct state *state, u32
 {
 	s32 in_flight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 	s32 sent = tp->prr_out - state->prr_sent;
-	s32 room = (s32)state->ssthresh - in_flight;
+	s32 missing = (s32)state->ssthresh - in_flight;
 	s32 send;
 
 	state->prr_delivered += acked;
-	if (room < 0) {
+	if (missing < 0) {
 		u64 share = (u64)state->ssthresh * state->prr_delivered + state->loss_cwnd - 1;
 
 		send = (s32)(share / larger(state->loss_cwnd, 1)) - sent;
@@ -165,7 +165,7 @@ static __always_inline void repair(struct tcp_sock *tp, struct state *state, u32
 
 		if (earned < (s32)acked)
 			earned = acked;
-		send = earned + 1 < room ? earned + 1 : room;
+		send = earned + 1 < missing ? earned + 1 : missing;
 	}
 	if (send < 0)
 		send = 0;

@@ -2,7 +2,7 @@
 #ifndef DUETIME_OPTION_H
 #define DUETIME_OPTION_H
 
-#define MOST_OPTION 4096 /* what the kernel hands over of an option */
+#define MOST_OPTION 4096 /* what the kernel passes of an option */
 
 #define REFUSE(error)                      \
 	do {                               \

@@ -232,7 +232,9 @@ fn a_delayed_packet_costs_the_link_no_time() {
     assert_eq!(port.busy_until(), at(12), "the next one can begin");
     let second = port.send_at_once(at(12), Sample::of(1_500), Span::ZERO);
     assert_eq!((second.arrival, second.first), (at(29), false));
-    let third = port.offer_fifo(at(13), Sample::of(1_500)).expect("room");
+    let third = port
+        .offer_fifo(at(13), Sample::of(1_500))
+        .expect("accepted");
     let third = port.delay_last(third, delay);
     assert_eq!(third.arrival, at(41) + delay);
     assert_eq!(port.busy_until(), at(36));
@@ -263,7 +265,7 @@ fn delays_do_not_raise_the_mean_queue_above_the_largest() {
             if pulls {
                 port.send_at_once(now, Sample::of(62), by);
             } else {
-                let sent = port.offer_fifo(now, Sample::of(62)).expect("room");
+                let sent = port.offer_fifo(now, Sample::of(62)).expect("accepted");
                 port.delay_last(sent, by);
             }
             // Halfway through the packet, and at its end while its delay lasts.

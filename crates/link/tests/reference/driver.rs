@@ -139,7 +139,7 @@ impl Driver {
         }
     }
 
-    /// Whether the packet finds room.
+    /// Whether the packet is accepted.
     pub fn offer(&mut self, now: u64, to: usize, packet: Packet) -> bool {
         let time = Time::from_ps(now);
         let offer = match &mut self.buffer {

@@ -149,7 +149,7 @@ fn play(discipline: Discipline, number: u64, seen: &mut Seen) {
             assert_eq!(
                 driver.offer(now, to, packet),
                 accepted,
-                "whether packet {} finds room",
+                "whether packet {} is accepted",
                 packet.number
             );
         }

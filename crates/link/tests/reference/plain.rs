@@ -54,7 +54,7 @@ impl Network {
         }
     }
 
-    /// Whether the packet finds room.
+    /// Whether the packet is accepted.
     pub fn offer(&mut self, now: u64, to: usize, packet: Packet) -> bool {
         self.run_until(now);
         let bytes = u64::from(packet.bytes);

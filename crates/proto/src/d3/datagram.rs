@@ -47,7 +47,7 @@ pub struct Header {
     pub destination: u64,
     /// The stream, as the sending endpoint names it; never zero in a SYN.
     pub source: u64,
-    /// Bytes from the position acknowledged on that the receiver has room for.
+    /// Bytes from the position acknowledged on for which the receiver has buffer space.
     pub window: u32,
     /// The packet. Kinds other than [`Kind::Packet`] have a position at most.
     pub packet: Packet,

@@ -247,7 +247,7 @@ impl Receiver {
         Time::MAX
     }
 
-    /// An acknowledgement leaves although nothing has come: the driver has room for more.
+    /// An acknowledgement leaves although nothing has come: the driver has buffer space again.
     pub fn acknowledge_again(&mut self) {
         self.acknowledge = self.opened;
     }

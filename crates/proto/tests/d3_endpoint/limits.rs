@@ -232,7 +232,7 @@ fn backlog_and_streams_of_a_peer_are_bounded() {
 }
 
 #[test]
-fn lingering_streams_make_room() {
+fn lingering_streams_are_forgotten_for_new_ones() {
     let few = Options {
         max_streams: 4,
         ..options()

@@ -153,7 +153,7 @@ fn limited_transmit_respects_the_receivers_window() {
     });
     pair.send(20_000);
     pair.run_until(us(210));
-    // Three duplicates, and no room for a fifth segment: only the repair leaves.
+    // Three duplicates, and the window admits no fifth segment: only the repair leaves.
     let expected = [burst(100, 1, 4), vec![(200, 1, true)]].concat();
     assert_eq!(pair.transmissions(), expected);
 }

@@ -57,7 +57,7 @@ impl Residual {
         total
     }
 
-    /// Distance of every node from the source over arcs with room; `None` when the sink is out of reach.
+    /// Distance of every node from the source over arcs with capacity left; `None` when the sink is out of reach.
     fn layers(&self) -> Option<Vec<u32>> {
         let mut depth = vec![u32::MAX; self.arcs.len()];
         depth[self.source as usize] = 0;

@@ -67,7 +67,7 @@ fn send_for<E>(
     Ok(bytes)
 }
 
-/// Calls `read` with room for bytes until it returns none. The time begins with the first.
+/// Calls `read` with a buffer until it returns none. The time begins with the first.
 fn receive_all<E>(mut read: impl FnMut(&mut [u8]) -> Result<usize, E>) -> Result<(u64, f64), E> {
     let mut chunk = vec![0; CHUNK];
     let mut bytes = read(&mut chunk)? as u64;

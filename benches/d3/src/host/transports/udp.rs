@@ -1,5 +1,5 @@
-//! Datagrams without a protocol: as many as the sender can send, with segmentation offload on both sides. What the receiver
-//! has no room for is lost, and not counted.
+//! Datagrams without a protocol: as many as the sender can send, with segmentation offload on both sides. What
+//! overflows the receive buffer is lost, and not counted.
 
 use super::super::network::{MTU, Side};
 use super::super::process::Meter;

@@ -306,8 +306,8 @@ impl Sender {
         }
     }
 
-    /// Nothing from position `limit` on may leave yet: the application has not written it, or the receiver has no room
-    /// for it. The FIN stands at the position after the last byte. Without this call everything may leave; what has
+    /// Nothing from position `limit` on may leave yet: the application has not written it, or the receiver has no
+    /// buffer space for it. The FIN stands at the position after the last byte. Without this call everything may leave; what has
     /// left stays allowed. A flow with nothing to send asks once in each update interval, often enough for the routers'
     /// repair to hear it, and at once when it may send again.
     pub fn set_limit(&mut self, config: &Config, limit: u64) {
