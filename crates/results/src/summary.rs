@@ -17,9 +17,11 @@
 //! - Percentiles and means of several runs are the means of the runs' own; shares are pooled. Intervals are those of
 //!   [`crate::stats`].
 
+mod comparison;
 mod run;
 mod stationary;
 
+pub use comparison::{Comparison, GroupComparison};
 pub use run::{GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue};
 pub use stationary::{Course, Drift, drifts};
 
@@ -199,34 +201,6 @@ impl NamedLink {
     }
 }
 
-/// What one transport does differently from another that shared its seeds: ours minus the baseline's.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
-    /// Name of the transport.
-    pub transport: String,
-    /// Name of the other.
-    pub baseline: String,
-    /// Share of all deadlines missed.
-    pub missed: Option<Estimate>,
-    /// By workload and class.
-    pub groups: Vec<GroupComparison>,
-}
-
-/// One row of a [`Comparison`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GroupComparison {
-    /// Index of the workload in the scenario.
-    pub workload: u16,
-    /// Class of the flows.
-    pub class: Class,
-    /// Share of deadlines missed.
-    pub missed: Option<Estimate>,
-    /// Completion time in seconds.
-    pub completion_s: Percentiles<Option<Estimate>>,
-    /// Goodput in bytes per second, per flow.
-    pub goodput_bytes_per_s: Percentiles<Option<Estimate>>,
-}
-
 type Key = (u16, Class);
 
 impl Summary {
@@ -256,52 +230,6 @@ impl Summary {
         self.groups
             .iter()
             .find(|group| group.workload == workload && group.class == class)
-    }
-}
-
-impl Comparison {
-    /// Compares the runs of two transports, paired by run number; runs that only one of them has are left out.
-    pub fn of(ours: (&str, &[RunSummary]), baseline: (&str, &[RunSummary])) -> Self {
-        let pairs: Vec<(&RunSummary, &RunSummary)> = ours
-            .1
-            .iter()
-            .filter_map(|run| Some((run, baseline.1.iter().find(|other| other.run == run.run)?)))
-            .collect();
-        let left: Vec<RunSummary> = pairs.iter().map(|pair| pair.0.clone()).collect();
-        let right: Vec<RunSummary> = pairs.iter().map(|pair| pair.1.clone()).collect();
-        let difference = |statistic: &dyn Fn(&[&RunSummary]) -> Option<f64>| {
-            Estimate::of_difference(&left, &right, statistic)
-        };
-        let groups = keys(&left).into_iter().map(|key| {
-            let percentiles = |pick: fn(&GroupSummary) -> Percentiles<Option<f64>>| {
-                Percentiles::from_fn(|of| {
-                    let value = |run: &RunSummary| of(&pick(run.group(key)?));
-                    // As in a summary, an absent percentile on either side leaves no difference.
-                    let complete = left
-                        .iter()
-                        .chain(&right)
-                        .all(|run| run.group(key).is_none() || value(run).is_some());
-                    complete.then(|| difference(&|drawn| mean_of(drawn, value)))?
-                })
-            };
-            GroupComparison {
-                workload: key.0,
-                class: key.1,
-                missed: difference(&|drawn| missed_of(drawn, key)),
-                completion_s: percentiles(|group| group.completion_s),
-                goodput_bytes_per_s: percentiles(|group| group.goodput_bytes_per_s),
-            }
-        });
-        Self {
-            transport: ours.0.to_owned(),
-            baseline: baseline.0.to_owned(),
-            missed: difference(&|drawn| {
-                ratio(drawn, |run| {
-                    (run.deadline_flows() - run.met(), run.deadline_flows())
-                })
-            }),
-            groups: groups.collect(),
-        }
     }
 }
 

@@ -3,13 +3,21 @@
 
 use std::collections::BTreeSet;
 
-use duetime_results::{Estimate, Summary};
-
-use crate::bound::{BestPossible, BestRow, NO_TRANSPORT};
-use crate::gather::{self, Gathered, QueryRow, Row};
+use crate::bound::BestRow;
+use crate::gather::{Gathered, QueryRow, Row};
 use crate::objective::{objective_of_all, target};
-use crate::plan::{Plan, Point};
+use crate::plan::Plan;
 use crate::text;
+
+mod across;
+mod cell;
+mod column;
+
+pub(crate) use cell::percent;
+
+use across::{differences, overviews};
+use cell::{bytes, count, goodput, mean, number, share, some, time, word};
+use column::column;
 
 /// Where a table or column is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,99 +107,7 @@ pub fn tables(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
     tables
 }
 
-/// A column with what it says of a row, and of the best possible beside the rows.
-struct Spec<R> {
-    column: Column,
-    of: fn(&R) -> Cell,
-    best: fn(&BestRow) -> Cell,
-}
-
-/// A column of numbers that is shown everywhere.
-fn column<R>(head: &str, of: fn(&R) -> Cell) -> Spec<R> {
-    Spec {
-        column: Column {
-            head: head.to_owned(),
-            page_head: head.to_owned(),
-            on: On::Both,
-            words: false,
-            intervals: false,
-        },
-        of,
-        best: |_| Cell::default(),
-    }
-}
-
-impl<R> Spec<R> {
-    fn page_head(mut self, head: &str) -> Self {
-        head.clone_into(&mut self.column.page_head);
-        self
-    }
-
-    fn on(mut self, on: On) -> Self {
-        self.column.on = on;
-        self
-    }
-
-    fn words(mut self) -> Self {
-        self.column.words = true;
-        self
-    }
-
-    fn intervals(mut self) -> Self {
-        self.column.intervals = true;
-        self
-    }
-
-    fn best(mut self, best: fn(&BestRow) -> Cell) -> Self {
-        self.best = best;
-        self
-    }
-}
-
 impl Table {
-    /// The rows, and behind the last of each point the best possible there.
-    fn new<R>(
-        title: impl Into<String>,
-        flows: &'static str,
-        specs: Vec<Spec<R>>,
-        rows: &[R],
-        names: impl Fn(&R) -> [String; 3],
-        best: &[&BestRow],
-    ) -> Self {
-        let of_row = |row: &R| Line {
-            names: names(row),
-            cells: specs.iter().map(|spec| (spec.of)(row)).collect(),
-        };
-        let of_best = |row: &&&BestRow| Line {
-            names: [
-                row.point.clone(),
-                row.transport.to_owned(),
-                row.flows_name(),
-            ],
-            cells: specs.iter().map(|spec| (spec.best)(row)).collect(),
-        };
-        let mut lines = Vec::new();
-        let mut own = rows.iter().map(of_row).peekable();
-        while let Some(line) = own.next() {
-            let point = line.names[0].clone();
-            lines.push(line);
-            if own.peek().is_none_or(|next| next.names[0] != point) {
-                let here = best.iter().filter(|row| row.point == point);
-                lines.extend(here.map(|row| of_best(&row)));
-            }
-        }
-        Self {
-            title: title.into(),
-            note: String::new(),
-            condition: "",
-            on: On::Both,
-            is_overview: false,
-            names: ["point", "transport", flows],
-            columns: specs.into_iter().map(|spec| spec.column).collect(),
-            lines,
-        }
-    }
-
     /// The columns to show, by number: those in which some line says something.
     pub fn shown(&self, on: On) -> Vec<usize> {
         let says = |at: usize| {
@@ -419,170 +335,4 @@ fn network(rows: &[Row]) -> Table {
         note: "From the warm-up until sources stop, or until the run ends where they stop by themselves.".to_owned(),
         ..Table::new("Network, per run", "", specs, &unique, names, &[])
     }
-}
-
-/// What each transport does differently from the first one, paired by seed.
-fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
-    type Difference = ([String; 3], Estimate);
-    let comparisons = gathered.comparisons();
-    let baseline = comparisons.first()?.1.baseline.clone();
-    let rows = comparisons.iter().filter_map(|(point, of)| {
-        let names = [
-            plan.points[*point].label(),
-            of.transport.clone(),
-            String::new(),
-        ];
-        Some((names, of.missed?))
-    });
-    let rows: Vec<Difference> = rows.collect();
-    let column = column::<Difference>;
-    let specs = vec![
-        column("difference", |(_, missed)| {
-            cell(missed, |share| format!("{:+.2} points", share * 100.0))
-        }),
-        column("missed", |(_, missed)| {
-            word(match missed.interval {
-                Some(range) if range.high < 0.0 => "fewer",
-                Some(range) if range.low > 0.0 => "more",
-                Some(_) => "cannot be told apart",
-                None => "",
-            })
-        })
-        .words(),
-    ];
-    let title = format!("Missed deadlines beside {baseline}");
-    Some(Table {
-        note: format!(
-            "Difference to {baseline} in percentage points. Runs with the same seed offer the same flows, so they are \
-             compared in pairs."
-        ),
-        on: On::Page,
-        ..Table::new(title, "", specs, &rows, |(names, _)| names.clone(), &[])
-    })
-}
-
-/// What is read of a summary, or of a bound.
-type Read<T> = fn(&T) -> Option<Estimate>;
-
-/// Queries in time and missed deadlines: a line per point of the sweep and a column per transport.
-fn overviews(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
-    let all: [(&str, &str, Read<Summary>, Read<BestPossible>); 2] = [
-        (
-            "Queries in time",
-            "Share of the queries with enough answers at their root within the budget",
-            |of| of.objective.map(|of| of.in_time),
-            |best| best.objective.map(|of| of.in_time()),
-        ),
-        (
-            "Missed deadlines",
-            "Share of the flows with deadlines that were not delivered in time",
-            |of| of.deadlines.map(|of| of.missed),
-            |best| best.deadlines.map(|of| of.late),
-        ),
-    ];
-    let mut names: Vec<&str> = Vec::new();
-    for cell in &gathered.cells {
-        if !names.contains(&cell.summary.transport.as_str()) {
-            names.push(&cell.summary.transport);
-        }
-    }
-    let heads = names.iter().chain(&[NO_TRANSPORT]).map(|&name| Column {
-        intervals: true,
-        ..column::<()>(name, |()| Cell::default()).column
-    });
-    let heads: Vec<Column> = heads.collect();
-    let overview = |(title, note, of, best): &(&str, &str, Read<Summary>, Read<BestPossible>)| {
-        let line = |(index, point): (usize, &Point)| {
-            let under = |name: &&str| {
-                let mut cells = gathered.cells.iter();
-                let here =
-                    |cell: &&gather::Cell| cell.point == index && cell.summary.transport == **name;
-                let found = cells.find(here).and_then(|cell| of(&cell.summary));
-                found.map_or_else(never, |of| percent(&of))
-            };
-            let most = gathered.best_at(index).and_then(best);
-            Line {
-                names: [point.label(), String::new(), String::new()],
-                cells: names.iter().map(under).chain([share(most)]).collect(),
-            }
-        };
-        let mut cells = gathered.cells.iter();
-        cells.find_map(|cell| of(&cell.summary))?;
-        Some(Table {
-            title: (*title).to_owned(),
-            note: format!(
-                "{note}, all workloads and runs together. In brackets: 95 % interval over runs."
-            ),
-            condition: "",
-            on: On::Both,
-            is_overview: true,
-            names: ["point", "", ""],
-            columns: heads.clone(),
-            lines: plan.points.iter().enumerate().map(line).collect(),
-        })
-    };
-    all.iter().filter_map(overview).collect()
-}
-
-fn word(text: &str) -> Cell {
-    Cell {
-        value: text.to_owned(),
-        interval: String::new(),
-    }
-}
-
-/// What a percentile shows where it falls among flows or queries that never finished.
-fn never() -> Cell {
-    word("–")
-}
-
-fn number(of: u64) -> Cell {
-    word(&text::count(of as f64))
-}
-
-/// Nothing instead of none.
-fn some(of: u64) -> Cell {
-    if of > 0 { number(of) } else { Cell::default() }
-}
-
-/// A statistic with its interval.
-fn cell(of: &Estimate, show: impl Fn(f64) -> String) -> Cell {
-    let (value, interval) = text::estimate(of, show);
-    Cell {
-        value,
-        interval: interval.unwrap_or_default(),
-    }
-}
-
-fn shown(of: Option<Estimate>, show: impl Fn(f64) -> String) -> Cell {
-    of.map_or(Cell::default(), |of| cell(&of, show))
-}
-
-/// A share in per cent.
-pub(crate) fn percent(of: &Estimate) -> Cell {
-    cell(of, text::percent)
-}
-
-fn share(of: Option<Estimate>) -> Cell {
-    shown(of, text::percent)
-}
-
-fn mean(of: Option<Estimate>) -> Cell {
-    shown(of, text::significant)
-}
-
-fn count(of: Option<Estimate>) -> Cell {
-    shown(of, text::count)
-}
-
-fn bytes(of: Option<Estimate>) -> Cell {
-    shown(of, text::bytes)
-}
-
-fn goodput(of: Option<Estimate>) -> Cell {
-    of.map_or_else(never, |of| cell(&of, |bytes| text::rate(bytes * 8.0)))
-}
-
-fn time(of: Option<Estimate>) -> Cell {
-    of.map_or_else(never, |of| cell(&of, text::seconds))
 }

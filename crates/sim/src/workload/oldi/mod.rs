@@ -6,6 +6,7 @@
 
 mod plan;
 mod roles;
+mod setup;
 mod shape;
 
 pub use plan::needed;

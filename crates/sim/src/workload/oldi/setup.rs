@@ -1,0 +1,88 @@
+//! Whether the trees of a workload can be, and on which hosts their roles are.
+
+use super::super::Place;
+use super::shape::Shape;
+use crate::SetupError;
+use duetime_core::random::Stream;
+use duetime_scenario::model::{self, Deadline, QueryArrival};
+
+pub(super) fn check(config: &model::Oldi, place: &Place<'_>) -> Result<(), SetupError> {
+    if config.applications == 0 || config.trees == 0 {
+        let found = format!(
+            "{} applications of {} trees",
+            config.applications, config.trees
+        );
+        return Err(place.invalid(format!("{found}; at least one of each is needed")));
+    }
+    if config.fan_in.is_empty() || config.fan_in.contains(&0) {
+        return Err(place.invalid(format!(
+            "`fan_in` is {:?}; every layer needs at least 1",
+            config.fan_in
+        )));
+    }
+    if config.response.is_empty() || config.deadline.is_empty() {
+        return Err(place.invalid("`response` and `deadline` need at least one entry each"));
+    }
+    if !(config.complete_at > 0.0 && config.complete_at <= 1.0) {
+        return Err(place.invalid(format!(
+            "`complete_at` is {}; allowed is above 0 to 1",
+            config.complete_at
+        )));
+    }
+    if let QueryArrival::Load { load, .. } = config.arrival
+        && !(load > 0.0 && load.is_finite())
+    {
+        return Err(place.invalid(format!("`load` is {load}; it must be above 0")));
+    }
+    if config.query_deadline != Deadline::None && config.query.0 == 0 {
+        return Err(
+            place.invalid("`query` is 0 B, but queries have a deadline; at least 1 B is needed")
+        );
+    }
+    Ok(())
+}
+
+/// Puts every role on a host. Without sharing, all roles take different random hosts. With it, each tree takes the
+/// hosts in a random order of its own, again from the start when they are used up; never a child with its parent.
+pub(super) fn place_roles(
+    config: &model::Oldi,
+    shape: &Shape,
+    trees: u32,
+    place: &Place<'_>,
+    stream: &mut Stream,
+) -> Result<Vec<u32>, SetupError> {
+    let hosts = place.network.hosts();
+    let nodes = shape.nodes();
+    let roles = u64::from(trees) * u64::from(nodes);
+    if !config.share_hosts {
+        if roles > u64::from(hosts) {
+            return Err(SetupError::TooFewHosts {
+                workload: place.name.to_owned(),
+                what: format!("{trees} trees of {nodes} nodes"),
+                needed: roles,
+                hosts,
+                hint: "; use fewer trees, a smaller fan-in, or `share_hosts = true`",
+            });
+        }
+        let mut order = stream.permutation(hosts as usize);
+        order.truncate(roles as usize);
+        return Ok(order);
+    }
+    let mut placed: Vec<u32> = Vec::with_capacity(roles as usize);
+    for _ in 0..trees {
+        let order = stream.permutation(hosts as usize);
+        let root = placed.len();
+        placed.push(order[0]);
+        let mut others = order[1..].iter().copied().cycle();
+        for node in 1..nodes {
+            let parent = placed[root + shape.parent(node) as usize];
+            // Two in a row differ where there are three hosts; with two, the layers take turns.
+            let mut host = others.next().unwrap_or(order[0]);
+            if host == parent {
+                host = others.next().unwrap_or(order[0]);
+            }
+            placed.push(if host == parent { order[0] } else { host });
+        }
+    }
+    Ok(placed)
+}

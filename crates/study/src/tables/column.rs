@@ -1,0 +1,98 @@
+//! What the columns of a table say of its rows, and how a table is made of them.
+
+use super::{Cell, Column, Line, On, Table};
+use crate::bound::BestRow;
+
+/// A column with what it says of a row, and of the best possible beside the rows.
+pub(super) struct Spec<R> {
+    pub(super) column: Column,
+    of: fn(&R) -> Cell,
+    best: fn(&BestRow) -> Cell,
+}
+
+/// A column of numbers that is shown everywhere.
+pub(super) fn column<R>(head: &str, of: fn(&R) -> Cell) -> Spec<R> {
+    Spec {
+        column: Column {
+            head: head.to_owned(),
+            page_head: head.to_owned(),
+            on: On::Both,
+            words: false,
+            intervals: false,
+        },
+        of,
+        best: |_| Cell::default(),
+    }
+}
+
+impl<R> Spec<R> {
+    pub(super) fn page_head(mut self, head: &str) -> Self {
+        head.clone_into(&mut self.column.page_head);
+        self
+    }
+
+    pub(super) fn on(mut self, on: On) -> Self {
+        self.column.on = on;
+        self
+    }
+
+    pub(super) fn words(mut self) -> Self {
+        self.column.words = true;
+        self
+    }
+
+    pub(super) fn intervals(mut self) -> Self {
+        self.column.intervals = true;
+        self
+    }
+
+    pub(super) fn best(mut self, best: fn(&BestRow) -> Cell) -> Self {
+        self.best = best;
+        self
+    }
+}
+
+impl Table {
+    /// The rows, and behind the last of each point the best possible there.
+    pub(super) fn new<R>(
+        title: impl Into<String>,
+        flows: &'static str,
+        specs: Vec<Spec<R>>,
+        rows: &[R],
+        names: impl Fn(&R) -> [String; 3],
+        best: &[&BestRow],
+    ) -> Self {
+        let of_row = |row: &R| Line {
+            names: names(row),
+            cells: specs.iter().map(|spec| (spec.of)(row)).collect(),
+        };
+        let of_best = |row: &&&BestRow| Line {
+            names: [
+                row.point.clone(),
+                row.transport.to_owned(),
+                row.flows_name(),
+            ],
+            cells: specs.iter().map(|spec| (spec.best)(row)).collect(),
+        };
+        let mut lines = Vec::new();
+        let mut own = rows.iter().map(of_row).peekable();
+        while let Some(line) = own.next() {
+            let point = line.names[0].clone();
+            lines.push(line);
+            if own.peek().is_none_or(|next| next.names[0] != point) {
+                let here = best.iter().filter(|row| row.point == point);
+                lines.extend(here.map(|row| of_best(&row)));
+            }
+        }
+        Self {
+            title: title.into(),
+            note: String::new(),
+            condition: "",
+            on: On::Both,
+            is_overview: false,
+            names: ["point", "transport", flows],
+            columns: specs.into_iter().map(|spec| spec.column).collect(),
+            lines,
+        }
+    }
+}
