@@ -18,13 +18,7 @@ fn cubic(options: Cubic) -> Config {
 #[test]
 fn a_loss_keeps_seven_tenths_of_what_is_on_its_way() {
     // Slow start 2, 4, 8, 16, 32: packet 40 is in the last of them.
-    let mut pair = Pair::new(cubic(Cubic::default())).data_fate(|packet, _, _| {
-        if packet == 40 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    let mut pair = Pair::new(cubic(Cubic::default())).losing(|packet| packet == 40);
     pair.send(200_000);
     pair.run();
     let (ssthresh, counters) = (pair.sender.ssthresh_bytes(), pair.sender.counters());
@@ -50,9 +44,7 @@ proptest! {
         (seed, loss) in (any::<u64>(), 0_u64..25),
     ) {
         let options = Cubic { c_permille, beta_permille, fast_convergence };
-        let mut pair = Pair::new(cubic(options)).data_fate(move |packet, _, _| {
-            if mix(seed, packet as u64) % 100 < loss { Fate::Drop } else { Fate::Deliver }
-        });
+        let mut pair = Pair::new(cubic(options)).losing(move |packet| mix(seed, packet as u64) % 100 < loss);
         pair.send(bytes);
         pair.sender.close();
         pair.run();

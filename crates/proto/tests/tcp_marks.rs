@@ -40,7 +40,7 @@ fn eight_marked(congestion_control: CongestionControl) -> Pair {
 }
 
 #[test]
-fn every_packet_is_ecn_capable_unless_the_law_is_newreno() {
+fn every_packet_is_ecn_capable_unless_the_controller_is_newreno() {
     for (congestion_control, capable) in [
         (CongestionControl::NewReno, false),
         (dctcp(0.0), true),
@@ -50,13 +50,7 @@ fn every_packet_is_ecn_capable_unless_the_law_is_newreno() {
             congestion_control,
             ..plain()
         })
-        .data_fate(|packet, _, _| {
-            if packet == 3 {
-                Fate::Drop
-            } else {
-                Fate::Deliver
-            }
-        });
+        .losing(|packet| packet == 3);
         pair.send(9_000);
         pair.sender.close();
         pair.run();
@@ -150,13 +144,7 @@ fn loss_halves_whatever_alpha_and_deadline_say() {
             initial_window: 16,
             ..plain()
         })
-        .data_fate(|packet, _, _| {
-            if packet == 2 {
-                Fate::Drop
-            } else {
-                Fate::Deliver
-            }
-        });
+        .losing(|packet| packet == 2);
         pair.send_by(100_000, Some(us(500)));
         pair.run_until(us(300));
         // 17 in flight.

@@ -75,10 +75,20 @@ impl Pair {
         self
     }
 
+    /// Loses the packets from the sender of which `lost` is true, by their numbers.
+    pub fn losing(self, mut lost: impl FnMut(usize) -> bool + 'static) -> Self {
+        self.data_fate(move |packet, _, _| drop_if(lost(packet)))
+    }
+
     /// The fate of each packet from the receiver.
     pub fn ack_fate(mut self, fate: impl FnMut(usize, &Segment) -> Fate + 'static) -> Self {
         self.ack_fate = Box::new(fate);
         self
+    }
+
+    /// Loses the packets from the receiver of which `lost` is true, by their numbers.
+    pub fn losing_acks(self, mut lost: impl FnMut(usize) -> bool + 'static) -> Self {
+        self.ack_fate(move |packet, _| drop_if(lost(packet)))
     }
 
     pub fn send(&mut self, bytes: u64) {
@@ -200,6 +210,10 @@ impl Pair {
         }
         rounds.into_iter().collect()
     }
+}
+
+fn drop_if(lost: bool) -> Fate {
+    if lost { Fate::Drop } else { Fate::Deliver }
 }
 
 /// Segments of 1000 B, acknowledged one by one, and a timeout of 10 ms: easy to work by hand.

@@ -1,6 +1,6 @@
 //! Messages, and how a connection opens and closes.
 
-use crate::common::{Fate, Pair, plain, us};
+use crate::common::{Pair, plain, us};
 use duetime_core::Time;
 use duetime_proto::tcp::{Config, Flags};
 
@@ -33,13 +33,7 @@ fn lost_messages_are_sent_again_with_their_ends() {
         initial_window: 10,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if (3..=8).contains(&packet) {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| (3..=8).contains(&packet));
     for bytes in [2_500, 300, 1, 4_000] {
         pair.send(bytes);
     }
@@ -51,20 +45,8 @@ fn lost_messages_are_sent_again_with_their_ends() {
 
 #[test]
 fn a_lost_syn_or_answer_is_repaired_and_starts_with_one_segment() {
-    let lost_syn = Pair::new(plain()).data_fate(|packet, _, _| {
-        if packet == 0 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
-    let lost_answer = Pair::new(plain()).ack_fate(|packet, _| {
-        if packet == 0 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    let lost_syn = Pair::new(plain()).losing(|packet| packet == 0);
+    let lost_answer = Pair::new(plain()).losing_acks(|packet| packet == 0);
     for mut pair in [lost_syn, lost_answer] {
         pair.send(3_000);
         pair.run();
@@ -90,20 +72,8 @@ fn fin_rides_on_the_last_segment() {
 #[test]
 fn fin_goes_alone_when_the_data_is_gone_and_is_repaired() {
     let mut pair = Pair::new(plain())
-        .data_fate(|packet, _, _| {
-            if packet == 2 {
-                Fate::Drop
-            } else {
-                Fate::Deliver
-            }
-        })
-        .ack_fate(|packet, _| {
-            if packet == 2 {
-                Fate::Drop
-            } else {
-                Fate::Deliver
-            }
-        });
+        .losing(|packet| packet == 2)
+        .losing_acks(|packet| packet == 2);
     pair.send(1_000);
     pair.run();
     pair.sender.close();
@@ -125,13 +95,7 @@ fn fin_goes_alone_when_the_data_is_gone_and_is_repaired() {
 
 #[test]
 fn a_fin_that_nobody_answers_is_given_up() {
-    let mut pair = Pair::new(plain()).data_fate(|packet, _, _| {
-        if packet >= 2 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    let mut pair = Pair::new(plain()).losing(|packet| packet >= 2);
     pair.send(1_000);
     pair.run();
     pair.sender.close();

@@ -1,10 +1,18 @@
 //! Losses that duplicate acknowledgements tell of.
 
 use crate::burst;
-use crate::common::{Fate, Pair, plain, us};
+use crate::common::{Pair, plain, us};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
 use duetime_proto::tcp::{Coalescing, Config, Flags, Segment, Sender};
+
+/// 20 KB in one message have come, and one fast recovery sent two segments again.
+fn delivered_in_one_recovery(pair: &Pair) {
+    assert_eq!((pair.bytes, pair.messages), (20_000, 1));
+    let counters = pair.sender.counters();
+    let recoveries = (counters.timeouts, counters.fast_retransmits);
+    assert_eq!((recoveries, counters.retransmits), ((0, 1), 2));
+}
 
 #[test]
 fn two_losses_of_one_window_are_repaired_in_two_round_trips() {
@@ -13,13 +21,7 @@ fn two_losses_of_one_window_are_repaired_in_two_round_trips() {
         initial_window: 10,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if packet == 2 || packet == 5 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| packet == 2 || packet == 5);
     pair.send(20_000);
     pair.run();
     let expected = [
@@ -41,16 +43,7 @@ fn two_losses_of_one_window_are_repaired_in_two_round_trips() {
     ]
     .concat();
     assert_eq!(pair.transmissions(), expected);
-    assert_eq!((pair.bytes, pair.messages), (20_000, 1));
-    let counters = pair.sender.counters();
-    assert_eq!(
-        (
-            counters.timeouts,
-            counters.fast_retransmits,
-            counters.retransmits
-        ),
-        (0, 1, 2)
-    );
+    delivered_in_one_recovery(&pair);
     // Everything to 17 is acknowledged: three are in flight, so the window is min(5.5, 4). 18 and 19 open it by slow
     // start to 6, above ssthresh.
     assert_eq!(pair.sender.ssthresh_bytes(), 5_500);
@@ -64,13 +57,7 @@ fn limited_transmit_repairs_a_loss_in_a_window_of_two() {
             limited_transmit,
             ..plain()
         })
-        .data_fate(|packet, _, _| {
-            if packet == 1 {
-                Fate::Drop
-            } else {
-                Fate::Deliver
-            }
-        });
+        .losing(|packet| packet == 1);
         pair.send(bytes);
         pair.run();
         assert_eq!(pair.bytes, bytes);
@@ -144,13 +131,7 @@ fn limited_transmit_respects_the_receivers_window() {
         receive_window: 4_500,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if packet == 1 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| packet == 1);
     pair.send(20_000);
     pair.run_until(us(210));
     // Three duplicates, and the window admits no fifth segment: only the repair leaves.
@@ -166,13 +147,7 @@ fn two_losses_are_repaired_alike_without_limited_transmit() {
         limited_transmit: false,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if packet == 2 || packet == 5 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| packet == 2 || packet == 5);
     pair.send(20_000);
     pair.run();
     let expected = [
@@ -196,16 +171,7 @@ fn two_losses_are_repaired_alike_without_limited_transmit() {
     ]
     .concat();
     assert_eq!(pair.transmissions(), expected);
-    assert_eq!((pair.bytes, pair.messages), (20_000, 1));
-    let counters = pair.sender.counters();
-    assert_eq!(
-        (
-            counters.timeouts,
-            counters.fast_retransmits,
-            counters.retransmits
-        ),
-        (0, 1, 2)
-    );
+    delivered_in_one_recovery(&pair);
     // 16 and then 17 to 20 are acknowledged: one step of slow start to 6, above ssthresh.
     assert_eq!(pair.sender.ssthresh_bytes(), 5_500);
     assert_eq!(pair.sender.window_bytes(), 6_000);
@@ -221,13 +187,7 @@ fn receive_offload_hides_no_duplicates() {
         }),
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if packet == 2 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| packet == 2);
     pair.send(40_000);
     pair.run();
     let counters = pair.sender.counters();
@@ -247,13 +207,7 @@ fn early_and_repeated_data_is_acknowledged_at_once() {
         initial_window: 8,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if packet == 2 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| packet == 2);
     pair.send(8_000);
     pair.run();
     // SYN's answer; 1 waits, 3 to 8 are early, each repeats 1001; 2 fills the hole.
@@ -268,13 +222,7 @@ fn only_the_first_partial_acknowledgement_restarts_the_timer() {
         initial_window: 12,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if [2, 5, 8].contains(&packet) {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| [2, 5, 8].contains(&packet));
     pair.send(12_000);
     let timers: Vec<Time> = [us(250), us(350), us(450)]
         .into_iter()

@@ -12,13 +12,7 @@ fn a_lost_tail_waits_for_the_timeout() {
         initial_window: 4,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if packet == 2 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| packet == 2);
     pair.send(4_000);
     pair.run();
     // The timer started again when segment 1 was acknowledged, at 200 us.
@@ -28,13 +22,7 @@ fn a_lost_tail_waits_for_the_timeout() {
 
 #[test]
 fn timeouts_back_off_and_a_fresh_sample_ends_the_backoff() {
-    let mut pair = Pair::new(plain()).data_fate(|packet, _, _| {
-        if (1..=3).contains(&packet) {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    let mut pair = Pair::new(plain()).losing(|packet| (1..=3).contains(&packet));
     pair.send(1_000);
     pair.run();
     // 10, 20 and 40 ms.
@@ -60,13 +48,7 @@ fn after_a_timeout_the_lost_window_is_sent_again_by_slow_start() {
         initial_window: 8,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if (1..=8).contains(&packet) {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| (1..=8).contains(&packet));
     pair.send(10_000);
     pair.run();
     let again = |at, first, last| (first..=last).map(move |number| (at, number, true));
@@ -88,20 +70,8 @@ fn data_that_survived_a_timeout_is_not_sent_again() {
         initial_window: 4,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if packet == 1 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    })
-    .ack_fate(|packet, _| {
-        if (1..=3).contains(&packet) {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| packet == 1)
+    .losing_acks(|packet| (1..=3).contains(&packet));
     pair.send(6_000);
     pair.run();
     let expected = [
@@ -142,13 +112,7 @@ fn ssthresh_is_held_when_the_same_segment_times_out_again() {
         initial_window: 8,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if (1..=9).contains(&packet) {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| (1..=9).contains(&packet));
     pair.send(8_000);
     pair.run_until(us(30_100));
     assert_eq!(pair.sender.counters().timeouts, 2);
@@ -165,13 +129,7 @@ fn a_segment_sent_twice_gives_no_sample() {
         initial_window: 10,
         ..plain()
     })
-    .data_fate(|packet, _, _| {
-        if packet == 1 {
-            Fate::Drop
-        } else {
-            Fate::Deliver
-        }
-    });
+    .losing(|packet| packet == 1);
     pair.send(30_000);
     pair.run();
     assert_eq!(pair.sender.counters().fast_retransmits, 1);
