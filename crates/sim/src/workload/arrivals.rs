@@ -120,11 +120,11 @@ impl Poisson {
             .exponential(self.gaps[host as usize]);
         let wake = Wake {
             host,
-            at: last,
+            at: last + gap,
             workload: self.flows.workload,
             token: number,
         };
-        context.start_at(actions, last + gap, Span::ZERO, wake);
+        context.start_at(actions, Span::ZERO, wake);
     }
 
     fn key(&self, host: u32, number: u64) -> Key {
@@ -251,7 +251,7 @@ impl Background {
             workload: self.flows.workload,
             token,
         };
-        context.start_at(actions, at, Span::ZERO, wake);
+        context.start_at(actions, Span::ZERO, wake);
     }
 
     fn key(&self, source: usize, number: u32) -> Key {

@@ -102,10 +102,10 @@ impl Context {
         at < self.end
     }
 
-    /// Asks for a wake, unless the source would start something at `base` and that is past the end.
-    pub(super) fn start_at(&self, actions: &mut Actions, base: Time, jitter: Span, mut wake: Wake) {
-        if self.running(base) {
-            wake.at = base + jitter;
+    /// Asks for a wake, later by `jitter`, unless the source would start something at `wake.at` and that is past the end.
+    pub(super) fn start_at(&self, actions: &mut Actions, jitter: Span, mut wake: Wake) {
+        if self.running(wake.at) {
+            wake.at += jitter;
             actions.wakes.push(wake);
         }
     }

@@ -116,17 +116,13 @@ impl Burst {
         let base = burst + context.within(self.jitter, key);
         let token = u64::from(sender) << 32 | u64::from(round);
         let jitter = context.jitter(host, key);
-        context.start_at(
-            actions,
-            base,
-            jitter,
-            Wake {
-                host,
-                at: base,
-                workload: self.flows.workload,
-                token,
-            },
-        );
+        let wake = Wake {
+            host,
+            at: base,
+            workload: self.flows.workload,
+            token,
+        };
+        context.start_at(actions, jitter, wake);
     }
 
     fn key(&self, sender: u32, round: u32) -> Key {
@@ -189,17 +185,13 @@ impl Permutation {
         let base = Time::ZERO + self.at;
         for host in (0..self.to.len() as u32).filter(|&host| owned(host)) {
             let jitter = context.jitter(host, self.key(host));
-            context.start_at(
-                actions,
-                base,
-                jitter,
-                Wake {
-                    host,
-                    at: base,
-                    workload: self.flows.workload,
-                    token: 0,
-                },
-            );
+            let wake = Wake {
+                host,
+                at: base,
+                workload: self.flows.workload,
+                token: 0,
+            };
+            context.start_at(actions, jitter, wake);
         }
     }
 
@@ -261,17 +253,13 @@ impl Long {
             let key = Key::new(self.workload, token, 0);
             let base = Time::ZERO + self.at + context.within(self.jitter, key);
             let jitter = context.jitter(host, key);
-            context.start_at(
-                actions,
-                base,
-                jitter,
-                Wake {
-                    host,
-                    at: base,
-                    workload: self.workload,
-                    token,
-                },
-            );
+            let wake = Wake {
+                host,
+                at: base,
+                workload: self.workload,
+                token,
+            };
+            context.start_at(actions, jitter, wake);
         }
     }
 

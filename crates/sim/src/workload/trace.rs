@@ -91,7 +91,7 @@ impl Trace {
                 workload: self.workload,
                 token: u64::from(next),
             };
-            context.start_at(actions, at, Span::ZERO, wake);
+            context.start_at(actions, Span::ZERO, wake);
         }
     }
 

@@ -110,7 +110,7 @@ impl Oldi {
             let first =
                 Time::ZERO + gap.map_or(Span::ZERO, |gap| draw::first_gap(gap, &mut stream));
             let wake = self.plan.arrival(self.plan.root(tree), 0, first);
-            context.start_at(actions, first, Span::ZERO, wake);
+            context.start_at(actions, Span::ZERO, wake);
         }
     }
 
@@ -186,7 +186,7 @@ impl Oldi {
                 .stream(plan.arrival_key(tree, number + 1), Purpose::Arrival);
             let next = call.now + draw::gap(gap, &mut stream);
             let wake = plan.arrival(root, number + 1, next);
-            call.context.start_at(call.actions, next, Span::ZERO, wake);
+            call.context.start_at(call.actions, Span::ZERO, wake);
         } else {
             plan.limit_root(call, query);
         }
