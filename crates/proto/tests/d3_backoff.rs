@@ -307,7 +307,7 @@ fn capacity_that_comes_free_is_asked_for_within_the_wait() {
 
 /// Many flows on a slow port, most of them paused at any time, with loss of everything and hosts that die; then peace.
 #[test]
-fn wounds_heal_while_flows_wait() {
+fn wrong_counters_heal_while_flows_wait() {
     let config = config(4);
     let (mut world, down) = star(config, 5, 31, Rate::from_mbps(200), Span::from_us(30));
     let mut stream = Streams::new(5, 0).stream(1, Purpose::Fault);

@@ -71,8 +71,8 @@ fn long_flows_of_any_round_trip_are_counted_right_for_ever() {
     world.audit(down[0]);
 }
 
-/// A port under attack: long flows, loss of everything and dead hosts; then peace.
-fn wounded(repair: bool) -> (World, usize) {
+/// A port after faults: long flows, loss of everything and dead hosts; then none any more.
+fn after_faults(repair: bool) -> (World, usize) {
     let (mut world, down) = star(
         Config { repair, ..config() },
         5,
@@ -114,12 +114,12 @@ fn wounded(repair: bool) -> (World, usize) {
 }
 
 #[test]
-fn wounds_heal_within_four_epochs_under_load() {
-    let (mut world, port) = wounded(true);
+fn wrong_counters_heal_within_four_epochs_under_load() {
+    let (mut world, port) = after_faults(true);
     let (n, d, a) = world.ledger.sum(port);
     assert!(n >= 10 && a > 0 && d == 0, "ten long flows live: {n}");
     world.audit(port);
-    // Fresh wounds: five flows die, and the router itself loses its memory.
+    // New faults: five flows die, and the router itself loses its memory.
     let alive: Vec<usize> = (0..world.flows.len())
         .filter(|&flow| !world.flows[flow].dead && world.flows[flow].bytes > 1 << 40)
         .collect();
@@ -135,8 +135,8 @@ fn wounds_heal_within_four_epochs_under_load() {
 }
 
 #[test]
-fn without_the_repair_wounds_stay() {
-    let (mut world, port) = wounded(false);
+fn without_the_repair_wrong_counters_stay() {
+    let (mut world, port) = after_faults(false);
     world.run(world.now + epochs(8));
     let (actual, right) = (
         world.ports[port].allocator.flows(),
@@ -145,7 +145,7 @@ fn without_the_repair_wounds_stay() {
     assert!(actual > right + 50, "N = {actual}, right is {right}");
 }
 
-struct Siege {
+struct Figures {
     utilisation: f64,
     missed: f64,
     flows_error: f64,
@@ -153,7 +153,7 @@ struct Siege {
 
 /// Ten long flows keep a port busy, deadline flows take a quarter of it; each second a host dies with all its flows and
 /// another takes its place.
-fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
+fn busy_port(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Figures {
     let (mut world, down) = star(
         Config { repair, ..config() },
         9,
@@ -216,7 +216,7 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
                 .is_none_or(|time| time > flow.deadline.unwrap())
         })
         .count();
-    Siege {
+    Figures {
         utilisation: world.utilisation(port, 0, Span::from_secs(seconds)),
         missed: missed as f64 / judged.len() as f64,
         flows_error: error / samples,
@@ -226,26 +226,26 @@ fn siege(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Siege {
 #[test]
 fn a_busy_port_survives_loss_and_deaths() {
     let seconds = 8;
-    let peace = siege(true, 0.0, false, 3);
-    let war = siege(true, 0.01, true, seconds);
-    let unrepaired = siege(false, 0.01, true, 1);
-    for (name, siege) in [
-        ("peace", &peace),
-        ("repair", &war),
+    let fresh = busy_port(true, 0.0, false, 3);
+    let faulty = busy_port(true, 0.01, true, seconds);
+    let unrepaired = busy_port(false, 0.01, true, 1);
+    for (name, figures) in [
+        ("no faults", &fresh),
+        ("repair", &faulty),
         ("no repair", &unrepaired),
     ] {
         println!(
             "{name}: utilisation {:.3}, missed {:.4}, mean error of N {:.3}",
-            siege.utilisation, siege.missed, siege.flows_error
+            figures.utilisation, figures.missed, figures.flows_error
         );
     }
-    assert!(peace.flows_error < 1e-9 && peace.utilisation > 0.95);
-    assert!(war.utilisation >= 0.9, "{}", war.utilisation);
-    assert!(war.flows_error < 1.0, "{}", war.flows_error);
+    assert!(fresh.flows_error < 1e-9 && fresh.utilisation > 0.95);
+    assert!(faulty.utilisation >= 0.9, "{}", faulty.utilisation);
+    assert!(faulty.flows_error < 1.0, "{}", faulty.flows_error);
     assert!(
-        unrepaired.flows_error > 4.0 * war.flows_error,
+        unrepaired.flows_error > 4.0 * faulty.flows_error,
         "{}",
         unrepaired.flows_error
     );
-    assert!(war.missed <= unrepaired.missed);
+    assert!(faulty.missed <= unrepaired.missed);
 }

@@ -15,14 +15,15 @@ use duetime_scenario::model::{
     Deadline, Destination, Intensity, Link, Size, Topology, WorkloadKind,
 };
 use duetime_sim::{Death, Faults, Options};
-use lab::siege::{Figures, Siege, config};
+use lab::busy_port::{BusyPort, Figures, config};
 use lab::{d3, run, star, workload};
 
 /// Half a per cent on each of the two links of a path: one request in a hundred is lost, before or after the port.
 const LOSS_PER_LINK: f64 = 0.005;
 
-fn siege(seconds: u64, floor: Span) -> Siege {
-    Siege {
+/// A port of 1 Gbps; deadlines are max(Exp(30 ms), `floor`).
+fn busy_port(seconds: u64, floor: Span) -> BusyPort {
+    BusyPort {
         rate: Rate::from_gbps(1),
         seconds,
         long: 8,
@@ -30,6 +31,36 @@ fn siege(seconds: u64, floor: Span) -> Siege {
         bytes: (2_000, 50_000),
         deadline: (Span::from_ms(30), floor),
     }
+}
+
+fn header(port: &BusyPort, config: Config) {
+    println!(
+        "D3, 1 Gbps port, {} long flows always and 30 % deadline flows; deadlines max(Exp(30 ms), {} ms), {} doublings \
+         of the wait:",
+        port.long,
+        port.deadline.1.as_secs_f64() * 1e3,
+        config.request_backoff
+    );
+    println!(
+        "| run | simulated | utilisation | missed | first tenth | last tenth | deadline flows |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+}
+
+/// Runs it on a fresh router.
+fn without_faults(port: &BusyPort, config: Config) -> Figures {
+    let figures = port.run(config, 0.0, false);
+    print("no faults, a fresh router", port.seconds, &figures);
+    figures
+}
+
+/// Runs it while one request in a hundred is lost, and one host a second dies.
+fn with_faults(port: &BusyPort, config: Config) -> Figures {
+    let figures = port.run(config, LOSS_PER_LINK, true);
+    let census = if config.repair { "with" } else { "without" };
+    let name = format!("loss and deaths, {census} the census");
+    print(&name, port.seconds, &figures);
+    figures
 }
 
 fn print(name: &str, seconds: u64, figures: &Figures) {
@@ -43,37 +74,40 @@ fn print(name: &str, seconds: u64, figures: &Figures) {
     );
 }
 
-fn header(deadlines: &str) {
-    println!(
-        "D3, 1 Gbps port, 8 long flows always and 30 % deadline flows; deadlines {deadlines}:"
+/// The link is used, and misses do not grow with time.
+fn is_steady(figures: &Figures) {
+    assert!(
+        figures.utilisation >= 0.9,
+        "utilisation {}",
+        figures.utilisation
     );
-    println!(
-        "| run | simulated | utilisation | missed | first tenth | last tenth | deadline flows |"
+    assert!(
+        figures.last - figures.first <= 0.01,
+        "grew from {} to {}",
+        figures.first,
+        figures.last
     );
-    println!("|---|---|---|---|---|---|---|");
+}
+
+fn ten_minutes_leave_no_trace(config: Config) {
+    // The floor is above the smallest RTO (10 ms), so that a lost SYN or FIN alone misses no deadline.
+    let floor = Span::from_ms(20);
+    header(&busy_port(600, floor), config);
+    let fresh = without_faults(&busy_port(60, floor), config);
+    let faulty = with_faults(&busy_port(600, floor), config);
+    is_steady(&faulty);
+    assert!(
+        faulty.missed - fresh.missed <= 0.01 && faulty.last - fresh.missed <= 0.01,
+        "missed {}, {} at last, and fresh {}",
+        faulty.missed,
+        faulty.last,
+        fresh.missed
+    );
 }
 
 #[test]
 fn ten_minutes_of_loss_and_deaths_leave_no_trace() {
-    // The floor is above the smallest RTO (10 ms), so that a lost SYN or FIN alone misses no deadline.
-    let floor = Span::from_ms(20);
-    header("max(Exp(30 ms), 20 ms)");
-    let fresh = siege(60, floor).run(config(true), 0.0, false);
-    print("no faults (fresh router)", 60, &fresh);
-    let war = siege(600, floor).run(config(true), LOSS_PER_LINK, true);
-    print("1 % of requests lost, one death a second", 600, &war);
-    assert!(war.utilisation >= 0.9, "utilisation {}", war.utilisation);
-    assert!(
-        war.missed - fresh.missed <= 0.01,
-        "missed {} and fresh {}",
-        war.missed,
-        fresh.missed
-    );
-    assert!(
-        war.last - fresh.missed <= 0.01,
-        "missed {} at last",
-        war.last
-    );
+    ten_minutes_leave_no_trace(config(true));
 }
 
 /// Paused flows wait up to eight round trips before they ask again, as they do on the wire.
@@ -86,49 +120,23 @@ fn backing_off() -> Config {
 
 #[test]
 fn ten_minutes_leave_no_trace_where_paused_flows_back_off() {
-    let floor = Span::from_ms(20);
-    header("max(Exp(30 ms), 20 ms), back-off");
-    let fresh = siege(60, floor).run(backing_off(), 0.0, false);
-    print("no faults (fresh router)", 60, &fresh);
-    let war = siege(600, floor).run(backing_off(), LOSS_PER_LINK, true);
-    print("1 % of requests lost, one death a second", 600, &war);
-    assert!(war.utilisation >= 0.9, "utilisation {}", war.utilisation);
-    assert!(
-        war.missed - fresh.missed <= 0.01 && war.last - fresh.missed <= 0.01,
-        "missed {}, {} at last, and fresh {}",
-        war.missed,
-        war.last,
-        fresh.missed
-    );
+    ten_minutes_leave_no_trace(backing_off());
 }
 
 /// A hundred long flows, for whom less than a unit each is left: many of them are paused at any time.
 #[test]
 fn a_crowd_of_paused_flows_is_counted_through_loss_and_deaths() {
-    let crowd = Siege {
+    let crowd = BusyPort {
         long: 100,
-        ..siege(20, Span::from_ms(20))
+        ..busy_port(20, Span::from_ms(20))
     };
     let [asking, waiting] = [config(true), backing_off()].map(|config| {
-        header(&format!(
-            "max(Exp(30 ms), 20 ms), 100 long flows, {} doublings of the wait",
-            config.request_backoff
-        ));
-        let fresh = crowd.run(config, 0.0, false);
-        print("no faults", crowd.seconds, &fresh);
-        let war = crowd.run(config, LOSS_PER_LINK, true);
-        print("1 % lost, deaths", crowd.seconds, &war);
-        war
+        header(&crowd, config);
+        without_faults(&crowd, config);
+        let faulty = with_faults(&crowd, config);
+        is_steady(&faulty);
+        faulty
     });
-    for war in [asking, waiting] {
-        assert!(war.utilisation >= 0.9, "utilisation {}", war.utilisation);
-        assert!(
-            war.last - war.first <= 0.01,
-            "grew from {} to {}",
-            war.first,
-            war.last
-        );
-    }
     assert!(
         waiting.missed <= asking.missed + 0.01,
         "{} and {}",
@@ -139,12 +147,10 @@ fn a_crowd_of_paused_flows_is_counted_through_loss_and_deaths() {
 
 #[test]
 fn without_the_census_the_port_collapses_within_seconds() {
-    let floor = Span::from_ms(20);
-    header("max(Exp(30 ms), 20 ms)");
-    let healed = siege(3, floor).run(config(true), LOSS_PER_LINK, true);
-    print("1 % lost, deaths, with the census", 3, &healed);
-    let broken = siege(3, floor).run(config(false), LOSS_PER_LINK, true);
-    print("1 % lost, deaths, without it", 3, &broken);
+    let port = busy_port(3, Span::from_ms(20));
+    header(&port, config(true));
+    let healed = with_faults(&port, config(true));
+    let broken = with_faults(&port, config(false));
     assert!(healed.missed < 0.01, "{}", healed.missed);
     assert!(
         broken.last > 0.5,
@@ -156,19 +162,10 @@ fn without_the_census_the_port_collapses_within_seconds() {
 #[test]
 fn with_tight_deadlines_loss_costs_its_timeouts_and_no_more() {
     // Down to 5 ms, a lost SYN or FIN (RTO 10 ms) is a miss for any router; what must not be is that it grows.
-    let floor = Span::from_ms(5);
-    header("max(Exp(30 ms), 5 ms)");
-    let fresh = siege(60, floor).run(config(true), 0.0, false);
-    print("no faults", 60, &fresh);
-    let war = siege(60, floor).run(config(true), LOSS_PER_LINK, true);
-    print("1 % of requests lost, one death a second", 60, &war);
-    assert!(
-        war.last - war.first <= 0.01,
-        "grew from {} to {}",
-        war.first,
-        war.last
-    );
-    assert!(war.utilisation >= 0.9, "utilisation {}", war.utilisation);
+    let port = busy_port(60, Span::from_ms(5));
+    header(&port, config(true));
+    without_faults(&port, config(true));
+    is_steady(&with_faults(&port, config(true)));
 }
 
 #[test]

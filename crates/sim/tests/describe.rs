@@ -1,5 +1,7 @@
 //! `describe` tells what is known by hand.
 
+mod bare;
+
 use duetime_core::{Bytes, Rate, Span};
 use duetime_scenario::model::*;
 use duetime_sim::describe::{Description, RateCount, describe};
@@ -13,41 +15,14 @@ fn link(gbps: u64) -> Link {
 }
 
 fn described(topology: Topology, kinds: Vec<WorkloadKind>) -> Description {
-    let workload = |kind| Workload {
-        name: "it".into(),
-        kind,
-        transport: None,
-        connection: Connection::PerFlow,
-    };
-    describe(&Scenario {
-        name: "test".into(),
-        transports: Vec::new(),
-        seeds: 1,
-        seed: 1,
-        warm_up: Span::ZERO,
+    let workloads = kinds.into_iter().map(|kind| bare::workload("it", kind));
+    let mut scenario = Scenario {
         duration: Span::from_secs(2),
         drain: Span::ZERO,
-        topology,
-        switch: Switch {
-            buffer: Buffer::Unlimited,
-            ecn_threshold: Vec::new(),
-        },
-        host: Host {
-            nic: Nic::Pull,
-            frame_overhead: 0,
-            start_jitter: true,
-            send_jitter: Span::ZERO,
-        },
-        workloads: kinds.into_iter().map(workload).collect(),
-        lab: Lab::default(),
-        record: Record {
-            every: None,
-            links: Vec::new(),
-            pcap: Vec::new(),
-            snap_length: 0,
-        },
-    })
-    .unwrap()
+        ..bare::scenario(topology, workloads.collect())
+    };
+    scenario.host.start_jitter = true;
+    describe(&scenario).unwrap()
 }
 
 fn search() -> Topology {

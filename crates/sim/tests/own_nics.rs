@@ -1,11 +1,12 @@
 //! A packet leaves through the NIC of its own host, however often connections end while they wait for it.
 
+mod bare;
+
 use duetime_core::{Bytes, Rate, Span};
 use duetime_proto::tcp;
 use duetime_results::digest;
 use duetime_scenario::model::{
-    Buffer, Connection, Host, Lab, Link, Nic, Protocol, Record, Scenario, Switch, Topology,
-    TraceFlow, Transport, Workload, WorkloadKind,
+    Link, Protocol, Scenario, Topology, TraceFlow, Transport, WorkloadKind,
 };
 use duetime_sim::{Options, run};
 
@@ -35,52 +36,26 @@ fn scenario() -> Scenario {
             deadline: None,
         }
     });
+    let topology = Topology::Dumbbell {
+        left: HOSTS / 2,
+        right: HOSTS / 2,
+        link,
+        bottleneck: Link {
+            rate: Rate::from_mbps(100),
+            ..link
+        },
+    };
+    let flows = WorkloadKind::Trace {
+        flows: flows.collect(),
+    };
     Scenario {
-        name: "nics".into(),
         transports: vec![Transport {
             name: "tcp".into(),
             protocol: Protocol::Tcp(config),
             priorities: 1,
         }],
-        seeds: 1,
-        seed: 1,
-        warm_up: Span::ZERO,
         duration: Span::from_ms(100),
-        drain: Span::from_secs(10),
-        topology: Topology::Dumbbell {
-            left: HOSTS / 2,
-            right: HOSTS / 2,
-            link,
-            bottleneck: Link {
-                rate: Rate::from_mbps(100),
-                ..link
-            },
-        },
-        switch: Switch {
-            buffer: Buffer::Unlimited,
-            ecn_threshold: Vec::new(),
-        },
-        host: Host {
-            nic: Nic::Pull,
-            frame_overhead: 0,
-            start_jitter: false,
-            send_jitter: Span::ZERO,
-        },
-        workloads: vec![Workload {
-            name: "flows".into(),
-            kind: WorkloadKind::Trace {
-                flows: flows.collect(),
-            },
-            transport: None,
-            connection: Connection::PerFlow,
-        }],
-        lab: Lab::default(),
-        record: Record {
-            every: None,
-            links: Vec::new(),
-            pcap: Vec::new(),
-            snap_length: 40,
-        },
+        ..bare::scenario(topology, vec![bare::workload("flows", flows)])
     }
 }
 

@@ -1,5 +1,6 @@
 //! Small networks and scenarios to run, and what must hold of every run.
 
+use crate::bare;
 use duetime_core::{Bytes, Rate, Span, Time};
 use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use duetime_proto::{d3, tcp};
@@ -159,46 +160,17 @@ pub fn shallow() -> Switch {
 /// One second, unlimited buffers, no marks, no jitter, nothing recorded; one connection per flow.
 pub fn scenario(topology: Topology, protocol: Protocol, kinds: Vec<WorkloadKind>) -> Scenario {
     Scenario {
-        name: "test".into(),
         transports: vec![Transport {
             name: "it".into(),
             protocol,
             priorities: 1,
         }],
-        seeds: 1,
-        seed: 1,
-        warm_up: Span::ZERO,
-        duration: Span::from_secs(1),
-        drain: Span::from_secs(10),
-        topology,
-        switch: Switch {
-            buffer: Buffer::Unlimited,
-            ecn_threshold: Vec::new(),
-        },
-        host: Host {
-            nic: Nic::Pull,
-            frame_overhead: 0,
-            start_jitter: false,
-            send_jitter: Span::ZERO,
-        },
-        workloads: kinds.into_iter().map(workload).collect(),
-        lab: Lab::default(),
-        record: Record {
-            every: None,
-            links: Vec::new(),
-            pcap: Vec::new(),
-            snap_length: 64,
-        },
+        ..bare::scenario(topology, kinds.into_iter().map(workload).collect())
     }
 }
 
 pub fn workload(kind: WorkloadKind) -> Workload {
-    Workload {
-        name: "it".into(),
-        kind,
-        transport: None,
-        connection: Connection::PerFlow,
-    }
+    bare::workload("it", kind)
 }
 
 /// Flows given one by one: (start, from, to, bytes, deadline).

@@ -6,6 +6,8 @@
     reason = "the numbers of a test are small"
 )]
 
+#[path = "../bare/mod.rs"]
+mod bare;
 #[path = "../common/mod.rs"]
 mod common;
 

@@ -1,4 +1,4 @@
-//! A D3 port under siege: never idle, requests lost, hosts dying. Every random draw here has its own stream, so that
+//! A D3 port that is never idle, while requests are lost and hosts die. Every random draw here has its own stream, so that
 //! runs with and without faults see the same flows.
 
 use super::{missed, run, star, trace};
@@ -9,9 +9,9 @@ use duetime_results::FlowRecord;
 use duetime_scenario::model::{Protocol, Scenario, TraceFlow};
 use duetime_sim::{Death, Faults, Options};
 
-/// What the siege is like.
+/// What the port carries.
 #[derive(Clone, Copy, Debug)]
-pub struct Siege {
+pub struct BusyPort {
     pub rate: Rate,
     pub seconds: u64,
     /// Long flows at any time: the port is never idle.
@@ -41,7 +41,7 @@ const SENDERS: u32 = 12;
 /// One-way delay of each link: 500 us of round trip.
 const LATENCY: Span = Span::from_us(125);
 
-impl Siege {
+impl BusyPort {
     pub fn deaths(&self) -> Vec<Death> {
         let mut stream = Streams::new(7, 0).stream(0, Purpose::Fault);
         (1..self.seconds)
@@ -66,11 +66,11 @@ impl Siege {
             .map(|i| 1 + i * SENDERS / self.long as u32)
             .collect();
         let mut flows: Vec<TraceFlow> = owners.iter().map(|&host| long(host, Span::ZERO)).collect();
-        let mut heirs = streams.stream(0, Purpose::Placement);
+        let mut successors = streams.stream(0, Purpose::Placement);
         for death in deaths {
             for owner in owners.iter_mut().filter(|owner| **owner == death.host) {
                 // Any other host.
-                *owner = 1 + (*owner + heirs.below(u64::from(SENDERS) - 1) as u32) % SENDERS;
+                *owner = 1 + (*owner + successors.below(u64::from(SENDERS) - 1) as u32) % SENDERS;
                 flows.push(long(*owner, death.at));
             }
         }

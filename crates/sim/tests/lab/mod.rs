@@ -2,14 +2,16 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
-pub mod siege;
+#[path = "../bare/mod.rs"]
+mod bare;
+pub mod busy_port;
 
+pub use bare::workload;
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::{d3, tcp};
 use duetime_results::{FlowRecord, RunRecords, stats};
 use duetime_scenario::model::{
-    Amount, Buffer, Connection, Host, Lab, Link, Nic, Protocol, Record, Scenario, Switch, Topology,
-    TraceFlow, Transport, Workload, WorkloadKind,
+    Amount, Link, Protocol, Scenario, Topology, TraceFlow, Transport, Workload, WorkloadKind,
 };
 use duetime_sim::{Options, RunOutput};
 
@@ -20,34 +22,15 @@ pub fn star(hosts: u32, rate: Rate, latency: Span, protocol: Protocol, duration:
         latency,
         loss: 0.0,
     };
-    Scenario {
-        name: "lab".into(),
+    let mut scenario = Scenario {
         transports: vec![transport(protocol)],
-        seeds: 1,
-        seed: 1,
-        warm_up: Span::ZERO,
         duration,
         drain: Span::ZERO,
-        topology: Topology::Star { hosts, link },
-        switch: Switch {
-            buffer: Buffer::Unlimited,
-            ecn_threshold: Vec::new(),
-        },
-        host: Host {
-            nic: Nic::Pull,
-            frame_overhead: 0,
-            start_jitter: true,
-            send_jitter: Span::from_ns(1),
-        },
-        workloads: Vec::new(),
-        lab: Lab::default(),
-        record: Record {
-            every: None,
-            links: Vec::new(),
-            pcap: Vec::new(),
-            snap_length: 96,
-        },
-    }
+        ..bare::scenario(Topology::Star { hosts, link }, Vec::new())
+    };
+    scenario.host.start_jitter = true;
+    scenario.host.send_jitter = Span::from_ns(1);
+    scenario
 }
 
 pub fn transport(protocol: Protocol) -> Transport {
@@ -55,15 +38,6 @@ pub fn transport(protocol: Protocol) -> Transport {
         name: "compared".into(),
         protocol,
         priorities: 1,
-    }
-}
-
-pub fn workload(name: &str, kind: WorkloadKind) -> Workload {
-    Workload {
-        name: name.into(),
-        kind,
-        transport: None,
-        connection: Connection::PerFlow,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Scenarios to test with, and what setting them up refuses.
 
+use crate::bare;
 use duetime_core::{Bytes, Rate, Span};
 use duetime_results::record::Class;
 use duetime_scenario::model::*;
@@ -23,39 +24,10 @@ pub fn link() -> Link {
 
 /// One second on a star of 1 Gbps links, without start jitter.
 pub fn scenario(hosts: u32, kinds: Vec<WorkloadKind>) -> Scenario {
-    let workload = |kind| Workload {
-        name: "it".into(),
-        kind,
-        transport: None,
-        connection: Connection::PerFlow,
-    };
+    let workloads = kinds.into_iter().map(|kind| bare::workload("it", kind));
     Scenario {
-        name: "test".into(),
-        transports: Vec::new(),
-        seeds: 1,
-        seed: 1,
-        warm_up: Span::ZERO,
-        duration: Span::from_secs(1),
         drain: Span::from_secs(1),
-        topology: star(hosts),
-        switch: Switch {
-            buffer: Buffer::Unlimited,
-            ecn_threshold: Vec::new(),
-        },
-        host: Host {
-            nic: Nic::Pull,
-            frame_overhead: 0,
-            start_jitter: false,
-            send_jitter: Span::ZERO,
-        },
-        workloads: kinds.into_iter().map(workload).collect(),
-        lab: Lab::default(),
-        record: Record {
-            every: None,
-            links: Vec::new(),
-            pcap: Vec::new(),
-            snap_length: 0,
-        },
+        ..bare::scenario(star(hosts), workloads.collect())
     }
 }
 

@@ -1,0 +1,48 @@
+//! A bare scenario, for tests to fill in.
+
+use duetime_core::Span;
+use duetime_scenario::model::{
+    Buffer, Connection, Host, Lab, Nic, Record, Scenario, Switch, Topology, Workload, WorkloadKind,
+};
+
+/// One second and a drain of ten, without transports, jitters, warm-up, ECN and series; buffers are unlimited.
+pub fn scenario(topology: Topology, workloads: Vec<Workload>) -> Scenario {
+    Scenario {
+        name: "test".into(),
+        transports: Vec::new(),
+        seeds: 1,
+        seed: 1,
+        warm_up: Span::ZERO,
+        duration: Span::from_secs(1),
+        drain: Span::from_secs(10),
+        topology,
+        switch: Switch {
+            buffer: Buffer::Unlimited,
+            ecn_threshold: Vec::new(),
+        },
+        host: Host {
+            nic: Nic::Pull,
+            frame_overhead: 0,
+            start_jitter: false,
+            send_jitter: Span::ZERO,
+        },
+        workloads,
+        lab: Lab::default(),
+        record: Record {
+            every: None,
+            links: Vec::new(),
+            pcap: Vec::new(),
+            snap_length: 64,
+        },
+    }
+}
+
+/// A workload of the scenario's transports, with a connection per flow.
+pub fn workload(name: &str, kind: WorkloadKind) -> Workload {
+    Workload {
+        name: name.into(),
+        kind,
+        transport: None,
+        connection: Connection::PerFlow,
+    }
+}
