@@ -5,7 +5,7 @@ use super::{scenario, seeds};
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_results::{Class, RunRecords};
 use duetime_scenario::Scenario;
-use duetime_scenario::model::WorkloadKind;
+use duetime_scenario::model::{Transport, WorkloadKind};
 use duetime_sim::topology::Network;
 use duetime_sim::{Options, run};
 use duetime_study::bound::RunBest;
@@ -15,20 +15,9 @@ use std::collections::BTreeMap;
 fn no_transport_beats_it_on_a_thousand_bursts() {
     let (mut bounded, mut met) = (0, 0);
     for seed in seeds(1_000) {
-        let scenario = burst(seed);
-        let best = best(&scenario);
-        for transport in 0..scenario.transports.len() {
-            let records = records(&scenario, transport);
-            let name = &scenario.transports[transport].name;
-            beaten(&scenario, &best, &records).unwrap_or_else(|error| {
-                panic!("DUETIME_SEEDS={seed}..{} {name}: {error}", seed + 1)
-            });
-            met += records
-                .flows
-                .iter()
-                .filter(|flow| flow.met() == Some(true))
-                .count();
-        }
+        let (best, records) = unbeaten(seed, &burst(seed));
+        let flows = records.iter().flat_map(|records| &records.flows);
+        met += flows.filter(|flow| flow.met() == Some(true)).count();
         let all = best.all.expect("has deadlines");
         bounded += usize::from(all.late > 0 && all.late < all.asked);
     }
@@ -42,20 +31,9 @@ fn no_transport_beats_it_on_a_thousand_bursts() {
 fn no_transport_beats_it_on_random_trees() {
     let (mut bounded, mut met) = (0, 0);
     for seed in seeds(150) {
-        let scenario = trees(seed);
-        let best = best(&scenario);
-        for transport in 0..scenario.transports.len() {
-            let records = records(&scenario, transport);
-            let name = &scenario.transports[transport].name;
-            beaten(&scenario, &best, &records).unwrap_or_else(|error| {
-                panic!("DUETIME_SEEDS={seed}..{} {name}: {error}", seed + 1)
-            });
-            met += records
-                .queries
-                .iter()
-                .filter(|query| query.met() == Some(true))
-                .count();
-        }
+        let (best, records) = unbeaten(seed, &trees(seed));
+        let queries = records.iter().flat_map(|records| &records.queries);
+        met += queries.filter(|query| query.met() == Some(true)).count();
         let queries = best.queries[&0];
         assert!(
             !queries.if_prompt,
@@ -66,6 +44,24 @@ fn no_transport_beats_it_on_random_trees() {
     if std::env::var("DUETIME_SEEDS").is_err() {
         assert!(bounded > 30 && met > 500, "{bounded} {met}");
     }
+}
+
+/// Runs every transport of the scenario; none beats the bound.
+fn unbeaten(seed: u64, scenario: &Scenario) -> (RunBest, Vec<RunRecords>) {
+    let best = best(scenario);
+    let run = |(number, transport): (usize, &Transport)| {
+        let records = records(scenario, number);
+        beaten(scenario, &best, &records).unwrap_or_else(|error| {
+            panic!(
+                "DUETIME_SEEDS={seed}..{} {}: {error}",
+                seed + 1,
+                transport.name
+            )
+        });
+        records
+    };
+    let records = scenario.transports.iter().enumerate().map(run).collect();
+    (best, records)
 }
 
 #[test]
