@@ -65,7 +65,7 @@ fn an_answer_to_the_first_of_two_syns_is_not() {
 #[test]
 fn late_answers_are_taken_on_request() {
     let config = Config {
-        late_answers: true,
+        late_answers: Some(true),
         ..Config::default()
     };
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
@@ -87,7 +87,7 @@ fn late_answers_are_taken_on_request() {
 /// How many answers a flow takes in a second whose round trip has become 20 ms, where it was 300 us.
 fn answers_after_a_jump(late_answers: bool) -> u32 {
     let config = Config {
-        late_answers,
+        late_answers: Some(late_answers),
         ..Config::default()
     };
     let long = Message {

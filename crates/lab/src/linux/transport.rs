@@ -129,17 +129,16 @@ impl Kernel {
 
 impl D3 {
     fn of(name: String, config: &d3::Config, slowest: Rate) -> Result<Self, LabError> {
+        let wire = Options::new(slowest);
         let scale = config.scale.unwrap_or(d3::Config::scale_for(slowest));
         let policy = Policy::of(config);
         let config = d3::Config {
             scale: Some(scale),
             header_bytes: UDP_IPV4_BYTES,
+            late_answers: config.late_answers.or(wire.config.late_answers),
             ..*config
         };
-        let options = Options {
-            config,
-            ..Options::new(slowest)
-        };
+        let options = Options { config, ..wire };
         if let Some(problem) = options.problem() {
             return Err(LabError::Unsupported(format!(
                 "transport `{name}`: {problem}"
@@ -325,6 +324,24 @@ mod tests {
                 .flat_map(|node| &node.ports)
                 .all(|port| !port.d3)
         );
+    }
+
+    #[test]
+    fn late_answers_are_taken_unless_the_scenario_says_otherwise() {
+        for (given, taken) in [
+            ("", true),
+            ("d3.late_answers = true", true),
+            ("d3.late_answers = false", false),
+        ] {
+            let scenario = scenario(given);
+            let network = plan::network(&scenario).expect("the testbed can");
+            let (stacks, _) = stacks(&scenario, &network, 0).expect("it can");
+            let mut all = stacks.iter().filter_map(Stack::d3);
+            assert!(
+                all.all(|d3| d3.config.late_answers == Some(taken)),
+                "{given}"
+            );
+        }
     }
 
     #[test]

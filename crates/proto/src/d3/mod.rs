@@ -88,8 +88,9 @@ pub struct Config {
     pub request_backoff: u8,
     /// Take the answer to a request that was given up for lost and sent again, whichever of the two is answered first.
     /// Otherwise only the newest one's answer counts, and a flow whose round trip has become longer than its wait for
-    /// feedback waits for ever: each answer comes after the next request, and no round trip is measured.
-    pub late_answers: bool,
+    /// feedback waits for ever: each answer comes after the next request, and no round trip is measured. `None`: `false`,
+    /// unless whoever drives the flow knows better.
+    pub late_answers: Option<bool>,
     /// Grant new flows only the base rate as fair share (D3 §4.5).
     pub pause_new: bool,
     /// Acknowledgements register as a flow of their own.
@@ -233,7 +234,7 @@ impl Default for Config {
             request_lag: true,
             cap_to_remaining: false,
             request_backoff: 0,
-            late_answers: false,
+            late_answers: None,
             pause_new: true,
             reverse_request: true,
             allocation: Allocation::Routers,

@@ -76,6 +76,10 @@ options! {
         /// 2^`request_backoff` at most, and half of the time to its deadline at most. At 0 it asks once per round trip
         /// (D3 §4.5).
         request_backoff: Integer(0, Config::MAX_REQUEST_BACKOFF as i64), default 0;
+        /// Take the answer to a request that was given up for lost and sent again, whichever of the two is answered
+        /// first; otherwise only the newest one's. Without it a flow whose round trip becomes longer than its wait for an
+        /// answer stands still.
+        late_answers: Boolean, otherwise "`false` in the simulator, `true` on the testbed";
         /// New flows get only the base rate as fair share (D3 §4.5).
         pause_new: Boolean, default true;
         /// Acknowledgements register as a flow of their own.

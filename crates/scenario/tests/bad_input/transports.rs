@@ -57,6 +57,7 @@ fn workloads_whose_hosts_differ_share_their_routers() {
         "request_lag = false",
         "cap_to_remaining = true",
         "request_backoff = 3",
+        "late_answers = true",
         "reverse_request = false",
         "rto_min = \"20 ms\"",
     ];

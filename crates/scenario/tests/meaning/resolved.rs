@@ -31,6 +31,8 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
         ("d3.target", "95%"),
         ("d3.cap_to_remaining", "true"),
         ("d3.request_backoff", "3"),
+        ("d3.late_answers", "true"),
+        ("d3.late_answers", "false"),
         ("d3.allocation", "edge"),
         ("d3.police", "2 Mbps"),
         ("d3.speculative", "true"),
@@ -66,7 +68,7 @@ fn the_resolved_form_names_each_option_with_its_unit() {
     assert_eq!(
         names(1),
         "allocation alpha_256 alpha_reference base_rate beta_256 cap_to_left cap_to_remaining ignore_deadlines late \
-         late_extension_permille mtu_bytes pause_new police_bps quench quench_strict queue_in_service queue_sample repair \
+         late_answers late_extension_permille mtu_bytes pause_new police_bps quench quench_strict queue_in_service queue_sample repair \
          request_backoff request_bytes request_lag reset_intervals reverse_request rounding rto_min_ps scale speculative \
          speculative_growth_permille speculative_rises target_256 update_interval_ps"
     );

@@ -31,6 +31,7 @@ pub(super) fn transports(
     let d3 = d3::Config {
         request_backoff: newer.one_of(&[0, 0, 3, 10]),
         allocation: newer.one_of(&[Allocation::Routers, Allocation::Routers, Allocation::Edge]),
+        late_answers: newer.one_of(&[None, Some(true)]),
         ..d3(draw, patient)
     };
     let mut any = |names: &[&str]| {

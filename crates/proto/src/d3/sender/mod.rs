@@ -275,7 +275,11 @@ impl Sender {
             RequestState::Lost => u16::from(self.request_backoff).saturating_sub(1),
             RequestState::Due | RequestState::Resting | RequestState::BackingOff => return false,
         };
-        let earlier = if config.late_answers { earlier } else { 0 };
+        let earlier = if config.late_answers == Some(true) {
+            earlier
+        } else {
+            0
+        };
         self.number.wrapping_sub(number) <= earlier
     }
 
