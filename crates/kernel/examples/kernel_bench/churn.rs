@@ -2,23 +2,29 @@
 
 use crate::wire::churn::churn;
 use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the kernel holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Held {
-    programs: usize,
-    maps: usize,
-    links: usize,
+/// What the kernel holds: the kind and the number of each, with its name.
+type Held = BTreeMap<(&'static str, u32), String>;
+
+/// Programs, maps and links, those of other owners included.
+fn held() -> Held {
+    let name = |name: OsString| name.to_string_lossy().into_owned();
+    let programs = ProgInfoIter::default().map(|it| (("program", it.id), name(it.name)));
+    let maps = MapInfoIter::default().map(|it| (("map", it.id), name(it.name)));
+    let links =
+        LinkInfoIter::default().map(|it| (("link", it.id), format!("to program {}", it.prog_id)));
+    programs.chain(maps).chain(links).collect()
 }
 
-fn held() -> Held {
-    Held {
-        programs: ProgInfoIter::default().count(),
-        maps: MapInfoIter::default().count(),
-        links: LinkInfoIter::default().count(),
-    }
+/// What is held now and was not `before`. What others have taken away meanwhile is none of ours.
+fn left(before: &Held) -> Held {
+    let mut now = held();
+    now.retain(|key, _| !before.contains_key(key));
+    now
 }
 
 /// A line of /proc/meminfo, in KiB.
@@ -33,14 +39,15 @@ const MEMORY: [&str; 4] = ["SUnreclaim", "Percpu", "VmallocUsed", "KernelStack"]
 
 /// Opens and closes so many connections, and prints what happened. True if nothing is left of them.
 pub fn measure(connections: usize) -> bool {
-    // What the kernel keeps for later, such as caches, is there before.
+    let before = held();
+    // What the kernel keeps for later, such as caches, is there before memory is read.
     churn(connections / 20, 1);
-    settle(None);
-    let (before, memory_before) = (held(), MEMORY.map(memory));
+    settle(&before);
+    let memory_before = MEMORY.map(memory);
     let start = Instant::now();
     let churn = churn(connections, 10);
     let took = start.elapsed();
-    let after = settle(Some(before));
+    let left = settle(&before);
     println!("connections finished            {}", churn.finished);
     println!("  of them under duetime_d2tcp   {}", churn.under_control);
     println!("  stuck or broken off           {}", churn.failed.len());
@@ -54,8 +61,11 @@ pub fn measure(connections: usize) -> bool {
     println!("packets marked                  {}", churn.marked);
     println!("map entries, at most            {}", churn.entries.0);
     println!("map entries when all is closed  {}", churn.entries.1);
-    println!("held before                     {before:?}");
-    println!("held after                      {after:?}");
+    println!("held before, by whomever        {}", before.len());
+    println!("held since then                 {}", left.len());
+    for ((kind, number), name) in &left {
+        println!("    {kind} {number}, {name}");
+    }
     for (name, before) in MEMORY.iter().zip(memory_before) {
         let after = memory(name);
         println!("{name:<32}{before} KiB before, {after} KiB after");
@@ -74,22 +84,19 @@ pub fn measure(connections: usize) -> bool {
         && churn.entries.0 > 0
         && churn.entries.1 == 0
         && churn.complaints.is_empty()
-        && after == before;
+        && left.is_empty();
     println!("{}", if good { "nothing is left" } else { "NOT clean" });
     good
 }
 
-/// Waits until the kernel holds as much as `before`: it frees programs a moment after the last that uses them. Without
-/// it, until the numbers stand.
-fn settle(before: Option<Held>) -> Held {
-    let mut last = held();
+/// Waits until nothing is held that was not `before`, for 20 s at most: the kernel frees programs a moment after the last
+/// that uses them. Returns what is left.
+fn settle(before: &Held) -> Held {
     for _ in 0..100 {
         thread::sleep(Duration::from_millis(200));
-        let now = held();
-        if before.map_or(now == last, |before| now == before) {
-            return now;
+        if left(before).is_empty() {
+            break;
         }
-        last = now;
     }
-    last
+    left(before)
 }
