@@ -118,14 +118,7 @@ impl Partition {
     /// A packet of the sender reaches its receiver at `host`.
     #[inline(always)]
     pub(in crate::engine) fn data<T: Endpoint>(&mut self, host: u32, packet: Packet) {
-        let Self {
-            context,
-            wire,
-            hosts,
-            endpoints,
-            ..
-        } = self;
-        let table = T::table(endpoints);
+        let (context, wire, hosts, table) = self.parts::<T>();
         let mut index = packet.endpoint;
         if packet.extra != NONE
             && let Some(found) = table.receiver_for(context, hosts, host, &packet)
@@ -155,14 +148,7 @@ impl Partition {
 
     /// A receiver's timer is due.
     pub(in crate::engine) fn receiver_timer<T: Endpoint>(&mut self, index: u32) {
-        let Self {
-            context,
-            wire,
-            hosts,
-            endpoints,
-            ..
-        } = self;
-        let table = T::table(endpoints);
+        let (context, wire, hosts, table) = self.parts::<T>();
         let Some(end) = table.receivers.get_mut(index as usize) else {
             return;
         };

@@ -175,6 +175,15 @@ impl<T: Endpoint> Table<T> {
 }
 
 impl Partition {
+    /// What an end works with, and the ends of its family.
+    #[inline(always)]
+    pub(super) fn parts<T: Endpoint>(
+        &mut self,
+    ) -> (&mut Context, &mut Wire, &mut Hosts, &mut Table<T>) {
+        let table = T::table(&mut self.endpoints);
+        (&mut self.context, &mut self.wire, &mut self.hosts, table)
+    }
+
     /// Submits a message to its transport.
     pub(in crate::engine) fn send_by<T: Endpoint>(
         &mut self,
@@ -183,14 +192,7 @@ impl Partition {
         transport: u8,
         class: u8,
     ) {
-        let Self {
-            context,
-            wire,
-            hosts,
-            endpoints,
-            ..
-        } = self;
-        let table = T::table(endpoints);
+        let (context, wire, hosts, table) = self.parts::<T>();
         let index = table.sender_for(context, hosts, &message, transport, class);
         let end = &mut table.senders[index as usize];
         context
@@ -205,14 +207,7 @@ impl Partition {
     /// A packet of the receiver reaches its sender.
     #[inline(always)]
     pub(in crate::engine) fn acknowledgement<T: Endpoint>(&mut self, packet: Packet) {
-        let Self {
-            context,
-            wire,
-            hosts,
-            endpoints,
-            ..
-        } = self;
-        let table = T::table(endpoints);
+        let (context, wire, hosts, table) = self.parts::<T>();
         match table.senders.get_mut(packet.endpoint as usize) {
             Some(end) if end.binding.hash == packet.flow => {
                 end.machine.input(&mut end.binding, context, packet);
@@ -226,14 +221,7 @@ impl Partition {
 
     /// A sender's timer is due.
     pub(in crate::engine) fn sender_timer<T: Endpoint>(&mut self, index: u32) {
-        let Self {
-            context,
-            wire,
-            hosts,
-            endpoints,
-            ..
-        } = self;
-        let table = T::table(endpoints);
+        let (context, wire, hosts, table) = self.parts::<T>();
         let Some(end) = table.senders.get_mut(index as usize) else {
             return;
         };
