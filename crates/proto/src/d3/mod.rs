@@ -21,7 +21,7 @@ mod router;
 mod sender;
 pub mod wire;
 
-pub use downlink::{Answer, Downlink, Grants};
+pub use downlink::{Answer, Downlink, Grants, Offer};
 pub use header::{HeaderError, MAX_HOPS, Request};
 pub use hop::{HopAnswer, HopRequest};
 pub use packet::{Flags, Packet, Tag};

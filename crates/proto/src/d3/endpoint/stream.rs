@@ -1,7 +1,8 @@
 //! One stream: a flow out, a flow in, and their bytes.
 
 use super::super::datagram::{Header, Kind};
-use super::super::{Config, Flags, Grants, Packet, Receiver, Sender};
+use super::super::{Config, Flags, Grants, Offer, Packet, Receiver, Sender};
+use super::interface::Asker;
 use super::ring::Ring;
 use super::{Options, Statistics, StreamError};
 use crate::Message;
@@ -33,6 +34,12 @@ pub(super) struct Stream {
     pub receiver: Receiver,
     /// Who answered the requests of the flow in.
     pub grants: Grants,
+    /// What the flow in was offered before its sender had proven its address.
+    pub offer: Offer,
+    /// The flow in had an offer, and is not counted at our downlink.
+    pub uncounted_in: bool,
+    /// Our answers to it left before its sender had proven its address, and are not counted at our uplink.
+    pub uncounted_out: bool,
     /// From the first byte that is not acknowledged.
     pub outgoing: Ring,
     pub written: u64,
@@ -120,6 +127,9 @@ impl Stream {
             sender: None,
             receiver: Receiver::new(&options.config),
             grants: Grants::default(),
+            offer: Offer::default(),
+            uncounted_in: phase == Phase::HalfOpen,
+            uncounted_out: phase == Phase::HalfOpen,
             outgoing: Ring::default(),
             written: 0,
             announced: 0,
@@ -321,6 +331,18 @@ impl Stream {
         self.told_limit = self.limit();
         let window = self.told_limit - self.receiver.delivered();
         Some(self.header(own, Kind::Packet, packet, window as u32))
+    }
+
+    /// As whom a packet of the receiver asks our uplink, hop 0 of its way.
+    pub fn answers_as(&mut self, packet: &Packet) -> Asker {
+        if !self.uncounted_out || packet.request.is_none() {
+            Asker::Flow
+        } else if self.phase == Phase::HalfOpen || packet.flags.contains(Flags::FIN) {
+            Asker::Unproven
+        } else {
+            self.uncounted_out = false;
+            Asker::Proven
+        }
     }
 
     /// The next packet of the sender, as a datagram of this stream.
