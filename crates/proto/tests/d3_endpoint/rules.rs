@@ -4,7 +4,7 @@ use crate::exchange::{Exchange, run, run_with};
 use crate::world::{World, address};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::endpoint::{Options, Policy, StreamError};
+use duetime_proto::d3::endpoint::{Event, Options, Policy, StreamError};
 use duetime_proto::d3::{Allocation, Grants, Late, Speculation};
 
 pub const SECOND: Span = Span::from_secs(1);
@@ -253,6 +253,44 @@ fn an_idle_flow_asks_once_in_an_update_interval() {
         "{}",
         world.now.since(now)
     );
+}
+
+#[test]
+fn who_waits_for_room_is_told_when_a_quarter_of_the_buffer_is_free() {
+    let options = Options {
+        send_buffer: 100_000,
+        ..options()
+    };
+    let mut world = World::new(2, options, 1);
+    world.endpoints[0].listen(1);
+    let message = Message {
+        bytes: 1_000_000,
+        deadline: None,
+    };
+    let policy = Policy::of(&options.config);
+    let now = world.now;
+    let id = world.endpoints[1].connect(now, address(0), message, &policy);
+    let (id, mut written, mut told) = (id.unwrap(), 0, 0);
+    let (mut buffer, mut server) = (vec![0; 1 << 16], None);
+    let data = vec![7; 1_000_000];
+    while written < data.len() {
+        let now = world.now;
+        server = server.or_else(|| world.endpoints[0].accept(now));
+        if let Some((stream, _)) = server {
+            let _ = world.endpoints[0].read(now, stream, &mut buffer);
+        }
+        let sender = &mut world.endpoints[1];
+        let mut changed = written == 0;
+        while let Some(event) = sender.poll_event() {
+            changed |= event == Event::Changed(id);
+        }
+        if changed && let Ok(taken) = sender.write(now, id, &data[written..]) {
+            (written, told) = (written + taken, told + 1);
+        }
+        world.step();
+    }
+    // Its own write is news too, and some room may have come until then.
+    assert!(told <= 100, "{told} times");
 }
 
 #[test]

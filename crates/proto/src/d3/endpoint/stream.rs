@@ -494,7 +494,8 @@ impl Stream {
             open: !matches!(self.phase, Phase::Opening | Phase::HalfOpen),
             readable: self.receiver.delivered(),
             ended: self.is_received(),
-            writable: self.unacknowledged() < options.send_buffer as u64,
+            // Whoever waits for room is not woken for each packet.
+            writable: self.unacknowledged() <= options.send_buffer as u64 / 4 * 3,
             sending: self.sending_error(),
             delivered: self.delivery().is_ok(),
             failure: self.failure,
