@@ -226,7 +226,7 @@ impl Allocator {
 
     /// A flow ends: it returns what it holds.
     fn end(&mut self, config: &Config, known: bool, asked: &HopRequest) {
-        let returned = returned(asked, asked.flags.contains(Flags::SYN));
+        let returned = returned(asked, false);
         let change = Tally {
             flows: -1,
             demand: -returned.demand,

@@ -326,7 +326,7 @@ fn arrive(
 
 /// A sender's SYN.
 fn is_opening(packet: &Packet) -> bool {
-    packet.flags.contains(Flags::SYN) && !packet.flags.contains(Flags::ACK)
+    packet.flags.contains(Flags::SYN) && !packet.flags.contains_any(Flags::ACK | Flags::FIN)
 }
 
 /// What a reset makes of a stream. One that names a version, in our own, answers a SYN that was damaged.

@@ -547,6 +547,7 @@ impl Stream {
             self.written.min(self.peer_limit)
         };
         if let Some(sender) = &mut self.sender {
+            sender.set_lack_of_room(self.peer_limit < self.written);
             sender.set_limit(&self.config, limit);
         }
     }
