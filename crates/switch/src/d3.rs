@@ -5,7 +5,7 @@ use crate::headers::changed_checksum;
 use crate::report::D3Report;
 use duetime_core::{Rate, Span, Time};
 use duetime_link::{Frame as _, Port};
-use duetime_proto::d3::datagram::{ROUTED_BYTES, Routed, opens_flow, route_headers};
+use duetime_proto::d3::datagram::{ROUTED_BYTES, Routed, claim, route_headers};
 use duetime_proto::d3::{Allocator, Config, Police, PortDriver, Reading};
 
 /// Bytes of a UDP header.
@@ -56,11 +56,11 @@ impl Router {
     #[cold]
     pub fn admits(&mut self, now: Time, interface: u16, frame: Frame, bytes: &[u8]) -> bool {
         let datagram = frame.request_at().and_then(|at| bytes.get(at..));
-        let opens = datagram.is_some_and(opens_flow);
+        let claim = datagram.map(claim).unwrap_or_default();
         let length = u64::from(frame.wire_bytes());
         let admitted = self
             .police
-            .admits(now, usize::from(interface), length, opens);
+            .admits(now, usize::from(interface), length, claim);
         self.policed += u64::from(!admitted);
         admitted
     }

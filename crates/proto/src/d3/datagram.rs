@@ -18,7 +18,7 @@
 
 use super::header::{self, Found};
 use super::wire::{HAS_REQUEST, MAGIC, TRANSPORT_BYTES, decode_transport, encode_transport};
-use super::{Flags, HeaderError, HopAnswer, HopRequest, Packet, Request};
+use super::{Claim, EncodedRate, Flags, HeaderError, HopAnswer, HopRequest, Packet, Request};
 use core::fmt;
 use crc32c::{crc32c, crc32c_append};
 
@@ -197,13 +197,13 @@ pub fn has_request(datagram: &[u8]) -> bool {
         && usize::from(u16::from_be_bytes([head[2], head[3]])) == payload.len()
 }
 
-/// For a router: whether a datagram that has a request opens a flow.
-pub fn opens_flow(datagram: &[u8]) -> bool {
-    let flags = |byte: &u8| Flags(u16::from(byte & !HAS_REQUEST));
-    datagram
-        .get(1)
-        .map(flags)
-        .is_some_and(|flags| flags.contains(Flags::SYN))
+/// For a router: what a datagram of which [`has_request`] is known claims.
+pub fn claim(datagram: &[u8]) -> Claim {
+    let (Some(flags), Some(desired)) = (datagram.get(1), datagram.get(HEADER_BYTES)) else {
+        return Claim::Nothing;
+    };
+    let flags = Flags(u16::from(flags & !HAS_REQUEST));
+    Claim::of(flags, EncodedRate::from_byte(*desired))
 }
 
 /// What a router has done with the request of a datagram.

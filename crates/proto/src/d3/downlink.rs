@@ -8,12 +8,18 @@
 //! path has routers, and the last of them allocates this link. It lets a request of another scale be, for which an allocator
 //! has no answer but zero: a sender with a faster interface that was not told of this link is not held back for ever.
 //!
+//! A SYN may be a forgery: until its sender has proven its address, its flow gets an *offer*. It is what a new flow would be
+//! granted, from what is left beside the offers to others; the flow is not counted in N, D and A. The first request that
+//! shows that its sender knows our identifier is answered as the second of a flow that was counted. So whatever is forged
+//! takes nothing from flows whose senders are real; where all that is left is offered, a new flow is paused for the round
+//! trip of its SYN.
+//!
 //! What it does not see is the queue in front of the link, which the β term of capacity adaptation needs. It knows what it
 //! has granted, though, and what has arrived: while the link was busy throughout, whatever was granted beyond its rate
 //! has queued; once it was not, the queue was empty.
 
 use super::rate::{bytes_from_fixed, fixed_from_bytes, fixed_from_rate};
-use super::{Config, Flags, MAX_HOPS, Outcome, PortDriver, Reading, Request};
+use super::{Config, EncodedRate, Flags, MAX_HOPS, Outcome, PortDriver, Reading, Request};
 use duetime_core::{Rate, Span, Time};
 
 /// A link is taken for busy throughout an update interval if at least this much of it was used, in 1/256: packets that
@@ -33,7 +39,13 @@ pub struct Downlink {
     /// What is believed to wait in front of the link.
     queue_bytes: u64,
     grants: Grants,
+    /// The sum of offers that stand, in fixed point.
+    offered: i64,
 }
+
+/// What a flow was offered whose sender has not proven its address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offer(EncodedRate);
 
 /// Who answered the request of a packet that arrived, beside its sender's own interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +90,7 @@ impl Downlink {
             before: None,
             queue_bytes: 0,
             grants: Grants::default(),
+            offered: 0,
         }
     }
 
@@ -91,14 +104,62 @@ impl Downlink {
         flags: Flags,
         request: Option<&mut Request>,
     ) -> Answer {
+        self.arriving(config, bytes, request, |downlink, request| {
+            downlink.port.process(config, now, flags, request)
+        })
+    }
+
+    /// The same for the SYN of a flow whose sender has not proven its address, and that was offered `offer` before.
+    pub fn offer(
+        &mut self,
+        config: &Config,
+        bytes: u64,
+        flags: Flags,
+        request: Option<&mut Request>,
+        offer: &mut Offer,
+    ) -> Answer {
+        self.withdraw(offer);
+        self.arriving(config, bytes, request, |downlink, request| {
+            let (port, offered) = (&downlink.port, downlink.offered);
+            let outcome = port.offer(config, flags, request, offered);
+            *offer = Offer(outcome.granted);
+            downlink.offered += outcome.granted.fixed();
+            outcome
+        })
+    }
+
+    /// The sender has proven its address, or the flow is forgotten.
+    pub fn withdraw(&mut self, offer: &mut Offer) {
+        self.offered -= std::mem::take(offer).0.fixed();
+    }
+
+    /// As [`arrive`](Self::arrive), for the first request, not a FIN, of a flow that had an offer: it is counted from now on.
+    pub fn admit(
+        &mut self,
+        config: &Config,
+        now: Time,
+        bytes: u64,
+        flags: Flags,
+        request: Option<&mut Request>,
+    ) -> Answer {
+        self.arriving(config, bytes, request, |downlink, request| {
+            downlink.port.admit(config, now, flags, request)
+        })
+    }
+
+    fn arriving(
+        &mut self,
+        config: &Config,
+        bytes: u64,
+        request: Option<&mut Request>,
+        answer: impl FnOnce(&mut Self, &mut Request) -> Outcome,
+    ) -> Answer {
         self.arrived_bytes += bytes;
         let answer = match request {
             Some(request) if request.index == OWN_HOP && request.scale != config.exponent() => {
                 Answer::OtherScale
             }
-            Some(request) if request.index == OWN_HOP => {
-                Answer::Edge(self.port.process(config, now, flags, request))
-            }
+            Some(request) if request.index == OWN_HOP => Answer::Edge(answer(self, request)),
             Some(request) if (OWN_HOP + 1..MAX_HOPS as u8 + 1).contains(&request.index) => {
                 Answer::Routers
             }

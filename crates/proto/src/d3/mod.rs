@@ -21,11 +21,11 @@ mod router;
 mod sender;
 pub mod wire;
 
-pub use downlink::{Answer, Downlink, Grants};
+pub use downlink::{Answer, Downlink, Grants, Offer};
 pub use header::{HeaderError, MAX_HOPS, Request};
 pub use hop::{HopAnswer, HopRequest};
 pub use packet::{Flags, Packet, Tag};
-pub use police::{Police, Policer};
+pub use police::{Claim, Police, Policer};
 pub use port::{PortDriver, Reading};
 pub use rate::EncodedRate;
 pub use receiver::{Delivery, Receiver};

@@ -37,7 +37,7 @@ pub struct Tag {
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// Opens a flow: routers count it.
+    /// Opens a flow: routers count it. With FIN: a flow that has nothing to send rests until it opens again.
     pub const SYN: Self = Self(1);
     /// Ends a flow: routers take its allocation back.
     pub const FIN: Self = Self(2);

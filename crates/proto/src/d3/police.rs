@@ -8,11 +8,12 @@
 //!   request, is not held to nothing; and it is never above the rate of the ingress.
 //! - An allowance comes on top, for what D3 does not account for: requests of paused flows, acknowledgements, packets of
 //!   other protocols.
-//! - A new flow is turned away while the flows of the ingress ask for more than twice what the ingress can carry: so the
-//!   demand that one ingress can put on a port is bounded, whatever it claims.
+//! - A new flow is turned away while the flows of the ingress ask for more than twice what the ingress can carry, and any
+//!   request for a rate while those heard in this epoch ask for more than four times as much: so the demand that one ingress
+//!   can put on a port is bounded, whatever it claims.
 
 use super::rate::{FRACTION_BITS, fixed_from_rate};
-use super::{Allocator, Config, PortDriver, Reading};
+use super::{Allocator, Config, EncodedRate, Flags, PortDriver, Reading};
 use duetime_core::{Rate, Span, Time};
 
 /// Epochs whose largest sum counts, the current one included.
@@ -21,8 +22,11 @@ const EPOCHS: usize = 3;
 const BURST_BYTES: u64 = 32 * 1_500;
 /// Update intervals whose bytes may come at once: hosts send each round trip's allocation as one burst (D3 §5).
 const BURST_INTERVALS: u64 = 4;
-/// Demand that is too much, over the rate of the ingress.
+/// Demand that is too much for a new flow, over the rate of the ingress.
 const MOST_DEMAND: i64 = 2;
+/// Demand of one epoch that is too much for any request. Flows that are late ask for more than they did when they were
+/// new; but what says that it is an old flow need not be one.
+const MOST_HEARD: i64 = 4;
 
 /// The token bucket of one ingress at one port, for ports with [`Config::repair`].
 #[derive(Clone, Debug)]
@@ -37,6 +41,33 @@ pub struct Policer {
     filled: Time,
     burst: Span,
     scale: i8,
+}
+
+/// What a packet claims at a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Claim {
+    /// Nothing: it has no request, or one that asks for no rate.
+    #[default]
+    Nothing,
+    /// A rate, for a flow that it says is known.
+    Rate,
+    /// To be a new flow.
+    Flow,
+}
+
+impl Claim {
+    /// Of a packet with these flags whose request has this desired rate.
+    pub fn of(flags: Flags, desired: EncodedRate) -> Self {
+        if flags.contains(Flags::FIN) {
+            Self::Nothing
+        } else if flags.contains(Flags::SYN) {
+            Self::Flow
+        } else if desired == EncodedRate::ZERO {
+            Self::Nothing
+        } else {
+            Self::Rate
+        }
+    }
 }
 
 /// What a port's census has counted so far in its epoch, in fixed-point units of rate.
@@ -66,9 +97,9 @@ impl Police {
     }
 
     /// Whether a packet of so many bytes, headers included, may come to the port; see [`Policer::admits`].
-    pub fn admits(&mut self, now: Time, ingress: usize, bytes: u64, opens: bool) -> bool {
+    pub fn admits(&mut self, now: Time, ingress: usize, bytes: u64, claim: Claim) -> bool {
         let policer = self.0.get_mut(ingress);
-        policer.is_none_or(|policer| policer.admits(now, bytes, opens))
+        policer.is_none_or(|policer| policer.admits(now, bytes, claim))
     }
 
     /// Whether there are none.
@@ -139,7 +170,8 @@ impl Policer {
     /// A request that came through the ingress was answered: what the census of the port has counted before and after.
     fn answered(&mut self, before: Counted, after: Counted) {
         let sum = &mut self.sums[0];
-        sum.demand += after.demand - before.demand;
+        // Whoever claims to return what it never had does not raise the bound for others.
+        sum.demand = (sum.demand + after.demand - before.demand).max(0);
         sum.allocated += after.allocated - before.allocated;
     }
 
@@ -154,17 +186,27 @@ impl Policer {
         self.sums = [Counted::default(); EPOCHS];
     }
 
-    /// Whether a packet of so many bytes, headers included, may pass. One that opens a flow may also be turned away because
-    /// the ingress asks for too much.
-    pub fn admits(&mut self, now: Time, bytes: u64, opens: bool) -> bool {
+    /// Whether a packet of so many bytes, headers included, may pass. One that claims something may also be turned away
+    /// because the ingress asks for too much.
+    pub fn admits(&mut self, now: Time, bytes: u64, claim: Claim) -> bool {
         self.fill(now);
-        let demand = self.sums.iter().map(|sum| sum.demand).max().unwrap_or(0);
         let cost = self.cost(bytes);
-        if self.tokens < cost || opens && demand > MOST_DEMAND * self.link {
+        if self.tokens < cost || self.is_too_much(claim) {
             return false;
         }
         self.tokens -= cost;
         true
+    }
+
+    fn is_too_much(&self, claim: Claim) -> bool {
+        match claim {
+            Claim::Nothing => false,
+            Claim::Rate => self.sums[0].demand > MOST_HEARD * self.link,
+            Claim::Flow => {
+                let most = self.sums.iter().map(|sum| sum.demand).max();
+                most.is_some_and(|demand| demand > MOST_DEMAND * self.link)
+            }
+        }
     }
 
     fn fill(&mut self, now: Time) {
@@ -237,7 +279,7 @@ mod tests {
 
     /// Bytes that pass of packets of 1,000 B, one each microsecond.
     fn passed(policer: &mut Policer, from: u64, to: u64) -> u64 {
-        let passed = (from..to).filter(|&us| policer.admits(at(us), 1_000, false));
+        let passed = (from..to).filter(|&us| policer.admits(at(us), 1_000, Claim::Nothing));
         1_000 * passed.count() as u64
     }
 
@@ -273,12 +315,43 @@ mod tests {
     fn new_flows_are_turned_away_when_the_demand_is_too_much() {
         let mut policer = policer();
         granted(&mut policer, 250, 0);
-        assert!(policer.admits(at(1), 100, true), "twice the link's rate");
+        let admits = |policer: &mut Policer, claim| policer.admits(at(1), 100, claim);
+        assert!(admits(&mut policer, Claim::Flow), "twice the link's rate");
         granted(&mut policer, 1, 0);
-        assert!(!policer.admits(at(2), 100, true));
-        assert!(policer.admits(at(2), 100, false), "others pass");
+        assert!(!admits(&mut policer, Claim::Flow));
+        assert!(admits(&mut policer, Claim::Rate), "others pass");
+        granted(&mut policer, 249, 0);
+        assert!(admits(&mut policer, Claim::Rate), "four times");
+        granted(&mut policer, 1, 0);
+        assert!(!admits(&mut policer, Claim::Rate));
+        assert!(admits(&mut policer, Claim::Nothing));
+        policer.epoch_ends();
+        assert!(admits(&mut policer, Claim::Rate), "another epoch");
+        assert!(!admits(&mut policer, Claim::Flow), "the last three count");
         policer.forget();
-        assert!(policer.admits(at(3), 100, true));
+        assert!(admits(&mut policer, Claim::Flow));
+    }
+
+    #[test]
+    fn returning_what_was_never_held_raises_no_bound() {
+        let mut policer = policer();
+        let much = Counted {
+            demand: 10_000 * UNIT,
+            allocated: 0,
+        };
+        policer.answered(much, Counted::default());
+        granted(&mut policer, 501, 0);
+        assert!(!policer.admits(at(1), 100, Claim::Rate));
+    }
+
+    #[test]
+    fn a_packet_claims_what_its_request_asks_for() {
+        let some = EncodedRate::from_byte(1);
+        let of = |flags| [EncodedRate::ZERO, some].map(|desired| Claim::of(flags, desired));
+        assert_eq!(of(Flags::default()), [Claim::Nothing, Claim::Rate]);
+        assert_eq!(of(Flags::SYN), [Claim::Flow, Claim::Flow]);
+        assert_eq!(of(Flags::FIN), [Claim::Nothing, Claim::Nothing]);
+        assert_eq!(of(Flags::SYN | Flags::FIN), [Claim::Nothing; 2]);
     }
 
     #[test]
@@ -292,8 +365,11 @@ mod tests {
             let rate = Rate::from_gbps(400);
             let mut policer = Policer::new(&config, rate, rate);
             granted(&mut policer, 1 << 40, 1 << 40);
-            assert!(!policer.admits(at(1), 65_535, true), "{scale}");
-            assert!(policer.admits(at(1 << 40), 65_535, false), "{scale}");
+            assert!(!policer.admits(at(1), 65_535, Claim::Flow), "{scale}");
+            assert!(
+                policer.admits(at(1 << 40), 65_535, Claim::Nothing),
+                "{scale}"
+            );
         }
     }
 }

@@ -66,6 +66,39 @@ impl PortDriver {
         self.allocator.answer(config, asked)
     }
 
+    /// As [`Allocator::offer`], for the request of a packet: it has come to the interface, and nothing has changed there.
+    pub(super) fn offer(
+        &self,
+        config: &Config,
+        flags: Flags,
+        request: &mut Request,
+        offered: i64,
+    ) -> Outcome {
+        let Some(asked) = request.at_hop(flags) else {
+            return Outcome::default();
+        };
+        let answer = self.allocator.offer(config, &asked, offered);
+        request.answer(answer);
+        answer.outcome
+    }
+
+    /// As [`Allocator::admit`], for the request of a packet.
+    pub(super) fn admit(
+        &mut self,
+        config: &Config,
+        now: Time,
+        flags: Flags,
+        request: &mut Request,
+    ) -> Outcome {
+        let Some(asked) = request.at_hop(flags) else {
+            return Outcome::default();
+        };
+        self.wake(config, now);
+        let answer = self.allocator.admit(config, &asked);
+        request.answer(answer);
+        answer.outcome
+    }
+
     #[inline]
     fn wake(&mut self, config: &Config, now: Time) {
         if self.due == Time::MAX {

@@ -28,6 +28,8 @@ pub struct Receiver {
     opened: bool,
     gave_up: bool,
     acknowledge: bool,
+    /// The FIN came without a request: what answers it says that it has come.
+    plain_fin: bool,
     gaps: u8,
 }
 
@@ -72,6 +74,7 @@ impl Receiver {
             opened: false,
             gave_up: false,
             acknowledge: false,
+            plain_fin: false,
             gaps: 0,
         }
     }
@@ -91,7 +94,10 @@ impl Receiver {
             self.accept(packet.seq, packet.len);
         }
         let was_complete = self.end == Some(before);
-        if flags.contains(Flags::FIN) {
+        if flags.contains(Flags::FIN) && !flags.contains(Flags::SYN) {
+            if packet.request.is_none() {
+                (self.acknowledge, self.plain_fin) = (true, true);
+            }
             self.gave_up |= flags.contains(Flags::QUENCH);
             let end = packet.seq.saturating_add(u64::from(packet.len));
             // The first FIN decides; a flow cannot end before what has been received.
@@ -115,13 +121,8 @@ impl Receiver {
                 stamps: tag.stamps,
             };
         }
-        let kind = if flags.contains(Flags::FIN) {
-            Flags::FIN
-        } else if flags.contains(Flags::SYN) {
-            Flags::SYN
-        } else {
-            Flags::default()
-        };
+        // Both: the flow rests, and so does ours.
+        let kind = Flags(flags.0 & (Flags::SYN | Flags::FIN).0);
         if self.end.is_some() && kind != Flags::FIN {
             return;
         }
@@ -198,7 +199,7 @@ impl Receiver {
         let Some(feedback) = self.feedback.take() else {
             return Some(Packet {
                 seq,
-                flags,
+                flags: flags.with(Flags::FIN, self.plain_fin),
                 ..Packet::default()
             });
         };

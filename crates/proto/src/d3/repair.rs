@@ -34,6 +34,9 @@
 //! is zero again, and the flow never waits longer than it said. Without the repair there is no pace: then no wait is
 //! longer than an epoch, half of the silence after which the counters of a port in low load are reset.
 //!
+//! An open flow that has nothing to send would be missed as well. It returns what it holds before that: its last packet
+//! leaves within the silence that it told.
+//!
 //! The bits are as trustworthy as the hosts: one that shows wrong stamps is counted too often, exactly as one that
 //! sends a SYN twice.
 

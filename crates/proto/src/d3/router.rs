@@ -85,20 +85,60 @@ impl Allocator {
                 ..HopAnswer::default()
             };
         }
-        self.quiet = 0;
         let known = asked.stamp == self.census.parity();
-        let stamp = if config.repair {
+        let stamp = self.hear(config, asked);
+        let outcome = if asked.flags.contains_any(Flags::SYN | Flags::FIN) {
+            self.open_or_end(config, known, asked)
+        } else {
+            self.grant::<false, false>(config, known, asked)
+        };
+        HopAnswer { outcome, stamp }
+    }
+
+    /// What a new flow would be granted now, if `offered` of what is left, in fixed point, is kept for others: for a flow whose sender may
+    /// be a forgery. Nothing changes here, and nobody returns it; [`admit`](Self::admit) counts the flow later.
+    pub(super) fn offer(&self, config: &Config, asked: &HopRequest, offered: i64) -> HopAnswer {
+        if asked.scale != config.exponent() {
+            return HopAnswer::default();
+        }
+        let desired = asked.desired.fixed();
+        let left = self.capacity - self.counters.allocated - offered;
+        let want = self.want(config, left, desired, self.base);
+        let exact = config.rounding == Rounding::Exact;
+        let granted = EncodedRate::floor(want.min(asked.limit.fixed()), exact);
+        HopAnswer {
+            outcome: Outcome {
+                desired: asked.desired,
+                granted,
+                denied: granted < asked.desired,
+            },
+            // Not counted in this epoch.
+            stamp: !self.census.parity(),
+        }
+    }
+
+    /// Answers the second request of a flow whose first was answered by an [`offer`](Self::offer): it is counted from now
+    /// on, and has paused for a round trip (D3 §4.5).
+    pub(super) fn admit(&mut self, config: &Config, asked: &HopRequest) -> HopAnswer {
+        if asked.scale != config.exponent() {
+            return HopAnswer::default();
+        }
+        HopAnswer {
+            stamp: self.hear(config, asked),
+            outcome: self.grant::<true, false>(config, false, asked),
+        }
+    }
+
+    /// A request has come; the answer is the stamp of the epoch.
+    #[inline]
+    fn hear(&mut self, config: &Config, asked: &HopRequest) -> bool {
+        self.quiet = 0;
+        if config.repair {
             self.census.hear(asked.pace);
             self.census.parity()
         } else {
             asked.stamp
-        };
-        let outcome = if asked.flags.contains_any(Flags::SYN | Flags::FIN) {
-            self.open_or_end(config, known, asked)
-        } else {
-            self.grant::<false>(config, known, asked)
-        };
-        HopAnswer { outcome, stamp }
+        }
     }
 
     /// Both come once in the life of a flow.
@@ -109,13 +149,13 @@ impl Allocator {
             self.end(config, known, asked);
             Outcome::default()
         } else {
-            self.grant::<true>(config, known, asked)
+            self.grant::<true, true>(config, known, asked)
         }
     }
 
-    /// Grants a rate to a flow, which is new or not.
+    /// Grants a rate to a flow, which is new or not, and pauses or not if it is.
     #[inline]
-    fn grant<const NEW: bool>(
+    fn grant<const NEW: bool, const PAUSES: bool>(
         &mut self,
         config: &Config,
         known: bool,
@@ -131,15 +171,7 @@ impl Allocator {
         self.counters.add(change); // Snippet 1, lines 2 to 4
         self.counters.clamp_rates();
         let left = self.capacity - self.counters.allocated; // line 5
-        let mut want = if left > desired {
-            desired + self.share(config, NEW)
-        } else {
-            left
-        }; // lines 7 to 13
-        if config.cap_to_left {
-            want = want.min(left);
-        }
-        let want = want.max(self.base);
+        let want = self.want(config, left, desired, self.share(config, PAUSES));
         // D3 §4.4: never more than the previous router's.
         let granted = self.round(config, want, asked.limit.fixed());
 
@@ -164,10 +196,24 @@ impl Allocator {
         }
     }
 
+    /// Snippet 1, lines 7 to 13.
+    #[inline]
+    fn want(&self, config: &Config, left: i64, desired: i64, share: i64) -> i64 {
+        let mut want = if left > desired {
+            desired + share
+        } else {
+            left
+        };
+        if config.cap_to_left {
+            want = want.min(left);
+        }
+        want.max(self.base)
+    }
+
     /// The fair share of a flow (Snippet 1, line 6).
     #[inline]
-    fn share(&self, config: &Config, new: bool) -> i64 {
-        if new && config.pause_new {
+    fn share(&self, config: &Config, pauses: bool) -> i64 {
+        if pauses && config.pause_new {
             return self.base; // D3 §4.5: new flows pause
         }
         // Neither is negative.
@@ -180,7 +226,7 @@ impl Allocator {
 
     /// A flow ends: it returns what it holds.
     fn end(&mut self, config: &Config, known: bool, asked: &HopRequest) {
-        let returned = returned(asked, asked.flags.contains(Flags::SYN));
+        let returned = returned(asked, false);
         let change = Tally {
             flows: -1,
             demand: -returned.demand,

@@ -90,6 +90,11 @@ impl World {
 
     /// Sends what may leave, then goes to the next thing that happens. False if nothing ever does.
     pub fn step(&mut self) -> bool {
+        self.step_before(Time::MAX)
+    }
+
+    /// The same; false if nothing happens before `end`.
+    fn step_before(&mut self, end: Time) -> bool {
         for host in 0..self.endpoints.len() {
             if !self.dead[host] {
                 self.transmit(host);
@@ -100,7 +105,7 @@ impl World {
         let timer = timeouts.map(|(endpoint, _)| endpoint.next_timeout()).min();
         let arrival = self.arriving.peek().map(|Reverse(next)| next.0);
         let next = timer.unwrap_or(Time::MAX).min(arrival.unwrap_or(Time::MAX));
-        if next == Time::MAX {
+        if next >= end {
             return false;
         }
         self.now = self.now.max(next);
@@ -132,11 +137,8 @@ impl World {
 
     /// Goes on until `time`.
     pub fn run_until(&mut self, time: Time) {
-        while self.now < time {
-            if !self.step() {
-                self.now = time;
-            }
-        }
+        while self.now < time && self.step_before(time) {}
+        self.now = self.now.max(time);
     }
 
     fn transmit(&mut self, from: usize) {

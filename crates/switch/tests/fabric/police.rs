@@ -5,6 +5,7 @@ use crate::networks::star;
 use crate::world::{Noise, World};
 use duetime_core::{Rate, Span, Time};
 use duetime_link::Limit;
+use duetime_proto::d3::Flags;
 
 const BYTES: usize = 800_000;
 /// 64 Mbps of 100.
@@ -87,20 +88,31 @@ fn forged(number: u64) -> Vec<u8> {
     frame
 }
 
+/// The same, but of a flow that says that it is known.
+fn forged_request(number: u64) -> Vec<u8> {
+    let mut frame = forged(number);
+    frame[PLAIN.datagram_at() + 1] &= !(Flags::SYN.0 as u8);
+    frame
+}
+
 /// Host 1 floods host 2 with 50,000 forged SYNs a second from 50 ms to 350 ms. Host 3 sends to host 0 meanwhile; host 0
 /// sends to host 2 after it.
 fn flooded(flood: bool, police: bool) -> World {
+    flooded_by(flood.then_some(forged), police)
+}
+
+fn flooded_by(flood: Option<fn(u64) -> Vec<u8>>, police: bool) -> World {
     let mut world = world(4, police);
     world.open(3, 0, 4 * BYTES, Some(Span::from_ms(350)));
     world.run_until(at(50));
-    if flood {
+    if let Some(make) = flood {
         world.noise = Some(Noise {
             from: 1,
             every: Span::from_us(20),
             next: at(50),
             end: at(350),
             sent: 0,
-            make: forged,
+            make,
         });
     }
     world.run_until(at(350));
@@ -150,4 +162,14 @@ fn what_a_flood_demands_is_bounded_with_a_policer() {
     assert!(router.policed > 14_900, "{router:?}");
     let free = flooded(true, false).routers()[2];
     assert!(free.demand_bps > 100 * most, "{free:?}");
+}
+
+#[test]
+fn so_is_what_requests_of_flows_that_do_not_exist_demand() {
+    let router = flooded_by(Some(forged_request), true).routers()[2];
+    // As above, but each epoch takes up to four times what the ingress could send, the flow of 100 Mbps included.
+    let most = 4 * (4 * 2 + 1) * 100_000_000;
+    assert!(router.demand_bps <= most, "{router:?}");
+    let free = flooded_by(Some(forged_request), false).routers()[2];
+    assert!(free.demand_bps > 10 * most, "{free:?}");
 }

@@ -9,6 +9,7 @@ mod bench;
 mod d3;
 mod ends;
 mod faults;
+mod flood;
 mod forwarding;
 mod marks;
 mod namespace;

@@ -113,6 +113,7 @@ impl Endpoint {
         if stream.phase == Phase::HalfOpen {
             // Only who received our SYN knows our identifier.
             stream.phase = Phase::Backlog;
+            self.downlink.withdraw(&mut stream.offer);
             self.half_open -= 1;
             self.backlog.push_back(own);
             self.events.push_back(Event::Incoming);
@@ -304,7 +305,20 @@ fn arrive(
     }
     let packet = &mut header.packet;
     let bytes = u64::from(packet.wire_bytes(config));
-    let answer = downlink.arrive(config, now, bytes, packet.flags, packet.request.as_mut());
+    let (flags, mut request) = (packet.flags, packet.request.as_mut());
+    let answer = if stream.phase == Phase::HalfOpen {
+        downlink.offer(config, bytes, flags, request, &mut stream.offer)
+    } else if stream.uncounted_in && !flags.contains(Flags::ACK) && request.is_some() {
+        if flags.contains(Flags::FIN) {
+            // There is nothing to return.
+            request = None;
+        } else {
+            stream.uncounted_in = false;
+        }
+        downlink.admit(config, now, bytes, flags, request)
+    } else {
+        downlink.arrive(config, now, bytes, flags, request)
+    };
     if !packet.flags.contains(Flags::ACK) {
         stream.grants.count(answer);
     }
@@ -312,7 +326,7 @@ fn arrive(
 
 /// A sender's SYN.
 fn is_opening(packet: &Packet) -> bool {
-    packet.flags.contains(Flags::SYN) && !packet.flags.contains(Flags::ACK)
+    packet.flags.contains(Flags::SYN) && !packet.flags.contains_any(Flags::ACK | Flags::FIN)
 }
 
 /// What a reset makes of a stream. One that names a version, in our own, answers a SYN that was damaged.

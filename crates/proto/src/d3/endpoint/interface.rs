@@ -1,8 +1,20 @@
 //! The interface that datagrams leave through: hop 0 of every path that begins here.
 
-use super::super::{Config, Flags, PortDriver, Reading, Request};
+use super::super::{Config, Flags, HopAnswer, PortDriver, Reading, Request};
 use super::Options;
 use duetime_core::{Rate, Span, Time};
+
+/// Who asks for a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A flow, as any.
+    Flow,
+    /// Answers to a peer whose address was not proven when it got the first of them: a flow that is not counted yet.
+    Proven,
+    /// Answers to a peer whose address is not proven, or that ask for the last time and were never counted: they need no
+    /// rate, and are not counted.
+    Unproven,
+}
 
 /// A port's allocator, and the time that its link is busy.
 #[derive(Debug)]
@@ -56,12 +68,21 @@ impl Interface {
     }
 
     /// A datagram comes to the interface: answers its request, if it has one.
-    pub fn ask(&mut self, now: Time, flags: Flags, request: Option<&mut Request>) {
+    pub fn ask(&mut self, now: Time, flags: Flags, request: Option<&mut Request>, of: Asker) {
         if self.port.needs_sample(&self.config) {
             self.port.sample(self.overdue);
         }
-        if let Some(request) = request {
-            self.port.process(&self.config, now, flags, request);
+        let (config, Some(request)) = (&self.config, request) else {
+            return;
+        };
+        match of {
+            Asker::Flow => {
+                self.port.process(config, now, flags, request);
+            }
+            Asker::Proven => {
+                self.port.admit(config, now, flags, request);
+            }
+            Asker::Unproven => request.answer(HopAnswer::default()),
         }
     }
 

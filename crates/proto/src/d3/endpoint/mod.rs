@@ -419,9 +419,10 @@ impl Endpoint {
     }
 
     fn remove(&mut self, own: u64) {
-        let Some(stream) = self.streams.remove(&own) else {
+        let Some(mut stream) = self.streams.remove(&own) else {
             return;
         };
+        self.downlink.withdraw(&mut stream.offer);
         self.timers.remove(&(stream.scheduled, own));
         self.uplink.overdue -= stream.overdue;
         match stream.phase {

@@ -2,6 +2,7 @@
 
 use super::super::datagram::{Header, Kind, encode};
 use super::super::{Packet, Sender};
+use super::interface::Asker;
 use super::stream::{Phase, Waits};
 use super::{Endpoint, Event, StreamError, Transmit};
 use core::net::SocketAddr;
@@ -18,7 +19,7 @@ impl Endpoint {
             return None;
         }
         if let Some((peer, header)) = self.answers.pop_front() {
-            return self.send(now, peer, header, None, out);
+            return self.send(now, peer, header, (None, Asker::Flow), out);
         }
         while let Some(&own) = self.with_answers.front() {
             let stream = self.streams.get_mut(&own).filter(|s| s.has_answers());
@@ -29,7 +30,8 @@ impl Endpoint {
             };
             let peer = stream.peer;
             if let Some(header) = stream.poll_answer(now, own) {
-                return self.send(now, peer, header, None, out);
+                let asker = stream.answers_as(&header.packet);
+                return self.send(now, peer, header, (None, asker), out);
             }
         }
         while let Some(&own) = self.with_data.front() {
@@ -48,7 +50,7 @@ impl Endpoint {
             self.turn += 1;
             let peer = stream.peer;
             if let Some(header) = stream.poll_data(now, own) {
-                let sent = self.send(now, peer, header, Some(own), out);
+                let sent = self.send(now, peer, header, (Some(own), Asker::Flow), out);
                 self.settle(now, own);
                 return sent;
             }
@@ -156,17 +158,18 @@ impl Endpoint {
         }
     }
 
-    /// Lets a datagram leave; `own`: the stream whose sender it is of.
+    /// Lets a datagram leave; `own`: the stream whose sender it is of, and as whom it asks the uplink.
     fn send(
         &mut self,
         now: Time,
         peer: SocketAddr,
         mut header: Header,
-        own: Option<u64>,
+        (own, asker): (Option<u64>, Asker),
         out: &mut Vec<u8>,
     ) -> Option<Transmit> {
         let packet = &mut header.packet;
-        self.uplink.ask(now, packet.flags, packet.request.as_mut());
+        self.uplink
+            .ask(now, packet.flags, packet.request.as_mut(), asker);
         let wire_bytes = u64::from(packet.wire_bytes(&self.options.config));
         let payload = own
             .and_then(|own| self.streams.get(&own))

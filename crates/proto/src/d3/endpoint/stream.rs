@@ -1,7 +1,8 @@
 //! One stream: a flow out, a flow in, and their bytes.
 
 use super::super::datagram::{Header, Kind};
-use super::super::{Config, Flags, Grants, Packet, Receiver, Sender};
+use super::super::{Config, Flags, Grants, Offer, Packet, Receiver, Sender};
+use super::interface::Asker;
 use super::ring::Ring;
 use super::{Options, Statistics, StreamError};
 use crate::Message;
@@ -33,6 +34,12 @@ pub(super) struct Stream {
     pub receiver: Receiver,
     /// Who answered the requests of the flow in.
     pub grants: Grants,
+    /// What the flow in was offered before its sender had proven its address.
+    pub offer: Offer,
+    /// The flow in had an offer, and is not counted at our downlink.
+    pub uncounted_in: bool,
+    /// Our answers to it left before its sender had proven its address, and are not counted at our uplink.
+    pub uncounted_out: bool,
     /// From the first byte that is not acknowledged.
     pub outgoing: Ring,
     pub written: u64,
@@ -120,6 +127,9 @@ impl Stream {
             sender: None,
             receiver: Receiver::new(&options.config),
             grants: Grants::default(),
+            offer: Offer::default(),
+            uncounted_in: phase == Phase::HalfOpen,
+            uncounted_out: phase == Phase::HalfOpen,
             outgoing: Ring::default(),
             written: 0,
             announced: 0,
@@ -323,6 +333,18 @@ impl Stream {
         Some(self.header(own, Kind::Packet, packet, window as u32))
     }
 
+    /// As whom a packet of the receiver asks our uplink, hop 0 of its way.
+    pub fn answers_as(&mut self, packet: &Packet) -> Asker {
+        if !self.uncounted_out || packet.request.is_none() {
+            Asker::Flow
+        } else if self.phase == Phase::HalfOpen || packet.flags.contains(Flags::FIN) {
+            Asker::Unproven
+        } else {
+            self.uncounted_out = false;
+            Asker::Proven
+        }
+    }
+
     /// The next packet of the sender, as a datagram of this stream.
     pub fn poll_data(&mut self, now: Time, own: u64) -> Option<Header> {
         let packet = self.sender.as_mut()?.poll_transmit(&self.config, now)?;
@@ -472,7 +494,8 @@ impl Stream {
             open: !matches!(self.phase, Phase::Opening | Phase::HalfOpen),
             readable: self.receiver.delivered(),
             ended: self.is_received(),
-            writable: self.unacknowledged() < options.send_buffer as u64,
+            // Whoever waits for space is not woken for each packet.
+            writable: self.unacknowledged() <= options.send_buffer as u64 / 4 * 3,
             sending: self.sending_error(),
             delivered: self.delivery().is_ok(),
             failure: self.failure,
@@ -524,6 +547,7 @@ impl Stream {
             self.written.min(self.peer_limit)
         };
         if let Some(sender) = &mut self.sender {
+            sender.set_lack_of_space(self.peer_limit < self.written);
             sender.set_limit(&self.config, limit);
         }
     }

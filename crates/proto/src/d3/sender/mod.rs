@@ -41,6 +41,10 @@ pub struct Sender {
     quenched: bool,
     /// Silence does not end the flow.
     persistent: bool,
+    /// The receiver has no buffer space for what should leave.
+    lacks_space: bool,
+    /// The routers count the flow, or will when its SYN comes.
+    counted: bool,
     /// Unanswered timeouts in a row.
     silence: u8,
     /// Requests in a row whose feedback did not come in time.
@@ -110,10 +114,14 @@ enum RequestState {
     Outstanding,
     /// Its feedback did not come in time: another one should leave.
     Lost,
-    /// Nothing may leave: the next one waits for its time, or for bytes.
+    /// Nothing may leave: the flow waits for bytes, for as long as the routers do without hearing it.
     Resting,
     /// The flow is paused: the next one waits for its time.
     BackingOff,
+    /// Nothing may leave, and for long: the routers should be told.
+    Leaving,
+    /// They have been told, and hold nothing for the flow.
+    Away,
 }
 
 /// How losses are found and repaired before a timeout.
@@ -184,6 +192,8 @@ impl Sender {
             repair: Repair::Gaps(0),
             quenched: false,
             persistent: false,
+            lacks_space: false,
+            counted: true,
             silence: 0,
             request_backoff: 0,
             backoff: 0,
@@ -254,7 +264,7 @@ impl Sender {
             return;
         }
         self.acknowledgement(config, now, packet);
-        if flags.contains(Flags::FIN) {
+        if flags.contains(Flags::FIN) && !flags.contains(Flags::SYN) {
             self.fin_acknowledged();
         }
         if self.state == State::Closing(Fin::Acked) && (self.quenched || self.acked == self.size) {
@@ -273,7 +283,7 @@ impl Sender {
         let earlier = match self.request {
             RequestState::Outstanding => u16::from(self.request_backoff),
             RequestState::Lost => u16::from(self.request_backoff).saturating_sub(1),
-            RequestState::Due | RequestState::Resting | RequestState::BackingOff => return false,
+            _ => return false,
         };
         let earlier = if config.late_answers == Some(true) {
             earlier
@@ -310,17 +320,29 @@ impl Sender {
         }
     }
 
-    /// Nothing from position `limit` on may leave yet: the application has not written it, or the receiver has no
-    /// buffer space for it. The FIN stands at the position after the last byte. Without this call everything may leave; what has
-    /// left stays allowed. A flow with nothing to send asks once in each update interval, often enough for the routers'
-    /// repair to hear it, and at once when it may send again.
+    /// Nothing from position `limit` on may leave yet: the application has not written it, or the receiver has no buffer
+    /// space for it. The FIN stands at the position after the last byte. Without this call everything may leave; what has
+    /// left stays allowed. A flow with nothing to send is silent. If it is so for an epoch, after which the routers' repair
+    /// would miss it, it returns what it holds, with flags SYN and FIN; and it begins with a SYN again when it may send.
     pub fn set_limit(&mut self, config: &Config, limit: u64) {
         self.limit = limit.max(self.next);
-        if self.request == RequestState::Resting && !self.has_nothing_to_send() {
+        let rests = matches!(
+            self.request,
+            RequestState::Resting | RequestState::Leaving | RequestState::Away
+        );
+        let probes = self.lacks_space && self.request == RequestState::Away;
+        if rests && (probes || !self.has_nothing_to_send()) {
             self.request = RequestState::Due;
             self.request_timer = Time::MAX;
         }
         self.replan(config);
+    }
+
+    /// Whether it is the receiver that has no buffer space for what should leave; call it before [`set_limit`](Self::set_limit).
+    /// Then the flow asks once in an epoch although it has nothing to send: an answer says that there is space, if the
+    /// packet that told it first is lost.
+    pub fn set_lack_of_space(&mut self, lacks: bool) {
+        self.lacks_space = lacks;
     }
 
     /// The flow is `bytes` long, more than announced. Its desired rate was computed from the wrong length: it goes on

@@ -93,13 +93,15 @@ impl Sender {
         }
         if self.request_timer <= now {
             match self.request {
+                RequestState::Resting if self.acked == self.next && !self.lacks_space => {
+                    self.request_timer = Time::MAX;
+                    self.request = RequestState::Leaving;
+                }
                 RequestState::Resting | RequestState::BackingOff => {
                     self.request_timer = Time::MAX;
                     self.request = RequestState::Due;
                 }
-                RequestState::Due | RequestState::Outstanding | RequestState::Lost => {
-                    self.request_lost(config);
-                }
+                _ => self.request_lost(config),
             }
         }
         if self.data_timer <= now {

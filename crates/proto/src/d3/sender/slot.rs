@@ -30,12 +30,13 @@ impl Sender {
         self.counters.denials += u32::from(self.rate < self.asked);
         self.counters.pauses += u32::from(self.rate == EncodedRate::ZERO);
         self.state = State::Open;
+        self.counted = true;
         self.slot = self.rate.bytes_in(self.srtt, config.exponent());
         self.grant_slot(config);
         self.quenched = self.quenched || self.is_hopeless(config, now);
         if self.limit <= self.size && !self.quenched && self.has_nothing_to_send() {
             self.request = RequestState::Resting;
-            self.request_timer = (self.emitted + config.update_interval).max(now);
+            self.request_timer = (self.emitted + self.silence_told(config)).max(now);
         } else if config.request_backoff > 0 && !self.quenched {
             self.back_off(config, now);
         }
@@ -52,8 +53,7 @@ impl Sender {
         if self.rate != EncodedRate::ZERO || self.paused == 0 {
             return;
         }
-        let told = patience(config, self.pace).saturating_sub(self.srtt);
-        let mut due = self.emitted + self.pause(config).min(told);
+        let mut due = self.emitted + self.pause(config).min(self.silence_told(config));
         if self.deadline > now {
             due = due.min(now + self.deadline.since(now) / 2);
         }
@@ -62,6 +62,11 @@ impl Sender {
             self.request_timer = due;
             self.counters.backoffs += 1;
         }
+    }
+
+    /// How long after the newest request the next one may leave at the latest, so that no router misses the flow.
+    fn silence_told(&self, config: &Config) -> Span {
+        patience(config, self.pace).saturating_sub(self.srtt)
     }
 
     /// From the newest request to the next one, if its answer is zero as well.

@@ -4,7 +4,7 @@ use super::super::desired::Desire;
 use super::super::rate::round_desired;
 use super::super::{Config, EncodedRate, Flags, Packet, Request};
 use super::reliability::MAX_BACKOFF;
-use super::{Fin, RequestState, Sender, State};
+use super::{Fin, Held, RequestState, Sender, State};
 use duetime_core::{Span, Time};
 
 /// Doublings of the wait for feedback at most: the routers' repair has to hear a live flow.
@@ -16,6 +16,8 @@ pub(super) enum Plan {
     Syn,
     /// Headers only, with a request.
     Request,
+    /// Headers only: the flow rests, and returns what it holds.
+    Leave,
     Data {
         seq: u64,
         len: u32,
@@ -40,6 +42,14 @@ impl Sender {
                 packet.seq = self.next;
                 packet.flags = packet.flags.with(Flags::RETRANSMIT, again);
                 self.attach_request(config, now, &mut packet);
+            }
+            Plan::Leave => {
+                packet.seq = self.next;
+                packet.flags = Flags::SYN | Flags::FIN;
+                self.number = self.number.wrapping_add(1);
+                self.counters.requests += 1;
+                self.attach(config, &mut packet, EncodedRate::ZERO);
+                self.leave();
             }
             Plan::Fin => {
                 packet.seq = self.next;
@@ -126,7 +136,11 @@ impl Sender {
         let unsent = self.size - self.next;
         if left == 0 {
             if limited {
-                return (self.request == RequestState::Due).then_some(Plan::Request);
+                return match self.request {
+                    RequestState::Due => Some(Plan::Request),
+                    RequestState::Leaving => Some(Plan::Leave),
+                    _ => None,
+                };
             }
             // All data has left, but not the FIN: it returns the allocation as soon as we know it.
             return (open && !outstanding).then_some(Plan::Fin);
@@ -164,7 +178,20 @@ impl Sender {
         }
     }
 
+    /// The routers hold nothing any more.
+    fn leave(&mut self) {
+        self.request = RequestState::Away;
+        self.counted = false;
+        self.rate = EncodedRate::ZERO;
+        (self.slot, self.budget, self.overdue) = (0, 0, 0);
+        self.held = Held {
+            hops: self.held.hops,
+            ..Held::default()
+        };
+    }
+
     fn attach_request(&mut self, config: &Config, now: Time, packet: &mut Packet) {
+        packet.flags = packet.flags.with(Flags::SYN, !self.counted);
         self.request = RequestState::Outstanding;
         self.number = self.number.wrapping_add(1);
         self.emitted = now;
@@ -187,10 +214,13 @@ impl Sender {
     fn attach_fin(&mut self, config: &Config, now: Time, packet: &mut Packet) {
         self.state = State::Closing(Fin::Sent);
         self.request_timer = Time::MAX;
-        self.number = self.number.wrapping_add(1);
         packet.flags = (packet.flags | Flags::FIN).with(Flags::QUENCH, self.quenched);
-        self.counters.requests += 1;
         self.arm_data_timer(config, now);
+        if !self.counted {
+            return; // the routers have nothing to take back
+        }
+        self.number = self.number.wrapping_add(1);
+        self.counters.requests += 1;
         self.attach(config, packet, EncodedRate::ZERO);
     }
 

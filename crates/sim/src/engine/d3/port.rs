@@ -10,7 +10,7 @@ use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 use duetime_link::{Frame, Port};
 use duetime_proto::d3::{
-    Allocator, Config, EncodedRate, Flags, Outcome, Police, PortDriver, Reading, Request,
+    Allocator, Claim, Config, EncodedRate, Flags, Outcome, Police, PortDriver, Reading, Request,
 };
 use duetime_results::FlowEventKind;
 use std::collections::VecDeque;
@@ -148,9 +148,11 @@ impl PortState {
             // A host's own packets.
             return true;
         }
-        let opens = context.peek::<D3>(packet).is_some_and(|extra| {
-            extra.packet.request.is_some() && extra.packet.flags.contains(Flags::SYN)
+        let claim = context.peek::<D3>(packet).and_then(|extra| {
+            let request = extra.packet.request.as_ref()?;
+            Some(Claim::of(extra.packet.flags, request.desired))
         });
+        let claim = claim.unwrap_or_default();
         let config = setup.d3.as_ref().expect("D3 at the ports");
         let state = state.get_or_insert_with(|| Box::new(Self::new(setup, config, link)));
         let bytes = u64::from(packet.wire_bytes());
@@ -162,7 +164,7 @@ impl PortState {
         let now = context.now();
         let admitted = checkpoint
             .police
-            .admits(now, checkpoint.ingress, bytes, opens);
+            .admits(now, checkpoint.ingress, bytes, claim);
         checkpoint.policed += u64::from(!admitted);
         admitted
     }
