@@ -270,7 +270,7 @@ fn an_idle_flow_returns_what_it_holds_and_is_silent() {
             let server = &mut world.endpoints[0];
             reader = reader.or_else(|| server.accept(now));
             let (stream, _) = reader.expect("it is open");
-            assert_eq!(server.read(now, stream, &mut [0; 20_000]), Ok(10_000));
+            assert_eq!(server.read(now, stream, &mut vec![0; 20_000]), Ok(10_000));
             // A SYN, a request that gets the fair share, and the bytes.
             let took = world.now.since(begin);
             assert!(took < Span::from_us(400), "{took}");
@@ -307,7 +307,7 @@ fn a_flow_whose_receiver_has_no_room_finds_out_when_it_has() {
     world.run_until(until);
     // Idle, then more than the receive buffer of a stream that is not accepted holds.
     let now = world.now;
-    world.endpoints[1].write(now, id, &[7; 100_000]).unwrap();
+    world.endpoints[1].write(now, id, &vec![7; 100_000]).unwrap();
     world.run_until(now + SECOND);
     let acked = world.endpoints[1].statistics(id).unwrap().acked;
     assert_eq!(acked, options().unaccepted_buffer as u64);
