@@ -307,7 +307,9 @@ fn a_flow_whose_receiver_has_no_room_finds_out_when_it_has() {
     world.run_until(until);
     // Idle, then more than the receive buffer of a stream that is not accepted holds.
     let now = world.now;
-    world.endpoints[1].write(now, id, &vec![7; 100_000]).unwrap();
+    world.endpoints[1]
+        .write(now, id, &vec![7; 100_000])
+        .unwrap();
     world.run_until(now + SECOND);
     let acked = world.endpoints[1].statistics(id).unwrap().acked;
     assert_eq!(acked, options().unaccepted_buffer as u64);
