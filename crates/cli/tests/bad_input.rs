@@ -105,6 +105,53 @@ fn an_unknown_transport() {
 }
 
 #[test]
+fn recorded_links_that_do_not_exist() {
+    let with = |record: &str| format!("{TINY}\n[record]\n{record}\n");
+    for (key, value, line) in [
+        (
+            "links",
+            "[\"host0->switch\", \"swich->host3\"]",
+            "tiny.toml:31:27: record.links",
+        ),
+        ("pcap", "\"swich->host3\"", "tiny.toml:31:8: record.pcap"),
+    ] {
+        let sandbox = Sandbox::new(&format!("no-such-{key}"));
+        sandbox.file("tiny.toml", &with(&format!("{key} = {value}")));
+        for command in ["run tiny.toml", "check tiny.toml", "topology tiny.toml"] {
+            sandbox.duetime(command).refused(&[
+                &format!("{line} = \"swich->host3\": no such link"),
+                "allowed: \"from->to\", by the names of two nodes that a link joins, such as \"host0->switch\"",
+                "did you mean \"switch->host3\"?",
+            ]);
+        }
+        assert_eq!(sandbox.names(), ["tiny.toml"], "nothing is written");
+    }
+    let sandbox = Sandbox::new("no-such-link-set");
+    sandbox.file("tiny.toml", TINY);
+    sandbox
+        .duetime_args(&[
+            "run",
+            "tiny.toml",
+            "--set",
+            "record.links=[\"host0->nowhere\"]",
+        ])
+        .refused(&[
+            "--set:1:15: record.links = \"host0->nowhere\": no such link",
+            "`duetime topology`",
+        ]);
+    // The nodes exist, the link between them does not.
+    sandbox
+        .duetime_args(&[
+            "sweep",
+            "tiny.toml",
+            "--vary",
+            "record.pcap=host0->switch,host0->host1",
+        ])
+        .refused(&["host0->host1", "no such link"]);
+    assert_eq!(sandbox.names(), ["tiny.toml"], "nothing is written");
+}
+
+#[test]
 fn a_missing_file() {
     let sandbox = Sandbox::new("missing-file");
     sandbox

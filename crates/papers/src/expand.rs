@@ -151,7 +151,7 @@ fn scenario(
         )
     };
     let wrong = |error: &Diagnostic| StudyError::Choice(format!("{}:\n{error}", place()));
-    let scenario = duetime_scenario::load(
+    let scenario = duetime_study::load(
         &experiment.scenario,
         &file,
         &settings,

@@ -87,6 +87,22 @@ impl Document {
         diagnostic.value(written)
     }
 
+    /// A mistake in the value at a path of plain keys, such as `["record", "links"]`, or in entry `index` of its list;
+    /// in the nearest table above it where the file does not have it. For what only a later stage can tell.
+    pub fn mistake(&self, path: &[&str], index: usize, message: impl Into<String>) -> Diagnostic {
+        let mut node = &self.root;
+        for key in path {
+            let Some(below) = node.get(key) else {
+                return self.wrong(node, &path.join("."), message);
+            };
+            node = below;
+        }
+        if let Value::Array(items) = &node.value {
+            node = items.get(index).unwrap_or(node);
+        }
+        self.wrong(node, &path.join("."), message)
+    }
+
     /// A mistake in the key of `entry` rather than in its value.
     pub(crate) fn wrong_key(
         &self,

@@ -41,4 +41,4 @@ pub use options::{Options, Progress, Watch};
 pub use output::{AllocatorState, RunOutput, WindowSample};
 pub use packet::Packet;
 pub use run::run;
-pub use setup::{limit_of, mark_at, sampled_links};
+pub use setup::{UnknownLink, limit_of, mark_at, sampled_links, unknown_link};

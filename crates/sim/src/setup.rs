@@ -250,6 +250,45 @@ fn links_by_name(
     names.iter().map(find).collect()
 }
 
+/// A link that a scenario records, but its network does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownLink {
+    /// The key of `[record]`: `links` or `pcap`.
+    pub key: &'static str,
+    /// Which entry of its list.
+    pub index: usize,
+    /// A link of the network that may have been meant.
+    pub near: Option<String>,
+    /// Some link of the network.
+    pub example: String,
+}
+
+/// The first link of `[record]` that the network does not have; `None` also where there is no such network, which is
+/// said when it is built.
+pub fn unknown_link(scenario: &Scenario) -> Option<UnknownLink> {
+    /// Names of more links are not compared.
+    const COMPARED: usize = 20_000;
+    let record = &scenario.record;
+    if record.links.is_empty() && record.pcap.is_empty() {
+        return None;
+    }
+    let network = Network::build(&scenario.topology).ok()?;
+    let lists = [("links", &record.links), ("pcap", &record.pcap)];
+    let mut names = lists
+        .into_iter()
+        .flat_map(|(key, names)| names.iter().enumerate().map(move |it| (key, it)));
+    let (key, (index, name)) = names.find(|(_, (_, name))| network.find_link(name).is_none())?;
+    let links = (0..network.links.len().min(COMPARED) as u32).map(|link| network.link_name(link));
+    let links: Vec<String> = links.collect();
+    let near = duetime_scenario::nearest(name, links.iter().map(String::as_str));
+    Some(UnknownLink {
+        key,
+        index,
+        near: near.map(str::to_owned),
+        example: network.link_name(0),
+    })
+}
+
 /// The limit that an amount of a scenario stands for.
 pub fn limit_of(amount: Amount) -> Limit {
     match amount {

@@ -42,7 +42,7 @@ pub use gather::{Cell, Gathered, QueryRow, Row, gather, write_summary};
 pub use looks::palette;
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};
-pub use plan::{Job, Plan, Point, Request};
+pub use plan::{Job, Plan, Point, Request, load};
 pub use pool::{AtWork, End, Engine, Estimator, Execution, Found, Made, Outcome, Simulator, Work};
 pub use report::{PAGE_STYLE, report};
 pub use resume::{Resume, resume};

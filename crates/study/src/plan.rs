@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use duetime_scenario::Scenario;
+use duetime_scenario::{Diagnostic, Document, Scenario, Sources};
+use duetime_sim::unknown_link;
 use duetime_store::{Files, RunKey, point_id};
 
 use crate::error::StudyError;
@@ -163,15 +164,40 @@ impl Plan {
     }
 }
 
+/// Reads a scenario as [`duetime_scenario::load`] does, and refuses links of `[record]` that its network does not have.
+pub fn load(
+    text: &str,
+    file: &str,
+    overrides: &[(String, String)],
+    sources: &dyn Sources,
+) -> Result<Scenario, Diagnostic> {
+    let mut document = Document::parse(text, file)?;
+    for (key, value) in overrides {
+        document.set(key, value)?;
+    }
+    let scenario = document.resolve(sources)?;
+    let Some(unknown) = unknown_link(&scenario) else {
+        return Ok(scenario);
+    };
+    let wrong = document.mistake(&["record", unknown.key], unknown.index, "no such link");
+    let allowed = format!(
+        "\"from->to\", by the names of two nodes that a link joins, such as \"{}\"",
+        unknown.example
+    );
+    let wrong = wrong.allowed(allowed);
+    Err(match unknown.near {
+        Some(near) => wrong.help(format!("did you mean \"{near}\"?")),
+        None => wrong.help("`duetime topology` shows the network"),
+    })
+}
+
 /// Loads the scenario of one point and keeps the transports asked for.
 fn resolve(request: &Request, settings: &[(String, String)]) -> Result<Scenario, StudyError> {
     let file = request.file.display().to_string();
     let mut overrides = request.settings.clone();
     overrides.extend(settings.iter().cloned());
     let sources = Files::beside(&request.file);
-    let load = |overrides: &[(String, String)]| {
-        duetime_scenario::load(&request.text, &file, overrides, &sources)
-    };
+    let load = |overrides: &[(String, String)]| load(&request.text, &file, overrides, &sources);
     let mut scenario = load(&overrides)?;
     if request.transports.is_empty() {
         return Ok(scenario);
