@@ -24,6 +24,7 @@ mod place;
 mod quantity;
 mod reference;
 mod resolve;
+mod room;
 mod schema;
 mod set;
 mod sources;

@@ -261,6 +261,21 @@ pub enum Size {
     },
 }
 
+impl Size {
+    /// The largest size that can be drawn, in bytes.
+    pub fn largest(&self) -> u64 {
+        match self {
+            Self::Fixed(bytes) | Self::Uniform(_, bytes) => bytes.0,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "sizes of a CDF are at most a terabyte"
+            )]
+            Self::Cdf { points, .. } => points.last().map_or(0, |point| (point.0 + 0.5) as u64),
+        }
+    }
+}
+
 /// Deadlines, relative to their clock's start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Deadline {

@@ -117,6 +117,27 @@ search.toml:2:21: transport = "d4": no such transport
    allowed: "tcp", "dctcp", "d2tcp", "cubic", "rcpdc", "d3", "tcp-prio", "rcpdc-prio"
    help: did you mean "d3"?
 "#;
+    a_segment_larger_than_a_pool: "\"4 MB\"" => "\"1500 B\"\n[tcp]\nmss = \"9000 B\"", r#"
+search.toml:12:10: switch.buffer = "1500 B": an empty port takes packets of up to 1.5 KB, and workload `oldi` sends packets of 9.04 KB under `tcp`: they would all be dropped
+   12 | buffer = "1500 B"
+      |          ^^^^^^^^
+   allowed: room for at least 9.04 KB at a port
+   help: or a smaller `mss` of the transport
+"#;
+    a_packet_larger_than_its_share_of_a_pool: "\"4 MB\"" => "{ kind = \"dynamic\", pool = \"16 KB\", alpha = 0.1 }\n[d3]\nmtu = \"4 KB\"", r#"
+search.toml:12:10: switch.buffer: an empty port takes packets of up to 1.6 KB, and workload `oldi` sends packets of 4 KB under `d3`: they would all be dropped
+   12 | buffer = { kind = "dynamic", pool = "16 KB", alpha = 0.1 }
+      |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+   allowed: room for at least 4 KB at a port
+   help: or a smaller `mtu` of the transport
+"#;
+    a_segment_larger_than_a_port: "\"4 MB\"" => "{ kind = \"static\", size = \"1499 B\" }", r#"
+search.toml:12:10: switch.buffer: an empty port takes packets of up to 1.499 KB, and workload `oldi` sends packets of 1.5 KB under `tcp`: they would all be dropped
+   12 | buffer = { kind = "static", size = "1499 B" }
+      |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+   allowed: room for at least 1500 B at a port
+   help: or a smaller `mss` of the transport
+"#;
     a_missing_key: "fan_in = 40\n" => "", r"
 search.toml:13:1: workload.fan_in: missing
    13 | [[workload]]
@@ -370,6 +391,16 @@ search.toml:13:1: workload: `[workload]` is one table
       | ^^^^^^^^^^
    help: write `[[workload]]`
 ";
+}
+
+#[test]
+fn small_messages_need_no_room_for_a_full_segment() {
+    let small = GOOD.replace("\"4 MB\"", "{ kind = \"static\", size = \"1040 B\" }");
+    let fits = small.replace("\"10 KB\"", "\"1 KB\"");
+    load(&fits, "search.toml", &[], &Files(&[])).unwrap_or_else(|error| panic!("{error}"));
+    assert!(said_of(&fits.replace("1040 B", "1039 B"), &[]).contains("packets of 1.04 KB"));
+    let framed = small.replace("[switch]", "[host]\nframe_overhead = \"38 B\"\n[switch]");
+    assert!(said_of(&framed, &[]).contains("packets of 1.538 KB"));
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! Whether the largest packet of each transport finds room in a switch.
+
+use crate::diagnostic::Diagnostic;
+use crate::model::{Amount, Buffer, Oldi, Protocol, Scenario, Size, Transport};
+use crate::model::{Switch, WorkloadKind};
+use crate::place::Place;
+use crate::quantity::SIZE;
+
+/// Bytes of IP and TCP headers on each segment; D3's packets have no fewer.
+const HEADER_BYTES: u64 = 40;
+
+impl Switch {
+    /// Bytes that an otherwise empty switch lets one of its ports hold; `None`: without a limit in bytes.
+    pub fn room_bytes(&self) -> Option<u64> {
+        match self.buffer {
+            Buffer::Unlimited | Buffer::Static(Amount::Packets(_)) => None,
+            Buffer::Static(Amount::Bytes(bytes)) => Some(bytes),
+            // A port may take a packet of `alpha` times what is free.
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "at most the pool"
+            )]
+            Buffer::Dynamic { pool, alpha } => Some((pool.0 as f64 * alpha.min(1.0)) as u64),
+        }
+    }
+}
+
+impl Protocol {
+    /// Bytes of the largest packet on the wire that carries part of a message of this size, headers included and framing
+    /// not.
+    pub fn largest_packet(&self, message_bytes: u64) -> u64 {
+        let whole = message_bytes.saturating_add(HEADER_BYTES);
+        match self {
+            Self::Tcp(config) => whole.min(u64::from(config.mss) + HEADER_BYTES),
+            Self::D3(config) => whole.min(u64::from(config.mtu)),
+        }
+    }
+}
+
+/// Refuses a buffer into which the largest packet of some workload's transport never fits: its flows would never end.
+pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnostic> {
+    let Some(room) = scenario.switch.room_bytes() else {
+        return Ok(());
+    };
+    let overhead = u64::from(scenario.host.frame_overhead);
+    for workload in &scenario.workloads {
+        let own = workload.transport.as_ref();
+        let used: Vec<&Transport> =
+            own.map_or_else(|| scenario.transports.iter().collect(), |own| vec![own]);
+        for transport in used {
+            let packet = transport.protocol.largest_packet(largest(&workload.kind)) + overhead;
+            if packet <= room {
+                continue;
+            }
+            let show = SIZE.show;
+            let message = format!(
+                "an empty port takes packets of up to {}, and workload `{}` sends packets of {} under `{}`: they would \
+                 all be dropped",
+                show(room),
+                workload.name,
+                show(packet),
+                transport.name
+            );
+            let key = match transport.protocol {
+                Protocol::Tcp(_) => "mss",
+                Protocol::D3(_) => "mtu",
+            };
+            return Err(root
+                .at("switch")
+                .at("buffer")
+                .wrong(message)
+                .allowed(format!("room for at least {} at a port", show(packet)))
+                .help(format!("or a smaller `{key}` of the transport")));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of the largest message of a workload.
+fn largest(kind: &WorkloadKind) -> u64 {
+    match kind {
+        WorkloadKind::Oldi(Oldi {
+            query, response, ..
+        }) => {
+            let answers = response.iter().map(Size::largest);
+            answers.fold(query.0, u64::max)
+        }
+        WorkloadKind::Burst { size, .. }
+        | WorkloadKind::Poisson { size, .. }
+        | WorkloadKind::Background { size, .. }
+        | WorkloadKind::Permutation { size, .. } => size.largest(),
+        WorkloadKind::Long { .. } => u64::MAX,
+        WorkloadKind::Trace { flows } => flows.iter().map(|flow| flow.size.0).max().unwrap_or(0),
+    }
+}
