@@ -226,6 +226,166 @@ fn a_moderate_load_is_not_warned_of() {
     );
 }
 
+/// What `check` warns of in [`TINY`] with a piece of it replaced, by (what about, text).
+fn doubts(name: &str, from: &str, to: &str) -> Vec<(String, String)> {
+    assert!(TINY.contains(from), "the tiny scenario has `{from}`");
+    let sandbox = Sandbox::new(name);
+    sandbox.file("tiny.toml", &TINY.replacen(from, to, 1));
+    let checked: Value =
+        serde_json::from_str(&sandbox.duetime("check tiny.toml --json").ok()).unwrap();
+    let text = |of: &Value| of.as_str().unwrap().to_owned();
+    let warnings: Vec<_> = checked["warnings"].as_array().unwrap().iter().collect();
+    let human = sandbox.duetime("check tiny.toml").ok();
+    let run = sandbox.duetime("run tiny.toml --json").ok();
+    let events = run.lines().map(|line| serde_json::from_str(line).unwrap());
+    let told: Vec<Value> = events
+        .filter(|it: &Value| it["event"] == "warning")
+        .collect();
+    assert_eq!(told.len(), warnings.len(), "{run}");
+    for (warning, event) in warnings.iter().zip(&told) {
+        assert_eq!(
+            (&event["about"], &event["text"]),
+            (&warning["about"], &warning["text"])
+        );
+        assert!(human.contains(&text(&warning["text"])), "{human}");
+    }
+    let both = |of: &&Value| (text(&of["about"]), text(&of["text"]));
+    warnings.iter().map(both).collect()
+}
+
+/// One warning of this kind, and its text.
+#[track_caller]
+fn doubt(name: &str, from: &str, to: &str, about: &str, said: &str) {
+    let found = doubts(name, from, to);
+    assert_eq!(found, [(about.to_owned(), said.to_owned())]);
+}
+
+#[test]
+fn a_threshold_above_the_buffer_is_warned_of() {
+    doubt(
+        "doubt-packets",
+        "buffer = \"100 KB\"",
+        "buffer = \"20 packets\"",
+        "ecn-threshold",
+        "No marks reach dctcp, d2tcp at ports of 1 Gbps: `ecn_threshold` is 20 packets there, and a full packet finds \
+         at most 19 packets before the port drops.",
+    );
+    // 19 packets are found when the twentieth comes.
+    assert!(
+        doubts(
+            "no-doubt-packets",
+            "buffer = \"100 KB\"",
+            "buffer = \"21 packets\""
+        )
+        .is_empty()
+    );
+    // Half of the pool, less the packet.
+    doubt(
+        "doubt-bytes",
+        "ecn_threshold = \"20 packets\"",
+        "ecn_threshold = \"50 KB\"",
+        "ecn-threshold",
+        "No marks reach dctcp, d2tcp at ports of 1 Gbps: `ecn_threshold` is 50000 B there, and a full packet finds at \
+         most 49250 B before the port drops.",
+    );
+    // Nobody waits for marks.
+    let unmarked = "transport = [\"tcp\"]";
+    let text = TINY.replace("buffer = \"100 KB\"", "buffer = \"20 packets\"");
+    let sandbox = Sandbox::new("no-doubt-tcp");
+    let text = text.replace("transport = [\"dctcp\", \"d2tcp\"]", unmarked);
+    sandbox.file("tiny.toml", &text);
+    assert!(!sandbox.duetime("check tiny.toml").ok().contains("WARNING"));
+}
+
+#[test]
+fn an_update_interval_below_the_round_trip_is_warned_of() {
+    let from = "transport = [\"dctcp\", \"d2tcp\"]";
+    // 4 x 20 us, and 1500 B and 40 B over two links of 1 Gbps: 104.64 us.
+    let with = |interval: &str| {
+        format!("transport = [\"d3\", \"rcpdc\"]\nrcpdc.update_interval = \"{interval}\"")
+    };
+    doubt(
+        "doubt-interval",
+        from,
+        &with("104 us"),
+        "update-interval",
+        "`update_interval` of rcpdc is 104 us, and the longest idle round trip 105 us: D3's routers allocate anew \
+         before they see what they allocated (D3 §4.4 wants it longer than the round trip).",
+    );
+    assert!(doubts("no-doubt-interval", from, &with("105 us")).is_empty());
+}
+
+#[test]
+fn deadlines_below_what_the_network_takes_are_warned_of() {
+    // 2 x 20 us, 20 KB and 14 headers of 40 B on a link of 1 Gbps, and a least packet on the other: 204.8 us.
+    doubt(
+        "doubt-deadline",
+        "base = \"2 ms\"",
+        "base = \"204 us\"",
+        "deadline",
+        "No flows of `burst` can be in time, whatever carries them: deadlines go down to 204 us, and alone in the \
+         network they take 205 us (propagation and transmission; `duetime bound` counts them).",
+    );
+    assert!(doubts("no-doubt-deadline", "base = \"2 ms\"", "base = \"205 us\"").is_empty());
+    // Half of the sizes are too large for it.
+    let (from, to) = (
+        "size = \"20 KB\"\ndeadline = { base = \"2 ms\" }",
+        "size = \"uniform 10 KB..30 KB\"\ndeadline = \"204 us\"",
+    );
+    let found = doubts("doubt-deadline-share", from, to);
+    assert!(
+        found[0].1.starts_with(
+            "About 50.0 % of the flows of `burst` cannot be in time, whatever carries them"
+        ),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_point_of_a_sweep_is_named_in_what_is_warned_of() {
+    let sandbox = Sandbox::new("doubt-sweep");
+    sandbox.file("tiny.toml", TINY);
+    let vary = "switch.buffer=100 KB,20 packets,10 packets";
+    let said = sandbox.duetime_args(&["sweep", "tiny.toml", "--seeds", "1", "--vary", vary]);
+    let expected = "at ports of 1 Gbps at switch.buffer=20 packets, and at 1 more of 3 points: `ecn_threshold` is";
+    assert!(said.err.contains(expected), "{}", said.err);
+    assert_eq!(said.err.matches("WARNING").count(), 1, "{}", said.err);
+}
+
+#[test]
+fn a_trace_and_a_budget_that_cannot_be_met_are_warned_of() {
+    let sandbox = Sandbox::new("doubt-trace");
+    let head = "transport = \"tcp\"\nduration = \"10 ms\"\n[topology]\nkind = \"star\"\nhosts = 8\n\
+                link = { rate = \"1 Gbps\", latency = \"20 us\" }\n[[workload]]\n";
+    let trace = "start_ns,source,destination,size_bytes,deadline_ns\n0,0,1,20000,204000\n5,1,2,20000,205000\n9,1,2,10,\n";
+    sandbox.file("flows.csv", trace);
+    sandbox.file(
+        "trace.toml",
+        &format!("{head}kind = \"trace\"\nfile = \"flows.csv\"\n"),
+    );
+    let said = sandbox.duetime("check trace.toml").ok();
+    assert!(
+        said.contains("About 50.0 % of the flows of `trace` cannot be in time, whatever carries them: deadlines go down to 204 us"),
+        "{said}"
+    );
+    // Seven answers of 10 KB on the root's link: 560 us and more.
+    let tree = |within: &str| {
+        format!(
+            "{head}kind = \"oldi\"\nfan_in = 7\nresponse = \"10 KB\"\nevery = \"5 ms\"\nobjective.within = \"{within}\"\n"
+        )
+    };
+    sandbox.file("tree.toml", &tree("600 us"));
+    let said = sandbox.duetime("check tree.toml").ok();
+    assert!(
+        said.contains(
+            "No queries of `oldi` can be in time, whatever carries them: budgets go down to 600 us"
+        ),
+        "{said}"
+    );
+    sandbox.file("tree.toml", &tree("700 us"));
+    assert!(!sandbox.duetime("check tree.toml").ok().contains("WARNING"));
+}
+
 #[test]
 fn nothing_measured_is_said_and_is_no_success() {
     let sandbox = Sandbox::new("early");

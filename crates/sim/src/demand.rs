@@ -228,16 +228,7 @@ impl Driver<'_> {
     fn earliest(&mut self, message: &Message, wire_bytes: u64) -> Time {
         let (from, to) = (message.source, message.destination);
         self.ways.explore(from);
-        let links = self.ways.links();
-        let stages = self.ways.crossings(from, to).map(|crossing| {
-            let work = least_time(links[crossing.link].rate, wire_bytes);
-            Span::from_ps(
-                (crossing.before + crossing.after)
-                    .as_ps()
-                    .saturating_add(work),
-            )
-        });
-        message.submitted + stages.max().unwrap_or(Span::ZERO)
+        message.submitted + least_way(&self.ways, (from, to), wire_bytes)
     }
 
     fn clock(&self, workloads: &Workloads, message: &Message) -> Clock {
@@ -260,6 +251,50 @@ impl Driver<'_> {
             _ => Clock::Query,
         }
     }
+}
+
+/// The time that messages take at least, each alone in the network.
+pub(crate) struct Alone {
+    payloads: Vec<u64>,
+    header: u32,
+    ways: Ways,
+    /// Switches whose ways are still worth the search: from others, the network between switches counts as free.
+    searches: u64,
+}
+
+impl Alone {
+    pub(crate) fn new(scenario: &Scenario, network: &Network) -> Self {
+        /// Hops that all searches may look at.
+        const HOPS: u64 = 20_000_000;
+        let header = HEADER_BYTES + scenario.host.frame_overhead;
+        Self {
+            payloads: most_payload(scenario),
+            header,
+            ways: Ways::new(network, header + 1),
+            searches: (HOPS / (network.links.len() as u64 + 1)).max(4),
+        }
+    }
+
+    /// The time of a message of `bytes` between two hosts (from, to) under the transports of a workload.
+    pub(crate) fn time(&mut self, workload: usize, ends: (u32, u32), bytes: u64) -> Span {
+        if self.searches > 0 && self.ways.explore(ends.0) {
+            self.searches -= 1;
+        }
+        let packets = bytes.div_ceil(self.payloads[workload]);
+        let headers = packets.saturating_mul(u64::from(self.header));
+        least_way(&self.ways, ends, bytes.saturating_add(headers))
+    }
+}
+
+/// The least time of so many bytes on the wire between two hosts (from, to).
+fn least_way(ways: &Ways, (from, to): (u32, u32), wire_bytes: u64) -> Span {
+    let links = ways.links();
+    let stages = ways.crossings(from, to).map(|crossing| {
+        let work = least_time(links[crossing.link].rate, wire_bytes);
+        let around = (crossing.before + crossing.after).as_ps();
+        Span::from_ps(around.saturating_add(work))
+    });
+    stages.max().unwrap_or(Span::ZERO)
 }
 
 /// The picoseconds that `bytes` take, rounded down.

@@ -1,10 +1,14 @@
 //! What a scenario contains, told before it runs.
 
+mod doubts;
 mod halves;
+mod hopeless;
 mod load;
 mod measured;
 mod workloads;
 
+pub use doubts::Doubt;
+pub use hopeless::{Hopeless, Judged};
 pub use load::{HEAVY, LinkLoad, LoadDescription, NotSustained, Oversubscription, WorkloadLoad};
 pub use workloads::{DeadlineQuantiles, WorkloadDescription};
 
@@ -27,6 +31,10 @@ pub struct Description {
     pub workloads: Vec<WorkloadDescription>,
     /// What the workloads offer to the links.
     pub load: LoadDescription,
+    /// Settings that are allowed, but hardly meant.
+    pub doubts: Vec<Doubt>,
+    /// Deadlines that no transport meets, by workload.
+    pub hopeless: Vec<Hopeless>,
 }
 
 impl Description {
@@ -81,8 +89,11 @@ pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
     let workloads = Workloads::new(scenario, &network, &Streams::new(scenario.seed, 0))?;
     let mut described = workloads::describe(scenario, &network, &workloads);
     let load = load::describe(scenario, &network, &workloads, &mut described);
+    let topology = TopologyDescription::new(&network, &routing, scenario.host.frame_overhead);
     Ok(Description {
-        topology: TopologyDescription::new(&network, &routing, scenario.host.frame_overhead),
+        doubts: doubts::of(scenario, &network, topology.base_rtt_ns),
+        hopeless: hopeless::of(scenario, &network, &workloads),
+        topology,
         workloads: described,
         load,
     })

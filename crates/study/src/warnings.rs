@@ -1,6 +1,8 @@
 //! What a reader must know before any number: links that are offered more than they carry, runs that count nothing or
 //! are not stationary.
 
+mod doubts;
+
 use duetime_results::summary::Drift;
 use duetime_sim::describe::{Description, HEAVY, LinkLoad, describe};
 use serde::Serialize;
@@ -16,6 +18,12 @@ use crate::text;
 pub enum About {
     /// Some link is offered more than 90 % of what it carries.
     Load,
+    /// Ports drop before they hold as much as their ECN threshold.
+    EcnThreshold,
+    /// D3's `update_interval` is below the round trip.
+    UpdateInterval,
+    /// Deadlines or budgets are shorter than the network alone takes.
+    Deadline,
     /// Nothing counts, or hardly anything.
     NothingMeasured,
     /// The backlog grew, or the halves of the measurement window differ: figures depend on how long the runs were.
@@ -43,6 +51,7 @@ pub(crate) fn described(plan: &Plan) -> Result<Vec<(String, Description)>, Study
 pub fn of_points(points: &[(String, Description)]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     warnings.extend(load(points));
+    warnings.extend(doubts::of(points));
     warnings.extend(nothing_will_count(points));
     warnings
 }

@@ -145,11 +145,11 @@ impl Ways {
         &self.links
     }
 
-    /// Finds the fastest ways from a host, before its crossings are asked for.
-    pub(super) fn explore(&mut self, from: u32) {
+    /// Finds the fastest ways from a host, before its crossings are asked for; tells whether they had to be searched for.
+    pub(super) fn explore(&mut self, from: u32) -> bool {
         let start = self.switch[from as usize];
         if self.fastest[start].is_some() {
-            return;
+            return false;
         }
         // Dijkstra's algorithm.
         let mut fastest = vec![Span::MAX; self.neighbours.len()];
@@ -166,9 +166,11 @@ impl Ways {
             }
         }
         self.fastest[start] = Some(fastest);
+        true
     }
 
-    /// What a flow between these two hosts crosses; the ways from its source have been explored.
+    /// What a flow between these two hosts crosses. Where the ways from its source have not been explored, the network
+    /// between switches takes no time.
     pub(super) fn crossings(&self, from: u32, to: u32) -> impl Iterator<Item = Crossing> + use<> {
         let (source, sink) = (from as usize, to as usize);
         let (first, last) = (self.access[source], self.access[sink]);

@@ -14,21 +14,33 @@ pub(super) fn size(size: &Size, stream: &mut Stream) -> u64 {
     let bytes = match size {
         Size::Fixed(bytes) => bytes.0,
         Size::Uniform(low, high) => stream.between(low.0, high.0),
-        Size::Cdf { points, .. } => {
-            let u = stream.unit();
-            let above = points.partition_point(|point| point.1 <= u);
-            match (points.get(above.wrapping_sub(1)), points.get(above)) {
-                (Some(&(low, p)), Some(&(high, q))) => {
-                    let share = (u - p) / (q - p);
-                    libm::round(low + (high - low) * share) as u64
-                }
-                // The first point holds all the probability below it; past the last there is none.
-                (None, Some(&(only, _))) | (Some(&(only, _)), None) => libm::round(only) as u64,
-                (None, None) => 1,
-            }
-        }
+        Size::Cdf { points, .. } => of_cdf(points, stream.unit()),
     };
     bytes.max(1)
+}
+
+/// The size in bytes, at least 1, that a share `u` in [0, 1) of the draws lies below.
+pub(crate) fn size_at(size: &Size, u: f64) -> u64 {
+    let bytes = match size {
+        Size::Fixed(bytes) => bytes.0,
+        Size::Uniform(low, high) => low.0 + ((high.0 - low.0 + 1) as f64 * u) as u64,
+        Size::Cdf { points, .. } => of_cdf(points, u),
+    };
+    bytes.max(1)
+}
+
+/// The inverse of a CDF.
+fn of_cdf(points: &[(f64, f64)], u: f64) -> u64 {
+    let above = points.partition_point(|point| point.1 <= u);
+    match (points.get(above.wrapping_sub(1)), points.get(above)) {
+        (Some(&(low, p)), Some(&(high, q))) => {
+            let share = (u - p) / (q - p);
+            libm::round(low + (high - low) * share) as u64
+        }
+        // The first point holds all the probability below it; past the last there is none.
+        (None, Some(&(only, _))) | (Some(&(only, _)), None) => libm::round(only) as u64,
+        (None, None) => 1,
+    }
 }
 
 /// A deadline relative to its clock's start.

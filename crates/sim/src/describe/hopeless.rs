@@ -1,0 +1,304 @@
+//! Deadlines and budgets that no transport meets, because the network's rates and delays alone take longer.
+//!
+//! A message takes at least its propagation, one packet of the least size through every switch, and its bytes over the
+//! slowest stage. Which hosts and sizes meet which deadlines is drawn in a run; here both are taken at even steps.
+
+use crate::demand::Alone;
+use crate::topology::Network;
+use crate::workload::priority::{Mixture, quantile};
+use crate::workload::{Workloads, draw, needed, oldi};
+use duetime_core::Span;
+use duetime_scenario::model::{
+    Deadline, DeadlineFrom, Gap, Oldi, Scenario, Size, TraceFlow, WorkloadKind,
+};
+use serde::Serialize;
+
+/// Shares below this are not told: exponential deadlines always have some that are too short.
+const TOLD: f64 = 0.01;
+/// Pairs of hosts that are looked at, of each workload.
+const PAIRS: usize = 64;
+/// Sizes that are looked at, at even steps of their distribution.
+const SIZES: u32 = 32;
+
+/// Messages or queries of a workload that are late under every transport, were each of them alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Hopeless {
+    /// Name of the workload.
+    pub workload: String,
+    /// Which of its deadlines.
+    pub of: Judged,
+    /// The share of them that is too short, about.
+    pub share: f64,
+    /// The shortest deadline or budget; of drawn ones, that which 1 % do not exceed.
+    pub shortest_ns: u64,
+    /// The least time that any of them takes alone.
+    pub alone_ns: u64,
+    /// The most of these times.
+    pub most_alone_ns: u64,
+}
+
+/// What has a deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judged {
+    /// Flows, by their deadlines.
+    Flows,
+    /// Answers of trees, by their deadlines.
+    Answers,
+    /// Queries on their way down, by deadlines of their own.
+    QueryMessages,
+    /// Queries, by their budget.
+    Queries,
+}
+
+/// What is late whatever carries it, by workload.
+pub(super) fn of(scenario: &Scenario, network: &Network, workloads: &Workloads) -> Vec<Hopeless> {
+    let deadlines = |kind: &WorkloadKind| match kind {
+        WorkloadKind::Long { .. } => false,
+        WorkloadKind::Trace { flows } => flows.iter().any(|flow| flow.deadline.is_some()),
+        WorkloadKind::Burst { deadline, .. }
+        | WorkloadKind::Poisson { deadline, .. }
+        | WorkloadKind::Background { deadline, .. }
+        | WorkloadKind::Permutation { deadline, .. } => *deadline != Deadline::None,
+        WorkloadKind::Oldi(oldi) => {
+            let own = oldi.deadline.iter().chain([&oldi.query_deadline]);
+            own.into_iter().any(|it| *it != Deadline::None) || !oldi.objective.within.is_empty()
+        }
+    };
+    let mut found = Vec::new();
+    if !scenario.workloads.iter().any(|it| deadlines(&it.kind)) {
+        return found;
+    }
+    let mut alone = Alone::new(scenario, network);
+    for (index, workload) in scenario.workloads.iter().enumerate() {
+        if !deadlines(&workload.kind) {
+            continue;
+        }
+        let mut site = Site {
+            alone: &mut alone,
+            workload: index,
+            name: &workload.name,
+            found: &mut found,
+        };
+        match (&workload.kind, workloads.oldi(index)) {
+            (WorkloadKind::Trace { flows }, _) => site.trace(flows, scenario.duration),
+            (WorkloadKind::Oldi(config), Some(placed)) => site.trees(config, placed, network),
+            (kind, _) => site.flows(kind, workloads, scenario.duration, network.hosts()),
+        }
+    }
+    found
+}
+
+/// A workload that is looked at.
+struct Site<'a> {
+    alone: &'a mut Alone,
+    workload: usize,
+    name: &'a str,
+    found: &'a mut Vec<Hopeless>,
+}
+
+impl Site<'_> {
+    fn tell(&mut self, of: Judged, share: f64, shortest: Span, alone: (Span, Span)) {
+        self.found.push(Hopeless {
+            workload: self.name.to_owned(),
+            of,
+            share,
+            shortest_ns: shortest.as_ns(),
+            alone_ns: alone.0.as_ns(),
+            most_alone_ns: alone.1.as_ns(),
+        });
+    }
+
+    fn trace(&mut self, flows: &[TraceFlow], duration: Span) {
+        let (mut all, mut late) = (0u64, 0u64);
+        let mut shortest = Span::MAX;
+        let mut alone = (Span::MAX, Span::ZERO);
+        for flow in flows.iter().filter(|flow| flow.start < duration) {
+            let Some(deadline) = flow.deadline else {
+                continue;
+            };
+            all += 1;
+            let ends = (flow.source, flow.destination);
+            let time = self.alone.time(self.workload, ends, flow.size.0);
+            shortest = shortest.min(deadline);
+            alone = (alone.0.min(time), alone.1.max(time));
+            late += u64::from(time > deadline);
+        }
+        if late > 0 {
+            self.tell(Judged::Flows, late as f64 / all as f64, shortest, alone);
+        }
+    }
+
+    fn flows(&mut self, kind: &WorkloadKind, workloads: &Workloads, duration: Span, hosts: u32) {
+        let (WorkloadKind::Burst { size, deadline, .. }
+        | WorkloadKind::Poisson { size, deadline, .. }
+        | WorkloadKind::Background { size, deadline, .. }
+        | WorkloadKind::Permutation { size, deadline, .. }) = kind
+        else {
+            return;
+        };
+        let mut pairs = Vec::new();
+        let mean = |_: &Size| crate::workload::Mean {
+            packets: 0.0,
+            bytes: 0.0,
+        };
+        workloads.offers(self.workload, kind, duration, &mean, &mut |offer| {
+            pairs.push((offer.from, offer.to));
+        });
+        let pairs: Vec<(u32, u32)> = some(&pairs)
+            .zip(0u64..)
+            .map(|(&(from, to), number)| {
+                let step = (number * 0x9e37_79b9) % u64::from(hosts - 1) + 1;
+                let other = (u64::from(from) + step) % u64::from(hosts);
+                (from, to.unwrap_or(other as u32))
+            })
+            .collect();
+        let parts = vec![(1.0, *deadline, 1.0)];
+        self.judged(Judged::Flows, &pairs, &[(size, parts, Span::ZERO)]);
+    }
+
+    fn trees(&mut self, config: &Oldi, placed: &oldi::Oldi, network: &Network) {
+        let trees: Vec<u32> = (0..placed.trees()).collect();
+        let mut pairs = Vec::new();
+        for &tree in some(&trees) {
+            let edges: Vec<(u32, u32)> = placed.edges(tree).take(PAIRS).collect();
+            pairs.extend(edges);
+        }
+        let pairs: Vec<(u32, u32)> = some(&pairs).copied().collect();
+        let at = |list: &[Deadline], application: usize| list[application % list.len()];
+        let layers = config.fan_in.len();
+        let compute = match config.deadline_from {
+            DeadlineFrom::Query => least(config.compute) + least(config.jitter),
+            DeadlineFrom::Response => Span::ZERO,
+        };
+        let mut answers = Vec::new();
+        for application in 0..config.applications as usize {
+            let response = &config.response[application % config.response.len()];
+            let mut many = 1.0;
+            for (layer, &fan_in) in config.fan_in.iter().enumerate() {
+                many *= f64::from(fan_in);
+                let share = config.layer_share.get(layer).copied().unwrap_or(1.0);
+                let deadline = at(&config.deadline, application);
+                // Only leaves compute; aggregators answer no sooner.
+                let before = if layer + 1 == layers {
+                    compute
+                } else {
+                    Span::ZERO
+                };
+                answers.push((response, vec![(many, deadline, share)], before));
+            }
+        }
+        self.judged(Judged::Answers, &pairs, &answers);
+        let query = Size::Fixed(config.query);
+        let own = vec![(1.0, config.query_deadline, 1.0)];
+        self.judged(Judged::QueryMessages, &pairs, &[(&query, own, Span::ZERO)]);
+        self.budgets(config, placed, network, &pairs);
+    }
+
+    /// Of these parts of a workload, each a size, its deadlines and a time that passes before: what share is too short.
+    fn judged(&mut self, of: Judged, pairs: &[(u32, u32)], parts: &[(&Size, Mixture, Span)]) {
+        let has = |mixture: &Mixture| mixture.iter().all(|it| it.1 != Deadline::None);
+        let parts = parts.iter().filter(|(_, mixture, _)| has(mixture));
+        let mut all: Mixture = Vec::new();
+        let (mut late, mut weights) = (0.0, 0.0);
+        let mut alone = (Span::MAX, Span::ZERO);
+        for (size, mixture, before) in parts {
+            for &ends in pairs {
+                let steps = if matches!(size, Size::Fixed(_)) {
+                    1
+                } else {
+                    SIZES
+                };
+                for step in 0..steps {
+                    let bytes = draw::size_at(size, (f64::from(step) + 0.5) / f64::from(steps));
+                    let time = *before + self.alone.time(self.workload, ends, bytes);
+                    alone = (alone.0.min(time), alone.1.max(time));
+                    for (weight, deadline, share) in mixture {
+                        let weight = weight / f64::from(steps);
+                        weights += weight;
+                        late += weight * shorter(deadline, *share, time);
+                    }
+                }
+            }
+            all.extend(mixture);
+        }
+        let share = late / weights;
+        if share >= TOLD {
+            let whole: f64 = all.iter().map(|part| part.0).sum();
+            for part in &mut all {
+                part.0 /= whole;
+            }
+            self.tell(of, share, quantile(&all, 0.01), alone);
+        }
+    }
+
+    /// Applications whose budget is over before the first query's answers can be at the root: down and up the layers,
+    /// the leaves' computation, and on the root's link the answers that it needs.
+    fn budgets(
+        &mut self,
+        config: &Oldi,
+        placed: &oldi::Oldi,
+        network: &Network,
+        pairs: &[(u32, u32)],
+    ) {
+        let mut nearest = |bytes: u64| {
+            let times = pairs.iter();
+            let times = times.map(|&ends| self.alone.time(self.workload, ends, bytes));
+            times.min().unwrap_or(Span::ZERO)
+        };
+        let layers = config.fan_in.len() as u64;
+        let query = nearest(config.query.0);
+        let downlinks = placed
+            .roots()
+            .into_iter()
+            .map(|root| network.downlink[root as usize]);
+        let fastest = downlinks
+            .map(|link| network.links[link as usize].rate)
+            .max();
+        let others = u64::from(needed(config.fan_in[0], config.objective.answers)) - 1;
+        let mut late: Vec<(Span, Span)> = Vec::new();
+        for application in 0..config.applications as usize {
+            let Some(budget) = config.budget(application) else {
+                return;
+            };
+            let response = &config.response[application % config.response.len()];
+            let smallest = draw::size_at(response, 0.0);
+            let answers = fastest.map_or(Span::ZERO, |rate| rate.transmit(smallest * others));
+            let time = (query + nearest(smallest)) * layers
+                + least(config.compute)
+                + least(config.jitter)
+                + answers;
+            if time > budget {
+                late.push((budget, time));
+            }
+        }
+        if let Some(&(budget, _)) = late.iter().min() {
+            let share = late.len() as f64 / f64::from(config.applications);
+            let times = || late.iter().map(|it| it.1);
+            let alone = (
+                times().min().unwrap_or_default(),
+                times().max().unwrap_or_default(),
+            );
+            self.tell(Judged::Queries, share, budget, alone);
+        }
+    }
+}
+
+/// The probability that `share` of a deadline is shorter than `time`.
+fn shorter(deadline: &Deadline, share: f64, time: Span) -> f64 {
+    let longest_that_is_late = time.as_ps().saturating_sub(1) as f64 / share;
+    draw::deadline_at_most(deadline, Span::from_ps(longest_that_is_late as u64))
+}
+
+/// The least that a gap can be.
+fn least(gap: Gap) -> Span {
+    match gap {
+        Gap::Fixed(span) | Gap::Uniform(span, _) => span,
+        Gap::Exponential(_) => Span::ZERO,
+    }
+}
+
+/// Up to [`PAIRS`] of the items, at even steps.
+fn some<T>(items: &[T]) -> impl Iterator<Item = &T> {
+    items.iter().step_by(items.len().div_ceil(PAIRS).max(1))
+}
