@@ -23,6 +23,7 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
     }
     topology(scenario, &root.at("topology"))?;
     crate::room::check(scenario, &root)?;
+    start_jitter(scenario, &root)?;
     let reader = Reader::open(root, &crate::keys::SCENARIO)?;
     let places = tables(&reader, "workload")?;
     for (workload, place) in scenario.workloads.iter().zip(&places) {
@@ -35,6 +36,30 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
         }
     }
     transports(scenario, &places)
+}
+
+/// Refuses a start jitter that no flow would have.
+fn start_jitter(scenario: &Scenario, root: &Place<'_>) -> Result<()> {
+    let has = |kind: &WorkloadKind| match kind {
+        WorkloadKind::Oldi(_)
+        | WorkloadKind::Burst { .. }
+        | WorkloadKind::Permutation { .. }
+        | WorkloadKind::Long { .. } => true,
+        WorkloadKind::Poisson { .. }
+        | WorkloadKind::Background { .. }
+        | WorkloadKind::Trace { .. } => false,
+    };
+    let host = root.at("host");
+    let asked = scenario.host.start_jitter && host.node.get("start_jitter").is_some();
+    if !asked || scenario.workloads.iter().any(|of| has(&of.kind)) {
+        return Ok(());
+    }
+    let error = host
+        .at("start_jitter")
+        .wrong("no flow starts with a jitter here");
+    Err(error.allowed("true beside a workload of kind \"oldi\", \"burst\", \"permutation\" or \"long\"; or false").help(
+        "flows of the other kinds start when they are drawn or told to",
+    ))
 }
 
 /// Transports that workloads may bring along: the simulator numbers them, after the compared one, in a byte.

@@ -95,7 +95,9 @@ fields! {
         nic: word::<Nic>(), default "pull";
         /// Added to each packet on the wire; 38 B for Ethernet with preamble and gap.
         frame_overhead: Size(0, 1_000), default "0 B";
-        /// Senders start with a random delay of up to one packet time.
+        /// Flows of `burst`, `permutation` and `long` and the messages of `oldi` start with a random delay of up to one
+        /// packet time. Flows of `poisson`, `background` and `trace` start when they are drawn or told to: `true` is
+        /// refused where there are no others.
         start_jitter: Boolean, default true;
         /// Each packet leaves its host later by a random time below this, out of the gap behind it: packets keep their
         /// order and a busy link loses nothing. Without it equal hosts send in step for ever and can share a link

@@ -148,7 +148,8 @@ pub struct Host {
     pub nic: Nic,
     /// Bytes added to each packet's IP length on the wire: 0, or 38 for Ethernet with preamble and gap.
     pub frame_overhead: u32,
-    /// Senders start with a jitter of U[0, one packet time] when true.
+    /// Flows of bursts and permutations, those without an end and the messages of trees start with a jitter of U[0, one
+    /// packet time] when true. All others start at their own times.
     pub start_jitter: bool,
     /// Each packet leaves its host later by U[0, this), out of the gap behind it; 0 to 1 ms.
     pub send_jitter: Span,
