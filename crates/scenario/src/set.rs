@@ -9,7 +9,7 @@ use crate::distribution::{DEADLINES, SIZES};
 use crate::document::{Document, Entry, Node, Text, Value, parse_value, shift};
 use crate::keys::{Kind, SCENARIO, Table};
 use crate::transports::VARIANTS;
-use crate::workloads::WORKLOADS;
+use crate::workloads::{Names, WORKLOADS};
 use std::ops::Range;
 
 type Result<T> = std::result::Result<T, Wrong>;
@@ -251,16 +251,15 @@ fn element(node: &Node, step: &Step<'_>, rest: &[Step<'_>]) -> Result<(usize, bo
 
 /// The names of workloads, as the resolved scenario will have them.
 fn names(items: &[Node]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for item in items {
-        let given = item.get("name").and_then(Node::str).map(str::to_owned);
-        let kind = item.get("kind").and_then(Node::str).unwrap_or_default();
-        let numbered = (2..).map(|number| format!("{kind}-{number}"));
-        let mut candidates = std::iter::once(kind.to_owned()).chain(numbered);
-        let name = given.or_else(|| candidates.find(|name| !names.contains(name)));
-        names.push(name.unwrap_or_default());
-    }
-    names
+    let mut names = Names::default();
+    let name = |item: &Node| match item.get("name").and_then(Node::str) {
+        Some(given) => {
+            names.take(given);
+            given.to_owned()
+        }
+        None => names.numbered(item.get("kind").and_then(Node::str).unwrap_or_default()),
+    };
+    items.iter().map(name).collect()
 }
 
 fn unknown(step: &Step<'_>, table: &'static Table) -> Wrong {

@@ -19,6 +19,7 @@ use duetime_core::Span;
 use duetime_core::random::mix;
 use oldi::OLDI;
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 
 const KINDS: &[&str] = &[
     "oldi",
@@ -148,6 +149,7 @@ pub(crate) fn all(
         return Err(reader.missing("workload"));
     }
     let mut workloads: Vec<Workload> = Vec::new();
+    let mut names = Names::default();
     for place in places {
         let place = place.within(Scope {
             sources,
@@ -155,7 +157,7 @@ pub(crate) fn all(
             before: &workloads,
         });
         let (kind, reader) = Reader::open_tagged(place.clone(), "kind", WORKLOADS)?;
-        let name = name(&reader, kind, &workloads)?;
+        let name = name(&reader, kind, &mut names)?;
         let transport = match reader.text("transport")? {
             Some(name) => Some(find(name, &reader.need("transport")?, transports)?),
             None => None,
@@ -171,21 +173,48 @@ pub(crate) fn all(
     Ok(workloads)
 }
 
-fn name(reader: &Reader<'_>, kind: &str, before: &[Workload]) -> Result<String> {
-    let taken = |name: &str| before.iter().any(|other| other.name == name);
+fn name(reader: &Reader<'_>, kind: &str, names: &mut Names) -> Result<String> {
     let Some(name) = reader.text("name")? else {
-        let numbered = (2..).map(|number| format!("{kind}-{number}"));
-        let mut names = std::iter::once(kind.to_owned()).chain(numbered);
-        return Ok(names.find(|name| !taken(name)).unwrap_or_default());
+        return Ok(names.numbered(kind));
     };
     let place = reader.need("name")?;
     if !is_name(name) {
         return place.refuse("not a name", NAMES);
     }
-    if taken(name) {
+    if !names.take(name) {
         return place.refuse("there is a workload of that name", "another name");
     }
     Ok(name.to_owned())
+}
+
+/// The names of workloads so far.
+#[derive(Default)]
+pub(crate) struct Names {
+    taken: BTreeSet<String>,
+    /// By kind: its names with numbers below this are taken.
+    free_from: BTreeMap<String, u64>,
+}
+
+impl Names {
+    /// Takes a name that is given; `false`: it is taken already.
+    pub(crate) fn take(&mut self, name: &str) -> bool {
+        self.taken.insert(name.to_owned())
+    }
+
+    /// Takes the first free one of `KIND`, `KIND-2`, `KIND-3`, …
+    pub(crate) fn numbered(&mut self, kind: &str) -> String {
+        let number = self.free_from.entry(kind.to_owned()).or_insert(1);
+        loop {
+            let name = match *number {
+                1 => kind.to_owned(),
+                number => format!("{kind}-{number}"),
+            };
+            *number += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
 }
 
 /// What a run's manifest keeps.
@@ -327,7 +356,11 @@ fn roots_of(place: &Place<'_>, _: &'static Kind) -> Result<Option<usize>> {
         let names: Vec<&str> = (before.iter().filter(|it| trees(it)))
             .map(|it| it.name.as_str())
             .collect();
-        let allowed = format!("an `oldi` workload before this one: {}", names.join(", "));
+        let before = match names.join(", ") {
+            none if none.is_empty() => "there is none".to_owned(),
+            names => names,
+        };
+        let allowed = format!("an `oldi` workload before this one: {before}");
         return place.refuse("no such trees", allowed);
     }
     Ok(found)
