@@ -8,6 +8,8 @@ use crate::keys::FLOW_SIZE;
 use crate::model::Size;
 use crate::place::Place;
 use crate::sources::Sources;
+use crate::text::{decode, unquoted};
+use crate::words::quoted;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -37,14 +39,26 @@ pub(crate) fn published(place: &Place<'_>, name: &str) -> Result<Size> {
     })
 }
 
-/// A CDF file, named in the scenario at `place`.
-pub(crate) fn file(place: &Place<'_>, path: &str, sources: &dyn Sources) -> Result<Size> {
-    let text = sources
-        .read_text(path)
-        .map_err(|why| place.wrong(format!("cannot be read: {why}")))?;
+/// What `cdf` names at `place`: a published distribution, or else a file.
+pub(crate) fn named(place: &Place<'_>, name: &str, sources: &dyn Sources) -> Result<Size> {
+    let names = PUBLISHED.iter().map(|(name, _)| *name);
+    if names.clone().any(|published| published == name) {
+        return published(place, name);
+    }
+    let file = sources.shown(name);
+    let bytes = sources.read_bytes(name).map_err(|why| {
+        let error = place.wrong(format!("cannot be read: {why}"));
+        let published: Vec<&str> = names.clone().collect();
+        let allowed = format!(
+            "a CSV file, seen from the scenario, or one of {}",
+            quoted(&published)
+        );
+        error.allowed(allowed).suggest(name, names, '"')
+    })?;
+    let text = decode(bytes, &file)?;
     Ok(Size::Cdf {
-        name: path.to_owned(),
-        points: parse(&text, path)?,
+        name: name.to_owned(),
+        points: parse(&text, &file)?,
     })
 }
 
@@ -85,20 +99,25 @@ fn parse(text: &str, file: &str) -> Result<Vec<(f64, f64)>> {
         let wrong = |message: &str, allowed: &str| {
             Diagnostic::at(file, text, span.clone(), message).allowed(allowed)
         };
-        if let Some(comment) = line.strip_prefix('#') {
+        // A spreadsheet puts quotes around a comment too.
+        if let Some(comment) = unquoted(line).strip_prefix('#') {
             if let Some(name) = comment.trim().strip_prefix("unit:") {
                 unit = Some(bytes_in(name.trim()).ok_or_else(|| wrong("not a known unit", UNITS))?);
             }
             continue;
         }
-        if line.is_empty() || line == "size,probability" {
+        if line.is_empty() {
             continue;
         }
         let columns = "two numbers: size,probability";
         let (size, probability) = line
             .split_once(',')
+            .map(|(size, probability)| (unquoted(size), unquoted(probability)))
             .ok_or_else(|| wrong("not a point of a CDF", columns))?;
-        let number = |text: &str| text.trim().parse::<f64>().ok();
+        if (size, probability) == ("size", "probability") {
+            continue;
+        }
+        let number = |text: &str| text.parse::<f64>().ok();
         let (Some(size), Some(probability)) = (number(size), number(probability)) else {
             return Err(wrong("not a point of a CDF", columns));
         };

@@ -128,11 +128,7 @@ fn size_table(place: &Place<'_>) -> Result<Size> {
                 "the name of a file",
                 "the name of a CSV file, seen from the scenario",
             )?;
-            if name.contains('.') {
-                cdf::file(&file, name, place.scope.sources)
-            } else {
-                cdf::published(&file, name)
-            }
+            cdf::named(&file, name, place.scope.sources)
         }
         (None, Some(points)) => cdf::inline(&points),
         _ => place.refuse("give either `cdf` or `points`", SIZE_FORMS),

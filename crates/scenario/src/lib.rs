@@ -30,6 +30,7 @@ mod set;
 mod sources;
 pub mod sweep;
 mod table;
+mod text;
 mod trace;
 mod transports;
 mod words;
@@ -44,6 +45,7 @@ pub use reference::reference;
 pub use schema::json_schema;
 pub use sources::{NoFiles, Sources, TraceRow};
 pub use sweep::Axis;
+pub use text::decode;
 
 /// Reads a scenario: `text` is the file's content, `file_name` what errors call it, `overrides` are (key path, value)
 /// pairs that are set over it in turn (see [`Document::set`]), and `sources` reads the files that it names.

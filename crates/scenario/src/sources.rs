@@ -7,8 +7,18 @@ pub trait Sources {
     /// The content of a text file, or why it cannot be read.
     fn read_text(&self, path: &str) -> Result<String, String>;
 
-    /// The rows of a trace that is not CSV (Parquet), or why it cannot be read.
+    /// The rows of a trace in Parquet, or why it cannot be read.
     fn read_trace(&self, path: &str) -> Result<Vec<TraceRow>, String>;
+
+    /// The bytes of any file, or why it cannot be read: where it may be no text.
+    fn read_bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.read_text(path).map(String::into_bytes)
+    }
+
+    /// What messages call a file: its path as whoever reads them sees it.
+    fn shown(&self, path: &str) -> String {
+        path.to_owned()
+    }
 }
 
 /// One row of a trace file as it stands there.

@@ -1,9 +1,10 @@
-//! Traces: flows from a CSV file, checked row by row.
+//! Traces: flows from a file in CSV or Parquet, told apart by their first bytes, checked row by row.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::TraceFlow;
 use crate::place::Place;
 use crate::sources::{Sources, TraceRow};
+use crate::text::{decode, unquoted};
 use duetime_core::{Bytes, Span};
 use std::ops::Range;
 
@@ -16,6 +17,10 @@ const COLUMNS: [&str; 5] = [
     "size_bytes",
     "deadline_ns",
 ];
+const ALLOWED: &str =
+    "start_ns,source,destination,size_bytes in any order, and deadline_ns where flows have one";
+/// The first bytes of every Parquet file.
+const PARQUET: &[u8] = b"PAR1";
 const LATEST_NS: u64 = 24 * 3_600 * 1_000_000_000;
 
 /// The flows of the file named at `place`, all between `hosts` hosts, sorted by their start.
@@ -26,21 +31,20 @@ pub(crate) fn read(
     sources: &dyn Sources,
 ) -> Result<Vec<TraceFlow>> {
     let unreadable = |why: String| place.wrong(format!("cannot be read: {why}"));
-    let is_csv = path
-        .rsplit('.')
-        .next()
-        .is_some_and(|suffix| suffix.eq_ignore_ascii_case("csv"));
-    if !is_csv {
+    let file = sources.shown(path);
+    let bytes = sources.read_bytes(path).map_err(unreadable)?;
+    if bytes.starts_with(PARQUET) {
         let rows = sources.read_trace(path).map_err(unreadable)?;
-        return check(&rows, hosts, path, |row, message| {
-            Diagnostic::of_file(path, format!("row {row}: {message}"))
+        return check(&rows, hosts, &file, |row, message| {
+            Diagnostic::of_file(&file, format!("row {row}: {message}"))
         });
     }
-    let text = sources.read_text(path).map_err(unreadable)?;
-    let (rows, lines) = parse(&text, path)?;
-    check(&rows, hosts, path, |line, message| {
+    let text = decode(bytes, &file)
+        .map_err(|error| error.allowed("a trace in CSV, as text in UTF-8, or in Parquet"))?;
+    let (rows, lines) = parse(&text, &file)?;
+    check(&rows, hosts, &file, |line, message| {
         Diagnostic::at(
-            path,
+            &file,
             &text,
             lines.get(line - 1).cloned().unwrap_or(0..0),
             message,
@@ -52,13 +56,13 @@ pub(crate) fn read(
 fn check(
     rows: &[TraceRow],
     hosts: u32,
-    path: &str,
+    file: &str,
     at: impl Fn(usize, String) -> Diagnostic,
 ) -> Result<Vec<TraceFlow>> {
     if rows.is_empty() {
         let message = "the trace is empty";
         return Err(
-            Diagnostic::of_file(path, message).allowed("at least one flow after the header")
+            Diagnostic::of_file(file, message).allowed("at least one flow after the header")
         );
     }
     let mut before = Span::ZERO;
@@ -145,7 +149,7 @@ fn cells(line: &str, mut start: usize) -> Vec<(Range<usize>, &str)> {
         .map(|cell| {
             let lead = start + cell.len() - cell.trim_start().len();
             start += cell.len() + 1;
-            (lead..lead + cell.trim().len(), cell.trim())
+            (lead..lead + cell.trim().len(), unquoted(cell))
         })
         .collect()
 }
@@ -163,7 +167,7 @@ fn columns(
             let message = format!("unknown column `{name}`");
             let error =
                 Diagnostic::at(file, text, span.clone(), message).suggest(name, COLUMNS, '`');
-            return Err(error.allowed(COLUMNS.join(",")));
+            return Err(error.allowed(ALLOWED));
         };
         if order.contains(&column) {
             return Err(Diagnostic::at(
@@ -178,8 +182,7 @@ fn columns(
     match (0..4).find(|column| !order.contains(column)) {
         Some(missing) => {
             let message = format!("column `{}` is missing", COLUMNS[missing]);
-            Err(Diagnostic::at(file, text, line_start..line_start, message)
-                .allowed(COLUMNS.join(",")))
+            Err(Diagnostic::at(file, text, line_start..line_start, message).allowed(ALLOWED))
         }
         None => Ok(order),
     }

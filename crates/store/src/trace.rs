@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use duetime_core::{Bytes, Span};
 use duetime_results::schema::Value;
-use duetime_scenario::{Sources, TraceRow};
+use duetime_scenario::{Sources, TraceRow, decode};
 
 use crate::table::{StoredColumn, StoredTable};
 use crate::{StoreError, file};
@@ -34,12 +34,21 @@ impl Files {
 
 impl Sources for Files {
     fn read_text(&self, path: &str) -> Result<String, String> {
-        let path = self.folder.join(path);
-        std::fs::read_to_string(&path).map_err(|error| format!("`{}`: {error}", path.display()))
+        let bytes = self.read_bytes(path)?;
+        decode(bytes, &self.shown(path)).map_err(|error| error.to_string())
     }
 
     fn read_trace(&self, path: &str) -> Result<Vec<TraceRow>, String> {
         read_trace_parquet(&self.folder.join(path)).map_err(|error| error.to_string())
+    }
+
+    fn read_bytes(&self, path: &str) -> Result<Vec<u8>, String> {
+        let path = self.folder.join(path);
+        std::fs::read(&path).map_err(|error| format!("`{}`: {error}", path.display()))
+    }
+
+    fn shown(&self, path: &str) -> String {
+        self.folder.join(path).display().to_string()
     }
 }
 

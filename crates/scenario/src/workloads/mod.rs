@@ -122,8 +122,8 @@ tagged! {
         /// Further delay of each flow's start: random, its own for each flow, up to this.
         jitter: Time(ANY_TIME.0, ANY_TIME.1), default "0 us";
     }
-    /// Given flows, from CSV or Parquet, with the columns `start_ns`, `source`, `destination`, `size_bytes` and, on
-    /// request, `deadline_ns` (after the start; empty: none), sorted by `start_ns`.
+    /// Given flows, from CSV or Parquet (told apart by what the file holds), with the columns `start_ns`, `source`,
+    /// `destination`, `size_bytes` and, on request, `deadline_ns` (after the start; empty: none), sorted by `start_ns`.
     "trace" => Trace { flows } {
         /// The file, seen from the scenario.
         file: Text, left to then;

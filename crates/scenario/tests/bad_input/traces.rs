@@ -1,6 +1,7 @@
 //! Files of flows and of sizes.
 
-use super::{GOOD, said_of};
+use super::{Files, GOOD, said_of};
+use duetime_scenario::{Sources, TraceRow, decode, load};
 
 pub(super) const TRACE: &str = r#"transport = "tcp"
 [topology]
@@ -38,7 +39,7 @@ flows.csv:3:1: start_ns = 4000 is before the row above (5000)
 flows.csv:1:10: unknown column `src`
    1 | start_ns,src,destination,size_bytes
      |          ^^^
-   allowed: start_ns,source,destination,size_bytes,deadline_ns
+   allowed: start_ns,source,destination,size_bytes in any order, and deadline_ns where flows have one
 ";
     a_trace_with_nan: "start_ns,source,destination,size_bytes\n1,0,1,NaN\n", r"
 flows.csv:2:7: size_bytes = NaN: not a whole number in range
@@ -72,6 +73,108 @@ fn a_trace_that_cannot_be_read() {
     assert!(
         said.starts_with("flows.parquet: the trace is empty"),
         "{said}"
+    );
+}
+
+/// One file of any bytes, in a folder.
+struct InFolder(&'static [u8]);
+
+impl Sources for InFolder {
+    fn read_text(&self, _: &str) -> Result<String, String> {
+        Err("no text".to_owned())
+    }
+
+    fn read_trace(&self, path: &str) -> Result<Vec<TraceRow>, String> {
+        assert_eq!(path, "flows.csv");
+        Err("`data/flows.csv`: it ends too early".to_owned())
+    }
+
+    fn read_bytes(&self, _: &str) -> Result<Vec<u8>, String> {
+        Ok(self.0.to_vec())
+    }
+
+    fn shown(&self, path: &str) -> String {
+        format!("data/{path}")
+    }
+}
+
+fn said_of_bytes(scenario: &str, bytes: &'static [u8]) -> String {
+    let loaded = load(scenario, "search.toml", &[], &InFolder(bytes));
+    loaded.expect_err("a mistake").to_string()
+}
+
+#[test]
+fn a_file_is_named_with_its_folder() {
+    assert!(
+        said_of_bytes(TRACE, b"start_ns,src")
+            .starts_with("data/flows.csv:1:10: unknown column `src`")
+    );
+    assert!(said_of_bytes(TRACE, b"").starts_with("data/flows.csv: the trace is empty"));
+    let sizes = GOOD.replace("\"10 KB\"", "{ cdf = \"sizes.csv\" }");
+    assert!(said_of_bytes(&sizes, b"1").starts_with("data/sizes.csv:1:1: not a point of a CDF"));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_named_with_their_line() {
+    assert_eq!(
+        said_of_bytes(TRACE, b"start_ns,source\n# f\xfcr uns\n1,2\n"),
+        "data/flows.csv:2:4: not UTF-8: byte 0xfc\n   2 | # f\u{fffd}r uns\n     |    ^\n   allowed: a trace in CSV, as \
+         text in UTF-8, or in Parquet\n   help: save the file as UTF-8"
+    );
+    let sizes = GOOD.replace("\"10 KB\"", "{ cdf = \"sizes.csv\" }");
+    assert!(
+        said_of_bytes(&sizes, b"1,\xff").starts_with("data/sizes.csv:1:3: not UTF-8: byte 0xff")
+    );
+    let utf_16 = b"\xff\xfe1\0";
+    assert!(said_of_bytes(&sizes, utf_16).starts_with(
+        "data/sizes.csv:1:1: not UTF-8: it starts with the byte order mark of UTF-16"
+    ));
+    let error =
+        decode(b"name = \"a\"\nseeds = \xc3\n".to_vec(), "search.toml").expect_err("a mistake");
+    assert_eq!((error.line, error.column), (2, 9));
+}
+
+#[test]
+fn a_trace_is_told_by_its_content() {
+    // Parquet whatever its name, and CSV too.
+    let said = said_of_bytes(TRACE, b"PAR1 and more");
+    assert!(
+        said.contains("cannot be read: `data/flows.csv`: it ends too early"),
+        "{said}"
+    );
+    let text = TRACE.replace("flows.csv", "flows.parquet");
+    let csv = "start_ns,source,destination,size_bytes\n1,0,1,10\n";
+    let files = Files(&[(
+        "flows.parquet",
+        "start_ns,source,destination,size_bytes\n1,0,1,10\n",
+    )]);
+    let scenario =
+        load(&text, "search.toml", &[], &files).unwrap_or_else(|error| panic!("{error}"));
+    let quoted: &'static [u8] =
+        b"\xef\xbb\xbf\"start_ns\",\"source\" , \"destination\",\"size_bytes\"\r\n\"1\",\"0\", \"1\",10\r\n";
+    let other = load(TRACE, "search.toml", &[], &InFolder(quoted));
+    let other = other.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(scenario.workloads[0].kind, other.workloads[0].kind, "{csv}");
+}
+
+#[test]
+fn sizes_are_a_published_name_or_else_a_file() {
+    let sizes = |name: &str| GOOD.replace("\"10 KB\"", &format!("{{ cdf = \"{name}\" }}"));
+    let plain = Files(&[("sizes", "# unit: KB\nsize,probability\n1,0\n50,1\n")]);
+    let plain = load(&sizes("sizes"), "search.toml", &[], &plain);
+    let quoted: &'static [u8] =
+        b"\xef\xbb\xbf\"# unit: KB\"\r\n\"size\",\"probability\"\r\n\"1\",\"0\"\r\n\"50\" , \"1\"\r\n";
+    let quoted = load(&sizes("sizes"), "search.toml", &[], &InFolder(quoted));
+    let [plain, quoted] = [plain, quoted].map(|of| of.unwrap_or_else(|error| panic!("{error}")));
+    assert_eq!(plain, quoted);
+    load(&sizes("web-search"), "search.toml", &[], &Files(&[]))
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        said_of(&sizes("web-serch"), &[]),
+        "search.toml:16:20: workload.response.cdf = \"web-serch\": cannot be read: no such file\n   \
+         16 | response = { cdf = \"web-serch\" }\n      |                    ^^^^^^^^^^^\n   allowed: a CSV file, seen \
+         from the scenario, or one of \"web-search\", \"web-search-packets\", \"data-mining\", \"data-mining-packets\", \
+         \"hadoop\", \"storage\"\n   help: did you mean \"web-search\"?"
     );
 }
 
