@@ -15,6 +15,7 @@ mod devices;
 mod diagnostic;
 mod distribution;
 mod document;
+mod key_path;
 pub mod keys;
 pub mod model;
 mod network;
@@ -38,6 +39,7 @@ mod workloads;
 
 pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;
+pub use key_path::KeyPath;
 pub use model::Scenario;
 pub use normalised::resolved_json;
 pub use quantity::{NotQuantity, parse_packets, parse_rate, parse_size, parse_time};

@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use duetime_scenario::KeyPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -156,7 +157,11 @@ impl Manifest {
             &comparable(&self.scenario),
             &comparable(&other.scenario),
         )
-        .map(|(key, old, new)| format!("its scenario has {key} = {old}, not {new}"))
+        .map(|(place, old, new)| {
+            let key = KeyPath::of(&self.scenario, &place);
+            let (old, new) = (key.show(&old), key.show(&new));
+            format!("its scenario has {} = {old}, not {new}", key.key)
+        })
     }
 }
 
@@ -176,9 +181,9 @@ fn comparable(scenario: &Value) -> Value {
     scenario
 }
 
-/// The first place where two values differ: key, old value, new value. Transports that only one side has are no
+/// The first place where two values differ: its path, old value, new value. Transports that only one side has are no
 /// difference.
-fn difference(key: &str, old: &Value, new: &Value) -> Option<(String, String, String)> {
+fn difference(key: &str, old: &Value, new: &Value) -> Option<(String, Value, Value)> {
     let child = |name: &str| {
         if key.is_empty() {
             name.to_owned()
@@ -206,17 +211,7 @@ fn difference(key: &str, old: &Value, new: &Value) -> Option<(String, String, St
             .zip(b)
             .enumerate()
             .find_map(|(index, (a, b))| difference(&format!("{key}[{index}]"), a, b)),
-        _ => (old != new).then(|| (key.to_owned(), shown(old), shown(new))),
-    }
-}
-
-/// A value short enough for a message.
-fn shown(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() <= 60 {
-        text
-    } else {
-        text.chars().take(57).chain("...".chars()).collect()
+        _ => (old != new).then(|| (key.to_owned(), old.clone(), new.clone())),
     }
 }
 
@@ -277,20 +272,23 @@ mod tests {
     #[test]
     fn a_difference_is_named() {
         let old = manifest(
-            json!({"workloads": [{"fan_in": [40]}], "transports": [{"name": "tcp", "rto": 10}]}),
+            json!({"workloads": [{"fan_in": [40]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 10_000_000_000_u64}}]}),
         );
         let other = manifest(
-            json!({"workloads": [{"fan_in": [20]}], "transports": [{"name": "tcp", "rto": 10}]}),
+            json!({"workloads": [{"fan_in": [20]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 10_000_000_000_u64}}]}),
         );
         assert_eq!(
             old.difference(&other).unwrap(),
-            "its scenario has workloads[0].fan_in[0] = 40, not 20"
+            "its scenario has workload.fan_in = 40, not 20"
         );
         let other = manifest(
-            json!({"workloads": [{"fan_in": [40]}], "transports": [{"name": "tcp", "rto": 20}]}),
+            json!({"workloads": [{"fan_in": [40]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 20_000_000_000_u64}}]}),
         );
         let reason = old.difference(&other).unwrap();
-        assert!(reason.contains("rto = 10, not 20"), "{reason}");
+        assert!(
+            reason.contains("tcp.rto_min = 10 ms, not 20 ms"),
+            "{reason}"
+        );
         let mut other = old.clone();
         other.duetime = "9.9.9".to_owned();
         assert!(old.difference(&other).unwrap().contains("9.9.9"));

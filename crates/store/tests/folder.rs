@@ -253,8 +253,7 @@ fn another_scenario_is_not_mixed_in() {
         .unwrap_err()
         .to_string();
     assert!(
-        message
-            .ends_with("cannot be resumed: its scenario has workloads[0].fan_in[0] = 40, not 20"),
+        message.ends_with("cannot be resumed: its scenario has workload.fan_in = 40, not 20"),
         "{message}"
     );
     assert_eq!(

@@ -2,7 +2,8 @@
 
 use crate::{EXAMPLE, with};
 use duetime_scenario::model::Scenario;
-use duetime_scenario::{NoFiles, load, resolved_json};
+use duetime_scenario::{KeyPath, NoFiles, load, resolved_json};
+use serde_json::json;
 
 #[test]
 fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
@@ -76,4 +77,129 @@ fn the_resolved_form_names_each_option_with_its_unit() {
         resolved["topology"].to_string(),
         r#"{"host_link":{"latency_ps":20000000,"loss":0.0,"rate_bps":1000000000},"hosts_per_rack":40,"kind":"leaf-spine","racks":26,"spines":1,"uplink":{"latency_ps":20000000,"loss":0.0,"rate_bps":40000000000}}"#
     );
+}
+
+#[test]
+fn places_of_the_resolved_form_have_the_key_paths_of_the_file() {
+    let text = r#"transport = ["dctcp", "slow"]
+duration = "1 s"
+[topology]
+kind = "leaf-spine"
+racks = 4
+hosts_per_rack = 8
+host_link = { rate = "1 Gbps", latency = "20 us" }
+uplink = { rate = "10 Gbps", latency = "20 us" }
+[[workload]]
+name = "feed"
+kind = "oldi"
+fan_in = [3, 2]
+response = ["10 KB"]
+deadline = "5 ms"
+load = 0.1
+[[workload]]
+kind = "poisson"
+size = "1 KB"
+rate = "10 /s"
+[[variant]]
+name = "slow"
+base = "tcp"
+rto_min = "300 ms"
+"#;
+    let scenario = load(text, "test.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
+    let resolved = resolved_json(&scenario);
+    for (place, key, value, shown) in [
+        (
+            "workloads[0].does.fan_in[1]",
+            "workload.feed.fan_in[1]",
+            json!(2),
+            "2",
+        ),
+        (
+            "workloads[0].does.response[0].bytes",
+            "workload.feed.response",
+            json!(10_000),
+            "10 KB",
+        ),
+        (
+            "workloads[0].does.deadline[0].base_ps",
+            "workload.feed.deadline.base",
+            json!(5_000_000_000_u64),
+            "5 ms",
+        ),
+        (
+            "workloads[0].does.arrival.load",
+            "workload.feed.load",
+            json!(0.1),
+            "0.1",
+        ),
+        (
+            "workloads[0].does.arrival",
+            "workload.feed.arrival",
+            json!("back-to-back"),
+            "\"back-to-back\"",
+        ),
+        (
+            "workloads[0].does.objective.within_ps[0]",
+            "workload.feed.objective.within",
+            json!(1_000_000),
+            "1 us",
+        ),
+        (
+            "workloads[1].does.intensity.flows_per_second",
+            "workload.poisson.rate",
+            json!(10.0),
+            "10.0",
+        ),
+        (
+            "workloads[1].does.digest",
+            "workload.poisson.file",
+            json!("00ff"),
+            "\"00ff\"",
+        ),
+        (
+            "topology.uplink.rate_bps",
+            "topology.uplink.rate",
+            json!(10_000_000_000_u64),
+            "10 Gbps",
+        ),
+        ("topology.racks", "topology.racks", json!(4), "4"),
+        (
+            "switch.buffer.pool_bytes",
+            "switch.buffer.pool",
+            json!(4_000_000),
+            "4 MB",
+        ),
+        (
+            "transports.\"dctcp\".options.congestion_control.marks.gain_shift",
+            "dctcp.gain",
+            json!(4),
+            "4",
+        ),
+        (
+            "transports.\"slow\".options.rto_min_ps",
+            "variant.slow.rto_min",
+            json!(300_000_000_000_u64),
+            "300 ms",
+        ),
+        (
+            "transports.\"tcp-prio\".priorities",
+            "tcp-prio.classes",
+            json!(3),
+            "3",
+        ),
+        (
+            "host.send_jitter_ps",
+            "host.send_jitter",
+            json!(1_000),
+            "1 ns",
+        ),
+        ("warm_up_ps", "warm_up", json!(0), "0 us"),
+    ] {
+        let found = KeyPath::of(&resolved, place);
+        assert_eq!(
+            (found.key.as_str(), found.show(&value).as_str()),
+            (key, shown),
+            "{place}"
+        );
+    }
 }

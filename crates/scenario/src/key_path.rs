@@ -1,0 +1,143 @@
+//! From a place in the resolved form of a scenario back to the key path that its author wrote.
+
+use crate::keys::{Kind, SCENARIO, Table};
+use crate::quantity::{RATE, SIZE, TIME};
+use crate::transports::TRANSPORTS;
+use serde_json::Value;
+
+/// A key as the file and `--set` have it, and how its values are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPath {
+    /// The path, such as `workload.fan_in` or `tcp.rto_min`.
+    pub key: String,
+    /// The unit of the resolved form: `ps`, `bps`, `bytes`, or empty.
+    unit: &'static str,
+}
+
+impl KeyPath {
+    /// The key path behind the place `path` of the resolved scenario `resolved`. A place is a path of names and indices,
+    /// in which transports may stand by their quoted names: `workloads[0].does.fan_in[0]`, `transports."tcp".options.mss`.
+    pub fn of(resolved: &Value, path: &str) -> Self {
+        let known = known();
+        let is_key = |name: &str| known.contains(&name);
+        let mut unit = "";
+        let mut key: Vec<String> = Vec::new();
+        let mut node = Some(resolved);
+        let mut steps = steps(path).into_iter().peekable();
+        while let Some((name, index)) = steps.next() {
+            let list = node.and_then(|node| node.get(&name)).cloned();
+            node = node.and_then(|node| node.get(&name));
+            let many = list
+                .as_ref()
+                .and_then(Value::as_array)
+                .is_some_and(|list| list.len() > 1);
+            if let Some(index) = index {
+                node = node.and_then(|node| node.get(index));
+            }
+            match name.as_str() {
+                "workloads" => {
+                    key.push("workload".to_owned());
+                    let own = node.and_then(|node| node["name"].as_str());
+                    key.extend(own.filter(|_| many).map(str::to_owned));
+                }
+                "transports" => {
+                    if let Some((transport, _)) = steps.next() {
+                        let own = TRANSPORTS.contains(&transport.as_str());
+                        key.extend((!own).then(|| "variant".to_owned()));
+                        key.push(transport);
+                    }
+                }
+                "priorities" => key.push("classes".to_owned()),
+                "flows_per_second" => key.push("rate".to_owned()),
+                "flows" | "digest" => key.push("file".to_owned()),
+                "poisson" | "arrival" if steps.peek().is_none() => key.push("arrival".to_owned()),
+                // The resolved form holds several keys below this one.
+                "arrival" => {}
+                _ => {
+                    let stem = name.rsplit_once('_').map(|(stem, _)| stem);
+                    let Some(found) = [Some(name.as_str()), stem]
+                        .into_iter()
+                        .flatten()
+                        .find(|it| is_key(it))
+                    else {
+                        unit = unit_of(&name);
+                        continue;
+                    };
+                    unit = if found == name { "" } else { unit_of(&name) };
+                    key.push(match index {
+                        Some(index) if many => format!("{found}[{index}]"),
+                        _ => found.to_owned(),
+                    });
+                }
+            }
+        }
+        Self {
+            key: key.join("."),
+            unit,
+        }
+    }
+
+    /// A value of this key, short enough for a message.
+    pub fn show(&self, value: &Value) -> String {
+        let text = match (self.unit, value.as_u64()) {
+            ("ps", Some(ps)) => (TIME.show)(ps),
+            ("bps", Some(bps)) => (RATE.show)(bps),
+            ("bytes", Some(bytes)) => (SIZE.show)(bytes),
+            _ => value.to_string(),
+        };
+        if text.chars().count() <= 60 {
+            text
+        } else {
+            text.chars().take(57).chain("...".chars()).collect()
+        }
+    }
+}
+
+fn unit_of(name: &str) -> &'static str {
+    let units = ["ps", "bps", "bytes"];
+    let last = name.rsplit('_').next().unwrap_or_default();
+    units.into_iter().find(|unit| *unit == last).unwrap_or("")
+}
+
+/// Names with their indices. A name in quotes may hold dots.
+fn steps(path: &str) -> Vec<(String, Option<usize>)> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for letter in path.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            _ => parts.last_mut().expect("there is one").push(letter),
+        }
+    }
+    let step = |part: String| match part.strip_suffix(']').and_then(|part| part.split_once('[')) {
+        Some((name, index)) => (name.to_owned(), index.parse().ok()),
+        None => (part, None),
+    };
+    parts.into_iter().map(step).collect()
+}
+
+/// The names of all keys of all tables.
+fn known() -> Vec<&'static str> {
+    let mut names = Vec::new();
+    let mut tables: Vec<&'static Table> = vec![&SCENARIO];
+    while let Some(table) = tables.pop() {
+        for key in table.all() {
+            names.push(key.name);
+            below(&key.kind, &mut tables);
+        }
+    }
+    names
+}
+
+fn below(kind: &'static Kind, tables: &mut Vec<&'static Table>) {
+    match kind {
+        Kind::Table(table) => tables.push(table),
+        Kind::Tagged(_, tagged) => tables.extend(tagged.iter().map(|(_, table)| *table)),
+        Kind::List(kind) | Kind::OneOrMore(kind) => below(kind, tables),
+        Kind::Any(kinds) => kinds.iter().for_each(|kind| below(kind, tables)),
+        Kind::Sizes => tables.push(&crate::distribution::SIZES),
+        Kind::Deadline => tables.push(&crate::distribution::DEADLINES),
+        _ => {}
+    }
+}
