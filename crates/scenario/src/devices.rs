@@ -1,5 +1,6 @@
 //! `[switch]`, `[host]`, `[record]` and `[lab]`: switch ports, hosts, what is recorded, and how the testbed runs it.
 
+use crate::diagnostic::Diagnostic;
 use crate::document::Value as Written;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, List, Number, Size, Text, Time};
 use crate::keys::{H, MS, POOL, TB, Table, US};
@@ -133,6 +134,15 @@ fields! {
     }
 }
 
+const BUFFER_FORMS: &str =
+    "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`";
+
+/// The same error, which allows these forms too.
+fn also(error: Diagnostic, forms: &str) -> Diagnostic {
+    let allowed = error.allowed.clone().unwrap_or_default();
+    error.allowed(format!("{allowed}; or {forms}"))
+}
+
 impl Readable for Buffer {
     fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
         if place.node.table().is_some() {
@@ -146,7 +156,7 @@ impl Readable for Buffer {
                 },
             });
         }
-        let allowed = "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`";
+        let allowed = BUFFER_FORMS;
         let no_unit = || place.refuse("the unit of this buffer is missing", allowed);
         if matches!(place.node.value, Written::Integer(_) | Written::Float(_)) {
             return no_unit();
@@ -156,13 +166,15 @@ impl Readable for Buffer {
             return Ok(Self::Unlimited);
         }
         if text.contains("packet") {
-            return place.packets(text).map(Self::Static);
+            let packets = place.packets(text).map(Self::Static);
+            return packets.map_err(|error| also(error, allowed));
         }
         if SIZE.parse(text).is_err() && text.trim().parse::<f64>().is_ok() {
             return no_unit();
         }
+        let pool = place.part(text, &SIZE, POOL);
         Ok(Self::Dynamic {
-            pool: Bytes(place.part(text, &SIZE, POOL)?),
+            pool: Bytes(pool.map_err(|error| also(error, allowed))?),
             alpha: 1.0,
         })
     }

@@ -202,7 +202,9 @@ fn deadline_table(place: &Place<'_>) -> Result<Vec<Deadline>> {
     if let Some(floor) = reader.get("floor") {
         return floor.refuse("`floor` goes with `mean`", DEADLINE_FORMS);
     }
-    let bases = reader.need("base")?.items();
+    let base = reader.get("base");
+    let base = base.ok_or_else(|| reader.missing("base").allowed(DEADLINE_FORMS))?;
+    let bases = base.items();
     if bases.is_empty() {
         return Err(reader.missing("base"));
     }

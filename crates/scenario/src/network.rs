@@ -118,9 +118,10 @@ impl Resolved for Edge {
 }
 
 fn even(place: &Place<'_>, kind: &'static Kind) -> Result<u32> {
-    let k = u32::read(place, kind)?;
+    let allowed = "an even number, 2..=128";
+    let k = u32::read(place, kind).map_err(|error| error.allowed(allowed))?;
     if k % 2 == 1 {
-        return place.refuse("odd", "an even number, 2..=128");
+        return place.refuse("odd", allowed);
     }
     Ok(k)
 }

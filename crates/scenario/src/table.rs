@@ -6,7 +6,7 @@ use crate::document::{Document, Node};
 use crate::keys::{Key, Kind, Table};
 use crate::options::Readable;
 use crate::place::Place;
-use crate::words::{allowed, quoted};
+use crate::words::{allowed, complete, quoted};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
@@ -93,7 +93,7 @@ impl<'a> Reader<'a> {
     ) -> Result<T> {
         let key = self.key(key);
         if let Some(place) = self.find(key.name) {
-            return read(&place, &key.kind);
+            return read(&place, &key.kind).map_err(|error| complete(error, &place, &key.kind));
         }
         match (absent, &key.kind) {
             _ if key.default.is_empty() => Err(self.missing(key.name)),

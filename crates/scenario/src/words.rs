@@ -1,6 +1,9 @@
 //! What the kinds of values allow, in words: for messages, the reference page and the JSON Schema.
 
+use crate::cdf::PUBLISHED;
+use crate::diagnostic::Diagnostic;
 use crate::keys::Kind;
+use crate::place::Place;
 use crate::quantity::{FREQUENCY, RATE, SIZE, TIME, Units};
 
 /// Names in quotes, one after the other.
@@ -49,4 +52,107 @@ pub(crate) fn allowed(kind: &Kind) -> String {
         Kind::Any(kinds) => kinds.iter().map(allowed).collect::<Vec<_>>().join("; or "),
         Kind::Open => "a table".to_owned(),
     }
+}
+
+/// Of these words a message has some where it names a quantity with its unit.
+const QUANTITY: &[&str] = &[
+    "a number with a unit",
+    "a string with its unit",
+    "a rate of",
+    "a time",
+    " to ",
+];
+
+/// A form that a value may have: words of which one is there where a message names the form, and the form itself.
+type Form = (Vec<String>, String);
+
+/// The same error; if it is about this whole value, what is allowed names every form that the value may have.
+pub(crate) fn complete(error: Diagnostic, place: &Place<'_>, kind: &Kind) -> Diagnostic {
+    let here = place.wrong("");
+    let about = |of: &Diagnostic| (of.key.clone(), of.line, of.column, of.width);
+    let Some(allowed) = error.allowed.clone() else {
+        return error;
+    };
+    if about(&error) != about(&here) || error.file != here.file {
+        return error;
+    }
+    let names = |form: &Form| form.0.iter().any(|word| allowed.contains(word.as_str()));
+    let missing: Vec<String> = forms(kind)
+        .into_iter()
+        .filter(|form| !names(form))
+        .map(|(_, form)| form)
+        .collect();
+    if missing.is_empty() {
+        return error;
+    }
+    error.allowed(format!("{allowed}; or {}", missing.join(", ")))
+}
+
+/// The forms of a kind of value, if there are several ways to write it; a text of any form is left to its reader.
+fn forms(kind: &Kind) -> Vec<Form> {
+    let form = |words: &[&str], form: &str| -> Form {
+        (
+            words.iter().map(|&word| word.to_owned()).collect(),
+            form.to_owned(),
+        )
+    };
+    match kind {
+        Kind::Any(kinds) => kinds.iter().flat_map(form_or_forms).collect(),
+        Kind::OneOrMore(kind) => {
+            let mut forms = form_or_forms(kind);
+            forms.push(form(&["list", "per ", "at least one"], "a list of them"));
+            forms
+        }
+        Kind::Sizes => {
+            let published: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
+            vec![
+                form(&[QUANTITY, &["\"10 KB\""]].concat(), "\"10 KB\""),
+                form(&["uniform "], "\"uniform 2 KB..50 KB\""),
+                form(&["web-search"], &quoted(&published)),
+                form(&["cdf ="], "{ cdf = \"file.csv\" }"),
+                form(
+                    &["points ="],
+                    "{ points = [[\"1 KB\", 0], [\"10 KB\", 1]] }",
+                ),
+            ]
+        }
+        Kind::Deadline => vec![
+            form(&[QUANTITY, &["\"30 ms\""]].concat(), "\"30 ms\""),
+            form(&["\"none\""], "\"none\""),
+            form(
+                &["base ="],
+                "{ base = \"35 ms\", variation = \"uniform 50%\" }",
+            ),
+            form(&["mean ="], "{ mean = \"30 ms\", floor = \"5 ms\" }"),
+        ],
+        Kind::Gap => vec![
+            form(&[QUANTITY, &["\"300 ms\""]].concat(), "\"300 ms\""),
+            form(&["exponential"], "\"exponential 300 ms\""),
+            form(&["uniform"], "\"uniform 1 ms..5 ms\""),
+        ],
+        Kind::Amount => vec![
+            form(&["packets"], "\"20 packets\""),
+            form(&["KB"], "\"30 KB\""),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+/// The forms of a kind, or the kind itself as the only one.
+fn form_or_forms(kind: &Kind) -> Vec<Form> {
+    let several = forms(kind);
+    if !several.is_empty() {
+        return several;
+    }
+    let words: &[&str] = match kind {
+        Kind::Choice(choices) => return vec![(vec![quoted(&choices[..1])], quoted(choices))],
+        Kind::Integer(..) | Kind::Number(..) => &["..="],
+        Kind::Share(..) => &["%"],
+        Kind::Time(..) | Kind::Rate(..) | Kind::Size(..) | Kind::Frequency => QUANTITY,
+        Kind::List(_) => &["list"],
+        Kind::Table(_) | Kind::Tagged(..) | Kind::Open => &["table", "{ "],
+        _ => return Vec::new(),
+    };
+    let words = words.iter().map(|&word| word.to_owned()).collect();
+    vec![(words, allowed(kind))]
 }

@@ -4,6 +4,7 @@ use super::{Result, resolved_name};
 use crate::keys::{Key, Kind};
 use crate::place::Place;
 use crate::table::Reader;
+use crate::words::complete;
 use serde_json::{Map, Value};
 
 /// The tables of the file that a configuration is read from, from the general to the special.
@@ -38,7 +39,8 @@ impl<C: Default> Options<C> {
         for reader in layers {
             for (key, field) in self.keys.iter().zip(self.fields) {
                 if let Some(place) = reader.find(key.name) {
-                    (field.set)(&mut config, &place, &key.kind)?;
+                    (field.set)(&mut config, &place, &key.kind)
+                        .map_err(|error| complete(error, &place, &key.kind))?;
                 }
             }
         }

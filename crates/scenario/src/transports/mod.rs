@@ -9,12 +9,14 @@ mod d3;
 mod dctcp;
 mod tcp;
 
+use crate::diagnostic::Diagnostic;
 use crate::keys::{Key, Kind, Table};
 use crate::model::{Protocol, Transport};
 use crate::options::{Layers, Result, keys};
 use crate::place::Place;
 use crate::resolve::{NAMES, is_name, tables};
 use crate::table::Reader;
+use crate::words::complete;
 use duetime_proto::d3::Config as D3;
 use duetime_proto::window::CongestionControl;
 use serde_json::{Map, Value, json};
@@ -179,8 +181,12 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
 /// The transports that `transport` lists.
 pub(crate) fn compared(reader: &Reader<'_>, all: &[Transport]) -> Result<Vec<Transport>> {
     let mut compared: Vec<Transport> = Vec::new();
-    for (name, place) in reader.needed("transport", Reader::texts)? {
-        let transport = find(name, &place, all)?;
+    let whole = |error: Diagnostic| match reader.get("transport") {
+        Some(place) => complete(error, &place, &Kind::OneOrMore(&Kind::Text)),
+        None => error,
+    };
+    for (name, place) in reader.needed("transport", Reader::texts).map_err(whole)? {
+        let transport = find(name, &place, all).map_err(whole)?;
         if compared.iter().any(|other| other.name == name) {
             return place.refuse("listed twice", "each transport once");
         }

@@ -313,7 +313,10 @@ fn intensity(reader: &Reader<'_>) -> Result<Intensity> {
     match (reader.value("load")?, reader.get("rate")) {
         (Some(load), None) => Ok(Intensity::Load(load)),
         (None, Some(rate)) => Ok(Intensity::FlowsPerSecond(rate.frequency()?)),
-        (None, None) => Err(reader.missing("load")),
+        (None, None) => {
+            let allowed = "one of `load`, such as 0.15, and `rate`, such as \"2000 /s\"";
+            Err(reader.missing("load").allowed(allowed))
+        }
         (Some(_), Some(rate)) => rate.refuse("both `load` and `rate`", "one of them"),
     }
 }
@@ -330,8 +333,10 @@ impl Resolved for Intensity {
 impl Readable for Destination {
     fn read(place: &Place<'_>, kind: &'static Kind) -> Result<Self> {
         if place.node.str().is_some() {
-            place.choice(&["uniform"])?;
-            return Ok(Self::Uniform);
+            let choice = place.choice(&["uniform"]).map(|_| Self::Uniform);
+            let last = place.scope.hosts.saturating_sub(1);
+            return choice
+                .map_err(|error| error.allowed(format!("\"uniform\", or a host: 0..={last}")));
         }
         host(place, kind).map(Self::Host)
     }

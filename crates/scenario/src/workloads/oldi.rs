@@ -13,6 +13,7 @@ use crate::model::{
 use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
 use crate::place::Place;
 use crate::table::Reader;
+use crate::words::complete;
 use duetime_core::Span;
 use serde_json::{Value, json};
 
@@ -78,13 +79,15 @@ fields! {
 words!(DeadlineFrom: Query = "query", Response = "response");
 const GIVE_UPS: &[&str] = &["children", "own", "never"];
 
+const WITHIN: Kind = OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1));
+
 /// What is wanted of a query.
 pub(crate) static OBJECTIVE: Table = Table {
     name: "objective",
     doc: "What the owner of trees wants of a query. It is in time when enough of the leaves' answers are at the root, directly or through aggregators, soon enough after it arrived there.",
     keys: &[keys! {
         /// Budget of a query, from its arrival at the root; a list has one entry per application.
-        within: OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1)),
+        within: WITHIN,
             otherwise "the answers' `deadline` where that is one fixed time; otherwise each leaf's answer has its own";
         /// Share of the leaves' answers that is enough.
         answers: Share(0.001, 1.0), otherwise "`complete_at`";
@@ -129,7 +132,8 @@ fn objective(reader: &Reader<'_>, deadlines: &[Deadline], complete_at: f64) -> R
         Some(place) => {
             let items = place.some_items("one time per application")?;
             let time = |item: &Place<'_>| item.time(SOME_TIME.0, SOME_TIME.1);
-            items.iter().map(time).collect::<Result<_>>()?
+            let times = items.iter().map(time).collect::<Result<_>>();
+            times.map_err(|error| complete(error, &place, &WITHIN))?
         }
     };
     Ok(Objective {
@@ -251,7 +255,7 @@ fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
         (None, Some(every), Some("poisson")) => Ok(QueryArrival::Every(Gap::Exponential(
             every.time(SOME_TIME.0, SOME_TIME.1)?,
         ))),
-        (None, None, _) => Err(reader.missing("load")),
+        (None, None, _) => Err(reader.missing("load").allowed(allowed)),
         (Some(_), Some(every), _) => every.refuse("`load` is given too", allowed),
         _ => {
             let place = reader.need("arrival")?;

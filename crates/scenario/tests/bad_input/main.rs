@@ -1,5 +1,6 @@
 //! What is said about each kind of mistake: file, line and value, and what is allowed.
 
+mod allowed;
 mod bursts;
 mod command_line;
 mod topologies;
@@ -135,8 +136,21 @@ search.toml:12:10: switch.buffer: an empty port takes packets of up to 1.6 KB, a
 search.toml:12:10: switch.buffer: an empty port takes packets of up to 1.499 KB, and workload `oldi` sends packets of 1.5 KB under `tcp`: they would all be dropped
    12 | buffer = { kind = "static", size = "1499 B" }
       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-   allowed: room for at least 1500 B at a port
+   allowed: room for at least 1.5 KB at a port
    help: or a smaller `mss` of the transport
+"#;
+    an_even_number_that_is_too_small: "kind = \"star\"\nhosts = 1000" => "kind = \"fat-tree\"\nk = 1", r"
+search.toml:8:5: topology.k = 1: too small
+   8 | k = 1
+     |     ^
+   allowed: an even number, 2..=128
+";
+    no_way_to_arrive: "load = 0.15\n" => "", r#"
+search.toml:13:1: workload.load: missing
+   13 | [[workload]]
+      | ^^^^^^^^^^^^
+   allowed: one of `load` (with `arrival` "poisson" or "periodic"), `every`, `arrival = "back-to-back"`
+   help: Mean wire bytes of answers per second, as a share of the parent's access link.
 "#;
     a_missing_key: "fan_in = 40\n" => "", r"
 search.toml:13:1: workload.fan_in: missing
@@ -215,7 +229,7 @@ search.toml:18:8: workload.load = nan: not a finite number
 search.toml:16:12: workload.response = "NaN KB": not a finite number
    16 | response = "NaN KB"
       |            ^^^^^^^^
-   allowed: a number with a unit (B, KB, MB, GB, TB, KiB, MiB, GiB), such as "10 KB"
+   allowed: a number with a unit (B, KB, MB, GB, TB, KiB, MiB, GiB), such as "10 KB"; or "uniform 2 KB..50 KB", "web-search", "web-search-packets", "data-mining", "data-mining-packets", "hadoop", "storage", { cdf = "file.csv" }, { points = [["1 KB", 0], ["10 KB", 1]] }, a list of them
 "#;
     an_infinite_number: "0.15" => "-inf", r#"
 search.toml:18:8: workload.load = -inf: not a finite number
@@ -233,7 +247,7 @@ search.toml:18:8: workload.load = "150%": too large
 search.toml:15:10: workload.fan_in = "forty": expected a whole number, found a string
    15 | fan_in = "forty"
       |          ^^^^^^^
-   allowed: 1..=100000
+   allowed: 1..=100000; or a list of them
 "#;
     fan_in_larger_than_hosts: "fan_in = 40" => "fan_in = 1200", r"
 search.toml:15:10: workload.fan_in = 1200: larger than the 999 hosts beside the parent
@@ -290,7 +304,7 @@ search.toml:19:11: workload.give_up = "owm": not one of the choices
 search.toml:19:11: workload.give_up = "5": the unit of this time is missing
    19 | give_up = "5"
       |           ^^^
-   allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as "20 us"
+   allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as "20 us"; or "children", "own", "never"
 "#;
     an_objective_of_more_than_all_answers: "load = 0.15" => "load = 0.15\nobjective = { within = \"5 ms\", answers = 1.5 }", r#"
 search.toml:19:42: workload.objective.answers = 1.5: too large
@@ -328,7 +342,7 @@ search.toml:1:1: duration: missing
 search.toml:16:12: workload.response = "web-serch": no such distribution
    16 | response = "web-serch"
       |            ^^^^^^^^^^^
-   allowed: "web-search", "web-search-packets", "data-mining", "data-mining-packets", "hadoop", "storage"
+   allowed: "web-search", "web-search-packets", "data-mining", "data-mining-packets", "hadoop", "storage"; or "10 KB", "uniform 2 KB..50 KB", { cdf = "file.csv" }, { points = [["1 KB", 0], ["10 KB", 1]] }, a list of them
    help: did you mean "web-search"?
 "#;
     points_that_do_not_reach_one: "\"10 KB\"" => "{ points = [[\"1 KB\", 0], [\"10 KB\", 0.9]] }", r#"
