@@ -111,6 +111,9 @@ pub(crate) const PACKETS_RANGE: (u64, u64) = (1, 10_000_000);
 /// Flows per second, in thousandths.
 pub(crate) const FREQUENCY_RANGE: (u64, u64) = (1, 1_000_000_000_000);
 
+/// Most runs per transport.
+pub const MOST_SEEDS: u32 = 1_000_000;
+
 /// The whole file.
 pub static SCENARIO: Table = Table {
     name: "scenario",
@@ -128,7 +131,7 @@ pub static SCENARIO: Table = Table {
         }],
         keys! {
             /// Runs per transport; the same seeds for each.
-            seeds: Kind::Integer(1, 1_000_000), default 1;
+            seeds: Kind::Integer(1, MOST_SEEDS as i64), default 1;
             /// Root of all random streams.
             seed: Kind::Integer(0, i64::MAX), default 1;
             /// Flows that start earlier do not count.

@@ -40,6 +40,7 @@ mod workloads;
 pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;
 pub use key_path::KeyPath;
+pub use keys::MOST_SEEDS;
 pub use model::Scenario;
 pub use normalised::resolved_json;
 pub use quantity::{NotQuantity, parse_packets, parse_rate, parse_size, parse_time};
