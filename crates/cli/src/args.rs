@@ -377,9 +377,9 @@ pub struct Paper {
     /// Folder for the results
     #[arg(long, short, value_name = "DIR", default_value = "out/papers")]
     pub out: PathBuf,
-    /// Folder of the experiments
-    #[arg(long, value_name = "DIR", default_value = "papers")]
-    pub papers: PathBuf,
+    /// Folder of the experiments [default: those that this program was built with]
+    #[arg(long, value_name = "DIR")]
+    pub papers: Option<PathBuf>,
     /// The rows of the table as JSON lines on standard output
     #[arg(long)]
     pub json: bool,

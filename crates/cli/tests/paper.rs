@@ -227,3 +227,33 @@ fn without_a_name_it_lists_and_with_quick_it_runs_all() {
         );
     }
 }
+
+#[test]
+fn the_experiments_are_built_in() {
+    let sandbox = Sandbox::new("paper-built-in");
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
+    let listed = sandbox.duetime("paper").ok();
+    let papers = papers.to_string_lossy();
+    let from_folder = sandbox.duetime_args(&["paper", "--papers", &papers]).ok();
+    assert_eq!(listed, from_folder, "those of this repository");
+    assert!(sandbox.names().is_empty(), "nothing is written");
+    let built_in = sandbox.duetime("paper d3 fig02 --quick --json --out a -q");
+    assert_eq!(
+        built_in
+            .err
+            .lines()
+            .filter(|line| line.contains("run"))
+            .count(),
+        0,
+        "{}",
+        built_in.err
+    );
+    let mut other = vec![
+        "paper", "d3", "fig02", "--quick", "--json", "--out", "b", "--papers",
+    ];
+    other.push(&papers);
+    assert_eq!(built_in.ok(), sandbox.duetime_args(&other).ok());
+    sandbox
+        .duetime("paper --papers nowhere")
+        .refused(&["cannot read the folder of experiments `nowhere`"]);
+}

@@ -1,7 +1,7 @@
 //! From an experiment to its points: panel × scheme × axis value, each a resolved scenario with a name of its own.
 
 use duetime_scenario::{Diagnostic, Scenario, resolved_json};
-use duetime_store::{Files, VERSION, checksum};
+use duetime_store::{VERSION, checksum};
 use serde_json::json;
 
 use super::experiment::{Check, Experiment, Ideal, Method};
@@ -155,7 +155,7 @@ fn scenario(
         &experiment.scenario,
         &file,
         &settings,
-        &Files::beside(&path),
+        &*experiment.shelf.beside(&experiment.folder),
     )
     .map_err(|error| wrong(&error))?;
     if scenario.transports.len() != 1 {

@@ -11,6 +11,7 @@ mod check;
 pub use check::{Check, Measured, Relation, Side};
 
 use super::metric::Metric;
+use super::shelf::Shelf;
 use super::verdict::Kind;
 
 /// One experiment.
@@ -22,6 +23,8 @@ pub struct Experiment {
     pub name: String,
     /// The folder.
     pub folder: PathBuf,
+    /// Where the folder is.
+    pub(crate) shelf: Shelf,
     /// What it shows.
     pub title: String,
     /// Where the paper has it.

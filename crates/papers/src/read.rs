@@ -8,9 +8,8 @@ mod looks;
 mod method;
 mod schemes;
 
-use std::fs;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use duetime_figures::Palette;
 use duetime_scenario::Diagnostic;
@@ -22,6 +21,7 @@ use super::experiment::{
 };
 use super::file::{self, Text, owned, place, written};
 use super::metric::Metric;
+use super::shelf::{BUILT_IN_FOLDER, Shelf};
 use super::verdict::Kind;
 use across::across;
 use calibrated::calibrated;
@@ -35,14 +35,31 @@ type Value = Spanned<toml::Value>;
 
 /// All experiments below `papers`, by paper and name.
 pub fn library(papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError> {
-    let palette = looks(papers)?;
+    library_of(Shelf::Disk, papers)
+}
+
+/// All experiments of the repository that this program was built from.
+pub fn built_in_library() -> std::result::Result<Vec<Experiment>, StudyError> {
+    library_of(Shelf::BuiltIn, Path::new(BUILT_IN_FOLDER))
+}
+
+fn library_of(shelf: Shelf, papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError> {
+    let folders = |path: &Path| {
+        shelf.folders(path).map_err(|why| {
+            StudyError::Choice(format!(
+                "cannot read the folder of experiments `{}`: {why}",
+                path.display()
+            ))
+        })
+    };
+    let palette = looks(shelf, papers)?;
     let mut experiments = Vec::new();
     for paper in folders(papers)? {
         for folder in folders(&paper)? {
-            if folder.join(EXPERIMENT).is_file() {
+            if shelf.has(&folder.join(EXPERIMENT)) {
                 experiments.push(Experiment {
                     palette: palette.clone(),
-                    ..read(&folder)?
+                    ..read(shelf, &folder)?
                 });
             }
         }
@@ -62,30 +79,11 @@ pub fn library(papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError
 
 const EXPERIMENT: &str = "experiment.toml";
 
-/// The folders in a folder, by name.
-fn folders(path: &Path) -> std::result::Result<Vec<PathBuf>, StudyError> {
-    let refused = |why: std::io::Error| {
-        StudyError::Choice(format!(
-            "cannot read the folder of experiments `{}`: {why}",
-            path.display()
-        ))
-    };
-    let mut found = Vec::new();
-    for entry in fs::read_dir(path).map_err(refused)? {
-        let path = entry.map_err(refused)?.path();
-        if path.is_dir() {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
 /// Reads one experiment.
-pub(super) fn read(folder: &Path) -> Result<Experiment> {
+fn read(shelf: Shelf, folder: &Path) -> Result<Experiment> {
     let load = |name: &str| {
         let path = folder.join(name);
-        fs::read_to_string(&path).map_err(|why| {
+        shelf.read(&path).map_err(|why| {
             Diagnostic::of_file(
                 &path.display().to_string(),
                 format!("cannot be read: {why}"),
@@ -106,6 +104,7 @@ pub(super) fn read(folder: &Path) -> Result<Experiment> {
         paper: folder.parent().map_or(String::new(), last),
         name: last(folder),
         folder: folder.to_path_buf(),
+        shelf,
         title: written.title.clone(),
         source: written.source.clone(),
         method: Method::Simulate,

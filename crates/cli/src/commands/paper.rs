@@ -4,8 +4,9 @@ use std::io::{Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 
 use duetime_papers::{
-    Campaign, Counts, Drawn, Experiment, Line, Method, PaperRow, Results, campaign_page, choose,
-    drawings, keep_sections, library, papers_md, rows, run_campaign, sections,
+    Campaign, Counts, Drawn, Experiment, Line, Method, PaperRow, Results, built_in_library,
+    campaign_page, choose, drawings, keep_sections, library, papers_md, rows, run_campaign,
+    sections,
 };
 use duetime_store::{IfExists, replace_file};
 use duetime_study::{Outcome, Simulator};
@@ -19,7 +20,10 @@ use crate::table::{Align, Table};
 
 /// Lists the experiments, or runs some of them and prints their table.
 pub fn paper(args: &Paper) -> Result<(), Failure> {
-    let experiments = library(&args.papers)?;
+    let experiments = match &args.papers {
+        Some(papers) => library(papers)?,
+        None => built_in_library()?,
+    };
     let all = ["all".to_owned()];
     let which = match &args.which[..] {
         [] if args.quick => &all,

@@ -1,7 +1,6 @@
 //! Reads `papers/schemes.toml`: how schemes look, beside the transports.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -11,13 +10,14 @@ use duetime_study::palette;
 
 use super::{Reader, Result};
 use crate::file::{Text, place};
+use crate::shelf::Shelf;
 
 /// The looks of the transports and of the schemes listed below `papers`. No list: those of the transports alone.
-pub(super) fn looks(papers: &Path) -> Result<Palette> {
+pub(super) fn looks(shelf: Shelf, papers: &Path) -> Result<Palette> {
     let mut palette = palette();
     let path = papers.join("schemes.toml");
     let name = path.display().to_string();
-    let text = match fs::read_to_string(&path) {
+    let text = match shelf.read(&path) {
         Ok(text) => text,
         Err(why) if why.kind() == ErrorKind::NotFound => return Ok(palette),
         Err(why) => return Err(Diagnostic::of_file(&name, format!("cannot be read: {why}"))),

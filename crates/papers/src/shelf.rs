@@ -1,0 +1,99 @@
+//! Where the experiments are read from: a folder on disk, or what this program was built with.
+
+use std::fs;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use duetime_scenario::{Sources, TraceRow};
+use duetime_store::Files;
+
+/// The experiments of the repository that this program was built from: (path below `papers/`, text), sorted.
+const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
+/// What the folder of built-in experiments is called in messages.
+pub(crate) const BUILT_IN_FOLDER: &str = "papers";
+
+/// Where experiments are read from. Paths in both are like those on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shelf {
+    /// The files of the disk.
+    Disk,
+    /// The files of [`BUILT_IN`], below [`BUILT_IN_FOLDER`].
+    BuiltIn,
+}
+
+impl Shelf {
+    /// The text of a file.
+    pub(crate) fn read(self, path: &Path) -> Result<String, Error> {
+        if self == Self::Disk {
+            return fs::read_to_string(path);
+        }
+        let found = BUILT_IN.iter().find(|(name, _)| built_in(name) == path);
+        found
+            .map(|(_, text)| (*text).to_owned())
+            .ok_or_else(|| ErrorKind::NotFound.into())
+    }
+
+    /// Whether there is a file of this path.
+    pub(crate) fn has(self, path: &Path) -> bool {
+        match self {
+            Self::Disk => path.is_file(),
+            Self::BuiltIn => BUILT_IN.iter().any(|(name, _)| built_in(name) == path),
+        }
+    }
+
+    /// The folders in a folder, by name.
+    pub(crate) fn folders(self, path: &Path) -> Result<Vec<PathBuf>, Error> {
+        let mut found = Vec::new();
+        match self {
+            Self::Disk => {
+                for entry in fs::read_dir(path)? {
+                    found.push(entry?.path());
+                }
+                found.retain(|path| path.is_dir());
+            }
+            Self::BuiltIn => {
+                let below = BUILT_IN.iter().filter_map(|(name, _)| {
+                    let file = built_in(name);
+                    let mut parts = file.strip_prefix(path).ok()?.iter();
+                    let first = path.join(parts.next()?);
+                    parts.next().map(|_| first)
+                });
+                found.extend(below);
+            }
+        }
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// The files that a scenario in this folder names.
+    pub(crate) fn beside(self, folder: &Path) -> Box<dyn Sources> {
+        let scenario = folder.join("scenario.toml");
+        match self {
+            Self::Disk => Box::new(Files::beside(&scenario)),
+            Self::BuiltIn => Box::new(Beside(folder.to_path_buf())),
+        }
+    }
+}
+
+fn built_in(name: &str) -> PathBuf {
+    Path::new(BUILT_IN_FOLDER).join(name)
+}
+
+/// The built-in files of a folder.
+struct Beside(PathBuf);
+
+impl Sources for Beside {
+    fn read_text(&self, path: &str) -> Result<String, String> {
+        let text = Shelf::BuiltIn.read(&self.0.join(path));
+        text.map_err(|_| "not among the built-in files of the papers".to_owned())
+    }
+
+    fn read_trace(&self, _: &str) -> Result<Vec<TraceRow>, String> {
+        Err("built-in traces are CSV".to_owned())
+    }
+
+    fn shown(&self, path: &str) -> String {
+        self.0.join(path).display().to_string()
+    }
+}
