@@ -6,7 +6,7 @@
 //! 42 rows for 2,000 switches, and what a packet needs stays in the cache.
 
 use crate::SetupError;
-use crate::topology::Network;
+use crate::topology::{Network, Regular, Towards};
 use rustc_hash::FxHashMap;
 
 /// Where every switch sends what is for any host.
@@ -48,7 +48,7 @@ const MAX_OFFSET: u32 = (1 << (31 - COUNT_BITS)) - 1;
 const LOCAL: u32 = u32::MAX;
 
 impl Routing {
-    /// Computes all shortest paths: one breadth-first search over the switches per switch with hosts.
+    /// All shortest paths: those of a regular shape follow from its numbers, others are searched for.
     pub fn build(network: &Network) -> Result<Self, SetupError> {
         let graph = SwitchGraph::of(network);
         let attachments = graph.attachments(network);
@@ -67,46 +67,20 @@ impl Routing {
             }
         });
         let mut lists = Lists::default();
-        let mut table = vec![LOCAL; graph.switches() * columns];
-        let (mut distance, mut next) = (Vec::new(), Vec::new());
-        for (column, &destination) in attachments.iter().enumerate() {
-            graph.distances(destination, &mut distance);
-            if let Some(&cut_off) = attachments
-                .iter()
-                .find(|&&switch| distance[switch as usize] == u32::MAX)
-            {
-                return Err(SetupError::Disconnected {
-                    from: first_host_on(network, cut_off + hosts),
-                    to: first_host_on(network, destination + hosts),
-                });
-            }
-            for switch in 0..graph.switches() {
-                let here = distance[switch];
-                // A switch cut off from all hosts is never asked.
-                if here == 0 || here == u32::MAX {
-                    continue;
-                }
-                next.clear();
-                let nearer = graph
-                    .neighbours(switch)
-                    .iter()
-                    .filter(|(to, _)| distance[*to as usize] == here - 1);
-                next.extend(nearer.map(|&(_, link)| link));
-                table[switch * columns + column] = if let [link] = next[..] {
-                    link
-                } else {
-                    lists.entry(&next)?
-                };
-            }
-        }
         let mut rows = Rows::default();
-        let switches =
-            (0..graph.switches()).map(|switch| rows.add(&table[switch * columns..][..columns]));
+        let switches = if let Some(regular) = network.regular {
+            regular_rows(regular, &graph, &mut lists, &mut rows)?
+        } else {
+            let table = table(network, &graph, &attachments, &mut lists)?;
+            let row = |switch: usize| &table[switch * columns..][..columns];
+            let switches = (0..graph.switches()).map(|switch| rows.add(row(switch)));
+            switches.collect::<Result<_, _>>()?
+        };
         Ok(Self {
             hosts,
             uplink: network.uplink.clone(),
             attachment: attachment.collect(),
-            switches: switches.collect::<Result<_, _>>()?,
+            switches,
             codes: rows.codes,
             entries: rows.entries,
             choices: lists.links,
@@ -173,6 +147,73 @@ impl Routing {
             + size_of::<Attachment>() * self.attachment.len()
             + size_of::<Switch>() * self.switches.len()
     }
+}
+
+/// The rows of a regular shape.
+fn regular_rows(
+    regular: Regular,
+    graph: &SwitchGraph,
+    lists: &mut Lists,
+    rows: &mut Rows,
+) -> Result<Vec<Switch>, SetupError> {
+    let mut row = Vec::new();
+    let switches = (0..graph.switches() as u32).map(|switch| {
+        row.clear();
+        row.resize(regular.with_hosts() as usize, LOCAL);
+        regular.ways(graph, switch, |columns, towards| {
+            let entry = match towards {
+                Towards::Link(link) | Towards::AnyOf(&[link]) => link,
+                Towards::AnyOf(links) => lists.entry(links)?,
+            };
+            row[columns.start as usize..columns.end as usize].fill(entry);
+            Ok(())
+        })?;
+        rows.add(&row)
+    });
+    switches.collect()
+}
+
+/// The entries of all switches (rows) in all columns: one breadth-first search over the switches per column.
+fn table(
+    network: &Network,
+    graph: &SwitchGraph,
+    attachments: &[u32],
+    lists: &mut Lists,
+) -> Result<Vec<u32>, SetupError> {
+    let (hosts, columns) = (network.hosts(), attachments.len());
+    let mut table = vec![LOCAL; graph.switches() * columns];
+    let (mut distance, mut next) = (Vec::new(), Vec::new());
+    for (column, &destination) in attachments.iter().enumerate() {
+        graph.distances(destination, &mut distance);
+        if let Some(&cut_off) = attachments
+            .iter()
+            .find(|&&switch| distance[switch as usize] == u32::MAX)
+        {
+            return Err(SetupError::Disconnected {
+                from: first_host_on(network, cut_off + hosts),
+                to: first_host_on(network, destination + hosts),
+            });
+        }
+        for switch in 0..graph.switches() {
+            let here = distance[switch];
+            // A switch cut off from all hosts is never asked.
+            if here == 0 || here == u32::MAX {
+                continue;
+            }
+            next.clear();
+            let nearer = graph
+                .neighbours(switch)
+                .iter()
+                .filter(|(to, _)| distance[*to as usize] == here - 1);
+            next.extend(nearer.map(|&(_, link)| link));
+            table[switch * columns + column] = if let [link] = next[..] {
+                link
+            } else {
+                lists.entry(&next)?
+            };
+        }
+    }
+    Ok(table)
 }
 
 /// One of `count`, by the flow and the switch: two rounds of multiply and fold, then the high half of a product.
@@ -244,21 +285,27 @@ impl Rows {
         let first = self.entries.len();
         let mut code_of = FxHashMap::default();
         let mut row = Vec::with_capacity(columns.len());
+        // The entry before: columns that follow each other mostly share theirs.
+        let mut before = (LOCAL, 0);
         for &entry in columns {
             // Never asked for, so it may look like the others.
             if entry == LOCAL {
                 row.push(0);
                 continue;
             }
-            let code = *code_of.entry(entry).or_insert_with(|| {
-                self.entries.push(entry);
-                self.entries.len() - 1 - first
-            });
-            row.push(u16::try_from(code).map_err(|_| SetupError::TooLarge {
-                what: "number of different next hops at one switch",
-                value: code as u64 + 1,
-                allowed: 1 << 16,
-            })?);
+            if entry != before.0 {
+                let code = *code_of.entry(entry).or_insert_with(|| {
+                    self.entries.push(entry);
+                    self.entries.len() - 1 - first
+                });
+                let code = u16::try_from(code).map_err(|_| SetupError::TooLarge {
+                    what: "number of different next hops at one switch",
+                    value: code as u64 + 1,
+                    allowed: 1 << 16,
+                })?;
+                before = (entry, code);
+            }
+            row.push(before.1);
         }
         if let Some(&known) = self.known.get(&row) {
             return Ok(Switch {
@@ -343,6 +390,69 @@ impl SwitchGraph {
                     queue.push(to);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use duetime_core::{Rate, Span};
+    use duetime_scenario::model::{Link, Topology};
+
+    /// Regular shapes of all kinds, the smallest among them.
+    pub(crate) fn regular_shapes() -> Vec<Network> {
+        let link = |gbps| Link {
+            rate: Rate::from_gbps(gbps),
+            latency: Span::from_us(1),
+            loss: 0.0,
+        };
+        let leaf_spine = |racks, hosts_per_rack, spines| Topology::LeafSpine {
+            racks,
+            hosts_per_rack,
+            spines,
+            host_link: link(1),
+            uplink: link(10),
+        };
+        let fat_tree = |k| Topology::FatTree { k, link: link(1) };
+        let shapes = [
+            leaf_spine(1, 2, 1),
+            leaf_spine(2, 1, 3),
+            leaf_spine(5, 3, 1),
+            leaf_spine(7, 2, 4),
+            fat_tree(2),
+            fat_tree(4),
+            fat_tree(6),
+            fat_tree(8),
+        ];
+        let build = |shape: &Topology| Network::build(shape).expect("a network");
+        shapes.iter().map(build).collect()
+    }
+
+    #[test]
+    fn computed_routes_are_those_that_a_search_finds() {
+        for network in regular_shapes() {
+            assert!(network.regular.is_some());
+            let computed = Routing::build(&network).expect("routes");
+            let plain = Network {
+                regular: None,
+                ..network.clone()
+            };
+            let searched = Routing::build(&plain).expect("routes");
+            for node in 0..network.nodes.len() as u32 {
+                for host in (0..network.hosts()).filter(|&host| host != node) {
+                    for hash in [0, 1, 0x9e37_79b9, u32::MAX] {
+                        assert_eq!(
+                            computed.next(node, host, hash),
+                            searched.next(node, host, hash),
+                            "from node {node} to host {host} of {}",
+                            network.hosts()
+                        );
+                    }
+                }
+            }
+            assert_eq!(computed.table_bytes(), searched.table_bytes());
+            assert_eq!(network.longest_path(), plain.longest_path());
         }
     }
 }

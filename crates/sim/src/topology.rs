@@ -2,12 +2,14 @@
 //!
 //! Nodes are numbered hosts first (node i is host i), then switches, each in the order in which the shape lists them.
 
+mod regular;
 mod shapes;
 
 use crate::SetupError;
 use crate::routing::SwitchGraph;
 use duetime_core::{Rate, Span};
 use duetime_scenario::model::{Link, Topology};
+pub(crate) use regular::{Regular, Towards};
 
 /// Nodes and directed links.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +24,8 @@ pub struct Network {
     pub uplink: Vec<u32>,
     /// Per host: the link from its switch.
     pub downlink: Vec<u32>,
+    /// The shape, if it is a regular one.
+    pub(crate) regular: Option<Regular>,
 }
 
 /// A host or a switch.
@@ -98,6 +102,9 @@ impl Network {
         if self.hosts() < 2 {
             return 0;
         }
+        if let Some(regular) = self.regular {
+            return regular.longest_path();
+        }
         let graph = SwitchGraph::of(self);
         let mut reached = Vec::new();
         let attachments = graph.attachments(self);
@@ -121,6 +128,7 @@ struct Plan {
     nodes: Vec<(String, bool)>,
     hosts: usize,
     edges: Vec<(usize, usize, Link)>,
+    regular: Option<Regular>,
 }
 
 impl Plan {
@@ -222,6 +230,7 @@ impl Plan {
             hosts: (0..hosts as u32).collect(),
             uplink: Vec::new(),
             downlink: Vec::new(),
+            regular: self.regular,
         };
         network.attach()?;
         Ok(network)

@@ -7,7 +7,7 @@
 
 use super::workloads::WorkloadDescription;
 use crate::routing::SwitchGraph;
-use crate::topology::Network;
+use crate::topology::{Network, Regular};
 use crate::workload::{Mean, Offer, Pace, Workloads, draw};
 use duetime_scenario::model::{Protocol, Scenario, Size, Workload};
 use serde::Serialize;
@@ -254,8 +254,85 @@ struct Traffic {
     place: Vec<u32>,
     /// Switches with hosts, numbered as in the graph.
     attachments: Vec<u32>,
-    /// From switch (row) to switch (column) among them; empty as long as nothing goes between given hosts.
+    /// From switch (row) to switch (column) among them; empty as long as nothing goes between given hosts, and in a
+    /// regular shape.
     between: Vec<f64>,
+    /// In a regular shape: what leaves and reaches each switch with hosts, and each pod.
+    sums: Option<(Regular, Sums)>,
+}
+
+/// Bytes per second between switches with hosts and between pods of a regular shape.
+struct Sums {
+    /// Per switch: to others.
+    out: Vec<f64>,
+    /// Per switch: from others.
+    into: Vec<f64>,
+    /// Per pod: to others.
+    pod_out: Vec<f64>,
+    /// Per pod: from others.
+    pod_into: Vec<f64>,
+}
+
+impl Sums {
+    fn new(of: Regular) -> Self {
+        let (switches, pods) = (of.with_hosts() as usize, of.pods() as usize);
+        Self {
+            out: vec![0.0; switches],
+            into: vec![0.0; switches],
+            pod_out: vec![0.0; pods],
+            pod_into: vec![0.0; pods],
+        }
+    }
+
+    /// Adds what goes from one switch to another.
+    fn add(&mut self, shape: Regular, from: u32, to: u32, bytes: f64) {
+        if from == to {
+            return;
+        }
+        self.out[from as usize] += bytes;
+        self.into[to as usize] += bytes;
+        let pods = (shape.pod_of(from) as usize, shape.pod_of(to) as usize);
+        if pods.0 != pods.1 {
+            self.pod_out[pods.0] += bytes;
+            self.pod_into[pods.1] += bytes;
+        }
+    }
+
+    /// Adds what hosts send to any other host alike, per switch `any` of them.
+    fn add_any(&mut self, shape: Regular, any: &[f64], hosts: f64) {
+        let on_switch = hosts / any.len() as f64;
+        let in_pod = hosts / self.pod_out.len() as f64;
+        let all: f64 = any.iter().sum();
+        let mut of_pod = vec![0.0; self.pod_out.len()];
+        for (switch, own) in any.iter().enumerate() {
+            of_pod[shape.pod_of(switch as u32) as usize] += own;
+            self.out[switch] += own * (hosts - on_switch) / (hosts - 1.0);
+            self.into[switch] += (all - own) * on_switch / (hosts - 1.0);
+        }
+        for (pod, own) in of_pod.iter().enumerate() {
+            self.pod_out[pod] += own * (hosts - in_pod) / (hosts - 1.0);
+            self.pod_into[pod] += (all - own) * in_pod / (hosts - 1.0);
+        }
+    }
+
+    /// The part of a link from one switch to another: each hop takes an equal share.
+    fn on(&self, shape: Regular, switches: u32, from: u32, to: u32) -> f64 {
+        let edges = shape.with_hosts();
+        match shape {
+            Regular::LeafSpine { racks } if from < racks => {
+                self.out[from as usize] / f64::from(switches - racks)
+            }
+            Regular::LeafSpine { racks } => self.into[to as usize] / f64::from(switches - racks),
+            Regular::FatTree { half } if from < edges => self.out[from as usize] / f64::from(half),
+            Regular::FatTree { half } if to < edges => self.into[to as usize] / f64::from(half),
+            Regular::FatTree { half } if from < 2 * edges => {
+                self.pod_out[shape.pod_of(from) as usize] / f64::from(half * half)
+            }
+            Regular::FatTree { half } => {
+                self.pod_into[shape.pod_of(to) as usize] / f64::from(half * half)
+            }
+        }
+    }
 }
 
 impl Traffic {
@@ -274,6 +351,7 @@ impl Traffic {
             place: (0..hosts).map(place).collect(),
             attachments,
             between: Vec::new(),
+            sums: network.regular.map(|shape| (shape, Sums::new(shape))),
         }
     }
 
@@ -285,6 +363,11 @@ impl Traffic {
         };
         self.sent[from] += offer.bytes_per_s;
         self.got[to as usize] += offer.bytes_per_s;
+        if let Some((shape, sums)) = &mut self.sums {
+            let place = |host: u32| self.place[host as usize];
+            sums.add(*shape, place(offer.from), place(to), offer.bytes_per_s);
+            return;
+        }
         let places = self.attachments.len();
         if self.between.is_empty() {
             self.between.resize(places * places, 0.0);
@@ -294,7 +377,7 @@ impl Traffic {
     }
 
     /// Bytes per second on every link.
-    fn over_links(&self, network: &Network, graph: &SwitchGraph) -> Vec<f64> {
+    fn over_links(mut self, network: &Network, graph: &SwitchGraph) -> Vec<f64> {
         let mut links = vec![0.0; network.links.len()];
         let others = f64::from(network.hosts()) - 1.0;
         let any: f64 = self.sent_to_any.iter().sum();
@@ -306,6 +389,21 @@ impl Traffic {
             links[network.downlink[host] as usize] += self.got[host] + (any - own) / others;
             hosts_on[self.place[host] as usize] += 1.0;
             any_from[self.place[host] as usize] += own;
+        }
+        if let Some((shape, sums)) = &mut self.sums {
+            let hosts = network.hosts();
+            sums.add_any(*shape, &any_from, f64::from(hosts));
+            let between =
+                |link: &crate::topology::DirectedLink| link.from >= hosts && link.to >= hosts;
+            for (index, link) in network.links.iter().enumerate().filter(|it| between(it.1)) {
+                links[index] += sums.on(
+                    *shape,
+                    network.switches(),
+                    link.from - hosts,
+                    link.to - hosts,
+                );
+            }
+            return links;
         }
         let mut spread = Spread::new(graph);
         for (column, &to) in self.attachments.iter().enumerate() {
@@ -409,4 +507,50 @@ fn oversubscription(network: &Network) -> Vec<Oversubscription> {
     }
     kinds.sort_by(|a, b| b.ratio.total_cmp(&a.ratio));
     kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routing::tests::regular_shapes;
+    use duetime_core::random::{Purpose, Streams};
+
+    #[test]
+    fn sums_over_a_regular_shape_are_those_of_a_search() {
+        let mut stream = Streams::new(3, 0).stream(0, Purpose::Size);
+        for network in regular_shapes() {
+            let plain = Network {
+                regular: None,
+                ..network.clone()
+            };
+            let graph = SwitchGraph::of(&network);
+            let hosts = u64::from(network.hosts());
+            let mut summed = Traffic::new(&network, &graph);
+            let mut searched = Traffic::new(&plain, &graph);
+            for _ in 0..100 {
+                let from = stream.below(hosts) as u32;
+                let other = (from + 1 + stream.below(hosts - 1) as u32) % network.hosts();
+                let offer = Offer {
+                    from,
+                    to: (stream.below(3) > 0).then_some(other),
+                    flows_per_s: 0.0,
+                    packets_per_s: 0.0,
+                    bytes_per_s: stream.between(1, 1_000_000) as f64,
+                };
+                summed.add(offer);
+                searched.add(offer);
+            }
+            let pairs = summed
+                .over_links(&network, &graph)
+                .into_iter()
+                .zip(searched.over_links(&plain, &graph));
+            for (link, (summed, searched)) in pairs.enumerate() {
+                assert!(
+                    (summed - searched).abs() <= 1e-9 * searched.abs(),
+                    "{}: {summed}, {searched}",
+                    network.link_name(link as u32)
+                );
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The named shapes, and how each numbers its hosts and names its switches.
 
-use super::Plan;
+use super::{Plan, Regular};
 use crate::SetupError;
 use duetime_scenario::model::{Edge, Link, Node, Topology};
 
@@ -73,7 +73,10 @@ fn leaf_spine(
             "{found}; at least one of each is needed"
         )));
     }
-    let mut plan = Plan::default();
+    let mut plan = Plan {
+        regular: Some(Regular::LeafSpine { racks }),
+        ..Plan::default()
+    };
     let leaves: Vec<usize> = (0..racks)
         .map(|rack| plan.switch(format!("rack{rack}")))
         .collect();
@@ -98,7 +101,10 @@ fn fat_tree(k: u32, link: Link) -> Result<Plan, SetupError> {
         )));
     }
     let half = k / 2;
-    let mut plan = Plan::default();
+    let mut plan = Plan {
+        regular: Some(Regular::FatTree { half }),
+        ..Plan::default()
+    };
     let mut layer = |name: &str, count| {
         (0..count)
             .map(|i| plan.switch(format!("{name}{i}")))
