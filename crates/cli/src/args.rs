@@ -182,9 +182,12 @@ pub struct Work {
     /// Replace what the folder holds
     #[arg(long)]
     pub overwrite: bool,
-    /// JSON lines on standard output: every event, then every row of the table
+    /// JSON lines on standard output: every event, then every row of the table (docs/events.md)
     #[arg(long)]
     pub json: bool,
+    /// No progress: standard error has only warnings, failures and errors, and --json only lasting events
+    #[arg(long, short)]
+    pub quiet: bool,
     /// Do not write `report.html`
     #[arg(long)]
     pub no_report: bool,
@@ -193,7 +196,7 @@ pub struct Work {
 /// `duetime run`
 #[derive(Args, Debug)]
 pub struct Run {
-    /// The scenario file
+    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// What to change.
@@ -210,7 +213,7 @@ pub struct Run {
 /// `duetime sweep`
 #[derive(Args, Debug)]
 pub struct Sweep {
-    /// The scenario file
+    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// One axis of the grid, e.g. `workload.fan_in=5..40:5`, `workload.load=0.1,0.2`; may be repeated [default: the
@@ -231,7 +234,7 @@ pub struct Sweep {
 /// `duetime capacity`
 #[derive(Args, Debug)]
 pub struct Capacity {
-    /// The scenario file
+    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// What to search for
@@ -266,15 +269,18 @@ pub struct Capacity {
     /// Folder for the journal of runs [default: out/NAME-capacity, by the name of the scenario]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// JSON lines on standard output: every event, then every row of the table
+    /// JSON lines on standard output: every event, then every row of the table (docs/events.md)
     #[arg(long)]
     pub json: bool,
+    /// No progress: standard error has only warnings, failures and errors, and --json only lasting events
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// `duetime bound`
 #[derive(Args, Debug)]
 pub struct Bound {
-    /// The scenario file
+    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// What to change.
@@ -383,6 +389,9 @@ pub struct Paper {
     /// The rows of the table as JSON lines on standard output
     #[arg(long)]
     pub json: bool,
+    /// No progress: standard error has only warnings, failures and errors
+    #[arg(long, short)]
+    pub quiet: bool,
     /// Write the verdicts to this file, as `docs/papers.md` has them
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "docs/papers.md")]
     pub write_docs: Option<PathBuf>,
@@ -391,7 +400,7 @@ pub struct Paper {
 /// `duetime check`, `duetime topology`, `duetime workload`
 #[derive(Args, Debug)]
 pub struct Show {
-    /// The scenario file
+    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// What to change.

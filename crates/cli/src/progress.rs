@@ -19,15 +19,49 @@ pub enum Detail {
     Whole,
 }
 
-/// The listener that suits where the output goes. JSON has every event, whatever the detail.
-pub fn listener(json: bool, detail: Detail) -> Box<dyn Listener> {
-    if json {
+/// The listener that suits where the output goes. JSON has every event, whatever the detail. A quiet one leaves out what
+/// is only of interest while the study works.
+pub fn listener(json: bool, quiet: bool, detail: Detail) -> Box<dyn Listener> {
+    let listener: Box<dyn Listener> = if json {
         Box::new(Json::default())
-    } else if stderr().is_terminal() {
-        Box::new(Bars::new(detail))
-    } else {
+    } else if quiet || !stderr().is_terminal() {
         Box::new(Lines::new(detail))
+    } else {
+        Box::new(Bars::new(detail))
+    };
+    match (quiet, json) {
+        (false, _) => listener,
+        (true, true) => Box::new(Quiet(listener, lasts)),
+        (true, false) => Box::new(Quiet(listener, warns)),
     }
+}
+
+/// Hands on some of the events.
+struct Quiet(Box<dyn Listener>, fn(&Event) -> bool);
+
+impl Listener for Quiet {
+    fn on(&self, event: &Event) {
+        let Self(to, keeps) = self;
+        if keeps(event) {
+            to.on(event);
+        }
+    }
+}
+
+/// Whether an event is more than a step of the work.
+fn lasts(event: &Event) -> bool {
+    !matches!(
+        event,
+        Event::RunStarted { .. } | Event::Progress { .. } | Event::Overall { .. }
+    )
+}
+
+/// Whether an event warns, or tells of a failure.
+fn warns(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Warning(_) | Event::RunFailed { .. } | Event::Damaged { .. }
+    )
 }
 
 /// Every event as one line of JSON on standard output, as it happens.

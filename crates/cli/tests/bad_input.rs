@@ -233,3 +233,103 @@ fn an_output_folder_that_cannot_be_written() {
         .duetime("run tiny.toml --out /proc/duetime")
         .refused(&["/proc/duetime"]);
 }
+
+#[test]
+fn a_scenario_from_standard_input() {
+    let sandbox = Sandbox::new("stdin");
+    sandbox.file("tiny.toml", TINY);
+    let from_file = sandbox
+        .duetime("run tiny.toml --out out/A --no-report")
+        .ok();
+    let read = sandbox
+        .duetime_reading("run - --out out/B --no-report", TINY)
+        .ok();
+    assert_eq!(read.replace("out/B", "out/A"), from_file);
+    // Files that it names are seen from here, and the folder takes the scenario's name.
+    sandbox.file(
+        "flows.csv",
+        "start_ns,source,destination,size_bytes\n0,0,1,20000\n",
+    );
+    let network = "transport = \"tcp\"\n[topology]\nkind = \"star\"\nhosts = 2\nlink = { rate = \"1 Gbps\", latency = \"1 us\" }\n";
+    let trace = format!("{network}[[workload]]\nkind = \"trace\"\nfile = \"flows.csv\"\n");
+    let out = sandbox.duetime_reading("run - --no-report", &trace).ok();
+    assert!(out.contains("runs    out/scenario"), "{out}");
+    let worst = sandbox.duetime("explain out/scenario worst").ok();
+    assert!(worst.contains("20000 B"), "{worst}");
+    sandbox
+        .duetime_reading("check -", &TINY.replace("seeds = 2", "seeds = 0"))
+        .refused(&["<stdin>:3:9: seeds = 0: too small"]);
+}
+
+#[test]
+fn a_scenario_that_is_no_text() {
+    let sandbox = Sandbox::new("no-text");
+    let text = [b"# f\xfcr uns\n", TINY.as_bytes()].concat();
+    std::fs::write(sandbox.0.join("tiny.toml"), text).expect("a file");
+    sandbox.duetime("run tiny.toml").refused(&[
+        "tiny.toml:1:4: not UTF-8: byte 0xfc",
+        "save the file as UTF-8",
+    ]);
+    assert_eq!(sandbox.names(), ["tiny.toml"]);
+}
+
+#[test]
+fn a_file_that_a_scenario_names_is_called_as_it_is_seen_from_here() {
+    let sandbox = Sandbox::new("folder");
+    std::fs::create_dir(sandbox.0.join("mine")).expect("a folder");
+    let text = TINY.replacen("size = \"20 KB\"", "size = { cdf = \"sizes.csv\" }", 1);
+    sandbox.file("mine/tiny.toml", &text);
+    sandbox.file("mine/sizes.csv", "# unit: KB\n1,0\n20,0.9\n");
+    sandbox
+        .duetime("check mine/tiny.toml")
+        .refused(&["mine/sizes.csv:3:1: the CDF ends at 0.9"]);
+}
+
+#[test]
+fn seeds_are_limited_alike_in_the_file_and_on_the_command_line() {
+    let sandbox = Sandbox::new("seeds");
+    sandbox.file("tiny.toml", TINY);
+    sandbox
+        .duetime("check tiny.toml --seeds 1000001")
+        .refused(&["1000001 is not in 1..=1000000"]);
+    sandbox.duetime("check tiny.toml --seeds 1000000").ok();
+    sandbox.duetime("check tiny.toml --set seeds=1000000").ok();
+    sandbox
+        .duetime("check tiny.toml --set seeds=1000001")
+        .refused(&["allowed: 1..=1000000"]);
+    sandbox
+        .duetime("check tiny.toml --seed 9223372036854775808")
+        .refused(&["--seed", "9223372036854775807"]);
+    sandbox
+        .duetime("check tiny.toml --seed 9223372036854775807")
+        .ok();
+}
+
+#[test]
+fn what_forbids_to_resume_is_named_by_its_key() {
+    let sandbox = Sandbox::new("resume-key");
+    sandbox.file("tiny.toml", TINY);
+    sandbox.duetime("run tiny.toml --no-report").ok();
+    for (set, said) in [
+        (
+            "workload.burst.senders=4",
+            "its scenario has workload.burst.senders = 5, not 4",
+        ),
+        (
+            "workload.burst.size=30 KB",
+            "its scenario has workload.burst.size = 20 KB, not 30 KB",
+        ),
+        (
+            "dctcp.delayed_ack=1",
+            "its scenario has d2tcp.delayed_ack = 2, not 1",
+        ),
+        (
+            "switch.buffer=200 KB",
+            "its scenario has switch.buffer.pool = 100 KB, not 200 KB",
+        ),
+    ] {
+        sandbox
+            .duetime_args(&["run", "tiny.toml", "--resume", "--set", set])
+            .refused(&[said]);
+    }
+}

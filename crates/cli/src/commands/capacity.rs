@@ -77,7 +77,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     duetime_study::prefer_huge_pages(subject.base());
     let journal = journal(args, &subject);
     let execution = execution(args.jobs, 1, IfExists::Resume);
-    let listener = progress::listener(args.json, Detail::Whole);
+    let listener = progress::listener(args.json, args.quiet, Detail::Whole);
     let prober = Prober::new(&Simulator, &execution, &journal, &*listener).map_err(|error| {
         let more = match &error {
             StoreError::NotADirectory(_) => {

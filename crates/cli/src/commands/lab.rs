@@ -96,7 +96,7 @@ fn execute(
         },
         cancel: std::sync::Arc::clone(cancel),
     };
-    let listener = progress::listener(args.json, Detail::Runs);
+    let listener = progress::listener(args.json, false, Detail::Runs);
     duetime_study::execute(plan, out, &execution, engine, &*listener).map_err(|error| {
         let more = match &error {
             StudyError::Store(StoreError::Exists { .. }) => " (--resume, --overwrite, --out)",

@@ -80,7 +80,7 @@ fn query(args: &Query) -> Result<(), Failure> {
         },
         cancel: interrupt::flag(),
     };
-    let listener = progress::listener(args.json, Detail::Runs);
+    let listener = progress::listener(args.json, false, Detail::Runs);
     let outcome = duetime_study::execute(&plan, &args.out, &execution, &asker, &*listener)
         .map_err(|error| {
             let more = match &error {

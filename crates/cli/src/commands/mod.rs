@@ -18,8 +18,8 @@ pub mod show;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod switch;
 
-use std::io::Write;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
 
 use duetime_store::IfExists;
 use duetime_study::{Execution, Request};
@@ -31,12 +31,7 @@ use crate::interrupt;
 
 /// What was asked about the scenario file at `path`.
 fn request(path: &Path, choice: &Choice) -> Result<Request, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|why| {
-        Failure::Input(format!(
-            "{}: cannot read the scenario: {why}",
-            path.display()
-        ))
-    })?;
+    let (text, file) = scenario_text(path)?;
     let mut settings = choice.settings.clone();
     let seeds = choice.seeds.map(u64::from);
     for (key, value) in [("seeds", seeds), ("seed", choice.seed)] {
@@ -44,11 +39,32 @@ fn request(path: &Path, choice: &Choice) -> Result<Request, Failure> {
     }
     Ok(Request {
         text,
-        file: path.to_path_buf(),
+        file,
         settings,
         transports: choice.transport.clone(),
         points: Vec::new(),
     })
+}
+
+/// The text of the scenario at `path`, and what its file is called; `-` stands for standard input.
+fn scenario_text(path: &Path) -> Result<(String, PathBuf), Failure> {
+    let file = match path.to_str() {
+        Some("-") => PathBuf::from("<stdin>"),
+        _ => path.to_path_buf(),
+    };
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    let shown = file.display().to_string();
+    let bytes =
+        read.map_err(|why| Failure::Input(format!("{shown}: cannot read the scenario: {why}")))?;
+    Ok((duetime_scenario::decode(bytes, &shown)?, file))
 }
 
 /// What is asked of all runs; nothing but an interrupt stops them.

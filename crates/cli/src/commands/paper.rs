@@ -33,7 +33,7 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
     let chosen = choose(&experiments, which)?;
     let campaign = Campaign::new(experiments, chosen, args.quick)?;
     let execution = execution(args.jobs, 1, IfExists::Resume);
-    let listener = progress::listener(false, Detail::Whole);
+    let listener = progress::listener(false, args.quiet, Detail::Whole);
     let (results, outcome) =
         run_campaign(&campaign, &args.out, &execution, &Simulator, &*listener)?;
     if outcome.cancelled {

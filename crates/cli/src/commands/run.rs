@@ -64,7 +64,7 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     duetime_study::prefer_huge_pages(&plan.base);
     let out = out(plan, work);
     let execution = execution(work.jobs, work.threads, if_exists);
-    let listener = progress::listener(work.json, Detail::Runs);
+    let listener = progress::listener(work.json, work.quiet, Detail::Runs);
     let outcome = duetime_study::execute(plan, &out, &execution, &Simulator, &*listener).map_err(
         |error| {
             let more = match &error {

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// An empty folder.
 pub struct Sandbox(pub PathBuf);
@@ -64,6 +65,23 @@ impl Sandbox {
     /// Runs `duetime` with arguments split at blanks.
     pub fn duetime(&self, arguments: &str) -> Said {
         self.duetime_args(&arguments.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// Runs `duetime` with arguments split at blanks, and a text on its standard input.
+    pub fn duetime_reading(&self, arguments: &str, input: &str) -> Said {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_duetime"))
+            .args(arguments.split_whitespace())
+            .current_dir(&self.0)
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut to = child.stdin.take().expect("a pipe");
+        to.write_all(input.as_bytes()).expect("it reads its input");
+        drop(to);
+        Said::new(child.wait_with_output().expect("an end"))
     }
 
     /// Runs `duetime`.

@@ -1,0 +1,197 @@
+//! `docs/events.md` against what the program writes with `--json`: the same events, each with the same fields.
+
+mod sandbox;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use duetime_study::{Event, RunName};
+use sandbox::{Sandbox, TINY};
+use serde_json::Value;
+
+/// Fields by event.
+type Events = BTreeMap<String, BTreeSet<String>>;
+
+const PAGE: &str = include_str!("../../../docs/events.md");
+
+/// Fields that an event may be without: (event, field).
+const OPTIONAL: [(&str, &str); 1] = [("row", "queries")];
+
+/// The events of the page: a heading of the third level, and the first column of the table below it.
+fn documented() -> Events {
+    let mut events = Events::new();
+    let mut event = None;
+    for line in PAGE.lines() {
+        let quoted = |text: &str| text.split('`').nth(1).map(str::to_owned);
+        if let Some(heading) = line.strip_prefix("### ") {
+            event = quoted(heading);
+            let name = event.clone().expect("a name in backquotes");
+            assert!(
+                events.insert(name, BTreeSet::new()).is_none(),
+                "{heading} twice"
+            );
+        } else if line.starts_with("## ") {
+            event = None;
+        } else if let (Some(field), Some(event)) =
+            (line.strip_prefix("| `").and_then(|_| quoted(line)), &event)
+        {
+            let fields = events.get_mut(event).expect("its heading was read");
+            assert!(fields.insert(field), "twice: {line}");
+        }
+    }
+    events
+}
+
+/// Holds each line against the page, and notes its event.
+fn hold(lines: &str, page: &Events, seen: &mut BTreeSet<String>) {
+    for line in lines.lines() {
+        let value: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+        let event = value["event"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no event: {line}"));
+        let documented = page
+            .get(event)
+            .unwrap_or_else(|| panic!("not on the page: {line}"));
+        let fields = value.as_object().expect("an object").keys();
+        let fields: BTreeSet<String> = fields.filter(|key| *key != "event").cloned().collect();
+        let optional =
+            |field: &&String| OPTIONAL.contains(&(event, field.as_str())) || event == "done";
+        let unsaid: Vec<_> = fields.difference(documented).collect();
+        assert!(
+            unsaid.is_empty(),
+            "{unsaid:?} of `{event}` are not on the page"
+        );
+        let missing: Vec<_> = documented
+            .difference(&fields)
+            .filter(|field| !optional(field))
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "the page has {missing:?} of `{event}`:\n{line}"
+        );
+        seen.insert(event.to_owned());
+    }
+}
+
+/// Queries, and something to warn of.
+fn more() -> String {
+    let text = TINY.replace("name = \"tiny\"", "name = \"more\"");
+    let text = text.replace("buffer = \"100 KB\"", "buffer = \"20 packets\"");
+    text + "[[workload]]\nkind = \"oldi\"\nfan_in = 2\nresponse = \"5 KB\"\ndeadline = \"2 ms\"\nevery = \"4 ms\"\n"
+}
+
+/// What is told of runs at work: whether it is told of runs as short as these depends on the machine.
+fn at_work() -> [Event; 2] {
+    let progress = Event::Progress {
+        name: RunName {
+            point: String::new(),
+            transport: "dctcp".to_owned(),
+            run: 0,
+        },
+        job: 0,
+        simulated_s: 0.5,
+        of_s: 1.0,
+        packet_hops: 1,
+        packet_hops_per_s: 1.0,
+    };
+    let overall = Event::Overall {
+        done: 0,
+        runs: 1,
+        packet_hops_per_s: 1.0,
+        eta_s: None,
+    };
+    [progress, overall]
+}
+
+#[test]
+fn the_page_has_every_event_and_field_that_is_written() {
+    let sandbox = Sandbox::new("events");
+    sandbox.file("tiny.toml", TINY);
+    sandbox.file("more.toml", &more());
+    let (page, mut seen) = (documented(), BTreeSet::new());
+    for command in [
+        "run more.toml --json --jobs 1 --seeds 1",
+        "run tiny.toml --json --no-report --out other",
+        "sweep tiny.toml --vary workload.senders=2,3 --dry-run --json",
+        "capacity tiny.toml --of senders --workload burst --on answers --seeds 1 --json",
+        "bound tiny.toml --json",
+    ] {
+        hold(&sandbox.duetime(command).ok(), &page, &mut seen);
+    }
+    for event in at_work() {
+        let line = serde_json::to_string(&event).expect("plain data");
+        hold(&line, &page, &mut seen);
+    }
+    // A run that is damaged, and runs that cannot be kept.
+    std::fs::write(sandbox.0.join("other/runs/dctcp/1/flows.parquet"), "").expect("a file");
+    let again = sandbox
+        .duetime("run tiny.toml --json --out other --resume")
+        .ok();
+    hold(&again, &page, &mut seen);
+    if cfg!(unix) {
+        let script = format!(
+            "trap '' XFSZ; ulimit -f 8; exec '{}' run tiny.toml --no-report --json",
+            env!("CARGO_BIN_EXE_duetime")
+        );
+        let output = Command::new("bash")
+            .args(["-c", &script])
+            .current_dir(&sandbox.0)
+            .output()
+            .expect("bash starts");
+        hold(
+            &String::from_utf8(output.stdout).expect("UTF-8"),
+            &page,
+            &mut seen,
+        );
+    } else {
+        seen.insert("run-failed".to_owned());
+    }
+    let all: BTreeSet<String> = page.into_keys().collect();
+    assert_eq!(seen, all, "the page has events that were not written");
+}
+
+#[test]
+fn a_quiet_command_tells_no_progress() {
+    let sandbox = Sandbox::new("quiet");
+    sandbox.file("tiny.toml", TINY);
+    let said = sandbox.duetime("run tiny.toml --quiet");
+    assert_eq!(said.err, "", "nothing to warn of");
+    assert!(said.ok().contains("runs    out/tiny"), "the table is there");
+    let warned = sandbox.duetime_args(&[
+        "run",
+        "tiny.toml",
+        "-q",
+        "--overwrite",
+        "--set",
+        "switch.buffer=20 packets",
+    ]);
+    assert_eq!(warned.err.lines().count(), 1, "{}", warned.err);
+    assert!(
+        warned.err.starts_with("WARNING  No marks reach"),
+        "{}",
+        warned.err
+    );
+    let lines = sandbox
+        .duetime("run tiny.toml --quiet --json --overwrite")
+        .ok();
+    for left_out in ["run-started", "progress", "overall"] {
+        assert!(
+            !lines.contains(&format!("\"event\":\"{left_out}\"")),
+            "{lines}"
+        );
+    }
+    for kept in [
+        "study-started",
+        "run-finished",
+        "study-finished",
+        "row",
+        "done",
+    ] {
+        assert!(
+            lines.contains(&format!("\"event\":\"{kept}\"")),
+            "{kept}: {lines}"
+        );
+    }
+    let search = "capacity tiny.toml --of senders --workload burst --on answers --seeds 1 -q";
+    assert_eq!(sandbox.duetime(search).err, "");
+}
