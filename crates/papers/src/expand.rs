@@ -155,7 +155,7 @@ fn scenario(
         &experiment.scenario,
         &file,
         &settings,
-        &*experiment.shelf.beside(&experiment.folder),
+        &*experiment.origin.beside(&experiment.folder),
     )
     .map_err(|error| wrong(&error))?;
     if scenario.transports.len() != 1 {

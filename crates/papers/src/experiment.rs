@@ -11,7 +11,7 @@ mod check;
 pub use check::{Check, Measured, Relation, Side};
 
 use super::metric::Metric;
-use super::shelf::Shelf;
+use super::origin::Origin;
 use super::verdict::Kind;
 
 /// One experiment.
@@ -24,7 +24,7 @@ pub struct Experiment {
     /// The folder.
     pub folder: PathBuf,
     /// Where the folder is.
-    pub(crate) shelf: Shelf,
+    pub(crate) origin: Origin,
     /// What it shows.
     pub title: String,
     /// Where the paper has it.

@@ -21,7 +21,7 @@ use super::experiment::{
 };
 use super::file::{self, Text, owned, place, written};
 use super::metric::Metric;
-use super::shelf::{BUILT_IN_FOLDER, Shelf};
+use super::origin::{BUILT_IN_FOLDER, Origin};
 use super::verdict::Kind;
 use across::across;
 use calibrated::calibrated;
@@ -35,31 +35,31 @@ type Value = Spanned<toml::Value>;
 
 /// All experiments below `papers`, by paper and name.
 pub fn library(papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError> {
-    library_of(Shelf::Disk, papers)
+    library_of(Origin::Disk, papers)
 }
 
 /// All experiments of the repository that this program was built from.
 pub fn built_in_library() -> std::result::Result<Vec<Experiment>, StudyError> {
-    library_of(Shelf::BuiltIn, Path::new(BUILT_IN_FOLDER))
+    library_of(Origin::BuiltIn, Path::new(BUILT_IN_FOLDER))
 }
 
-fn library_of(shelf: Shelf, papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError> {
+fn library_of(origin: Origin, papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError> {
     let folders = |path: &Path| {
-        shelf.folders(path).map_err(|why| {
+        origin.folders(path).map_err(|why| {
             StudyError::Choice(format!(
                 "cannot read the folder of experiments `{}`: {why}",
                 path.display()
             ))
         })
     };
-    let palette = looks(shelf, papers)?;
+    let palette = looks(origin, papers)?;
     let mut experiments = Vec::new();
     for paper in folders(papers)? {
         for folder in folders(&paper)? {
-            if shelf.has(&folder.join(EXPERIMENT)) {
+            if origin.has(&folder.join(EXPERIMENT)) {
                 experiments.push(Experiment {
                     palette: palette.clone(),
-                    ..read(shelf, &folder)?
+                    ..read(origin, &folder)?
                 });
             }
         }
@@ -80,10 +80,10 @@ fn library_of(shelf: Shelf, papers: &Path) -> std::result::Result<Vec<Experiment
 const EXPERIMENT: &str = "experiment.toml";
 
 /// Reads one experiment.
-fn read(shelf: Shelf, folder: &Path) -> Result<Experiment> {
+fn read(origin: Origin, folder: &Path) -> Result<Experiment> {
     let load = |name: &str| {
         let path = folder.join(name);
-        shelf.read(&path).map_err(|why| {
+        origin.read(&path).map_err(|why| {
             Diagnostic::of_file(
                 &path.display().to_string(),
                 format!("cannot be read: {why}"),
@@ -104,7 +104,7 @@ fn read(shelf: Shelf, folder: &Path) -> Result<Experiment> {
         paper: folder.parent().map_or(String::new(), last),
         name: last(folder),
         folder: folder.to_path_buf(),
-        shelf,
+        origin,
         title: written.title.clone(),
         source: written.source.clone(),
         method: Method::Simulate,

@@ -22,7 +22,7 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
         return root.at("warm_up").refuse(message, "less than `duration`");
     }
     topology(scenario, &root.at("topology"))?;
-    crate::room::check(scenario, &root)?;
+    crate::port_space::check(scenario, &root)?;
     start_jitter(scenario, &root)?;
     let reader = Reader::open(root, &crate::keys::SCENARIO)?;
     let places = tables(&reader, "workload")?;

@@ -10,14 +10,14 @@ use duetime_study::palette;
 
 use super::{Reader, Result};
 use crate::file::{Text, place};
-use crate::shelf::Shelf;
+use crate::origin::Origin;
 
 /// The looks of the transports and of the schemes listed below `papers`. No list: those of the transports alone.
-pub(super) fn looks(shelf: Shelf, papers: &Path) -> Result<Palette> {
+pub(super) fn looks(origin: Origin, papers: &Path) -> Result<Palette> {
     let mut palette = palette();
     let path = papers.join("schemes.toml");
     let name = path.display().to_string();
-    let text = match shelf.read(&path) {
+    let text = match origin.read(&path) {
         Ok(text) => text,
         Err(why) if why.kind() == ErrorKind::NotFound => return Ok(palette),
         Err(why) => return Err(Diagnostic::of_file(&name, format!("cannot be read: {why}"))),

@@ -122,21 +122,21 @@ search.toml:2:21: transport = "d4": no such transport
 search.toml:12:10: switch.buffer = "1500 B": an empty port takes packets of up to 1.5 KB, and workload `oldi` sends packets of 9.04 KB under `tcp`: they would all be dropped
    12 | buffer = "1500 B"
       |          ^^^^^^^^
-   allowed: room for at least 9.04 KB at a port
+   allowed: space for at least 9.04 KB at a port
    help: or a smaller `mss` of the transport
 "#;
     a_packet_larger_than_its_share_of_a_pool: "\"4 MB\"" => "{ kind = \"dynamic\", pool = \"16 KB\", alpha = 0.1 }\n[d3]\nmtu = \"4 KB\"", r#"
 search.toml:12:10: switch.buffer: an empty port takes packets of up to 1.6 KB, and workload `oldi` sends packets of 4 KB under `d3`: they would all be dropped
    12 | buffer = { kind = "dynamic", pool = "16 KB", alpha = 0.1 }
       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-   allowed: room for at least 4 KB at a port
+   allowed: space for at least 4 KB at a port
    help: or a smaller `mtu` of the transport
 "#;
     a_segment_larger_than_a_port: "\"4 MB\"" => "{ kind = \"static\", size = \"1499 B\" }", r#"
 search.toml:12:10: switch.buffer: an empty port takes packets of up to 1.499 KB, and workload `oldi` sends packets of 1.5 KB under `tcp`: they would all be dropped
    12 | buffer = { kind = "static", size = "1499 B" }
       |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-   allowed: room for at least 1.5 KB at a port
+   allowed: space for at least 1.5 KB at a port
    help: or a smaller `mss` of the transport
 "#;
     an_even_number_that_is_too_small: "kind = \"star\"\nhosts = 1000" => "kind = \"fat-tree\"\nk = 1", r"

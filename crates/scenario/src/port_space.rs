@@ -1,4 +1,4 @@
-//! Whether the largest packet of each transport finds room in a switch.
+//! Whether the largest packet of each transport fits into a port of the switch.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Amount, Buffer, Oldi, Protocol, Scenario, Size, Transport};
@@ -11,7 +11,7 @@ const HEADER_BYTES: u64 = 40;
 
 impl Switch {
     /// Bytes that an otherwise empty switch lets one of its ports hold; `None`: without a limit in bytes.
-    pub fn room_bytes(&self) -> Option<u64> {
+    pub fn port_space_bytes(&self) -> Option<u64> {
         match self.buffer {
             Buffer::Unlimited | Buffer::Static(Amount::Packets(_)) => None,
             Buffer::Static(Amount::Bytes(bytes)) => Some(bytes),
@@ -40,7 +40,7 @@ impl Protocol {
 
 /// Refuses a buffer into which the largest packet of some workload's transport never fits: its flows would never end.
 pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnostic> {
-    let Some(room) = scenario.switch.room_bytes() else {
+    let Some(space) = scenario.switch.port_space_bytes() else {
         return Ok(());
     };
     let overhead = u64::from(scenario.host.frame_overhead);
@@ -50,14 +50,14 @@ pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnos
             own.map_or_else(|| scenario.transports.iter().collect(), |own| vec![own]);
         for transport in used {
             let packet = transport.protocol.largest_packet(largest(&workload.kind)) + overhead;
-            if packet <= room {
+            if packet <= space {
                 continue;
             }
             let show = SIZE.show;
             let message = format!(
                 "an empty port takes packets of up to {}, and workload `{}` sends packets of {} under `{}`: they would \
                  all be dropped",
-                show(room),
+                show(space),
                 workload.name,
                 show(packet),
                 transport.name
@@ -70,7 +70,7 @@ pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnos
                 .at("switch")
                 .at("buffer")
                 .wrong(message)
-                .allowed(format!("room for at least {} at a port", show(packet)))
+                .allowed(format!("space for at least {} at a port", show(packet)))
                 .help(format!("or a smaller `{key}` of the transport")));
         }
     }

@@ -14,14 +14,14 @@ pub(crate) const BUILT_IN_FOLDER: &str = "papers";
 
 /// Where experiments are read from. Paths in both are like those on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shelf {
+pub(crate) enum Origin {
     /// The files of the disk.
     Disk,
     /// The files of [`BUILT_IN`], below [`BUILT_IN_FOLDER`].
     BuiltIn,
 }
 
-impl Shelf {
+impl Origin {
     /// The text of a file.
     pub(crate) fn read(self, path: &Path) -> Result<String, Error> {
         if self == Self::Disk {
@@ -85,7 +85,7 @@ struct Beside(PathBuf);
 
 impl Sources for Beside {
     fn read_text(&self, path: &str) -> Result<String, String> {
-        let text = Shelf::BuiltIn.read(&self.0.join(path));
+        let text = Origin::BuiltIn.read(&self.0.join(path));
         text.map_err(|_| "not among the built-in files of the papers".to_owned())
     }
 
