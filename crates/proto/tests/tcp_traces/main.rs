@@ -5,6 +5,9 @@ mod common;
 mod connection;
 mod growth;
 mod losses;
+mod quick;
+mod rack;
+mod sack;
 mod timeouts;
 
 /// Segments `first..=last`, new, all at `at`.
