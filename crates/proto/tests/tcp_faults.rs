@@ -21,7 +21,10 @@ fn control(choice: u8) -> CongestionControl {
         0 => CongestionControl::NewReno,
         1 => dctcp(0.0),
         2 => dctcp(1.0),
-        3 => CongestionControl::Cubic(Cubic::default()),
+        3 => CongestionControl::Cubic(Cubic {
+            hystart: true,
+            ..Cubic::default()
+        }),
         _ => d2tcp(0.2, 0.5, 2.0),
     }
 }

@@ -7,6 +7,7 @@
 mod cubic;
 mod d2tcp;
 mod dctcp;
+mod hystart;
 mod imminence;
 mod newreno;
 

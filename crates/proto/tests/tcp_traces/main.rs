@@ -4,6 +4,7 @@
 mod common;
 mod connection;
 mod growth;
+mod hystart;
 mod losses;
 mod quick;
 mod rack;

@@ -111,6 +111,7 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
                 c_permille: draw.scale(1, 100_000) as u32,
                 beta_permille: draw.between(100, 999) as u32,
                 fast_convergence: draw.flag(0.5),
+                hystart: false,
             }),
             _ => CongestionControl::NewReno,
         },
@@ -129,6 +130,9 @@ fn modern(newer: &mut Draw, mut config: tcp::Config) -> tcp::Config {
     config.tail_loss_probe = config.rack && newer.flag(0.7);
     config.max_ack_delay = newer.one_of(&[Span::ZERO, Span::from_ms(1), Span::from_ms(200)]);
     config.rate_reduction = newer.flag(0.5);
+    if let CongestionControl::Cubic(cubic) = &mut config.congestion_control {
+        cubic.hystart = newer.flag(0.6);
+    }
     config
 }
 
