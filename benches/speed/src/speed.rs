@@ -72,9 +72,10 @@ impl Case {
 
 const SHARED: &[&str] = &["--set", "switch.buffer=\"4 MB\""];
 const EXACT: &[&str] = &["--set", "host.send_jitter=\"0 ps\""];
+const LINUX: &[&str] = &["--set", "tcp.profile=\"linux\""];
 const FIFO: &[&str] = &["--set", "host.nic=\"fifo\""];
 
-const CASES: [Case; 19] = [
+const CASES: [Case; 21] = [
     Case {
         standard: true,
         ..case("w1", "dctcp", "dctcp", &[])
@@ -95,6 +96,8 @@ const CASES: [Case; 19] = [
     case("w2", "d2tcp", "d2tcp", &[]),
     case("w1", "cubic", "cubic", &[]),
     case("w2", "cubic", "cubic", &[]),
+    case("w1", "dctcp, as in linux", "dctcp", LINUX),
+    case("w2", "dctcp, as in linux", "dctcp", LINUX),
     case("w1", "d3", "d3", &[]),
     case("w2", "d3", "d3", &[]),
     case("w1", "dctcp, shared buffer", "dctcp", SHARED),

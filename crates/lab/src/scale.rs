@@ -146,10 +146,18 @@ impl Scale {
                     rto_initial,
                     rto_max,
                     delayed_ack_timeout,
+                    max_ack_delay,
                     ack_coalescing,
                     ..
                 } = config;
-                self.spans([rto_min, rto_initial, rto_max, delayed_ack_timeout])?;
+                let timers = [
+                    rto_min,
+                    rto_initial,
+                    rto_max,
+                    delayed_ack_timeout,
+                    max_ack_delay,
+                ];
+                self.spans(timers)?;
                 self.spans(ack_coalescing.as_mut().map(|of| &mut of.within))
             }
             Protocol::D3(config) => {

@@ -32,6 +32,10 @@
 //!
 //! Position 0 is the SYN, the first byte is at 1. Many messages may follow each other on one connection.
 //!
+//! With [`tcp::Recovery::Sack`] an acknowledgement whose flags have [`tcp::Flags::SACK`] carries blocks: the driver takes
+//! them with [`tcp::Receiver::sack`], right after the acknowledgement, and submits them to [`tcp::Sender::input_sack`] in
+//! place of `input`.
+//!
 //! ```
 //! use duetime_core::{Span, Time};
 //! use duetime_proto::tcp::{Config, Receiver, Sender};

@@ -75,9 +75,13 @@ proptest! {
         delayed_ack in 1_u32..4,
         delays in delays(),
         (seed, loss) in (any::<u64>(), 0_u64..20),
+        (selective, by_time) in any::<(bool, bool)>(),
     ) {
         let config = tcp::Config {
             congestion_control: control,
+            recovery: if selective { tcp::Recovery::Sack } else { tcp::Recovery::NewReno },
+            rack: by_time,
+            tail_loss_probe: by_time,
             delayed_ack,
             rto_max: Span::from_ms(100),
             ..plain()
@@ -92,8 +96,8 @@ proptest! {
             while let Some(segment) = there.arrival(now) {
                 receiver.input(&config, now, segment);
             }
-            while let Some(segment) = back.arrival(now) {
-                sender.input(&config, now, segment);
+            while let Some((segment, sack)) = back.arrival(now) {
+                sender.input_sack(&config, now, segment, &sack);
             }
             let due = sender.next_timeout();
             timeout(&mut sender, now, due, |it| it.timeout(&config, now));
@@ -103,7 +107,8 @@ proptest! {
                 there.push(now, segment);
             }
             while let Some(segment) = receiver.poll_transmit(&config, now) {
-                back.push(now, segment);
+                let sack = segment.flags.contains(tcp::Flags::SACK).then(|| receiver.sack());
+                back.push(now, (segment, sack.unwrap_or_default()));
             }
             prop_assert!(!sender.can_transmit(&config) && !receiver.can_transmit(&config));
             if sender.is_closed() {

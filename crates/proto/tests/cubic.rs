@@ -43,7 +43,7 @@ proptest! {
         fast_convergence in any::<bool>(),
         (seed, loss) in (any::<u64>(), 0_u64..25),
     ) {
-        let options = Cubic { c_permille, beta_permille, fast_convergence };
+        let options = Cubic { c_permille, beta_permille, fast_convergence, hystart: false };
         let mut pair = Pair::new(cubic(options)).losing(move |packet| mix(seed, packet as u64) % 100 < loss);
         pair.send(bytes);
         pair.sender.close();

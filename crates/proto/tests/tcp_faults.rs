@@ -5,8 +5,10 @@ mod common;
 use common::{Fate, Pair, d2tcp, dctcp, plain};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
-use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Receiver, Segment, Sender};
-use duetime_proto::window::CongestionControl;
+use duetime_proto::tcp::{
+    Coalescing, Config, Flags, Growth, Receiver, Recovery, Sack, Segment, Sender,
+};
+use duetime_proto::window::{CongestionControl, Cubic};
 use proptest::prelude::*;
 
 /// A reproducible draw for packet `number`, from 0 to 99.
@@ -19,13 +21,17 @@ fn control(choice: u8) -> CongestionControl {
         0 => CongestionControl::NewReno,
         1 => dctcp(0.0),
         2 => dctcp(1.0),
+        3 => CongestionControl::Cubic(Cubic {
+            hystart: true,
+            ..Cubic::default()
+        }),
         _ => d2tcp(0.2, 0.5, 2.0),
     }
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
     (
-        0_u8..4,
+        0_u8..5,
         1_u32..=4,
         200_u32..2_000,
         1_u32..12,
@@ -34,6 +40,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         2_000_u64..200_000,
         any::<(bool, bool)>(),
         prop::option::of((1_u32..=20, 0_u64..200)),
+        (0_u8..4, any::<bool>(), 0_u8..4),
     )
         .prop_map(
             |(
@@ -46,7 +53,17 @@ fn any_config() -> impl Strategy<Value = Config> {
                 receive_window,
                 (limited_transmit, by_acknowledgements),
                 coalescing,
+                (repair, rate_reduction, quick_ack),
             )| Config {
+                recovery: if repair > 0 {
+                    Recovery::Sack
+                } else {
+                    Recovery::NewReno
+                },
+                rack: repair > 1,
+                tail_loss_probe: repair > 2,
+                rate_reduction,
+                quick_ack,
                 limited_transmit,
                 growth: if by_acknowledgements {
                     Growth::Acknowledgements
@@ -84,6 +101,10 @@ fn any_segment() -> impl Strategy<Value = Segment> {
         len,
         flags: Flags(flags),
     })
+}
+
+fn any_sack() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    prop::collection::vec((0_u64..100_000, 0_u64..5_000), 0..5)
 }
 
 proptest! {
@@ -156,7 +177,7 @@ proptest! {
     fn hostile_acknowledgements_are_harmless(
         config in any_config(),
         sizes in prop::collection::vec(prop_oneof![1_u64..100_000, Just(u64::MAX / 2)], 1..4),
-        steps in prop::collection::vec((any_segment(), 0_u64..20_000, 0_usize..20, any::<bool>()), 1..200),
+        steps in prop::collection::vec((any_segment(), any_sack(), 0_u64..20_000, 0_usize..20, any::<bool>()), 1..200),
     ) {
         let mut now = Time::ZERO;
         let mut sender = Sender::new(&config, now);
@@ -164,10 +185,14 @@ proptest! {
             sender.send(&config, now, Message { bytes, deadline: Some(Time::from_ps(1_000_000_000)) });
         }
         let mut sent = 0;
-        for (mut segment, wait, polls, close) in steps {
+        for (mut segment, blocks, wait, polls, close) in steps {
             now += Span::from_us(wait);
             segment.flags |= Flags::ACK;
-            sender.input(&config, now, segment);
+            let mut sack = Sack::NONE;
+            for (start, length) in blocks {
+                sack.push(segment.seq, start, start + length);
+            }
+            sender.input_sack(&config, now, segment, &sack);
             sender.timeout(&config, now);
             for _ in 0..polls {
                 let ready = sender.can_transmit(&config);

@@ -94,6 +94,19 @@ impl Packet {
         family << FAMILY_SHIFT | (class as u16 & (CLASSES - 1)) << CLASS_SHIFT
     }
 
+    /// The flags of a packet that has those of TCP which travel.
+    #[inline(always)]
+    pub const fn tcp(flags: tcp::Flags) -> u16 {
+        flags.0 & TCP_FLAGS
+    }
+
+    /// A packet that is longer on the wire.
+    #[must_use]
+    pub const fn lengthened(mut self, bytes: u16) -> Self {
+        self.label += (bytes as u64) << WIRE_BYTES_SHIFT;
+        self
+    }
+
     /// TCP's own flags.
     #[inline]
     pub const fn tcp_flags(&self) -> tcp::Flags {

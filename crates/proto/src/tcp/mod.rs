@@ -5,12 +5,15 @@ mod reassembly;
 mod receiver;
 mod recovery;
 mod rtt;
+mod sack;
 mod segment;
+mod selective;
 mod sender;
 mod transmit;
 
 pub use receiver::{Delivery, Receiver};
 pub(crate) use rtt::Rtt;
+pub use sack::Sack;
 pub use segment::{Flags, Segment, expand};
 pub use sender::{Counters, Sender};
 
@@ -47,12 +50,34 @@ pub struct Config {
     pub growth: Growth,
     /// Send a new segment for each of the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
+    /// How losses are found and repaired.
+    pub recovery: Recovery,
+    /// With [`Recovery::Sack`]: find losses by time (RACK, RFC 8985 §6), not by how many segments have overtaken.
+    pub rack: bool,
+    /// With `rack`: send a segment when acknowledgements stop, to learn of losses at the end of a burst (RFC 8985 §7).
+    pub tail_loss_probe: bool,
+    /// How much longer a tail loss probe waits when one segment is in flight (RFC 8985 §7.2).
+    pub max_ack_delay: Span,
+    /// With [`Recovery::Sack`]: spread the reduction by a loss over the recovery (RFC 6937).
+    pub rate_reduction: bool,
+    /// Segments that a receiver acknowledges one by one at the start, after an idle time above `rto_min` and after data
+    /// that it had; at most 255.
+    pub quick_ack: u8,
     /// Fall back to the initial window after an idle time above the RTO (RFC 5681 §4.1).
     pub slow_start_restart: bool,
     /// The receiver's window, in bytes.
     pub receive_window: u64,
     /// The congestion controller.
     pub congestion_control: CongestionControl,
+}
+
+/// How a sender finds and repairs losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// By cumulative acknowledgements alone (RFC 6582).
+    NewReno,
+    /// By selective acknowledgements (RFC 2018, RFC 6675), of which receivers tell then.
+    Sack,
 }
 
 /// Receive offload, as far as the sender can see it: the NIC passes several segments of a flow to TCP as one,
@@ -94,6 +119,12 @@ impl Default for Config {
             slow_start_limit: 1,
             growth: Growth::Bytes,
             limited_transmit: true,
+            recovery: Recovery::NewReno,
+            rack: false,
+            tail_loss_probe: false,
+            max_ack_delay: Span::from_ms(1),
+            rate_reduction: false,
+            quick_ack: 0,
             slow_start_restart: true,
             receive_window: 1 << 30,
             congestion_control: CongestionControl::NewReno,

@@ -1,7 +1,7 @@
-//! The receiver: cumulative and delayed acknowledgements, and DCTCP's exact echo of marks.
+//! The receiver: cumulative, delayed and selective acknowledgements, and DCTCP's exact echo of marks.
 
 use super::reassembly::Reassembly;
-use super::{Coalescing, Config, Flags, Segment};
+use super::{Coalescing, Config, Flags, Recovery, Sack, Segment};
 use duetime_core::Time;
 
 /// Acknowledgements that wait for a driver that does not take them; further ones replace the last.
@@ -29,7 +29,11 @@ pub struct Receiver {
     /// Opened, not closed, and nothing kept beyond `expected`.
     in_order: bool,
     closed: bool,
+    /// In order, and every segment is acknowledged as the last.
+    usual: bool,
     ect: Flags,
+    /// Segments that are still acknowledged one by one.
+    quick: u8,
     kept: Option<Box<Reassembly>>,
 }
 
@@ -58,11 +62,13 @@ impl Receiver {
             ce: false,
             in_order: false,
             closed: false,
+            usual: false,
             ect: if config.congestion_control.uses_marks() {
                 Flags::ECT
             } else {
                 Flags::NONE
             },
+            quick: 0,
             kept: None,
         }
     }
@@ -73,7 +79,7 @@ impl Receiver {
         const UNUSUAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACK.0);
         let flags = segment.flags;
         if segment.seq != self.expected
-            || !self.in_order
+            || !self.usual
             || flags.intersects(UNUSUAL)
             || flags.contains(Flags::CE) != self.ce
             || segment.len == 0
@@ -90,9 +96,9 @@ impl Receiver {
 
     /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
     #[inline]
-    pub fn timeout(&mut self, _config: &Config, now: Time) {
+    pub fn timeout(&mut self, config: &Config, now: Time) {
         if now >= self.timer {
-            self.acknowledge();
+            self.acknowledge_with_blocks(config, None);
         }
     }
 
@@ -108,6 +114,16 @@ impl Receiver {
             self.ready_next();
         }
         Some(segment)
+    }
+
+    /// The blocks that go with the acknowledgement that [`poll_transmit`](Self::poll_transmit) gave last, if its flags have
+    /// [`Flags::SACK`]; to be asked for before anything else happens.
+    pub fn sack(&self) -> Sack {
+        match &self.kept {
+            Some(kept) if self.due > 0 => kept.taken,
+            Some(kept) => kept.ready,
+            None => Sack::NONE,
+        }
     }
 
     /// Whether [`poll_transmit`](Self::poll_transmit) would give an acknowledgement.
@@ -147,18 +163,19 @@ impl Receiver {
             return Delivery::default();
         }
         if flags.contains(Flags::SYN) {
-            self.answer_syn();
+            self.answer_syn(config);
             return Delivery::default();
         }
         if self.expected == 0 {
             return Delivery::default(); // nothing is open
         }
         let mut at_once = !self.in_order;
+        let mut twice = None;
         let ce = flags.contains(Flags::CE);
         if ce != self.ce {
             // RFC 8257 §3.2: what came before this packet is acknowledged with its own mark.
             if self.unacknowledged > 0 {
-                self.acknowledge();
+                self.acknowledge_with_blocks(config, None);
             }
             self.ce = ce;
             at_once = true;
@@ -168,29 +185,52 @@ impl Receiver {
         let mut messages = 0;
         if segment.seq > before {
             if self.unacknowledged >= config.delayed_ack.max(1) {
-                self.acknowledge(); // receive offload passes on what it holds before what is out of order
+                // Receive offload passes on what it holds before what is out of order.
+                self.acknowledge_with_blocks(config, None);
             }
-            self.keep(config, segment, end);
+            twice = self.keep(config, segment, end);
             at_once = true;
         } else if self.closed || (end <= before && !flags.contains(Flags::FIN)) || end < before {
             at_once = true; // again what is here already
+            twice = Some((segment.seq, end));
         } else {
             at_once |= segment.seq < before || flags.contains(Flags::FIN);
+            if segment.seq < before {
+                twice = Some((segment.seq, before));
+            }
             messages = self.advance(end, flags);
+            self.usual = self.in_order && config.quick_ack == 0;
+        }
+        if config.quick_ack > 0 && segment.len > 0 {
+            at_once |= self.is_quick(config, now, twice.is_some());
         }
         let bytes = self.expected - before - u64::from(self.closed && self.expected > before);
         if at_once {
-            self.acknowledge();
+            self.acknowledge_with_blocks(config, twice);
         } else {
             self.acknowledge_later(config, now, flags.contains(Flags::PUSH));
         }
         Delivery { bytes, messages }
     }
 
-    fn answer_syn(&mut self) {
+    /// Whether data that has come now is acknowledged at once because the connection is new, was idle, or sent `again`
+    /// what was here: then the sender waits for acknowledgements (RFC 5681 §4.2 allows one for each segment).
+    fn is_quick(&mut self, config: &Config, now: Time, again: bool) -> bool {
+        let last = &mut self.kept.get_or_insert_default().last_data;
+        if last.is_none_or(|last| now.since(last) > config.rto_min) || again {
+            self.quick = config.quick_ack;
+        }
+        *last = Some(now);
+        let is_quick = self.quick > 0;
+        self.quick = self.quick.saturating_sub(1);
+        is_quick
+    }
+
+    fn answer_syn(&mut self, config: &Config) {
         if self.expected == 0 {
             self.expected = 1;
             self.in_order = true;
+            self.usual = config.quick_ack == 0;
         }
         let kind = if self.expected == 1 {
             Flags::SYN | Flags::ACK
@@ -200,18 +240,27 @@ impl Receiver {
         self.make_due(self.expected, kind | self.ect);
     }
 
-    /// Keeps data that came too early, if the window allows.
-    fn keep(&mut self, config: &Config, segment: Segment, end: u64) {
+    /// Keeps data that came too early, if the window allows; gives it back if it was kept already.
+    fn keep(&mut self, config: &Config, segment: Segment, end: u64) -> Option<(u64, u64)> {
         let fin = segment.flags.contains(Flags::FIN);
         if segment.len == 0 && !fin {
-            return;
+            return None;
         }
         if self.closed || end - self.expected > config.receive_window {
-            return;
+            return None;
         }
         let kept = self.kept.get_or_insert_default();
+        let mut twice = None;
         if segment.len > 0 {
-            kept.insert(segment.seq, end);
+            if config.recovery == Recovery::Sack || config.quick_ack > 0 {
+                if kept.has(segment.seq, end) {
+                    twice = Some((segment.seq, end));
+                }
+                kept.insert(segment.seq, end);
+                kept.note(segment.seq);
+            } else {
+                kept.insert(segment.seq, end);
+            }
         }
         if segment.flags.contains(Flags::PUSH) {
             kept.insert_message_end(end);
@@ -220,6 +269,8 @@ impl Receiver {
             kept.fin = Some(end);
         }
         self.in_order = !kept.has_gaps();
+        self.usual &= self.in_order;
+        twice
     }
 
     /// Everything up to `end` is here: gives the messages newly complete.
@@ -241,6 +292,7 @@ impl Receiver {
             self.expected += 1;
             self.closed = true;
             self.in_order = false;
+            self.usual = false;
         }
         messages
     }
@@ -269,19 +321,56 @@ impl Receiver {
         }
     }
 
+    /// Makes an acknowledgement of everything so far due, with the blocks that it carries: the data that came `twice`
+    /// first.
+    #[cold]
+    fn acknowledge_with_blocks(&mut self, config: &Config, twice: Option<(u64, u64)>) {
+        let tells = config.recovery == Recovery::Sack && (twice.is_some() || !self.in_order);
+        if !tells {
+            return self.acknowledge();
+        }
+        let kept = self.kept.get_or_insert_default();
+        let sack = kept.blocks(self.expected, twice);
+        if sack.is_empty() {
+            return self.acknowledge();
+        }
+        if self.due == 0 {
+            kept.ready = sack;
+        }
+        self.unacknowledged = 0;
+        self.timer = Time::MAX;
+        let flags = self.acknowledgement() | Flags::SACK;
+        let segment = Segment {
+            seq: self.expected,
+            len: 0,
+            flags,
+        };
+        if self.due == 0 {
+            (self.due, self.ready) = (1, segment);
+        } else {
+            self.make_wait(segment, sack);
+        }
+    }
+
+    /// The flags of an acknowledgement.
+    #[inline]
+    fn acknowledgement(&self) -> Flags {
+        let echo = if self.ce { Flags::ECE } else { Flags::NONE };
+        Flags::ACK | self.ect | echo
+    }
+
     /// Makes an acknowledgement of everything so far due.
     #[inline]
     fn acknowledge(&mut self) {
         self.unacknowledged = 0;
         self.timer = Time::MAX;
-        let echo = if self.ce { Flags::ECE } else { Flags::NONE };
-        self.make_due(self.expected, Flags::ACK | self.ect | echo);
+        self.make_due(self.expected, self.acknowledgement());
     }
 
     #[inline]
     fn make_due(&mut self, seq: u64, flags: Flags) {
         if self.due > 0 {
-            return self.make_wait(Segment { seq, len: 0, flags });
+            return self.make_wait(Segment { seq, len: 0, flags }, Sack::NONE);
         }
         self.due = 1;
         self.ready.seq = seq;
@@ -289,20 +378,23 @@ impl Receiver {
     }
 
     #[cold]
-    fn make_wait(&mut self, segment: Segment) {
+    fn make_wait(&mut self, segment: Segment, sack: Sack) {
         let waiting = &mut self.kept.get_or_insert_default().waiting;
         if waiting.len() < MOST_WAITING {
-            waiting.push_back(segment);
+            waiting.push_back((segment, sack));
             self.due += 1;
         } else if let Some(last) = waiting.back_mut() {
-            *last = segment;
+            *last = (segment, sack);
         }
     }
 
     #[cold]
     fn ready_next(&mut self) {
-        if let Some(next) = self.kept.as_mut().and_then(|kept| kept.waiting.pop_front()) {
-            self.ready = next;
+        if let Some(kept) = &mut self.kept
+            && let Some((next, sack)) = kept.waiting.pop_front()
+        {
+            kept.taken = kept.ready;
+            (self.ready, kept.ready) = (next, sack);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a sender does about loss: duplicate acknowledgements, fast recovery, timeouts (RFC 5681, RFC 6582, RFC 6298).
 
 use super::sender::{Pending, Phase, Sender};
-use super::{Config, Flags, Segment};
+use super::{Config, Flags, Sack, Segment};
 use crate::window::{Control, Controller, on};
 use duetime_core::Time;
 
@@ -15,9 +15,12 @@ const MOST_BEYOND: u8 = 2;
 const MOST_FIN_ATTEMPTS: u8 = 8;
 
 impl Sender {
-    /// An answer to the SYN, a duplicate acknowledgement, or something to be ignored.
+    /// An answer to the SYN, a duplicate acknowledgement, something to be ignored, or what `selective` takes.
     #[cold]
-    pub(super) fn input_without_progress(&mut self, config: &Config, now: Time, segment: Segment) {
+    pub(super) fn input_unusual(&mut self, config: &Config, now: Time, segment: Segment) {
+        if self.selective.is_some() {
+            return self.input_sack(config, now, segment, &Sack::NONE);
+        }
         if self.closed || !segment.flags.contains(Flags::ACK) || segment.seq != self.una.max(1) {
             return; // old, or never sent
         }
@@ -31,7 +34,7 @@ impl Sender {
     }
 
     /// The receiver has answered the SYN.
-    fn establish(&mut self, config: &Config, now: Time) {
+    pub(super) fn establish(&mut self, config: &Config, now: Time) {
         self.una = 1;
         self.rtt.acknowledged(config, now, 1);
         self.timer = Time::MAX;
@@ -53,7 +56,8 @@ impl Sender {
             Phase::Open => {
                 self.duplicates = self.duplicates.saturating_add(1);
                 if self.duplicates == 1 {
-                    self.before_duplicates = self.highest;
+                    let flight = self.highest - self.una;
+                    self.flight_before_duplicates = u32::try_from(flight).unwrap_or(u32::MAX);
                 }
                 // RFC 6582 §3.2 step 2: not for segments that a timeout has sent twice. `recover` is exclusive here
                 // and starts below the first byte, so that the initial window can be repaired, too.
@@ -83,15 +87,16 @@ impl Sender {
 
     /// Bytes in flight, but for what limited transmit has sent beyond the window (RFC 5681 §3.2 step 2).
     fn flight_at_loss(&self, config: &Config) -> u64 {
-        let edge = self.una + self.window.cwnd;
-        let sent = if !config.limited_transmit {
-            self.highest
-        } else if edge < self.before_duplicates + u64::from(config.mss) {
-            self.before_duplicates // the window was full
+        let window = self.window.cwnd;
+        let flight = self.highest - self.una;
+        let before = u64::from(self.flight_before_duplicates);
+        if !config.limited_transmit {
+            flight
+        } else if window < before + u64::from(config.mss) {
+            before // the window was full
         } else {
-            self.highest.min(edge)
-        };
-        sent - self.una
+            flight.min(window)
+        }
     }
 
     /// Fast retransmit (RFC 5681 §3.2 steps 2 and 3).
@@ -144,9 +149,23 @@ impl Sender {
         self.phase = Phase::PartialRecovery;
     }
 
-    /// The retransmission timer has expired: back to one segment, sending again from `una`.
+    /// The timer has expired.
     #[cold]
-    pub(super) fn retransmission_timeout(&mut self, config: &Config) {
+    pub(super) fn expire(&mut self, config: &Config, now: Time) {
+        match self.selective.take() {
+            Some(mut selective) if self.una > 0 => {
+                self.expire_selective(config, now, &mut selective);
+                self.selective = Some(selective);
+            }
+            selective => {
+                self.selective = selective;
+                self.retransmission_timeout(config);
+            }
+        }
+    }
+
+    /// The retransmission timer has expired: back to one segment, sending again from `una`.
+    fn retransmission_timeout(&mut self, config: &Config) {
         self.timer = Time::MAX; // starts with the next transmission
         self.counters.timeouts += 1;
         self.rtt.back_off(config);
@@ -163,10 +182,7 @@ impl Sender {
             on!(&mut self.controller, it => it.reduce_by_timeout(config, &mut self.window, flight));
         }
         self.attempts = self.attempts.saturating_add(1);
-        if self.una >= self.outgoing.end() && self.attempts >= MOST_FIN_ATTEMPTS {
-            self.closed = true;
-            self.end = self.next; // nothing more to send
-            self.pending = Pending::Nothing;
+        if self.gives_up() {
             return;
         }
         self.window.cwnd = mss;
@@ -179,5 +195,16 @@ impl Sender {
         self.next = self.una;
         self.message_end = self.outgoing.rewind();
         self.update_limit(config);
+    }
+
+    /// Whether a FIN was left unanswered so often that the sender closes without an answer.
+    pub(super) fn gives_up(&mut self) -> bool {
+        let gives_up = self.una >= self.outgoing.end() && self.attempts >= MOST_FIN_ATTEMPTS;
+        if gives_up {
+            self.closed = true;
+            self.end = self.next; // nothing more to send
+            self.pending = Pending::Nothing;
+        }
+        gives_up
     }
 }

@@ -61,7 +61,7 @@ impl Rtt {
 
     /// RFC 6298 §2.2 and §2.3, with a clock fine enough to leave G out.
     #[inline]
-    fn sample(&mut self, config: &Config, rtt: Span) {
+    pub(super) fn sample(&mut self, config: &Config, rtt: Span) {
         // Signed: there and back it is one instruction.
         let rtt = rtt.as_ps().cast_signed() as f64;
         if self.smoothed <= 0.0 {

@@ -42,6 +42,9 @@ impl Flags {
     /// Sent before; known to the simulator's statistics, not on the wire.
     pub const RETRANSMIT: Self = Self(1 << 8);
 
+    /// An acknowledgement that carries blocks ([`Sack`](super::Sack)); known to its driver, on the wire it is the option.
+    pub const SACK: Self = Self(1 << 9);
+
     /// Whether all of `other` is in the set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {

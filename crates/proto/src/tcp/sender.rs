@@ -1,9 +1,10 @@
 //! The sender: sequence numbers, the window, and the four calls. `transmit` makes the segments, `recovery`
-//! answers loss.
+//! answers loss, or `selective` in its place.
 
 use super::outgoing::Outgoing;
 use super::rtt::Rtt;
-use super::{Config, Flags, Segment};
+use super::selective::Selective;
+use super::{Config, Flags, Recovery, Segment};
 use crate::Message;
 use crate::window::{Control, Controller, Progress, Window, on};
 use duetime_core::fixed::Fraction;
@@ -21,7 +22,7 @@ pub struct Sender {
     pub(super) una: u64,
     /// What is sent next (SND.NXT); falls back to `una` at a timeout.
     pub(super) next: u64,
-    /// The window's right edge; zero until established.
+    /// The window's right edge; zero until established, and for ever where `selective` is in charge.
     pub(super) limit: u64,
     /// The end of the message at `next`.
     pub(super) message_end: u64,
@@ -50,9 +51,11 @@ pub struct Sender {
     pub(super) outgoing: Outgoing,
     /// Fast recovery, and the repair after a timeout, last until this is acknowledged (RFC 6582).
     pub(super) recover: u64,
-    /// `highest` when the first of `duplicates` came.
-    pub(super) before_duplicates: u64,
+    /// In place of what `recovery` does.
+    pub(super) selective: Option<Box<Selective>>,
     pub(super) counters: Counters,
+    /// Bytes in flight when the first of `duplicates` came; from 2³² - 1 on that.
+    pub(super) flight_before_duplicates: u32,
 }
 
 /// How losses were repaired.
@@ -73,6 +76,8 @@ pub(super) enum Pending {
     Syn,
     /// The first unacknowledged segment, again.
     Head,
+    /// What `selective` chooses, if anything.
+    Chosen,
 }
 
 /// What the sender is repairing.
@@ -123,8 +128,9 @@ impl Sender {
             controller: Controller::new(config.congestion_control),
             outgoing: Outgoing::new(),
             recover: 0,
-            before_duplicates: 0,
+            selective: (config.recovery == Recovery::Sack).then(|| Box::new(Selective::new())),
             counters: Counters::default(),
+            flight_before_duplicates: 0,
         }
     }
 
@@ -142,7 +148,9 @@ impl Sender {
                 // RFC 5681 §4.1: after an idle time the old window says nothing.
                 self.window.cwnd = self.window.cwnd.min(initial_window(config));
                 self.window.growth = 0;
-                self.update_limit(config);
+                if self.selective.is_none() {
+                    self.update_limit(config);
+                }
             }
         }
         self.message_end = self.outgoing.push(message, self.una, self.next);
@@ -168,10 +176,10 @@ impl Sender {
         let ack = segment.seq;
         if ack <= self.una
             || ack > self.highest
-            || self.una == 0
+            || self.limit == 0
             || !segment.flags.contains(Flags::ACK)
         {
-            return self.input_without_progress(config, now, segment);
+            return self.input_unusual(config, now, segment);
         }
         let bytes = ack - self.una;
         self.una = ack;
@@ -210,7 +218,7 @@ impl Sender {
     #[inline]
     pub fn timeout(&mut self, config: &Config, now: Time) {
         if now >= self.timer && !self.closed {
-            self.retransmission_timeout(config);
+            self.expire(config, now);
         }
     }
 
@@ -218,7 +226,8 @@ impl Sender {
     #[inline(always)]
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
         if self.pending != Pending::Nothing {
-            return Some(self.transmit_pending(config, now));
+            let segment = self.transmit_pending(config, now)?;
+            return Some(segment);
         }
         let seq = self.next;
         let end = self.segment_end(config);
@@ -231,8 +240,10 @@ impl Sender {
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a segment.
     #[inline(always)]
     pub fn can_transmit(&self, config: &Config) -> bool {
-        self.pending != Pending::Nothing
-            || (self.segment_end(config) <= self.limit && self.next < self.end)
+        if self.pending != Pending::Nothing {
+            return self.can_transmit_pending(config);
+        }
+        self.segment_end(config) <= self.limit && self.next < self.end
     }
 
     /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
@@ -363,7 +374,7 @@ impl Sender {
 
     /// Whole messages are acknowledged, or the FIN.
     #[cold]
-    fn finish_messages(&mut self) {
+    pub(super) fn finish_messages(&mut self) {
         self.outgoing.acknowledged(self.una);
         if self.next == self.una {
             self.message_end = self.outgoing.rewind();

@@ -53,13 +53,35 @@ impl Sender {
         flags
     }
 
-    /// SYN, or the first unacknowledged segment again.
+    /// Whether what goes out before anything else is there.
     #[cold]
-    pub(super) fn transmit_pending(&mut self, config: &Config, now: Time) -> Segment {
-        let pending = core::mem::replace(&mut self.pending, Pending::Nothing);
-        if pending == Pending::Head {
-            return self.transmit_head(config, now);
+    pub(super) fn can_transmit_pending(&self, config: &Config) -> bool {
+        match &self.selective {
+            Some(selective) if self.pending == Pending::Chosen => {
+                self.can_transmit_selective(config, selective)
+            }
+            _ => true,
         }
+    }
+
+    /// SYN, the first unacknowledged segment again, or what selective recovery chooses.
+    #[cold]
+    pub(super) fn transmit_pending(&mut self, config: &Config, now: Time) -> Option<Segment> {
+        match self.pending {
+            Pending::Nothing => None,
+            Pending::Syn => Some(self.transmit_syn(now)),
+            Pending::Head => Some(self.transmit_head(config, now)),
+            Pending::Chosen => {
+                let mut selective = self.selective.take()?;
+                let segment = self.transmit_selective(config, now, &mut selective);
+                self.selective = Some(selective);
+                segment
+            }
+        }
+    }
+
+    fn transmit_syn(&mut self, now: Time) -> Segment {
+        self.pending = Pending::Nothing;
         let mut flags = Flags::SYN | Flags(self.data_flags.0 & Flags::ECT.0);
         if self.highest == 0 {
             self.rtt.sent(now, 1);
@@ -79,6 +101,7 @@ impl Sender {
 
     /// The first unacknowledged segment again, whatever `next` is.
     fn transmit_head(&mut self, config: &Config, now: Time) -> Segment {
+        self.pending = Pending::Nothing;
         let seq = self.una;
         let message_end = self.outgoing.first_end();
         let end = (seq + u64::from(config.mss)).min(message_end).max(seq);

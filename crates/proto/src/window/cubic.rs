@@ -3,6 +3,7 @@
 //!
 //! All in integers: windows in bytes, times in ticks of 2⁻²⁰ s, so that cubes of times are shifted and not divided.
 
+use super::hystart::HyStart;
 use super::{Control, Window};
 use crate::tcp::{Config, Rtt};
 use duetime_core::{Span, Time};
@@ -16,6 +17,9 @@ pub struct Cubic {
     pub beta_permille: u32,
     /// Give capacity up to new flows sooner (RFC 9438 §4.7).
     pub fast_convergence: bool,
+    /// The first slow start is that of `HyStart++` (RFC 9406). It needs the round trips of single segments, which
+    /// [`Recovery::Sack`](crate::tcp::Recovery::Sack) measures.
+    pub hystart: bool,
 }
 
 impl Default for Cubic {
@@ -24,6 +28,7 @@ impl Default for Cubic {
             c_permille: 400,
             beta_permille: 700,
             fast_convergence: true,
+            hystart: false,
         }
     }
 }
@@ -49,6 +54,8 @@ struct Curve {
     estimate: u64,
     /// Towards the next segment of `estimate`.
     estimate_growth: u64,
+    /// The first slow start, if it is not the usual one.
+    hystart: Option<Box<HyStart>>,
 }
 
 impl State {
@@ -62,6 +69,7 @@ impl State {
             prior: 0,
             estimate: 0,
             estimate_growth: 0,
+            hystart: options.hystart.then(|| Box::new(HyStart::new())),
         }))
     }
 }
@@ -71,11 +79,29 @@ impl Control for State {
 
     #[inline(never)]
     fn grow(&mut self, config: &Config, now: Time, window: &mut Window, rtt: &Rtt, bytes: u64) {
+        if let Some(hystart) = &mut self.0.hystart
+            && window.cwnd < window.ssthresh.min(config.receive_window)
+        {
+            let slow_start = bytes.min(u64::from(config.slow_start_limit) * u64::from(config.mss));
+            if let Some(bytes) = hystart.growth(slow_start) {
+                window.cwnd += bytes;
+            } else {
+                window.ssthresh = window.cwnd; // RFC 9406 §4.2: congestion avoidance
+                self.0.hystart = None;
+            }
+            return;
+        }
         if window.cwnd < window.ssthresh || window.cwnd >= config.receive_window {
             window.grow(config, bytes); // slow start, or no use
         } else {
             self.0
                 .avoid_congestion(config, now, window, rtt.smoothed(), bytes);
+        }
+    }
+
+    fn measured(&mut self, rtt: Span, ack: u64, next: u64) {
+        if let Some(hystart) = &mut self.0.hystart {
+            hystart.measured(rtt, ack, next);
         }
     }
 
@@ -183,6 +209,7 @@ impl Curve {
             cwnd
         };
         self.epoch = Time::MAX;
+        self.hystart = None; // what follows has a threshold
         window.ssthresh = (flight * beta / 1_000).max(2 * u64::from(config.mss));
     }
 
@@ -380,6 +407,7 @@ mod tests {
                             c_permille,
                             beta_permille,
                             fast_convergence: true,
+                            hystart: false,
                         };
                         let config = Config {
                             mss: mss as u32,

@@ -7,6 +7,7 @@
 mod cubic;
 mod d2tcp;
 mod dctcp;
+mod hystart;
 mod imminence;
 mod newreno;
 
@@ -73,6 +74,11 @@ pub(crate) trait Control: Sized {
         _bytes: u64,
     ) {
     }
+
+    /// A segment took `rtt` to be acknowledged; everything up to `ack` is, and `next` is sent next. Called with selective
+    /// acknowledgements alone, before `grow`.
+    #[inline(always)]
+    fn measured(&mut self, _rtt: Span, _ack: u64, _next: u64) {}
 
     /// The first mark in a window of data has come back.
     #[inline(always)]

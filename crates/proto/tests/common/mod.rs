@@ -3,7 +3,7 @@
 
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
-use duetime_proto::tcp::{Config, Flags, Receiver, Segment, Sender};
+use duetime_proto::tcp::{Config, Flags, Receiver, Sack, Segment, Sender};
 use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use std::collections::BTreeMap;
 
@@ -24,6 +24,7 @@ pub enum Fate {
 pub struct Sent {
     pub at: Time,
     pub segment: Segment,
+    pub sack: Sack,
     pub fate: Fate,
 }
 
@@ -43,7 +44,7 @@ pub struct Pair {
     one_way: Span,
     data_fate: DataFate,
     ack_fate: AckFate,
-    flying: BTreeMap<(Time, u64), (bool, Segment)>,
+    flying: BTreeMap<(Time, u64), (bool, Segment, Sack)>,
     flying_data: usize,
     counter: u64,
 }
@@ -142,22 +143,29 @@ impl Pair {
             self.data.push(Sent {
                 at: self.now,
                 segment,
+                sack: Sack::NONE,
                 fate,
             });
-            self.fly(true, segment, fate);
+            self.fly(true, segment, Sack::NONE, fate);
         }
         while let Some(segment) = self.receiver.poll_transmit(&self.config, self.now) {
+            let sack = if segment.flags.contains(Flags::SACK) {
+                self.receiver.sack()
+            } else {
+                Sack::NONE
+            };
             let fate = (self.ack_fate)(self.acks.len(), &segment);
             self.acks.push(Sent {
                 at: self.now,
                 segment,
+                sack,
                 fate,
             });
-            self.fly(false, segment, fate);
+            self.fly(false, segment, sack, fate);
         }
     }
 
-    fn fly(&mut self, data: bool, mut segment: Segment, fate: Fate) {
+    fn fly(&mut self, data: bool, mut segment: Segment, sack: Sack, fate: Fate) {
         let mut at = self.now + self.one_way;
         let mut copies = 1;
         match fate {
@@ -168,14 +176,15 @@ impl Pair {
             Fate::Twice => copies = 2,
         }
         for _ in 0..copies {
-            self.flying.insert((at, self.counter), (data, segment));
+            self.flying
+                .insert((at, self.counter), (data, segment, sack));
             self.counter += 1;
             self.flying_data += usize::from(data);
         }
     }
 
     fn arrive(&mut self) {
-        let Some((_, (data, segment))) = self.flying.pop_first() else {
+        let Some((_, (data, segment, sack))) = self.flying.pop_first() else {
             return;
         };
         if data {
@@ -183,8 +192,11 @@ impl Pair {
             let delivery = self.receiver.input(&self.config, self.now, segment);
             self.bytes += delivery.bytes;
             self.messages += delivery.messages;
-        } else {
+        } else if sack.is_empty() {
             self.sender.input(&self.config, self.now, segment);
+        } else {
+            self.sender
+                .input_sack(&self.config, self.now, segment, &sack);
         }
     }
 
@@ -214,6 +226,11 @@ impl Pair {
 
 fn drop_if(lost: bool) -> Fate {
     if lost { Fate::Drop } else { Fate::Deliver }
+}
+
+/// A pair whose network loses these packets of the sender's (the SYN is packet 0).
+pub fn dropping(config: Config, lost: &'static [usize]) -> Pair {
+    Pair::new(config).losing(|packet| lost.contains(&packet))
 }
 
 /// Segments of 1000 B, acknowledged one by one, and a timeout of 10 ms: easy to work by hand.

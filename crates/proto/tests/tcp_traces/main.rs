@@ -4,7 +4,11 @@
 mod common;
 mod connection;
 mod growth;
+mod hystart;
 mod losses;
+mod quick;
+mod rack;
+mod sack;
 mod timeouts;
 
 /// Segments `first..=last`, new, all at `at`.

@@ -16,6 +16,8 @@ pub(crate) struct Options<C: 'static> {
     pub keys: &'static [Key],
     /// What becomes of each key.
     pub fields: &'static [Field<C>],
+    /// Takes what a layer says of several options at once, before its keys.
+    pub profile: fn(&mut C, &Reader<'_>) -> Result<()>,
     /// What no single key can say: rules across options.
     pub check: fn(&C, Layers<'_, '_>) -> Result<()>,
 }
@@ -37,6 +39,7 @@ impl<C: Default> Options<C> {
     pub fn over(&self, layers: Layers<'_, '_>) -> Result<C> {
         let mut config = C::default();
         for reader in layers {
+            (self.profile)(&mut config, reader)?;
             for (key, field) in self.keys.iter().zip(self.fields) {
                 if let Some(place) = reader.find(key.name) {
                     (field.set)(&mut config, &place, &key.kind)
@@ -72,13 +75,13 @@ impl<C: Default> Options<C> {
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
-        $table:ident $(over $($below:ident),+)? for $config:ty $(, checked by $check:path)? {
+        $table:ident $(over $($below:ident),+)? for $config:ty $(, profiled by $profile:path)? $(, checked by $check:path)? {
             $(
                 $(#[doc = $doc:literal])+
                 $key:ident : $kind:expr
                     $(, default $default:literal)? $(, otherwise $otherwise:literal)?
                     $(, unit $unit:literal)? $(, field $($path:ident).+)? $(, read $read:path)?
-                    $(, set $set:expr)? $(, write $write:expr)? $(, follows $leader:ident)?;
+                    $(, set $set:expr)? $(, write $write:expr)? $(, follows $leader:ident)? $(, follow $follow:path)?;
             )+
         }
     ) => {
@@ -90,9 +93,10 @@ macro_rules! options {
             fields: &[$($crate::options::Field {
                 unit: concat!($($unit)?),
                 set: options!(@set [$($set)?] $key [$($($path)+)?] [$($read)?]),
-                follow: options!(@follow [$($leader)?] $key [$($($path)+)?]),
+                follow: options!(@follow [$($leader)?] [$($follow)?] $key [$($($path)+)?]),
                 write: options!(@write [$($write)?] [$($set)?] $key [$($($path)+)?]),
             }),+],
+            profile: options!(@check $($profile)?),
             check: options!(@check $($check)?),
         };
         /// The table at the top of the file.
@@ -131,9 +135,10 @@ macro_rules! options {
     (@write [] [] $key:ident [$($path:ident)+]) => {
         |config| Some($crate::options::Resolved::resolved(&config.$($path).+))
     };
-    (@follow [] $key:ident $path:tt) => { |_| () };
-    (@follow [$leader:ident] $key:ident []) => { |config| config.$key = config.$leader };
-    (@follow [$leader:ident] $key:ident [$($path:ident)+]) => { |config| config.$($path).+ = config.$leader };
+    (@follow [] [] $key:ident $path:tt) => { |_| () };
+    (@follow [] [$follow:path] $key:ident $path:tt) => { $follow };
+    (@follow [$leader:ident] [] $key:ident []) => { |config| config.$key = config.$leader };
+    (@follow [$leader:ident] [] $key:ident [$($path:ident)+]) => { |config| config.$($path).+ = config.$leader };
     (@check) => { |_, _| Ok(()) };
     (@check $check:path) => { $check };
 }

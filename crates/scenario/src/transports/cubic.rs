@@ -1,13 +1,15 @@
 //! The options of CUBIC.
 
 use super::d3::thousandths;
+use super::tcp;
 use crate::keys::Kind::{Boolean, Number};
-use crate::options::options;
+use crate::options::{Layers, Result, options};
+use crate::table::Reader;
 use duetime_proto::window::Cubic;
 
 options! {
     /// CUBIC, over `[tcp]`: its own keys, and those of `[tcp]` where they shall differ.
-    cubic over tcp for Cubic {
+    cubic over tcp for Cubic, profiled by linux, checked by hystart_can_measure {
         /// C, how fast the window grows away from its plateau, in segments/s³ (RFC 9438 §5; rounded to 1/1000).
         c: Number(0.001, 100.0), default 0.4, unit "permille", field c_permille, read thousandths;
         /// β, by which a loss multiplies the window (RFC 9438 §4.6; rounded to 1/1000).
@@ -15,5 +17,22 @@ options! {
         /// A loss below the window of the loss before lowers the plateau, so that new flows get their share sooner
         /// (RFC 9438 §4.7).
         fast_convergence: Boolean, default true;
+        /// With `recovery = "sack"`, which measures every segment's round trip: the first slow start grows slower and
+        /// then ends when round trips get longer by an eighth, at least 4 ms and at most 16 ms (HyStart++, RFC 9406). With
+        /// `profile = "linux"` it is on.
+        hystart: Boolean, default false;
     }
+}
+
+/// Linux watches round trips in slow start.
+fn linux(curve: &mut Cubic, reader: &Reader<'_>) -> Result<()> {
+    if let Some(place) = reader.find("profile") {
+        curve.hystart = tcp::is_linux(&place)?;
+    }
+    Ok(())
+}
+
+fn hystart_can_measure(curve: &Cubic, layers: Layers<'_, '_>) -> Result<()> {
+    let config = tcp::OPTIONS.over(layers)?;
+    tcp::sack(&config).by(layers, "hystart", curve.hystart)
 }

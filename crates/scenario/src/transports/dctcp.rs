@@ -1,18 +1,28 @@
 //! The options of DCTCP.
 
+use super::tcp::is_linux;
 use crate::keys::Kind::{self, Gain, Number};
 use crate::options::{Result, options};
 use crate::place::Place;
+use crate::table::Reader;
 use duetime_proto::window::Dctcp;
 
 options! {
     /// DCTCP, over `[tcp]`: its own keys, and those of `[tcp]` where they shall differ.
-    dctcp over tcp for Dctcp {
+    dctcp over tcp for Dctcp, profiled by linux {
         /// Gain g of the marked-fraction estimate, 1/2^n.
         gain: Gain, default "1/16", unit "shift", field gain_shift, read shift;
-        /// Marked fraction that a fresh connection assumes; Linux has 1.
+        /// Marked fraction that a fresh connection assumes; with `profile = "linux"` it is 1.
         initial_alpha: Number(0.0, 1.0), default 0;
     }
+}
+
+/// Linux expects the worst of a fresh connection.
+fn linux(marks: &mut Dctcp, reader: &Reader<'_>) -> Result<()> {
+    if let Some(place) = reader.find("profile") {
+        marks.initial_alpha = if is_linux(&place)? { 1.0 } else { 0.0 };
+    }
+    Ok(())
 }
 
 /// The n of a gain of 1/2^n.

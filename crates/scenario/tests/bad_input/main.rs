@@ -369,6 +369,61 @@ search.toml:12:15: tcp.rto_initial = "1 ms": rto_initial (1 ms) is below rto_min
       |               ^^^^^^
    allowed: rto_min <= rto_initial <= rto_max
 "#;
+    racks_without_selective_acknowledgements: "[switch]" => "[tcp]\nrack = true\n[switch]", r#"
+search.toml:12:8: tcp.rack = true: rack = true, with recovery = "newreno"
+   12 | rack = true
+      |        ^^^^
+   allowed: recovery = "sack", or rack = false
+"#;
+    probes_without_rack: "[switch]" => "[tcp]\nrecovery = \"sack\"\ntail_loss_probe = true\n[switch]", r"
+search.toml:13:19: tcp.tail_loss_probe = true: tail_loss_probe = true, with rack = false
+   13 | tail_loss_probe = true
+      |                   ^^^^
+   allowed: rack = true, or tail_loss_probe = false
+";
+    a_spread_reduction_without_selective_acknowledgements: "[switch]" => "[tcp]\nrate_reduction = true\n[switch]", r#"
+search.toml:12:18: tcp.rate_reduction = true: rate_reduction = true, with recovery = "newreno"
+   12 | rate_reduction = true
+      |                  ^^^^
+   allowed: recovery = "sack", or rate_reduction = false
+"#;
+    hystart_without_selective_acknowledgements: "[switch]" => "[cubic]\nhystart = true\n[switch]", r#"
+search.toml:12:11: cubic.hystart = true: hystart = true, with recovery = "newreno"
+   12 | hystart = true
+      |           ^^^^
+   allowed: recovery = "sack", or hystart = false
+"#;
+    a_profile_whose_recovery_is_taken_away: "[switch]" => "[tcp]\nprofile = \"linux\"\nrecovery = \"newreno\"\n[switch]", r#"
+search.toml:13:12: tcp.recovery = "newreno": rack = true, with recovery = "newreno"
+   13 | recovery = "newreno"
+      |            ^^^^^^^^^
+   allowed: recovery = "sack", or rack = false
+"#;
+    a_profile_that_there_is_not: "[switch]" => "[tcp]\nprofile = \"windows\"\n[switch]", r#"
+search.toml:12:11: tcp.profile = "windows": not one of the choices
+   12 | profile = "windows"
+      |           ^^^^^^^^^
+   allowed: "paper", "linux"
+"#;
+    a_recovery_that_there_is_not: "[switch]" => "[tcp]\nrecovery = \"rack\"\n[switch]", r#"
+search.toml:12:12: tcp.recovery = "rack": not one of the choices
+   12 | recovery = "rack"
+      |            ^^^^^^
+   allowed: "newreno", "sack"
+   help: did you mean "sack"?
+"#;
+    more_quick_acknowledgements_than_are_counted: "[switch]" => "[tcp]\nquick_ack = 256\n[switch]", r"
+search.toml:12:13: tcp.quick_ack = 256: too large
+   12 | quick_ack = 256
+      |             ^^^
+   allowed: 0..=255
+";
+    a_delay_that_is_no_time: "[switch]" => "[tcp]\nmax_ack_delay = \"2 s\"\n[switch]", r#"
+search.toml:12:17: tcp.max_ack_delay = "2 s": too large
+   12 | max_ack_delay = "2 s"
+      |                 ^^^^^
+   allowed: 0 us to 1 s
+"#;
     a_policer_without_the_census: "[switch]" => "[d3]\nrepair = false\npolice = \"2 Mbps\"\n[switch]", r#"
 search.toml:13:10: d3.police = "2 Mbps": police, with repair = false: no router counts what it has granted
    13 | police = "2 Mbps"

@@ -59,8 +59,9 @@ fn the_resolved_form_names_each_option_with_its_unit() {
     assert_eq!(
         names(0),
         "ack_coalescing congestion_control delayed_ack_segments delayed_ack_timeout_ps growth \
-         initial_ssthresh_segments initial_window_segments limited_transmit min_window_segments mss_bytes \
-         receive_window_bytes rto_initial_ps rto_max_ps rto_min_ps slow_start_limit_segments slow_start_restart"
+         initial_ssthresh_segments initial_window_segments limited_transmit max_ack_delay_ps min_window_segments \
+         mss_bytes quick_ack_segments rack rate_reduction receive_window_bytes recovery rto_initial_ps rto_max_ps \
+         rto_min_ps slow_start_limit_segments slow_start_restart tail_loss_probe"
     );
     assert_eq!(
         options(0)["congestion_control"].to_string(),

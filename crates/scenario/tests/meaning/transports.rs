@@ -5,6 +5,7 @@ use duetime_core::Span;
 use duetime_proto::d3::{self, BaseRate};
 use duetime_proto::tcp;
 use duetime_proto::window::{Completion, CongestionControl};
+use duetime_scenario::model::Protocol;
 use duetime_scenario::{NoFiles, load};
 
 #[test]
@@ -62,6 +63,94 @@ completion = "precise"
     assert_eq!(marks.initial_alpha.to_bits(), 1f64.to_bits());
     assert_eq!(deadlines.d_expired.to_bits(), 0.67f64.to_bits());
     assert_eq!(deadlines.completion, Completion::Precise);
+}
+
+#[test]
+fn the_profile_of_linux_is_all_its_options() {
+    let scenario = extended(
+        r#"
+[tcp]
+profile = "linux"
+[[variant]]
+name = "cubic-of-papers"
+base = "cubic"
+profile = "paper"
+[[variant]]
+name = "shy"
+base = "dctcp"
+initial_window = 4
+initial_alpha = 0.5
+rto_min = "2 s"
+[[workload]]
+kind = "background"
+size = "1 MB"
+every = "1 s"
+transport = "cubic"
+[[workload]]
+kind = "background"
+size = "1 MB"
+every = "1 s"
+transport = "cubic-of-papers"
+[[workload]]
+kind = "background"
+size = "1 MB"
+every = "1 s"
+transport = "shy"
+"#,
+    );
+    let linux = *window(&scenario, "tcp");
+    let expected = tcp::Config {
+        initial_window: 10,
+        min_window: 2,
+        rto_min: Span::from_ms(200),
+        rto_initial: Span::from_secs(1),
+        rto_max: Span::from_secs(120),
+        delayed_ack: 2,
+        delayed_ack_timeout: Span::from_ms(40),
+        slow_start_limit: 1_000,
+        recovery: tcp::Recovery::Sack,
+        rack: true,
+        tail_loss_probe: true,
+        max_ack_delay: Span::from_ms(200),
+        rate_reduction: true,
+        quick_ack: 16,
+        ..tcp::Config::default()
+    };
+    assert_eq!(linux, expected);
+    let own = |workload: usize| {
+        let transport = scenario.workloads[workload].transport.as_ref();
+        match transport.map(|transport| &transport.protocol) {
+            Some(Protocol::Tcp(config)) => *config,
+            other => panic!("{other:?}"),
+        }
+    };
+    let count = scenario.workloads.len();
+    let hystart = |config: tcp::Config| match config.congestion_control {
+        CongestionControl::Cubic(cubic) => cubic.hystart,
+        other => panic!("{other:?}"),
+    };
+    let alpha = |config: &tcp::Config| match config.congestion_control {
+        CongestionControl::Dctcp(marks) | CongestionControl::D2tcp(marks, _) => marks.initial_alpha,
+        other => panic!("{other:?}"),
+    };
+    assert!(hystart(own(count - 3)) && own(count - 3).rack);
+    for name in ["dctcp", "d2tcp"] {
+        assert_eq!(alpha(window(&scenario, name)).to_bits(), 1f64.to_bits());
+        assert_eq!(window(&scenario, name).initial_window, 10);
+    }
+    let papers = own(count - 2);
+    assert!(!hystart(papers) && papers.recovery == tcp::Recovery::NewReno);
+    assert_eq!(papers.rto_initial, Span::from_ms(10));
+    let shy = own(count - 1);
+    assert_eq!(
+        (shy.initial_window, alpha(&shy).to_bits()),
+        (4, 0.5f64.to_bits())
+    );
+    assert_eq!(
+        (shy.rto_min, shy.rto_initial),
+        (Span::from_secs(2), Span::from_secs(2))
+    );
+    assert!(shy.rack, "of `[tcp]`");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::bare;
 use duetime_core::{Bytes, Rate, Span, Time};
-use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
+use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
 use duetime_proto::{d3, tcp};
 use duetime_results::{RunRecords, digest};
 use duetime_scenario::model::*;
@@ -112,6 +112,23 @@ pub fn d2tcp(d_min: f64, d_max: f64) -> Protocol {
     tcp(CongestionControl::D2tcp(ESTIMATOR, knobs))
 }
 
+/// CUBIC as in Linux, but for its timeouts.
+pub fn linux() -> Protocol {
+    Protocol::Tcp(tcp::Config {
+        congestion_control: CongestionControl::Cubic(Cubic {
+            hystart: true,
+            ..Cubic::default()
+        }),
+        initial_window: 10,
+        recovery: tcp::Recovery::Sack,
+        rack: true,
+        tail_loss_probe: true,
+        rate_reduction: true,
+        quick_ack: 16,
+        ..tcp::Config::default()
+    })
+}
+
 pub fn d3() -> Protocol {
     Protocol::D3(d3::Config::default())
 }
@@ -130,7 +147,7 @@ pub fn rcpdc() -> Protocol {
     })
 }
 
-/// TCP, DCTCP, D2TCP, RCPdc, D3, and two of them by priority.
+/// TCP, DCTCP, D2TCP, CUBIC as in Linux, RCPdc, D3, and two of them by priority.
 pub fn transports() -> Vec<Transport> {
     let of = |name: &str, protocol, priorities| Transport {
         name: name.into(),
@@ -141,6 +158,7 @@ pub fn transports() -> Vec<Transport> {
         of("tcp", newreno(), 1),
         of("dctcp", dctcp(), 1),
         of("d2tcp", d2tcp(0.5, 2.0), 1),
+        of("linux", linux(), 1),
         of("rcpdc", rcpdc(), 1),
         of("d3", d3(), 1),
         of("d3-edge", d3_edge(), 1),

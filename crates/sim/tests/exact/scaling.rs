@@ -63,9 +63,10 @@ fn scaled(transport: &Transport, factor: u64) -> Scenario {
 
 #[test]
 fn twice_the_rates_and_half_the_times_give_half_the_completion_times() {
-    let windows = transports()
-        .into_iter()
-        .filter(|transport| matches!(transport.protocol, Protocol::Tcp(_)));
+    // CUBIC and HyStart++ have times of their own.
+    let windows = transports().into_iter().filter(|transport| {
+        matches!(transport.protocol, Protocol::Tcp(_)) && transport.name != "linux"
+    });
     let mut seen = 0;
     for transport in windows {
         let prioritised = Transport {

@@ -356,6 +356,52 @@ fn a_capture_holds_every_packet_that_left_lost_ones_too() {
 }
 
 #[test]
+fn a_capture_of_acknowledgements_holds_their_blocks() {
+    let mut scenario = mixture(Transport {
+        name: "tcp".into(),
+        protocol: linux(),
+        priorities: 1,
+    });
+    scenario.topology = lossy(scenario.topology, 0.02);
+    // What host 7 receives is acknowledged on its way up.
+    scenario.record.pcap = vec!["host7->rack1".into()];
+    scenario.record.snap_length = 65_535;
+    let output = run(&scenario);
+    let (mut plain, mut with_blocks) = (0, 0);
+    for captured in &output.captures {
+        assert_eq!(captured.bytes.len() as u32, captured.original_bytes);
+        let (ip, tcp) = captured.bytes.split_at(20);
+        let word = |at: usize| u32::from_be_bytes(tcp[at..at + 4].try_into().unwrap());
+        let header = usize::from(tcp[12] >> 4) * 4;
+        assert_eq!(ip[9], 6);
+        if header == 20 {
+            plain += 1;
+            continue;
+        }
+        // RFC 2018 §3: two bytes that align, kind 5, length, and blocks of two positions; no payload.
+        with_blocks += 1;
+        assert_eq!(captured.original_bytes as usize, 20 + header);
+        assert_eq!(
+            (tcp[20..23].to_vec(), usize::from(tcp[23])),
+            (vec![1, 1, 5], header - 22)
+        );
+        let blocks = (header - 24) / 8;
+        assert!((1..=4).contains(&blocks) && header == 24 + 8 * blocks);
+        let acknowledged = word(8);
+        for block in 0..blocks {
+            let (start, end) = (word(24 + 8 * block), word(28 + 8 * block));
+            assert!(start < end, "{start}..{end}");
+            let is_duplicate = block == 0 && end <= acknowledged;
+            assert!(
+                is_duplicate || start > acknowledged,
+                "{start} above {acknowledged}"
+            );
+        }
+    }
+    assert!(plain > 100 && with_blocks > 10, "{plain}, {with_blocks}");
+}
+
+#[test]
 fn a_capture_of_d3_holds_its_datagrams() {
     for rounding in [d3::Rounding::Carry, d3::Rounding::Exact] {
         let config = d3::Config {

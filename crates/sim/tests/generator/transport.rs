@@ -42,7 +42,7 @@ pub(super) fn transports(
                 ignore_deadlines: true,
                 ..d3
             }),
-            _ => Protocol::Tcp(tcp(draw, name, patient)),
+            _ => Protocol::Tcp(modern(newer, tcp(draw, name, patient))),
         };
         let priorities = if name.ends_with("-prio") {
             draw.between(2, 4) as u8
@@ -111,10 +111,29 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
                 c_permille: draw.scale(1, 100_000) as u32,
                 beta_permille: draw.between(100, 999) as u32,
                 fast_convergence: draw.flag(0.5),
+                hystart: false,
             }),
             _ => CongestionControl::NewReno,
         },
+        ..tcp::Config::default()
     }
+}
+
+/// The same with the recovery of later days, or as it was.
+fn modern(newer: &mut Draw, mut config: tcp::Config) -> tcp::Config {
+    config.quick_ack = newer.one_of(&[0, 0, 1, 16]);
+    if newer.flag(0.5) {
+        return config;
+    }
+    config.recovery = tcp::Recovery::Sack;
+    config.rack = newer.flag(0.6);
+    config.tail_loss_probe = config.rack && newer.flag(0.7);
+    config.max_ack_delay = newer.one_of(&[Span::ZERO, Span::from_ms(1), Span::from_ms(200)]);
+    config.rate_reduction = newer.flag(0.5);
+    if let CongestionControl::Cubic(cubic) = &mut config.congestion_control {
+        cubic.hystart = newer.flag(0.6);
+    }
+    config
 }
 
 fn d2tcp(draw: &mut Draw) -> D2tcp {

@@ -12,7 +12,7 @@ use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_link::Frame;
-use duetime_proto::tcp::{Config, Flags};
+use duetime_proto::tcp::{Config, Flags, Sack};
 use duetime_scenario::model::{self, Protocol};
 
 /// TCP and IP headers without options, in bytes.
@@ -32,6 +32,8 @@ pub enum Extra {
     SynAck { reply: u32 },
     /// The last segment of a message.
     Last { message: Message },
+    /// An acknowledgement with blocks.
+    Sack(Sack),
 }
 
 impl Endpoint for Tcp {
@@ -62,11 +64,15 @@ impl Endpoint for Tcp {
     fn opening(extra: &Extra) -> Option<(u32, &Message)> {
         match extra {
             Extra::Syn { reply, message } => Some((*reply, message)),
-            Extra::SynAck { .. } | Extra::Last { .. } => None,
+            Extra::SynAck { .. } | Extra::Last { .. } | Extra::Sack(_) => None,
         }
     }
 
-    fn decode(packet: &Packet, _extra: Option<&Extra>, overhead: u32) -> Decoded {
+    fn decode(packet: &Packet, extra: Option<&Extra>, overhead: u32) -> Decoded {
+        let sack = match extra {
+            Some(Extra::Sack(sack)) => *sack,
+            _ => Sack::NONE,
+        };
         Decoded {
             seq: u64::from(packet.seq),
             len: if packet.is_reverse() {
@@ -75,14 +81,14 @@ impl Endpoint for Tcp {
                 packet.wire_bytes() - overhead - HEADER_BYTES
             },
             protocol: PROTOCOL,
-            headers: header(packet),
+            headers: header(packet, &sack),
         }
     }
 }
 
-/// A header without options (RFC 9293 §3.1). Both ports come from the connection's hash, so that a dissector keeps
-/// the two directions together.
-fn header(packet: &Packet) -> Vec<u8> {
+/// A header (RFC 9293 §3.1), with blocks as its only option (RFC 2018 §3). Both ports come from the connection's hash, so
+/// that a dissector keeps the two directions together.
+fn header(packet: &Packet, sack: &Sack) -> Vec<u8> {
     let ports = (
         packet.flow as u16 | 0x8000,
         (packet.flow >> 16) as u16 & 0x7fff,
@@ -105,6 +111,18 @@ fn header(packet: &Packet) -> Vec<u8> {
     bytes.extend(to.to_be_bytes());
     bytes.extend(own.to_be_bytes());
     bytes.extend(acknowledged.to_be_bytes());
-    bytes.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    let words = 5 + sack.option_bytes() as u8 / 4;
+    bytes.extend([words << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
+    if !sack.is_empty() {
+        const NO_OPERATION: u8 = 1;
+        const SACK: u8 = 5;
+        bytes.extend([NO_OPERATION, NO_OPERATION, SACK, 2 + 8 * sack.len() as u8]);
+        // From a position with room below it, so that blocks before `seq` have theirs.
+        let ack = 1 << 32 | u64::from(packet.seq);
+        for (start, end) in sack.blocks(ack) {
+            bytes.extend((start as u32).to_be_bytes());
+            bytes.extend((end as u32).to_be_bytes());
+        }
+    }
     bytes
 }

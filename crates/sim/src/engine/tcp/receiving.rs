@@ -79,10 +79,12 @@ impl Receiver for Receiving {
             binding.hash,
             segment.seq as u32,
             HEADER_BYTES as u16 + context.frame_overhead,
-            segment.flags.0 | REVERSE | Packet::label(Tcp::FAMILY as u16, binding.class),
+            Packet::tcp(segment.flags) | REVERSE | Packet::label(Tcp::FAMILY as u16, binding.class),
         );
-        if segment.flags.contains(tcp::Flags::SYN) {
-            packet.extra = context.attach::<Tcp>(Extra::SynAck { reply: own });
+        if (segment.flags).intersects(tcp::Flags::SYN | tcp::Flags::SACK) {
+            let (extra, more) = self.attach(context, own, segment.flags);
+            packet = packet.lengthened(more);
+            packet.extra = extra;
         }
         Some(packet)
     }
@@ -117,6 +119,19 @@ impl Receiver for Receiving {
 }
 
 impl Receiving {
+    /// Puts what accompanies a SYN-ACK or an acknowledgement with blocks into the extras: its place there, and the bytes
+    /// that it adds to the header.
+    #[cold]
+    fn attach(&self, context: &mut Context, own: u32, flags: tcp::Flags) -> (u32, u16) {
+        let (extra, more) = if flags.contains(tcp::Flags::SYN) {
+            (Extra::SynAck { reply: own }, 0)
+        } else {
+            let sack = self.machine.sack();
+            (Extra::Sack(sack), sack.option_bytes() as u16)
+        };
+        (context.attach::<Tcp>(extra), more)
+    }
+
     /// The segment that ends at `end` opens the connection, or is the last of a message.
     #[cold]
     fn expect(&mut self, context: &mut Context, packet: &Packet, end: u64) {

@@ -92,20 +92,12 @@ impl Sender for Sending {
     #[inline(always)]
     fn input(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
         if packet.extra != NONE {
-            meet_peer(binding, context, &packet);
+            return self.input_extra(binding, context, packet);
         }
-        let seq = tcp::expand(packet.seq, self.machine.first_unacknowledged());
-        let segment = Segment {
-            seq,
-            len: 0,
-            flags: packet.tcp_flags(),
-        };
+        let segment = self.acknowledgement(packet);
         self.machine.input(&self.config, context.now(), segment);
         if context.recorder.is_observing() {
-            context.observe(packet.flow, FlowEventKind::Acked { seq });
-            if segment.flags.contains(tcp::Flags::SYN) {
-                context.observe(packet.flow, FlowEventKind::Established);
-            }
+            observe(context, packet.flow, segment);
         }
     }
 
@@ -151,8 +143,11 @@ impl Sender for Sending {
     }
 
     fn timeout(&mut self, binding: &mut Binding, context: &mut Context) {
+        let before = self.machine.counters().timeouts;
         self.machine.timeout(&self.config, context.now());
-        context.observe(binding.hash, FlowEventKind::Timeout);
+        if self.machine.counters().timeouts > before {
+            context.observe(binding.hash, FlowEventKind::Timeout);
+        }
     }
 
     #[inline(always)]
@@ -196,15 +191,44 @@ impl Sender for Sending {
     }
 }
 
-/// A SYN-ACK says where to send.
+/// The acknowledgement has been taken.
 #[cold]
-fn meet_peer(binding: &mut Binding, context: &mut Context, packet: &Packet) {
-    if let Some(Extra::SynAck { reply }) = context.take::<Tcp>(packet) {
-        binding.peer = reply;
+fn observe(context: &mut Context, hash: u32, segment: Segment) {
+    context.observe(hash, FlowEventKind::Acked { seq: segment.seq });
+    if segment.flags.contains(tcp::Flags::SYN) {
+        context.observe(hash, FlowEventKind::Established);
     }
 }
 
 impl Sending {
+    #[inline(always)]
+    fn acknowledgement(&self, packet: Packet) -> Segment {
+        Segment {
+            seq: tcp::expand(packet.seq, self.machine.first_unacknowledged()),
+            len: 0,
+            flags: packet.tcp_flags(),
+        }
+    }
+
+    /// Takes an acknowledgement with what accompanies it: where to send, or blocks.
+    #[cold]
+    #[inline(never)]
+    fn input_extra(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
+        let segment = self.acknowledgement(packet);
+        let (now, extra) = (context.now(), context.take::<Tcp>(&packet));
+        if let Some(Extra::Sack(sack)) = extra {
+            self.machine.input_sack(&self.config, now, segment, &sack);
+        } else {
+            if let Some(Extra::SynAck { reply }) = extra {
+                binding.peer = reply;
+            }
+            self.machine.input(&self.config, now, segment);
+        }
+        if context.recorder.is_observing() {
+            observe(context, packet.flow, segment);
+        }
+    }
+
     /// Puts what accompanies a SYN or the last segment of a message into the extras.
     #[cold]
     fn attach(&mut self, context: &mut Context, own: u32, segment: Segment) -> u32 {

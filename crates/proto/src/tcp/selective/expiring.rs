@@ -1,0 +1,105 @@
+//! The timers of selective recovery: retransmission, tail loss probe, reordering.
+
+use super::Selective;
+use super::probe::{self, Timers};
+use crate::tcp::Config;
+use crate::tcp::sender::{Phase, Sender};
+use crate::window::{Control, Controller, on};
+use duetime_core::Time;
+
+impl Sender {
+    /// The earliest timer has expired.
+    pub(in crate::tcp) fn expire_selective(
+        &mut self,
+        config: &Config,
+        now: Time,
+        selective: &mut Selective,
+    ) {
+        if now >= selective.timers.reordering {
+            self.find_lost(config, now, selective, false);
+            if self.phase != Phase::Open {
+                selective.timers.probe = Time::MAX;
+            }
+        }
+        if now >= selective.timers.probe {
+            // RFC 8985 §7.3: the retransmission timer starts anew, whether a probe leaves or not.
+            selective.timers.probe = Time::MAX;
+            selective.timers.retransmission = now + self.rtt.timeout();
+            selective.probe.expire();
+        } else if now >= selective.timers.retransmission {
+            self.retransmit_selective(config, now, selective);
+        }
+        self.timer = selective.timers.earliest();
+    }
+
+    /// The retransmission timer has expired (RFC 6298 §5.4 to §5.6).
+    fn retransmit_selective(&mut self, config: &Config, now: Time, selective: &mut Selective) {
+        selective.timers = Timers::STOPPED; // the retransmission timer starts with the next transmission
+        self.counters.timeouts += 1;
+        self.rtt.back_off(config);
+        if self.attempts == 0 {
+            let flight = self.highest - self.una;
+            on!(&mut self.controller, it => it.reduce_by_timeout(config, &mut self.window, flight));
+        }
+        self.attempts = self.attempts.saturating_add(1);
+        if self.gives_up() {
+            return;
+        }
+        let board = &mut selective.board;
+        board.doubt_arrivals();
+        if config.rack {
+            let (repairing, smoothed) = (self.phase != Phase::Open, self.rtt.smoothed());
+            (selective.rack).find_lost_by_timeout(board, now, repairing, smoothed, self.una);
+        } else {
+            board.lose_all();
+        }
+        self.window.cwnd = u64::from(config.mss);
+        self.window.growth = 0;
+        self.duplicates = 0;
+        self.reduced_end = 0;
+        self.recover = self.highest;
+        self.phase = Phase::Loss;
+        selective.urgent = true;
+        selective.rescued = false;
+        selective.rate = None;
+        selective.probe.forget();
+    }
+
+    /// An acknowledgement was processed; `advances`: of something new.
+    pub(super) fn restart_timers(
+        &mut self,
+        config: &Config,
+        now: Time,
+        advances: bool,
+        selective: &mut Selective,
+    ) {
+        if advances {
+            // RFC 6298 §5.2 and §5.3.
+            selective.timers.retransmission = if self.una == self.highest {
+                Time::MAX
+            } else {
+                now + self.rtt.timeout()
+            };
+        }
+        if advances || selective.board.sacked() > 0 || self.phase != Phase::Open {
+            self.restart_probe(config, now, selective);
+        }
+    }
+
+    /// New data was sent or acknowledged (RFC 8985 §7.2).
+    pub(super) fn restart_probe(&self, config: &Config, now: Time, selective: &mut Selective) {
+        let board = &selective.board;
+        let probes = config.tail_loss_probe
+            && self.phase == Phase::Open
+            && self.una < self.highest
+            && board.sacked() == 0
+            && selective.probe.is_over();
+        selective.timers.probe = if probes {
+            let smoothed = self.rtt.smoothed();
+            let wait = probe::wait(smoothed, board.is_single(), config.max_ack_delay);
+            (now + wait).min(selective.timers.retransmission)
+        } else {
+            Time::MAX
+        };
+    }
+}

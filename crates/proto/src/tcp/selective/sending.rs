@@ -1,0 +1,137 @@
+//! What leaves next with selective recovery (RFC 6675 §4, `NextSeg`).
+
+use super::Selective;
+use crate::tcp::sender::{Phase, Sender};
+use crate::tcp::{Config, Flags, Segment};
+use duetime_core::Time;
+
+/// What leaves next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Nothing,
+    New,
+    /// A segment again.
+    Repair(usize),
+    /// The last segment that has not arrived, again (rule 4).
+    Rescue(usize),
+    /// The last segment, again (RFC 8985 §7.3).
+    Probe(usize),
+}
+
+impl Sender {
+    /// The next segment to be sent.
+    pub(in crate::tcp) fn transmit_selective(
+        &mut self,
+        config: &Config,
+        now: Time,
+        selective: &mut Selective,
+    ) -> Option<Segment> {
+        let segment = match self.next_to_send(config, selective) {
+            Next::Nothing => return None,
+            Next::New => self.send_new(config, now, selective),
+            Next::Repair(index) => {
+                selective.urgent = false;
+                self.send_again(now, index, true, selective)
+            }
+            Next::Rescue(index) => {
+                selective.rescued = true;
+                self.send_again(now, index, false, selective)
+            }
+            Next::Probe(index) => {
+                let segment = self.send_again(now, index, false, selective);
+                selective.probe.sent(self.highest, true);
+                segment
+            }
+        };
+        let timers = &mut selective.timers;
+        if timers.retransmission == Time::MAX {
+            timers.retransmission = now + self.rtt.timeout(); // RFC 6298 §5.1
+        }
+        if let Some(rate) = &mut selective.rate {
+            rate.sent += u64::from(segment.len);
+        }
+        self.timer = timers.earliest();
+        Some(segment)
+    }
+
+    /// Whether there is a next segment.
+    pub(in crate::tcp) fn can_transmit_selective(
+        &self,
+        config: &Config,
+        selective: &Selective,
+    ) -> bool {
+        self.next_to_send(config, selective) != Next::Nothing
+    }
+
+    fn next_to_send(&self, config: &Config, selective: &Selective) -> Next {
+        let board = &selective.board;
+        let in_flight = if config.limited_transmit || self.phase != Phase::Open {
+            board.pipe()
+        } else {
+            board.flight() // what has arrived out of order lets nothing out
+        };
+        let fits = |bytes: u64| in_flight + bytes <= self.window.cwnd;
+        if let Some(index) = board.first_waiting() {
+            // Rule 1.
+            let fits = selective.urgent || fits(u64::from(board.get(index).len()));
+            return if fits {
+                Next::Repair(index)
+            } else {
+                Next::Nothing
+            };
+        }
+        let end = self.segment_end(config);
+        let allowed = config.receive_window.max(u64::from(config.mss));
+        let has_new = self.next < self.end && end <= self.una + allowed;
+        if selective.probe.due {
+            let tail = board.last().map_or(Next::Nothing, Next::Probe);
+            return if has_new { Next::New } else { tail };
+        }
+        if has_new && fits(end - self.next) {
+            return Next::New; // rule 2
+        }
+        if self.phase != Phase::Recovery || config.rack || !fits(u64::from(config.mss)) {
+            return Next::Nothing;
+        }
+        if let Some(index) = board.first_unrepaired() {
+            return Next::Repair(index); // rule 3
+        }
+        let rescue = board.last_missing().filter(|_| !selective.rescued);
+        rescue.map_or(Next::Nothing, Next::Rescue) // rule 4
+    }
+
+    fn send_new(&mut self, config: &Config, now: Time, selective: &mut Selective) -> Segment {
+        let start = self.next;
+        let segment = self.transmit(now, start, self.segment_end(config));
+        (selective.board).push(start, self.next, now, segment.flags);
+        if selective.probe.due {
+            selective.probe.sent(self.highest, false);
+        }
+        if selective.timers.retransmission == Time::MAX {
+            selective.timers.retransmission = now + self.rtt.timeout();
+        }
+        self.restart_probe(config, now, selective);
+        segment
+    }
+
+    fn send_again(
+        &mut self,
+        now: Time,
+        index: usize,
+        counts: bool,
+        selective: &mut Selective,
+    ) -> Segment {
+        let sent = selective.board.resend(index, now, counts);
+        if index == 0 {
+            // RFC 6675 §6: a repair may take longer than the timeout as long as acknowledgements come.
+            selective.timers.retransmission = now + self.rtt.timeout();
+        }
+        self.counters.retransmits += 1;
+        self.last_sent = now;
+        Segment {
+            seq: sent.start,
+            len: sent.len(),
+            flags: Flags(self.data_flags.0 & Flags::ECT.0) | Flags::RETRANSMIT | sent.flags,
+        }
+    }
+}
