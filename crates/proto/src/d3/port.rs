@@ -74,12 +74,9 @@ impl PortDriver {
         request: &mut Request,
         offered: i64,
     ) -> Outcome {
-        let Some(asked) = request.at_hop(flags) else {
-            return Outcome::default();
-        };
-        let answer = self.allocator.offer(config, &asked, offered);
-        request.answer(answer);
-        answer.outcome
+        answer_at_hop(flags, request, |asked| {
+            self.allocator.offer(config, asked, offered)
+        })
     }
 
     /// As [`Allocator::admit`], for the request of a packet.
@@ -90,13 +87,10 @@ impl PortDriver {
         flags: Flags,
         request: &mut Request,
     ) -> Outcome {
-        let Some(asked) = request.at_hop(flags) else {
-            return Outcome::default();
-        };
-        self.wake(config, now);
-        let answer = self.allocator.admit(config, &asked);
-        request.answer(answer);
-        answer.outcome
+        answer_at_hop(flags, request, |asked| {
+            self.wake(config, now);
+            self.allocator.admit(config, asked)
+        })
     }
 
     #[inline]
@@ -161,6 +155,20 @@ impl PortDriver {
         let past = (now.as_ps() % interval + interval - self.phase.as_ps()) % interval;
         now + Span::from_ps(interval - past)
     }
+}
+
+/// Writes an answer to the request, if it has a slot left for this hop.
+fn answer_at_hop(
+    flags: Flags,
+    request: &mut Request,
+    answer: impl FnOnce(&HopRequest) -> HopAnswer,
+) -> Outcome {
+    let Some(asked) = request.at_hop(flags) else {
+        return Outcome::default();
+    };
+    let answer = answer(&asked);
+    request.answer(answer);
+    answer.outcome
 }
 
 #[cfg(test)]

@@ -95,15 +95,16 @@ impl Allocator {
         HopAnswer { outcome, stamp }
     }
 
-    /// What a new flow would be granted now, if `offered` of what is left, in fixed point, is kept for others: for a flow whose sender may
-    /// be a forgery. Nothing changes here, and nobody returns it; [`admit`](Self::admit) counts the flow later.
+    /// What a new flow would be granted now, if `offered` of what is left, in fixed point, is kept for others: for a flow
+    /// whose sender may be a forgery. Nothing changes here, and nobody returns it; [`admit`](Self::admit) counts the flow
+    /// later.
     pub(super) fn offer(&self, config: &Config, asked: &HopRequest, offered: i64) -> HopAnswer {
         if asked.scale != config.exponent() {
             return HopAnswer::default();
         }
         let desired = asked.desired.fixed();
         let left = self.capacity - self.counters.allocated - offered;
-        let want = self.want(config, left, desired, self.base);
+        let want = self.want(config, left, desired, || self.base);
         let exact = config.rounding == Rounding::Exact;
         let granted = EncodedRate::floor(want.min(asked.limit.fixed()), exact);
         HopAnswer {
@@ -171,7 +172,7 @@ impl Allocator {
         self.counters.add(change); // Snippet 1, lines 2 to 4
         self.counters.clamp_rates();
         let left = self.capacity - self.counters.allocated; // line 5
-        let want = self.want(config, left, desired, self.share(config, PAUSES));
+        let want = self.want(config, left, desired, || self.share(config, PAUSES));
         // D3 §4.4: never more than the previous router's.
         let granted = self.round(config, want, asked.limit.fixed());
 
@@ -196,11 +197,11 @@ impl Allocator {
         }
     }
 
-    /// Snippet 1, lines 7 to 13.
+    /// D3 §4.3, Snippet 1, lines 7 to 13. The share costs a division, and is asked for only where something is left.
     #[inline]
-    fn want(&self, config: &Config, left: i64, desired: i64, share: i64) -> i64 {
+    fn want(&self, config: &Config, left: i64, desired: i64, share: impl FnOnce() -> i64) -> i64 {
         let mut want = if left > desired {
-            desired + share
+            desired + share()
         } else {
             left
         };
