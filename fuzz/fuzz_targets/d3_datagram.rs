@@ -6,10 +6,10 @@ use duetime_proto::d3::datagram::{Routed, decode, encode, route};
 use duetime_proto::d3::{EncodedRate, HopAnswer};
 use libfuzzer_sys::fuzz_target;
 
-/// The sum of the 16-bit words, as checksums of the Internet have it (RFC 1071).
+/// The sum of the 16-bit words in little-endian order, as checksums of the Internet have it (RFC 1071).
 fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks(2);
-    let word = |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or(0));
+    let word = |pair: &[u8]| u64::from(pair.get(1).copied().unwrap_or(0)) << 8 | u64::from(pair[0]);
     words.map(word).sum::<u64>() % 0xffff
 }
 

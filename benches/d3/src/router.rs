@@ -23,9 +23,9 @@ const MOST_RATIO: f64 = 1.1;
 const SMALLEST: usize = UDP_IPV4_BYTES as usize + Request::WIRE_BYTES;
 
 /// Packets of a measurement in nanoseconds, and the fewer of which instructions are counted.
-const ROUNDS: u64 = 4_000_000;
+const ROUNDS: u64 = 1_000_000;
 const COUNTED: u64 = 200_000;
-const PAIRS: usize = 9;
+const PAIRS: usize = 31;
 
 /// Flows whose requests come in turn.
 const FLOWS: usize = 64;

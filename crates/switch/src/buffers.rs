@@ -73,6 +73,13 @@ impl Buffers {
         &mut self.bytes[at..at + usize::from(self.held[buffer as usize].length)]
     }
 
+    /// So many bytes from `at` on of a frame that has them; `None`: not even its buffer does.
+    #[inline]
+    pub fn array_mut<const N: usize>(&mut self, buffer: u32, at: usize) -> Option<&mut [u8; N]> {
+        let at = buffer as usize * self.size + at;
+        self.bytes.get_mut(at..at + N)?.first_chunk_mut()
+    }
+
     /// The interface from which the frame came.
     pub fn source(&self, buffer: u32) -> u16 {
         self.held[buffer as usize].source

@@ -5,17 +5,21 @@ use crate::headers::changed_checksum;
 use crate::report::D3Report;
 use duetime_core::{Rate, Span, Time};
 use duetime_link::{Frame as _, Port};
-use duetime_proto::d3::datagram::{ROUTED_BYTES, Routed, claim, route_headers};
-use duetime_proto::d3::{Allocator, Config, Police, PortDriver, Reading};
+use duetime_proto::d3::datagram::{Found, ROUTED_BYTES, claim, hop_request, write_answer};
+use duetime_proto::d3::{Allocator, Config, HopAnswer, HopRequest, Police, PortDriver, Reading};
 
 /// Bytes of a UDP header.
-const UDP: usize = 8;
+pub(crate) const UDP: usize = 8;
+/// Bytes of UDP's and D3's headers in front of the payload of a packet with a request.
+pub(crate) const REQUEST_BYTES: usize = UDP + ROUTED_BYTES;
 
 /// The driver of one port, and what it has answered.
 #[derive(Debug)]
 pub(crate) struct Router {
     driver: PortDriver,
     config: Config,
+    /// The exponent of every rate.
+    scale: i8,
     requests: u64,
     denied: u64,
     unanswered: u64,
@@ -38,6 +42,7 @@ impl Router {
         Self {
             driver: PortDriver::new(config, rate, phase),
             config: *config,
+            scale: config.exponent(),
             requests: 0,
             denied: 0,
             unanswered: 0,
@@ -74,51 +79,77 @@ impl Router {
         }
     }
 
-    /// The frame of an interface has a request, in the UDP payload that begins at `at`: what says so has looked at its form
-    /// ([`has_request`](duetime_proto::d3::datagram::has_request)). The UDP checksum follows what changes; zero, which says
-    /// that there is none, stays (RFC 768).
-    #[inline]
-    pub fn answer(&mut self, now: Time, interface: u16, frame: &mut [u8], at: usize) {
-        let Some(headers) = frame
-            .get_mut(at - UDP..)
-            .and_then(<[u8]>::first_chunk_mut::<{ UDP + ROUTED_BYTES }>)
-        else {
-            return;
-        };
+    /// Answers the request of a frame: these are its headers from UDP's on, and the datagram
+    /// [has one](duetime_proto::d3::datagram::has_request). The result is whether the router was idle until now.
+    #[inline(never)]
+    pub fn answer(&mut self, now: Time, headers: &mut [u8; REQUEST_BYTES]) -> bool {
+        let was_idle = self.next_update() == Time::MAX;
+        if let Some(asked) = self.hear(headers) {
+            let answer = self.driver.answer(&self.config, now, &asked);
+            self.reply(headers, &asked, answer);
+        }
+        was_idle
+    }
+
+    /// The same where the router polices, for a frame of an interface.
+    #[cold]
+    #[inline(never)]
+    pub fn answer_policed(
+        &mut self,
+        now: Time,
+        interface: u16,
+        headers: &mut [u8; REQUEST_BYTES],
+    ) -> bool {
+        let was_idle = self.next_update() == Time::MAX;
+        if let Some(asked) = self.hear(headers) {
+            let (driver, config) = (&mut self.driver, &self.config);
+            let ingress = usize::from(interface);
+            let answer = self
+                .police
+                .answering(driver, ingress, |driver| driver.answer(config, now, &asked));
+            self.reply(headers, &asked, answer);
+        }
+        was_idle
+    }
+
+    /// Reads a request and counts it.
+    #[expect(clippy::inline_always, reason = "the packet path: measured")]
+    #[inline(always)]
+    fn hear(&mut self, headers: &[u8; REQUEST_BYTES]) -> Option<HopRequest> {
+        let found = headers.last_chunk().map_or(Found::Nothing, hop_request);
+        match found {
+            Found::Nothing => None,
+            Found::Full => {
+                self.requests += 1;
+                self.unanswered += 1;
+                None
+            }
+            Found::Request(asked) => {
+                self.requests += 1;
+                if asked.scale != self.scale {
+                    self.unanswered += 1;
+                }
+                Some(asked)
+            }
+        }
+    }
+
+    /// The UDP checksum follows what changes; zero, which says that there is none, stays (RFC 768).
+    #[expect(clippy::inline_always, reason = "the packet path: measured")]
+    #[inline(always)]
+    fn reply(&mut self, headers: &mut [u8; REQUEST_BYTES], asked: &HopRequest, answer: HopAnswer) {
+        self.denied += u64::from(answer.outcome.denied);
         let (udp, datagram) = headers.split_at_mut(UDP);
         let (Some(checksum), Some(datagram)) = (udp.last_chunk_mut(), datagram.first_chunk_mut())
         else {
             return;
         };
-        let Self {
-            driver,
-            config,
-            police,
-            ..
-        } = self;
-        let (mut answers, mut denied) = (false, false);
-        let routed = route_headers(datagram, |asked| {
-            answers = asked.scale == config.exponent();
-            let ingress = usize::from(interface);
-            let answer =
-                police.answering(driver, ingress, |driver| driver.answer(config, now, asked));
-            denied = answer.outcome.denied;
-            answer
-        });
-        if routed == Routed::Nothing {
-            return;
-        }
-        self.requests += 1;
-        if !answers {
-            self.unanswered += 1;
-        }
-        self.denied += u64::from(denied);
-        if let Routed::Answered { words } = routed
+        if let Some(words) = write_answer(datagram, asked, answer)
             && *checksum != [0; 2]
         {
-            *checksum = match changed_checksum(u16::from_be_bytes(*checksum), words) {
+            *checksum = match changed_checksum(u16::from_le_bytes(*checksum), words) {
                 0 => [u8::MAX; 2],
-                changed => changed.to_be_bytes(),
+                changed => changed.to_le_bytes(),
             };
         }
     }

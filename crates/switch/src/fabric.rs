@@ -2,7 +2,7 @@
 
 use crate::buffers::Buffers;
 use crate::config::{Classifier, Config, ConfigError, End, PortChoice};
-use crate::d3::Router;
+use crate::d3::{Router, UDP};
 use crate::forwarding::{Forwarding, Towards};
 use crate::frame::{ALL, Frame};
 use crate::headers::{Headers, Mac, set_ce};
@@ -322,18 +322,24 @@ impl Fabric {
         let place = &mut self.places[to as usize];
         let port = &mut self.ports[to as usize];
         if let Some(router) = &mut place.d3 {
-            let from = self.buffers.source(frame.buffer);
-            if router.polices()
+            let policed = router.polices().then(|| self.buffers.source(frame.buffer));
+            if let Some(from) = policed
                 && !router.admits(self.clock, from, frame, self.buffers.bytes(frame.buffer))
             {
                 self.buffers.release(frame.buffer);
                 return false;
             }
             router.sample(self.clock, port);
-            if let Some(at) = frame.request_at() {
-                let bytes = self.buffers.bytes_mut(frame.buffer);
-                router.answer(self.clock, from, bytes, at);
-                self.next_update = self.next_update.min(router.next_update());
+            if let Some(at) = frame.request_at()
+                && let Some(headers) = self.buffers.array_mut(frame.buffer, at - UDP)
+            {
+                let was_idle = match policed {
+                    None => router.answer(self.clock, headers),
+                    Some(from) => router.answer_policed(self.clock, from, headers),
+                };
+                if was_idle {
+                    self.next_update = self.next_update.min(router.next_update());
+                }
             }
         }
         let asked = port.counters().marks;

@@ -155,7 +155,7 @@ pub(crate) fn set_ce(frame: &mut [u8]) {
 }
 
 /// An Internet checksum after the sum of what it covers has grown by `words`, modulo 2^16 - 1; above zero and below 2^40
-/// (RFC 1624 §3, equation 3).
+/// (RFC 1624 §3, equation 3). Both are in the same byte order, whichever it is.
 #[inline]
 pub(crate) fn changed_checksum(checksum: u16, words: u64) -> u16 {
     let sum = u64::from(!checksum) + words;

@@ -13,26 +13,43 @@ pub(super) const CHANGING: usize = 9;
 /// The polynomial of Castagnoli, reflected (RFC 9260, appendix A).
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// By place and difference there: what changes in the checksum.
+/// By place and difference there: what changes in the checksum, as it is read from its field in little-endian order.
 static CHANGES: [[u32; 256]; CHANGING] = changes();
 
 /// What changes in the checksums of a datagram when bytes of its congestion header change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Change {
-    /// The difference of the CRC-32C.
+    /// The difference of the CRC-32C, of its field in little-endian order.
     pub crc: u32,
-    /// By how much the sum of the datagram's 16-bit words grows (RFC 1071).
-    pub words: i32,
+    /// By how much the sum of the datagram's 16-bit words grows, modulo 2^16 - 1; above zero once something was written, and
+    /// at most 2^33 for each time. The words are little-endian (RFC 1071 §2B).
+    pub words: u64,
 }
 
 impl Change {
-    /// The byte at this place of the header, below [`CHANGING`], changes.
-    #[inline]
-    pub fn byte(&mut self, place: usize, before: u8, after: u8) {
-        self.crc ^= CHANGES[place][usize::from(before ^ after)];
-        // The header begins with a word.
-        let shift = if place.is_multiple_of(2) { 8 } else { 0 };
-        self.words += (i32::from(after) - i32::from(before)) << shift;
+    /// Writes bytes at these places of the header, which are different and within the eight from `FROM` on. `FROM` is even,
+    /// as the offset of the header in the datagram.
+    #[inline(always)]
+    pub fn write<const FROM: usize, const N: usize>(
+        &mut self,
+        header: &mut [u8; BYTES],
+        places: [(usize, u8); N],
+    ) {
+        let Some(bytes) = header.get_mut(FROM..).and_then(<[u8]>::first_chunk_mut) else {
+            return;
+        };
+        let before = u64::from_le_bytes(*bytes);
+        let mut after = before;
+        for (place, byte) in places {
+            let shift = 8 * (place - FROM);
+            let difference = (before >> shift) as u8 ^ byte;
+            self.crc ^= CHANGES[place][usize::from(difference)];
+            after ^= u64::from(difference) << shift;
+        }
+        *bytes = after.to_le_bytes();
+        // In one's complement, where a difference is the sum with the complement: what is carried out comes in again.
+        let (grown, carry) = after.overflowing_add(!before);
+        self.words += u64::from(grown as u32) + (grown >> 32) + u64::from(carry);
     }
 }
 
@@ -48,7 +65,7 @@ const fn changes() -> [[u32; 256]; CHANGING] {
             change = last[(change & 0xff) as usize] ^ change >> 8;
             place -= 1;
             if place < CHANGING {
-                changes[place][difference] = change;
+                changes[place][difference] = change.swap_bytes();
             }
         }
         difference += 1;
@@ -92,21 +109,28 @@ mod tests {
             let head: Vec<u8> = (0..length).map(|_| draw()).collect();
             let before: [u8; BYTES] = core::array::from_fn(|_| draw());
             let (mut after, mut change) = (before, Change::default());
-            for _ in 0..draw() % 5 {
-                let place = usize::from(draw()) % CHANGING;
-                let to = draw();
-                change.byte(place, after[place], to);
-                after[place] = to;
+            let times = 1 + draw() % 4;
+            for _ in 0..times {
+                let place = usize::from(draw() % 4);
+                let places = [(place, draw()), (4 + place, draw())];
+                change.write::<0, 2>(&mut after, places);
+                change.write::<8, 1>(&mut after, [(8, draw())]);
+                assert_eq!(
+                    places.map(|(place, _)| after[place]),
+                    places.map(|(_, to)| to)
+                );
             }
             let all = |last: &[u8]| [&head[..], last].concat();
-            assert_eq!(change.crc, crc32c(&all(&before)) ^ crc32c(&all(&after)));
-            let words = |bytes: &[u8]| -> i32 {
+            let crc = crc32c(&all(&before)) ^ crc32c(&all(&after));
+            assert_eq!(change.crc, crc.swap_bytes());
+            let words = |bytes: &[u8]| -> u64 {
                 let pairs = bytes.chunks(2);
                 pairs
-                    .map(|pair| i32::from(pair[0]) << 8 | i32::from(pair[1]))
+                    .map(|pair| u64::from(u16::from_le_bytes([pair[0], pair[1]])))
                     .sum()
             };
-            assert_eq!(change.words, words(&all(&after)) - words(&all(&before)));
+            let grown = words(&all(&before)) + change.words % 0xffff;
+            assert_eq!(words(&all(&after)) % 0xffff, grown % 0xffff);
         }
     }
 }

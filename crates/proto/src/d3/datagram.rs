@@ -16,7 +16,8 @@
 //! header, and can so bring the checksum up to date from the 22 bytes alone ([`route`]): it stays an end-to-end check,
 //! and no router reads a payload.
 
-use super::header::{self, Found};
+use super::header;
+pub use super::header::Found;
 use super::wire::{HAS_REQUEST, MAGIC, TRANSPORT_BYTES, decode_transport, encode_transport};
 use super::{Claim, EncodedRate, Flags, HeaderError, HopAnswer, HopRequest, Packet, Request};
 use core::fmt;
@@ -215,8 +216,7 @@ pub enum Routed {
     Full,
     /// It was answered.
     Answered {
-        /// By how much the sum of the datagram's 16-bit words has grown, modulo 2^16 - 1: UDP's checksum must follow (RFC
-        /// 1624). Above zero and below 2^34.
+        /// See [`write_answer`].
         words: u64,
     },
 }
@@ -228,40 +228,43 @@ pub fn route(datagram: &mut [u8], answer: impl FnOnce(&HopRequest) -> HopAnswer)
     if !has_request(datagram) {
         return Routed::Nothing;
     }
-    match datagram.first_chunk_mut() {
-        Some(headers) => route_headers(headers, answer),
-        None => Routed::Nothing,
+    let Some(headers) = datagram.first_chunk_mut() else {
+        return Routed::Nothing;
+    };
+    match hop_request(headers) {
+        Found::Nothing => Routed::Nothing,
+        Found::Full => Routed::Full,
+        Found::Request(asked) => write_answer(headers, &asked, answer(&asked))
+            .map_or(Routed::Nothing, |words| Routed::Answered { words }),
     }
 }
 
-/// As [`route`], for the headers of a datagram of which [`has_request`] is known.
-#[inline]
-pub fn route_headers(
-    headers: &mut [u8; ROUTED_BYTES],
-    answer: impl FnOnce(&HopRequest) -> HopAnswer,
-) -> Routed {
+/// What the headers of a datagram of which [`has_request`] is known say to the next hop.
+#[inline(always)]
+pub fn hop_request(headers: &[u8; ROUTED_BYTES]) -> Found {
     let flags = Flags(u16::from(headers[1] & !HAS_REQUEST));
-    let (head, rest) = headers.split_at_mut(HEADER_BYTES);
-    let (Some(field), Some(request)) = (head[CHECKSUM..].first_chunk_mut(), rest.first_chunk_mut())
-    else {
-        return Routed::Nothing;
-    };
-    let asked = match header::at_hop(request, flags) {
-        Found::Nothing => return Routed::Nothing,
-        Found::Full => return Routed::Full,
-        Found::Request(asked) => asked,
-    };
-    let Some(change) = header::answer(request, &asked, answer(&asked)) else {
-        return Routed::Nothing;
-    };
-    let before = u32::from_be_bytes(*field);
+    headers
+        .last_chunk()
+        .map_or(Found::Nothing, |request| header::at_hop(request, flags))
+}
+
+/// Writes the answer to what [`hop_request`] has found in these headers, and brings the checksum up to date. The result is
+/// by how much the sum of the datagram's 16-bit words has grown, modulo 2^16 - 1, above zero and below 2^36: UDP's checksum
+/// must follow (RFC 1624). The words, and so the checksum, are read in little-endian order (RFC 1071 §2B). `None`, and
+/// nothing is written, for a rate that has no encoding.
+#[inline(always)]
+pub fn write_answer(
+    headers: &mut [u8; ROUTED_BYTES],
+    asked: &HopRequest,
+    answer: HopAnswer,
+) -> Option<u64> {
+    let (head, request) = headers.split_at_mut(HEADER_BYTES);
+    let change = header::answer(request.first_chunk_mut()?, asked, answer)?;
+    let field = head.last_chunk_mut()?;
+    let before = u32::from_le_bytes(*field);
     let after = before ^ change.crc;
-    *field = after.to_be_bytes();
-    // The difference of a word is the sum with its complement. Three bytes change the words by less than 2^18.
-    let words = u64::from(!before) + u64::from(after);
-    Routed::Answered {
-        words: words.wrapping_add_signed(4 * 0xffff + i64::from(change.words)),
-    }
+    *field = after.to_le_bytes();
+    Some(change.words + u64::from(!before) + u64::from(after))
 }
 
 impl Kind {
@@ -346,7 +349,7 @@ impl core::error::Error for DatagramError {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::d3::EncodedRate;
+    use crate::d3::FixedRate;
 
     fn with_request(len: u32) -> Header {
         Header {
@@ -401,7 +404,7 @@ mod tests {
         let mut damaged = bytes.clone();
         damaged[70] ^= 4;
         let grant = |asked: &HopRequest| {
-            assert_eq!((asked.hop, asked.desired), (0, EncodedRate::from_byte(9)));
+            assert_eq!((asked.hop, asked.desired), (0, FixedRate::from_byte(9)));
             let mut answer = HopAnswer::default();
             answer.outcome.granted = EncodedRate::from_byte(200);
             answer

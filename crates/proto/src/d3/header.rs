@@ -15,7 +15,7 @@
 
 use super::checksum::Change;
 use super::repair::SLOWEST_PACE;
-use super::{EncodedRate, Flags, HopAnswer, HopRequest};
+use super::{EncodedRate, FixedRate, Flags, HopAnswer, HopRequest};
 use core::fmt;
 
 /// Routers on a path at most, the sender's own interface included (D3 §5).
@@ -113,7 +113,7 @@ impl Request {
 
 /// A header as the next hop finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub enum Found {
     /// None: the index has no meaning.
     Nothing,
     /// A request without a free slot.
@@ -123,7 +123,7 @@ pub(super) enum Found {
 }
 
 /// Reads as much of a header as its next hop needs.
-#[inline]
+#[inline(always)]
 pub(super) fn at_hop(bytes: &[u8; Request::WIRE_BYTES], flags: Flags) -> Found {
     let hop = bytes[1] & 7;
     let slot = usize::from(hop);
@@ -136,47 +136,40 @@ pub(super) fn at_hop(bytes: &[u8; Request::WIRE_BYTES], flags: Flags) -> Found {
     }
     let (scale, rest) = scale(bytes[2]);
     let stamps = bytes[1] >> 3 | rest & LAST_STAMP;
+    let limit = if slot > 0 { bytes[2 + slot] } else { u8::MAX };
     Found::Request(HopRequest {
         flags,
         hop,
         scale,
         pace: rest >> 6,
         stamp: stamps >> slot & 1 != 0,
-        desired: EncodedRate::from_byte(bytes[0]),
-        previous_desired: EncodedRate::from_byte(bytes[9]),
-        previous_allocation: EncodedRate::from_byte(bytes[10 + slot]),
-        limit: if slot > 0 {
-            EncodedRate::from_byte(bytes[2 + slot])
-        } else {
-            EncodedRate::LARGEST
-        },
+        desired: FixedRate::from_byte(bytes[0]),
+        previous_desired: FixedRate::from_byte(bytes[9]),
+        previous_allocation: FixedRate::from_byte(bytes[10 + slot]),
+        limit: FixedRate::from_byte(limit),
     })
 }
 
 /// Writes the answer of the hop that read `asked` of this header, and moves on to the next; says what it changes in the
 /// checksums. `None`, and nothing is written, for a rate that has no encoding.
-#[inline]
+#[inline(always)]
 pub(super) fn answer(
     bytes: &mut [u8; Request::WIRE_BYTES],
     asked: &HopRequest,
     answer: HopAnswer,
 ) -> Option<Change> {
-    let slot = usize::from(asked.hop).min(MAX_HOPS - 1);
+    let slot = usize::from(asked.hop);
     let granted = answer.outcome.granted.byte()?;
     let stamp = u8::from(asked.stamp != answer.stamp);
     // The index is below six, so the next one stays within its bits.
-    let (index, scale) = (bytes[1] + 1, bytes[2]);
+    let index = bytes[1] + 1;
     let mut change = Change::default();
-    let mut set = |place: usize, to: u8| {
-        let before = core::mem::replace(&mut bytes[place], to);
-        change.byte(place, before, to);
-    };
-    set(3 + slot, granted);
     if slot < MAX_HOPS - 1 {
-        set(1, index ^ stamp << (3 + slot));
+        let place = 3 + slot;
+        change.write::<0, 2>(bytes, [(1, index ^ stamp << place), (place, granted)]);
     } else {
-        set(1, index);
-        set(2, scale ^ stamp << 5);
+        change.write::<0, 2>(bytes, [(1, index), (2, bytes[2] ^ stamp << 5)]);
+        change.write::<8, 1>(bytes, [(8, granted)]);
     }
     Some(change)
 }

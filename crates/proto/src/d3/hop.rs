@@ -1,7 +1,7 @@
 //! What one hop of a path reads of a request, and what it writes into it: a few fields, whether the request is in memory
 //! or still in the bytes of its datagram.
 
-use super::{EncodedRate, Flags, MAX_HOPS, Outcome, Request};
+use super::{EncodedRate, FixedRate, Flags, MAX_HOPS, Outcome, Request};
 
 /// What a request says to the hop that it comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,13 +17,13 @@ pub struct HopRequest {
     /// The epoch in which this hop counted the flow last (see `repair`).
     pub stamp: bool,
     /// Desired rate for the next round trip.
-    pub desired: EncodedRate,
+    pub desired: FixedRate,
     /// Desired rate that this hop holds for the flow.
-    pub previous_desired: EncodedRate,
+    pub previous_desired: FixedRate,
     /// Allocation that this hop holds for the flow.
-    pub previous_allocation: EncodedRate,
+    pub previous_allocation: FixedRate,
     /// What the hop before grants; the largest rate where there is none.
-    pub limit: EncodedRate,
+    pub limit: FixedRate,
 }
 
 /// What a hop answers.
@@ -49,13 +49,13 @@ impl Request {
             scale: self.scale,
             pace: self.pace,
             stamp: self.stamps >> slot & 1 != 0,
-            desired: self.desired,
-            previous_desired: self.previous_desired,
-            previous_allocation: self.previous_allocations[slot],
+            desired: self.desired.into(),
+            previous_desired: self.previous_desired.into(),
+            previous_allocation: self.previous_allocations[slot].into(),
             limit: if slot > 0 {
-                self.allocations[slot - 1]
+                self.allocations[slot - 1].into()
             } else {
-                EncodedRate::LARGEST
+                EncodedRate::LARGEST.into()
             },
         })
     }

@@ -27,7 +27,7 @@ pub use hop::{HopAnswer, HopRequest};
 pub use packet::{Flags, Packet, Tag};
 pub use police::{Claim, Police, Policer};
 pub use port::{PortDriver, Reading};
-pub use rate::EncodedRate;
+pub use rate::{EncodedRate, FixedRate};
 pub use receiver::{Delivery, Receiver};
 pub use router::{Allocator, Outcome};
 pub use sender::{Counters, Sender};

@@ -60,7 +60,7 @@ impl PortDriver {
     }
 
     /// Answers what a request says to this interface (see [`Allocator::answer`]).
-    #[inline]
+    #[inline(always)]
     pub fn answer(&mut self, config: &Config, now: Time, asked: &HopRequest) -> HopAnswer {
         self.wake(config, now);
         self.allocator.answer(config, asked)

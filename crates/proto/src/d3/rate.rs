@@ -8,6 +8,31 @@ use duetime_core::{Rate, Span};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EncodedRate(pub u16);
 
+/// A rate as routers compute with it, which an [`EncodedRate`] becomes: in 2^-16 of an encoded unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FixedRate(pub(super) i64);
+
+impl FixedRate {
+    /// The rate that the wire byte means.
+    #[inline]
+    pub const fn from_byte(byte: u8) -> Self {
+        Self((byte as i64) << FRACTION_BITS)
+    }
+
+    /// The encoded rate that it was.
+    #[inline]
+    pub const fn encoded(self) -> EncodedRate {
+        EncodedRate((self.0 >> (FRACTION_BITS - 8)) as u16)
+    }
+}
+
+impl From<EncodedRate> for FixedRate {
+    #[inline]
+    fn from(rate: EncodedRate) -> Self {
+        Self(rate.fixed())
+    }
+}
+
 /// Fraction bits of the internal fixed-point numbers: 2^-16 of an encoded unit.
 pub(super) const FRACTION_BITS: u32 = 16;
 /// One encoded unit.

@@ -3,7 +3,8 @@
 use super::rate::{FRACTION_BITS, LARGEST, UNIT, fixed_from_bytes, fixed_from_rate};
 use super::repair::{Census, Tally, epoch};
 use super::{
-    AlphaReference, BaseRate, Config, EncodedRate, Flags, HopAnswer, HopRequest, Request, Rounding,
+    AlphaReference, BaseRate, Config, EncodedRate, FixedRate, Flags, HopAnswer, HopRequest,
+    Request, Rounding,
 };
 use duetime_core::{Rate, Time};
 
@@ -28,7 +29,37 @@ pub struct Allocator {
     physical: i64,
     /// The base rate of paused flows.
     base: i64,
+    /// The exponent of every rate.
+    scale: i8,
+    /// The options are those of [`Rules::USUAL`].
+    usual: bool,
     census: Census,
+}
+
+/// The options that decide what a flow is granted. They are values and not read from a [`Config`] so that the usual ones
+/// can be constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Rules {
+    cap_to_left: bool,
+    rounding: Rounding,
+    repair: bool,
+}
+
+impl Rules {
+    /// Those of a default [`Config`].
+    const USUAL: Self = Self {
+        cap_to_left: false,
+        rounding: Rounding::Carry,
+        repair: true,
+    };
+
+    const fn of(config: &Config) -> Self {
+        Self {
+            cap_to_left: config.cap_to_left,
+            rounding: config.rounding,
+            repair: config.repair,
+        }
+    }
 }
 
 /// What a port did with a request.
@@ -40,6 +71,17 @@ pub struct Outcome {
     pub granted: EncodedRate,
     /// A desired rate was not met.
     pub denied: bool,
+}
+
+impl Outcome {
+    #[inline]
+    fn of(desired: FixedRate, granted: FixedRate) -> Self {
+        Self {
+            desired: desired.encoded(),
+            granted: granted.encoded(),
+            denied: granted < desired,
+        }
+    }
 }
 
 impl Allocator {
@@ -54,6 +96,8 @@ impl Allocator {
             quiet: 0,
             physical,
             base: base_rate(config),
+            scale: config.exponent(),
+            usual: Rules::of(config) == Rules::USUAL,
             census: Census::default(),
         }
     }
@@ -77,42 +121,43 @@ impl Allocator {
     }
 
     /// The same for what the request says to this hop, which has a slot for the answer.
-    #[inline]
+    #[inline(always)]
     pub fn answer(&mut self, config: &Config, asked: &HopRequest) -> HopAnswer {
-        if asked.scale != config.exponent() {
-            return HopAnswer {
-                stamp: asked.stamp,
-                ..HopAnswer::default()
-            };
-        }
-        let known = asked.stamp == self.census.parity();
-        let stamp = self.hear(config, asked);
-        let outcome = if asked.flags.contains_any(Flags::SYN | Flags::FIN) {
-            self.open_or_end(config, known, asked)
+        let goes_on = !asked.flags.contains_any(Flags::SYN | Flags::FIN);
+        let (granted, stamp);
+        let mut desired = asked.desired;
+        if asked.scale != self.scale {
+            (desired, granted, stamp) = (FixedRate::default(), FixedRate::default(), asked.stamp);
+        } else if goes_on && self.usual {
+            let known = self.knows(asked);
+            stamp = self.hear(Rules::USUAL, asked);
+            granted = self.grant::<false, false>(config, Rules::USUAL, known, asked);
         } else {
-            self.grant::<false, false>(config, known, asked)
-        };
-        HopAnswer { outcome, stamp }
+            if asked.flags.contains(Flags::FIN) {
+                desired = FixedRate::default();
+            }
+            (granted, stamp) = self.answer_otherwise(config, *asked);
+        }
+        HopAnswer {
+            outcome: Outcome::of(desired, granted),
+            stamp,
+        }
     }
 
     /// What a new flow would be granted now, if `offered` of what is left, in fixed point, is kept for others: for a flow
     /// whose sender may be a forgery. Nothing changes here, and nobody returns it; [`admit`](Self::admit) counts the flow
     /// later.
     pub(super) fn offer(&self, config: &Config, asked: &HopRequest, offered: i64) -> HopAnswer {
-        if asked.scale != config.exponent() {
+        if asked.scale != self.scale {
             return HopAnswer::default();
         }
-        let desired = asked.desired.fixed();
+        let desired = asked.desired.0;
         let left = self.capacity - self.counters.allocated - offered;
-        let want = self.want(config, left, desired, || self.base);
+        let want = self.want(Rules::of(config), left, desired, || self.base);
         let exact = config.rounding == Rounding::Exact;
-        let granted = EncodedRate::floor(want.min(asked.limit.fixed()), exact);
+        let granted = EncodedRate::floor(want.min(asked.limit.0), exact);
         HopAnswer {
-            outcome: Outcome {
-                desired: asked.desired,
-                granted,
-                denied: granted < asked.desired,
-            },
+            outcome: Outcome::of(asked.desired, granted.into()),
             // Not counted in this epoch.
             stamp: !self.census.parity(),
         }
@@ -121,20 +166,29 @@ impl Allocator {
     /// Answers the second request of a flow whose first was answered by an [`offer`](Self::offer): it is counted from now
     /// on, and has paused for a round trip (D3 §4.5).
     pub(super) fn admit(&mut self, config: &Config, asked: &HopRequest) -> HopAnswer {
-        if asked.scale != config.exponent() {
+        if asked.scale != self.scale {
             return HopAnswer::default();
         }
+        let rules = Rules::of(config);
+        let stamp = self.hear(rules, asked);
+        let granted = self.grant::<true, false>(config, rules, false, asked);
         HopAnswer {
-            stamp: self.hear(config, asked),
-            outcome: self.grant::<true, false>(config, false, asked),
+            stamp,
+            outcome: Outcome::of(asked.desired, granted),
         }
+    }
+
+    /// Whether the flow has been counted in this epoch.
+    #[inline]
+    fn knows(&self, asked: &HopRequest) -> bool {
+        asked.stamp == self.census.parity()
     }
 
     /// A request has come; the answer is the stamp of the epoch.
     #[inline]
-    fn hear(&mut self, config: &Config, asked: &HopRequest) -> bool {
+    fn hear(&mut self, rules: Rules, asked: &HopRequest) -> bool {
         self.quiet = 0;
-        if config.repair {
+        if rules.repair {
             self.census.hear(asked.pace);
             self.census.parity()
         } else {
@@ -142,28 +196,35 @@ impl Allocator {
         }
     }
 
-    /// Both come once in the life of a flow.
-    #[cold]
+    /// The grant and the stamp of a flow that opens or ends, both once in its life, or of any flow under other rules. A
+    /// flow that ends is granted nothing.
     #[inline(never)]
-    fn open_or_end(&mut self, config: &Config, known: bool, asked: &HopRequest) -> Outcome {
-        if asked.flags.contains(Flags::FIN) {
-            self.end(config, known, asked);
-            Outcome::default()
+    fn answer_otherwise(&mut self, config: &Config, asked: HopRequest) -> (FixedRate, bool) {
+        let rules = Rules::of(config);
+        let known = self.knows(&asked);
+        let stamp = self.hear(rules, &asked);
+        let granted = if asked.flags.contains(Flags::FIN) {
+            self.end(config, known, &asked);
+            FixedRate::default()
+        } else if asked.flags.contains(Flags::SYN) {
+            self.grant::<true, true>(config, rules, known, &asked)
         } else {
-            self.grant::<true, true>(config, known, asked)
-        }
+            self.grant::<false, false>(config, rules, known, &asked)
+        };
+        (granted, stamp)
     }
 
     /// Grants a rate to a flow, which is new or not, and pauses or not if it is.
-    #[inline]
+    #[inline(always)]
     fn grant<const NEW: bool, const PAUSES: bool>(
         &mut self,
         config: &Config,
+        rules: Rules,
         known: bool,
         asked: &HopRequest,
-    ) -> Outcome {
+    ) -> FixedRate {
         let returned = returned(asked, NEW);
-        let desired = asked.desired.fixed();
+        let desired = asked.desired.0;
         let change = Tally {
             flows: i64::from(NEW),
             demand: desired - returned.demand,
@@ -172,40 +233,35 @@ impl Allocator {
         self.counters.add(change); // Snippet 1, lines 2 to 4
         self.counters.clamp_rates();
         let left = self.capacity - self.counters.allocated; // line 5
-        let want = self.want(config, left, desired, || self.share(config, PAUSES));
+        let want = self.want(rules, left, desired, || self.share(config, PAUSES));
         // D3 §4.4: never more than the previous router's.
-        let granted = self.round(config, want, asked.limit.fixed());
+        let granted = self.round(rules, want, asked.limit.0);
 
-        let granted_fixed = granted.fixed();
-        self.counters.allocated += granted_fixed; // line 15
-        if config.repair {
+        self.counters.allocated += granted.0; // line 15
+        if rules.repair {
             let whole = Tally {
                 flows: 1,
                 demand: desired,
-                allocated: granted_fixed,
+                allocated: granted.0,
             };
             let change = Tally {
-                allocated: change.allocated + granted_fixed,
+                allocated: change.allocated + granted.0,
                 ..change
             };
             self.census.count(known && !NEW, whole, change);
         }
-        Outcome {
-            desired: asked.desired,
-            granted,
-            denied: granted < asked.desired,
-        }
+        granted
     }
 
     /// D3 §4.3, Snippet 1, lines 7 to 13. The share costs a division, and is asked for only where something is left.
     #[inline]
-    fn want(&self, config: &Config, left: i64, desired: i64, share: impl FnOnce() -> i64) -> i64 {
+    fn want(&self, rules: Rules, left: i64, desired: i64, share: impl FnOnce() -> i64) -> i64 {
         let mut want = if left > desired {
             desired + share()
         } else {
             left
         };
-        if config.cap_to_left {
+        if rules.cap_to_left {
             want = want.min(left);
         }
         want.max(self.base)
@@ -242,9 +298,9 @@ impl Allocator {
 
     /// Rounds a grant to what can be encoded, and keeps it below `limit`, which is encodable.
     #[inline]
-    fn round(&mut self, config: &Config, want: i64, limit: i64) -> EncodedRate {
-        if config.rounding != Rounding::Carry {
-            return EncodedRate::floor(want.min(limit), config.rounding == Rounding::Exact);
+    fn round(&mut self, rules: Rules, want: i64, limit: i64) -> FixedRate {
+        if rules.rounding != Rounding::Carry {
+            return EncodedRate::floor(want.min(limit), rules.rounding == Rounding::Exact).into();
         }
         let owed = want + self.carry;
         // Error diffusion with a moving threshold: a fixed one would favour the same flows in every round when requests
@@ -257,12 +313,12 @@ impl Allocator {
         // The base rate is not negative.
         let rounded = ((owed + threshold) >> FRACTION_BITS << FRACTION_BITS)
             .max(self.base >> FRACTION_BITS << FRACTION_BITS)
-            .min(limit);
+            .min(limit >> FRACTION_BITS << FRACTION_BITS);
         // Where the previous hop holds a flow back by a unit or more, nothing was lost to rounding.
         if want < limit + UNIT {
             self.carry = (owed - rounded).clamp(-UNIT, CARRY_LIMIT);
         }
-        EncodedRate::floor(rounded, false)
+        FixedRate(rounded)
     }
 
     /// Uniform in half a unit around zero, both ways.
@@ -366,8 +422,8 @@ fn returned(asked: &HopRequest, new: bool) -> Tally {
     }
     Tally {
         flows: 0,
-        demand: asked.previous_desired.fixed(),
-        allocated: asked.previous_allocation.fixed(),
+        demand: asked.previous_desired.0,
+        allocated: asked.previous_allocation.0,
     }
 }
 
