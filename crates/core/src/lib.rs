@@ -13,9 +13,11 @@
 extern crate alloc;
 
 pub mod fixed;
+mod normal;
 mod quantity;
 pub mod random;
 mod time;
 
+pub use normal::{normal_cdf, normal_quantile};
 pub use quantity::{Bytes, Rate, TransmitCost};
 pub use time::{Span, Time};

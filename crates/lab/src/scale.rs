@@ -9,8 +9,8 @@ use duetime_core::{Rate, Span};
 use duetime_proto::{d3, tcp};
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{
-    Deadline, Gap, GiveUp, Intensity, Link, Oldi, Protocol, QueryArrival, Topology, Transport,
-    WorkloadKind,
+    Deadline, Gap, GiveUp, Hedge, HedgeAfter, Intensity, Link, Oldi, Protocol, QueryArrival,
+    Topology, Transport, WorkloadKind,
 };
 use thiserror::Error;
 
@@ -191,6 +191,21 @@ impl Scale {
         match gap {
             Gap::Fixed(span) | Gap::Exponential(span) => self.span(span),
             Gap::Uniform(low, high) => self.spans([low, high]),
+            Gap::LogNormal { median, sigma: _ } => self.span(median),
+            Gap::Pareto {
+                least,
+                shape: _,
+                most,
+            } => {
+                self.span(least)?;
+                self.spans(most.as_mut())
+            }
+            Gap::Cdf { points, name: _ } => {
+                for (ps, _) in points {
+                    *ps *= f64::from(self.0);
+                }
+                Ok(())
+            }
         }
     }
 
@@ -241,9 +256,12 @@ impl Scale {
             query_deadline,
             arrival,
             compute,
+            aggregate_compute,
             jitter,
             objective,
             give_up,
+            hedge,
+            retry,
             ..
         } = oldi;
         for deadline in deadline.iter_mut().chain([query_deadline]) {
@@ -253,8 +271,17 @@ impl Scale {
             self.gap(gap)?;
         }
         self.gap(compute)?;
+        self.gap(aggregate_compute)?;
         self.gap(jitter)?;
         self.spans(&mut objective.within)?;
+        if let Some(Hedge {
+            after: HedgeAfter::Time(after),
+            ..
+        }) = hedge
+        {
+            self.span(after)?;
+        }
+        self.spans(retry.as_mut().map(|retry| &mut retry.timeout))?;
         match give_up {
             GiveUp::After(span) => self.span(span),
             GiveUp::Children | GiveUp::Own | GiveUp::Never => Ok(()),

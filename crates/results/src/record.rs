@@ -16,6 +16,7 @@ use crate::digest::Digested;
 use crate::schema::{Context, Value};
 use serde::{Deserialize, Serialize};
 
+pub use cell::Added;
 pub use flow::{FLOWS, FlowRecord};
 pub use port::{PORTS, PortRecord};
 pub use query::{QUERIES, QueryRecord};
@@ -37,11 +38,19 @@ pub enum Class {
     Flow,
     /// A flow without an end.
     Long,
+    /// A message that tells a host to stop working on a query.
+    Cancel,
 }
 
 impl Class {
     /// All of them, in order.
-    pub const ALL: [Self; 4] = [Self::Query, Self::Response, Self::Flow, Self::Long];
+    pub const ALL: [Self; 5] = [
+        Self::Query,
+        Self::Response,
+        Self::Flow,
+        Self::Long,
+        Self::Cancel,
+    ];
 
     /// Its name in tables.
     pub fn name(self) -> &'static str {
@@ -50,6 +59,7 @@ impl Class {
             Self::Response => "response",
             Self::Flow => "flow",
             Self::Long => "long",
+            Self::Cancel => "cancel",
         }
     }
 }

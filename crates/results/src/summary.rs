@@ -5,6 +5,9 @@
 //!   queries that have one, pooled over runs; the clock starts when the query arrives at the root. *Answers in time* are
 //!   those that arrived by their deadlines, over all that the measured queries asked for: one that was never sent is not
 //!   in time. *Leaf coverage* is the share of the leaves whose answers were at the root in time.
+//! - *Hedged* and *retried* are hedges and retries per leaf and query. *Added computations* are those that began for
+//!   them, per leaf and query; *added answer bytes* those delivered of answers for nothing, over those of all others.
+//!   Answers for nothing, because another question to the leaf was answered first, enter nothing else.
 //! - *Application throughput*: deadline flows met / all measured deadline flows, pooled over runs. *Missed* is the rest:
 //!   late, quenched, reset and unfinished flows alike.
 //! - *Completion* percentiles are over all measured flows that have an end; unfinished ones are later than all others,
@@ -22,7 +25,7 @@ mod run;
 mod stationary;
 
 pub use comparison::{Comparison, GroupComparison};
-pub use run::{GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue};
+pub use run::{AskedAgain, GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue};
 pub use stationary::{Course, Drift, drifts};
 
 use crate::{Class, Estimate};
@@ -149,6 +152,24 @@ pub struct QueryEstimate {
     pub leaf_coverage: Option<Estimate>,
     /// Aggregators that stopped waiting for their children, over all runs.
     pub gave_up: u64,
+    /// Questions to leaves beyond the first; `None` where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub again: Option<AskedAgainEstimate>,
+}
+
+/// Questions to leaves beyond the first, over all runs: what they did, and what they cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct AskedAgainEstimate {
+    /// Counts over all runs.
+    pub counts: AskedAgain,
+    /// Hedges per leaf and query.
+    pub hedged: Option<Estimate>,
+    /// Retries per leaf and query.
+    pub retried: Option<Estimate>,
+    /// Computations that began for hedges and retries, per leaf and query.
+    pub extra_computes: Option<Estimate>,
+    /// Bytes delivered of answers for nothing, as a share of those of all other answers.
+    pub extra_answer_bytes: Option<Estimate>,
 }
 
 /// The network, over all runs.
@@ -335,6 +356,7 @@ impl QueryEstimate {
             answers_in_time: counts(|query| query.answers_in_time, |query| query.asked),
             leaf_coverage: counts(|query| query.leaves_in_time, |query| query.leaves),
             gave_up: present.iter().map(|query| query.gave_up).sum(),
+            again: AskedAgainEstimate::of(&present, &counts),
             workload,
             queries: present.iter().map(|query| query.queries).sum(),
             in_time: share(|query| query.in_time),
@@ -342,6 +364,32 @@ impl QueryEstimate {
             below_95: share(|query| query.below_95 as f64),
             completion_s: percentiles(runs, |run| Some(row(run)?.completion_s)),
         }
+    }
+}
+
+impl AskedAgainEstimate {
+    /// Of the runs that have such queries; `ratio`: a part over a whole, with its interval.
+    fn of(
+        runs: &[QuerySummary],
+        ratio: &impl Fn(fn(&QuerySummary) -> u64, fn(&QuerySummary) -> u64) -> Option<Estimate>,
+    ) -> Option<Self> {
+        let sum = |pick: fn(&AskedAgain) -> u64| runs.iter().map(|run| pick(&run.again)).sum();
+        let counts = AskedAgain {
+            hedges: sum(|of| of.hedges),
+            hedges_won: sum(|of| of.hedges_won),
+            retries: sum(|of| of.retries),
+            retries_won: sum(|of| of.retries_won),
+            extra_computes: sum(|of| of.extra_computes),
+            extra_answer_bytes: sum(|of| of.extra_answer_bytes),
+            answer_bytes: sum(|of| of.answer_bytes),
+        };
+        (counts.hedges + counts.retries > 0).then(|| Self {
+            counts,
+            hedged: ratio(|of| of.again.hedges, |of| of.leaves),
+            retried: ratio(|of| of.again.retries, |of| of.leaves),
+            extra_computes: ratio(|of| of.again.extra_computes, |of| of.leaves),
+            extra_answer_bytes: ratio(|of| of.again.extra_answer_bytes, |of| of.again.answer_bytes),
+        })
     }
 }
 

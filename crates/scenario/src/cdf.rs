@@ -1,17 +1,74 @@
-//! Piecewise-linear CDFs of flow sizes: the published ones, files, and points in the scenario itself.
+//! Piecewise-linear CDFs of flow sizes and of times: the published ones of sizes, files, and points in the scenario itself.
 //!
-//! A CDF is a list of (size, probability). It starts at probability 0 (a first point above 0 is an atom at its size),
-//! neither column falls, and it ends at 1. Two points of equal size are a jump; sizes between points are linear.
+//! A CDF is a list of (value, probability). It starts at probability 0 (a first point above 0 is an atom at its value),
+//! neither column falls, and it ends at 1. Two points of equal value are a jump; between points it is linear.
 
 use crate::diagnostic::Diagnostic;
-use crate::keys::FLOW_SIZE;
+use crate::distribution::whole;
+use crate::keys::{ANY_TIME, FLOW_SIZE};
 use crate::model::Size;
 use crate::place::Place;
+use crate::quantity::TIME;
 use crate::sources::Sources;
 use crate::text::{decode, unquoted};
 use crate::words::quoted;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// What the values of a CDF are.
+pub(crate) struct Of {
+    /// One of them, and several.
+    nouns: [&'static str; 2],
+    /// The file's columns.
+    columns: &'static str,
+    /// How many of the base unit (bytes, picoseconds) a file's unit is.
+    unit: fn(&str) -> Option<f64>,
+    /// The units that a file may have.
+    units: &'static str,
+    /// The largest value, in the base unit.
+    most: f64,
+    /// From the least to the most value, as written.
+    range: &'static str,
+    /// What values do.
+    rising: &'static str,
+    /// What a CDF needs at least.
+    some: &'static str,
+    /// A value as it is shown.
+    show: fn(f64) -> String,
+    /// A pair of a list of points.
+    pair: &'static str,
+}
+
+/// Sizes, in bytes.
+pub(crate) static SIZES: Of = Of {
+    nouns: ["size", "sizes"],
+    columns: "two numbers: size,probability",
+    unit: bytes_in,
+    units: "a line `# unit: bytes`, `# unit: KB` or `# unit: packets of 1460 bytes`",
+    most: FLOW_SIZE.1 as f64,
+    range: "0 B to 1000 GB",
+    rising: "sizes that rise",
+    some: "sizes of at least 1 B",
+    show: |bytes| format!("{bytes} B"),
+    pair: "a pair of size and probability, such as [\"10 KB\", 0.15]",
+};
+
+/// Times, in picoseconds.
+pub(crate) static TIMES: Of = Of {
+    nouns: ["time", "times"],
+    columns: "two numbers: time,probability",
+    unit: ps_in,
+    units: "a line `# unit: us`, or another of ps, ns, us, ms, s, min, h",
+    most: ANY_TIME.1 as f64,
+    range: "0 us to 1 h",
+    rising: "times that rise",
+    some: "times above 0",
+    show: |ps| match ps {
+        ..0.0 => format!("{} us", ps / 1e6),
+        _ => (TIME.show)(whole(ps)),
+    },
+    pair: "a pair of time and probability, such as [\"2 ms\", 0.5]",
+};
 
 /// The published distributions by name. Each file names its source.
 pub const PUBLISHED: &[(&str, &str)] = &[
@@ -35,7 +92,7 @@ pub(crate) fn published(place: &Place<'_>, name: &str) -> Result<Size> {
     let (name, text) = PUBLISHED[place.one_of(name, &names, "no such distribution")?];
     Ok(Size::Cdf {
         name: name.to_owned(),
-        points: parse(text, name)?,
+        points: parse(text, name, &SIZES)?,
     })
 }
 
@@ -45,8 +102,7 @@ pub(crate) fn named(place: &Place<'_>, name: &str, sources: &dyn Sources) -> Res
     if names.clone().any(|published| published == name) {
         return published(place, name);
     }
-    let file = sources.shown(name);
-    let bytes = sources.read_bytes(name).map_err(|why| {
+    let read = file(name, &SIZES, sources, |why| {
         let error = place.wrong(format!("cannot be read: {why}"));
         let published: Vec<&str> = names.clone().collect();
         let allowed = format!(
@@ -54,41 +110,51 @@ pub(crate) fn named(place: &Place<'_>, name: &str, sources: &dyn Sources) -> Res
             quoted(&published)
         );
         error.allowed(allowed).suggest(name, names, '"')
-    })?;
-    let text = decode(bytes, &file)?;
+    });
     Ok(Size::Cdf {
         name: name.to_owned(),
-        points: parse(&text, &file)?,
+        points: read?,
     })
 }
 
-/// Points written in the scenario: `[["10 KB", 0.15], …]`.
-pub(crate) fn inline(place: &Place<'_>) -> Result<Size> {
-    let mut points = Points::default();
+/// The points of the file of that name; `unread` is the error if it cannot be read.
+pub(crate) fn file(
+    name: &str,
+    of: &Of,
+    sources: &dyn Sources,
+    unread: impl FnOnce(String) -> Diagnostic,
+) -> Result<Vec<(f64, f64)>> {
+    let file = sources.shown(name);
+    let text = decode(sources.read_bytes(name).map_err(unread)?, &file)?;
+    parse(&text, &file, of)
+}
+
+/// Points written in the scenario, such as `[["10 KB", 0.15], …]`; `read` reads a value.
+pub(crate) fn inline(
+    place: &Place<'_>,
+    of: &'static Of,
+    read: impl Fn(&Place<'_>) -> Result<f64>,
+) -> Result<Vec<(f64, f64)>> {
+    let mut points = Points::of(of);
     for pair in place.array()? {
-        let allowed = "a pair of size and probability, such as [\"10 KB\", 0.15]";
         let items = pair.array()?;
-        let [size, probability] = &items[..] else {
-            return pair.refuse("not a pair", allowed);
+        let [value, probability] = &items[..] else {
+            return pair.refuse("not a pair", of.pair);
         };
-        let bytes = size.size(0, FLOW_SIZE.1)?.0 as f64;
-        let value = probability.number(0.0, 1.0)?;
+        let base = read(value)?;
+        let share = probability.number(0.0, 1.0)?;
         points
-            .push(bytes, value)
+            .push(base, share)
             .map_err(|wrong| pair.wrong(wrong.message).allowed(wrong.allowed))?;
     }
-    let points = points
+    points
         .finish()
-        .map_err(|wrong| place.wrong(wrong.message).allowed(wrong.allowed))?;
-    Ok(Size::Cdf {
-        name: "points".to_owned(),
-        points,
-    })
+        .map_err(|wrong| place.wrong(wrong.message).allowed(wrong.allowed))
 }
 
-/// The points of a CDF file, in bytes.
-fn parse(text: &str, file: &str) -> Result<Vec<(f64, f64)>> {
-    let mut points = Points::default();
+/// The points of a CDF file, in the base unit.
+fn parse(text: &str, file: &str, of: &Of) -> Result<Vec<(f64, f64)>> {
+    let mut points = Points::of(of);
     let mut unit: Option<f64> = None;
     let mut last = 0..0;
     let mut start = 0;
@@ -102,33 +168,34 @@ fn parse(text: &str, file: &str) -> Result<Vec<(f64, f64)>> {
         // A spreadsheet puts quotes around a comment too.
         if let Some(comment) = unquoted(line).strip_prefix('#') {
             if let Some(name) = comment.trim().strip_prefix("unit:") {
-                unit = Some(bytes_in(name.trim()).ok_or_else(|| wrong("not a known unit", UNITS))?);
+                let known = (of.unit)(name.trim());
+                unit = Some(known.ok_or_else(|| wrong("not a known unit", of.units))?);
             }
             continue;
         }
         if line.is_empty() {
             continue;
         }
-        let columns = "two numbers: size,probability";
-        let (size, probability) = line
+        let (value, probability) = line
             .split_once(',')
-            .map(|(size, probability)| (unquoted(size), unquoted(probability)))
-            .ok_or_else(|| wrong("not a point of a CDF", columns))?;
-        if (size, probability) == ("size", "probability") {
+            .map(|(value, probability)| (unquoted(value), unquoted(probability)))
+            .ok_or_else(|| wrong("not a point of a CDF", of.columns))?;
+        if (value, probability) == (of.nouns[0], "probability") {
             continue;
         }
         let number = |text: &str| text.parse::<f64>().ok();
-        let (Some(size), Some(probability)) = (number(size), number(probability)) else {
-            return Err(wrong("not a point of a CDF", columns));
+        let (Some(value), Some(probability)) = (number(value), number(probability)) else {
+            return Err(wrong("not a point of a CDF", of.columns));
         };
         let unit = unit.ok_or_else(|| {
-            wrong(
-                "the unit of the sizes is not given before the first point",
-                UNITS,
-            )
+            let message = format!(
+                "the unit of the {} is not given before the first point",
+                of.nouns[1]
+            );
+            wrong(&message, of.units)
         })?;
         points
-            .push(size * unit, probability)
+            .push(value * unit, probability)
             .map_err(|error| wrong(&error.message, error.allowed))?;
         last = span;
     }
@@ -136,8 +203,6 @@ fn parse(text: &str, file: &str) -> Result<Vec<(f64, f64)>> {
         .finish()
         .map_err(|error| Diagnostic::at(file, text, last, error.message).allowed(error.allowed))
 }
-
-const UNITS: &str = "a line `# unit: bytes`, `# unit: KB` or `# unit: packets of 1460 bytes`";
 
 fn bytes_in(unit: &str) -> Option<f64> {
     match unit {
@@ -155,19 +220,40 @@ fn bytes_in(unit: &str) -> Option<f64> {
     }
 }
 
+fn ps_in(unit: &str) -> Option<f64> {
+    let (_, ps) = TIME.names.iter().find(|(name, _)| *name == unit)?;
+    Some(*ps as f64)
+}
+
 /// Points being collected, checked one by one.
-#[derive(Default)]
-struct Points(Vec<(f64, f64)>);
+struct Points<'o> {
+    of: &'o Of,
+    list: Vec<(f64, f64)>,
+}
 
 struct Wrong {
     message: String,
     allowed: &'static str,
 }
 
-impl Points {
-    fn push(&mut self, size: f64, probability: f64) -> std::result::Result<(), Wrong> {
+impl<'o> Points<'o> {
+    fn of(of: &'o Of) -> Self {
+        Self {
+            of,
+            list: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, value: f64, probability: f64) -> std::result::Result<(), Wrong> {
         let wrong = |message: String, allowed| Err(Wrong { message, allowed });
-        if !size.is_finite() || !probability.is_finite() {
+        let Of {
+            nouns: [one, several],
+            most,
+            range,
+            show,
+            ..
+        } = *self.of;
+        if !value.is_finite() || !probability.is_finite() {
             return wrong("not a finite number".to_owned(), "numbers");
         }
         if !(0.0..=1.0).contains(&probability) {
@@ -176,14 +262,15 @@ impl Points {
                 "0 to 1, rising",
             );
         }
-        if !(0.0..=FLOW_SIZE.1 as f64).contains(&size) {
-            return wrong(format!("size {size} B is out of range"), "0 B to 1000 GB");
+        if !(0.0..=most).contains(&value) {
+            return wrong(format!("{one} {} is out of range", show(value)), range);
         }
-        if let Some(&(before, reached)) = self.0.last() {
-            if size < before {
+        if let Some(&(before, reached)) = self.list.last() {
+            if value < before {
+                let (value, before) = (show(value), show(before));
                 return wrong(
-                    format!("sizes are not sorted: {size} B after {before} B"),
-                    "sizes that rise",
+                    format!("{several} are not sorted: {value} after {before}"),
+                    self.of.rising,
                 );
             }
             if probability < reached {
@@ -193,15 +280,15 @@ impl Points {
                 );
             }
         } else if probability > 0.0 {
-            self.0.push((size, 0.0));
+            self.list.push((value, 0.0));
         }
-        self.0.push((size, probability));
+        self.list.push((value, probability));
         Ok(())
     }
 
     fn finish(self) -> std::result::Result<Vec<(f64, f64)>, Wrong> {
         let wrong = |message: String, allowed| Err(Wrong { message, allowed });
-        match self.0.last() {
+        match self.list.last() {
             None => wrong(
                 "a CDF without points".to_owned(),
                 "points that rise to probability 1",
@@ -210,8 +297,11 @@ impl Points {
                 format!("the CDF ends at {reached}"),
                 "a last point with probability 1",
             ),
-            Some(&(0.0, _)) => wrong("all sizes are zero".to_owned(), "sizes of at least 1 B"),
-            _ => Ok(self.0),
+            Some(&(0.0, _)) => {
+                let message = format!("all {} are zero", self.of.nouns[1]);
+                wrong(message, self.of.some)
+            }
+            _ => Ok(self.list),
         }
     }
 }
@@ -239,7 +329,7 @@ mod tests {
         ];
         for ((name, text), (expected_name, expected)) in PUBLISHED.iter().zip(means) {
             assert_eq!(*name, expected_name);
-            let found = mean(&parse(text, name).unwrap());
+            let found = mean(&parse(text, name, &SIZES).unwrap());
             assert!(
                 (found / expected - 1.0).abs() < 1e-3,
                 "{name}: {found}, expected {expected}"
@@ -249,7 +339,19 @@ mod tests {
 
     #[test]
     fn a_first_point_above_zero_is_an_atom() {
-        let points = parse("# unit: KB\n2,0.5\n4,1\n", "f").unwrap();
+        let points = parse("# unit: KB\n2,0.5\n4,1\n", "f", &SIZES).unwrap();
         assert_eq!(points, [(2_000.0, 0.0), (2_000.0, 0.5), (4_000.0, 1.0)]);
+    }
+
+    #[test]
+    fn times_have_units_of_their_own() {
+        let file = "# unit: us\ntime,probability\n2,0.5\n4,1\n";
+        let points = parse(file, "f", &TIMES).unwrap();
+        assert_eq!(points, [(2e6, 0.0), (2e6, 0.5), (4e6, 1.0)]);
+        let error = parse("# unit: KB\n2,1\n", "f", &TIMES).unwrap_err();
+        assert!(
+            error.to_string().contains("ps, ns, us, ms, s, min, h"),
+            "{error}"
+        );
     }
 }

@@ -2,7 +2,10 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
-use crate::model::{Edge, Node, Oldi, Protocol, Scenario, Topology, Transport, WorkloadKind};
+use crate::model::{
+    Edge, GiveUp, Hedge, HedgeAfter, Node, Objective, Oldi, Protocol, RetryAt, Scenario, Topology,
+    Transport, WorkloadKind,
+};
 use crate::place::Place;
 use crate::resolve::tables;
 use crate::table::Reader;
@@ -29,6 +32,8 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
     for (workload, place) in scenario.workloads.iter().zip(&places) {
         if let Some(oldi) = workload.oldi() {
             trees(oldi, scenario.topology.hosts(), place)?;
+            questions(oldi, scenario.topology.hosts(), place)?;
+            objective(oldi, place)?;
         }
         if first_start(&workload.kind).is_some_and(|at| at >= scenario.duration) {
             let message = format!("never starts: the duration is {}", scenario.duration);
@@ -235,14 +240,15 @@ fn distances(neighbours: &[Vec<usize>], from: usize) -> Vec<Option<u32>> {
 /// Whether the trees can be placed, and whether every entry of a list belongs to an application.
 fn trees(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
     for (key, entries) in [
-        ("response", oldi.response.len()),
-        ("deadline", oldi.deadline.len()),
+        (&["response"][..], oldi.response.len()),
+        (&["deadline"], oldi.deadline.len()),
+        (&["objective", "within"], oldi.objective.within.len()),
     ] {
-        if entries > oldi.applications as usize {
+        let is_given = !key.contains(&"within") || own_budget(place);
+        if is_given && entries > oldi.applications as usize {
             let message = format!("{entries} entries for {} applications", oldi.applications);
-            return place
-                .at(key)
-                .refuse(message, "at most one entry per application");
+            let place = key.iter().fold(place.clone(), |place, key| place.at(key));
+            return place.refuse(message, "at most one entry per application");
         }
     }
     let layer = |total: u64, fan_in: &u32| total.saturating_mul(u64::from(*fan_in));
@@ -287,6 +293,91 @@ fn trees(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
             _ => error.allowed("fewer trees, or a smaller fan-in"),
         }
         .help(sharing));
+    }
+    Ok(())
+}
+
+/// Whether the file says the budget of queries itself.
+fn own_budget(place: &Place<'_>) -> bool {
+    let objective = place.node.get("objective");
+    objective.is_some_and(|of| of.get("within").is_some())
+}
+
+/// Whether leaves can be asked again, soon enough for it to help.
+fn questions(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
+    let elsewhere = oldi.retry.is_some_and(|retry| retry.at == RetryAt::Other);
+    let key = if oldi.hedge.is_some() {
+        "hedge"
+    } else {
+        "retry"
+    };
+    if (oldi.hedge.is_some() || elsewhere) && hosts < 3 {
+        let message = format!("no spare host: the topology has {hosts}");
+        let error = place.at(key).wrong(message);
+        let error = error.allowed("a topology of at least 3 hosts: parent, leaf and another");
+        return Err(match key {
+            "retry" => error.help("`at = \"same\"` asks the same host anew"),
+            _ => error,
+        });
+    }
+    let after = match oldi.hedge {
+        Some(Hedge {
+            after: HedgeAfter::Time(after),
+            ..
+        }) => Some(after),
+        _ => None,
+    };
+    let timeout = oldi.retry.map(|retry| retry.timeout);
+    // Answers to a question asked as late as this are in time for no query.
+    let budget = oldi.objective.within.iter().max().copied();
+    let patience = match oldi.give_up {
+        GiveUp::After(span) if oldi.fan_in.len() > 1 => Some(span),
+        _ => None,
+    };
+    let ends = [
+        (budget, "the budget of a query"),
+        (patience, "the aggregators' `give_up`"),
+    ];
+    for (table, key, time) in [("hedge", "after", after), ("retry", "timeout", timeout)] {
+        for (end, what) in ends {
+            if let (Some(time), Some(end)) = (time, end)
+                && time >= end
+            {
+                let message = format!("{what} is {end}: the second question would come too late");
+                let place = place.at(table).at(key);
+                return place.refuse(message, format!("below {end}"));
+            }
+        }
+    }
+    if let (Some(after), Some(timeout)) = (after, timeout)
+        && after >= timeout
+    {
+        let message = format!("`retry.timeout` is {timeout}: the retry would come first");
+        let place = place.at("hedge").at("after");
+        return place.refuse(message, format!("below {timeout}"));
+    }
+    Ok(())
+}
+
+/// Whether what is wanted of a query can be had together.
+fn objective(oldi: &Oldi, place: &Place<'_>) -> Result<()> {
+    let Some(_) = place.node.get("objective") else {
+        return Ok(());
+    };
+    let at = |key: &str| place.at("objective").at(key);
+    let Objective { answers, share, .. } = oldi.objective;
+    if answers > oldi.complete_at {
+        let message = format!(
+            "a query is complete with {} of its answers (`complete_at`), and the objective wants more",
+            oldi.complete_at
+        );
+        let allowed = format!("at most `complete_at`: {}", oldi.complete_at);
+        return at("answers").refuse(message, allowed);
+    }
+    let judged = (0..oldi.applications as usize).any(|application| oldi.is_judged(application));
+    if share.is_some() && !judged {
+        let message = "nothing says when a query is late";
+        return at("share").refuse(message, "beside `within`, or a `deadline` of the answers");
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ pub(crate) const SIZE_FORMS: &str = "\"10 KB\", \"uniform 2 KB..50 KB\", \"web-s
 pub(crate) const DEADLINE_FORMS: &str = "\"30 ms\", \"none\", { base = \"35 ms\", variation = \"uniform 50%\" }, { mean = \"30 ms\", floor = \"5 ms\" }";
 const VARIATIONS: &str =
     "\"none\", \"uniform 50%\", \"around 10%\", \"exponential\", \"exponential 5 ms\"";
-const GAPS: &str = "\"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\"";
+pub(crate) const GAPS: &str = "\"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }";
 
 /// A table of [`Kind::Sizes`].
 pub(crate) static SIZES: Table = Table {
@@ -48,8 +48,40 @@ pub(crate) static DEADLINES: Table = Table {
     }],
 };
 
+/// A table of [`Kind::Gap`].
+pub(crate) static TIMES: Table = Table {
+    name: "time",
+    doc: "A distribution of times: lognormal (`median` or `mean`, and `sigma`), Pareto (`min`, `shape` and perhaps `cap`), or a piecewise-linear CDF (`cdf` or `points`). Draws are at most 24 h.",
+    keys: &[keys! {
+        /// Lognormal: half of the times are shorter.
+        median: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
+        /// Lognormal: the mean, in place of the median; the median is the mean times exp(-sigma²/2).
+        mean: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
+        /// Lognormal: the standard deviation of the times' natural logarithm.
+        sigma: Number(SIGMA.0, SIGMA.1), otherwise "none";
+        /// Pareto: the shortest time m. A time is longer than t with probability (m/t)^shape.
+        min: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
+        /// Pareto: how fast the tail falls; 1 and below have no mean, and need `cap`.
+        shape: Number(SHAPE.0, SHAPE.1), otherwise "none";
+        /// Pareto: times that would be longer are this long.
+        cap: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
+        /// A CSV file of `time,probability` with a line `# unit: us` (or ps, ns, ms, s, min, h).
+        cdf: Text, otherwise "none";
+        /// Pairs ["2 ms", 0.5] that rise to 1.
+        points: List(&List(&Any(&[Time(ANY_TIME.0, ANY_TIME.1), Number(0.0, 1.0)]))), otherwise "none";
+    }],
+};
+
+/// Standard deviations that a lognormal time may have.
+const SIGMA: (f64, f64) = (0.001, 4.0);
+/// Shapes that a Pareto time may have.
+const SHAPE: (f64, f64) = (0.1, 100.0);
+
 /// A gap; `zero` says whether it may be nothing.
 pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
+    if place.node.table().is_some() {
+        return gap_table(place);
+    }
     let range = if zero { ANY_TIME } else { SOME_TIME };
     let text = place.str("a time", GAPS)?.trim();
     let time = |text: &str| place.part(text, &TIME, range).map(Span::from_ps);
@@ -65,6 +97,85 @@ pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
     time(text).map(Gap::Fixed)
 }
 
+fn gap_table(place: &Place<'_>) -> Result<Gap> {
+    let reader = Reader::open(place.clone(), &TIMES)?;
+    let given: Vec<&str> = (TIMES.all().map(|key| key.name))
+        .filter(|key| reader.find(key).is_some())
+        .collect();
+    match given[..] {
+        ["median" | "mean", "sigma"] => lognormal(&reader),
+        ["min", "shape"] | ["min", "shape", "cap"] => pareto(&reader),
+        ["cdf"] => {
+            let file = reader.need("cdf")?;
+            let allowed = "the name of a CSV file, seen from the scenario";
+            let name = file.str("the name of a file", allowed)?;
+            let unread = |why| {
+                file.wrong(format!("cannot be read: {why}"))
+                    .allowed(allowed)
+            };
+            Ok(Gap::Cdf {
+                name: name.to_owned(),
+                points: cdf::file(name, &cdf::TIMES, place.scope.sources, unread)?,
+            })
+        }
+        ["points"] => {
+            let read = |time: &Place<'_>| Ok(time.time(ANY_TIME.0, ANY_TIME.1)?.as_ps() as f64);
+            Ok(Gap::Cdf {
+                name: "points".to_owned(),
+                points: cdf::inline(&reader.need("points")?, &cdf::TIMES, read)?,
+            })
+        }
+        _ => place.refuse("not the keys of one distribution", GAPS),
+    }
+}
+
+fn lognormal(reader: &Reader<'_>) -> Result<Gap> {
+    let sigma: Option<f64> = reader.value("sigma")?;
+    let sigma = sigma.ok_or_else(|| reader.missing("sigma"))?;
+    let mean: Option<Span> = reader.value("mean")?;
+    let median: Option<Span> = reader.value("median")?;
+    let of_mean = |mean: Span| {
+        let ps = mean.as_ps() as f64 * libm::exp(-sigma * sigma / 2.0);
+        Span::from_ps(whole(ps).max(1))
+    };
+    let median = median.or(mean.map(of_mean));
+    Ok(Gap::LogNormal {
+        median: median.ok_or_else(|| reader.missing("median"))?,
+        sigma,
+    })
+}
+
+fn pareto(reader: &Reader<'_>) -> Result<Gap> {
+    let (least, shape): (Option<Span>, Option<f64>) =
+        (reader.value("min")?, reader.value("shape")?);
+    let least = least.ok_or_else(|| reader.missing("min"))?;
+    let shape = shape.ok_or_else(|| reader.missing("shape"))?;
+    let most: Option<Span> = reader.value("cap")?;
+    if let Some(most) = most.filter(|most| *most < least) {
+        let message = format!("{most} is below the shortest time, {least}");
+        return reader
+            .need("cap")?
+            .refuse(message, format!("at least `min`: {least}"));
+    }
+    if most.is_none() && shape <= 1.0 {
+        let message = "such times have no mean";
+        return reader
+            .need("shape")?
+            .refuse(message, "above 1; or a `cap` beside it");
+    }
+    Ok(Gap::Pareto { least, shape, most })
+}
+
+/// Picoseconds, rounded.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times of a scenario are at most an hour"
+)]
+pub(crate) fn whole(ps: f64) -> u64 {
+    libm::round(ps) as u64
+}
+
 impl Readable for Gap {
     fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
         gap(place, false)
@@ -77,6 +188,13 @@ impl Resolved for Gap {
             Self::Fixed(span) => json!({ "fixed_ps": span.as_ps() }),
             Self::Uniform(low, high) => json!({ "uniform_ps": [low.as_ps(), high.as_ps()] }),
             Self::Exponential(mean) => json!({ "exponential_ps": mean.as_ps() }),
+            Self::LogNormal { median, sigma } => {
+                json!({ "lognormal_median_ps": median.as_ps(), "sigma": sigma })
+            }
+            Self::Pareto { least, shape, most } => json!({
+                "pareto_min_ps": least.as_ps(), "shape": shape, "cap_ps": most.map(Span::as_ps),
+            }),
+            Self::Cdf { name, points } => json!({ "cdf": name, "points_ps": points }),
         }
     }
 }
@@ -130,7 +248,13 @@ fn size_table(place: &Place<'_>) -> Result<Size> {
             )?;
             cdf::named(&file, name, place.scope.sources)
         }
-        (None, Some(points)) => cdf::inline(&points),
+        (None, Some(points)) => {
+            let read = |size: &Place<'_>| Ok(size.size(0, FLOW_SIZE.1)?.0 as f64);
+            Ok(Size::Cdf {
+                name: "points".to_owned(),
+                points: cdf::inline(&points, &cdf::SIZES, read)?,
+            })
+        }
         _ => place.refuse("give either `cdf` or `points`", SIZE_FORMS),
     }
 }

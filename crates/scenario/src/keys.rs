@@ -56,6 +56,8 @@ pub enum Kind {
     Amount,
     /// Flows per second.
     Frequency,
+    /// A percentile, such as `p95`.
+    Percentile,
     /// A random or fixed time.
     Gap,
     /// A distribution of flow sizes.

@@ -2,12 +2,12 @@
 
 use crate::cdf::PUBLISHED;
 use crate::devices::{BUFFERS, ECN, HOSTS, LAB, RECORD, SWITCH};
-use crate::distribution::{DEADLINES, SIZES};
+use crate::distribution::{DEADLINES, SIZES, TIMES};
 use crate::keys::{Key, Kind, SCENARIO, Table};
 use crate::network::{EDGE, LINK, TOPOLOGIES};
 use crate::transports;
 use crate::words::allowed;
-use crate::workloads::{OBJECTIVE, WORKLOADS};
+use crate::workloads::{HEDGE, OBJECTIVE, RETRY, WORKLOADS};
 use std::fmt;
 
 /// The reference page as Markdown.
@@ -36,6 +36,8 @@ pub fn reference() -> String {
             .for_each(|group| rows(&mut page, *group));
     }
     section(&mut page, "###", "Objective of a query", &OBJECTIVE);
+    section(&mut page, "###", "Hedged requests", &HEDGE);
+    section(&mut page, "###", "Retries", &RETRY);
     page.push_str(DISTRIBUTIONS);
     for (name, text) in PUBLISHED {
         let lines: Vec<&str> = text
@@ -50,6 +52,7 @@ pub fn reference() -> String {
     }
     section(&mut page, "###", "Size as a table", &SIZES);
     section(&mut page, "###", "Deadline as a table", &DEADLINES);
+    section(&mut page, "###", "Random time as a table", &TIMES);
     page.push_str("\n## Transports\n");
     for key in transports::OPTIONS {
         match key.kind {
@@ -105,6 +108,7 @@ fn rows(page: &mut String, keys: impl IntoIterator<Item = &'static Key>) {
             Kind::List(Kind::Table(one)) => format!("a list of tables: {}", one.name),
             Kind::Sizes => "a size".to_owned(),
             Kind::Deadline => "a deadline".to_owned(),
+            Kind::Gap => "a random time".to_owned(),
             Kind::OneOrMore(Kind::Sizes) => "a size, or a list".to_owned(),
             Kind::OneOrMore(Kind::Deadline) => "a deadline, or a list".to_owned(),
             Kind::Any([Kind::Text, Kind::Tagged(..)]) => "a text, or a table".to_owned(),
@@ -139,7 +143,7 @@ files in `scenarios/` are examples.
 "#;
 
 const DISTRIBUTIONS: &str = r#"
-## Sizes, deadlines and gaps
+## Sizes, deadlines and random times
 
 A **size** is `"10 KB"`, `"uniform 2 KB..50 KB"`, the name of a published distribution, `{ cdf = "file.csv" }` or
 `{ points = [["1 KB", 0], ["10 KB", 1]] }`. A CDF is piecewise linear from probability 0 to 1; a first point above 0 is
@@ -148,7 +152,9 @@ an atom, two points of equal size are a jump.
 A **deadline** is `"none"`, `"30 ms"`, `{ base = "35 ms", variation = "uniform 50%" }` or
 `{ mean = "30 ms", floor = "5 ms" }`.
 
-A **gap** is `"300 ms"`, `"exponential 300 ms"` or `"uniform 1 ms..5 ms"`.
+A **random time** (a gap, a computation, a delay) is `"300 ms"`, `"exponential 300 ms"`, `"uniform 1 ms..5 ms"`, or a
+table: lognormal `{ median = "2 ms", sigma = 1 }` (or `mean`), Pareto `{ min = "1 ms", shape = 1.5, cap = "1 s" }`, a CDF
+`{ cdf = "file.csv" }` or `{ points = [["1 ms", 0], ["10 ms", 1]] }`.
 
 | published size | source |
 |---|---|

@@ -1,7 +1,7 @@
 //! The JSON Schema of a scenario file, for editors, made from the table of keys.
 
 use crate::cdf::PUBLISHED;
-use crate::distribution::{DEADLINES, SIZES};
+use crate::distribution::{DEADLINES, SIZES, TIMES};
 use crate::keys::{Kind, SCENARIO, Table};
 use crate::words::allowed;
 use serde_json::{Map, Value, json};
@@ -68,9 +68,14 @@ fn of(kind: &'static Kind) -> Value {
         Kind::Size(..) => quantity(kind, "([KMGT]?B|[KMG]iB)"),
         Kind::Amount => quantity(kind, "(packets?|[KMGT]?B|[KMG]iB)"),
         Kind::Frequency => quantity(kind, "(/s|per second)"),
-        Kind::Gap | Kind::Gain => {
-            json!({ "type": ["string", "number"], "$comment": allowed(kind) })
+        Kind::Percentile => {
+            json!({ "type": "string", "pattern": "^\\s*p[0-9.]+\\s*$", "$comment": allowed(kind) })
         }
+        Kind::Gain => json!({ "type": ["string", "number"], "$comment": allowed(kind) }),
+        Kind::Gap => any([
+            json!({ "type": "string", "$comment": allowed(kind) }),
+            table(&TIMES, None),
+        ]),
         Kind::Sizes => {
             let names: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
             let written = json!({ "type": "string", "examples": names, "$comment": allowed(kind) });

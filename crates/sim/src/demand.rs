@@ -24,7 +24,7 @@ use crate::workload::{Actions, Message, Wake, Workloads};
 use duetime_core::random::Streams;
 use duetime_core::{Rate, Span, Time};
 use duetime_results::Class;
-use duetime_scenario::model::{DeadlineFrom, Protocol, QueryArrival, Scenario, WorkloadKind};
+use duetime_scenario::model::{DeadlineFrom, Oldi, Protocol, QueryArrival, Scenario, WorkloadKind};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use ways::Ways;
@@ -86,9 +86,13 @@ impl Demand {
         let mut workloads = Workloads::new(scenario, network, &streams)?;
         let header = HEADER_BYTES + scenario.host.frame_overhead;
         let kinds = scenario.workloads.iter().enumerate();
-        let is_loop = |kind: &WorkloadKind| matches!(kind, WorkloadKind::Oldi(oldi) if oldi.arrival == QueryArrival::BackToBack);
+        // What is asked depends on how the network serves it: the next query of a loop, or a leaf asked again.
+        let depends = |kind: &WorkloadKind| {
+            let of = |oldi: &Oldi| oldi.arrival == QueryArrival::BackToBack || oldi.asks_again();
+            matches!(kind, WorkloadKind::Oldi(oldi) if of(oldi))
+        };
         let unknown: Vec<u16> = kinds
-            .filter(|(_, workload)| is_loop(&workload.kind))
+            .filter(|(_, workload)| depends(&workload.kind))
             .map(|(index, _)| index as u16)
             .collect();
         let mut driver = Driver {

@@ -1,6 +1,6 @@
 //! What a run asks, told before it runs: in no run, under any transport, is anything submitted or delivered earlier.
 //!
-//! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; 0..600 without it.
+//! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; 0..1000 without it.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -41,9 +41,9 @@ fn nothing_happens_earlier_than_the_demand_says() {
         queries += seen.1;
         trees += seen.2;
     }
-    if (from, to) == (0, 600) {
+    if (from, to) == (0, 1000) {
         assert!(
-            flows > 20_000 && queries > 300 && trees > 2_000,
+            flows > 30_000 && queries > 600 && trees > 2_000,
             "{flows} flows, {queries} queries, {trees} answers"
         );
     }
@@ -146,10 +146,12 @@ fn compare(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
 
 fn seeds() -> (u64, u64) {
     let Ok(text) = std::env::var("DUETIME_SEEDS") else {
-        return (0, 600);
+        return (0, 1000);
     };
     let ends = text
         .split_once("..")
         .and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
-    ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..600"))
+    ends.unwrap_or_else(|| {
+        panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..1000")
+    })
 }

@@ -165,6 +165,10 @@ fn trees_are_described_by_their_load_and_their_burst() {
             answers: 1.0,
             share: None,
         },
+        hedge: None,
+        retry: None,
+        aggregate_compute: Gap::ZERO,
+        layer_response: Vec::new(),
         give_up: GiveUp::Children,
         share_hosts: false,
     };

@@ -221,17 +221,17 @@ fn tables_export_as_csv() {
     assert_eq!(
         lines.next().unwrap(),
         "transport,run,flow,workload,class,query,source,destination,size_bytes,delivered_bytes,start_ns,fct_ns,\
-         deadline_ns,slack_ns,met,quenched,measured,timeouts,retransmits,marks,leaves,requests,denials,inversions,\
-         start_ps,finish_ps,due_ps"
+         deadline_ns,slack_ns,met,quenched,measured,timeouts,retransmits,marks,leaves,attempt,spare,requests,denials,\
+         inversions,start_ps,finish_ps,due_ps"
     );
     assert_eq!(
         lines.next().unwrap(),
         "tcp,0,12884901889,0,response,17,3,9,10000,10000,1234567,999999,\
-         1000000,0,true,false,true,1,2,3,12,6,4,5,1234567891,2234567890,2234567891"
+         1000000,0,true,false,true,1,2,3,12,1,true,6,4,5,1234567891,2234567890,2234567891"
     );
     assert_eq!(
         lines.next().unwrap(),
-        "tcp,0,17179869184,0,long,,3,9,,10000,1234567,,,,,false,false,1,2,3,12,6,4,5,1234567891,,"
+        "tcp,0,17179869184,0,long,,3,9,,10000,1234567,,,,,false,false,1,2,3,12,1,true,6,4,5,1234567891,,"
     );
     assert_eq!(lines.next(), None);
     assert!(csv("ports.parquet").ends_with(
@@ -278,6 +278,8 @@ prop_compose! {
             inversions: counts[4],
             requests: counts[5],
             leaves: counts[6],
+            attempt: (counts[0] % 16).into(),
+            spare: (flags.0 != flags.1).into(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use duetime_results::explain::query::{QueryExplanation, QueryStep, Tree};
 use duetime_results::explain::{Explanation, explain as explain_flow};
-use duetime_results::{FlowEvent, FlowRecord, FlowTrace, QueryRecord, RunRecords};
+use duetime_results::{Class, FlowEvent, FlowRecord, FlowTrace, QueryRecord, RunRecords};
 use duetime_sim::topology::Network;
 use duetime_sim::{Options, RunOutput, Watch};
 use duetime_store::RunFolder;
@@ -257,7 +257,7 @@ fn names(network: &Network, query: Option<&QueryRecord>, output: &RunOutput) -> 
         };
         if let Some(node) = trace.node {
             let own = match flows[at].class {
-                duetime_results::Class::Query => flows[at].destination,
+                Class::Query | Class::Cancel => flows[at].destination,
                 _ => flows[at].source,
             };
             nodes.insert(node.node, host(network, own));

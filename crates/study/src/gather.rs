@@ -99,7 +99,7 @@ impl Row {
 /// The workload's name, and the class where it has several.
 pub(crate) fn flows_name(workload: &str, class: Class) -> String {
     match class {
-        Class::Query | Class::Response => format!("{workload} {}", class.name()),
+        Class::Query | Class::Response | Class::Cancel => format!("{workload} {}", class.name()),
         Class::Flow | Class::Long => workload.to_owned(),
     }
 }
@@ -112,7 +112,7 @@ pub fn group_name(plan: &Plan, cell: &Cell, group: &GroupEstimate) -> String {
 /// Whether the group's goodput is worth a figure: that of deadline flows is told by their completion, and that of
 /// queries of a few bytes by nothing.
 pub fn is_bulk(group: &GroupEstimate) -> bool {
-    group.deadlines.is_none() && group.class != Class::Query
+    group.deadlines.is_none() && !matches!(group.class, Class::Query | Class::Cancel)
 }
 
 /// Reads all runs of the plan that the folder holds, and shows each to `each` in order.

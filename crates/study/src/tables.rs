@@ -1,6 +1,8 @@
 //! The tables of a study's results, for the terminal and for the page: what each shows, of what, and how its numbers are
 //! written. How a table is drawn is up to its renderer.
 
+use duetime_results::Estimate;
+use duetime_results::summary::{AskedAgain, AskedAgainEstimate};
 use std::collections::BTreeSet;
 
 use crate::bound::BestRow;
@@ -141,6 +143,22 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
         column("leaf coverage", |row| share(row.queries.leaf_coverage))
             .page_head("leaves whose answers were in time"),
         column("gave up", |row| some(row.queries.gave_up)).page_head("aggregators that gave up"),
+        column("hedged", |row| {
+            again(row, |of| (of.counts.hedges, of.hedged))
+        }),
+        column("hedges won", |row| again_count(row, |of| of.hedges_won)),
+        column("retries", |row| {
+            again(row, |of| (of.counts.retries, of.retried))
+        }),
+        column("retries won", |row| again_count(row, |of| of.retries_won)),
+        column("added computations", |row| {
+            again(row, |of| (of.counts.extra_computes, of.extra_computes))
+        }),
+        column("added answer bytes", |row| {
+            again(row, |of| {
+                (of.counts.hedges + of.counts.retries, of.extra_answer_bytes)
+            })
+        }),
         column("answers asked", |row| some(row.queries.asked)).on(On::Page),
     ];
     let workloads: BTreeSet<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
@@ -170,6 +188,20 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
             &best,
         )
     }
+}
+
+/// A share of leaves that were asked again, where any were.
+fn again(row: &QueryRow, pick: fn(&AskedAgainEstimate) -> (u64, Option<Estimate>)) -> Cell {
+    let picked = row.queries.again.as_ref().map(pick);
+    let (_, estimate) = picked.filter(|(count, _)| *count > 0).unwrap_or_default();
+    share(estimate)
+}
+
+/// How many leaves were asked again, where any were.
+fn again_count(row: &QueryRow, pick: fn(&AskedAgain) -> u64) -> Cell {
+    row.queries
+        .again
+        .map_or(Cell::default(), |of| some(pick(&of.counts)))
 }
 
 /// What names a row of flows.

@@ -82,6 +82,7 @@ fn rows<'a>(scenario: &'a Scenario, best: &'a BestPossible) -> Vec<(String, &'a 
     let flows = best.groups.iter().map(|of| {
         let what = match of.class {
             Class::Query => "query messages",
+            Class::Cancel => "cancellations",
             Class::Response => "answers",
             Class::Flow | Class::Long => "flows",
         };

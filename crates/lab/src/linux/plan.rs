@@ -3,7 +3,7 @@
 use duetime_link::Limit;
 use duetime_proto::d3::Allocation;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::Buffer;
+use duetime_scenario::model::{Buffer, Oldi};
 use duetime_sim::topology::Network;
 use duetime_sim::{limit_of, mark_at};
 use duetime_switch::{
@@ -43,6 +43,16 @@ pub fn network(scenario: &Scenario) -> Result<Network, LabError> {
     if let Some(name) = scenario.record.pcap.first() {
         return unsupported(format!(
             "`record.pcap` asks for {name}; use `duetime lab shell HOST -- tcpdump`"
+        ));
+    }
+    let cancels = |of: &Oldi| {
+        of.hedge.is_some_and(|hedge| hedge.cancel) || of.retry.is_some_and(|retry| retry.cancel)
+    };
+    let mut workloads = scenario.workloads.iter();
+    if let Some(workload) = workloads.find(|it| it.oldi().is_some_and(cancels)) {
+        return unsupported(format!(
+            "workload `{}` cancels answers, and its sockets send them to their ends; `cancel` must be false",
+            workload.name
         ));
     }
     Ok(network)

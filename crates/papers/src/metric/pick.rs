@@ -54,7 +54,9 @@ impl Pick<'_> {
 
     pub fn goodput(&self) -> Option<f64> {
         let bulk = |group: &&GroupSums| {
-            self.workload.is_some() || (group.deadline_flows == 0 && group.class != Class::Query)
+            self.workload.is_some()
+                || (group.deadline_flows == 0
+                    && !matches!(group.class, Class::Query | Class::Cancel))
         };
         self.mean(|sums| {
             let goodputs: Vec<f64> = self

@@ -295,6 +295,12 @@ impl Sender {
         self.outgoing.end() - 1 - self.acked()
     }
 
+    /// Bytes of all messages that were never sent.
+    pub const fn unsent(&self) -> u64 {
+        let sent = if self.highest > 1 { self.highest } else { 1 };
+        self.outgoing.end().saturating_sub(sent)
+    }
+
     /// Stream position of the first byte that is not acknowledged; the FIN counts as one.
     #[inline(always)]
     pub const fn first_unacknowledged(&self) -> u64 {

@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 /// What the time of a piece went into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Doing {
-    /// The parent has the query and has not submitted it to the node: its start jitter.
+    /// The parent has the query and has not submitted it to the node: its start jitter; where the node answered a hedge or
+    /// a retry, the wait for it too.
     Asking,
     /// The query on its way down to the node.
     Down(Stage, Cause),
@@ -143,16 +144,26 @@ impl<'a> Tree<'a> {
         };
         let traces: BTreeMap<u64, &FlowTrace> =
             traces.iter().map(|trace| (trace.flow, trace)).collect();
-        for flow in flows.iter().filter(|flow| flow.query == Some(query.query)) {
-            let Some(&trace) = traces.get(&flow.flow) else {
-                continue;
-            };
-            let Some(node) = trace.node else { continue };
-            let way = match flow.class {
-                Class::Query => &mut tree.down,
-                _ => &mut tree.up,
-            };
-            way.insert(node.node, Leg { flow, trace, node });
+        let watched = flows.iter().filter_map(|flow| {
+            let trace = *traces.get(&flow.flow)?;
+            let node = trace.node.filter(|_| flow.query == Some(query.query))?;
+            Some(Leg { flow, trace, node })
+        });
+        let (mut down, mut up): (Vec<Leg<'_>>, Vec<Leg<'_>>) = watched
+            .filter(|leg| leg.flow.class != Class::Cancel)
+            .partition(|leg| leg.flow.class == Class::Query);
+        // Of several answers of a leaf the one that counted, or else that to the first question; then its question.
+        up.sort_by_key(|leg| (leg.flow.spare.0, leg.flow.attempt.0));
+        for leg in up {
+            tree.up.entry(leg.node.node).or_insert(leg);
+        }
+        let answered = |leg: &Leg<'_>| {
+            let answer = tree.up.get(&leg.node.node);
+            answer.is_some_and(|answer| answer.flow.attempt == leg.flow.attempt)
+        };
+        down.sort_by_key(|leg| (!answered(leg), leg.flow.attempt.0));
+        for leg in down {
+            tree.down.entry(leg.node.node).or_insert(leg);
         }
         tree
     }

@@ -92,6 +92,39 @@ impl Form<u32> for SampledLink {
     }
 }
 
+/// A field that records got later: it enters the digest only where it is not the default, led by the word `MARK`, so that
+/// digests of runs without it stay as they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Added<T, const MARK: u64>(pub T);
+
+impl<T, const MARK: u64> From<T> for Added<T, MARK> {
+    fn from(field: T) -> Self {
+        Self(field)
+    }
+}
+
+impl<T: Typed, const MARK: u64> Typed for Added<T, MARK> {
+    const KIND: Kind = T::KIND;
+    const NULLABLE: bool = T::NULLABLE;
+}
+
+impl<T: Field + Default + PartialEq, const MARK: u64> Field for Added<T, MARK> {
+    fn value(&self) -> Value<'_> {
+        self.0.value()
+    }
+
+    fn read(value: Value<'_>) -> Result<Self, String> {
+        T::read(value).map(Self)
+    }
+
+    fn digest(&self, lanes: &mut Lanes) {
+        if self.0 != T::default() {
+            lanes.word(MARK);
+            self.0.digest(lanes);
+        }
+    }
+}
+
 impl Typed for i64 {
     const KIND: Kind = Kind::Signed;
 }

@@ -1,6 +1,6 @@
 //! Flows.
 
-use super::Class;
+use super::{Added, Class};
 use duetime_core::{Span, Time};
 
 record! {
@@ -12,7 +12,7 @@ record! {
         flow: u64,
         /// Position of its workload in the scenario, from 0.
         workload: u16,
-        /// `query`, `response`, `flow` or `long`.
+        /// `query`, `response`, `flow`, `long`, or `cancel` (a message that tells a host to stop working on a query).
         class: Class,
         /// The query it belongs to.
         query: Option<u64>,
@@ -48,6 +48,12 @@ record! {
         requests: u32,
         /// Leaves whose answers it holds; 0 but for answers, and for those of aggregators that gave up without any.
         leaves: u32,
+        /// Of a question to a leaf, its cancellation or its answer: 0 is the first question for a query, then come the
+        /// hedge, where the workload has hedges, and the retries.
+        attempt: Added<u32, 0xa77e_0001>,
+        /// An answer for nothing: another question to the same leaf was answered first, and this one was aborted or came
+        /// later.
+        spare: Added<bool, 0xa77e_0002>,
     }
     derived(flow) {
         /// Submission by the application, since the start of the run.
@@ -65,8 +71,8 @@ record! {
     pub const FLOWS = "flows", "one row per flow, by run and flow; its clock starts when the application submits it \
         and stops when its last byte is delivered in order": [
         flow, workload, class, query, source, destination, size_bytes, delivered_bytes, start_ns, fct_ns, deadline_ns,
-        slack_ns, met, quenched, measured, timeouts, retransmits, marks, leaves, requests, denials, inversions, start,
-        finish, deadline,
+        slack_ns, met, quenched, measured, timeouts, retransmits, marks, leaves, attempt, spare, requests, denials,
+        inversions, start, finish, deadline,
     ];
 }
 
@@ -95,6 +101,7 @@ impl FlowRecord {
     pub fn is_answer_in_time(&self) -> bool {
         self.class == Class::Response
             && self.leaves > 0
+            && !self.spare.0
             && self.finish.is_some()
             && self.met() != Some(false)
     }

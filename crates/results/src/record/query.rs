@@ -1,5 +1,6 @@
 //! Queries.
 
+use super::Added;
 use duetime_core::Time;
 
 record! {
@@ -44,6 +45,16 @@ record! {
         leaves_in_time: u32,
         /// Aggregators that stopped waiting for their children.
         gave_up: u32,
+        /// Leaves that were asked a second time while the first question was open.
+        hedges: Added<u32, 0xa77e_0003>,
+        /// Of them, those whose second question was answered first.
+        hedges_won: Added<u32, 0xa77e_0004>,
+        /// Times that a leaf was asked anew after a timeout.
+        retries: Added<u32, 0xa77e_0005>,
+        /// Of them, those that were answered first of all questions to the leaf.
+        retries_won: Added<u32, 0xa77e_0006>,
+        /// Computations that began for hedges and retries.
+        extra_computes: Added<u32, 0xa77e_0007>,
     }
     derived(query) {
         /// Arrival at the root, since the start of the run.
@@ -62,7 +73,8 @@ record! {
     /// `queries`: one row per query.
     pub const QUERIES = "queries", "one row per query, as the root of its tree sees it": [
         query, workload, application, root, start_ns, qct_ns, children, answered, in_time, completeness, measured,
-        asked, leaves, needed, leaves_answered, leaves_in_time, gave_up, judged, met, budget_ns, enough_ns, start,
+        asked, leaves, needed, leaves_answered, leaves_in_time, gave_up, hedges, hedges_won,
+        retries, retries_won, extra_computes, judged, met, budget_ns, enough_ns, start,
         complete, due, enough,
     ];
 }

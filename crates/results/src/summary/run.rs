@@ -91,6 +91,28 @@ pub struct QuerySummary {
     pub leaves_in_time: u64,
     /// Aggregators that stopped waiting for their children.
     pub gave_up: u64,
+    /// Leaves that were asked a second time, and retries.
+    #[serde(default)]
+    pub again: AskedAgain,
+}
+
+/// Questions to leaves beyond the first, and what they cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AskedAgain {
+    /// Leaves that were asked a second time while the first question was open.
+    pub hedges: u64,
+    /// Of them, those whose second question was answered first.
+    pub hedges_won: u64,
+    /// Times that a leaf was asked anew after a timeout.
+    pub retries: u64,
+    /// Of them, those that were answered first of all questions to the leaf.
+    pub retries_won: u64,
+    /// Computations that began for them.
+    pub extra_computes: u64,
+    /// Bytes delivered of answers for nothing.
+    pub extra_answer_bytes: u64,
+    /// Bytes delivered of all other answers.
+    pub answer_bytes: u64,
 }
 
 /// The network over one run.
@@ -139,7 +161,8 @@ impl RunSummary {
     /// Sums up one run.
     pub fn of(run: u64, records: &RunRecords) -> Self {
         let mut groups: BTreeMap<Key, Vec<&FlowRecord>> = BTreeMap::new();
-        for flow in records.flows.iter().filter(|flow| flow.measured) {
+        let flows = records.flows.iter();
+        for flow in flows.filter(|flow| flow.measured && !flow.spare.0) {
             groups
                 .entry((flow.workload, flow.class))
                 .or_default()
@@ -268,10 +291,24 @@ impl QuerySummary {
             queries.iter().map(|query| u64::from(pick(query))).sum()
         };
         // An answer counts with its query, so that all of these were asked for by the queries here.
-        let answers = flows
-            .iter()
-            .filter(|flow| flow.measured && flow.workload == workload);
+        let answers = flows.iter().filter(|flow| {
+            flow.measured && flow.workload == workload && flow.class == Class::Response
+        });
+        let bytes = |spare: bool| {
+            let of = answers.clone().filter(|flow| flow.spare.0 == spare);
+            of.map(|flow| flow.delivered_bytes).sum()
+        };
+        let again = AskedAgain {
+            hedges: sum(|query| query.hedges.0),
+            hedges_won: sum(|query| query.hedges_won.0),
+            retries: sum(|query| query.retries.0),
+            retries_won: sum(|query| query.retries_won.0),
+            extra_computes: sum(|query| query.extra_computes.0),
+            extra_answer_bytes: bytes(true),
+            answer_bytes: bytes(false),
+        };
         Self {
+            again,
             judged: count(|query| query.judged),
             met: count(|query| query.met() == Some(true)),
             asked: sum(|query| query.asked),

@@ -7,8 +7,8 @@ use duetime_core::Span;
 use duetime_proto::{d3, tcp};
 pub use network::{Amount, Buffer, Edge, Host, Link, Nic, Node, Switch, Topology};
 pub use workload::{
-    Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Intensity, Objective, Oldi,
-    QueryArrival, Size, TraceFlow, Workload, WorkloadKind,
+    Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Hedge, HedgeAfter, Intensity,
+    Objective, Oldi, QueryArrival, Retry, RetryAt, Size, TraceFlow, Workload, WorkloadKind,
 };
 
 /// One experiment: a network, a transport or several to compare, and what the hosts do.

@@ -36,6 +36,10 @@ pub enum Connection {
 }
 
 /// What a workload does.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a scenario has few workloads, and trees are the usual one"
+)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadKind {
     /// Partition-aggregate trees.
@@ -122,8 +126,10 @@ pub struct Oldi {
     pub fan_in: Vec<u32>,
     /// Size of a query packet's message.
     pub query: Bytes,
-    /// Size of each answer, one entry per application.
+    /// Size of each answer, one entry per application; empty where `layer_response` has the sizes.
     pub response: Vec<Size>,
+    /// Size of each layer's answers, those of the root's children first; empty where `response` has the sizes.
+    pub layer_response: Vec<Size>,
     /// Deadline of each answer, one entry per application; deeper layers take `layer_share` of it.
     pub deadline: Vec<Deadline>,
     /// Deadline of layer i's answers as a share of the query's whole budget; 1 for the first layer.
@@ -136,6 +142,8 @@ pub struct Oldi {
     pub arrival: QueryArrival,
     /// Computation time of a leaf before it answers.
     pub compute: Gap,
+    /// From the moment an aggregator holds what it waits for, or gives up, to the moment its answer leaves.
+    pub aggregate_compute: Gap,
     /// Extra random delay of a leaf's answer (jitter).
     pub jitter: Gap,
     /// An answer is complete when this share of the children has answered, in (0, 1].
@@ -144,11 +152,31 @@ pub struct Oldi {
     pub objective: Objective,
     /// When an aggregator stops waiting for its children.
     pub give_up: GiveUp,
+    /// Whether and when a leaf that is slow to answer is asked a second time, at another host.
+    pub hedge: Option<Hedge>,
+    /// Whether and when a leaf that has not answered is asked anew.
+    pub retry: Option<Retry>,
     /// Hosts may play several roles at once; otherwise each host has at most one.
     pub share_hosts: bool,
 }
 
 impl Oldi {
+    /// The size of an application's answers to nodes at this depth; the root's is 0.
+    ///
+    /// # Panics
+    /// If neither `response` nor `layer_response` has an entry for it.
+    pub fn answer(&self, application: usize, depth: usize) -> &Size {
+        match &self.layer_response[..] {
+            [] => &self.response[application % self.response.len()],
+            layers => &layers[depth],
+        }
+    }
+
+    /// Whether leaves may be asked more than once for a query.
+    pub fn asks_again(&self) -> bool {
+        self.hedge.is_some() || self.retry.is_some()
+    }
+
     /// The budget of an application's queries, from their arrival at the root; `None`: each leaf's answer has its own
     /// deadline.
     pub fn budget(&self, application: usize) -> Option<Span> {
@@ -188,6 +216,52 @@ pub enum GiveUp {
     After(Span),
 }
 
+/// A second question to another host while the first is open; the first answer counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hedge {
+    /// How long after the first question.
+    pub after: HedgeAfter,
+    /// Whether the host that lost is told to stop.
+    pub cancel: bool,
+    /// Answer times that a parent must have seen before a percentile of them counts.
+    pub samples: u32,
+    /// The latest answer times of a parent whose percentile it is.
+    pub window: u32,
+}
+
+/// When a hedge is sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HedgeAfter {
+    /// After a fixed time.
+    Time(Span),
+    /// After this percentile, in (0, 1), of the answer times that the parent has seen.
+    Percentile(f64),
+    /// Never.
+    Never,
+}
+
+/// Questions that are asked anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How long a parent waits for the answer to each question.
+    pub timeout: Span,
+    /// How often it asks anew, at least once.
+    pub times: u32,
+    /// Whom it asks.
+    pub at: RetryAt,
+    /// Whether the host that did not answer is told to stop, and its answer no longer taken.
+    pub cancel: bool,
+}
+
+/// Whom a retry goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryAt {
+    /// Another host.
+    Other,
+    /// The same host.
+    Same,
+}
+
 /// When the deadline's clock starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineFrom {
@@ -198,7 +272,7 @@ pub enum DeadlineFrom {
 }
 
 /// Arrivals of queries at one tree.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum QueryArrival {
     /// At this share of the parent's access link (offered answer bytes on the wire / its rate).
     Load {
@@ -215,8 +289,8 @@ pub enum QueryArrival {
     BackToBack,
 }
 
-/// A random or fixed span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A random or fixed span. Draws are at most 24 h.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Gap {
     /// Always this.
     Fixed(Span),
@@ -224,6 +298,34 @@ pub enum Gap {
     Uniform(Span, Span),
     /// Exponential with this mean.
     Exponential(Span),
+    /// Its logarithm is normal.
+    LogNormal {
+        /// Half of the draws are shorter.
+        median: Span,
+        /// Standard deviation of the logarithm (natural), above 0.
+        sigma: f64,
+    },
+    /// Longer than t with probability (least / t)^shape.
+    Pareto {
+        /// The shortest, above zero.
+        least: Span,
+        /// How fast the tail falls, above 0; at 1 or below, only `most` gives it a mean.
+        shape: f64,
+        /// Longer draws take this long.
+        most: Option<Span>,
+    },
+    /// A piecewise-linear CDF: (picoseconds, probability), as in [`Size::Cdf`].
+    Cdf {
+        /// The file, or `points`.
+        name: String,
+        /// (picoseconds, probability).
+        points: Vec<(f64, f64)>,
+    },
+}
+
+impl Gap {
+    /// None at all.
+    pub const ZERO: Self = Self::Fixed(Span::ZERO);
 }
 
 /// How many flows a Poisson workload offers.

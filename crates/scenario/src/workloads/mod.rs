@@ -2,12 +2,12 @@
 
 mod oldi;
 
-pub(crate) use oldi::OBJECTIVE;
+pub(crate) use oldi::{HEDGE, OBJECTIVE, RETRY};
 
 use crate::keys::Kind::{self, Any, Choice, Integer, List, Share, Text, Time};
 use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME};
 use crate::model::{
-    Connection, Destination, Intensity, TraceFlow, Transport, Workload, WorkloadKind,
+    Connection, Destination, Gap, Intensity, TraceFlow, Transport, Workload, WorkloadKind,
 };
 use crate::options::{Readable, Resolved, Result, keys, tagged, word, words};
 use crate::place::{Place, Scope};
@@ -220,9 +220,20 @@ impl Names {
 /// What a run's manifest keeps.
 pub(crate) fn resolved(workload: &Workload) -> Value {
     let mut does = workload.kind.resolved();
-    // No jitter is left out: runs of scenarios without one keep the names that they had before there was the key.
+    // A later key at its default is left out: runs of such scenarios keep the names that they had before there was the key.
+    let defaults = [
+        ("jitter_ps", json!(0)),
+        ("aggregate_compute", Gap::ZERO.resolved()),
+        ("layer_response", json!([])),
+        ("hedge", Value::Null),
+        ("retry", Value::Null),
+    ];
     if let Some(keys) = does.as_object_mut() {
-        keys.retain(|key, value| key != "jitter_ps" || *value != 0);
+        let is_default = |key: &str, value: &Value| {
+            let default = defaults.iter().find(|(name, _)| *name == key);
+            default.is_some_and(|(_, default)| default == value)
+        };
+        keys.retain(|key, value| !is_default(key, value));
     }
     json!({
         "name": workload.name,

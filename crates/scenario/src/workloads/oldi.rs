@@ -8,7 +8,8 @@ use crate::keys::Kind::{
 };
 use crate::keys::{SOME_TIME, Table};
 use crate::model::{
-    Deadline, DeadlineFrom, Gap, GiveUp, Objective, Oldi, QueryArrival, Size as Sizes,
+    Deadline, DeadlineFrom, Gap, GiveUp, Hedge, HedgeAfter, Objective, Oldi, QueryArrival, Retry,
+    RetryAt, Size as Sizes,
 };
 use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
 use crate::place::Place;
@@ -29,7 +30,9 @@ fields! {
         /// Size of a query.
         query: Size(1, 1_000_000_000), default "1 KB";
         /// Size of each answer; a list has one entry per application.
-        response: OneOrMore(&Kind::Sizes), read responses;
+        response: OneOrMore(&Kind::Sizes), otherwise "one of `response` and `layer_response`", left to then;
+        /// Size of each layer's answers, in place of `response`: one entry per entry of `fan_in`, those to the root first.
+        layer_response: List(&Kind::Sizes), otherwise "see `response`", left to then;
         /// Deadline of each answer; a list, or a list in `base`, has one entry per application.
         deadline: OneOrMore(&Kind::Deadline), default "none", read deadlines;
         /// Factor on all deadlines of the answers, variation included: below 1 they are tighter.
@@ -52,6 +55,9 @@ fields! {
         arrival: Choice(&["poisson", "periodic", "back-to-back"]), default "poisson", left to then;
         /// Computation time of a leaf.
         compute: Kind::Gap, default "0 us", read delay;
+        /// Computation time of an aggregator: from the moment it holds what it waits for, or gives up, to the moment its
+        /// answer leaves.
+        aggregate_compute: Kind::Gap, default "0 us", read delay;
         /// Further delay of a leaf's answer.
         jitter: Kind::Gap, default "0 us", read delay;
         /// An answer is complete when this share of the children has answered.
@@ -62,13 +68,18 @@ fields! {
         /// `children`'s deadlines, at its `own` (counting from when its parent got the query), `never`, or this long
         /// after it got the query. The root of a back-to-back tree always goes on at its children's deadlines.
         give_up: Any(&[Choice(GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children";
+        /// Hedged requests: a leaf that is slow to answer is asked a second time, at another host.
+        hedge: Kind::Table(&HEDGE), otherwise "none" is None, read hedge;
+        /// Retries: a leaf that has not answered after a time is asked anew.
+        retry: Kind::Table(&RETRY), otherwise "none" is None, read retry;
         /// Whether a host may play several roles at once. Each tree takes hosts in an order of its own, from the start
         /// again when they are used up.
         share_hosts: Boolean, default false;
     } into {
-        applications, trees, fan_in, query, response, deadline, layer_share, deadline_from, query_deadline, arrival,
-        compute, jitter, complete_at, objective, give_up, share_hosts
+        applications, trees, fan_in, query, response, layer_response, deadline, layer_share, deadline_from, query_deadline,
+        arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, share_hosts
     } then |reader| {
+        let (response, layer_response) = responses(reader, fan_in.len())?;
         let layer_share = layer_share(reader, fan_in.len())?;
         let deadline = scaled(deadline, deadline_scale);
         let arrival = arrival(reader)?;
@@ -79,6 +90,7 @@ fields! {
 words!(DeadlineFrom: Query = "query", Response = "response");
 const GIVE_UPS: &[&str] = &["children", "own", "never"];
 
+const RESPONSE: Kind = OneOrMore(&Kind::Sizes);
 const WITHIN: Kind = OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1));
 
 /// What is wanted of a query.
@@ -96,17 +108,126 @@ pub(crate) static OBJECTIVE: Table = Table {
     }],
 };
 
+fields! {
+    /// Hedged requests. A leaf whose answer is not complete at its parent in time is asked a second time, at a host that is
+    /// drawn, none of the tree's where there are others. It computes anew. The first answer counts.
+    pub(crate) static HEDGE: "hedge" for Hedge {
+        /// How long after the first question: a time, or a percentile (`p1` to `p99.99`) of the answer times that the parent
+        /// has seen, each from the first question to a leaf to the first answer to it; `never` is as without the table.
+        after: Any(&[Choice(&["never"]), Time(SOME_TIME.0, SOME_TIME.1), Kind::Percentile]), read hedge_after;
+        /// Whether a message tells the host that lost to stop: it computes no further, or its answer is aborted. Otherwise
+        /// it goes on, and loads the network for nothing. On a `persistent` connection an answer that has begun goes on.
+        cancel: Boolean, default true;
+        /// For a percentile: answer times that a parent must have seen before it hedges.
+        samples: Integer(10, 100_000), default 100;
+        /// For a percentile: it is the exact one (nearest rank) of the parent's latest answer times, so many.
+        window: Integer(10, 100_000), default 1000;
+    } into { after, cancel, samples, window } then |reader| {
+        window_holds(reader, samples, window)?;
+    }
+}
+
+fields! {
+    /// Retries. A leaf whose answer is not complete at its parent after a time is asked anew, and computes anew.
+    pub(crate) static RETRY: "retry" for Retry {
+        /// How long a parent waits for the answer to each question.
+        timeout: Time(SOME_TIME.0, SOME_TIME.1);
+        /// How often it asks anew; 0 is as without the table.
+        times: Integer(0, 8), default 1;
+        /// Whom: another host, drawn as for a hedge, or the same.
+        at: word::<RetryAt>(), default "other";
+        /// Whether a message tells the host that did not answer to stop. Its answer is no longer taken then. Otherwise the
+        /// first answer to any of the questions counts.
+        cancel: Boolean, default true;
+    }
+}
+
+words!(RetryAt: Other = "other", Same = "same");
+
+/// What a hedge may wait for.
+const PERCENTILES: &str = "a percentile, such as \"p95\" (p1..p99.99)";
+
+fn hedge(place: &Place<'_>, kind: &'static Kind) -> Result<Option<Hedge>> {
+    let hedge = Hedge::read(place, kind)?;
+    Ok(Some(hedge).filter(|hedge| hedge.after != HedgeAfter::Never))
+}
+
+fn retry(place: &Place<'_>, kind: &'static Kind) -> Result<Option<Retry>> {
+    let retry = Retry::read(place, kind)?;
+    Ok(Some(retry).filter(|retry| retry.times > 0))
+}
+
+fn hedge_after(place: &Place<'_>, _: &'static Kind) -> Result<HedgeAfter> {
+    let text = place.str("a time or a percentile", PERCENTILES)?.trim();
+    if text == "never" {
+        return Ok(HedgeAfter::Never);
+    }
+    let Some(percentile) = text.strip_prefix('p') else {
+        return place.time(SOME_TIME.0, SOME_TIME.1).map(HedgeAfter::Time);
+    };
+    match percentile.parse::<f64>() {
+        Ok(percent) if (1.0..=99.99).contains(&percent) => {
+            Ok(HedgeAfter::Percentile(percent / 100.0))
+        }
+        _ => place.refuse("not a percentile", PERCENTILES),
+    }
+}
+
+impl Resolved for HedgeAfter {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Time(span) => json!({ "ps": span.as_ps() }),
+            Self::Percentile(share) => json!({ "percentile": share }),
+            Self::Never => json!("never"),
+        }
+    }
+}
+
+/// Whether the answer times that are kept are as many as must have been seen.
+fn window_holds(reader: &Reader<'_>, samples: u32, window: u32) -> Result<()> {
+    if samples > window {
+        let message = format!("the latest {window} answer times never are {samples}");
+        let key = if reader.get("window").is_some() {
+            "window"
+        } else {
+            "samples"
+        };
+        let allowed = format!("`samples` of at most `window`: {window}");
+        return reader.need(key)?.refuse(message, allowed);
+    }
+    Ok(())
+}
+
 fn fan_in(place: &Place<'_>, _: &'static Kind) -> Result<Vec<u32>> {
     let items = place.some_items("one entry per layer")?;
     items.iter().map(|item| item.integer(1, 100_000)).collect()
 }
 
-fn responses(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<Sizes>> {
-    let items = place.some_items("one size per application")?;
-    items
-        .iter()
-        .map(|item| Readable::read(item, kind))
-        .collect()
+/// The sizes of the answers: by application, or by layer.
+fn responses(reader: &Reader<'_>, layers: usize) -> Result<(Vec<Sizes>, Vec<Sizes>)> {
+    let sizes = |items: Vec<Place<'_>>| {
+        let read = |item: &Place<'_>| Readable::read(item, &Kind::Sizes);
+        items.iter().map(read).collect::<Result<Vec<_>>>()
+    };
+    let allowed = "one of `response` and `layer_response`";
+    match (reader.get("response"), reader.get("layer_response")) {
+        (Some(place), None) => {
+            let read = place.some_items("one size per application").and_then(sizes);
+            let all = read.map_err(|error| complete(error, &place, &RESPONSE))?;
+            Ok((all, Vec::new()))
+        }
+        (None, Some(place)) => {
+            let items = place.array()?;
+            if items.len() != layers {
+                let message = format!("{} sizes for {layers} layers", items.len());
+                let allowed = format!("{layers} sizes, one per entry of `fan_in`");
+                return place.refuse(message, allowed);
+            }
+            Ok((Vec::new(), sizes(items)?))
+        }
+        (Some(_), Some(place)) => place.refuse("`response` is given too", allowed),
+        (None, None) => Err(reader.missing("response")),
+    }
 }
 
 fn delay(place: &Place<'_>, _: &'static Kind) -> Result<Gap> {

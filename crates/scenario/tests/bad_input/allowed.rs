@@ -13,7 +13,18 @@ const FORMS: &[(&str, &[&str])] = &[
         &["\"", "uniform", "hadoop", "cdf =", "points =", "list"],
     ),
     ("workload.deadline", &["none", "base =", "mean =", "list"]),
-    ("workload.compute", &["exponential", "uniform"]),
+    (
+        "workload.compute",
+        &[
+            "exponential",
+            "uniform",
+            "median =",
+            "min =",
+            "cdf =",
+            "points =",
+        ],
+    ),
+    ("workload.hedge.after", &["s\"", "p95", "never"]),
     (
         "workload.give_up",
         &["\"children\", \"own\", \"never\"", "s\""],

@@ -126,10 +126,10 @@ fn the_example_of_the_design_means_what_it_says() {
     assert_eq!(oldi.layer_share, [1.0]);
     let WorkloadKind::Background {
         count: 1, every, ..
-    } = scenario.workloads[1].kind
+    } = &scenario.workloads[1].kind
     else {
         panic!()
     };
-    assert_eq!(every, Gap::Exponential(Span::from_ms(300)));
+    assert_eq!(*every, Gap::Exponential(Span::from_ms(300)));
     assert_eq!(scenario.workloads[1].name, "background");
 }

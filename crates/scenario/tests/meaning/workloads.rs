@@ -27,12 +27,13 @@ fn a_query_is_in_time_by_its_objective_or_by_what_its_answers_say() {
         from_the_answers
     );
     let given = r#"{ within = ["7 ms", "8 ms"], answers = "95 %", share = "99.9 %" }"#;
+    let two = ("workload.applications", "2");
     let own = Objective {
         within: vec![Span::from_ms(7), Span::from_ms(8)],
         answers: 0.95,
         share: Some(0.999),
     };
-    assert_eq!(objective(&[fixed, ("workload.objective", given)]), own);
+    assert_eq!(objective(&[fixed, two, ("workload.objective", given)]), own);
     // Half an objective takes the rest from the answers.
     assert_eq!(
         objective(&[fixed, ("workload.objective", "{ answers = 0.5 }")]),
@@ -174,9 +175,13 @@ fn every_form_of_size_deadline_gap_and_arrival() {
     );
     assert!(matches!(size("hadoop"), Size::Cdf { name, .. } if name == "hadoop"));
     assert!(matches!(size(r#"{ cdf = "storage" }"#), Size::Cdf { name, .. } if name == "storage"));
-    let jitter = trees(&with(&[("workload.jitter", "uniform 0 us..5 ms")])).jitter;
+    let jitter = trees(&with(&[("workload.jitter", "uniform 0 us..5 ms")]))
+        .jitter
+        .clone();
     assert_eq!(jitter, Gap::Uniform(Span::ZERO, ms(5)));
-    let periodic = trees(&with(&[("workload.arrival", "periodic")])).arrival;
+    let periodic = trees(&with(&[("workload.arrival", "periodic")]))
+        .arrival
+        .clone();
     assert_eq!(
         periodic,
         QueryArrival::Load {
@@ -185,7 +190,9 @@ fn every_form_of_size_deadline_gap_and_arrival() {
             each_tree: true,
         }
     );
-    let even = trees(&with(&[("workload.load_over", "workload")])).arrival;
+    let even = trees(&with(&[("workload.load_over", "workload")]))
+        .arrival
+        .clone();
     assert_eq!(
         even,
         QueryArrival::Load {

@@ -5,11 +5,12 @@
 
 use crate::demand::Alone;
 use crate::topology::Network;
+use crate::workload::draw::least_gap as least;
 use crate::workload::priority::{Mixture, quantile};
 use crate::workload::{Workloads, draw, needed, oldi};
 use duetime_core::Span;
 use duetime_scenario::model::{
-    Deadline, DeadlineFrom, Gap, Oldi, Scenario, Size, TraceFlow, WorkloadKind,
+    Deadline, DeadlineFrom, Oldi, Scenario, Size, TraceFlow, WorkloadKind,
 };
 use serde::Serialize;
 
@@ -161,21 +162,25 @@ impl Site<'_> {
         let trees: Vec<u32> = (0..placed.trees()).collect();
         let mut pairs = Vec::new();
         for &tree in some(&trees) {
-            let edges: Vec<(u32, u32)> = placed.edges(tree).take(PAIRS).collect();
+            let edges: Vec<(u32, u32)> = placed
+                .edges(tree)
+                .map(|(_, child, parent)| (child, parent))
+                .take(PAIRS)
+                .collect();
             pairs.extend(edges);
         }
         let pairs: Vec<(u32, u32)> = some(&pairs).copied().collect();
         let at = |list: &[Deadline], application: usize| list[application % list.len()];
         let layers = config.fan_in.len();
         let compute = match config.deadline_from {
-            DeadlineFrom::Query => least(config.compute) + least(config.jitter),
+            DeadlineFrom::Query => least(&config.compute) + least(&config.jitter),
             DeadlineFrom::Response => Span::ZERO,
         };
         let mut answers = Vec::new();
         for application in 0..config.applications as usize {
-            let response = &config.response[application % config.response.len()];
             let mut many = 1.0;
             for (layer, &fan_in) in config.fan_in.iter().enumerate() {
+                let response = config.answer(application, layer);
                 many *= f64::from(fan_in);
                 let share = config.layer_share.get(layer).copied().unwrap_or(1.0);
                 let deadline = at(&config.deadline, application);
@@ -261,12 +266,15 @@ impl Site<'_> {
             let Some(budget) = config.budget(application) else {
                 return;
             };
-            let response = &config.response[application % config.response.len()];
-            let smallest = draw::size_at(response, 0.0);
-            let answers = fastest.map_or(Span::ZERO, |rate| rate.transmit(smallest * others));
-            let time = (query + nearest(smallest)) * layers
-                + least(config.compute)
-                + least(config.jitter)
+            let smallest = |layer| draw::size_at(config.answer(application, layer), 0.0);
+            let answers = fastest.map_or(Span::ZERO, |rate| rate.transmit(smallest(0) * others));
+            let ways = (0..config.fan_in.len()).map(|layer| nearest(smallest(layer)));
+            let up = ways.fold(Span::ZERO, |sum, way| sum + way);
+            let time = query * layers
+                + up
+                + least(&config.compute)
+                + least(&config.jitter)
+                + Span::from_ps(least(&config.aggregate_compute).as_ps() * (layers - 1))
                 + answers;
             if time > budget {
                 late.push((budget, time));
@@ -288,14 +296,6 @@ impl Site<'_> {
 fn shorter(deadline: &Deadline, share: f64, time: Span) -> f64 {
     let longest_that_is_late = time.as_ps().saturating_sub(1) as f64 / share;
     draw::deadline_at_most(deadline, Span::from_ps(longest_that_is_late as u64))
-}
-
-/// The least that a gap can be.
-fn least(gap: Gap) -> Span {
-    match gap {
-        Gap::Fixed(span) | Gap::Uniform(span, _) => span,
-        Gap::Exponential(_) => Span::ZERO,
-    }
 }
 
 /// Up to [`PAIRS`] of the items, at even steps.

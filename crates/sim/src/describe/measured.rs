@@ -30,7 +30,7 @@ pub(super) fn expected(
             expected_flows? * measured / until.as_secs_f64().max(f64::MIN_POSITIVE)
         }
         WorkloadKind::Background { count, every, .. } => {
-            f64::from(*count) * measured / draw::mean_gap(*every).as_secs_f64()
+            f64::from(*count) * measured / draw::mean_gap(every).as_secs_f64()
         }
         WorkloadKind::Burst {
             senders,

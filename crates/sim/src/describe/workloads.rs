@@ -122,7 +122,7 @@ impl Site<'_> {
         placed: &oldi::Oldi,
         shared: WorkloadDescription,
     ) -> WorkloadDescription {
-        let of = |application: usize| &config.response[application % config.response.len()];
+        let of = |application: usize| config.answer(application, 0);
         let applications = f64::from(config.applications);
         let mean = |value: &dyn Fn(&Size) -> f64| {
             (0..config.applications as usize)
@@ -136,13 +136,23 @@ impl Site<'_> {
             f64::from(oldi::Shape::new(&config.fan_in).nodes() - 1),
         );
         let query_wire = draw::mean_wire(&Size::Fixed(config.query), self.header);
+        let mut wide = 1.0;
+        let widths = config.fan_in.iter().map(|&fan_in| {
+            wide *= f64::from(fan_in);
+            wide
+        });
+        let widths: Vec<f64> = widths.collect();
         let (mut queries, mut bits, mut load) = (0.0, 0.0, 0.0);
         let back_to_back = config.arrival == QueryArrival::BackToBack;
         for ((application, gap), &root) in placed.mean_gaps().zip(&roots) {
             let Some(gap) = gap else { continue };
             let answer = draw::mean_wire(of(application), self.header);
             queries += self.duration.as_secs_f64() / gap.as_secs_f64();
-            bits += 8.0 * below * (answer + query_wire) / gap.as_secs_f64();
+            let answers = |(depth, many): (usize, f64)| {
+                many * draw::mean_wire(config.answer(application, depth), self.header)
+            };
+            let all: f64 = widths.iter().copied().enumerate().map(answers).sum();
+            bits += 8.0 * (all + below * query_wire) / gap.as_secs_f64();
             load += 8.0 * fan_in * answer / gap.as_secs_f64() / self.access(root).as_bps() as f64;
         }
         let burst = fan_in * mean(&|size| draw::mean_wire(size, self.header));
@@ -226,7 +236,7 @@ impl Site<'_> {
             WorkloadKind::Background {
                 count, size, every, ..
             } => {
-                let each = self.duration.as_secs_f64() / draw::mean_gap(*every).as_secs_f64();
+                let each = self.duration.as_secs_f64() / draw::mean_gap(every).as_secs_f64();
                 let described =
                     self.flows(f64::from(*count) * each, size, (*count).min(hosts), shared);
                 let links: f64 = (0..hosts)

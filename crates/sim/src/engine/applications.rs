@@ -3,7 +3,7 @@
 use super::Partition;
 use super::endpoint::dispatch;
 use super::hosts::Owner;
-use crate::workload::{Actions, Message, Workloads};
+use crate::workload::{Abort, Actions, Message, Note, Workloads};
 use duetime_results::QueryRecord;
 
 /// The workloads of a partition.
@@ -30,10 +30,10 @@ impl Applications {
         self.wakes > 0
     }
 
-    /// The queries rooted here, and those for which an aggregator here stopped waiting.
-    pub fn finish(&mut self) -> (Vec<QueryRecord>, Vec<u64>) {
+    /// The queries rooted here, and what happened to queries here away from their roots.
+    pub fn finish(&mut self) -> (Vec<QueryRecord>, Vec<(u64, Note)>) {
         let queries = self.workloads.take_queries();
-        (queries, self.workloads.take_gave_up())
+        (queries, self.workloads.take_notes())
     }
 }
 
@@ -79,7 +79,20 @@ impl Partition {
         for message in actions.sends.drain(..) {
             self.submit(message);
         }
+        for abort in actions.aborts.drain(..) {
+            self.abort(&abort);
+        }
+        let spare = &mut self.context.recorder.records.spare;
+        spare.append(&mut actions.spare);
         self.applications.actions = actions;
+    }
+
+    /// The application no longer wants to send an answer.
+    #[cold]
+    fn abort(&mut self, abort: &Abort) {
+        let setup = &self.context.setup;
+        let transport = setup.workload_transport[usize::from(abort.workload)];
+        dispatch!(self.endpoints.family(transport), T => self.abort_by::<T>(abort));
     }
 
     /// The application submits a message to its transport.

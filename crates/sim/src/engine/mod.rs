@@ -276,7 +276,7 @@ impl Partition {
         self.context.events.now = end;
         self.endpoints.finish(&mut self.context);
         let mut records = self.context.finish_records(&mut self.wire);
-        (records.queries, records.gave_up) = self.applications.finish();
+        (records.queries, records.notes) = self.applications.finish();
         records.allocators = self.wire.allocators(&self.context.setup);
         records
     }

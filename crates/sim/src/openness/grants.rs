@@ -4,7 +4,7 @@
 
 use crate::capture::Decoded;
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Binding, Endpoint, Listed, Receiver, Sender};
+use crate::engine::endpoint::{Aborted, Binding, Endpoint, Listed, Receiver, Sender};
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
@@ -163,6 +163,14 @@ impl Sender for Sending {
     fn timeout(&mut self, _binding: &mut Binding, context: &mut Context) {
         self.resend.insert(0);
         self.timer = context.now() + SILENCE;
+    }
+
+    fn abort(
+        &mut self,
+        _context: &mut Context,
+        _is_meant: &dyn Fn(&Message) -> bool,
+    ) -> Option<(u32, Aborted)> {
+        None
     }
 
     fn has_news(&self) -> bool {

@@ -166,7 +166,7 @@ impl Background {
         else {
             unreachable!("called for background flows only");
         };
-        if draw::mean_gap(*every) == Span::ZERO {
+        if draw::mean_gap(every) == Span::ZERO {
             return Err(place.invalid(
                 "`every` is zero; the gap between the starts of a source must be longer",
             ));
@@ -195,7 +195,7 @@ impl Background {
             hosts,
             sources: sources.collect(),
             roots: roots.into(),
-            every: *every,
+            every: every.clone(),
         })
     }
 
@@ -212,7 +212,7 @@ impl Background {
             .filter(|(_, host)| owned(**host))
         {
             let gap = draw::first_gap(
-                self.every,
+                &self.every,
                 &mut context.stream(self.key(source, 0), Purpose::Arrival),
             );
             self.schedule(context, Time::ZERO + gap, source, 0, actions);
@@ -229,7 +229,7 @@ impl Background {
         };
         context.send_flow(actions, now, &self.flows, (host, to), key);
         let gap = draw::gap(
-            self.every,
+            &self.every,
             &mut context.stream(self.key(source, number + 1), Purpose::Arrival),
         );
         self.schedule(context, now + gap, source, number + 1, actions);

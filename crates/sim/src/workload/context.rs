@@ -37,6 +37,7 @@ pub(super) struct Draft {
     pub(super) deadline: Option<Time>,
     pub(super) tag: u32,
     pub(super) leaves: [u32; 2],
+    pub(super) asked: Time,
     pub(super) measured: bool,
 }
 
@@ -47,6 +48,11 @@ pub(super) struct Key(u64);
 impl Key {
     pub(super) fn new(workload: u16, item: u64, number: u64) -> Self {
         Self(mix(mix(u64::from(workload) + 1, item), number))
+    }
+
+    /// The same question asked again, for the `number`th time.
+    pub(super) fn again(self, number: u8) -> Self {
+        Self(mix(self.0, 0x100 + u64::from(number)))
     }
 
     /// Another stream of the same purpose.
@@ -92,6 +98,11 @@ impl Context {
         Span::from_ps(stream.between(0, longest.as_ps()))
     }
 
+    /// Hosts of the network.
+    pub(super) fn hosts(&self) -> u32 {
+        self.started.len() as u32
+    }
+
     /// Whether `at` is in the measurement window.
     pub(super) fn measured(&self, at: Time) -> bool {
         self.warm_up <= at && at < self.end
@@ -127,6 +138,7 @@ impl Context {
             tag: draft.tag,
             leaves: draft.leaves[0],
             leaves_in_time: draft.leaves[1],
+            asked: draft.asked,
             measured: draft.measured,
         });
     }
@@ -152,6 +164,7 @@ impl Context {
             deadline: deadline.map(|span| now + span),
             tag: 0,
             leaves: [0; 2],
+            asked: Time::ZERO,
             measured: self.measured(now),
         };
         self.send(actions, now, &draft);

@@ -1,7 +1,7 @@
 //! Draws of sizes, deadlines and gaps by inverse CDF, and what is known of their distributions beforehand.
 
-use duetime_core::Span;
 use duetime_core::random::Stream;
+use duetime_core::{Span, normal_cdf, normal_quantile};
 use duetime_scenario::model::{Deadline, Gap, Size};
 
 /// Bytes of IP and TCP headers on every segment.
@@ -56,18 +56,40 @@ pub(super) fn deadline(deadline: &Deadline, stream: &mut Stream) -> Option<Span>
     })
 }
 
+/// The longest time that is drawn: no run lasts longer.
+const LONGEST: Span = Span::from_secs(24 * 3_600);
+
 /// A gap or delay.
-pub(super) fn gap(gap: Gap, stream: &mut Stream) -> Span {
+pub(super) fn gap(gap: &Gap, stream: &mut Stream) -> Span {
     match gap {
-        Gap::Fixed(span) => span,
+        Gap::Fixed(span) => *span,
         Gap::Uniform(low, high) => Span::from_ps(stream.between(low.as_ps(), high.as_ps())),
-        Gap::Exponential(mean) => stream.exponential(mean),
+        Gap::Exponential(mean) => stream.exponential(*mean),
+        Gap::LogNormal { .. } | Gap::Pareto { .. } | Gap::Cdf { .. } => gap_at(gap, stream.unit()),
     }
+}
+
+/// The time that a share `u` in [0, 1) of the draws lies below.
+pub fn gap_at(gap: &Gap, u: f64) -> Span {
+    let ps = match *gap {
+        Gap::Fixed(span) => return span,
+        Gap::Uniform(low, high) => low.as_ps() as f64 + (high - low).as_ps() as f64 * u,
+        Gap::Exponential(mean) => -libm::log1p(-u) * mean.as_ps() as f64,
+        Gap::LogNormal { median, sigma } => {
+            median.as_ps() as f64 * libm::exp(sigma * normal_quantile(u))
+        }
+        Gap::Pareto { least, shape, most } => {
+            let ps = least.as_ps() as f64 * libm::exp(-libm::log1p(-u) / shape);
+            most.map_or(ps, |most| ps.min(most.as_ps() as f64))
+        }
+        Gap::Cdf { ref points, .. } => of_cdf(points, u) as f64,
+    };
+    Span::from_ps(libm::round(ps.min(LONGEST.as_ps() as f64)) as u64)
 }
 
 /// From the start of a source to its first event: a full draw where the gaps have no memory, otherwise a uniform
 /// part of one, so that sources are not in step with each other.
-pub(super) fn first_gap(each: Gap, stream: &mut Stream) -> Span {
+pub(super) fn first_gap(each: &Gap, stream: &mut Stream) -> Span {
     let full = gap(each, stream);
     if matches!(each, Gap::Exponential(_)) {
         full
@@ -82,11 +104,50 @@ pub(super) fn scale(span: Span, factor: f64) -> Span {
 }
 
 /// The mean of a gap.
-pub(crate) fn mean_gap(gap: Gap) -> Span {
+pub fn mean_gap(gap: &Gap) -> Span {
+    let longest = LONGEST.as_ps() as f64;
+    let ps = match *gap {
+        Gap::Fixed(span) | Gap::Exponential(span) => return span,
+        Gap::Uniform(low, high) => return Span::from_ps(low.as_ps().midpoint(high.as_ps())),
+        Gap::LogNormal { median, sigma } => {
+            // E min(X, L) = m exp(σ²/2) Φ(z - σ) + L (1 - Φ(z)), where z = ln(L/m) / σ.
+            let median = median.as_ps() as f64;
+            let z = libm::log(longest / median) / sigma;
+            median * libm::exp(sigma * sigma / 2.0) * normal_cdf(z - sigma)
+                + longest * normal_cdf(-z)
+        }
+        Gap::Pareto { least, shape, most } => {
+            // E min(X, L) = m + ∫ (m/t)^a dt from m to L.
+            let least = least.as_ps() as f64;
+            let most = most.map_or(longest, |most| most.as_ps() as f64);
+            let log = libm::log(most / least);
+            let tail = match 1.0 - shape {
+                0.0 => log,
+                power => libm::expm1(power * log) / power,
+            };
+            least * (1.0 + tail)
+        }
+        Gap::Cdf { ref points, .. } => mean_of_cdf(points),
+    };
+    Span::from_ps(libm::round(ps) as u64)
+}
+
+/// The least that a gap can be.
+pub(crate) fn least_gap(gap: &Gap) -> Span {
     match gap {
-        Gap::Fixed(span) | Gap::Exponential(span) => span,
-        Gap::Uniform(low, high) => Span::from_ps(low.as_ps().midpoint(high.as_ps())),
+        Gap::Fixed(span) | Gap::Uniform(span, _) => *span,
+        Gap::Exponential(_) | Gap::LogNormal { .. } => Span::ZERO,
+        Gap::Pareto { least, .. } => *least,
+        Gap::Cdf { .. } => gap_at(gap, 0.0),
     }
+}
+
+fn mean_of_cdf(points: &[(f64, f64)]) -> f64 {
+    let first = points.first().map_or(0.0, |&(value, p)| value * p);
+    let rest = points
+        .windows(2)
+        .map(|pair| f64::midpoint(pair[0].0, pair[1].0) * (pair[1].1 - pair[0].1));
+    first + rest.sum::<f64>()
 }
 
 /// The mean size in bytes.
@@ -94,13 +155,7 @@ pub(crate) fn mean_size(size: &Size) -> f64 {
     match size {
         Size::Fixed(bytes) => bytes.0.max(1) as f64,
         Size::Uniform(low, high) => f64::midpoint(low.0 as f64, high.0 as f64).max(1.0),
-        Size::Cdf { points, .. } => {
-            let first = points.first().map_or(0.0, |&(bytes, p)| bytes * p);
-            let rest = points
-                .windows(2)
-                .map(|pair| f64::midpoint(pair[0].0, pair[1].0) * (pair[1].1 - pair[0].1));
-            (first + rest.sum::<f64>()).max(1.0)
-        }
+        Size::Cdf { points, .. } => mean_of_cdf(points).max(1.0),
     }
 }
 
@@ -254,6 +309,139 @@ mod tests {
                     "{of:?} {bytes} {found}"
                 );
             }
+        }
+    }
+
+    fn times() -> Vec<Gap> {
+        let ms = Span::from_ms;
+        let lognormal = |sigma| Gap::LogNormal {
+            median: ms(2),
+            sigma,
+        };
+        let pareto = |shape, most| Gap::Pareto {
+            least: ms(1),
+            shape,
+            most,
+        };
+        vec![
+            Gap::Uniform(ms(1), ms(5)),
+            Gap::Exponential(ms(3)),
+            lognormal(0.25),
+            lognormal(1.0),
+            pareto(3.0, None),
+            pareto(1.0, Some(ms(50))),
+            pareto(0.5, Some(ms(9))),
+            Gap::Cdf {
+                name: String::new(),
+                points: vec![(1e9, 0.0), (2e9, 0.5), (2e9, 0.7), (9e9, 1.0)],
+            },
+        ]
+    }
+
+    /// The probability of at most `t` milliseconds, as textbooks write it.
+    fn time_at_most(of: &Gap, t: f64) -> f64 {
+        let in_ms = |span: Span| span.as_ps() as f64 / 1e9;
+        match of {
+            Gap::Fixed(span) => f64::from(in_ms(*span) <= t),
+            Gap::Uniform(low, high) => {
+                ((t - in_ms(*low)) / (in_ms(*high) - in_ms(*low))).clamp(0.0, 1.0)
+            }
+            Gap::Exponential(mean) => 1.0 - libm::exp(-t / in_ms(*mean)),
+            Gap::LogNormal { median, sigma } => {
+                let z = (libm::log(t) - libm::log(in_ms(*median))) / sigma;
+                0.5 * (1.0 + libm::erf(z / core::f64::consts::SQRT_2))
+            }
+            Gap::Pareto { least, shape, most } => match most {
+                Some(most) if t >= in_ms(*most) => 1.0,
+                _ => (1.0 - libm::pow(in_ms(*least) / t, *shape)).max(0.0),
+            },
+            Gap::Cdf { .. } if t < 1.0 => 0.0,
+            Gap::Cdf { .. } if t < 2.0 => (t - 1.0) / 2.0,
+            Gap::Cdf { .. } => (0.7 + 0.3 * (t - 2.0) / 7.0).min(1.0),
+        }
+    }
+
+    #[test]
+    fn quantiles_of_times_are_the_inverse_of_their_distributions() {
+        for of in times() {
+            for step in 1..1_000 {
+                let u = f64::from(step) / 1_000.0;
+                let t = gap_at(&of, u).as_ps() as f64 / 1e9;
+                let (below, up_to) = (
+                    time_at_most(&of, t * (1.0 - 1e-9)),
+                    time_at_most(&of, t * (1.0 + 1e-9)),
+                );
+                assert!(
+                    below <= u + 1e-7 && u <= up_to + 1e-7,
+                    "{of:?}: {u} {t} {below} {up_to}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn means_of_times_are_the_integrals_of_their_quantiles() {
+        // A million steps, the last of them in a thousand parts again and again: tails are heavy.
+        for of in times() {
+            let (mut sum, mut from, mut width) = (0.0, 0.0, 1.0);
+            for _ in 0..6 {
+                const STEPS: u32 = 100_000;
+                let step = width * 0.999 / f64::from(STEPS);
+                for i in 0..STEPS {
+                    let at = from + (f64::from(i) + 0.5) * step;
+                    sum += gap_at(&of, at).as_ps() as f64 * step;
+                }
+                from += width * 0.999;
+                width *= 0.001;
+            }
+            sum += gap_at(&of, 1.0 - 1e-16).as_ps() as f64 * width;
+            let mean = mean_gap(&of).as_ps() as f64;
+            assert!((sum / mean - 1.0).abs() < 2e-4, "{of:?}: {sum} {mean}");
+        }
+    }
+
+    #[test]
+    fn means_of_times_are_the_published_ones() {
+        // m exp(σ²/2), and a m / (a - 1).
+        let lognormal = Gap::LogNormal {
+            median: Span::from_ms(2),
+            sigma: 1.0,
+        };
+        assert_eq!(mean_gap(&lognormal), Span::from_ps(3_297_442_541));
+        let pareto = Gap::Pareto {
+            least: Span::from_ms(1),
+            shape: 3.0,
+            most: None,
+        };
+        assert_eq!(mean_gap(&pareto), Span::from_us(1_500));
+        // The tail is cut where no run lasts longer.
+        let long = Gap::LogNormal {
+            median: Span::from_secs(3_600),
+            sigma: 4.0,
+        };
+        assert!(mean_gap(&long) < LONGEST && gap_at(&long, 1.0 - 1e-16) == LONGEST);
+    }
+
+    #[test]
+    fn times_that_are_drawn_follow_their_distributions() {
+        for of in times() {
+            let mut stream = Streams::new(8, 0).stream(0, Purpose::Compute);
+            let drawn: Vec<f64> = (0..100_000)
+                .map(|_| gap(&of, &mut stream).as_ps() as f64 / 1e9)
+                .collect();
+            for t in [0.5, 1.2, 1.9, 2.5, 4.0, 8.0, 20.0] {
+                let found = drawn.iter().filter(|&&time| time <= t).count() as f64 / 1e5;
+                let expected = time_at_most(&of, t);
+                assert!(
+                    (found - expected).abs() < 0.006,
+                    "{of:?} {t}: {found} {expected}"
+                );
+            }
+            assert!(
+                drawn
+                    .iter()
+                    .all(|&time| time * 1e9 >= least_gap(&of).as_ps() as f64)
+            );
         }
     }
 

@@ -275,6 +275,7 @@ impl Long {
             deadline: None,
             tag: 0,
             leaves: [0; 2],
+            asked: Time::ZERO,
             measured: context.measured(now),
         };
         context.send(actions, now, &draft);

@@ -23,7 +23,7 @@ use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{Scenario, WorkloadKind};
 pub(crate) use offered::{Mean, Offer, Pace};
 use oldi::Call;
-pub use oldi::needed;
+pub use oldi::{Note, add_notes, mark_spare, needed};
 use priority::Priorities;
 
 /// One message from an application to another: a flow.
@@ -53,6 +53,8 @@ pub struct Message {
     pub leaves: u32,
     /// Of them, those whose answers came by their own deadlines, or have none.
     pub leaves_in_time: u32,
+    /// Of a query on its way down: when its parent got it; zero for others.
+    pub asked: Time,
     /// In the measurement window: submitted, or, for queries and answers, asked for at the root, within [warm-up, duration).
     pub measured: bool,
 }
@@ -72,7 +74,16 @@ impl Message {
             deadline: self.deadline,
             measured: self.measured,
             leaves: self.leaves,
+            attempt: self.attempt().into(),
             ..FlowRecord::default()
+        }
+    }
+
+    /// Of a question to a leaf, its cancellation or its answer: the number of the question, 0 the first.
+    fn attempt(&self) -> u32 {
+        match self.class {
+            Class::Query | Class::Response | Class::Cancel => oldi::attempt(self.tag),
+            Class::Flow | Class::Long => 0,
         }
     }
 }
@@ -97,8 +108,34 @@ pub struct Actions {
     pub sends: Vec<Message>,
     /// Calls to make later, each at the host of the call.
     pub wakes: Vec<Wake>,
+    /// Answers to abort, each of the host of the call.
+    pub aborts: Vec<Abort>,
+    /// Answers that came to the host of the call for nothing, by [`Message::flow`].
+    pub spare: Vec<u64>,
     /// Change in how many of these calls a measured query still waits for: the run is not over before them.
     pub awaited: i64,
+}
+
+/// An answer that is no longer wanted. If it has not all been sent, its sender drops the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Abort {
+    /// The host that sends it.
+    pub host: u32,
+    /// Its [`Message::workload`].
+    pub workload: u16,
+    /// Its [`Message::query`].
+    pub query: Option<u64>,
+    /// Its [`Message::tag`].
+    pub tag: u32,
+}
+
+impl Abort {
+    /// Whether this is the answer.
+    pub fn is_of(&self, message: &Message) -> bool {
+        let named = (message.source, message.workload, message.query, message.tag);
+        message.class == Class::Response
+            && named == (self.host, self.workload, self.query, self.tag)
+    }
 }
 
 /// All workloads of a scenario.
@@ -239,16 +276,16 @@ impl Workloads {
         }
     }
 
-    /// Takes the queries for which aggregators at the hosts that were started here stopped waiting, once for each
-    /// aggregator. Called once, after the last other call.
-    pub fn take_gave_up(&mut self) -> Vec<u64> {
-        let mut queries = Vec::new();
+    /// Takes what happened to queries at the hosts that were started here, away from their roots. Called once, after the
+    /// last other call.
+    pub fn take_notes(&mut self) -> Vec<(u64, Note)> {
+        let mut notes = Vec::new();
         for source in &mut self.sources {
             if let Source::Oldi(oldi) = source {
-                queries.append(&mut oldi.gave_up);
+                notes.append(&mut oldi.notes);
             }
         }
-        queries
+        notes
     }
 
     /// Takes the records of all queries rooted at the hosts that were started here, by query. Called once, after the

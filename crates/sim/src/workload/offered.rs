@@ -76,7 +76,7 @@ impl Workloads {
                 Pace::Sustained
             }
             (Source::Background(it), WorkloadKind::Background { size, every, .. }) => {
-                let (flow, gap) = (wire(size), draw::mean_gap(*every).as_secs_f64());
+                let (flow, gap) = (wire(size), draw::mean_gap(every).as_secs_f64());
                 for (from, to) in it.pairs() {
                     offer(from, to, 1.0 / gap, flow);
                 }
@@ -138,17 +138,23 @@ fn offers_of_trees(
     wire: &dyn Fn(&Size) -> Mean,
     offer: &mut dyn FnMut(u32, Option<u32>, f64, Mean),
 ) -> Pace {
-    let answers: Vec<Mean> = config.response.iter().map(wire).collect();
+    let layers = 0..config.fan_in.len();
+    let of = |application: usize| {
+        let answers = layers
+            .clone()
+            .map(|depth| wire(config.answer(application, depth)));
+        answers.collect()
+    };
+    let answers: Vec<Vec<Mean>> = (0..config.applications as usize).map(of).collect();
     let query = wire(&Size::Fixed(config.query));
     let mut pace = Pace::Backlogged;
     for (tree, (application, gap)) in placed.mean_gaps().enumerate() {
         let Some(gap) = gap else { continue };
         pace = Pace::Sustained;
         let per_second = 1.0 / gap.as_secs_f64();
-        let answer = answers[application % answers.len()];
-        for (child, parent) in placed.edges(tree as u32) {
+        for (depth, child, parent) in placed.edges(tree as u32) {
             offer(parent, Some(child), per_second, query);
-            offer(child, Some(parent), per_second, answer);
+            offer(child, Some(parent), per_second, answers[application][depth]);
         }
     }
     pace

@@ -36,7 +36,7 @@ impl Priorities {
     pub(super) fn class(&self, class: Class, deadline: Option<Span>, classes: u8) -> u8 {
         let Some(deadline) = deadline else {
             // A query without its own deadline opens answers that have one; it is no background flow.
-            let urgent = class == Class::Query && self.quartiles.is_some();
+            let urgent = matches!(class, Class::Query | Class::Cancel) && self.quartiles.is_some();
             return if urgent { 0 } else { classes.max(1) - 1 };
         };
         let above = |quartile: usize| {

@@ -74,6 +74,7 @@ impl Trace {
                 deadline: flow.deadline.map(|deadline| now + deadline),
                 tag: 0,
                 leaves: [0; 2],
+                asked: Time::ZERO,
                 measured: context.measured(now),
             };
             context.send(actions, now, &draft);

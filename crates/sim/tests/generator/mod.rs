@@ -58,6 +58,7 @@ impl Case {
         let hosts = network.hosts();
         let mut workloads = workload::workloads(&mut draw(6), &budget, hosts, &kinds, &others);
         workload::jitter(&mut draw(9), &budget, &mut workloads);
+        workload::services(&mut draw(11), &budget, &mut workloads);
         let record = record(&mut draw(7), &budget, &network);
         let scenario = Scenario {
             name: format!("fault-{seed}"),

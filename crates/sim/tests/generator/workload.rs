@@ -3,8 +3,9 @@
 use super::{Budget, Draw};
 use duetime_core::{Bytes, Span};
 use duetime_scenario::model::{
-    Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Intensity, Objective, Oldi,
-    QueryArrival, Size, TraceFlow, Transport, Workload, WorkloadKind,
+    Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Hedge, HedgeAfter, Intensity,
+    Objective, Oldi, QueryArrival, Retry, RetryAt, Size, TraceFlow, Transport, Workload,
+    WorkloadKind,
 };
 
 /// What a workload will be.
@@ -72,6 +73,74 @@ pub(super) fn jitter(draw: &mut Draw, budget: &Budget, workloads: &mut [Workload
         };
         if draw.flag(0.3) {
             *jitter = draw.span(Span::from_ns(1), most);
+        }
+    }
+}
+
+/// Gives some trees what services have: other distributions of times, sizes by layer, hedges and retries. Any tree is one
+/// of few, so that the other workloads of a seed are as before.
+pub(super) fn services(draw: &mut Draw, budget: &Budget, workloads: &mut [Workload]) {
+    for workload in workloads {
+        let WorkloadKind::Oldi(oldi) = &mut workload.kind else {
+            continue;
+        };
+        if !draw.flag(0.4) {
+            continue;
+        }
+        // Back to back, only a fixed computation keeps the queries apart.
+        if oldi.arrival != QueryArrival::BackToBack && draw.flag(0.5) {
+            oldi.compute = time(draw, budget.duration / 10);
+        }
+        if draw.flag(0.5) {
+            oldi.aggregate_compute = time(draw, budget.duration / 20);
+        }
+        if draw.flag(0.3) {
+            let layers = 0..oldi.fan_in.len();
+            oldi.layer_response = layers.map(|_| draw.one_of(&oldi.response)).collect();
+            oldi.response.clear();
+        }
+        if draw.flag(0.6) {
+            oldi.hedge = Some(Hedge {
+                after: if draw.flag(0.5) {
+                    HedgeAfter::Time(draw.span(Span::from_us(1), budget.duration / 4))
+                } else {
+                    HedgeAfter::Percentile(draw.one_of(&[0.01, 0.5, 0.95]))
+                },
+                cancel: draw.flag(0.5),
+                samples: 10,
+                window: draw.between(10, 40) as u32,
+            });
+        }
+        if draw.flag(0.5) {
+            oldi.retry = Some(Retry {
+                timeout: draw.span(Span::from_us(1), budget.duration / 2),
+                times: draw.between(1, 8) as u32,
+                at: draw.one_of(&[RetryAt::Other, RetryAt::Same]),
+                cancel: draw.flag(0.5),
+            });
+        }
+    }
+}
+
+/// A random time of about this, of the heavier tails.
+fn time(draw: &mut Draw, about: Span) -> Gap {
+    let about = draw.span(Span::from_us(1), about);
+    match draw.below(3) {
+        0 => Gap::LogNormal {
+            median: about,
+            sigma: draw.real(0.1, 1.5),
+        },
+        1 => Gap::Pareto {
+            least: about / 2,
+            shape: draw.real(0.5, 4.0),
+            most: Some(about * 10),
+        },
+        _ => {
+            let ps = about.as_ps() as f64;
+            Gap::Cdf {
+                name: "drawn".to_owned(),
+                points: vec![(0.0, 0.0), (ps, 0.5), (ps, 0.7), (ps * 4.0, 1.0)],
+            }
         }
     }
 }
@@ -238,6 +307,10 @@ impl Share<'_> {
                 answers: draw.one_of(&[1.0, 0.99, 0.5, 0.001]),
                 share: draw.one_of(&[None, Some(0.99)]),
             },
+            hedge: None,
+            retry: None,
+            aggregate_compute: Gap::ZERO,
+            layer_response: Vec::new(),
             give_up: match draw.below(5) {
                 0 => GiveUp::Own,
                 1 => GiveUp::Never,

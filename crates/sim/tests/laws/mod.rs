@@ -11,7 +11,7 @@ use duetime_core::Time;
 use duetime_proto::d3::{Allocation, BaseRate};
 use duetime_proto::tcp;
 use duetime_results::{Class, FlowRecord, QueryRecord, RunRecords};
-use duetime_scenario::model::{Deadline, GiveUp, Protocol, WorkloadKind};
+use duetime_scenario::model::{Deadline, GiveUp, Oldi, Protocol, WorkloadKind};
 use duetime_sim::RunOutput;
 use minimum::Minimum;
 use starvation::Starvation;
@@ -148,7 +148,7 @@ fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
         Protocol::D3(config) => {
             ensure!(flow.marks == 0, "D3 is not marked: {flow:?}");
             ensure!(
-                config.quench || config.speculative || !flow.quenched,
+                config.quench || config.speculative || !flow.quenched || flow.spare.0,
                 "quenched without being told to: {flow:?}"
             );
             ensure!(
@@ -168,7 +168,9 @@ fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
 fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
     let cut = Time::ZERO + (case.scenario.duration + case.scenario.drain);
     let open = |flow: &&FlowRecord| {
-        flow.measured && flow.is_finite() && flow.finish.is_none() && !flow.quenched
+        let ends = flow.measured && flow.is_finite() && flow.finish.is_none();
+        // An answer that was aborted is spare.
+        ends && !flow.quenched && !flow.spare.0
     };
     if case.patient {
         let starvation = Starvation::of(case, records)?;
@@ -304,6 +306,7 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
             query.due.is_none() || query.met() == Some(query.leaves_in_time >= query.needed),
             "in time or not? {query:?}"
         );
+        again(oldi, query)?;
         ensure!(
             oldi.give_up != GiveUp::Never || query.gave_up == 0,
             "gave up, which none may: {query:?}"
@@ -315,12 +318,36 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
     Ok(())
 }
 
+/// Leaves are asked again no more often than the workload says.
+fn again(oldi: &Oldi, query: &QueryRecord) -> Result<(), String> {
+    let times = oldi.retry.map_or(0, |retry| retry.times);
+    let hedges = if oldi.hedge.is_some() {
+        query.leaves
+    } else {
+        0
+    };
+    ensure!(
+        query.hedges.0 <= hedges && query.retries.0 <= times * query.leaves,
+        "asked again too often: {query:?}"
+    );
+    ensure!(
+        query.hedges_won.0 <= query.hedges.0 && query.retries_won.0 <= query.retries.0,
+        "won more often than asked: {query:?}"
+    );
+    ensure!(
+        query.extra_computes.0 <= query.hedges.0 + query.retries.0,
+        "computed more often than asked: {query:?}"
+    );
+    Ok(())
+}
+
 /// The answers of a tree of one layer are its flows.
 fn answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
     let all = records
         .flows
         .iter()
-        .filter(|flow| flow.query == Some(query.query) && flow.class == Class::Response);
+        .filter(|flow| flow.query == Some(query.query) && flow.class == Class::Response)
+        .filter(|flow| !flow.spare.0);
     let (mut answered, mut in_time) = (0, 0);
     let mut finishes = Vec::new();
     for flow in all {

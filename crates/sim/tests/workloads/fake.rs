@@ -6,8 +6,8 @@ use duetime_core::{Span, Time};
 use duetime_results::record::QueryRecord;
 use duetime_scenario::Scenario;
 use duetime_sim::topology::Network;
-use duetime_sim::workload::{Actions, Message, Workloads};
-use std::collections::BTreeMap;
+use duetime_sim::workload::{Actions, Message, Workloads, add_notes};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What came of a run.
 #[derive(Debug, PartialEq)]
@@ -15,6 +15,10 @@ pub struct Outcome {
     /// By flow.
     pub messages: Vec<Message>,
     pub queries: Vec<QueryRecord>,
+    /// Answers that came for nothing, by flow.
+    pub spare: BTreeSet<u64>,
+    /// Answers that hosts were told to abort, by flow.
+    pub aborted: BTreeSet<u64>,
 }
 
 pub struct Fake<'a> {
@@ -94,17 +98,27 @@ impl<'a> Fake<'a> {
                 &mut messages,
             );
         }
+        let spare = actions.spare.drain(..).collect();
+        let aborts = std::mem::take(&mut actions.aborts);
         messages.sort_by_key(|message| message.flow);
         let mut queries: Vec<QueryRecord> = copies
             .iter_mut()
             .flat_map(Workloads::take_queries)
             .collect();
         queries.sort_by_key(|query| query.query);
-        for query in copies.iter_mut().flat_map(Workloads::take_gave_up) {
-            let at = queries.binary_search_by_key(&query, |of| of.query).unwrap();
-            queries[at].gave_up += 1;
+        let notes = copies.iter_mut().flat_map(Workloads::take_notes);
+        add_notes(&mut queries, notes);
+        let mut outcome = Outcome {
+            messages,
+            queries,
+            spare,
+            aborted: BTreeSet::new(),
+        };
+        for abort in aborts {
+            let meant = outcome.messages.iter().filter(|it| abort.is_of(it));
+            outcome.aborted.extend(meant.map(|it| it.flow));
         }
-        Outcome { messages, queries }
+        outcome
     }
 
     fn carry_out(

@@ -6,6 +6,7 @@
     reason = "the numbers of a test are small"
 )]
 
+mod again;
 #[path = "../bare/mod.rs"]
 mod bare;
 mod fake;

@@ -52,6 +52,10 @@ pub fn oldi() -> Oldi {
             answers: 1.0,
             share: None,
         },
+        hedge: None,
+        retry: None,
+        aggregate_compute: Gap::ZERO,
+        layer_response: Vec::new(),
         give_up: GiveUp::Children,
         share_hosts: false,
     }

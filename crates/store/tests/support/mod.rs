@@ -79,6 +79,8 @@ pub fn records() -> RunRecords {
         inversions: 5,
         requests: 6,
         leaves: 12,
+        attempt: 1.into(),
+        spare: true.into(),
     };
     let unfinished = FlowRecord {
         flow: 4 << 32,
@@ -110,6 +112,11 @@ pub fn records() -> RunRecords {
         leaves_answered: 780,
         leaves_in_time: 750,
         gave_up: 3,
+        hedges: 40.into(),
+        hedges_won: 30.into(),
+        retries: 7.into(),
+        retries_won: 5.into(),
+        extra_computes: 41.into(),
     };
     let port = PortRecord {
         link: "tor0->host \"9\", b".to_owned(),

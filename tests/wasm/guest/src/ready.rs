@@ -36,6 +36,8 @@ const SHORTER: &[(&str, &str, &str)] = &[
     ("fat-tree-16k.toml", "drain", "10 ms"),
     ("feature-store.toml", "warm_up", "2 ms"),
     ("feature-store.toml", "duration", "12 ms"),
+    ("hedge.toml", "warm_up", "100 ms"),
+    ("hedge.toml", "duration", "1 s"),
     ("incast.toml", "workload.repeat", "30"),
     ("search-fanout.toml", "duration", "15 ms"),
     ("search-fanout.toml", "drain", "60 ms"),

@@ -23,7 +23,7 @@ use duetime_scenario::Scenario;
 use duetime_scenario::model::WorkloadKind;
 use duetime_sim::Progress;
 use duetime_sim::topology::Network;
-use duetime_sim::workload::{Actions, Message, Workloads};
+use duetime_sim::workload::{Actions, Message, Workloads, add_notes, mark_spare};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollTimeout};
 
 use crate::LabError;
@@ -103,6 +103,8 @@ pub struct Traffic<'a> {
     inside: Option<u32>,
     /// Measured flows and queries that the run still waits for.
     open: i64,
+    /// Answers that came for nothing, by flow.
+    spare: Vec<u64>,
     left: Left,
     block: Vec<u8>,
 }
@@ -127,6 +129,7 @@ impl<'a> Traffic<'a> {
             datagrams,
             inside: None,
             open: 0,
+            spare: Vec::new(),
             left: Left::default(),
             block: vec![0; BLOCK],
         })
@@ -223,6 +226,7 @@ impl<'a> Traffic<'a> {
         for message in actions.sends.drain(..) {
             self.submit(now, message)?;
         }
+        self.spare.append(&mut actions.spare);
         self.actions = actions;
         Ok(())
     }
@@ -276,13 +280,9 @@ impl<'a> Traffic<'a> {
         self.count_connections();
         self.left.queries = self.workloads.take_queries();
         self.left.queries.sort_unstable_by_key(|query| query.query);
-        for query in self.workloads.take_gave_up() {
-            let queries = &mut self.left.queries;
-            if let Ok(at) = queries.binary_search_by_key(&query, |of| of.query) {
-                queries[at].gave_up += 1;
-            }
-        }
+        add_notes(&mut self.left.queries, self.workloads.take_notes());
         self.left.flows.sort_unstable_by_key(|flow| flow.flow);
+        mark_spare(&mut self.left.flows, self.spare);
         self.left
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{D3, Extra, packet};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Binding, Sender};
+use crate::engine::endpoint::{Aborted, Binding, Sender};
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
@@ -109,6 +109,21 @@ impl Sender for Sending {
         if self.machine.counters().timeouts > before {
             context.observe(binding.hash, FlowEventKind::Timeout);
         }
+    }
+
+    /// The flow is quenched: a FIN tells the routers and the receiver.
+    #[cold]
+    fn abort(
+        &mut self,
+        _context: &mut Context,
+        is_meant: &dyn Fn(&Message) -> bool,
+    ) -> Option<(u32, Aborted)> {
+        if self.machine.is_quenched() || !is_meant(&self.message) {
+            return None;
+        }
+        self.machine.close();
+        let closes = self.machine.is_quenched();
+        closes.then_some((self.record, Aborted::Closing))
     }
 
     fn has_news(&self) -> bool {

@@ -106,6 +106,15 @@ pub trait Sender: Sized {
     /// [`Self::next_timeout`] has come.
     fn timeout(&mut self, binding: &mut Binding, context: &mut Context);
 
+    /// Gives up what is left of a message that has not all been sent, if it carries one that `is_meant`: the number of its
+    /// record, and what becomes of the sender. It gives up nothing on a connection of several messages, since the bytes
+    /// of others follow.
+    fn abort(
+        &mut self,
+        context: &mut Context,
+        is_meant: &dyn Fn(&Message) -> bool,
+    ) -> Option<(u32, Aborted)>;
+
     /// Whether [`Self::settle`] has something to do, or the sender is closed.
     fn has_news(&self) -> bool;
 
@@ -132,6 +141,15 @@ pub trait Sender: Sized {
     fn prefetch(&self) -> u64 {
         0
     }
+}
+
+/// What becomes of a sender whose message is aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aborted {
+    /// It is gone at once.
+    Gone,
+    /// It goes on until its receiver and the routers know.
+    Closing,
 }
 
 /// The receiving end of a connection, or of all those into a host.

@@ -1,13 +1,13 @@
 //! The glue of senders, the same for all families.
 
 use super::families::Table;
-use super::{Binding, Endpoint, Handle, Sender, flow_hash};
+use super::{Aborted, Binding, Endpoint, Handle, Sender, flow_hash};
 use crate::engine::Partition;
 use crate::engine::context::Context;
 use crate::engine::hosts::{Hosts, Owner};
 use crate::engine::wire::Wire;
 use crate::packet::{NONE, Packet};
-use crate::workload::Message;
+use crate::workload::{Abort, Message};
 use duetime_core::Time;
 
 /// A sender in its host. For TCP, what every acknowledgement touches fills the first cache line and the first three of
@@ -200,6 +200,28 @@ impl Partition {
             .observe_connection(message.flow, end.binding.hash);
         end.machine.submit(context, message, record);
         if end.follow_up(context, wire, hosts, handle::<T>(index)) {
+            table.remove_sender(context, hosts, index);
+        }
+    }
+
+    /// Aborts an answer that is no longer wanted, if it is not too late.
+    #[cold]
+    pub(in crate::engine) fn abort_by<T: Endpoint>(&mut self, abort: &Abort) {
+        let (context, wire, hosts, table) = self.parts::<T>();
+        let ends = table.senders.iter_mut();
+        let aborted = ends
+            .filter(|(_, end)| end.binding.host == abort.host)
+            .find_map(|(index, end)| {
+                let is_meant = |message: &Message| abort.is_of(message);
+                let (record, what) = end.machine.abort(context, &is_meant)?;
+                Some((index as u32, record, what))
+            });
+        let Some((index, record, what)) = aborted else {
+            return;
+        };
+        context.recorder.records.flows[record as usize].spare = true.into();
+        let end = &mut table.senders[index as usize];
+        if what == Aborted::Gone || end.follow_up(context, wire, hosts, handle::<T>(index)) {
             table.remove_sender(context, hosts, index);
         }
     }

@@ -1,6 +1,7 @@
 //! What a partition leaves behind, and how the partitions' records become those of the run.
 
 use crate::output::{AllocatorState, RunOutput, WindowSample};
+use crate::workload::{Note, add_notes, mark_spare};
 use duetime_core::Time;
 use duetime_results::{
     CapturedPacket, FlowRecord, FlowTrace, PortRecord, QueryRecord, SeriesSample, Totals,
@@ -29,8 +30,10 @@ pub struct PartRecords {
     pub denials: FxHashMap<u64, (u32, u32)>,
     /// Queries rooted here.
     pub queries: Vec<QueryRecord>,
-    /// Queries for which an aggregator here stopped waiting, once for each aggregator.
-    pub gave_up: Vec<u64>,
+    /// What happened to queries here, away from their roots.
+    pub notes: Vec<(u64, Note)>,
+    /// Answers that came here for nothing, by flow.
+    pub spare: Vec<u64>,
     /// Ports of nodes here, by link, over the measurement window.
     pub ports: Vec<(u32, PortRecord)>,
     /// The same over the whole run.
@@ -59,9 +62,10 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut windows = Vec::new();
-    let mut gave_up = Vec::new();
+    let (mut notes, mut spare) = (Vec::new(), Vec::new());
     for mut part in parts {
-        gave_up.append(&mut part.gave_up);
+        notes.append(&mut part.notes);
+        spare.append(&mut part.spare);
         windows.append(&mut part.windows);
         run.flows.append(&mut part.flows);
         run.queries.append(&mut part.queries);
@@ -87,11 +91,8 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     }
     run.flows.sort_unstable_by_key(|flow| flow.flow);
     run.queries.sort_unstable_by_key(|query| query.query);
-    for query in gave_up {
-        if let Ok(at) = run.queries.binary_search_by_key(&query, |of| of.query) {
-            run.queries[at].gave_up += 1;
-        }
-    }
+    add_notes(&mut run.queries, notes);
+    mark_spare(&mut run.flows, spare);
     run.series
         .sort_unstable_by_key(|sample| (sample.at, sample.link));
     finishes.sort_unstable_by_key(|finish: &Finish| finish.flow);

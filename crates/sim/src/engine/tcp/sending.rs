@@ -2,7 +2,7 @@
 
 use super::{Extra, HEADER_BYTES, Tcp};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Binding, Endpoint, Listed, Sender};
+use crate::engine::endpoint::{Aborted, Binding, Endpoint, Listed, Sender};
 use crate::output::WindowSample;
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
@@ -148,6 +148,22 @@ impl Sender for Sending {
         if self.machine.counters().timeouts > before {
             context.observe(binding.hash, FlowEventKind::Timeout);
         }
+    }
+
+    /// The connection is reset. Its receiver lacks bytes that were never sent, so that it cannot complete the message.
+    #[cold]
+    fn abort(
+        &mut self,
+        context: &mut Context,
+        is_meant: &dyn Fn(&Message) -> bool,
+    ) -> Option<(u32, Aborted)> {
+        let first = self.stream.first.as_ref()?;
+        let aborts = !self.stream.long_lived && self.machine.unsent() > 0;
+        if !aborts || !is_meant(&first.message) {
+            return None;
+        }
+        context.recorder.given_up(&first.message);
+        Some((first.record, Aborted::Gone))
     }
 
     #[inline(always)]

@@ -4,23 +4,27 @@
 //! enough of its children have, or when it gives up. Every answer says how many leaves' answers it holds. Nothing acts at
 //! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
 
+mod again;
 mod plan;
 mod roles;
 mod setup;
 mod shape;
 
+pub use again::Note;
 pub use plan::needed;
 pub(crate) use shape::Shape;
 
 use super::context::{Context, Draft};
 use super::{Actions, Message, Place, draw};
 use crate::SetupError;
+use again::Again;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 use duetime_results::TreeNode;
-use duetime_results::record::{Class, QueryRecord};
+use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_scenario::model::{self, DeadlineFrom};
-use plan::{At, Due, Plan};
+pub(super) use plan::attempt;
+use plan::{At, Due, MAX_ROLE, Plan};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -30,10 +34,12 @@ pub(crate) struct Oldi {
     plan: Arc<Plan>,
     /// Per tree, at its root's host: its queries, by number.
     records: Vec<Vec<QueryRecord>>,
-    /// Per role, at its host: the queries not yet answered, by number. Never iterated.
+    /// Per role, at its host: the queries not yet answered, by number and number of the question. Never iterated.
     open: Vec<FxHashMap<u32, Open>>,
-    /// The query of every aggregator here that stopped waiting.
-    pub(super) gave_up: Vec<u64>,
+    /// Questions to leaves, where these may be asked again.
+    again: Again,
+    /// What happened to queries here, away from their roots.
+    pub(super) notes: Vec<(u64, Note)>,
 }
 
 /// A query at a node below the root.
@@ -62,7 +68,8 @@ impl Oldi {
             plan: Arc::new(plan),
             records: vec![Vec::new(); trees],
             open: vec![FxHashMap::default(); roles],
-            gave_up: Vec::new(),
+            again: Again::default(),
+            notes: Vec::new(),
         })
     }
 
@@ -77,11 +84,14 @@ impl Oldi {
             .collect()
     }
 
-    /// The hosts of every child and its parent in a tree.
-    pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (u32, u32)> {
+    /// Of every child in a tree: the depth of its parent, its host and its parent's.
+    pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (usize, u32, u32)> {
         let (root, plan) = (self.plan.root(tree), &self.plan);
         let below = root + 1..root + plan.shape.nodes();
-        below.map(|role| (plan.host(role), plan.host(plan.parent(role))))
+        below.map(|role| {
+            let parent = plan.parent(role);
+            (plan.depth(parent), plan.host(role), plan.host(parent))
+        })
     }
 
     /// The hosts that play a role, each counted once.
@@ -95,7 +105,10 @@ impl Oldi {
     /// Per tree: its application, and the mean gap between its queries; `None`: back to back.
     pub(crate) fn mean_gaps(&self) -> impl Iterator<Item = (usize, Option<Span>)> {
         let gaps = self.plan.gaps.iter().enumerate();
-        gaps.map(|(tree, gap)| (self.plan.application(tree as u32), gap.map(draw::mean_gap)))
+        gaps.map(|(tree, gap)| {
+            let mean = gap.as_ref().map(draw::mean_gap);
+            (self.plan.application(tree as u32), mean)
+        })
     }
 
     pub(super) fn start(
@@ -106,7 +119,7 @@ impl Oldi {
     ) {
         for tree in (0..self.trees()).filter(|&tree| owned(self.plan.host(self.plan.root(tree)))) {
             let mut stream = context.stream(self.plan.arrival_key(tree, 0), Purpose::Arrival);
-            let gap = self.plan.gaps[tree as usize];
+            let gap = self.plan.gaps[tree as usize].as_ref();
             let first =
                 Time::ZERO + gap.map_or(Span::ZERO, |gap| draw::first_gap(gap, &mut stream));
             let wake = self.plan.arrival(self.plan.root(tree), 0, first);
@@ -119,15 +132,18 @@ impl Oldi {
         call.actions.awaited -= i64::from(query.measured);
         match due {
             Due::Arrival => self.query_arrives(call, self.plan.tree(query.role)),
-            Due::Ask => self.plan.send_query(call, query),
+            Due::Ask => self.ask_child(call, query),
             Due::Answer => self.answer(call, query),
             Due::GiveUp => self.give_up(call, query),
+            Due::Hedge => self.hedge(call, query),
+            Due::Retry => self.retry(call, query),
         }
     }
 
     pub(super) fn delivered(&mut self, call: &mut Call<'_>, message: &Message) {
         match message.class {
             Class::Query => self.query_delivered(call, message),
+            Class::Cancel => self.cancelled(call, message),
             _ => self.answer_delivered(call, message),
         }
     }
@@ -138,14 +154,15 @@ impl Oldi {
 
     /// The deadline drawn for an answer, relative to its clock's start.
     pub(super) fn drawn_deadline(&self, context: &Context, message: &Message) -> Option<Span> {
-        self.plan
-            .relative_deadline(context, message.tag, at(message).number)
+        let At { role, number, .. } = at(message);
+        self.plan.relative_deadline(context, role, number)
     }
 
     /// The node whose query or answer this is.
     pub(super) fn tree_node(&self, message: &Message) -> TreeNode {
         let plan = &self.plan;
-        let (role, root) = (message.tag, plan.root(plan.tree(message.tag)));
+        let role = at(message).role;
+        let root = plan.root(plan.tree(role));
         let depth = plan.depth(role);
         let children = plan.children(role).len() as u32;
         TreeNode {
@@ -163,6 +180,7 @@ impl Oldi {
         let query = At {
             role: root,
             number,
+            attempt: 0,
             measured: call.context.measured(call.now),
         };
         records.push(QueryRecord {
@@ -180,7 +198,7 @@ impl Oldi {
             due: plan.budget(tree).map(|budget| call.now + budget),
             ..QueryRecord::default()
         });
-        if let Some(gap) = plan.gaps[tree as usize] {
+        if let Some(gap) = &plan.gaps[tree as usize] {
             let mut stream = call
                 .context
                 .stream(plan.arrival_key(tree, number + 1), Purpose::Arrival);
@@ -190,35 +208,66 @@ impl Oldi {
         } else {
             plan.limit_root(call, query);
         }
-        plan.ask(call, query);
+        self.ask(call, query);
+    }
+
+    /// Hands a node's query to all its children, each after its start jitter.
+    fn ask(&mut self, call: &mut Call<'_>, parent: At) {
+        for role in self.plan.children(parent.role) {
+            let child = At { role, ..parent };
+            let jitter = self.plan.ask_jitter(call.context, role, parent.number);
+            if jitter == Span::ZERO {
+                self.ask_child(call, child);
+            } else {
+                self.plan
+                    .await_wake(call, Due::Ask, child, call.now + jitter);
+            }
+        }
+    }
+
+    fn ask_child(&mut self, call: &mut Call<'_>, child: At) {
+        let plan = &self.plan;
+        let jitter = plan.ask_jitter(call.context, child.role, child.number);
+        plan.send_query(call, child, call.now - jitter);
+        if plan.asks_again(child.role) {
+            self.watch(call, child);
+        }
     }
 
     fn query_delivered(&mut self, call: &mut Call<'_>, message: &Message) {
         let query = at(message);
         let plan = &self.plan;
-        let since_arrival = plan.ask_jitter(call.context, query.role, query.number);
-        let at_parent = Time::from_ps(message.submitted.as_ps() - since_arrival.as_ps());
         let depth = plan.depth(query.role);
         let is_leaf = plan.shape.is_leaf(depth);
         let open = Open {
-            at_parent,
+            at_parent: message.asked,
             missing: if is_leaf { 0 } else { plan.needed(depth) },
             leaves: [u32::from(is_leaf); 2],
         };
-        self.open[query.role as usize].insert(query.number, open);
+        self.open[query.role as usize].insert(query.slot(), open);
         if is_leaf {
-            let delay = plan.leaf_delay(call.context, query.role, query.number);
+            let delay = plan.leaf_delay(call.context, query);
+            if query.attempt > 0 {
+                self.note(query, Note::Computed);
+            }
             self.answer_after(call, query, delay);
         } else {
-            plan.limit_aggregator(call, query, at_parent);
-            plan.ask(call, query);
+            plan.limit_aggregator(call, query, message.asked);
+            self.ask(call, query);
         }
     }
 
     fn answer_delivered(&mut self, call: &mut Call<'_>, message: &Message) {
         let child = at(message);
+        if self.plan.asks_again(child.role) && !self.is_first(call, message, child) {
+            return;
+        }
         let (role, number) = (self.plan.parent(child.role), child.number);
-        let parent = At { role, ..child };
+        let parent = At {
+            role,
+            attempt: 0,
+            ..child
+        };
         let in_time = message.deadline.is_none_or(|deadline| call.now <= deadline);
         let own_in_time = if in_time { message.leaves_in_time } else { 0 };
         if self.plan.depth(role) > 0 {
@@ -230,7 +279,7 @@ impl Oldi {
             open.leaves[1] += own_in_time;
             open.missing -= 1;
             if open.missing == 0 {
-                self.answer_after(call, parent, Span::ZERO);
+                self.aggregate(call, parent);
             }
             return;
         }
@@ -259,16 +308,35 @@ impl Oldi {
             self.next_back_to_back(call, tree, query.number);
         } else if let Some(open) = self.open_mut(query) {
             open.missing = 0;
-            self.gave_up.push(self.plan.query(tree, query.number));
-            self.answer_after(call, query, Span::ZERO);
+            self.note(query, Note::GaveUp);
+            self.aggregate(call, query);
         }
+    }
+
+    /// An aggregator waits for nothing more: it computes, and answers.
+    fn aggregate(&mut self, call: &mut Call<'_>, query: At) {
+        let delay = self.plan.aggregate_delay(call.context, query);
+        self.answer_after(call, query, delay);
     }
 
     /// A query for which this inner node still waits.
     fn open_mut(&mut self, query: At) -> Option<&mut Open> {
         self.open[query.role as usize]
-            .get_mut(&query.number)
+            .get_mut(&query.slot())
             .filter(|open| open.missing > 0)
+    }
+
+    /// Whether a node still waits for answers.
+    fn is_waiting(&self, query: At) -> bool {
+        if self.plan.depth(query.role) > 0 {
+            let open = self.open[query.role as usize].get(&query.slot());
+            return open.is_some_and(|open| open.missing > 0);
+        }
+        let tree = self.plan.tree(query.role) as usize;
+        let records = &self.records[tree];
+        // A back-to-back tree goes on without the answers that it lacks.
+        let is_past = self.plan.gaps[tree].is_none() && records.len() as u32 > query.number + 1;
+        records[query.number as usize].complete.is_none() && !is_past
     }
 
     /// Starts the next query of a back-to-back tree, once for each query.
@@ -280,10 +348,10 @@ impl Oldi {
     }
 
     fn answer_after(&mut self, call: &mut Call<'_>, query: At, delay: Span) {
-        let At { role, number, .. } = query;
+        let plan = &self.plan;
         let jitter = call
             .context
-            .jitter(self.plan.host(role), self.plan.key(role, number).other());
+            .jitter(plan.host(query.role), plan.question_key(query).other());
         let at = call.now + delay + jitter;
         if at == call.now {
             self.answer(call, query);
@@ -294,7 +362,7 @@ impl Oldi {
 
     fn answer(&mut self, call: &mut Call<'_>, query: At) {
         let At { role, number, .. } = query;
-        let Some(open) = self.open[role as usize].remove(&number) else {
+        let Some(open) = self.open[role as usize].remove(&query.slot()) else {
             return;
         };
         let plan = &self.plan;
@@ -303,12 +371,13 @@ impl Oldi {
             DeadlineFrom::Response => call.now,
         };
         let tree = plan.tree(role);
-        let size = plan.response(plan.application(tree));
+        let depth = plan.depth(role);
+        let size = plan.config.answer(plan.application(tree), depth - 1);
         let draft = Draft {
             workload: plan.workload,
             class: Class::Response,
             query: Some(plan.query(tree, number)),
-            source: plan.host(role),
+            source: plan.host_of(call.context, query),
             destination: plan.host(plan.parent(role)),
             bytes: draw::size(
                 size,
@@ -317,19 +386,39 @@ impl Oldi {
             deadline: plan
                 .relative_deadline(call.context, role, number)
                 .map(|span| clock + span),
-            tag: role,
+            tag: query.tag(),
             leaves: open.leaves,
+            asked: Time::ZERO,
             measured: query.measured,
         };
         call.context.send(call.actions, call.now, &draft);
     }
 }
 
+/// Adds what happened away from their roots to the records of queries, which are in order.
+pub fn add_notes(queries: &mut [QueryRecord], notes: impl IntoIterator<Item = (u64, Note)>) {
+    for (query, note) in notes {
+        if let Ok(at) = queries.binary_search_by_key(&query, |of| of.query) {
+            note.add_to(&mut queries[at]);
+        }
+    }
+}
+
+/// Marks answers that came for nothing; the flows are in order.
+pub fn mark_spare(flows: &mut [FlowRecord], spare: impl IntoIterator<Item = u64>) {
+    for flow in spare {
+        if let Ok(at) = flows.binary_search_by_key(&flow, |of| of.flow) {
+            flows[at].spare = true.into();
+        }
+    }
+}
+
 /// Which query a message belongs to, at the child that gets the query or gives the answer.
 fn at(message: &Message) -> At {
     At {
-        role: message.tag,
+        role: message.tag & MAX_ROLE,
         number: message.query.unwrap_or_default() as u32,
+        attempt: attempt(message.tag) as u8,
         measured: message.measured,
     }
 }

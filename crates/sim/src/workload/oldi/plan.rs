@@ -23,10 +23,12 @@ pub(super) struct Plan {
     pub(super) hosts: Vec<u32>,
     /// Per tree: between its queries; `None`: back to back.
     pub(super) gaps: Vec<Option<Gap>>,
+    /// Per tree, where leaves may be asked again: its hosts, sorted.
+    pub(super) members: Vec<Vec<u32>>,
 }
 
-/// What a wake is for. Its token is whether the query is measured (1 bit), the kind (3 bits), the role (28 bits) and the
-/// query's number (32 bits).
+/// What a wake is for. Its token is whether the query is measured (1 bit), the kind (3 bits), the role (28 bits), the
+/// number of the question (4 bits) and the query's number (28 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// The tree of this root gets a query.
@@ -37,10 +39,24 @@ pub(super) enum Due {
     Answer = 2,
     /// This role waits no longer.
     GiveUp = 3,
+    /// The parent of this role asks it a second time.
+    Hedge = 4,
+    /// The parent of this role asks it anew.
+    Retry = 5,
 }
 
 /// One more than the largest role.
-pub(super) const MAX_ROLES: u64 = 1 << 28;
+pub(super) const MAX_ROLES: u64 = 1 << ROLE_BITS;
+/// The role of a message's tag; above it is the number of the question.
+pub(super) const MAX_ROLE: u32 = (1 << ROLE_BITS) - 1;
+const ROLE_BITS: u32 = 28;
+/// Above the query's number is that of the question.
+const NUMBER_BITS: u32 = 28;
+
+/// The number of the question that a message's tag names.
+pub(in crate::workload) fn attempt(tag: u32) -> u32 {
+    tag >> ROLE_BITS
+}
 
 /// One query at one role.
 #[derive(Clone, Copy, Debug)]
@@ -48,8 +64,27 @@ pub(super) struct At {
     pub(super) role: u32,
     /// The query's number at its tree.
     pub(super) number: u32,
+    /// The number of the question to this role, 0 the first; below 16.
+    pub(super) attempt: u8,
     /// Whether the query is in the measurement window.
     pub(super) measured: bool,
+}
+
+impl At {
+    /// The query and the question as one number.
+    pub(super) fn slot(self) -> u32 {
+        u32::from(self.attempt) << NUMBER_BITS | self.number
+    }
+
+    /// The tag of the messages of this question.
+    pub(super) fn tag(self) -> u32 {
+        u32::from(self.attempt) << ROLE_BITS | self.role
+    }
+
+    /// The question in a set of questions.
+    pub(super) fn bit(self) -> u16 {
+        1 << self.attempt
+    }
 }
 
 impl Due {
@@ -59,11 +94,14 @@ impl Due {
             0 => Self::Arrival,
             1 => Self::Ask,
             2 => Self::Answer,
-            _ => Self::GiveUp,
+            3 => Self::GiveUp,
+            4 => Self::Hedge,
+            _ => Self::Retry,
         };
         let at = At {
             role: (token >> 32) as u32 & (MAX_ROLES - 1) as u32,
-            number: token as u32,
+            number: token as u32 & ((1 << NUMBER_BITS) - 1),
+            attempt: (token as u32 >> NUMBER_BITS) as u8,
             measured: token >> 63 != 0,
         };
         (due, at)
@@ -96,7 +134,11 @@ impl Plan {
             first_tree,
             hosts,
             gaps: Vec::new(),
+            members: Vec::new(),
         };
+        if config.asks_again() {
+            plan.members = plan.hosts_by_tree();
+        }
         plan.gaps = (0..trees as u32)
             .map(|tree| plan.gap(tree, place))
             .collect::<Result<_, _>>()?;
@@ -115,8 +157,20 @@ impl Plan {
         (tree / self.config.trees) as usize
     }
 
-    pub(super) fn response(&self, application: usize) -> &model::Size {
-        &self.config.response[application % self.config.response.len()]
+    fn hosts_by_tree(&self) -> Vec<Vec<u32>> {
+        let trees = self.hosts.chunks(self.shape.nodes() as usize);
+        let sorted = trees.map(|hosts| {
+            let mut hosts = hosts.to_vec();
+            hosts.sort_unstable();
+            hosts.dedup();
+            hosts
+        });
+        sorted.collect()
+    }
+
+    /// Whether this role is a leaf, and leaves may be asked again.
+    pub(super) fn asks_again(&self, role: u32) -> bool {
+        self.config.asks_again() && self.shape.is_leaf(self.depth(role))
     }
 
     pub(super) fn host(&self, role: u32) -> u32 {
@@ -148,36 +202,38 @@ impl Plan {
         let query = At {
             role: root,
             number,
+            attempt: 0,
             measured: false,
         };
-        self.wake(Due::Arrival, query, at)
+        self.wake(self.host(root), Due::Arrival, query, at)
     }
 
     /// Asks for a wake that the query waits for.
     pub(super) fn await_wake(&self, call: &mut Call<'_>, due: Due, query: At, at: Time) {
-        call.actions.wakes.push(self.wake(due, query, at));
+        let host = self.wake_host(call.context, due, query);
+        call.actions.wakes.push(self.wake(host, due, query, at));
         call.actions.awaited += i64::from(query.measured);
     }
 
-    fn wake(&self, due: Due, query: At, at: Time) -> Wake {
+    fn wake(&self, host: u32, due: Due, query: At, at: Time) -> Wake {
         let token = u64::from(query.measured) << 63
             | (due as u64) << 60
             | u64::from(query.role) << 32
-            | u64::from(query.number);
+            | u64::from(query.slot());
         Wake {
-            host: self.wake_host(due, query.role),
+            host,
             at,
             workload: self.workload,
             token,
         }
     }
 
-    fn wake_host(&self, due: Due, role: u32) -> u32 {
-        self.host(if due == Due::Ask {
-            self.parent(role)
-        } else {
-            role
-        })
+    /// The host at which a wake is due.
+    fn wake_host(&self, context: &Context, due: Due, query: At) -> u32 {
+        match due {
+            Due::Ask | Due::Hedge | Due::Retry => self.host(self.parent(query.role)),
+            Due::Arrival | Due::Answer | Due::GiveUp => self.host_of(context, query),
+        }
     }
 
     pub(super) fn key(&self, role: u32, number: u32) -> Key {
@@ -210,18 +266,19 @@ impl Plan {
 
     /// Between the queries of a tree; `None`: back to back.
     fn gap(&self, tree: u32, place: &Place<'_>) -> Result<Option<Gap>, SetupError> {
-        let gap = match self.config.arrival {
+        let gap = match &self.config.arrival {
             QueryArrival::BackToBack => return Ok(None),
-            QueryArrival::Every(gap) => gap,
-            QueryArrival::Load {
+            QueryArrival::Every(gap) => gap.clone(),
+            &QueryArrival::Load {
                 load,
                 poisson,
                 each_tree,
             } => {
                 let root = self.host(self.root(tree)) as usize;
                 let rate = place.network.links[place.network.downlink[root] as usize].rate;
-                let wire =
-                    |application| draw::mean_wire(self.response(application), place.context.header);
+                let wire = |application| {
+                    draw::mean_wire(self.config.answer(application, 0), place.context.header)
+                };
                 let answer = if each_tree {
                     wire(self.application(tree))
                 } else {
@@ -237,24 +294,11 @@ impl Plan {
                 }
             }
         };
-        if draw::mean_gap(gap) == Span::ZERO {
+        if draw::mean_gap(&gap) == Span::ZERO {
             return Err(place
                 .invalid("the mean gap between the queries of a tree is zero; it must be longer"));
         }
         Ok(Some(gap))
-    }
-
-    /// Hands a node's query to all its children, each after its start jitter.
-    pub(super) fn ask(&self, call: &mut Call<'_>, parent: At) {
-        for role in self.children(parent.role) {
-            let child = At { role, ..parent };
-            let jitter = self.ask_jitter(call.context, role, parent.number);
-            if jitter == Span::ZERO {
-                self.send_query(call, child);
-            } else {
-                self.await_wake(call, Due::Ask, child, call.now + jitter);
-            }
-        }
     }
 
     /// Between the arrival of a query at the parent of `child` and its hand-over to that child.
@@ -262,27 +306,25 @@ impl Plan {
         context.jitter(self.host(self.parent(child)), self.key(child, number))
     }
 
-    pub(super) fn send_query(&self, call: &mut Call<'_>, child: At) {
-        let At {
-            role: child,
-            number,
-            measured,
-        } = child;
+    /// Asks a child; its parent got the query at `asked`.
+    pub(super) fn send_query(&self, call: &mut Call<'_>, child: At, asked: Time) {
+        let At { role, number, .. } = child;
         let mut stream = call
             .context
-            .stream(self.key(child, number).other(), Purpose::Deadline);
+            .stream(self.key(role, number).other(), Purpose::Deadline);
         let deadline = draw::deadline(&self.config.query_deadline, &mut stream);
         let draft = Draft {
             workload: self.workload,
             class: Class::Query,
-            query: Some(self.query(self.tree(child), number)),
-            source: self.host(self.parent(child)),
-            destination: self.host(child),
+            query: Some(self.query(self.tree(role), number)),
+            source: self.host(self.parent(role)),
+            destination: self.host_of(call.context, child),
             bytes: self.config.query.0.max(1),
             deadline: deadline.map(|span| call.now + span),
-            tag: child,
+            tag: child.tag(),
             leaves: [0; 2],
-            measured,
+            asked,
+            measured: child.measured,
         };
         call.context.send(call.actions, call.now, &draft);
     }
@@ -292,6 +334,7 @@ impl Plan {
     pub(super) fn limit_root(&self, call: &mut Call<'_>, root: At) {
         if let Some(patience) = self.patience(call.context, root.role, root.number) {
             let wake = self.wake(
+                self.host(root.role),
                 Due::GiveUp,
                 At {
                     measured: false,
@@ -348,9 +391,16 @@ impl Plan {
     }
 
     /// A leaf's computation and its jitter.
-    pub(super) fn leaf_delay(&self, context: &Context, role: u32, number: u32) -> Span {
+    pub(super) fn leaf_delay(&self, context: &Context, query: At) -> Span {
+        let mut stream = context.stream(self.question_key(query), Purpose::Compute);
+        draw::gap(&self.config.compute, &mut stream) + draw::gap(&self.config.jitter, &mut stream)
+    }
+
+    /// An aggregator's computation.
+    pub(super) fn aggregate_delay(&self, context: &Context, query: At) -> Span {
+        let At { role, number, .. } = query;
         let mut stream = context.stream(self.key(role, number), Purpose::Compute);
-        draw::gap(self.config.compute, &mut stream) + draw::gap(self.config.jitter, &mut stream)
+        draw::gap(&self.config.aggregate_compute, &mut stream)
     }
 
     /// How long after it got a query a node waits for answers: until the last of its children's deadlines. Where
@@ -358,12 +408,21 @@ impl Plan {
     fn patience(&self, context: &Context, role: u32, number: u32) -> Option<Span> {
         let deadline = |child| {
             let own = self.relative_deadline(context, child, number)?;
+            let query = At {
+                role: child,
+                number,
+                attempt: 0,
+                measured: false,
+            };
             Some(match self.config.deadline_from {
                 DeadlineFrom::Query => own,
                 DeadlineFrom::Response if self.children(child).is_empty() => {
-                    own + self.leaf_delay(context, child, number)
+                    own + self.leaf_delay(context, query)
                 }
-                DeadlineFrom::Response => own + self.patience(context, child, number)?,
+                DeadlineFrom::Response => {
+                    let computes = self.aggregate_delay(context, query);
+                    own + self.patience(context, child, number)? + computes
+                }
             })
         };
         // A child without a deadline is waited for without end.

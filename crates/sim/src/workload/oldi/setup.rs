@@ -1,6 +1,7 @@
 //! Whether the trees of a workload can be, and on which hosts their roles are.
 
 use super::super::Place;
+use super::again::MOST_RETRIES;
 use super::shape::Shape;
 use crate::SetupError;
 use duetime_core::random::Stream;
@@ -20,8 +21,18 @@ pub(super) fn check(config: &model::Oldi, place: &Place<'_>) -> Result<(), Setup
             config.fan_in
         )));
     }
-    if config.response.is_empty() || config.deadline.is_empty() {
+    if config.response.is_empty() && config.layer_response.is_empty() || config.deadline.is_empty()
+    {
         return Err(place.invalid("`response` and `deadline` need at least one entry each"));
+    }
+    if !config.layer_response.is_empty() && config.layer_response.len() != config.fan_in.len() {
+        return Err(place.invalid("`layer_response` needs one entry per entry of `fan_in`"));
+    }
+    let times = config.retry.map_or(0, |retry| retry.times);
+    if times > MOST_RETRIES {
+        return Err(place.invalid(format!(
+            "`retry.times` is {times}; allowed is up to {MOST_RETRIES}"
+        )));
     }
     if !(config.complete_at > 0.0 && config.complete_at <= 1.0) {
         return Err(place.invalid(format!(

@@ -1,0 +1,117 @@
+//! Hedged requests on an idle network against the exact result of order statistics without any network.
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+use duetime_core::normal_cdf;
+use duetime_results::RunSummary;
+use duetime_scenario::{NoFiles, load};
+use duetime_sim::{Options, run};
+
+const SCENARIO: &str = include_str!("../../../scenarios/hedge.toml");
+/// Leaves of a query, and its budget in medians of their computation.
+const FAN_IN: i32 = 20;
+const BUDGET: f64 = 10.0;
+
+/// The share of lognormal times (median 1, sigma 1) of at most `t`.
+fn lognormal(t: f64) -> f64 {
+    if t > 0.0 {
+        normal_cdf(libm::log(t))
+    } else {
+        0.0
+    }
+}
+
+/// The share of queries in time where each leaf that has not answered after `h` is asked a second time.
+fn exact(h: f64) -> f64 {
+    let late = 1.0 - lognormal(BUDGET);
+    let leaf = if BUDGET <= h {
+        1.0 - late
+    } else {
+        1.0 - late * (1.0 - lognormal(BUDGET - h))
+    };
+    libm::pow(leaf, f64::from(FAN_IN))
+}
+
+/// When a share of lognormal times is over.
+fn quantile(share: f64) -> f64 {
+    libm::exp(duetime_core::normal_quantile(share))
+}
+
+/// What `seeds` runs of the ready-made scenario say of queries in time, hedges per leaf, added computations per leaf and
+/// added answer bytes.
+fn simulated(after: &str, cancel: bool, seeds: u64) -> [f64; 4] {
+    let set = |key: &str, value: String| (format!("workload.hedge.{key}"), value);
+    let set = [
+        set("after", format!("\"{after}\"")),
+        set("cancel", cancel.to_string()),
+    ];
+    let scenario =
+        load(SCENARIO, "hedge.toml", &set, &NoFiles).unwrap_or_else(|error| panic!("{error}"));
+    let runs: Vec<RunSummary> = (0..seeds)
+        .map(|seed| {
+            let output =
+                run(&scenario, 0, seed, &Options::default()).expect("a scenario that runs");
+            RunSummary::of(seed, &output.records)
+        })
+        .collect();
+    let sum = |pick: fn(&RunSummary) -> u64| runs.iter().map(pick).sum::<u64>() as f64;
+    let leaves = sum(|run| run.queries[0].leaves);
+    [
+        sum(|run| run.queries[0].met) / sum(|run| run.queries[0].judged),
+        sum(|run| run.queries[0].again.hedges) / leaves,
+        sum(|run| run.queries[0].again.extra_computes) / leaves,
+        sum(|run| run.queries[0].again.extra_answer_bytes)
+            / sum(|run| run.queries[0].again.answer_bytes),
+    ]
+}
+
+/// Asserts that two shares differ by less than so many points.
+fn assert_near(what: &str, found: f64, expected: f64, points: f64) {
+    let off = (found - expected).abs() * 100.0;
+    assert!(off < points, "{what}: {found}, expected {expected}");
+}
+
+#[test]
+fn hedging_on_an_idle_network_gains_what_order_statistics_say() {
+    let (seeds, never) = (3, f64::INFINITY);
+    let [plain, hedges, ..] = simulated("never", true, seeds);
+    assert_near("without hedges", plain, exact(never), 2.0);
+    assert!(hedges == 0.0);
+    let [hedged, hedges, computes, bytes] = simulated("p95", true, seeds);
+    assert_near("at the 95th percentile", hedged, exact(quantile(0.95)), 2.0);
+    assert_near("hedges", hedges, 0.05, 0.5);
+    assert_near("computations", computes, 0.05, 0.5);
+    // A host that is told to stop while it computes sends nothing.
+    assert!(bytes < 0.002, "{bytes}");
+    assert!(
+        hedged > plain + 0.1,
+        "{plain} without hedges, {hedged} with"
+    );
+    // Without cancellations every second answer comes too.
+    let [kept, _, _, bytes] = simulated("p95", false, seeds);
+    assert_near("without cancellations", kept, exact(quantile(0.95)), 2.0);
+    assert_near("answer bytes", bytes, 0.05, 0.5);
+}
+
+#[test]
+#[ignore = "prints the table of docs/validation.md"]
+fn the_table() {
+    for (after, h) in [
+        ("never", f64::INFINITY),
+        ("p90", quantile(0.9)),
+        ("p95", quantile(0.95)),
+        ("p99", quantile(0.99)),
+    ] {
+        for cancel in [true, false] {
+            let [in_time, hedges, computes, bytes] = simulated(after, cancel, 5);
+            println!(
+                "| {after} | {} | {:.1} % | {:.1} % | {:.2} % | {:.2} % | {:.2} % |",
+                if cancel { "yes" } else { "no" },
+                in_time * 100.0,
+                exact(h) * 100.0,
+                hedges * 100.0,
+                computes * 100.0,
+                bytes * 100.0,
+            );
+        }
+    }
+}
