@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cdf;
+mod changes;
 mod check;
 mod devices;
 mod diagnostic;
@@ -37,6 +38,7 @@ mod transports;
 mod words;
 mod workloads;
 
+pub use changes::{Change, changes};
 pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;
 pub use key_path::KeyPath;
