@@ -52,6 +52,9 @@ pub enum Command {
     /// Show where the time of one query or one flow went: computing, queues, handshakes, pauses, denials, timeouts.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
+    /// Compare two run folders, run by run with the same seed: what differs, by how much, and whether by more than chance.
+    #[command(after_long_help = COMPARE_EXAMPLES)]
+    Compare(Compare),
     /// Write one self-contained HTML page about a finished study.
     Report(Report),
     /// Say how busy each link will be and what will count, without running anything.
@@ -138,6 +141,16 @@ Examples:
 
 Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow or query
 is watched.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  duetime run scenarios/feed.toml --out out/marks
+  duetime run scenarios/feed.toml --set switch.ecn_threshold=off --out out/no-marks
+  duetime compare out/marks out/no-marks
+  duetime compare out/marks out/no-marks --transport dctcp,d2tcp --json | jq 'select(.differs == \"lower\")'
+
+Every difference is B less A. Runs of the same seed have the same random draws, so they are compared in pairs: what the draws
+have in common cancels. The interval is 95 %, by percentile bootstrap over the pairs; one pair gives none.";
 
 const PAPER_EXAMPLES: &str = "\
 Examples:
@@ -346,6 +359,26 @@ pub struct Explain {
     /// One JSON object on standard output
     #[arg(long)]
     pub json: bool,
+}
+
+/// `duetime compare`
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// The folder of a study
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The folder of a study with the same `seed`
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Compare only these transports, with commas [default: all that both have]
+    #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
+    pub transport: Vec<String>,
+    /// JSON lines on standard output: the answer, each key and each number that is compared (docs/events.md)
+    #[arg(long)]
+    pub json: bool,
+    /// No progress: standard error has only warnings and errors
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// `duetime report`

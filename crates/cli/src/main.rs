@@ -39,6 +39,7 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Capacity(args) => commands::capacity::capacity(&args),
         Command::Bound(args) => commands::bound::bound(&args),
         Command::Explain(args) => commands::explain::explain(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Topology(args) => commands::show::topology(&args),

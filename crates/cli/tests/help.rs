@@ -14,6 +14,7 @@ fn help_names_every_command_and_its_units() {
         "capacity",
         "bound",
         "explain",
+        "compare",
         "report",
         "check",
         "topology",

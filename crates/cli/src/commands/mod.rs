@@ -3,6 +3,7 @@
 pub mod bound;
 pub mod capacity;
 pub mod check;
+pub mod compare;
 pub mod explain;
 pub mod export;
 #[cfg(all(feature = "lab", target_os = "linux"))]
