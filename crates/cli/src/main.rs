@@ -34,6 +34,7 @@ fn main() -> ExitCode {
 
 fn command(cli: Cli) -> Result<(), Failure> {
     match cli.command {
+        Command::New(args) => commands::new::new(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::run::sweep(&args),
         Command::Capacity(args) => commands::capacity::capacity(&args),

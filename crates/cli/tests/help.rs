@@ -9,6 +9,7 @@ fn help_names_every_command_and_its_units() {
     let sandbox = Sandbox::new("help");
     let out = sandbox.duetime("--help").ok();
     for command in [
+        "new",
         "run",
         "sweep",
         "capacity",

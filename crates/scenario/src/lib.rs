@@ -28,6 +28,7 @@ mod quantity;
 mod reference;
 mod resolve;
 mod schema;
+pub mod service;
 mod set;
 mod sources;
 pub mod sweep;

@@ -12,6 +12,7 @@ pub mod kernel;
 pub mod lab;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod load;
+pub mod new;
 pub mod paper;
 pub mod report;
 pub mod run;

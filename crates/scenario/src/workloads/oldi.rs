@@ -274,6 +274,11 @@ fn arrival(reader: &Reader<'_>, trees: u64) -> Result<QueryArrival> {
 }
 
 /// Queries of all trees together so many times a second.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a gap within its range"
+)]
 fn at_rate(place: &Place<'_>, trees: u64, poisson: bool) -> Result<QueryArrival> {
     let (shortest, longest) = SOME_TIME;
     let each = trees as f64 * 1e12 / place.frequency()?;

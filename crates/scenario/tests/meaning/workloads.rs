@@ -146,7 +146,7 @@ response = "1 KB"
     };
     // Eight trees, 8,000 queries per second: one in 1 ms at each.
     let ms = Span::from_ms(1);
-    let each = |gap| QueryArrival::Every(gap);
+    let each = QueryArrival::Every;
     assert_eq!(of("rate = \"8000 /s\""), each(Gap::Exponential(ms)));
     assert_eq!(
         of("rate = \"8000 /s\"\narrival = \"poisson\""),
