@@ -249,10 +249,7 @@ impl Service {
             )?;
         }
         let (answers, why) = match self.kind {
-            ServiceKind::Search => (
-                "99 %",
-                "a result without one answer in a hundred is a result",
-            ),
+            ServiceKind::Search => ("99 %", "99 of 100 answers are enough: of fewer, all"),
             ServiceKind::Feed => ("90 %", "nine of ten posts are enough"),
             ServiceKind::Storage => ("75 %", "any three of four fragments make the object"),
             ServiceKind::Inference => ("100 %", "one missing output is none"),

@@ -308,7 +308,10 @@ fn a_flood_stays_at_its_own_port_which_recovers() {
         assert_eq!(other.unanswered, 0, "{other:?}");
         // A host that stalls sends what it was granted late and at once, and a policer drops what is too much: in virtual
         // time, where nothing stalls, tests/fabric asserts that there is none.
-        println!("police {police:?}: {} of the others' packets dropped", other.policed);
+        println!(
+            "police {police:?}: {} of the others' packets dropped",
+            other.policed
+        );
     }
 }
 
