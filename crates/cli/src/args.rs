@@ -36,6 +36,9 @@ pub struct Cli {
 /// One subcommand.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write a first scenario for a search, feed, storage or inference service: from flags, or from questions.
+    #[command(after_long_help = NEW_EXAMPLES)]
+    New(New),
     /// Run a scenario under each of its transports and seeds, and print the table.
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(Run),
@@ -52,6 +55,9 @@ pub enum Command {
     /// Show where the time of one query or one flow went: computing, queues, handshakes, pauses, denials, timeouts.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
+    /// Compare two run folders, run by run with the same seed: what differs, by how much, and whether by more than chance.
+    #[command(after_long_help = COMPARE_EXAMPLES)]
+    Compare(Compare),
     /// Write one self-contained HTML page about a finished study.
     Report(Report),
     /// Say how busy each link will be and what will count, without running anything.
@@ -88,6 +94,14 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
 }
+
+const NEW_EXAMPLES: &str = "\
+Examples:
+  duetime new search --fan-in 40 --budget 50ms --answer 20KB --rate '2000 /s' --hosts 48 --link '10 Gbps' -o search.toml
+  duetime new feed --fan-in 4,10 --budget 20ms > feed.toml
+  duetime new
+
+On a terminal, what no flag says is asked for. Elsewhere, or with --defaults, a usual value is taken and told.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -138,6 +152,16 @@ Examples:
 
 Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow or query
 is watched.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  duetime run scenarios/feed.toml --out out/marks
+  duetime run scenarios/feed.toml --set switch.ecn_threshold=off --out out/no-marks
+  duetime compare out/marks out/no-marks
+  duetime compare out/marks out/no-marks --transport dctcp,d2tcp --json | jq 'select(.differs == \"lower\")'
+
+Every difference is B less A. Runs of the same seed have the same random draws, so they are compared in pairs: what the draws
+have in common cancels. The interval is 95 %, by percentile bootstrap over the pairs; one pair gives none.";
 
 const PAPER_EXAMPLES: &str = "\
 Examples:
@@ -191,6 +215,45 @@ pub struct Work {
     /// Do not write `report.html`
     #[arg(long)]
     pub no_report: bool,
+}
+
+/// `duetime new`
+#[derive(Args, Debug)]
+pub struct New {
+    /// search: a root asks leaves. feed: a root asks aggregators, each asks leaves. storage: fragments, some of them spare.
+    /// inference: inputs as large as outputs [default: asked for on a terminal]
+    #[arg(value_name = "SERVICE")]
+    pub kind: Option<String>,
+    /// Servers that a query asks; of two layers `4,10`: aggregators, and leaves of each
+    #[arg(long, value_name = "N[,N]")]
+    pub fan_in: Option<String>,
+    /// Time within which enough answers must be at the root, such as `50ms`
+    #[arg(long, value_name = "TIME")]
+    pub budget: Option<String>,
+    /// Size of each answer, such as `20KB`
+    #[arg(long, value_name = "SIZE")]
+    pub answer: Option<String>,
+    /// Queries per second of the whole service, such as `'2000 /s'`
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Hosts of the network
+    #[arg(long, value_name = "N")]
+    pub hosts: Option<String>,
+    /// Rate of each host's link, such as `'10 Gbps'`
+    #[arg(long, value_name = "RATE")]
+    pub link: Option<String>,
+    /// The file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file where there is one
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Ask nothing: take a usual value for what no flag says
+    #[arg(long)]
+    pub defaults: bool,
+    /// Do not tell the values taken nor the next commands
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// `duetime run`
@@ -346,6 +409,26 @@ pub struct Explain {
     /// One JSON object on standard output
     #[arg(long)]
     pub json: bool,
+}
+
+/// `duetime compare`
+#[derive(Args, Debug)]
+pub struct Compare {
+    /// The folder of a study
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The folder of a study with the same `seed`
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// Compare only these transports, with commas [default: all that both have]
+    #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
+    pub transport: Vec<String>,
+    /// JSON lines on standard output: the answer, each key and each number that is compared (docs/events.md)
+    #[arg(long)]
+    pub json: bool,
+    /// No progress: standard error has only warnings and errors
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
 /// `duetime report`

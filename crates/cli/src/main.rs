@@ -34,11 +34,13 @@ fn main() -> ExitCode {
 
 fn command(cli: Cli) -> Result<(), Failure> {
     match cli.command {
+        Command::New(args) => commands::new::new(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::run::sweep(&args),
         Command::Capacity(args) => commands::capacity::capacity(&args),
         Command::Bound(args) => commands::bound::bound(&args),
         Command::Explain(args) => commands::explain::explain(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Topology(args) => commands::show::topology(&args),

@@ -115,6 +115,8 @@ fn the_page_has_every_event_and_field_that_is_written() {
         "sweep tiny.toml --vary workload.senders=2,3 --dry-run --json",
         "capacity tiny.toml --of senders --workload burst --on answers --seeds 1 --json",
         "bound tiny.toml --json",
+        "run tiny.toml --json --no-report --out less --set tcp.initial_window=1",
+        "compare other less --json",
     ] {
         hold(&sandbox.duetime(command).ok(), &page, &mut seen);
     }

@@ -9,11 +9,13 @@ fn help_names_every_command_and_its_units() {
     let sandbox = Sandbox::new("help");
     let out = sandbox.duetime("--help").ok();
     for command in [
+        "new",
         "run",
         "sweep",
         "capacity",
         "bound",
         "explain",
+        "compare",
         "report",
         "check",
         "topology",

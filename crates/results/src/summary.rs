@@ -21,10 +21,12 @@
 //!   [`crate::stats`].
 
 mod comparison;
+mod paired;
 mod run;
 mod stationary;
 
 pub use comparison::{Comparison, GroupComparison};
+pub use paired::{Measure, Paired, Subject, Unit, paired};
 pub use run::{AskedAgain, GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue};
 pub use stationary::{Course, Drift, drifts};
 

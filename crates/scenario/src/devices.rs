@@ -20,11 +20,15 @@ fields! {
         buffer: Any(&[Text, Kind::Tagged("kind", BUFFERS)]), default "4 MB";
         /// Ports mark a packet that finds at least this much queued, the packet in service included. A list gives it by
         /// link rate. `packets` counts packets of any size, a bare acknowledgement like a full segment: where segments
-        /// are small, state a paper's 20 packets of 1500 B as "30 KB".
-        ecn_threshold: Any(&[Kind::Amount, List(&Kind::Table(&ECN))]),
+        /// are small, state a paper's 20 packets of 1500 B as "30 KB". `"off"`: no port marks, and transports that
+        /// answer to marks have only losses to go by.
+        ecn_threshold: Any(&[Kind::Amount, Choice(&[NO_MARKS]), List(&Kind::Table(&ECN))]),
             otherwise "20 packets; at 10 Gbps and above 65 packets" is usual_threshold(), read threshold;
     }
 }
+
+/// What `ecn_threshold` says where no port marks.
+const NO_MARKS: &str = "off";
 
 fn usual_threshold() -> Vec<(Rate, Amount)> {
     vec![
@@ -214,6 +218,9 @@ impl Resolved for (Rate, Amount) {
 }
 
 fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Vec<(Rate, Amount)>> {
+    if place.node.str() == Some(NO_MARKS) {
+        return Ok(Vec::new());
+    }
     if !matches!(place.node.value, Written::Array(_)) {
         return Ok(vec![(Rate::default(), place.amount()?)]);
     }

@@ -79,17 +79,78 @@ impl KeyPath {
 
     /// A value of this key, short enough for a message.
     pub fn show(&self, value: &Value) -> String {
-        let text = match (self.unit, value.as_u64()) {
-            ("ps", Some(ps)) => (TIME.show)(ps),
-            ("bps", Some(bps)) => (RATE.show)(bps),
-            ("bytes", Some(bytes)) => (SIZE.show)(bytes),
-            _ => value.to_string(),
+        let text = match value {
+            Value::Array(list) if self.key == "switch.ecn_threshold" => thresholds(list),
+            _ => shown(self.unit, value),
         };
-        if text.chars().count() <= 60 {
+        if text.chars().count() <= MOST_LETTERS {
             text
         } else {
-            text.chars().take(57).chain("...".chars()).collect()
+            let kept = text.chars().take(MOST_LETTERS - 3);
+            kept.chain("...".chars()).collect()
         }
+    }
+}
+
+/// Letters of a shown value.
+const MOST_LETTERS: usize = 80;
+
+/// A value in a unit of the resolved form. Tables of a quantity alone are that quantity.
+fn shown(unit: &str, value: &Value) -> String {
+    match (unit, value) {
+        ("ps", Value::Number(ps)) => (TIME.show)(ps.as_u64().unwrap_or_default()),
+        ("bps", Value::Number(bps)) => (RATE.show)(bps.as_u64().unwrap_or_default()),
+        ("bytes", Value::Number(bytes)) => (SIZE.show)(bytes.as_u64().unwrap_or_default()),
+        (_, Value::Null) => "none".to_owned(),
+        (_, Value::Array(list)) => {
+            let items: Vec<String> = list.iter().map(|item| shown(unit, item)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        (_, Value::Object(table)) => {
+            let mut entries = table.iter();
+            if let (Some((name, value)), None) = (entries.next(), entries.next()) {
+                return only(name, value);
+            }
+            let entries = table.iter().map(|(name, value)| {
+                let unit = unit_of(name);
+                let stem = name.strip_suffix(unit).unwrap_or(name);
+                let stem = stem.strip_suffix('_').unwrap_or(stem);
+                let stem = if stem.is_empty() { name } else { stem };
+                format!("{stem} = {}", shown(unit, value))
+            });
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
+        _ => value.to_string(),
+    }
+}
+
+/// A table of one entry: an amount, a gap or a size in their usual form.
+fn only(name: &str, value: &Value) -> String {
+    let unit = unit_of(name);
+    match (name, value) {
+        ("packets", Value::Number(packets)) => format!("{packets} packets"),
+        ("bytes" | "fixed_ps", _) => shown(unit, value),
+        ("exponential_ps", _) => format!("exponential {}", shown(unit, value)),
+        ("uniform_ps" | "uniform_bytes", Value::Array(ends)) => {
+            let ends: Vec<String> = ends.iter().map(|end| shown(unit, end)).collect();
+            format!("uniform {}", ends.join(".."))
+        }
+        _ => format!("{{ {name} = {} }}", shown(unit, value)),
+    }
+}
+
+/// ECN thresholds by link rate.
+fn thresholds(list: &[Value]) -> String {
+    let each = list.iter().map(|of| {
+        let threshold = shown("", &of["threshold"]);
+        match of["from_rate_bps"].as_u64() {
+            None | Some(0) => threshold,
+            Some(bps) => format!("from {} {threshold}", (RATE.show)(bps)),
+        }
+    });
+    match list {
+        [] => "off".to_owned(),
+        _ => each.collect::<Vec<_>>().join("; "),
     }
 }
 

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cdf;
+mod changes;
 mod check;
 mod devices;
 mod diagnostic;
@@ -27,6 +28,7 @@ mod quantity;
 mod reference;
 mod resolve;
 mod schema;
+pub mod service;
 mod set;
 mod sources;
 pub mod sweep;
@@ -37,6 +39,7 @@ mod transports;
 mod words;
 mod workloads;
 
+pub use changes::{Change, changes};
 pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;
 pub use key_path::KeyPath;

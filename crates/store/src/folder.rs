@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use duetime_results::RunRecords;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::run::{self, Captures, RunInfo, RunKey, RunNotes, StoredRun};
@@ -53,6 +53,12 @@ pub struct Scan {
     pub damaged: Vec<(RunKey, StoreError)>,
     /// Could not be run, with the reason that was given.
     pub failed: Vec<(RunKey, String)>,
+}
+
+/// What every format has.
+#[derive(Deserialize)]
+struct Format {
+    format: u32,
 }
 
 impl RunFolder {
@@ -133,9 +139,10 @@ impl RunFolder {
     /// The manifest as it stands.
     pub fn manifest(&self) -> Result<Manifest, StoreError> {
         let path = self.path.join(MANIFEST);
-        let manifest: Manifest = file::read_json(&path)?;
-        file::check_format(&path, manifest.format)?;
-        Ok(manifest)
+        // Another format may have other fields: it is told of first.
+        let Format { format } = file::read_json(&path)?;
+        file::check_format(&path, format)?;
+        file::read_json(&path)
     }
 
     /// Replaces the manifest in one step.

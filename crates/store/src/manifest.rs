@@ -2,7 +2,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use duetime_scenario::KeyPath;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -152,66 +151,12 @@ impl Manifest {
         if self.seed != other.seed {
             return Some(format!("its seed is {}, not {}", self.seed, other.seed));
         }
-        difference(
-            "",
-            &comparable(&self.scenario),
-            &comparable(&other.scenario),
-        )
-        .map(|(place, old, new)| {
-            let key = KeyPath::of(&self.scenario, &place);
-            let (old, new) = (key.show(&old), key.show(&new));
-            format!("its scenario has {} = {old}, not {new}", key.key)
-        })
-    }
-}
-
-/// The scenario less the number of seeds, with named things (transports) by name: the parts that may grow.
-fn comparable(scenario: &Value) -> Value {
-    let mut scenario = scenario.clone();
-    if let Some(object) = scenario.as_object_mut() {
-        object.remove("seeds");
-        for key in ["transport", "transports"] {
-            if let Some(Value::Array(list)) = object.remove(key) {
-                let name = |item: &Value| item.get("name").unwrap_or(item).to_string();
-                let named = list.iter().map(|item| (name(item), item.clone())).collect();
-                object.insert(key.to_owned(), Value::Object(named));
-            }
-        }
-    }
-    scenario
-}
-
-/// The first place where two values differ: its path, old value, new value. Transports that only one side has are no
-/// difference.
-fn difference(key: &str, old: &Value, new: &Value) -> Option<(String, Value, Value)> {
-    let child = |name: &str| {
-        if key.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{key}.{name}")
-        }
-    };
-    match (old, new) {
-        (Value::Object(a), Value::Object(b)) => {
-            let may_grow = matches!(key, "transport" | "transports");
-            let names = a
-                .keys()
-                .chain(b.keys().filter(|name| !a.contains_key(*name)));
-            names
-                .filter(|name| !may_grow || (a.contains_key(*name) && b.contains_key(*name)))
-                .find_map(|name| {
-                    let value = |object: &serde_json::Map<String, Value>| {
-                        object.get(name).cloned().unwrap_or_default()
-                    };
-                    difference(&child(name), &value(a), &value(b))
-                })
-        }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => a
-            .iter()
-            .zip(b)
-            .enumerate()
-            .find_map(|(index, (a, b))| difference(&format!("{key}[{index}]"), a, b)),
-        _ => (old != new).then(|| (key.to_owned(), old.clone(), new.clone())),
+        let changes = duetime_scenario::changes(&self.scenario, &other.scenario);
+        let first = changes.into_iter().next()?;
+        Some(format!(
+            "its scenario has {} = {}, not {}",
+            first.key, first.old, first.new
+        ))
     }
 }
 
@@ -272,17 +217,17 @@ mod tests {
     #[test]
     fn a_difference_is_named() {
         let old = manifest(
-            json!({"workloads": [{"fan_in": [40]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 10_000_000_000_u64}}]}),
+            json!({"workloads": [{"name": "oldi", "fan_in": [40]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 10_000_000_000_u64}}]}),
         );
         let other = manifest(
-            json!({"workloads": [{"fan_in": [20]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 10_000_000_000_u64}}]}),
+            json!({"workloads": [{"name": "oldi", "fan_in": [20]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 10_000_000_000_u64}}]}),
         );
         assert_eq!(
             old.difference(&other).unwrap(),
             "its scenario has workload.fan_in = 40, not 20"
         );
         let other = manifest(
-            json!({"workloads": [{"fan_in": [40]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 20_000_000_000_u64}}]}),
+            json!({"workloads": [{"name": "oldi", "fan_in": [40]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 20_000_000_000_u64}}]}),
         );
         let reason = old.difference(&other).unwrap();
         assert!(

@@ -10,6 +10,7 @@
 mod archive;
 pub mod bound;
 pub mod capacity;
+pub mod compare;
 mod demand;
 mod error;
 mod eta;

@@ -3,6 +3,7 @@
 pub mod bound;
 pub mod capacity;
 pub mod check;
+pub mod compare;
 pub mod explain;
 pub mod export;
 #[cfg(all(feature = "lab", target_os = "linux"))]
@@ -11,6 +12,7 @@ pub mod kernel;
 pub mod lab;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod load;
+pub mod new;
 pub mod paper;
 pub mod report;
 pub mod run;

@@ -112,7 +112,8 @@ pub struct Switch {
     /// Memory for packets.
     pub buffer: Buffer,
     /// Packets are marked when at least this much is queued, the packet in service included. Used by transports
-    /// with ECN: (link rate, threshold) pairs, sorted, the first at rate 0; a port takes the last at or below its own.
+    /// with ECN: (link rate, threshold) pairs, sorted, the first at rate 0; a port takes the last at or below its own. Empty:
+    /// no port marks.
     pub ecn_threshold: Vec<(Rate, Amount)>,
 }
 

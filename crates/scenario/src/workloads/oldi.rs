@@ -4,7 +4,7 @@ use super::COMMON;
 use crate::distribution::{deadlines, gap};
 use crate::document::Value as Written;
 use crate::keys::Kind::{
-    self, Any, Boolean, Choice, Integer, List, Number, OneOrMore, Share, Size, Time,
+    self, Any, Boolean, Choice, Frequency, Integer, List, Number, OneOrMore, Share, Size, Time,
 };
 use crate::keys::{SOME_TIME, Table};
 use crate::model::{
@@ -45,13 +45,16 @@ fields! {
         /// Deadline of the queries themselves.
         query_deadline: Kind::Deadline, default "none";
         /// Mean wire bytes of answers per second, as a share of the parent's access link.
-        load: Share(0.0001, 0.99), otherwise "one of `load`, `every` and `arrival = \"back-to-back\"`", left to then;
+        load: Share(0.0001, 0.99),
+            otherwise "one of `load`, `rate`, `every` and `arrival = \"back-to-back\"`", left to then;
         /// `tree`: every tree offers `load`, so that those with small answers ask more often. `workload`: all trees ask
         /// equally often, and offer `load` in the mean.
         load_over: Choice(&["tree", "workload"]), default "tree", left to then;
+        /// Queries per second of all trees together.
+        rate: Frequency, otherwise "see `load`", left to then;
         /// Gap between queries of one tree.
         every: Kind::Gap, otherwise "see `load`", left to then;
-        /// How queries arrive at `load`; or each as soon as the answer before is complete.
+        /// How queries arrive at `load` or `rate`; or each as soon as the answer before is complete.
         arrival: Choice(&["poisson", "periodic", "back-to-back"]), default "poisson", left to then;
         /// Computation time of a leaf.
         compute: Kind::Gap, default "0 us", read delay;
@@ -82,7 +85,7 @@ fields! {
         let (response, layer_response) = responses(reader, fan_in.len())?;
         let layer_share = layer_share(reader, fan_in.len())?;
         let deadline = scaled(deadline, deadline_scale);
-        let arrival = arrival(reader)?;
+        let arrival = arrival(reader, u64::from(applications) * u64::from(trees))?;
         let objective = objective(reader, &deadline, complete_at)?;
     }
 }
@@ -340,7 +343,7 @@ fn layer_share(reader: &Reader<'_>, layers: usize) -> Result<Vec<f64>> {
     Ok(shares)
 }
 
-fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
+fn arrival(reader: &Reader<'_>, trees: u64) -> Result<QueryArrival> {
     let arrival = reader.choice("arrival")?;
     let every = reader.get("every");
     let load: Option<f64> = reader.value("load")?;
@@ -353,7 +356,13 @@ fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
         );
     }
     let each_tree = over != Some("workload");
-    let allowed = "one of `load` (with `arrival` \"poisson\" or \"periodic\"), `every`, `arrival = \"back-to-back\"`";
+    let allowed = "one of `load` (with `arrival` \"poisson\" or \"periodic\"), `rate` (likewise), `every`, `arrival = \"back-to-back\"`";
+    if let Some(rate) = reader.get("rate") {
+        if load.is_some() || every.is_some() || arrival == Some("back-to-back") {
+            return rate.refuse("one of several that say when queries arrive", allowed);
+        }
+        return at_rate(&rate, trees, arrival != Some("periodic"));
+    }
     match (load, every, arrival) {
         (None, None, Some("back-to-back")) => Ok(QueryArrival::BackToBack),
         (Some(load), None, None | Some("poisson")) => Ok(QueryArrival::Load {
@@ -383,6 +392,37 @@ fn arrival(reader: &Reader<'_>) -> Result<QueryArrival> {
             place.refuse("needs neither `load` nor `every`", allowed)
         }
     }
+}
+
+/// Queries of all trees together so many times a second.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a gap within its range"
+)]
+fn at_rate(place: &Place<'_>, trees: u64, poisson: bool) -> Result<QueryArrival> {
+    let (shortest, longest) = SOME_TIME;
+    let each = trees as f64 * 1e12 / place.frequency()?;
+    if !(shortest as f64..=longest as f64).contains(&each) {
+        let rate = |gap: u64| trees as f64 * 1e12 / gap as f64;
+        // The bounds, rounded inwards to what can be written.
+        let least = (rate(longest) * 1e4).ceil() / 1e4;
+        let most = rate(shortest).floor();
+        let often = if each < shortest as f64 {
+            "often"
+        } else {
+            "seldom"
+        };
+        let seconds = each / 1e12;
+        let message = format!("a query at each of {trees} trees every {seconds} s: too {often}");
+        return place.refuse(message, format!("{least} /s to {most} /s"));
+    }
+    let gap = Span::from_ps(each.round() as u64);
+    Ok(QueryArrival::Every(if poisson {
+        Gap::Exponential(gap)
+    } else {
+        Gap::Fixed(gap)
+    }))
 }
 
 impl Resolved for QueryArrival {

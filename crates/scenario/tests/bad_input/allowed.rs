@@ -34,7 +34,10 @@ const FORMS: &[(&str, &[&str])] = &[
         "switch.buffer",
         &["4 MB", "100 packets", "unlimited", "table"],
     ),
-    ("switch.ecn_threshold", &["packets", "KB", "list"]),
+    (
+        "switch.ecn_threshold",
+        &["packets", "KB", "\"off\"", "list"],
+    ),
     ("tcp.initial_ssthresh", &["1..=1000000", "infinite"]),
     ("d3.scale", &["-10..=10", "auto"]),
     ("d3.base_rate", &["header-only", "segment_every"]),

@@ -102,7 +102,7 @@ search.toml:11:2: swich: unknown key in scenario
 search.toml:15:1: workload.fan_ni: unknown key in workload of kind "oldi"
    15 | fan_ni = 40
       | ^^^^^^
-   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, layer_response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, every, arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, share_hosts
+   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, layer_response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, rate, every, arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, share_hosts
    help: did you mean `fan_in`?
 "#;
     an_unknown_kind: "\"oldi\"" => "\"odli\"", r#"
@@ -150,7 +150,7 @@ search.toml:8:5: topology.k = 1: too small
 search.toml:13:1: workload.load: missing
    13 | [[workload]]
       | ^^^^^^^^^^^^
-   allowed: one of `load` (with `arrival` "poisson" or "periodic"), `every`, `arrival = "back-to-back"`
+   allowed: one of `load` (with `arrival` "poisson" or "periodic"), `rate` (likewise), `every`, `arrival = "back-to-back"`
    help: Mean wire bytes of answers per second, as a share of the parent's access link.
 "#;
     a_missing_key: "fan_in = 40\n" => "", r"
@@ -274,7 +274,31 @@ search.toml:16:12: workload.response = ["10 KB", "20 KB"]: 2 entries for 1 appli
 search.toml:19:9: workload.every = "300 ms": `load` is given too
    19 | every = "300 ms"
       |         ^^^^^^^^
-   allowed: one of `load` (with `arrival` "poisson" or "periodic"), `every`, `arrival = "back-to-back"`
+   allowed: one of `load` (with `arrival` "poisson" or "periodic"), `rate` (likewise), `every`, `arrival = "back-to-back"`
+"#;
+    a_rate_beside_a_load: "load = 0.15" => "load = 0.15\nrate = \"8000 /s\"", r#"
+search.toml:19:8: workload.rate = "8000 /s": one of several that say when queries arrive
+   19 | rate = "8000 /s"
+      |        ^^^^^^^^^
+   allowed: one of `load` (with `arrival` "poisson" or "periodic"), `rate` (likewise), `every`, `arrival = "back-to-back"`
+"#;
+    a_rate_of_queries_in_turn: "load = 0.15" => "arrival = \"back-to-back\"\nrate = \"8000 /s\"", r#"
+search.toml:19:8: workload.rate = "8000 /s": one of several that say when queries arrive
+   19 | rate = "8000 /s"
+      |        ^^^^^^^^^
+   allowed: one of `load` (with `arrival` "poisson" or "periodic"), `rate` (likewise), `every`, `arrival = "back-to-back"`
+"#;
+    a_rate_of_queries_without_its_unit: "load = 0.15" => "rate = 8000", r#"
+search.toml:18:8: workload.rate = 8000: the unit of this frequency is missing
+   18 | rate = 8000
+      |        ^^^^
+   allowed: a string with its unit, such as "2000 /s"
+"#;
+    queries_too_seldom: "load = 0.15" => "rate = \"0.001 /s\"\ntrees = 5", r#"
+search.toml:18:8: workload.rate = "0.001 /s": a query at each of 5 trees every 5000 s: too seldom
+   18 | rate = "0.001 /s"
+      |        ^^^^^^^^^^
+   allowed: 0.0014 /s to 5000000000 /s
 "#;
     load_over_without_load: "load = 0.15" => "every = \"300 ms\"\nload_over = \"workload\"", r#"
 search.toml:19:13: workload.load_over = "workload": says what `load` is over, but there is none
@@ -453,7 +477,7 @@ search.toml:12:11: priority.classes = 5: too large
 search.toml:12:20: sweep.workload.fan_out = [1, 2]: unknown key `fan_out` in workload of kind "oldi"
    12 | workload.fan_out = [1, 2]
       |                    ^^^^^^
-   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, layer_response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, every, arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, share_hosts
+   allowed: kind, name, transport, connection, applications, trees, fan_in, query, response, layer_response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, rate, every, arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, share_hosts
 "#;
     one_table_where_a_list_belongs: "[[workload]]" => "[workload]", r"
 search.toml:13:1: workload: `[workload]` is one table

@@ -125,6 +125,41 @@ pairs = [[0, 1]]
 }
 
 #[test]
+fn a_rate_of_queries_is_shared_by_all_trees() {
+    let of = |keys: &str| {
+        let text = format!(
+            r#"
+transport = "tcp"
+duration = "1 s"
+topology = {{ kind = "star", hosts = 40, link = {{ rate = "1 Gbps", latency = "0 us" }} }}
+[[workload]]
+kind = "oldi"
+applications = 2
+trees = 4
+fan_in = 2
+response = "1 KB"
+{keys}
+"#
+        );
+        let scenario =
+            load(&text, "a.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
+        scenario.oldi(0).expect("trees").arrival
+    };
+    // Eight trees, 8,000 queries per second: one in 1 ms at each.
+    let ms = Span::from_ms(1);
+    let each = QueryArrival::Every;
+    assert_eq!(of("rate = \"8000 /s\""), each(Gap::Exponential(ms)));
+    assert_eq!(
+        of("rate = \"8000 /s\"\narrival = \"poisson\""),
+        each(Gap::Exponential(ms))
+    );
+    assert_eq!(
+        of("rate = \"8000 /s\"\narrival = \"periodic\""),
+        each(Gap::Fixed(ms))
+    );
+}
+
+#[test]
 fn every_form_of_size_deadline_gap_and_arrival() {
     let deadline = |text: &str| trees(&with(&[("workload.deadline", text)])).deadline[0];
     let ms = Span::from_ms;

@@ -49,7 +49,10 @@ impl Case {
             budget.limit_long_flows();
         }
         let (topology, network) = network::topology(&mut draw(2), &budget, patient);
-        let switch = network::switch(&mut draw(3), patient);
+        let mut switch = network::switch(&mut draw(3), patient);
+        if draw(21).flag(0.1) {
+            switch.ecn_threshold.clear();
+        }
         let host = network::host(&mut draw(4));
         let (transport, others) = transport::transports(&mut draw(5), &mut draw(10), patient);
         if patient {

@@ -35,7 +35,7 @@ impl Drop for Scratch {
 pub fn manifest() -> Manifest {
     let mut manifest = Manifest::new(
         "fan-out",
-        json!({"workloads": [{"fan_in": [40]}]}),
+        json!({"workloads": [{"name": "oldi", "fan_in": [40]}]}),
         "name = \"fan-out\"\n",
     );
     manifest.seeds = 3;

@@ -1,0 +1,241 @@
+//! `duetime compare`: two run folders, paired by seed.
+
+mod sandbox;
+
+use std::fs;
+
+use sandbox::{Sandbox, TINY};
+use serde_json::Value;
+
+/// Three queries in a row beside the burst.
+fn queries() -> String {
+    TINY.replace("name = \"tiny\"", "name = \"queries\"")
+        + "[[workload]]\nkind = \"oldi\"\nfan_in = 5\nresponse = \"uniform 5 KB..60 KB\"\ndeadline = \"2 ms\"\nload = 0.3\n"
+}
+
+fn lines(out: &str) -> Vec<Value> {
+    let parse =
+        |line: &str| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+    out.lines().map(parse).collect()
+}
+
+fn events<'l>(lines: &'l [Value], event: &str) -> Vec<&'l Value> {
+    lines.iter().filter(|line| line["event"] == event).collect()
+}
+
+/// Numbers of queries in time of one run: (met, judged).
+fn in_time(sandbox: &Sandbox, folder: &str, transport: usize, run: usize) -> (f64, f64) {
+    let summary: Value =
+        serde_json::from_str(&sandbox.read(&format!("{folder}/summary.json"))).expect("JSON");
+    let run = &summary["points"][0]["runs"][transport]["runs"][run];
+    let queries = &run["queries"][0];
+    let number = |key: &str| queries[key].as_f64().expect("a number");
+    (number("met"), number("judged"))
+}
+
+#[test]
+fn equal_runs_differ_by_exactly_nothing() {
+    let sandbox = Sandbox::new("compare-equal");
+    sandbox.file("queries.toml", &queries());
+    for out in ["a", "b"] {
+        let run = format!("run queries.toml --quiet --no-report --seeds 4 --out {out}");
+        sandbox.duetime(&run).ok();
+    }
+    let lines = lines(&sandbox.duetime("compare a b --json").ok());
+    let answer = events(&lines, "compared")[0];
+    assert_eq!(answer["in_time_of"], "queries");
+    assert_eq!((&answer["seeds"], &answer["pairs"]), (&4.into(), &8.into()));
+    assert!(events(&lines, "setting").is_empty());
+    let rows = events(&lines, "difference");
+    assert!(rows.len() > 40, "{}", rows.len());
+    let differences = rows.iter().map(|row| &row["difference"]);
+    let differences = differences.chain([&answer["in_time"]["difference"]]);
+    for difference in differences.filter(|of| !of.is_null()) {
+        let interval = &difference["interval"];
+        for zero in [&difference["value"], &interval["low"], &interval["high"]] {
+            assert_eq!(zero.as_f64(), Some(0.0), "{difference}");
+        }
+    }
+    let said = sandbox.duetime("compare a b").ok();
+    let first = said.lines().next().expect("a line");
+    assert!(
+        first.starts_with("B - A: 0 points of the queries in time")
+            && first.ends_with("equal in every pair"),
+        "{said}"
+    );
+    assert!(said.contains("their scenarios are the same"), "{said}");
+}
+
+#[test]
+fn differences_are_those_of_the_pairs() {
+    let sandbox = Sandbox::new("compare-pairs");
+    sandbox.file("queries.toml", &queries());
+    let run = "run queries.toml --quiet --no-report --seeds 3";
+    sandbox.duetime(&format!("{run} --out a")).ok();
+    sandbox
+        .duetime(&format!("{run} --out b --set switch.ecn_threshold=off --set tcp.rto_min=200ms --set switch.buffer=40KB"))
+        .ok();
+    let lines = lines(&sandbox.duetime("compare a b --json --transport dctcp").ok());
+    let settings: Vec<String> = events(&lines, "setting")
+        .iter()
+        .map(|of| format!("{} {} {}", of["key"], of["a"], of["b"]))
+        .collect();
+    assert!(
+        settings.contains(&"\"switch.ecn_threshold\" \"20 packets\" \"off\"".to_owned()),
+        "{settings:?}"
+    );
+    assert!(
+        settings.contains(&"\"dctcp.rto_min\" \"10 ms\" \"200 ms\"".to_owned()),
+        "{settings:?}"
+    );
+    // By hand, from what each run says of itself: the pooled shares, and of three pairs the range of the differences.
+    let of = |folder: &str| [0, 1, 2].map(|run| in_time(&sandbox, folder, 0, run));
+    let (a, b) = (of("a"), of("b"));
+    let pooled = |runs: [(f64, f64); 3]| {
+        let sum = runs
+            .iter()
+            .fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        sum.0 / sum.1
+    };
+    let each: Vec<f64> = a
+        .iter()
+        .zip(&b)
+        .map(|(a, b)| b.0 / b.1 - a.0 / a.1)
+        .collect();
+    let low = each.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = each.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    assert!(high > low, "the pairs differ: {each:?}");
+    let answer = &events(&lines, "compared")[0]["in_time"];
+    let rows = events(&lines, "difference");
+    let row = rows.iter().find(|row| row["number"] == "in time");
+    for found in [answer, row.expect("queries")] {
+        let number = |value: &Value| value.as_f64().expect("a number");
+        for (found, wanted) in [
+            (&found["a"]["value"], pooled(a)),
+            (&found["b"]["value"], pooled(b)),
+            (&found["difference"]["value"], pooled(b) - pooled(a)),
+            (&found["difference"]["interval"]["low"], low),
+            (&found["difference"]["interval"]["high"], high),
+        ] {
+            assert!((number(found) - wanted).abs() < 1e-12, "{found} {wanted}");
+        }
+        assert_eq!(found["differs"], "few-seeds");
+    }
+}
+
+#[test]
+fn one_seed_gives_no_interval() {
+    let sandbox = Sandbox::new("compare-one");
+    sandbox.file("tiny.toml", TINY);
+    let run = "run tiny.toml --quiet --no-report --seeds 1";
+    sandbox.duetime(&format!("{run} --out a")).ok();
+    sandbox
+        .duetime(&format!("{run} --out b --set workload.burst.senders=7"))
+        .ok();
+    let said = sandbox.duetime("compare a b").ok();
+    assert!(said.contains("one seed: there is no interval"), "{said}");
+    assert!(
+        said.contains("of the flows with deadlines in time"),
+        "{said}"
+    );
+    assert!(said.contains("workload.burst.senders: 5 -> 7"), "{said}");
+    assert!(!said.contains('['), "{said}");
+}
+
+#[test]
+fn what_has_no_pair_is_said_and_left_out() {
+    let sandbox = Sandbox::new("compare-partial");
+    sandbox.file("tiny.toml", TINY);
+    let run = "run tiny.toml --quiet --no-report";
+    sandbox.duetime(&format!("{run} --seeds 5 --out a")).ok();
+    sandbox
+        .duetime(&format!("{run} --seeds 4 --transport dctcp,tcp --out b"))
+        .ok();
+    // A run that was stopped: one of its runs is not there.
+    fs::remove_dir_all(sandbox.0.join("b/runs/dctcp/2")).expect("a run goes");
+    let lines = lines(&sandbox.duetime("compare a b --json").ok());
+    let answer = events(&lines, "compared")[0];
+    assert_eq!(answer["transports"], serde_json::json!(["dctcp"]));
+    assert_eq!(answer["seeds"], 3);
+    let notes = answer["notes"].to_string();
+    for part in [
+        "only `a` has these transports: d2tcp",
+        "only `b` has these transports: tcp",
+        "`b` is incomplete: 3 of its 4 runs of dctcp are there; 3 are in both",
+        "`a` has 5 seeds, `b` 4",
+    ] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+}
+
+#[test]
+fn a_sweep_is_compared_point_by_point() {
+    let sandbox = Sandbox::new("compare-sweep");
+    sandbox.file("tiny.toml", TINY);
+    for (out, values) in [("a", "2,3"), ("b", "3,4")] {
+        let sweep = format!(
+            "sweep tiny.toml --quiet --no-report --vary workload.burst.senders={values} --out {out}"
+        );
+        sandbox.duetime(&sweep).ok();
+    }
+    let said = sandbox.duetime("compare a b").ok();
+    assert!(
+        said.contains("only `a` has these points: workload.burst.senders=2"),
+        "{said}"
+    );
+    let all = lines(&sandbox.duetime("compare a b --json").ok());
+    let rows = events(&all, "difference");
+    assert!(
+        rows.iter()
+            .all(|row| row["point"] == "workload.burst.senders=3")
+    );
+    assert!(!rows.is_empty());
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let sandbox = Sandbox::new("compare-refused");
+    sandbox.file("tiny.toml", TINY);
+    let run = "run tiny.toml --quiet --no-report --seeds 1";
+    sandbox.duetime(&format!("{run} --out a")).ok();
+    sandbox.duetime(&format!("{run} --seed 7 --out seed")).ok();
+    sandbox
+        .duetime(&format!("{run} --transport tcp --out tcp"))
+        .ok();
+    sandbox
+        .duetime("sweep tiny.toml --quiet --no-report --seeds 1 --vary workload.burst.senders=2 --out sweep")
+        .ok();
+    sandbox.duetime(&format!("{run} --out none")).ok();
+    fs::remove_dir_all(sandbox.0.join("none/runs")).expect("runs go");
+    sandbox.duetime(&format!("{run} --out old")).ok();
+    let manifest = sandbox
+        .read("old/manifest.json")
+        .replacen("\"format\": 1", "\"format\": 9", 1);
+    sandbox.file("old/manifest.json", &manifest);
+    for (folders, parts) in [
+        ("a nowhere", &["there is no run folder at `nowhere`"][..]),
+        ("tiny.toml a", &["`tiny.toml` is a file"]),
+        (
+            "a seed",
+            &["`a` has seed 1", "`seed` has seed 7", "same `seed`"],
+        ),
+        (
+            "a tcp",
+            &["`a` has dctcp, d2tcp", "`tcp` has tcp", "no transport"],
+        ),
+        (
+            "a a --transport tcp",
+            &["`tcp` is not in both; allowed: dctcp, d2tcp"],
+        ),
+        ("a sweep", &["`a` has no sweep", "workload.burst.senders=2"]),
+        ("a none", &["`none` has 0 of its runs finished", "--resume"]),
+        (
+            "a old",
+            &["old/manifest.json", "format 9, this version reads 1"],
+        ),
+    ] {
+        sandbox
+            .duetime(&format!("compare {folders}"))
+            .refused(parts);
+    }
+}

@@ -1,0 +1,462 @@
+//! Two run folders side by side: the same runs under two settings, paired by seed. Workloads, transports and points that
+//! only one of them has are noted and left out.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use duetime_results::summary::{Measure, Paired, Subject, paired};
+use duetime_results::{Class, Estimate, RunSummary};
+use duetime_scenario::{Change, changes};
+use duetime_store::{Manifest, RunFolder, RunKey};
+
+use crate::error::StudyError;
+use crate::gather::flows_name;
+
+/// What is in time, for the first answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Queries that have a budget.
+    Queries,
+    /// Flows with deadlines, where no query has a budget.
+    Flows,
+}
+
+/// What two run folders differ in.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// The folders, the first is A.
+    pub folders: [PathBuf; 2],
+    /// Keys on which their scenarios disagree.
+    pub settings: Vec<Change>,
+    /// What to know about the comparison: what only one of them has, and what was left out.
+    pub notes: Vec<String>,
+    /// Transports compared, in the order of A.
+    pub transports: Vec<String>,
+    /// Different seeds among the pairs of runs.
+    pub seeds: u32,
+    /// Pairs of runs, over all transports and points.
+    pub pairs: usize,
+    /// What the first answer counts; `None`: nothing in both has a budget or a deadline.
+    pub counted: Option<Counted>,
+    /// Share in time of all transports, workloads and points together; the pairs of a seed are resampled together.
+    pub in_time: Paired,
+    /// Each number.
+    pub rows: Vec<ComparedRow>,
+}
+
+/// One number of one transport at one point.
+#[derive(Clone, Debug)]
+pub struct ComparedRow {
+    /// The settings of the point, e.g. `workload.fan_in=40`; empty without a sweep.
+    pub point: String,
+    /// The transport.
+    pub transport: String,
+    /// Pairs of runs.
+    pub pairs: usize,
+    /// The workload; `None`: the network.
+    pub workload: Option<String>,
+    /// The class of its flows; `None`: its queries, or the network.
+    pub class: Option<Class>,
+    /// The number.
+    pub measure: Measure,
+    /// Its values.
+    pub values: Paired,
+}
+
+impl ComparedRow {
+    /// What the number is about.
+    pub fn subject(&self) -> String {
+        match (&self.workload, self.class) {
+            (None, _) => "network".to_owned(),
+            (Some(name), None) => format!("{name} queries"),
+            (Some(name), Some(class)) => flows_name(name, class),
+        }
+    }
+}
+
+/// Whether a difference is more than chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Equal in every pair.
+    Equal,
+    /// The interval lies above zero: B has more.
+    Higher,
+    /// The interval lies below zero.
+    Lower,
+    /// The interval holds zero.
+    Open,
+    /// Fewer pairs than an interval needs.
+    FewSeeds,
+}
+
+/// What an interval says of a difference.
+pub fn verdict(difference: &Estimate) -> Verdict {
+    match difference.interval {
+        Some(range) if range.low == 0.0 && range.high == 0.0 => Verdict::Equal,
+        None => Verdict::FewSeeds,
+        Some(range) if range.is_of_few() => Verdict::FewSeeds,
+        Some(range) if range.low > 0.0 => Verdict::Higher,
+        Some(range) if range.high < 0.0 => Verdict::Lower,
+        Some(_) => Verdict::Open,
+    }
+}
+
+/// A folder and what its manifest says.
+struct Side {
+    folder: RunFolder,
+    manifest: Manifest,
+}
+
+impl Side {
+    fn open(path: &Path) -> Result<Self, StudyError> {
+        let folder = RunFolder::open(path)?;
+        let manifest = folder.manifest()?;
+        Ok(Self { folder, manifest })
+    }
+
+    fn name(&self) -> String {
+        format!("`{}`", self.folder.path().display())
+    }
+
+    /// The points: id and label.
+    fn points(&self) -> Vec<(Option<String>, String)> {
+        let points = self.manifest.points.iter().map(|point| {
+            let settings = point.values.iter();
+            let settings: Vec<String> = settings
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            (Some(point.id.clone()), settings.join(","))
+        });
+        let points: Vec<_> = points.collect();
+        if points.is_empty() {
+            vec![(None, String::new())]
+        } else {
+            points
+        }
+    }
+
+    fn workloads(&self) -> Vec<String> {
+        let list = self.manifest.scenario["workloads"].as_array();
+        let name = |of: &serde_json::Value| of["name"].as_str().unwrap_or_default().to_owned();
+        list.into_iter().flatten().map(name).collect()
+    }
+}
+
+/// Compares two run folders over the transports asked for, all that both have where none is; `each` hears of each pair
+/// of runs before it is read: how many were, and of how many.
+pub fn compare(
+    a: &Path,
+    b: &Path,
+    transports: &[String],
+    mut each: impl FnMut(usize, usize),
+) -> Result<Compared, StudyError> {
+    let sides = [Side::open(a)?, Side::open(b)?];
+    let mut notes = Vec::new();
+    let transports = common_transports(&sides, transports, &mut notes)?;
+    let points = common_points(&sides, &mut notes)?;
+    if sides[0].manifest.seed != sides[1].manifest.seed {
+        return Err(refused(&sides, |side| {
+            format!("seed {}", side.manifest.seed)
+        })
+        .with("no run of one has the random draws of a run of the other; both need the same `seed`"));
+    }
+    versions(&sides, &mut notes);
+    let workloads = common_workloads(&sides, &mut notes)?;
+    let mut cells = Vec::new();
+    for (id, label) in &points {
+        for transport in &transports {
+            let key = |run| RunKey {
+                point: id.clone(),
+                transport: transport.clone(),
+                run,
+            };
+            let [first, second] = [0, 1].map(|side| there(&sides[side], key));
+            let both: Vec<u64> = first.intersection(&second).copied().collect();
+            incomplete(&sides, label, transport, [&first, &second], &mut notes);
+            cells.push((
+                label,
+                transport,
+                both.into_iter().map(key).collect::<Vec<_>>(),
+            ));
+        }
+    }
+    let all = cells.iter().map(|(_, _, keys)| keys.len()).sum();
+    if all == 0 {
+        return Err(refused(&sides, |side| {
+            format!("{} of its runs finished", finished(side))
+        })
+        .with("no finished run of one has its pair in the other; finish them with `--resume`"));
+    }
+    let mut done = 0;
+    let mut rows = Vec::new();
+    let mut runs = Vec::new();
+    for (label, transport, keys) in cells {
+        let mut pair = [Vec::new(), Vec::new()];
+        for key in &keys {
+            each(done, all);
+            done += 1;
+            for (side, into) in sides.iter().zip(&mut pair) {
+                let records = side.folder.read_run(key)?.records;
+                into.push(RunSummary::of(key.run, &records));
+            }
+        }
+        let [mut first, mut second] = pair;
+        number(&mut first, &sides[0].workloads(), &workloads);
+        number(&mut second, &sides[1].workloads(), &workloads);
+        for (of, measure, values) in paired(&first, &second) {
+            let (workload, class) = match of {
+                Subject::Queries(of) => (Some(of), None),
+                Subject::Flows(of, class) => (Some(of), Some(class)),
+                Subject::Network => (None, None),
+            };
+            rows.push(ComparedRow {
+                point: label.clone(),
+                transport: transport.clone(),
+                pairs: first.len(),
+                workload: workload.map(|of| workloads[usize::from(of)].clone()),
+                class,
+                measure,
+                values,
+            });
+        }
+        runs.extend(first.into_iter().zip(second));
+    }
+    let (counted, in_time, seeds) = together(&runs);
+    Ok(Compared {
+        folders: [a.to_path_buf(), b.to_path_buf()],
+        settings: changes(&sides[0].manifest.scenario, &sides[1].manifest.scenario),
+        notes,
+        transports,
+        seeds,
+        pairs: runs.len(),
+        counted,
+        in_time,
+        rows,
+    })
+}
+
+/// Why two folders cannot be compared: what each has.
+struct Refused([String; 2]);
+
+fn refused(sides: &[Side; 2], has: impl Fn(&Side) -> String) -> Refused {
+    Refused([0, 1].map(|side| format!("{} has {}", sides[side].name(), has(&sides[side]))))
+}
+
+impl Refused {
+    fn with(self, why: &str) -> StudyError {
+        let [a, b] = self.0;
+        StudyError::Choice(format!("{a}, {b}: {why}"))
+    }
+}
+
+/// What of two lists is in both, in the order of the first; the rest is noted.
+fn common<T: PartialEq + Clone>(
+    lists: [&[T]; 2],
+    sides: &[Side; 2],
+    show: impl Fn(&T) -> String,
+    what: &str,
+    notes: &mut Vec<String>,
+) -> Vec<T> {
+    for (own, side) in [0, 1].into_iter().zip(sides) {
+        let other = lists[1 - own];
+        let alone = lists[own].iter().filter(|of| !other.contains(of));
+        let alone: Vec<String> = alone.map(&show).collect();
+        if !alone.is_empty() {
+            let names = alone.join(", ");
+            notes.push(format!("only {} has these {what}: {names}", side.name()));
+        }
+    }
+    let both = lists[0].iter().filter(|of| lists[1].contains(of));
+    both.cloned().collect()
+}
+
+fn common_transports(
+    sides: &[Side; 2],
+    asked: &[String],
+    notes: &mut Vec<String>,
+) -> Result<Vec<String>, StudyError> {
+    let [a, b] = [0, 1].map(|side| sides[side].manifest.transports.as_slice());
+    let has = |side: &Side| side.manifest.transports.join(", ");
+    let mut unsaid = Vec::new();
+    let both = common([a, b], sides, Clone::clone, "transports", &mut unsaid);
+    if both.is_empty() {
+        return Err(refused(sides, has).with("no transport is in both"));
+    }
+    if asked.is_empty() {
+        notes.extend(unsaid);
+        return Ok(both);
+    }
+    match asked.iter().find(|name| !both.contains(name)) {
+        Some(name) => {
+            let why = format!("`{name}` is not in both; allowed: {}", both.join(", "));
+            Err(refused(sides, has).with(&why))
+        }
+        None => Ok(asked.to_vec()),
+    }
+}
+
+fn common_points(
+    sides: &[Side; 2],
+    notes: &mut Vec<String>,
+) -> Result<Vec<(Option<String>, String)>, StudyError> {
+    let [a, b] = [0, 1].map(|side| sides[side].points());
+    let show = |(_, label): &(Option<String>, String)| label.clone();
+    let mut unsaid = Vec::new();
+    let both = common([&a, &b], sides, show, "points", &mut unsaid);
+    if both.is_empty() {
+        let has = |side: &Side| match &side.points()[..] {
+            [(None, _)] => "no sweep".to_owned(),
+            points => {
+                let labels: Vec<String> = points.iter().map(show).collect();
+                format!("the points {}", labels.join("; "))
+            }
+        };
+        return Err(refused(sides, has).with("no point of the sweep is in both"));
+    }
+    notes.extend(unsaid);
+    Ok(both)
+}
+
+fn common_workloads(sides: &[Side; 2], notes: &mut Vec<String>) -> Result<Vec<String>, StudyError> {
+    let [a, b] = [0, 1].map(|side| sides[side].workloads());
+    let mut unsaid = Vec::new();
+    let both = common([&a, &b], sides, Clone::clone, "workloads", &mut unsaid);
+    if both.is_empty() {
+        return Err(refused(sides, |side| side.workloads().join(", "))
+            .with("no workload is in both; workloads are compared by `name`"));
+    }
+    notes.extend(unsaid);
+    Ok(both)
+}
+
+fn versions(sides: &[Side; 2], notes: &mut Vec<String>) {
+    let [a, b] = [0, 1].map(|side| &sides[side].manifest.duetime);
+    if a != b {
+        notes.push(format!(
+            "{} was written by duetime {a}, {} by {b}: a change of the program may be among the differences",
+            sides[0].name(),
+            sides[1].name()
+        ));
+    }
+}
+
+/// The runs of a folder that are there.
+fn there(side: &Side, key: impl Fn(u64) -> RunKey) -> BTreeSet<u64> {
+    let runs = 0..side.manifest.seeds;
+    runs.filter(|&run| side.folder.has_run(&key(run))).collect()
+}
+
+fn finished(side: &Side) -> usize {
+    let points = side.points();
+    let transports = &side.manifest.transports;
+    let of = |point: &Option<String>, transport: &String| {
+        there(side, |run| RunKey {
+            point: point.clone(),
+            transport: transport.clone(),
+            run,
+        })
+        .len()
+    };
+    let each = points
+        .iter()
+        .map(|(id, _)| transports.iter().map(|name| of(id, name)).sum::<usize>());
+    each.sum()
+}
+
+/// Says where runs have no pair.
+fn incomplete(
+    sides: &[Side; 2],
+    point: &str,
+    transport: &str,
+    there: [&BTreeSet<u64>; 2],
+    notes: &mut Vec<String>,
+) {
+    let pairs = there[0].intersection(there[1]).count();
+    for (side, runs) in sides.iter().zip(there) {
+        let asked = side.manifest.seeds;
+        if runs.len() as u64 != asked {
+            let at = if point.is_empty() {
+                String::new()
+            } else {
+                format!(" at {point}")
+            };
+            notes.push(format!(
+                "{} is incomplete: {} of its {asked} runs of {transport}{at} are there; {pairs} are in both",
+                side.name(),
+                runs.len()
+            ));
+        }
+    }
+    let [a, b] = [0, 1].map(|side| sides[side].manifest.seeds);
+    let note = format!(
+        "{} has {a} seeds, {} {b}: compared over those that both have",
+        sides[0].name(),
+        sides[1].name()
+    );
+    if a != b && !notes.contains(&note) {
+        notes.push(note);
+    }
+}
+
+/// Numbers the workloads of the runs by their place in the common list, and drops those that are not in it.
+fn number(runs: &mut [RunSummary], own: &[String], common: &[String]) {
+    let place = |workload: u16| {
+        let name = own.get(usize::from(workload))?;
+        let found = common.iter().position(|of| of == name)?;
+        u16::try_from(found).ok()
+    };
+    for run in runs {
+        run.groups.retain_mut(|of| {
+            let found = place(of.workload);
+            of.workload = found.unwrap_or_default();
+            found.is_some()
+        });
+        run.queries.retain_mut(|of| {
+            let found = place(of.workload);
+            of.workload = found.unwrap_or_default();
+            found.is_some()
+        });
+    }
+}
+
+/// The share in time of all pairs together. Pairs of one seed share their draws, so they are resampled together.
+fn together(pairs: &[(RunSummary, RunSummary)]) -> (Option<Counted>, Paired, u32) {
+    type Counts = (u64, u64);
+    let seeds: BTreeSet<u64> = pairs.iter().map(|(first, _)| first.run).collect();
+    let sums = |count: fn(&RunSummary) -> Counts| {
+        let of_seed = |&seed: &u64| {
+            let own = pairs.iter().filter(|(first, _)| first.run == seed);
+            own.fold([(0, 0); 2], |sum, (first, second)| {
+                let add = |sum: Counts, of: Counts| (sum.0 + of.0, sum.1 + of.1);
+                [add(sum[0], count(first)), add(sum[1], count(second))]
+            })
+        };
+        seeds.iter().map(of_seed).collect::<Vec<_>>()
+    };
+    let share = |drawn: &[&Counts]| {
+        let sum = drawn
+            .iter()
+            .fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        (sum.1 > 0).then(|| sum.0 as f64 / sum.1 as f64)
+    };
+    let number = u32::try_from(seeds.len()).unwrap_or(u32::MAX);
+    let both: [(Counted, fn(&RunSummary) -> Counts); 2] = [
+        (Counted::Queries, RunSummary::queries_in_time),
+        (Counted::Flows, |run| (run.met(), run.deadline_flows())),
+    ];
+    for (counted, count) in both {
+        let sums = sums(count);
+        let [first, second] =
+            [0, 1].map(|side| sums.iter().map(|of| of[side]).collect::<Vec<Counts>>());
+        let in_time = Paired::of(&first, &second, share);
+        if in_time.difference.is_some() {
+            return (Some(counted), in_time, number);
+        }
+    }
+    let none = Paired {
+        first: None,
+        second: None,
+        difference: None,
+    };
+    (None, none, number)
+}
