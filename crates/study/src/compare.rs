@@ -422,8 +422,10 @@ fn number(runs: &mut [RunSummary], own: &[String], common: &[String]) {
 /// The share in time of all pairs together. Pairs of one seed share their draws, so they are resampled together.
 fn together(pairs: &[(RunSummary, RunSummary)]) -> (Option<Counted>, Paired, u32) {
     type Counts = (u64, u64);
+    /// How they are read of a run.
+    type Count = fn(&RunSummary) -> Counts;
     let seeds: BTreeSet<u64> = pairs.iter().map(|(first, _)| first.run).collect();
-    let sums = |count: fn(&RunSummary) -> Counts| {
+    let sums = |count: Count| {
         let of_seed = |&seed: &u64| {
             let own = pairs.iter().filter(|(first, _)| first.run == seed);
             own.fold([(0, 0); 2], |sum, (first, second)| {
@@ -440,7 +442,7 @@ fn together(pairs: &[(RunSummary, RunSummary)]) -> (Option<Counted>, Paired, u32
         (sum.1 > 0).then(|| sum.0 as f64 / sum.1 as f64)
     };
     let number = u32::try_from(seeds.len()).unwrap_or(u32::MAX);
-    let both: [(Counted, fn(&RunSummary) -> Counts); 2] = [
+    let both: [(Counted, Count); 2] = [
         (Counted::Queries, RunSummary::queries_in_time),
         (Counted::Flows, |run| (run.met(), run.deadline_flows())),
     ];

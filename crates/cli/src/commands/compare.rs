@@ -132,7 +132,9 @@ fn table(of: &Compared) -> Table {
             table.row(cells);
             continue;
         }
-        rows.iter().for_each(|row| table.row(cells(row)));
+        for row in rows {
+            table.row(cells(row));
+        }
     }
     table.without_empty_columns()
 }

@@ -143,7 +143,7 @@ response = "1 KB"
         );
         let scenario =
             load(&text, "a.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
-        scenario.oldi(0).expect("trees").arrival
+        scenario.oldi(0).expect("trees").arrival.clone()
     };
     // Eight trees, 8,000 queries per second: one in 1 ms at each.
     let ms = Span::from_ms(1);
