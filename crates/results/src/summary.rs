@@ -155,7 +155,6 @@ pub struct QueryEstimate {
     /// Aggregators that stopped waiting for their children, over all runs.
     pub gave_up: u64,
     /// Questions to leaves beyond the first; `None` where there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub again: Option<AskedAgainEstimate>,
 }
 
