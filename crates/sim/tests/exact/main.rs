@@ -11,6 +11,7 @@ mod bare;
 #[path = "../common/mod.rs"]
 mod common;
 
+mod again;
 mod bytes;
 mod d3_counters;
 mod determinism;
