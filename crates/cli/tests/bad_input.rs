@@ -321,7 +321,7 @@ fn what_forbids_to_resume_is_named_by_its_key() {
         ),
         (
             "dctcp.delayed_ack=1",
-            "its scenario has d2tcp.delayed_ack = 2, not 1",
+            "its scenario has dctcp.delayed_ack = 2, not 1",
         ),
         (
             "switch.buffer=200 KB",
