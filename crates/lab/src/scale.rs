@@ -9,7 +9,7 @@ use duetime_core::{Rate, Span};
 use duetime_proto::{d3, tcp};
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{
-    Deadline, Gap, GiveUp, Hedge, HedgeAfter, Intensity, Link, Oldi, Protocol, QueryArrival,
+    Deadline, Gap, GiveUp, Hedge, HedgeAfter, Intensity, Link, Oldi, Protocol, QueryArrival, Spans,
     Topology, Transport, WorkloadKind,
 };
 use thiserror::Error;
@@ -243,10 +243,28 @@ impl Scale {
                 self.span(at)
             }
             WorkloadKind::Long { at, jitter, .. } => self.spans([at, jitter]),
+            WorkloadKind::Spans(spans) => self.recorded(spans),
             WorkloadKind::Trace { flows } => flows.iter_mut().try_for_each(|flow| {
                 self.span(&mut flow.start)?;
                 self.spans(flow.deadline.as_mut())
             }),
+        }
+    }
+
+    fn recorded(self, spans: &mut Spans) -> Result<(), ScaleError> {
+        for query in &mut spans.queries {
+            self.span(&mut query.start)?;
+            self.spans(query.nodes.iter_mut().map(|node| &mut node.compute))?;
+        }
+        self.deadline(&mut spans.deadline)?;
+        self.spans(&mut spans.objective.within)?;
+        self.give_up(&mut spans.give_up)
+    }
+
+    fn give_up(self, give_up: &mut GiveUp) -> Result<(), ScaleError> {
+        match give_up {
+            GiveUp::After(span) => self.span(span),
+            GiveUp::Children | GiveUp::Own | GiveUp::Never => Ok(()),
         }
     }
 
@@ -282,10 +300,7 @@ impl Scale {
             self.span(after)?;
         }
         self.spans(retry.as_mut().map(|retry| &mut retry.timeout))?;
-        match give_up {
-            GiveUp::After(span) => self.span(span),
-            GiveUp::Children | GiveUp::Own | GiveUp::Never => Ok(()),
-        }
+        self.give_up(give_up)
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
 fn start_jitter(scenario: &Scenario, root: &Place<'_>) -> Result<()> {
     let has = |kind: &WorkloadKind| match kind {
         WorkloadKind::Oldi(_)
+        | WorkloadKind::Spans(_)
         | WorkloadKind::Burst { .. }
         | WorkloadKind::Permutation { .. }
         | WorkloadKind::Long { .. } => true,
@@ -62,7 +63,7 @@ fn start_jitter(scenario: &Scenario, root: &Place<'_>) -> Result<()> {
     let error = host
         .at("start_jitter")
         .wrong("no flow starts with a jitter here");
-    Err(error.allowed("true beside a workload of kind \"oldi\", \"burst\", \"permutation\" or \"long\"; or false").help(
+    Err(error.allowed("true beside a workload of kind \"oldi\", \"burst\", \"permutation\" or \"long\", or a trace of spans; or false").help(
         "flows of the other kinds start when they are drawn or told to",
     ))
 }

@@ -100,7 +100,7 @@ fields! {
         nic: word::<Nic>(), default "pull";
         /// Added to each packet on the wire; 38 B for Ethernet with preamble and gap.
         frame_overhead: Size(0, 1_000), default "0 B";
-        /// Flows of `burst`, `permutation` and `long` and the messages of `oldi` start with a random delay of up to one
+        /// Flows of `burst`, `permutation` and `long` and the messages of queries start with a random delay of up to one
         /// packet time. Flows of `poisson`, `background` and `trace` start when they are drawn or told to: `true` is
         /// refused where there are no others.
         start_jitter: Boolean, default true;

@@ -31,6 +31,7 @@ mod schema;
 pub mod service;
 mod set;
 mod sources;
+mod spans;
 pub mod sweep;
 mod table;
 mod text;

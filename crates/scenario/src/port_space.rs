@@ -92,5 +92,10 @@ fn largest(kind: &WorkloadKind) -> u64 {
         | WorkloadKind::Permutation { size, .. } => size.largest(),
         WorkloadKind::Long { .. } => u64::MAX,
         WorkloadKind::Trace { flows } => flows.iter().map(|flow| flow.size.0).max().unwrap_or(0),
+        WorkloadKind::Spans(spans) => {
+            let nodes = spans.queries.iter().flat_map(|query| &query.nodes[1..]);
+            let sizes = nodes.map(|node| node.request.0.max(node.response.0));
+            sizes.max().unwrap_or(0)
+        }
     }
 }

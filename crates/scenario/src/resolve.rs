@@ -105,6 +105,7 @@ fn last_start(kind: &WorkloadKind) -> Option<Span> {
         }
         WorkloadKind::Permutation { at, .. } => Some(*at),
         WorkloadKind::Trace { flows } => flows.last().map(|flow| flow.start),
+        WorkloadKind::Spans(spans) => spans.queries.last().map(|query| query.start),
         WorkloadKind::Oldi(_)
         | WorkloadKind::Poisson { .. }
         | WorkloadKind::Background { .. }

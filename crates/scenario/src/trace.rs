@@ -1,9 +1,11 @@
-//! Traces: flows from a file in CSV or Parquet, told apart by their first bytes, checked row by row.
+//! Traces: flows from a file in CSV or Parquet, checked row by row, or spans as JSON lines; told apart by their first
+//! bytes.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::TraceFlow;
 use crate::place::Place;
 use crate::sources::{Sources, TraceRow};
+use crate::spans;
 use crate::text::{decode, unquoted};
 use duetime_core::{Bytes, Span};
 use std::ops::Range;
@@ -23,33 +25,47 @@ const ALLOWED: &str =
 const PARQUET: &[u8] = b"PAR1";
 const LATEST_NS: u64 = 24 * 3_600 * 1_000_000_000;
 
-/// The flows of the file named at `place`, all between `hosts` hosts, sorted by their start.
+/// What a trace file holds.
+pub(crate) enum Trace {
+    /// Flows between the hosts of the topology, sorted by their start.
+    Flows(Vec<TraceFlow>),
+    /// Spans, not yet read: the text, and what messages call the file.
+    Spans(String, String),
+}
+
+/// The file named at `place`. Its flows are all between `hosts` hosts.
 pub(crate) fn read(
     place: &Place<'_>,
     path: &str,
     hosts: u32,
     sources: &dyn Sources,
-) -> Result<Vec<TraceFlow>> {
+) -> Result<Trace> {
     let unreadable = |why: String| place.wrong(format!("cannot be read: {why}"));
     let file = sources.shown(path);
     let bytes = sources.read_bytes(path).map_err(unreadable)?;
     if bytes.starts_with(PARQUET) {
         let rows = sources.read_trace(path).map_err(unreadable)?;
-        return check(&rows, hosts, &file, |row, message| {
+        let flows = check(&rows, hosts, &file, |row, message| {
             Diagnostic::of_file(&file, format!("row {row}: {message}"))
         });
+        return flows.map(Trace::Flows);
     }
-    let text = decode(bytes, &file)
-        .map_err(|error| error.allowed("a trace in CSV, as text in UTF-8, or in Parquet"))?;
+    let text = decode(bytes, &file).map_err(|error| {
+        error.allowed("a trace in CSV or spans as JSON lines, as text in UTF-8, or in Parquet")
+    })?;
+    if spans::is_json(&text) {
+        return Ok(Trace::Spans(text, file));
+    }
     let (rows, lines) = parse(&text, &file)?;
-    check(&rows, hosts, &file, |line, message| {
+    let flows = check(&rows, hosts, &file, |line, message| {
         Diagnostic::at(
             &file,
             &text,
             lines.get(line - 1).cloned().unwrap_or(0..0),
             message,
         )
-    })
+    });
+    flows.map(Trace::Flows)
 }
 
 /// What a single row cannot say: order, hosts, at least one flow.

@@ -97,8 +97,47 @@ proptest! {
     }
 }
 
+const SPANS: &str = r#"{"trace_id":"a","span_id":"1","start_ns":10,"duration_ns":90,"host":"x"}
+{"trace_id":"a","span_id":"2","parent_id":"1","start_ns":20,"duration_ns":30,"response_bytes":9,"host":"y"}
+{"traceId":"a","spanId":"3","parentSpanId":"2","startTimeUnixNano":"25","endTimeUnixNano":"40","host":"x","attributes":[{"key":"http.response.body.size","value":{"intValue":"7"}}]}
+{"trace_id":"b","span_id":"1","start_ns":5,"end_ns":6,"host":"z"}
+{"trace_id":"b","span_id":"2","parent_id":"1","start_ns":5,"end_ns":5,"response_bytes":1,"request_bytes":2,"host":"x"}
+"#;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_spans_are_read_or_refused(file in prop_oneof![spoilt(SPANS), "[{\\[]\\PC{0,200}"]) {
+        match trace(&file) {
+            Err(error) => points_into(&file, &error)?,
+            Ok(scenario) => {
+                let WorkloadKind::Spans(spans) = &scenario.workloads[0].kind else {
+                    let is_json = file.trim_start().starts_with(['{', '[']);
+                    prop_assert!(!is_json, "{file}");
+                    return Ok(());
+                };
+                prop_assert!(spans.queries.is_sorted_by_key(|query| query.start));
+                for query in &spans.queries {
+                    let children: u32 = query.nodes.iter().map(|node| node.children).sum();
+                    prop_assert!(children > 0 && children as usize + 1 == query.nodes.len());
+                    for (position, node) in query.nodes.iter().enumerate().skip(1) {
+                        let above = &query.nodes[node.parent as usize];
+                        prop_assert!((node.parent as usize) < position);
+                        prop_assert!(node.host.is_none() || node.host != above.host);
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn the_good_files_are_read() {
+    let scenario = trace(SPANS).unwrap_or_else(|error| panic!("{error}"));
+    assert!(
+        matches!(&scenario.workloads[0].kind, WorkloadKind::Spans(spans) if spans.queries.len() == 2)
+    );
     trace(TRACE).unwrap_or_else(|error| panic!("{error}"));
     cdf(CDF).unwrap_or_else(|error| panic!("{error}"));
 }

@@ -237,14 +237,16 @@ impl Driver<'_> {
 
     fn clock(&self, workloads: &Workloads, message: &Message) -> Clock {
         let index = usize::from(message.workload);
-        let WorkloadKind::Oldi(config) = &self.scenario.workloads[index].kind else {
-            return Clock::Fixed;
+        let deadline_from = match &self.scenario.workloads[index].kind {
+            WorkloadKind::Oldi(oldi) => oldi.deadline_from,
+            WorkloadKind::Spans(spans) => spans.deadline_from,
+            _ => return Clock::Fixed,
         };
         let Some(trees) = workloads.oldi(index) else {
             return Clock::Fixed;
         };
         let depth = trees.depth_of(message.tag);
-        match (message.class, config.deadline_from) {
+        match (message.class, deadline_from) {
             // A query's clock starts at its hand-over: at once at the root, when it has come there below.
             (Class::Query, _) | (Class::Response, DeadlineFrom::Query) if depth == 1 => {
                 Clock::Fixed

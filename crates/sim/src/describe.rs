@@ -5,6 +5,7 @@ mod halves;
 mod hopeless;
 mod load;
 mod measured;
+mod recorded;
 mod workloads;
 
 pub use doubts::Doubt;

@@ -94,7 +94,7 @@ fn largest<'a>(scenario: &'a Scenario, of: &Description) -> (&'a str, &'static s
             senders, repeat, ..
         } if repeat > senders => "repeat",
         WorkloadKind::Burst { .. } => "senders",
-        WorkloadKind::Trace { .. } => "trace",
+        WorkloadKind::Trace { .. } | WorkloadKind::Spans(_) => "file",
         WorkloadKind::Long { .. } => "pairs",
         _ => return (&workload.name, "duration` of the scenario or the rate"),
     };

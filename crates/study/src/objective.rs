@@ -1,15 +1,21 @@
 //! What the owner of a service wants of a query, in words.
 
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Oldi, Workload};
+use duetime_scenario::model::{Objective, Oldi, Workload, WorkloadKind};
 
 use crate::text;
 
 /// What is wanted of a query of this workload, such as `99 of 100 answers within 5 ms`; `None` for one without queries
 /// that can be late.
 pub fn objective(scenario: &Scenario, workload: u16) -> Option<String> {
-    let oldi = scenario.oldi(usize::from(workload))?;
-    is_judged(oldi).then(|| of(oldi))
+    let workload = scenario.workloads.get(usize::from(workload))?;
+    let answers = match &workload.kind {
+        WorkloadKind::Oldi(oldi) => answers(oldi),
+        WorkloadKind::Spans(spans) => share(&spans.objective),
+        _ => return None,
+    };
+    let objective = workload.objective().filter(|_| workload.is_judged());
+    objective.map(|objective| of(&answers, objective))
 }
 
 /// What is wanted of a query of all workloads: theirs where they agree.
@@ -28,16 +34,22 @@ pub fn objective_of_all(scenario: &Scenario) -> Option<String> {
 
 /// The share of the queries that shall be in time: the strictest of all workloads.
 pub fn target(scenario: &Scenario) -> Option<f64> {
-    let trees = scenario.workloads.iter().filter_map(Workload::oldi);
-    let shares = trees.filter_map(|oldi| oldi.objective.share);
+    let all = scenario.workloads.iter().filter_map(Workload::objective);
+    let shares = all.filter_map(|objective| objective.share);
     shares.max_by(f64::total_cmp)
 }
 
-fn is_judged(oldi: &Oldi) -> bool {
-    (0..oldi.applications as usize).any(|application| oldi.is_judged(application))
+/// The answers that are wanted of trees that differ.
+fn share(objective: &Objective) -> String {
+    if objective.answers < 1.0 {
+        format!("{} of its answers", text::percent(objective.answers))
+    } else {
+        "all its answers".to_owned()
+    }
 }
 
-fn of(oldi: &Oldi) -> String {
+/// The answers that are wanted of trees of one shape.
+fn answers(oldi: &Oldi) -> String {
     let leaves: u64 = oldi
         .fan_in
         .iter()
@@ -47,13 +59,15 @@ fn of(oldi: &Oldi) -> String {
         u32::try_from(leaves).unwrap_or(u32::MAX),
         oldi.objective.answers,
     ));
-    let answers = match (needed == leaves, leaves) {
+    match (needed == leaves, leaves) {
         (true, 1) => "its answer".to_owned(),
         (true, _) => format!("all {leaves} answers"),
         (false, _) => format!("{needed} of {leaves} answers"),
-    };
-    let mut times: Vec<String> = oldi
-        .objective
+    }
+}
+
+fn of(answers: &str, objective: &Objective) -> String {
+    let mut times: Vec<String> = objective
         .within
         .iter()
         .map(|within| text::seconds(within.as_secs_f64()))

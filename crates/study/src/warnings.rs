@@ -22,6 +22,8 @@ pub enum About {
     EcnThreshold,
     /// D3's `update_interval` is below the round trip.
     UpdateInterval,
+    /// Recorded requests are not within the spans that cause them.
+    Spans,
     /// Deadlines or budgets are shorter than the network alone takes.
     Deadline,
     /// Nothing counts, or hardly anything.

@@ -69,10 +69,13 @@ fn human(
     for out in &of.load.not_sustained {
         writeln!(to, "not in the load: {} ({})", out.workload, out.why)?;
     }
-    let expected: Vec<String> = measured(of)
-        .map(|(name, kind, expected)| {
-            let what = if kind == "oldi" { "queries" } else { "flows" };
-            match expected {
+    let workloads = of.workloads.iter();
+    let expected: Vec<String> = workloads
+        .map(|workload| {
+            let name = &workload.name;
+            let has_queries = workload.trees.is_some();
+            let what = if has_queries { "queries" } else { "flows" };
+            match workload.expected_measured {
                 Some(number) => format!("{} {what} of {name}", text::count(number)),
                 None => format!("{what} of {name}, as many as the network lets through"),
             }

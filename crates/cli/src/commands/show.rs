@@ -99,6 +99,10 @@ fn flows(of: &WorkloadDescription) -> Vec<(&'static str, String)> {
     let fan_in: Vec<String> = of.fan_in.iter().map(u32::to_string).collect();
     add("fan-in", (!fan_in.is_empty()).then(|| fan_in.join(" x ")));
     add(
+        "largest fan-in",
+        of.largest_fan_in.map(|fan_in| fan_in.to_string()),
+    );
+    add(
         "answers needed",
         of.answers_needed.map(|needed| needed.to_string()),
     );

@@ -8,7 +8,8 @@ use duetime_proto::{d3, tcp};
 pub use network::{Amount, Buffer, Edge, Host, Link, Nic, Node, Switch, Topology};
 pub use workload::{
     Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Hedge, HedgeAfter, Intensity,
-    Objective, Oldi, QueryArrival, Retry, RetryAt, Size, TraceFlow, Workload, WorkloadKind,
+    Objective, Oldi, QueryArrival, RecordedNode, RecordedQuery, Retry, RetryAt, Size, Spans,
+    TraceFlow, Workload, WorkloadKind,
 };
 
 /// One experiment: a network, a transport or several to compare, and what the hosts do.
@@ -58,6 +59,11 @@ impl Scenario {
         self.workloads.get(workload)?.oldi()
     }
 
+    /// What the owner of a workload wants of its queries, if it has queries.
+    pub fn objective(&self, workload: usize) -> Option<&Objective> {
+        self.workloads.get(workload)?.objective()
+    }
+
     /// Whether some workload never stops by itself, so that `duration` decides how much is sent: all but bursts,
     /// permutations and traces.
     pub fn never_stops(&self) -> bool {
@@ -67,6 +73,7 @@ impl Scenario {
                 WorkloadKind::Burst { .. }
                     | WorkloadKind::Permutation { .. }
                     | WorkloadKind::Trace { .. }
+                    | WorkloadKind::Spans(_)
             )
         })
     }

@@ -24,6 +24,35 @@ impl Workload {
             _ => None,
         }
     }
+
+    /// What its owner wants of its queries, if it has queries.
+    pub fn objective(&self) -> Option<&Objective> {
+        match &self.kind {
+            WorkloadKind::Oldi(oldi) => Some(&oldi.objective),
+            WorkloadKind::Spans(spans) => Some(&spans.objective),
+            _ => None,
+        }
+    }
+
+    /// Whether anything says when one of its queries is late; `false` for workloads without queries.
+    pub fn is_judged(&self) -> bool {
+        match &self.kind {
+            WorkloadKind::Oldi(oldi) => {
+                (0..oldi.applications as usize).any(|application| oldi.is_judged(application))
+            }
+            WorkloadKind::Spans(spans) => spans.is_judged(),
+            _ => false,
+        }
+    }
+
+    /// Whether the answers of its queries have deadlines; `false` for workloads without queries.
+    pub fn answers_have_deadlines(&self) -> bool {
+        match &self.kind {
+            WorkloadKind::Oldi(oldi) => oldi.deadline.iter().any(|of| *of != Deadline::None),
+            WorkloadKind::Spans(spans) => spans.deadline != Deadline::None,
+            _ => false,
+        }
+    }
 }
 
 /// Whether a flow opens its own connection.
@@ -113,6 +142,8 @@ pub enum WorkloadKind {
         /// Sorted by start.
         flows: Vec<TraceFlow>,
     },
+    /// Given queries, from spans.
+    Spans(Spans),
 }
 
 /// Partition-aggregate trees ("online data-intensive": D2TCP §2, D3 §2.1).
@@ -189,6 +220,65 @@ impl Oldi {
         let deadline = self.deadline.get(application % self.deadline.len().max(1));
         self.budget(application).is_some() || deadline.is_some_and(|of| *of != Deadline::None)
     }
+}
+
+/// Recorded queries, each with its own tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spans {
+    /// Sorted by start.
+    pub queries: Vec<RecordedQuery>,
+    /// Deadline of each answer; an answer d links below the root of a tree of n layers takes (n − d + 1) / n of it.
+    pub deadline: Deadline,
+    /// When the deadline's clock starts.
+    pub deadline_from: DeadlineFrom,
+    /// An answer is complete when this share of the children has answered, in (0, 1].
+    pub complete_at: f64,
+    /// What its owner wants of a query: at most one budget.
+    pub objective: Objective,
+    /// When an aggregator stops waiting for its children.
+    pub give_up: GiveUp,
+    /// Requests whose spans start before their parent's or end after it. Only their durations count.
+    pub outside: u64,
+}
+
+impl Spans {
+    /// Whether anything says when a query is late.
+    pub fn is_judged(&self) -> bool {
+        !self.objective.within.is_empty() || self.deadline != Deadline::None
+    }
+
+    /// Whether some answers reach their root through others.
+    pub fn has_aggregators(&self) -> bool {
+        let below = self.queries.iter().flat_map(|query| &query.nodes[1..]);
+        below.into_iter().any(|node| node.children > 0)
+    }
+}
+
+/// One query as it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedQuery {
+    /// When it arrives at its root.
+    pub start: Span,
+    /// Its tree, breadth first: the root, then its children, then theirs. At least two nodes.
+    pub nodes: Vec<RecordedNode>,
+}
+
+/// One node of a recorded tree: the request to it, and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedNode {
+    /// Position of its parent among the nodes, before its own; the root has 0.
+    pub parent: u32,
+    /// Nodes that it asks.
+    pub children: u32,
+    /// Its host, never its parent's; `None` in all nodes: hosts are drawn.
+    pub host: Option<u32>,
+    /// Size of the request to it; of no meaning at the root.
+    pub request: Bytes,
+    /// Size of its answer; of no meaning at the root.
+    pub response: Bytes,
+    /// Its own computation: between the request and the answer of a leaf; of another node, between the last answer that
+    /// it waits for and its own. At the root it delays nothing.
+    pub compute: Span,
 }
 
 /// What the owner of a service wants of a query: enough answers soon enough, for most queries.

@@ -70,11 +70,13 @@ macro_rules! fields {
 pub(crate) use fields;
 
 /// Declares the tables of which a key takes one, by their `kind`, and the variant of an enum that each becomes. They are
-/// under keys that they share, or each under its `own` kind.
+/// under keys that they share, or each under its `own` kind. A table that becomes one of two variants, by what it names,
+/// is `also` the second; its `then` returns that.
 macro_rules! tagged {
     (
         $(#[doc = $about:literal])+
         $vis:vis static $tables:ident : $what:literal under $common:ident for $type:ident;
+        $(also $other_tag:literal => $other_variant:ident;)*
         $($struct_tag:literal => $struct_variant:ident($struct_table:ident);)*
         $(
             $(#[doc = $says:literal])+
@@ -124,6 +126,7 @@ macro_rules! tagged {
             fn resolved(&self) -> serde_json::Value {
                 let (tag, mut resolved): (&str, serde_json::Value) = match self {
                     $(Self::$struct_variant(inner) => ($struct_tag, $crate::options::Resolved::resolved(inner)),)*
+                    $(Self::$other_variant(inner) => ($other_tag, $crate::options::Resolved::resolved(inner)),)*
                     $(Self::$variant { $($field),+ } => {
                         ($tag, $crate::options::tagged!(@resolved $tables $tag [$($field)+] [$($($write)+)?]))
                     })+

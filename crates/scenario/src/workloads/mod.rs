@@ -1,13 +1,14 @@
 //! `[[workload]]`: what the hosts do.
 
 mod oldi;
+mod trace;
 
 pub(crate) use oldi::{HEDGE, OBJECTIVE, RETRY};
 
 use crate::keys::Kind::{self, Any, Choice, Integer, List, Share, Text, Time};
 use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME};
 use crate::model::{
-    Connection, Destination, Gap, Intensity, TraceFlow, Transport, Workload, WorkloadKind,
+    Connection, DeadlineFrom, Destination, Gap, Intensity, Transport, Workload, WorkloadKind,
 };
 use crate::options::{Readable, Resolved, Result, keys, tagged, word, words};
 use crate::place::{Place, Scope};
@@ -16,7 +17,6 @@ use crate::sources::Sources;
 use crate::table::Reader;
 use crate::transports::{self, find};
 use duetime_core::Span;
-use duetime_core::random::mix;
 use oldi::OLDI;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +47,7 @@ words!(Connection: PerFlow = "per-flow", Persistent = "persistent");
 tagged! {
     /// The kinds of workload.
     pub(crate) static WORKLOADS: "workload" under COMMON for WorkloadKind;
+    also "trace" => Spans;
     "oldi" => Oldi(OLDI);
     /// Synchronised flows to one receiver.
     "burst" => Burst { senders, receiver, from, size, deadline, at, repeat, every, jitter } {
@@ -122,15 +123,35 @@ tagged! {
         /// Further delay of each flow's start: random, its own for each flow, up to this.
         jitter: Time(ANY_TIME.0, ANY_TIME.1), default "0 us";
     }
-    /// Given flows, from CSV or Parquet (told apart by what the file holds), with the columns `start_ns`, `source`,
-    /// `destination`, `size_bytes` and, on request, `deadline_ns` (after the start; empty: none), sorted by `start_ns`.
+    /// What was recorded, from a file. Flows, in CSV or Parquet, with the columns `start_ns`, `source`, `destination`,
+    /// `size_bytes` and, on request, `deadline_ns` (after the start; empty: none), sorted by `start_ns`. Or queries, as
+    /// spans in JSON lines ([spans.md](spans.md)). What the file holds tells them apart. All keys but `file` are for
+    /// spans.
     "trace" => Trace { flows } {
         /// The file, seen from the scenario.
         file: Text, left to then;
+        /// Where the spans are: on the hosts that they name, or on random ones, drawn for each query.
+        hosts: Choice(trace::HOSTS), otherwise "\"named\" where spans name their hosts, else \"random\"", left to then;
+        /// Size of a request whose span does not say it.
+        query: Kind::Size(1, 1_000_000_000), default "1 KB", left to then;
+        /// Deadline of each answer; in a tree of n layers, answers of layer i take (n - i + 1) / n of it.
+        deadline: Kind::Deadline, default "none", left to then;
+        /// Whether the deadline's clock starts when the parent gets the query, so that computing eats into it, or when
+        /// the answer is submitted.
+        deadline_from: word::<DeadlineFrom>(), default "response", left to then;
+        /// An answer is complete when this share of the children has answered.
+        complete_at: Share(0.001, 1.0), default 1, left to then;
+        /// What is wanted of a query: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
+        objective: Kind::Table(&OBJECTIVE), otherwise "the defaults below", left to then;
+        /// When an aggregator that still lacks answers stops waiting, as in `oldi`.
+        give_up: Any(&[Choice(oldi::GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children", left to then;
     } then |reader| {
-        let flows = trace(&reader.need("file")?)?;
+        let flows = match trace::read(reader)? {
+            trace::Recorded::Flows(flows) => flows,
+            trace::Recorded::Queries(spans) => return Ok(Self::Spans(spans)),
+        };
     } write {
-        json!({ "flows": flows.len(), "digest": format!("{:016x}", digest(flows)) })
+        json!({ "flows": flows.len(), "digest": format!("{:016x}", trace::digest(flows)) })
     }
 }
 
@@ -399,22 +420,4 @@ fn pairs(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<(u32, u32)>> {
         return place.refuse("an empty list", "at least one pair");
     }
     Ok(pairs)
-}
-
-fn trace(place: &Place<'_>) -> Result<Vec<TraceFlow>> {
-    let file = place.str(
-        "the name of a file",
-        "a CSV or Parquet file, seen from the scenario",
-    )?;
-    crate::trace::read(place, file, place.scope.hosts, place.scope.sources)
-}
-
-fn digest(flows: &[TraceFlow]) -> u64 {
-    flows.iter().fold(flows.len() as u64, |digest, flow| {
-        let ends = u64::from(flow.source) << 32 | u64::from(flow.destination);
-        let deadline = flow.deadline.map_or(u64::MAX, duetime_core::Span::as_ps);
-        [flow.start.as_ps(), ends, flow.size.0, deadline]
-            .into_iter()
-            .fold(digest, mix)
-    })
 }

@@ -91,7 +91,7 @@ fields! {
 }
 
 words!(DeadlineFrom: Query = "query", Response = "response");
-const GIVE_UPS: &[&str] = &["children", "own", "never"];
+pub(super) const GIVE_UPS: &[&str] = &["children", "own", "never"];
 
 const RESPONSE: Kind = OneOrMore(&Kind::Sizes);
 const WITHIN: Kind = OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1));
@@ -238,7 +238,11 @@ fn delay(place: &Place<'_>, _: &'static Kind) -> Result<Gap> {
 }
 
 /// What is wanted of a query. Where the file does not say within which time, fixed deadlines of the answers do.
-fn objective(reader: &Reader<'_>, deadlines: &[Deadline], complete_at: f64) -> Result<Objective> {
+pub(super) fn objective(
+    reader: &Reader<'_>,
+    deadlines: &[Deadline],
+    complete_at: f64,
+) -> Result<Objective> {
     let default = || {
         let within: Option<Vec<Span>> = deadlines.iter().map(Deadline::fixed).collect();
         within.unwrap_or_default()

@@ -96,7 +96,7 @@ fn a_start_jitter_that_no_flow_has() {
         said_of(&text(poisson, true), &[]),
         "search.toml:14:16: host.start_jitter = true: no flow starts with a jitter here\n   14 | start_jitter = true\n      \
          |                ^^^^\n   allowed: true beside a workload of kind \"oldi\", \"burst\", \"permutation\" or \
-         \"long\"; or false\n   help: flows of the other kinds start when they are drawn or told to"
+         \"long\", or a trace of spans; or false\n   help: flows of the other kinds start when they are drawn or told to"
     );
     for fine in [
         text(poisson, false),

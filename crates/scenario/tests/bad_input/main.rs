@@ -4,6 +4,7 @@ mod allowed;
 mod bursts;
 mod command_line;
 mod services;
+mod spans;
 mod topologies;
 mod traces;
 mod transports;

@@ -77,7 +77,7 @@ fn a_trace_that_cannot_be_read() {
 }
 
 /// One file of any bytes, in a folder.
-struct InFolder(&'static [u8]);
+pub(super) struct InFolder(pub(super) &'static [u8]);
 
 impl Sources for InFolder {
     fn read_text(&self, _: &str) -> Result<String, String> {
@@ -118,8 +118,8 @@ fn a_file_is_named_with_its_folder() {
 fn bytes_that_are_no_text_are_named_with_their_line() {
     assert_eq!(
         said_of_bytes(TRACE, b"start_ns,source\n# f\xfcr uns\n1,2\n"),
-        "data/flows.csv:2:4: not UTF-8: byte 0xfc\n   2 | # f\u{fffd}r uns\n     |    ^\n   allowed: a trace in CSV, as \
-         text in UTF-8, or in Parquet\n   help: save the file as UTF-8"
+        "data/flows.csv:2:4: not UTF-8: byte 0xfc\n   2 | # f\u{fffd}r uns\n     |    ^\n   allowed: a trace in CSV or \
+         spans as JSON lines, as text in UTF-8, or in Parquet\n   help: save the file as UTF-8"
     );
     let sizes = GOOD.replace("\"10 KB\"", "{ cdf = \"sizes.csv\" }");
     assert!(

@@ -94,7 +94,7 @@ impl Query<'_> {
                 .filter(|(role, _)| top(*role))
                 .map(|&(_, index)| index)
                 .collect(),
-            leaves_per_answer: self.trees.leaves_per_answer(),
+            leaves_per_answer: self.trees.leaves_per_answer(record.query),
             reachable: leaves.filter(in_time).count() as u32,
         }
     }

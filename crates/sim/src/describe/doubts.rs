@@ -4,7 +4,9 @@ use crate::mark_at;
 use crate::topology::Network;
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
-use duetime_scenario::model::{Amount, Buffer, Protocol, Scenario, Transport};
+use duetime_scenario::model::{
+    Amount, Buffer, Protocol, Scenario, Transport, Workload, WorkloadKind,
+};
 use serde::Serialize;
 
 /// A setting that is allowed, but hardly meant.
@@ -21,6 +23,16 @@ pub enum Doubt {
         threshold: String,
         /// The most that a full packet finds there, in the same unit, when it is not dropped.
         finds: String,
+    },
+    /// Recorded requests start before the span that causes them, or end after it: hosts' clocks differed, or a request
+    /// was not waited for.
+    SpansOutside {
+        /// Name of the workload.
+        workload: String,
+        /// Such requests.
+        requests: u64,
+        /// All of them.
+        of: u64,
     },
     /// D3's routers allocate anew before they can see what their last allocation did.
     ShortInterval {
@@ -45,7 +57,7 @@ pub(super) fn of(scenario: &Scenario, network: &Network, round_trip_ns: u64) -> 
             used.push(transport);
         }
     }
-    let mut doubts = Vec::new();
+    let mut doubts: Vec<Doubt> = scenario.workloads.iter().filter_map(outside).collect();
     doubts.extend(never_marks(scenario, network, &used));
     doubts.extend(
         used.iter()
@@ -61,6 +73,22 @@ pub(super) fn of(scenario: &Scenario, network: &Network, round_trip_ns: u64) -> 
             }),
     );
     doubts
+}
+
+/// The recorded requests that are not within the spans that cause them.
+fn outside(workload: &Workload) -> Option<Doubt> {
+    let WorkloadKind::Spans(spans) = &workload.kind else {
+        return None;
+    };
+    let requests = spans
+        .queries
+        .iter()
+        .map(|query| query.nodes.len() as u64 - 1);
+    (spans.outside > 0).then(|| Doubt::SpansOutside {
+        workload: workload.name.clone(),
+        requests: spans.outside,
+        of: requests.sum(),
+    })
 }
 
 /// Whether some ports of switches cannot mark, though a transport waits for marks.

@@ -15,7 +15,7 @@ use duetime_scenario::model::{
 use serde::Serialize;
 
 /// Shares below this are not told: exponential deadlines always have some that are too short.
-const TOLD: f64 = 0.01;
+pub(super) const TOLD: f64 = 0.01;
 /// Pairs of hosts that are looked at, of each workload.
 const PAIRS: usize = 64;
 /// Sizes that are looked at, at even steps of their distribution.
@@ -65,6 +65,7 @@ pub(super) fn of(scenario: &Scenario, network: &Network, workloads: &Workloads) 
             let own = oldi.deadline.iter().chain([&oldi.query_deadline]);
             own.into_iter().any(|it| *it != Deadline::None) || !oldi.objective.within.is_empty()
         }
+        WorkloadKind::Spans(spans) => spans.is_judged(),
     };
     let mut found = Vec::new();
     if !scenario.workloads.iter().any(|it| deadlines(&it.kind)) {
@@ -84,6 +85,9 @@ pub(super) fn of(scenario: &Scenario, network: &Network, workloads: &Workloads) 
         match (&workload.kind, workloads.oldi(index)) {
             (WorkloadKind::Trace { flows }, _) => site.trace(flows, scenario.duration),
             (WorkloadKind::Oldi(config), Some(placed)) => site.trees(config, placed, network),
+            (WorkloadKind::Spans(spans), Some(placed)) => {
+                site.recorded(spans, placed, scenario.duration);
+            }
             (kind, _) => site.flows(kind, workloads, scenario.duration, network.hosts()),
         }
     }
@@ -91,15 +95,15 @@ pub(super) fn of(scenario: &Scenario, network: &Network, workloads: &Workloads) 
 }
 
 /// A workload that is looked at.
-struct Site<'a> {
-    alone: &'a mut Alone,
-    workload: usize,
+pub(super) struct Site<'a> {
+    pub(super) alone: &'a mut Alone,
+    pub(super) workload: usize,
     name: &'a str,
     found: &'a mut Vec<Hopeless>,
 }
 
 impl Site<'_> {
-    fn tell(&mut self, of: Judged, share: f64, shortest: Span, alone: (Span, Span)) {
+    pub(super) fn tell(&mut self, of: Judged, share: f64, shortest: Span, alone: (Span, Span)) {
         self.found.push(Hopeless {
             workload: self.name.to_owned(),
             of,
@@ -293,12 +297,12 @@ impl Site<'_> {
 }
 
 /// The probability that `share` of a deadline is shorter than `time`.
-fn shorter(deadline: &Deadline, share: f64, time: Span) -> f64 {
+pub(super) fn shorter(deadline: &Deadline, share: f64, time: Span) -> f64 {
     let longest_that_is_late = time.as_ps().saturating_sub(1) as f64 / share;
     draw::deadline_at_most(deadline, Span::from_ps(longest_that_is_late as u64))
 }
 
 /// Up to [`PAIRS`] of the items, at even steps.
-fn some<T>(items: &[T]) -> impl Iterator<Item = &T> {
+pub(super) fn some<T>(items: &[T]) -> impl Iterator<Item = &T> {
     items.iter().step_by(items.len().div_ceil(PAIRS).max(1))
 }

@@ -61,5 +61,11 @@ pub(super) fn expected(
                 .filter(|flow| flow.start >= from && flow.start < until);
             measured.count() as f64
         }
+        WorkloadKind::Spans(spans) => {
+            let queries = spans.queries.iter();
+            queries
+                .filter(|query| query.start >= from && query.start < until)
+                .count() as f64
+        }
     })
 }

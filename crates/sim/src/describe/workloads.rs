@@ -52,6 +52,8 @@ pub struct WorkloadDescription {
     pub roots: Vec<u32>,
     /// Children per node, by layer.
     pub fan_in: Vec<u32>,
+    /// The most requests of a root, where that differs from query to query.
+    pub largest_fan_in: Option<u32>,
     /// Answers that complete a query.
     pub answers_needed: Option<u32>,
     /// Queries expected within the duration; `None` back to back.
@@ -93,6 +95,7 @@ pub(super) fn describe(
         };
         let described = match (kind, workloads.oldi(index)) {
             (WorkloadKind::Oldi(config), Some(placed)) => site.oldi(config, placed, shared),
+            (WorkloadKind::Spans(spans), Some(placed)) => site.recorded(spans, placed, shared),
             _ => site.plain(kind, shared),
         };
         let expected = described.expected_flows;
@@ -109,10 +112,10 @@ pub(super) fn describe(
         .collect()
 }
 
-struct Site<'a> {
+pub(super) struct Site<'a> {
     network: &'a Network,
-    duration: Span,
-    header: u32,
+    pub(super) duration: Span,
+    pub(super) header: u32,
 }
 
 impl Site<'_> {
@@ -180,7 +183,7 @@ impl Site<'_> {
     fn plain(&self, kind: &WorkloadKind, shared: WorkloadDescription) -> WorkloadDescription {
         let hosts = self.network.hosts();
         match kind {
-            WorkloadKind::Oldi(_) => shared,
+            WorkloadKind::Oldi(_) | WorkloadKind::Spans(_) => shared,
             WorkloadKind::Burst {
                 senders,
                 receiver,
@@ -335,7 +338,7 @@ impl Site<'_> {
         before_last as f64 + share
     }
 
-    fn drain_ns(&self, receiver: u32, bytes: f64) -> u64 {
+    pub(super) fn drain_ns(&self, receiver: u32, bytes: f64) -> u64 {
         self.access(receiver)
             .transmit(libm::round(bytes) as u64)
             .as_ns()

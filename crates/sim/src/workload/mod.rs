@@ -403,6 +403,7 @@ impl Source {
             WorkloadKind::Background { .. } => {
                 Self::Background(arrivals::Background::new(kind, place)?)
             }
+            WorkloadKind::Spans(spans) => Self::Oldi(oldi::Oldi::recorded(spans, place)?),
             WorkloadKind::Trace { flows } => Self::Trace(trace::Trace::new(flows, place)?),
         })
     }

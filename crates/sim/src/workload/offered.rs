@@ -2,7 +2,7 @@
 
 use super::{Source, Workloads, draw};
 use duetime_core::Span;
-use duetime_scenario::model::{Destination, Oldi, Size, WorkloadKind};
+use duetime_scenario::model::{Destination, Oldi, Size, Spans, WorkloadKind};
 
 /// How a workload loads the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,8 +126,48 @@ impl Workloads {
                     Pace::Once
                 }
             }
+            (Source::Oldi(placed), WorkloadKind::Spans(spans)) => {
+                offers_of_queries(placed, spans, duration, wire, &mut offer)
+            }
             _ => Pace::Backlogged,
         }
+    }
+}
+
+/// Each recorded query that starts comes once.
+fn offers_of_queries(
+    placed: &super::oldi::Oldi,
+    spans: &Spans,
+    duration: Span,
+    wire: &dyn Fn(&Size) -> Mean,
+    offer: &mut dyn FnMut(u32, Option<u32>, f64, Mean),
+) -> Pace {
+    let per_second = 1.0 / duration.as_secs_f64();
+    let started = (0u32..).zip(&spans.queries);
+    let started = started.take_while(|(_, query)| query.start < duration);
+    let mut last = Span::ZERO;
+    for (tree, query) in started {
+        last = query.start;
+        for (node, (_, child, parent)) in query.nodes[1..].iter().zip(placed.edges(tree)) {
+            offer(
+                parent,
+                Some(child),
+                per_second,
+                wire(&Size::Fixed(node.request)),
+            );
+            offer(
+                child,
+                Some(parent),
+                per_second,
+                wire(&Size::Fixed(node.response)),
+            );
+        }
+    }
+    // The first query is at the start.
+    if last * 2 >= duration {
+        Pace::Sustained
+    } else {
+        Pace::Once
     }
 }
 

@@ -2,9 +2,11 @@
 //! workload draws (D3's `TCPpr`, §6.1).
 
 use super::draw::deadline_at_most;
+use super::oldi::recorded_share;
 use duetime_core::Span;
 use duetime_results::record::Class;
-use duetime_scenario::model::{Deadline, WorkloadKind};
+use duetime_scenario::model::{Deadline, Spans, WorkloadKind};
+use std::collections::BTreeMap;
 
 /// The quartiles of a workload's deadlines.
 #[derive(Clone, Debug)]
@@ -79,6 +81,7 @@ pub(crate) fn mixture(kind: &WorkloadKind) -> Mixture {
         | WorkloadKind::Poisson { deadline, .. }
         | WorkloadKind::Background { deadline, .. }
         | WorkloadKind::Permutation { deadline, .. } => vec![(1.0, *deadline, 1.0)],
+        WorkloadKind::Spans(spans) => recorded(spans),
         WorkloadKind::Long { .. } | WorkloadKind::Trace { .. } => Vec::new(),
     };
     parts.retain(|(weight, deadline, share)| {
@@ -89,6 +92,23 @@ pub(crate) fn mixture(kind: &WorkloadKind) -> Mixture {
         part.0 /= total;
     }
     parts
+}
+
+/// One part for each depth of trees of each number of layers.
+fn recorded(spans: &Spans) -> Mixture {
+    let mut answers: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    for query in &spans.queries {
+        let mut depths = vec![0usize; query.nodes.len()];
+        for (position, node) in query.nodes.iter().enumerate().skip(1) {
+            depths[position] = depths[node.parent as usize] + 1;
+        }
+        let layers = depths.last().copied().unwrap_or(0);
+        for &depth in &depths[1..] {
+            *answers.entry((layers, depth)).or_default() += 1.0;
+        }
+    }
+    let part = |((layers, depth), many)| (many, spans.deadline, recorded_share(layers, depth));
+    answers.into_iter().map(part).collect()
 }
 
 /// The smallest deadline that at least `share` of the draws do not exceed, found by bisection to a picosecond.

@@ -3,6 +3,7 @@
 //! Every part is drawn from a stream of its own, so that a change in one leaves the others as they were.
 
 mod network;
+mod recorded;
 mod transport;
 mod workload;
 
@@ -62,6 +63,7 @@ impl Case {
         let mut workloads = workload::workloads(&mut draw(6), &budget, hosts, &kinds, &others);
         workload::jitter(&mut draw(9), &budget, &mut workloads);
         workload::services(&mut draw(11), &budget, &mut workloads);
+        recorded::queries(&mut draw(12), &budget, hosts, &mut workloads);
         let record = record(&mut draw(7), &budget, &network);
         let scenario = Scenario {
             name: format!("fault-{seed}"),
@@ -155,6 +157,7 @@ impl Case {
                     WorkloadKind::Permutation { .. } => "permutation",
                     WorkloadKind::Long { .. } => "long",
                     WorkloadKind::Trace { .. } => "trace",
+                    WorkloadKind::Spans(_) => "spans",
                 };
                 let transport = workload
                     .transport

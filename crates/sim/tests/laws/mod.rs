@@ -11,7 +11,7 @@ use duetime_core::Time;
 use duetime_proto::d3::{Allocation, BaseRate};
 use duetime_proto::tcp;
 use duetime_results::{Class, FlowRecord, QueryRecord, RunRecords};
-use duetime_scenario::model::{Deadline, GiveUp, Oldi, Protocol, WorkloadKind};
+use duetime_scenario::model::{Deadline, GiveUp, Oldi, Protocol, Workload, WorkloadKind};
 use duetime_sim::RunOutput;
 use minimum::Minimum;
 use starvation::Starvation;
@@ -124,7 +124,7 @@ fn ends(case: &Case, flow: &FlowRecord) -> Result<(), String> {
         "numbered by another host: {flow:?}"
     );
     let kind = &case.scenario.workloads[usize::from(flow.workload)].kind;
-    let of_a_tree = matches!(kind, WorkloadKind::Oldi(_));
+    let of_a_tree = matches!(kind, WorkloadKind::Oldi(_) | WorkloadKind::Spans(_));
     ensure!(
         flow.query.is_some() == of_a_tree,
         "of a query or not? {flow:?}"
@@ -268,34 +268,26 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
             query.measured == measured,
             "wrongly measured or not: {query:?}"
         );
-        let WorkloadKind::Oldi(oldi) = &case.scenario.workloads[usize::from(query.workload)].kind
-        else {
-            return Err(format!("a query of a workload without trees: {query:?}"));
-        };
+        let wanted = Wanted::of(case, query)?;
         ensure!(
-            children == oldi.fan_in[0],
+            children == wanted.children,
             "{} children were wanted: {query:?}",
-            oldi.fan_in[0]
+            wanted.children
         );
         let enough =
-            f64::from(answered) >= oldi.complete_at * f64::from(children) - 1e-6 && answered > 0;
+            f64::from(answered) >= wanted.complete_at * f64::from(children) - 1e-6 && answered > 0;
         ensure!(complete.is_some() == enough, "complete or not? {query:?}");
         ensure!(
             complete.is_none_or(|at| start < at && at <= records.totals.end),
             "complete too early or late: {query:?}"
         );
-        let leaves: u32 = oldi.fan_in.iter().product();
+        let judged = wanted.has_deadlines.map(|has| has || query.due.is_some());
         ensure!(
-            (query.leaves, query.judged)
-                == (
-                    leaves,
-                    query.due.is_some() || oldi.deadline[0] != Deadline::None
-                )
-                || oldi.deadline.len() > 1,
+            query.leaves == wanted.leaves && judged.is_none_or(|judged| judged == query.judged),
             "other leaves or another judgement were wanted: {query:?}"
         );
         ensure!(
-            query.leaves_in_time <= query.leaves_answered && query.leaves_answered <= leaves,
+            query.leaves_in_time <= query.leaves_answered && query.leaves_answered <= wanted.leaves,
             "more leaves than there are: {query:?}"
         );
         ensure!(
@@ -306,12 +298,12 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
             query.due.is_none() || query.met() == Some(query.leaves_in_time >= query.needed),
             "in time or not? {query:?}"
         );
-        again(oldi, query)?;
+        again(wanted.oldi, query)?;
         ensure!(
-            oldi.give_up != GiveUp::Never || query.gave_up == 0,
+            wanted.give_up != GiveUp::Never || query.gave_up == 0,
             "gave up, which none may: {query:?}"
         );
-        if oldi.fan_in.len() == 1 {
+        if wanted.is_flat {
             answers(records, query)?;
         }
     }
@@ -319,9 +311,9 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
 }
 
 /// Leaves are asked again no more often than the workload says.
-fn again(oldi: &Oldi, query: &QueryRecord) -> Result<(), String> {
-    let times = oldi.retry.map_or(0, |retry| retry.times);
-    let hedges = if oldi.hedge.is_some() {
+fn again(oldi: Option<&Oldi>, query: &QueryRecord) -> Result<(), String> {
+    let times = oldi.and_then(|oldi| oldi.retry).map_or(0, |retry| retry.times);
+    let hedges = if oldi.is_some_and(|oldi| oldi.hedge.is_some()) {
         query.leaves
     } else {
         0
@@ -339,6 +331,69 @@ fn again(oldi: &Oldi, query: &QueryRecord) -> Result<(), String> {
         "computed more often than asked: {query:?}"
     );
     Ok(())
+}
+
+/// What a query must be like.
+struct Wanted<'c> {
+    /// The workload, if the query is none that was recorded.
+    oldi: Option<&'c Oldi>,
+    children: u32,
+    leaves: u32,
+    complete_at: f64,
+    give_up: GiveUp,
+    /// Whether its answers have deadlines; `None` where that differs between applications.
+    has_deadlines: Option<bool>,
+    /// Whether all children of the root are leaves.
+    is_flat: bool,
+}
+
+impl<'c> Wanted<'c> {
+    fn of(case: &'c Case, query: &QueryRecord) -> Result<Self, String> {
+        let number = usize::from(query.workload);
+        match &case.scenario.workloads[number].kind {
+            WorkloadKind::Oldi(oldi) => Ok(Self {
+                oldi: Some(oldi),
+                children: oldi.fan_in[0],
+                leaves: oldi.fan_in.iter().product(),
+                complete_at: oldi.complete_at,
+                give_up: oldi.give_up,
+                has_deadlines: (oldi.deadline.len() == 1)
+                    .then_some(oldi.deadline[0] != Deadline::None),
+                is_flat: oldi.fan_in.len() == 1,
+            }),
+            WorkloadKind::Spans(spans) => {
+                let before = case.scenario.workloads[..number].iter().map(trees);
+                let tree = (query.query >> 32) as usize - before.sum::<usize>();
+                let recorded = &spans.queries[tree];
+                ensure!(
+                    query.start == Time::ZERO + recorded.start
+                        && recorded.nodes[0].host.is_none_or(|host| host == query.root)
+                        && query.asked as usize == recorded.nodes.len() - 1,
+                    "not as it was recorded: {query:?}, {recorded:?}"
+                );
+                let leaves = recorded.nodes.iter().filter(|node| node.children == 0);
+                Ok(Self {
+                    oldi: None,
+                    children: recorded.nodes[0].children,
+                    leaves: leaves.count() as u32,
+                    complete_at: spans.complete_at,
+                    give_up: spans.give_up,
+                    has_deadlines: Some(spans.deadline != Deadline::None),
+                    is_flat: recorded.nodes[1..].iter().all(|node| node.children == 0),
+                })
+            }
+            _ => Err(format!("a query of a workload without trees: {query:?}")),
+        }
+    }
+}
+
+/// The trees of a workload.
+fn trees(workload: &Workload) -> usize {
+    match &workload.kind {
+        WorkloadKind::Oldi(oldi) => (oldi.applications * oldi.trees) as usize,
+        WorkloadKind::Spans(spans) => spans.queries.len(),
+        _ => 0,
+    }
 }
 
 /// The answers of a tree of one layer are its flows.

@@ -7,13 +7,13 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use duetime_results::{Class, RunSummary};
+use duetime_scenario::model::Workload;
 use duetime_scenario::{Scenario, resolved_json};
 use duetime_sim::Options;
 use duetime_store::{Journal, StoreError, checksum};
 use serde::{Deserialize, Serialize};
 
 use super::search::search_telling;
-use super::subject::answers_have_deadlines;
 use super::{Capacity, Deadlines, On, Search, SearchError, Subject};
 use crate::demand::before_runs;
 use crate::error::StudyError;
@@ -298,8 +298,8 @@ impl Work for Runs<'_> {
 /// Answers of trees over all that were asked for, whether they were sent or not, and other flows with deadlines.
 fn answers(scenario: &Scenario, summary: &RunSummary) -> Deadlines {
     let tree = |workload: u16| {
-        let oldi = scenario.oldi(usize::from(workload));
-        oldi.is_some_and(answers_have_deadlines)
+        let workload = scenario.workloads.get(usize::from(workload));
+        workload.is_some_and(Workload::answers_have_deadlines)
     };
     let deadlines = |met, measured| Deadlines { met, measured };
     let groups = summary.groups.iter();

@@ -6,14 +6,13 @@ mod varied;
 
 use duetime_core::Span;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Oldi, Workload};
+use duetime_scenario::model::Workload;
 
 use super::{On, Search, Target};
 use crate::error::StudyError;
 use crate::plan::{Plan, Request};
 use crate::text;
 use step::{MICRO, decimal, round_number, step_of};
-pub(super) use varied::answers_have_deadlines;
 use varied::{
     agreed, budget, choose, fixed_deadlines, has_deadline, has_objective, key, scale_deadlines,
 };
@@ -134,10 +133,7 @@ impl Subject {
     /// # Errors
     /// Nothing of that kind can be late in this scenario.
     pub fn on(mut self, on: On) -> Result<Self, StudyError> {
-        let mut trees = self.base.workloads.iter().filter_map(Workload::oldi);
-        let judged =
-            |oldi: &Oldi| answers_have_deadlines(oldi) || !oldi.objective.within.is_empty();
-        if on == On::Queries && !trees.any(judged) {
+        if on == On::Queries && !self.base.workloads.iter().any(Workload::is_judged) {
             return Err(StudyError::Choice(format!(
                 "{}: no workload has queries that can be late: --on answers counts flows",
                 self.request.file.display()
@@ -154,7 +150,7 @@ impl Subject {
 
     /// What is measured, in words.
     pub fn what(&self) -> &'static str {
-        let is_tree = |index: &usize| self.base.oldi(*index).is_some();
+        let is_tree = |index: &usize| self.base.objective(*index).is_some();
         let late = |index: &usize| has_deadline(&self.base.workloads[*index]);
         let mut able = (0..self.base.workloads.len()).filter(late);
         let trees = able.clone().filter(is_tree).count();
@@ -173,7 +169,7 @@ impl Subject {
             return quantity.target();
         }
         let chosen = self.workloads.iter();
-        let shares = chosen.filter_map(|&index| self.base.oldi(index)?.objective.share);
+        let shares = chosen.filter_map(|&index| self.base.objective(index)?.share);
         shares
             .reduce(f64::max)
             .and_then(Target::new)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use duetime_figures::Strip;
 use duetime_results::Estimate;
 use duetime_results::summary::{Percentiles, QueryEstimate};
+use duetime_scenario::model::WorkloadKind;
 use serde::Serialize;
 
 use super::page::Named;
@@ -48,8 +49,8 @@ impl Possible {
 
 /// The budget of a workload's queries in seconds, from their arrival at the root; `None` where it has several or none.
 pub fn budget_s(plan: &Plan, workload: u16) -> Option<f64> {
-    let oldi = plan.base.oldi(usize::from(workload))?;
-    let (first, others) = oldi.objective.within.split_first()?;
+    let objective = plan.base.objective(usize::from(workload))?;
+    let (first, others) = objective.within.split_first()?;
     let same = others.iter().all(|other| other == first);
     same.then(|| first.as_secs_f64())
 }
@@ -238,7 +239,7 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
 
 /// The share of a workload's queries that shall be in time.
 fn target(plan: &Plan, workload: u16) -> Option<f64> {
-    plan.base.oldi(usize::from(workload))?.objective.share
+    plan.base.objective(usize::from(workload))?.share
 }
 
 fn note(plan: &Plan, workload: u16, wanted: &str, of: &QueryEstimate) -> String {
@@ -299,8 +300,11 @@ fn card(
             text::count(of.asked as f64)
         ));
     }
-    let oldi = plan.base.oldi(usize::from(of.workload));
-    let is_deep = oldi.is_some_and(|oldi| oldi.fan_in.len() > 1);
+    let is_deep = match &plan.base.workloads[usize::from(of.workload)].kind {
+        WorkloadKind::Oldi(oldi) => oldi.fan_in.len() > 1,
+        WorkloadKind::Spans(spans) => spans.has_aggregators(),
+        _ => false,
+    };
     if let Some(leaves) = of.leaf_coverage.filter(|_| is_deep) {
         lines.push(format!(
             "{} of the leaves' answers were at the root in time",

@@ -20,6 +20,11 @@ pub(super) fn of(points: &[(String, Description)]) -> Vec<Warning> {
         let short = all.filter(|it| matches!(it, Doubt::ShortInterval { .. }));
         short.map(doubt).collect()
     };
+    let spans = |of: &Description| {
+        let all = of.doubts.iter();
+        let outside = all.filter(|it| matches!(it, Doubt::SpansOutside { .. }));
+        outside.map(doubt).collect()
+    };
     let deadlines = |of: &Description| {
         let more = of.hopeless.len().saturating_sub(SHOWN);
         let shown = of.hopeless.iter().take(SHOWN).enumerate();
@@ -32,6 +37,7 @@ pub(super) fn of(points: &[(String, Description)]) -> Vec<Warning> {
     [
         first(points, About::EcnThreshold, marks),
         first(points, About::UpdateInterval, intervals),
+        first(points, About::Spans, spans),
         first(points, About::Deadline, deadlines),
     ]
     .concat()
@@ -82,6 +88,17 @@ fn doubt(of: &Doubt) -> String {
              most {finds} before the port drops.",
             transports.join(", "),
             text::rate(*rate_bps as f64)
+        ),
+        Doubt::SpansOutside {
+            workload,
+            requests,
+            of,
+        } => format!(
+            "{} of {} recorded requests of `{workload}` start before the span that causes them, or end after it{{at}}: the \
+             hosts' clocks differed, or nobody waited for them. They are replayed like all others, from their durations \
+             alone.",
+            text::count(*requests as f64),
+            text::count(*of as f64)
         ),
         Doubt::ShortInterval {
             transport,

@@ -5,6 +5,7 @@
 //! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
 
 mod again;
+mod forest;
 mod plan;
 mod roles;
 mod setup;
@@ -12,6 +13,7 @@ mod shape;
 
 pub use again::Note;
 pub use plan::needed;
+pub(crate) use plan::recorded_share;
 pub(crate) use shape::Shape;
 
 use super::context::{Context, Draft};
@@ -63,14 +65,24 @@ pub(super) struct Call<'a> {
 impl Oldi {
     pub(super) fn new(config: &model::Oldi, place: &Place<'_>) -> Result<Self, SetupError> {
         let plan = Plan::new(config, place)?;
-        let (trees, roles) = (plan.gaps.len(), plan.hosts.len());
-        Ok(Self {
-            plan: Arc::new(plan),
+        let trees = plan.gaps.len();
+        Ok(Self::of(plan, trees))
+    }
+
+    /// Recorded queries, each with a tree of its own.
+    pub(super) fn recorded(spans: &model::Spans, place: &Place<'_>) -> Result<Self, SetupError> {
+        let plan = Plan::recorded(spans, place)?;
+        Ok(Self::of(plan, spans.queries.len()))
+    }
+
+    fn of(plan: Plan, trees: usize) -> Self {
+        Self {
             records: vec![Vec::new(); trees],
-            open: vec![FxHashMap::default(); roles],
+            open: vec![FxHashMap::default(); plan.hosts.len()],
+            plan: Arc::new(plan),
             again: Again::default(),
             notes: Vec::new(),
-        })
+        }
     }
 
     pub(crate) fn trees(&self) -> u32 {
@@ -87,7 +99,7 @@ impl Oldi {
     /// Of every child in a tree: the depth of its parent, its host and its parent's.
     pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (usize, u32, u32)> {
         let (root, plan) = (self.plan.root(tree), &self.plan);
-        let below = root + 1..root + plan.shape.nodes();
+        let below = root + 1..root + plan.forest.nodes(tree);
         below.map(|role| {
             let parent = plan.parent(role);
             (plan.depth(parent), plan.host(role), plan.host(parent))
@@ -118,10 +130,11 @@ impl Oldi {
         actions: &mut Actions,
     ) {
         for tree in (0..self.trees()).filter(|&tree| owned(self.plan.host(self.plan.root(tree)))) {
-            let mut stream = context.stream(self.plan.arrival_key(tree, 0), Purpose::Arrival);
-            let gap = self.plan.gaps[tree as usize].as_ref();
-            let first =
-                Time::ZERO + gap.map_or(Span::ZERO, |gap| draw::first_gap(gap, &mut stream));
+            let first = self.plan.forest.start(tree).unwrap_or_else(|| {
+                let mut stream = context.stream(self.plan.arrival_key(tree, 0), Purpose::Arrival);
+                let gap = self.plan.gaps[tree as usize].as_ref();
+                Time::ZERO + gap.map_or(Span::ZERO, |gap| draw::first_gap(gap, &mut stream))
+            });
             let wake = self.plan.arrival(self.plan.root(tree), 0, first);
             context.start_at(actions, Span::ZERO, wake);
         }
@@ -163,13 +176,11 @@ impl Oldi {
         let plan = &self.plan;
         let role = at(message).role;
         let root = plan.root(plan.tree(role));
-        let depth = plan.depth(role);
-        let children = plan.children(role).len() as u32;
         TreeNode {
             node: role - root,
             parent: plan.parent(role) - root,
-            children,
-            needed: if children > 0 { plan.needed(depth) } else { 0 },
+            children: plan.forest.fan_in(role),
+            needed: plan.needed(role),
         }
     }
 
@@ -189,24 +200,24 @@ impl Oldi {
             application: plan.application(tree) as u16,
             root: plan.host(root),
             start: call.now,
-            children: plan.shape.fan_in(0),
+            children: plan.forest.fan_in(root),
             measured: query.measured,
-            asked: plan.shape.nodes() - 1,
-            leaves: plan.shape.leaves(),
-            needed: plan.leaves_needed(),
+            asked: plan.forest.nodes(tree) - 1,
+            leaves: plan.forest.leaves(tree),
+            needed: plan.leaves_needed(tree),
             judged: plan.is_judged(tree),
             due: plan.budget(tree).map(|budget| call.now + budget),
             ..QueryRecord::default()
         });
-        if let Some(gap) = &plan.gaps[tree as usize] {
+        if plan.is_back_to_back(tree) {
+            plan.limit_root(call, query);
+        } else if let Some(Some(gap)) = plan.gaps.get(tree as usize) {
             let mut stream = call
                 .context
                 .stream(plan.arrival_key(tree, number + 1), Purpose::Arrival);
             let next = call.now + draw::gap(gap, &mut stream);
             let wake = plan.arrival(root, number + 1, next);
             call.context.start_at(call.actions, Span::ZERO, wake);
-        } else {
-            plan.limit_root(call, query);
         }
         self.ask(call, query);
     }
@@ -237,11 +248,10 @@ impl Oldi {
     fn query_delivered(&mut self, call: &mut Call<'_>, message: &Message) {
         let query = at(message);
         let plan = &self.plan;
-        let depth = plan.depth(query.role);
-        let is_leaf = plan.shape.is_leaf(depth);
+        let is_leaf = plan.forest.is_leaf(query.role);
         let open = Open {
             at_parent: message.asked,
-            missing: if is_leaf { 0 } else { plan.needed(depth) },
+            missing: plan.needed(query.role),
             leaves: [u32::from(is_leaf); 2],
         };
         self.open[query.role as usize].insert(query.slot(), open);
@@ -296,7 +306,7 @@ impl Oldi {
         if record.enough.is_none() && record.leaves_answered >= record.needed {
             record.enough = Some(call.now);
         }
-        if record.answered == self.plan.needed(0) {
+        if record.answered == self.plan.needed(role) {
             record.complete = Some(call.now);
             self.next_back_to_back(call, tree, number);
         }
@@ -335,14 +345,14 @@ impl Oldi {
         let tree = self.plan.tree(query.role) as usize;
         let records = &self.records[tree];
         // A back-to-back tree goes on without the answers that it lacks.
-        let is_past = self.plan.gaps[tree].is_none() && records.len() as u32 > query.number + 1;
+        let is_past = self.plan.is_back_to_back(tree as u32) && records.len() as u32 > query.number + 1;
         records[query.number as usize].complete.is_none() && !is_past
     }
 
     /// Starts the next query of a back-to-back tree, once for each query.
     fn next_back_to_back(&mut self, call: &mut Call<'_>, tree: u32, number: u32) {
         let is_last = self.records[tree as usize].len() as u32 == number + 1;
-        if self.plan.gaps[tree as usize].is_none() && is_last && call.context.running(call.now) {
+        if self.plan.is_back_to_back(tree) && is_last && call.context.running(call.now) {
             self.query_arrives(call, tree);
         }
     }
@@ -371,18 +381,13 @@ impl Oldi {
             DeadlineFrom::Response => call.now,
         };
         let tree = plan.tree(role);
-        let depth = plan.depth(role);
-        let size = plan.config.answer(plan.application(tree), depth - 1);
         let draft = Draft {
             workload: plan.workload,
             class: Class::Response,
             query: Some(plan.query(tree, number)),
             source: plan.host_of(call.context, query),
             destination: plan.host(plan.parent(role)),
-            bytes: draw::size(
-                size,
-                &mut call.context.stream(plan.key(role, number), Purpose::Size),
-            ),
+            bytes: plan.answer_bytes(call.context, role, number),
             deadline: plan
                 .relative_deadline(call.context, role, number)
                 .map(|span| clock + span),

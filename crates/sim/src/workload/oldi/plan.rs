@@ -3,25 +3,26 @@
 use super::super::context::{Context, Draft, Key};
 use super::super::{Place, Wake, draw};
 use super::Call;
-use super::setup::{check, place_roles};
+use super::forest::{Forest, Recorded};
+use super::setup::{check, place_recorded, place_roles};
 use super::shape::Shape;
 use crate::SetupError;
 use duetime_core::random::Purpose;
-use duetime_core::{Span, Time};
+use duetime_core::{Bytes, Span, Time};
 use duetime_results::record::Class;
-use duetime_scenario::model::{self, DeadlineFrom, Gap, GiveUp, QueryArrival};
+use duetime_scenario::model::{self, Deadline, DeadlineFrom, Gap, GiveUp, QueryArrival};
 
 /// What never changes.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) workload: u16,
     pub(super) config: model::Oldi,
-    pub(super) shape: Shape,
+    pub(super) forest: Forest,
     /// Number of the first tree among the trees of all workloads.
     first_tree: u32,
     /// Per role: its host.
     pub(super) hosts: Vec<u32>,
-    /// Per tree: between its queries; `None`: back to back.
+    /// Per tree: between its queries; `None`: back to back. Empty where queries are recorded.
     pub(super) gaps: Vec<Option<Gap>>,
     /// Per tree, where leaves may be asked again: its hosts, sorted.
     pub(super) members: Vec<Vec<u32>>,
@@ -130,7 +131,7 @@ impl Plan {
         let mut plan = Self {
             workload: place.workload,
             config: config.clone(),
-            shape,
+            forest: Forest::Regular(shape),
             first_tree,
             hosts,
             gaps: Vec::new(),
@@ -145,12 +146,48 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The trees of recorded queries, one for each.
+    pub(super) fn recorded(spans: &model::Spans, place: &Place<'_>) -> Result<Self, SetupError> {
+        let roles: usize = spans.queries.iter().map(|query| query.nodes.len()).sum();
+        if roles as u64 >= MAX_ROLES {
+            return Err(SetupError::TooLarge {
+                what: "number of nodes of all recorded queries",
+                value: roles as u64,
+                allowed: MAX_ROLES - 1,
+            });
+        }
+        let recorded = Recorded::new(&spans.queries).map_err(|wrong| place.invalid(wrong))?;
+        let forest = Forest::Recorded(recorded);
+        let mut stream = place
+            .context
+            .stream(Key::new(place.workload, 0, 0), Purpose::Placement);
+        Ok(Self {
+            workload: place.workload,
+            config: shared_by(spans),
+            hosts: place_recorded(spans, &forest, place, &mut stream)?,
+            forest,
+            first_tree: place.trees_before,
+            gaps: Vec::new(),
+            members: Vec::new(),
+        })
+    }
+
     pub(super) fn root(&self, tree: u32) -> u32 {
-        tree * self.shape.nodes()
+        self.forest.root(tree)
     }
 
     pub(super) fn tree(&self, role: u32) -> u32 {
-        role / self.shape.nodes()
+        self.forest.tree(role)
+    }
+
+    /// The tree of a query.
+    pub(super) fn tree_of(&self, query: u64) -> u32 {
+        (query >> 32) as u32 - self.first_tree
+    }
+
+    /// Whether a tree's next query waits for the answer before.
+    pub(super) fn is_back_to_back(&self, tree: u32) -> bool {
+        self.gaps.get(tree as usize).is_some_and(Option::is_none)
     }
 
     pub(super) fn application(&self, tree: u32) -> usize {
@@ -158,7 +195,7 @@ impl Plan {
     }
 
     fn hosts_by_tree(&self) -> Vec<Vec<u32>> {
-        let trees = self.hosts.chunks(self.shape.nodes() as usize);
+        let trees = self.hosts.chunks(self.forest.nodes(0) as usize);
         let sorted = trees.map(|hosts| {
             let mut hosts = hosts.to_vec();
             hosts.sort_unstable();
@@ -170,7 +207,7 @@ impl Plan {
 
     /// Whether this role is a leaf, and leaves may be asked again.
     pub(super) fn asks_again(&self, role: u32) -> bool {
-        self.config.asks_again() && self.shape.is_leaf(self.depth(role))
+        self.config.asks_again() && self.forest.is_leaf(role)
     }
 
     pub(super) fn host(&self, role: u32) -> u32 {
@@ -178,18 +215,15 @@ impl Plan {
     }
 
     pub(super) fn depth(&self, role: u32) -> usize {
-        self.shape.depth(role % self.shape.nodes())
+        self.forest.depth(role)
     }
 
     pub(super) fn parent(&self, role: u32) -> u32 {
-        let node = role % self.shape.nodes();
-        role - node + self.shape.parent(node)
+        self.forest.parent(role)
     }
 
     pub(super) fn children(&self, role: u32) -> std::ops::Range<u32> {
-        let node = role % self.shape.nodes();
-        let children = self.shape.children(node);
-        role - node + children.start..role - node + children.end
+        self.forest.children(role)
     }
 
     /// `QueryRecord::query`: the tree among all trees of the scenario, and the number of the query there.
@@ -244,14 +278,30 @@ impl Plan {
         self.key(self.root(tree), number)
     }
 
-    /// Answers that a node at this depth needs before its own is complete.
-    pub(super) fn needed(&self, depth: usize) -> u32 {
-        needed(self.shape.fan_in(depth), self.config.complete_at)
+    /// Answers that a role needs before its own is complete; 0 at a leaf.
+    pub(super) fn needed(&self, role: u32) -> u32 {
+        match self.forest.fan_in(role) {
+            0 => 0,
+            fan_in => needed(fan_in, self.config.complete_at),
+        }
     }
 
-    /// Leaves whose answers are enough for the query's objective.
-    pub(super) fn leaves_needed(&self) -> u32 {
-        needed(self.shape.leaves(), self.config.objective.answers)
+    /// Leaves whose answers are enough for the objective of a tree's queries.
+    pub(super) fn leaves_needed(&self, tree: u32) -> u32 {
+        needed(self.forest.leaves(tree), self.config.objective.answers)
+    }
+
+    /// The bytes of a role's answer.
+    pub(super) fn answer_bytes(&self, context: &Context, role: u32, number: u32) -> u64 {
+        if let Some(recorded) = self.forest.recorded() {
+            return recorded.role(role).response;
+        }
+        let application = self.application(self.tree(role));
+        let size = self.config.answer(application, self.depth(role) - 1);
+        draw::size(
+            size,
+            &mut context.stream(self.key(role, number), Purpose::Size),
+        )
     }
 
     /// The budget of a tree's queries, from their arrival at the root.
@@ -285,7 +335,7 @@ impl Plan {
                     let applications = self.config.applications;
                     (0..applications as usize).map(wire).sum::<f64>() / f64::from(applications)
                 };
-                let bits = 8.0 * answer * f64::from(self.shape.fan_in(0));
+                let bits = 8.0 * answer * f64::from(self.forest.fan_in(self.root(tree)));
                 let mean = draw::scale(Span::from_secs(1), bits / (load * rate.as_bps() as f64));
                 if poisson {
                     Gap::Exponential(mean)
@@ -319,7 +369,10 @@ impl Plan {
             query: Some(self.query(self.tree(role), number)),
             source: self.host(self.parent(role)),
             destination: self.host_of(call.context, child),
-            bytes: self.config.query.0.max(1),
+            bytes: match self.forest.recorded() {
+                Some(recorded) => recorded.role(role).request.max(1),
+                None => self.config.query.0.max(1),
+            },
             deadline: deadline.map(|span| call.now + span),
             tag: child.tag(),
             leaves: [0; 2],
@@ -378,11 +431,15 @@ impl Plan {
             deadline,
             &mut context.stream(self.key(role, number), Purpose::Deadline),
         )?;
-        Some(draw::scale(budget, self.share(self.depth(role))))
+        Some(draw::scale(budget, self.share(role)))
     }
 
-    /// The share of the budget that answers of nodes at this depth have.
-    fn share(&self, depth: usize) -> f64 {
+    /// The share of the budget that a role's answer has.
+    fn share(&self, role: u32) -> f64 {
+        let depth = self.depth(role);
+        if let Some(recorded) = self.forest.recorded() {
+            return recorded_share(recorded.role(role).layers as usize, depth);
+        }
         self.config
             .layer_share
             .get(depth - 1)
@@ -392,6 +449,9 @@ impl Plan {
 
     /// A leaf's computation and its jitter.
     pub(super) fn leaf_delay(&self, context: &Context, query: At) -> Span {
+        if let Some(recorded) = self.forest.recorded() {
+            return recorded.role(query.role).compute;
+        }
         let mut stream = context.stream(self.question_key(query), Purpose::Compute);
         draw::gap(&self.config.compute, &mut stream) + draw::gap(&self.config.jitter, &mut stream)
     }
@@ -399,6 +459,9 @@ impl Plan {
     /// An aggregator's computation.
     pub(super) fn aggregate_delay(&self, context: &Context, query: At) -> Span {
         let At { role, number, .. } = query;
+        if let Some(recorded) = self.forest.recorded() {
+            return recorded.role(role).compute;
+        }
         let mut stream = context.stream(self.key(role, number), Purpose::Compute);
         draw::gap(&self.config.aggregate_compute, &mut stream)
     }
@@ -429,6 +492,38 @@ impl Plan {
         self.children(role)
             .map(deadline)
             .try_fold(Span::ZERO, |longest, span| Some(longest.max(span?)))
+    }
+}
+
+/// The share of the deadline that answers so many links below the root of a recorded tree of `layers` layers have.
+pub(crate) fn recorded_share(layers: usize, depth: usize) -> f64 {
+    (layers + 1 - depth) as f64 / layers as f64
+}
+
+/// What recorded queries have in common with those of trees that are drawn; what differs from query to query is in the
+/// forest.
+fn shared_by(spans: &model::Spans) -> model::Oldi {
+    model::Oldi {
+        applications: 1,
+        trees: spans.queries.len() as u32,
+        fan_in: Vec::new(),
+        query: Bytes(0),
+        response: Vec::new(),
+        layer_response: Vec::new(),
+        deadline: vec![spans.deadline],
+        layer_share: Vec::new(),
+        deadline_from: spans.deadline_from,
+        query_deadline: Deadline::None,
+        arrival: QueryArrival::Every(Gap::ZERO),
+        compute: Gap::ZERO,
+        aggregate_compute: Gap::ZERO,
+        jitter: Gap::ZERO,
+        complete_at: spans.complete_at,
+        objective: spans.objective.clone(),
+        give_up: spans.give_up,
+        hedge: None,
+        retry: None,
+        share_hosts: true,
     }
 }
 

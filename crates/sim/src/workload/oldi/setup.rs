@@ -2,6 +2,7 @@
 
 use super::super::Place;
 use super::again::MOST_RETRIES;
+use super::forest::Forest;
 use super::shape::Shape;
 use crate::SetupError;
 use duetime_core::random::Stream;
@@ -81,18 +82,63 @@ pub(super) fn place_roles(
     }
     let mut placed: Vec<u32> = Vec::with_capacity(roles as usize);
     for _ in 0..trees {
-        let order = stream.permutation(hosts as usize);
-        let root = placed.len();
-        placed.push(order[0]);
-        let mut others = order[1..].iter().copied().cycle();
-        for node in 1..nodes {
-            let parent = placed[root + shape.parent(node) as usize];
-            // Two in a row differ where there are three hosts; with two, the layers take turns.
-            let mut host = others.next().unwrap_or(order[0]);
-            if host == parent {
-                host = others.next().unwrap_or(order[0]);
+        place_tree(hosts, nodes, |node| shape.parent(node), stream, &mut placed);
+    }
+    Ok(placed)
+}
+
+/// Puts the nodes of a tree on the hosts in a random order, again from the start when they are used up; never a child
+/// with its parent.
+fn place_tree(
+    hosts: u32,
+    nodes: u32,
+    parent: impl Fn(u32) -> u32,
+    stream: &mut Stream,
+    placed: &mut Vec<u32>,
+) {
+    let order = stream.permutation(hosts as usize);
+    let root = placed.len();
+    placed.push(order[0]);
+    let mut others = order[1..].iter().copied().cycle();
+    for node in 1..nodes {
+        let parent = placed[root + parent(node) as usize];
+        // Two in a row differ where there are three hosts; with two, the layers take turns.
+        let mut host = others.next().unwrap_or(order[0]);
+        if host == parent {
+            host = others.next().unwrap_or(order[0]);
+        }
+        placed.push(if host == parent { order[0] } else { host });
+    }
+}
+
+/// Puts the roles of recorded queries on the hosts that they name; where they name none, on random ones, for each query
+/// in an order of its own.
+pub(super) fn place_recorded(
+    spans: &model::Spans,
+    forest: &Forest,
+    place: &Place<'_>,
+    stream: &mut Stream,
+) -> Result<Vec<u32>, SetupError> {
+    let mut placed = Vec::new();
+    for (tree, query) in (0u32..).zip(&spans.queries) {
+        let root = forest.root(tree);
+        if query.nodes[0].host.is_none() {
+            let nodes = forest.nodes(tree);
+            let parent = |node| forest.parent(root + node) - root;
+            place_tree(place.network.hosts(), nodes, parent, stream, &mut placed);
+            continue;
+        }
+        for (role, node) in (root..).zip(&query.nodes) {
+            let what = || format!("a node of recorded query {}", tree + 1);
+            let host = node
+                .host
+                .ok_or_else(|| place.invalid(format!("{} names no host", what())))?;
+            placed.push(host);
+            if role == root {
+                place.host(host, what)?;
+            } else {
+                place.ends(host, placed[forest.parent(role) as usize], what)?;
             }
-            placed.push(if host == parent { order[0] } else { host });
         }
     }
     Ok(placed)

@@ -154,10 +154,12 @@ fn fan_in(name: &str, oldi: &Oldi, layer: Option<u32>) -> Result<Key, String> {
 /// The budget of the workload's queries; of several applications the longest.
 pub(super) fn budget(workload: &Workload) -> Result<Span, String> {
     let name = &workload.name;
-    let Some(oldi) = workload.oldi() else {
-        return Err(format!("{name}: only workloads of kind oldi have queries"));
+    let Some(objective) = workload.objective() else {
+        return Err(format!(
+            "{name}: only workloads of kind oldi, and traces of spans, have queries"
+        ));
     };
-    oldi.objective.within.iter().copied().max().ok_or_else(|| {
+    objective.within.iter().copied().max().ok_or_else(|| {
         format!(
             "{name}: its queries have no budget: give it an `objective` with `within`, or vary its deadlines with --of \
              deadline"
@@ -170,7 +172,7 @@ pub(super) fn has_deadline(workload: &Workload) -> bool {
     let is = |deadline: &Deadline| *deadline != Deadline::None;
     match &workload.kind {
         WorkloadKind::Oldi(oldi) => {
-            answers_have_deadlines(oldi)
+            workload.answers_have_deadlines()
                 || is(&oldi.query_deadline)
                 || !oldi.objective.within.is_empty()
         }
@@ -178,19 +180,15 @@ pub(super) fn has_deadline(workload: &Workload) -> bool {
         | WorkloadKind::Poisson { deadline, .. }
         | WorkloadKind::Background { deadline, .. }
         | WorkloadKind::Permutation { deadline, .. } => is(deadline),
+        WorkloadKind::Spans(spans) => spans.is_judged(),
         WorkloadKind::Long { .. } => false,
         WorkloadKind::Trace { flows } => flows.iter().any(|flow| flow.deadline.is_some()),
     }
 }
 
-/// Whether the answers of a tree have deadlines.
-pub(in crate::capacity) fn answers_have_deadlines(oldi: &Oldi) -> bool {
-    oldi.deadline.iter().any(|of| *of != Deadline::None)
-}
-
 /// Whether the owner says what is wanted of a query: a budget, or a share of the queries.
 pub(super) fn has_objective(workload: &Workload) -> bool {
-    let objective = workload.oldi().map(|oldi| &oldi.objective);
+    let objective = workload.objective();
     objective.is_some_and(|of| !of.within.is_empty() || of.share.is_some())
 }
 
@@ -211,6 +209,10 @@ pub(super) fn scale_deadlines(workload: &mut Workload, number: u64, of: u64) {
         | WorkloadKind::Poisson { deadline, .. }
         | WorkloadKind::Background { deadline, .. }
         | WorkloadKind::Permutation { deadline, .. } => scale(deadline),
+        WorkloadKind::Spans(spans) => {
+            scale(&mut spans.deadline);
+            spans.objective.within.iter_mut().for_each(span);
+        }
         WorkloadKind::Long { .. } => {}
         WorkloadKind::Trace { flows } => {
             let deadlines = flows.iter_mut().filter_map(|flow| flow.deadline.as_mut());
@@ -231,6 +233,7 @@ pub(super) fn fixed_deadlines(workload: &Workload) -> Option<(Span, Span)> {
         | WorkloadKind::Poisson { deadline, .. }
         | WorkloadKind::Background { deadline, .. }
         | WorkloadKind::Permutation { deadline, .. } => vec![deadline.fixed()?],
+        WorkloadKind::Spans(spans) => vec![spans.deadline.fixed()?],
         WorkloadKind::Long { .. } | WorkloadKind::Trace { .. } => return None,
     };
     Some((*all.iter().min()?, *all.iter().max()?))

@@ -1,0 +1,108 @@
+//! What was recorded: flows or queries, by what the file holds.
+
+use crate::model::{GiveUp, Spans, TraceFlow};
+use crate::options::{Resolved, Result};
+use crate::spans::{self, Wanted, Wrong};
+use crate::table::Reader;
+use crate::trace::{self, Trace};
+use duetime_core::Span;
+use duetime_core::random::mix;
+use serde_json::{Value, json};
+
+pub(super) const HOSTS: &[&str] = &["named", "random"];
+
+/// The keys that flows have no use for.
+const OF_SPANS: &[&str] = &[
+    "hosts",
+    "query",
+    "deadline",
+    "deadline_from",
+    "complete_at",
+    "objective",
+    "give_up",
+];
+
+/// What a trace holds.
+pub(super) enum Recorded {
+    Flows(Vec<TraceFlow>),
+    Queries(Spans),
+}
+
+pub(super) fn read(reader: &Reader<'_>) -> Result<Recorded> {
+    let place = reader.need("file")?;
+    let scope = place.scope;
+    let path = place.str(
+        "the name of a file",
+        "a file in CSV, Parquet or JSON lines, seen from the scenario",
+    )?;
+    match trace::read(&place, path, scope.hosts, scope.sources)? {
+        Trace::Flows(flows) => {
+            if let Some(key) = OF_SPANS.iter().find_map(|key| reader.get(key)) {
+                return key.refuse(
+                    "for spans, but the file holds flows",
+                    "none beside a file of flows",
+                );
+            }
+            Ok(Recorded::Flows(flows))
+        }
+        Trace::Spans(text, file) => queries(reader, &text, &file).map(Recorded::Queries),
+    }
+}
+
+fn queries(reader: &Reader<'_>, text: &str, file: &str) -> Result<Spans> {
+    let deadline = reader.value("deadline")?;
+    let complete_at = reader.value("complete_at")?;
+    let objective = super::oldi::objective(reader, &[deadline], complete_at)?;
+    if objective.within.len() > 1 {
+        let place = reader.need("objective")?.at("within");
+        return place.refuse("several budgets for one application", "one time");
+    }
+    let wanted = Wanted {
+        request: reader.value("query")?,
+        named: reader.choice("hosts")?.map(|hosts| hosts == HOSTS[0]),
+        hosts: reader.place.scope.hosts,
+    };
+    let read = spans::read(text, file, &wanted).map_err(|wrong| match wrong {
+        Wrong::File(error) => error,
+        Wrong::Hosts(message, allowed) => {
+            let place = reader.get("hosts").map_or_else(|| reader.need("file"), Ok);
+            match place {
+                Ok(place) => place.wrong(message).allowed(allowed),
+                Err(error) => error,
+            }
+        }
+    })?;
+    Ok(Spans {
+        queries: read.queries,
+        deadline,
+        deadline_from: reader.value("deadline_from")?,
+        complete_at,
+        objective,
+        give_up: reader.value::<GiveUp>("give_up")?,
+        outside: read.outside,
+    })
+}
+
+impl Resolved for Spans {
+    fn resolved(&self) -> Value {
+        json!({
+            "queries": self.queries.len(),
+            "digest": format!("{:016x}", self.digest()),
+            "deadline": self.deadline.resolved(),
+            "deadline_from": self.deadline_from.resolved(),
+            "complete_at": self.complete_at,
+            "objective": self.objective.resolved(),
+            "give_up": self.give_up.resolved(),
+        })
+    }
+}
+
+pub(super) fn digest(flows: &[TraceFlow]) -> u64 {
+    flows.iter().fold(flows.len() as u64, |digest, flow| {
+        let ends = u64::from(flow.source) << 32 | u64::from(flow.destination);
+        let deadline = flow.deadline.map_or(u64::MAX, Span::as_ps);
+        [flow.start.as_ps(), ends, flow.size.0, deadline]
+            .into_iter()
+            .fold(digest, mix)
+    })
+}

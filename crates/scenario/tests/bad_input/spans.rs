@@ -1,0 +1,371 @@
+//! Files of spans: each with one mistake, and what is said of it.
+
+use super::traces::{InFolder, TRACE};
+use duetime_scenario::model::{RecordedNode, Spans, WorkloadKind};
+use duetime_scenario::{Diagnostic, Sources, TraceRow, load};
+
+/// What a span looks like.
+const EXAMPLE: &str = r#"one span a line, such as {"trace_id": "a", "span_id": "2", "parent_id": "1", "start_ns": 0, "duration_ns": 250000, "response_bytes": 10000}"#;
+
+/// A file of these lines.
+struct Lines(String);
+
+impl Sources for Lines {
+    fn read_text(&self, _: &str) -> Result<String, String> {
+        Ok(self.0.clone())
+    }
+
+    fn read_trace(&self, _: &str) -> Result<Vec<TraceRow>, String> {
+        Err("no Parquet file".to_owned())
+    }
+}
+
+/// A span of 50 ns from 100 ns on, in trace "a", with these fields beside.
+fn span(id: &str, parent: &str, more: &str) -> String {
+    format!(
+        r#"{{"trace_id": "a", "span_id": "{id}", "parent_id": "{parent}", "start_ns": 100, "duration_ns": 50, "response_bytes": 10{more}}}"#
+    )
+}
+
+/// The root of trace "a".
+fn root() -> String {
+    span("1", "", "")
+}
+
+fn read(lines: &[String], more: &str) -> Result<Spans, Diagnostic> {
+    let scenario = format!("{TRACE}{more}");
+    let scenario = load(&scenario, "search.toml", &[], &Lines(lines.join("\n")))?;
+    match &scenario.workloads[0].kind {
+        WorkloadKind::Spans(spans) => Ok(spans.clone()),
+        other => panic!("not spans: {other:?}"),
+    }
+}
+
+/// Place and message, and what is allowed.
+#[track_caller]
+fn assert_said(lines: &[String], said: &str, allowed: &str) {
+    let error = read(lines, "").expect_err("a mistake");
+    let shown = error.to_string();
+    let first = shown.lines().next().unwrap_or_default();
+    assert_eq!((first, error.allowed.as_deref()), (said, Some(allowed)));
+}
+
+#[test]
+fn spans_that_are_no_tree_are_refused() {
+    assert_said(
+        &[root(), span("2", "3", ""), span("3", "2", "")],
+        r#"flows.csv:2:35: parent_id = "3": the span is among its own ancestors: a cycle"#,
+        "parents that lead up to the root of the trace",
+    );
+    assert_said(
+        &[root(), span("2", "2", "")],
+        r#"flows.csv:2:35: parent_id = "2": the span is among its own ancestors: a cycle"#,
+        "parents that lead up to the root of the trace",
+    );
+    assert_said(
+        &[span("2", "3", ""), span("3", "2", "")],
+        r#"flows.csv:1:35: parent_id = "3": the span is among its own ancestors: a cycle"#,
+        "parents that lead up to the root of the trace",
+    );
+    assert_said(
+        &[root(), span("2", "9", "")],
+        r#"flows.csv:2:35: parent_id = "9": no span of trace "a" has this identifier"#,
+        "the identifier of another span of the trace; for its root, none",
+    );
+    assert_said(&[root(), r#"{"trace_id": "b", "span_id": "2", "parent_id": "1", "start_ns": 100, "duration_ns": 50, "response_bytes": 10}"#.to_owned()], r#"flows.csv:2:35: parent_id = "1": no span of trace "b" has this identifier"#, "the identifier of another span of the trace; for its root, none");
+    assert_said(
+        &[root(), span("2", "1", ""), span("2", "1", "")],
+        r#"flows.csv:3:19: span_id = "2": twice in its trace, first in line 2"#,
+        "each span of a trace once",
+    );
+    assert_said(
+        &[root(), span("2", "1", ""), span("3", "", "")],
+        r#"flows.csv:3:19: span_id = "3": a second root of trace "a": line 1 has no parent either"#,
+        "one span without a parent in each trace",
+    );
+    assert_said(
+        &[root()],
+        r#"flows.csv:1:19: span_id = "1": the root of a trace has no request to another host below it"#,
+        "at least one span below a root, on another host",
+    );
+    assert_said(
+        &[
+            span("1", "", r#", "host": "x""#),
+            span("2", "1", r#", "host": "x""#),
+        ],
+        r#"flows.csv:1:19: span_id = "1": the root of a trace has no request to another host below it"#,
+        "at least one span below a root, on another host",
+    );
+}
+
+#[test]
+fn times_that_cannot_be_are_refused() {
+    assert_said(&[r#"{"trace_id": "a", "span_id": "1", "start_ns": 100, "response_bytes": 10, "end_ns": 99}"#.to_owned()], "flows.csv:1:74: end_ns = 99: before the span's start, 100: its duration is negative", "the start or later");
+    assert_said(&[r#"{"trace_id": "a", "span_id": "1", "start_ns": 100, "duration_ns": -5, "response_bytes": 10}"#.to_owned()], "flows.csv:1:52: duration_ns = -5: not a whole number in range", "a whole number of ns, 0 to 86400000000000, with or without quotes");
+    assert_said(
+        &[span("1", "", r#", "end_ns": 200"#)],
+        "flows.csv:1:69: duration_ns = 50: beside the span's end",
+        "one of the end and the duration",
+    );
+    assert_said(
+        &[
+            r#"{"trace_id": "a", "span_id": "1", "start_ns": 100, "response_bytes": 10}"#
+                .to_owned(),
+        ],
+        "flows.csv:1:1: a span without one of `endTimeUnixNano`, `end_ns`, `duration_ns`",
+        EXAMPLE,
+    );
+    assert_said(&[r#"{"trace_id": "a", "span_id": "1", "start_ns": 100, "duration_ns": 86400000000001, "response_bytes": 10}"#.to_owned()], "flows.csv:1:52: duration_ns = 86400000000001: out of range", "a whole number of ns, 0 to 86400000000000, with or without quotes");
+    assert_said(&[r#"{"trace_id": "a", "span_id": "1", "start_ns": "soon", "duration_ns": 50, "response_bytes": 10}"#.to_owned()], r#"flows.csv:1:35: start_ns = "soon": not a whole number in range"#, "a whole number of ns, 0 to 18446744073709551615, with or without quotes");
+    assert_said(&[r#"{"trace_id": "a", "span_id": "1", "start_ns": 18446744073709551616, "duration_ns": 50, "response_bytes": 10}"#.to_owned()], "flows.csv:1:35: start_ns = 1.8446744073709552e+19: not a whole number in range", "a whole number of ns, 0 to 18446744073709551615, with or without quotes");
+    assert_said(&[r#"{"trace_id": "a", "span_id": "1", "start_ns": 18446744073709551615, "duration_ns": 50, "response_bytes": 10}"#.to_owned()], "flows.csv:1:69: duration_ns = 50: the span ends too late", "an end of at most 18446744073709551615 ns");
+    assert_said(&[r#"{"trace_id": "a", "span_id": "1", "start_ns": 1.5, "duration_ns": 50, "response_bytes": 10}"#.to_owned()], "flows.csv:1:35: start_ns = 1.5: not a whole number in range", "a whole number of ns, 0 to 18446744073709551615, with or without quotes");
+    assert_said(&[root(), span("2", "1", ""), r#"{"trace_id": "b", "span_id": "1", "start_ns": 86400000000101, "duration_ns": 50, "response_bytes": 10}"#.to_owned(), r#"{"trace_id": "b", "span_id": "2", "parent_id": "1", "start_ns": 100, "duration_ns": 50, "response_bytes": 10}"#.to_owned()], "flows.csv:3:35: start_ns = 86400000000101: 86400000000001 ns after the first root", "roots within 24 hours");
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused() {
+    assert_said(&[root(), r#"{"trace_id": "a", "span_id": "2", "parent_id": "1", "start_ns": 100, "duration_ns": 50, "response_bytes": 0}"#.to_owned()], "flows.csv:2:89: response_bytes = 0: out of range", "a whole number of bytes, 1 to 1000000000000, with or without quotes");
+    assert_said(&[root(), r#"{"trace_id": "a", "span_id": "2", "parent_id": "1", "start_ns": 100, "duration_ns": 50, "response_bytes": 1000000000001}"#.to_owned()], "flows.csv:2:89: response_bytes = 1000000000001: out of range", "a whole number of bytes, 1 to 1000000000000, with or without quotes");
+    assert_said(
+        &[root(), span("2", "1", r#", "request_bytes": "1000000001""#)],
+        r#"flows.csv:2:111: request_bytes = "1000000001": out of range"#,
+        "a whole number of bytes, 1 to 1000000000, with or without quotes",
+    );
+    assert_said(&[root(), r#"{"trace_id": "a", "span_id": "2", "parent_id": "1", "start_ns": 100, "duration_ns": 50}"#.to_owned()], "flows.csv:2:1: a request without the bytes of its answer", "`response_bytes` or the attribute `http.response.body.size` of 1 B to 1000 GB");
+}
+
+#[test]
+fn names_that_cannot_be_are_refused() {
+    assert_said(
+        &[
+            r#"{"span_id": "1", "start_ns": 100, "duration_ns": 50, "response_bytes": 10}"#
+                .to_owned(),
+        ],
+        "flows.csv:1:1: a span without one of `traceId`, `trace_id`",
+        EXAMPLE,
+    );
+    assert_said(&[r#"{"trace_id": 7, "span_id": "1", "start_ns": 100, "duration_ns": 50, "response_bytes": 10}"#.to_owned()], "flows.csv:1:2: trace_id = 7: not a text", "a text of 1 to 256 bytes");
+    assert_said(&[r#"{"trace_id": "a", "span_id": "", "start_ns": 100, "duration_ns": 50, "response_bytes": 10}"#.to_owned()], r#"flows.csv:1:19: span_id = "": empty or too long"#, "a text of 1 to 256 bytes");
+    assert_said(
+        &[span("1", "", r#", "host": "x""#), span("2", "1", "")],
+        "flows.csv:2:1: a span without a name of its host, beside others that have one",
+        "`host` or `service` in every span, or in none",
+    );
+    assert_said(
+        &[
+            span("1", "", r#", "host": "a""#),
+            span("2", "1", r#", "host": "b""#),
+            span("3", "1", r#", "host": "c""#),
+            span("4", "1", r#", "host": "d""#),
+        ],
+        r#"search.toml:8:8: workload.file = "flows.csv": its spans name 4 hosts, the topology has 3"#,
+        r#"at most 3 names, or `hosts = "random"`"#,
+    );
+}
+
+#[test]
+fn lines_that_are_no_span_are_refused() {
+    assert_said(
+        &[span("1", "", r#", "traceId": "a""#)],
+        "flows.csv:1:118: duplicate field `traceId`",
+        "each field once, in one of its spellings",
+    );
+    assert_said(
+        &[root(), r#"{"trace_id": "#.to_owned()],
+        "flows.csv:2:12: not a JSON object: EOF while parsing a value",
+        EXAMPLE,
+    );
+    assert_said(
+        &[root(), "7".to_owned()],
+        "flows.csv:2:1: not a JSON object",
+        EXAMPLE,
+    );
+    assert_said(
+        &["[{}]".to_owned()],
+        "flows.csv:1:1: not a JSON object",
+        EXAMPLE,
+    );
+    assert_said(
+        &[r#"{"resourceSpans": [{"scopeSpans": []}]}"#.to_owned()],
+        "flows.csv:1:2: a line that holds many spans",
+        EXAMPLE,
+    );
+    assert_said(
+        &[span("1", "", r#", "attributes": 7"#)],
+        "flows.csv:1:110: invalid type: integer `7`, expected a sequence",
+        r#"attributes as in OTLP: [{"key": "…", "value": {"intValue": "…"}}]"#,
+    );
+}
+
+#[test]
+fn trees_are_bounded() {
+    let chain = |links: u32| -> Vec<String> {
+        let below = (1..=links).map(|link| span(&(link + 1).to_string(), &link.to_string(), ""));
+        std::iter::once(root()).chain(below).collect()
+    };
+    assert_said(
+        &chain(33),
+        r#"flows.csv:34:19: span_id = "34": a tree that is too deep"#,
+        "at most 32 requests below each other",
+    );
+    assert_eq!(read(&chain(32), "").unwrap().queries[0].nodes.len(), 33);
+    let wide = |requests: u32| -> Vec<String> {
+        let below = (0..requests).map(|child| span(&format!("c{child}"), "1", ""));
+        std::iter::once(root()).chain(below).collect()
+    };
+    assert_said(
+        &wide(100_001),
+        r#"flows.csv:1:19: span_id = "1": 100001 requests of one span"#,
+        "at most 100000",
+    );
+}
+
+#[test]
+fn a_deep_chain_of_spans_neither_overflows_nor_stalls() {
+    // All on one host: no request at all.
+    let links = 1..200_000;
+    let one = |link: u32| {
+        let parent = if link == 1 {
+            String::new()
+        } else {
+            (link - 1).to_string()
+        };
+        span(&link.to_string(), &parent, r#", "host": "x""#)
+    };
+    let lines: Vec<String> = links.map(one).collect();
+    let error = read(&lines, "").unwrap_err();
+    assert!(
+        error.message.contains("no request to another host"),
+        "{error}"
+    );
+}
+
+fn node(parent: u32, children: u32, host: Option<u32>, compute_ns: u64) -> RecordedNode {
+    use duetime_core::{Bytes, Span};
+    RecordedNode {
+        parent,
+        children,
+        host,
+        request: Bytes(1_000),
+        response: Bytes(if children > 0 && parent == 0 && host == Some(0) {
+            0
+        } else {
+            10
+        }),
+        compute: Span::from_ns(compute_ns),
+    }
+}
+
+#[test]
+fn a_trace_becomes_a_tree_of_requests() {
+    let line = |id: &str, parent: &str, host: &str, start: u64, end: u64| {
+        format!(
+            r#"{{"trace_id": "a", "span_id": "{id}", "parent_id": "{parent}", "start_ns": {start}, "end_ns": {end}, "response_bytes": 10, "service": "{host}"}}"#
+        )
+    };
+    // Host "c" is the first in the order of names that is used by a leaf; children stand by their start. Span 3 is work
+    // on the root's own host: what it asks, the root asks. Span 5 overlaps span 4, and ends after the root.
+    let lines = [
+        line("5", "3", "b", 1_400, 2_100),
+        line("1", "", "a", 1_000, 2_000),
+        line("4", "3", "c", 1_200, 1_500),
+        line("3", "1", "a", 1_100, 1_600),
+        line("6", "4", "b", 1_250, 1_300),
+    ];
+    let spans = read(&lines, "").unwrap();
+    let [query] = &spans.queries[..] else {
+        panic!("one query")
+    };
+    let expected = [
+        // 1000 to 1200; from then on some request is under way to the end.
+        node(0, 2, Some(0), 200),
+        node(0, 1, Some(2), 250),
+        node(0, 0, Some(1), 700),
+        node(1, 0, Some(1), 50),
+    ];
+    assert_eq!(query.nodes, expected);
+    assert_eq!(spans.outside, 1, "span 5 ends after the root");
+    let drawn = read(&lines, "hosts = \"random\"\nquery = \"2 KB\"\n").unwrap();
+    assert!(
+        drawn.queries[0]
+            .nodes
+            .iter()
+            .all(|node| node.host.is_none() && node.request.0 == 2_000)
+    );
+}
+
+#[test]
+fn keys_for_spans_are_refused_beside_flows() {
+    let csv = || Lines("start_ns,source,destination,size_bytes\n1,0,1,10\n".to_owned());
+    let with = |key: &str| load(&format!("{TRACE}{key}\n"), "search.toml", &[], &csv());
+    let error = with("objective = { within = \"1 ms\" }")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("workload.objective")
+            && error.contains("for spans, but the file holds flows"),
+        "{error}"
+    );
+    assert!(
+        error.ends_with("allowed: none beside a file of flows"),
+        "{error}"
+    );
+    assert!(with("").is_ok());
+}
+
+#[test]
+fn keys_of_spans_are_checked() {
+    let said = |more: &str| {
+        let error = read(&[root(), span("2", "1", "")], more).unwrap_err();
+        (
+            error.key.clone(),
+            error.message.clone(),
+            error.allowed.clone().unwrap_or_default(),
+        )
+    };
+    let (key, message, allowed) = said("objective = { within = [\"1 ms\", \"2 ms\"] }\n");
+    assert_eq!(
+        (&key[..], &message[..]),
+        (
+            "workload.objective.within",
+            "several budgets for one application"
+        )
+    );
+    assert_eq!(allowed, "one time");
+    let (key, message, allowed) = said("hosts = \"named\"\n");
+    assert_eq!(
+        (&key[..], &message[..]),
+        ("workload.hosts", "no span names its host")
+    );
+    assert_eq!(
+        allowed,
+        "\"random\", or a file whose spans have `host` or `service`"
+    );
+    let (key, _, allowed) = said("hosts = \"drawn\"\n");
+    assert_eq!(
+        (&key[..], &allowed[..]),
+        ("workload.hosts", "\"named\", \"random\"")
+    );
+    let (key, _, allowed) = said("give_up = \"soon\"\n");
+    assert_eq!(key, "workload.give_up");
+    assert_eq!(
+        allowed,
+        "\"children\", \"own\", \"never\", or a time such as \"5 ms\""
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_named_with_their_line_in_spans_too() {
+    let said = load(
+        TRACE,
+        "search.toml",
+        &[],
+        &InFolder(b"\xef\xbb\xbf{}\r\n{\xff}\r\n"),
+    );
+    let said = said.unwrap_err().to_string();
+    assert!(
+        said.starts_with("data/flows.csv:2:2: not UTF-8: byte 0xff"),
+        "{said}"
+    );
+}
