@@ -312,7 +312,9 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
 
 /// Leaves are asked again no more often than the workload says.
 fn again(oldi: Option<&Oldi>, query: &QueryRecord) -> Result<(), String> {
-    let times = oldi.and_then(|oldi| oldi.retry).map_or(0, |retry| retry.times);
+    let times = oldi
+        .and_then(|oldi| oldi.retry)
+        .map_or(0, |retry| retry.times);
     let hedges = if oldi.is_some_and(|oldi| oldi.hedge.is_some()) {
         query.leaves
     } else {

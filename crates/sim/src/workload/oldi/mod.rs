@@ -345,7 +345,8 @@ impl Oldi {
         let tree = self.plan.tree(query.role) as usize;
         let records = &self.records[tree];
         // A back-to-back tree goes on without the answers that it lacks.
-        let is_past = self.plan.is_back_to_back(tree as u32) && records.len() as u32 > query.number + 1;
+        let is_past =
+            self.plan.is_back_to_back(tree as u32) && records.len() as u32 > query.number + 1;
         records[query.number as usize].complete.is_none() && !is_past
     }
 
