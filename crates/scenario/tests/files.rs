@@ -55,6 +55,10 @@ fn spoilt(good: &'static str) -> impl Strategy<Value = String> {
 }
 
 fn points_into(file: &str, error: &Diagnostic) -> Result<(), TestCaseError> {
+    if error.file == "scenario.toml" {
+        // A file that is good in itself but not for this network, such as one with more hosts.
+        return Ok(());
+    }
     prop_assert!(error.line <= file.lines().count() + 1, "{error}");
     let line = error.source_line.chars().count();
     prop_assert!(error.column + error.width <= line + 2, "{error}");
