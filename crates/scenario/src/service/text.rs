@@ -108,7 +108,7 @@ impl Service {
             line(
                 to,
                 &format!("link = {{ rate = \"{link}\", latency = \"2 us\" }}"),
-                "the latency of a cable and of half a switch",
+                "the latency of a link and of half a switch",
             )?;
         } else {
             let (racks, each) = racks(self.hosts);
@@ -131,7 +131,7 @@ impl Service {
             line(
                 to,
                 &format!("host_link = {{ rate = \"{link}\", latency = \"2 us\" }}"),
-                "the latency of a cable and of half a switch",
+                "the latency of a link and of half a switch",
             )?;
             let uplink = (RATE.show)(self.link.as_bps() * 4);
             line(
