@@ -158,7 +158,7 @@ const LINK: (u64, u64) = (100_000_000, 1_000_000_000_000);
 /// Most of a host's link that answers may take in the mean.
 const MOST_LOAD: f64 = 0.5;
 /// The budget is at least this many times what its answers take on a link that is theirs alone.
-const ROOM: u64 = 4;
+const LEAST_BUDGET: u64 = 4;
 
 impl Service {
     /// A usual service of the kind.
@@ -258,10 +258,10 @@ impl Service {
             return wrong(Question::FanIn, message, allowed);
         }
         let alone = self.alone();
-        let least = Span::from_ps(alone.as_ps().saturating_mul(ROOM));
+        let least = Span::from_ps(alone.as_ps().saturating_mul(LEAST_BUDGET));
         if self.budget < least {
             let message = format!(
-                "the answers of a query alone take {} of the links, and computing and queues need room",
+                "the answers of a query alone take {} of the links, and computing and queues take time as well",
                 (TIME.show)(alone.as_ps())
             );
             let allowed = format!("at least {}", (TIME.show)(least.as_ps()));
