@@ -3,8 +3,8 @@
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::model::{
-    Edge, GiveUp, Hedge, HedgeAfter, Node, Objective, Oldi, Protocol, RetryAt, Scenario, Topology,
-    Transport, WorkloadKind,
+    Edge, GiveUp, Hedge, HedgeAfter, Node, Oldi, Protocol, RetryAt, Scenario, Topology, Transport,
+    Workload, WorkloadKind,
 };
 use crate::place::Place;
 use crate::resolve::tables;
@@ -33,8 +33,8 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
         if let Some(oldi) = workload.oldi() {
             trees(oldi, scenario.topology.hosts(), place)?;
             questions(oldi, scenario.topology.hosts(), place)?;
-            objective(oldi, place)?;
         }
+        objective(workload, place)?;
         if first_start(&workload.kind).is_some_and(|at| at >= scenario.duration) {
             let message = format!("never starts: the duration is {}", scenario.duration);
             return place.at("at").refuse(message, "less than `duration`");
@@ -361,22 +361,24 @@ fn questions(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
 }
 
 /// Whether what is wanted of a query can be had together.
-fn objective(oldi: &Oldi, place: &Place<'_>) -> Result<()> {
-    let Some(_) = place.node.get("objective") else {
-        return Ok(());
+fn objective(workload: &Workload, place: &Place<'_>) -> Result<()> {
+    let (complete_at, objective) = match &workload.kind {
+        WorkloadKind::Oldi(oldi) => (oldi.complete_at, &oldi.objective),
+        WorkloadKind::Spans(spans) => (spans.complete_at, &spans.objective),
+        _ => return Ok(()),
     };
+    if place.node.get("objective").is_none() {
+        return Ok(());
+    }
     let at = |key: &str| place.at("objective").at(key);
-    let Objective { answers, share, .. } = oldi.objective;
-    if answers > oldi.complete_at {
+    if objective.answers > complete_at {
         let message = format!(
-            "a query is complete with {} of its answers (`complete_at`), and the objective wants more",
-            oldi.complete_at
+            "a query is complete with {complete_at} of its answers (`complete_at`), and the objective wants more"
         );
-        let allowed = format!("at most `complete_at`: {}", oldi.complete_at);
+        let allowed = format!("at most `complete_at`: {complete_at}");
         return at("answers").refuse(message, allowed);
     }
-    let judged = (0..oldi.applications as usize).any(|application| oldi.is_judged(application));
-    if share.is_some() && !judged {
+    if objective.share.is_some() && !workload.is_judged() {
         let message = "nothing says when a query is late";
         return at("share").refuse(message, "beside `within`, or a `deadline` of the answers");
     }

@@ -165,6 +165,35 @@ fn names_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn objectives_that_contradict() {
+    let lines = [root(), span("2", "1", "")];
+    for (keys, said, allowed) in [
+        (
+            "complete_at = 0.9\nobjective = { within = \"5 ms\", answers = 0.95 }\n",
+            "a query is complete with 0.9 of its answers (`complete_at`), and the objective wants more",
+            "at most `complete_at`: 0.9",
+        ),
+        (
+            "objective = { share = 0.99 }\n",
+            "nothing says when a query is late",
+            "beside `within`, or a `deadline` of the answers",
+        ),
+    ] {
+        let error = read(&lines, keys).expect_err("a contradiction");
+        assert_eq!(
+            (error.message.as_str(), error.allowed.as_deref()),
+            (said, Some(allowed))
+        );
+        assert_eq!(error.file, "search.toml");
+    }
+    read(
+        &lines,
+        "deadline = \"2 ms\"\nobjective = { share = 0.99 }\n",
+    )
+    .expect("a deadline says it");
+}
+
+#[test]
 fn lines_that_are_no_span_are_refused() {
     assert_said(
         &[span("1", "", r#", "traceId": "a""#)],
