@@ -25,7 +25,7 @@ const SMALLEST: usize = UDP_IPV4_BYTES as usize + Request::WIRE_BYTES;
 /// Packets of a measurement in nanoseconds, and the fewer of which instructions are counted.
 const ROUNDS: u64 = 1_000_000;
 const COUNTED: u64 = 200_000;
-const PAIRS: usize = 31;
+const PAIRS: usize = 101;
 
 /// Flows whose requests come in turn.
 const FLOWS: usize = 64;
