@@ -220,7 +220,7 @@ fn answer(rounds: u64) -> f64 {
 fn forward(bytes: usize, routed: bool, rounds: u64) -> f64 {
     let mut port = plain_port(PORT);
     port.d3 = routed;
-    let interfaces = ["a", "b"].map(|name| plain_interface(name, Span::ZERO));
+    let interfaces = ["a", "b"].map(|name| plain_interface(name, &port));
     let mut config = Config::star("switch", interfaces.to_vec(), &port, None);
     for (number, interface) in (1..).zip(&mut config.interfaces) {
         interface.address = Some([10, 9, 0, number].into());

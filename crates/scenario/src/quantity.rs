@@ -182,6 +182,17 @@ fn decimal(number: &str, scale: u64) -> Result<u64, String> {
     u64::try_from((scaled + power / 2) / power).map_err(|_| too_large())
 }
 
+/// Reads a share such as `0.01` or `1%`, as scenarios have them.
+pub fn parse_share(text: &str) -> Result<f64, NotQuantity> {
+    let share = percent(text).or_else(|| text.trim().parse().ok());
+    share
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| NotQuantity {
+            message: "not a share".to_owned(),
+            allowed: "0..=1, or a percentage such as \"50%\"".to_owned(),
+        })
+}
+
 /// A percentage or a share: "50%", 0.5.
 pub(crate) fn percent(text: &str) -> Option<f64> {
     let number = text.trim().strip_suffix('%')?.trim();
@@ -204,6 +215,15 @@ mod tests {
         assert_eq!(PACKETS.parse("1 packet"), Ok(1));
         assert_eq!(FREQUENCY.parse("0.5 /s"), Ok(500));
         assert_eq!(SIZE.parse("1_000 B"), Ok(1_000));
+    }
+
+    #[test]
+    fn shares_are_numbers_or_percentages() {
+        assert_eq!(parse_share("0.25"), Ok(0.25));
+        assert_eq!(parse_share(" 99.9 %"), Ok(0.999));
+        for wrong in ["", "%", "-1%", "101%", "1.5", "NaN", "half"] {
+            assert_eq!(parse_share(wrong).unwrap_err().message, "not a share");
+        }
     }
 
     #[test]

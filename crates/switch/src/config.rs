@@ -4,6 +4,7 @@ mod check;
 
 pub use check::ConfigError;
 
+use duetime_core::random::Streams;
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
 use duetime_proto::d3;
@@ -43,12 +44,14 @@ pub enum PortChoice {
 }
 
 /// An output port and the link behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PortConfig {
     /// Capacity; above zero.
     pub rate: Rate,
     /// Propagation delay; at most 10 s.
     pub latency: Span,
+    /// Share of its packets that the link loses at random, 0 to 0.99.
+    pub loss: f64,
     /// How much it may hold, the packet in service included.
     pub limit: Limit,
     /// K: a packet that finds at least this much in the port gets CE if it is ECN-capable (D2TCP §3).
@@ -80,7 +83,7 @@ pub struct SharedBufferConfig {
 }
 
 /// A real interface and the host behind it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct InterfaceConfig {
     /// The device's name.
     pub name: String,
@@ -97,12 +100,14 @@ pub struct InterfaceConfig {
 }
 
 /// A link behind a host's NIC. It does not mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
     /// Capacity; above zero.
     pub rate: Rate,
     /// Propagation delay; at most 10 s.
     pub latency: Span,
+    /// Share of its packets that the link loses at random, 0 to 0.99.
+    pub loss: f64,
     /// How much the NIC's queue may hold.
     pub limit: Limit,
     /// Strict-priority classes, 1 to 32; 1 is first come, first served.
@@ -121,6 +126,8 @@ pub struct Options {
     pub d3: d3::Config,
     /// Keep the queues over time.
     pub sampling: Option<Sampling>,
+    /// What links draw from that lose packets at random.
+    pub streams: Streams,
     /// How many frames the switch holds at most, in ports and on links; 1 to 2²⁰.
     pub buffers: usize,
     /// The thread runs under the real-time scheduler (`SCHED_FIFO`, priority 1) where the kernel permits it, which
@@ -135,6 +142,7 @@ impl Default for Options {
             classifier: Classifier::Precedence,
             d3: d3::Config::default(),
             sampling: None,
+            streams: Streams::new(1, 0),
             buffers: 16_384,
             real_time: true,
         }

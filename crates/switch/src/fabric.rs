@@ -6,10 +6,11 @@ use crate::d3::{Router, UDP};
 use crate::forwarding::{Forwarding, Towards};
 use crate::frame::{ALL, Frame};
 use crate::headers::{Headers, Mac, set_ce};
+use crate::loss::Loss;
 use crate::report::{InterfaceReport, PortReport};
 use crate::series::{Sampler, Series};
 use duetime_core::Time;
-use duetime_link::{Offer, Port, Sent, SharedBuffer};
+use duetime_link::{Frame as _, Offer, Port, Sent, SharedBuffer};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -51,6 +52,8 @@ struct Place {
     pool: Option<u32>,
     /// Marks that an ECN-capable packet took; the port counts those asked for.
     marks_made: u64,
+    /// Of the link behind it.
+    loss: Option<Box<Loss>>,
     d3: Option<Box<Router>>,
 }
 
@@ -274,7 +277,14 @@ impl Fabric {
         if let Some(next) = link.arrived_classed(self.clock, frame) {
             self.arrivals.push(Reverse((next, port)));
         }
-        match self.places[port as usize].to {
+        let place = &mut self.places[port as usize];
+        if let Some(loss) = &mut place.loss
+            && loss.takes(frame.wire_bytes())
+        {
+            self.buffers.release(frame.buffer);
+            return;
+        }
+        match place.to {
             End::Node(node) if frame.destination == ALL => self.spread(node, frame),
             End::Node(node) => self.forward(node, frame),
             End::Interface(interface) => {
@@ -369,6 +379,8 @@ impl Fabric {
         let report = |(port, place): (&mut Port<Frame>, &Place)| {
             port.drain(clock);
             PortReport {
+                losses: place.loss.as_ref().map_or(0, |loss| loss.packets),
+                loss_bytes: place.loss.as_ref().map_or(0, |loss| loss.bytes),
                 d3: place.d3.as_ref().map(|router| router.report()),
                 ..PortReport::of(port, clock, &place.name, place.marks_made)
             }
@@ -405,6 +417,7 @@ impl Fabric {
 fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
     let (mut ports, mut places, mut pools) = (Vec::new(), Vec::new(), Vec::new());
     let d3 = config.d3();
+    let streams = config.options.streams;
     for interface in &config.interfaces {
         let link = interface.uplink;
         let port = Port::new(link.rate, link.latency).with_limit(link.limit);
@@ -414,6 +427,7 @@ fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
             to: End::Node(interface.node),
             pool: None,
             marks_made: 0,
+            loss: Loss::new(link.loss, streams, places.len()),
             d3: None,
         });
     }
@@ -434,6 +448,7 @@ fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
                 to: port.to,
                 pool,
                 marks_made: 0,
+                loss: Loss::new(port.loss, streams, places.len()),
                 d3: port.d3.then(|| {
                     let uplinks = config.interfaces.iter().map(|one| one.uplink.rate);
                     Box::new(Router::new(&d3, port.rate, ports.len(), uplinks))

@@ -4,7 +4,8 @@ use crate::config::{Config, End, InterfaceConfig, LinkConfig, PortConfig, Shared
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
 use duetime_scenario::{
-    Diagnostic, NotQuantity, nearest, parse_packets, parse_rate, parse_size, parse_time,
+    Diagnostic, NotQuantity, nearest, parse_packets, parse_rate, parse_share, parse_size,
+    parse_time,
 };
 use std::ops::Range;
 use toml::Spanned;
@@ -13,9 +14,10 @@ use toml::de::{DeTable, DeValue};
 /// The rate of an uplink that shapes nothing.
 const UNSHAPED: Rate = Rate::from_gbps(400);
 
-const PORT: [&str; 6] = [
+const PORT: [&str; 7] = [
     "rate",
     "latency",
+    "loss",
     "buffer",
     "ecn_threshold",
     "classes",
@@ -30,8 +32,8 @@ const SWITCH: [&str; 6] = [
     "uplink_rate",
     "real_time",
 ];
-const INTERFACE: [&str; 10] = [
-    "name", "host", "address", "mac", PORT[0], PORT[1], PORT[2], PORT[3], PORT[4], PORT[5],
+const INTERFACE: [&str; 11] = [
+    "name", "host", "address", "mac", PORT[0], PORT[1], PORT[2], PORT[3], PORT[4], PORT[5], PORT[6],
 ];
 const TOP: [&str; 4] = ["port", "switch", "d3", "interface"];
 
@@ -40,6 +42,7 @@ pub fn plain_port(rate: Rate) -> PortConfig {
     PortConfig {
         rate,
         latency: Span::ZERO,
+        loss: 0.0,
         limit: Limit::Unlimited,
         mark_at: None,
         classes: 1,
@@ -48,8 +51,8 @@ pub fn plain_port(rate: Rate) -> PortConfig {
     }
 }
 
-/// An interface of which only the name is known, whose host sends as fast as it can.
-pub fn plain_interface(name: &str, latency: Span) -> InterfaceConfig {
+/// An interface of which only the name is known, whose host sends as fast as it can, over a link like that of `port`.
+pub fn plain_interface(name: &str, port: &PortConfig) -> InterfaceConfig {
     InterfaceConfig {
         name: name.to_owned(),
         host: name.to_owned(),
@@ -58,7 +61,8 @@ pub fn plain_interface(name: &str, latency: Span) -> InterfaceConfig {
         node: 0,
         uplink: LinkConfig {
             rate: UNSHAPED,
-            latency,
+            latency: port.latency,
+            loss: port.loss,
             limit: Limit::Unlimited,
             classes: 1,
         },
@@ -109,7 +113,7 @@ impl Config {
             let table = reader.table(value)?;
             reader.known(table, &INTERFACE, "[[interface]]")?;
             let own = reader.port(table, &port)?;
-            read.push(reader.interface(value.span(), table, own.latency)?);
+            read.push(reader.interface(value.span(), table, &own)?);
             ports.push(own);
         }
         let mut config = Self::star("switch", read, &port, None);
@@ -217,6 +221,21 @@ impl Reader<'_> {
             .map_err(|wrong| self.wrong(key, value, wrong))
     }
 
+    /// A share, with or without quotes, if the key is there.
+    fn share(&self, table: &DeTable<'_>, key: &str) -> Result<Option<f64>, Diagnostic> {
+        let Some(value) = table.get(key) else {
+            return Ok(None);
+        };
+        let text: &str = match value.get_ref() {
+            DeValue::String(text) => text,
+            DeValue::Integer(number) => number.as_str(),
+            DeValue::Float(number) => number.as_str(),
+            _ => "",
+        };
+        let share = parse_share(text).map_err(|wrong| self.wrong(key, value, wrong))?;
+        Ok(Some(share))
+    }
+
     /// What a table says of a port, over what holds otherwise.
     fn port(&self, table: &DeTable<'_>, otherwise: &PortConfig) -> Result<PortConfig, Diagnostic> {
         Ok(PortConfig {
@@ -226,6 +245,7 @@ impl Reader<'_> {
             latency: self
                 .read(table, "latency", parse_time)?
                 .unwrap_or(otherwise.latency),
+            loss: self.share(table, "loss")?.unwrap_or(otherwise.loss),
             limit: self
                 .read(table, "buffer", parse_limit)?
                 .unwrap_or(otherwise.limit),
@@ -244,7 +264,7 @@ impl Reader<'_> {
         &self,
         span: Range<usize>,
         table: &DeTable<'_>,
-        latency: Span,
+        port: &PortConfig,
     ) -> Result<InterfaceConfig, Diagnostic> {
         let Some(name) = self.read(table, "name", name)? else {
             let wrong = self.at(span, "this interface has no name");
@@ -259,7 +279,7 @@ impl Reader<'_> {
             host: host.unwrap_or_else(|| name.clone()),
             address,
             mac: self.read(table, "mac", mac)?,
-            ..plain_interface(&name, latency)
+            ..plain_interface(&name, port)
         })
     }
 

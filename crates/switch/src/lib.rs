@@ -44,6 +44,7 @@ mod frame;
 mod headers;
 #[cfg(target_os = "linux")]
 mod linux;
+mod loss;
 mod report;
 mod series;
 

@@ -97,6 +97,10 @@ pub struct PortReport {
     pub drops: u64,
     /// Bytes dropped because the buffer was full.
     pub drop_bytes: u64,
+    /// Packets that the link behind the port lost at random.
+    pub losses: u64,
+    /// Their bytes.
+    pub loss_bytes: u64,
     /// Packets that found the marking threshold reached, ECN-capable or not.
     pub marks_asked: u64,
     /// Those that were ECN-capable and so got CE.
@@ -154,6 +158,8 @@ impl PortReport {
             queue_bytes: port.queue_bytes(),
             queue_max_bytes: counters.queue_max_bytes,
             queue_mean_bytes: port.queue_integral(now) as f64 / ticks as f64,
+            losses: 0,
+            loss_bytes: 0,
             d3: None,
         }
     }

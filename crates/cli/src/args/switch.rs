@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::quantity::said;
 use clap::Args;
 use duetime_core::{Rate, Span};
-use duetime_scenario::{parse_rate, parse_time};
+use duetime_scenario::{parse_rate, parse_share, parse_time};
 use duetime_switch::{Limit, PortConfig, parse_limit, plain_port};
 
 const EXAMPLES: &str = "\
@@ -50,6 +50,9 @@ pub struct Switch {
     /// A packet that finds this much in the port gets CE if it is ECN-capable, e.g. `20 packets` [default: none does]
     #[arg(long, value_name = "AMOUNT", value_parser = |text: &str| said(parse_limit(text)), requires = "interfaces")]
     pub ecn_threshold: Option<Limit>,
+    /// Share of the packets that each link loses at random, each way, e.g. `1%` [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| said(parse_share(text)), requires = "interfaces")]
+    pub loss: Option<f64>,
     /// Strict-priority classes, by IP precedence [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32), requires = "interfaces")]
     pub classes: Option<u8>,
@@ -79,6 +82,7 @@ impl Switch {
     pub fn port(&self, rate: Rate) -> PortConfig {
         PortConfig {
             latency: self.latency.unwrap_or(Span::ZERO),
+            loss: self.loss.unwrap_or(0.0),
             limit: self.buffer.unwrap_or(Limit::Unlimited),
             mark_at: self.ecn_threshold,
             classes: self.classes.map_or(1, usize::from),

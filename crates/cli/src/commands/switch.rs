@@ -69,7 +69,7 @@ fn config(args: &Switch) -> Result<Config, Failure> {
         (None, Some(rate)) => {
             let port = args.port(rate);
             let names = args.interfaces.iter();
-            let interfaces = names.map(|name| plain_interface(name, port.latency));
+            let interfaces = names.map(|name| plain_interface(name, &port));
             let mut config = Config::star("switch", interfaces.collect(), &port, None);
             config.options.d3.police = args.police;
             config

@@ -1,5 +1,6 @@
 //! From a scenario to the network of the testbed: what can be built, and what the software switch is made of.
 
+use duetime_core::random::Streams;
 use duetime_link::Limit;
 use duetime_proto::d3::Allocation;
 use duetime_scenario::Scenario;
@@ -34,12 +35,6 @@ pub fn network(scenario: &Scenario) -> Result<Network, LabError> {
     let network = Network::build(&scenario.topology)?;
     // Routes that exist are those that the simulator takes.
     duetime_sim::routing::Routing::build(&network)?;
-    if let Some(link) = network.links.iter().position(|link| link.loss > 0.0) {
-        let name = network.link_name(link as u32);
-        return unsupported(format!(
-            "link {name} loses packets at random; the switch loses none, `loss` must be 0"
-        ));
-    }
     if let Some(name) = scenario.record.pcap.first() {
         return unsupported(format!(
             "`record.pcap` asks for {name}; use `duetime lab shell HOST -- tcpdump`"
@@ -73,8 +68,14 @@ pub fn mac(host: u32) -> [u8; 6] {
     [0x02, 0, 0, 0, high, low]
 }
 
-/// What the switch is made of, for the stacks of a run. It reads a packet's class from its IP precedence.
-pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_time: bool) -> Config {
+/// What the switch is made of, for the stacks of a run, whose losses at random are drawn from `streams`. It reads a packet's class from its IP precedence.
+pub fn switch(
+    scenario: &Scenario,
+    network: &Network,
+    stacks: &[Stack],
+    streams: Streams,
+    real_time: bool,
+) -> Config {
     let hosts = network.hosts();
     let classes = usize::from(transport::classes(stacks));
     let d3 = stacks.iter().find_map(Stack::d3).map(|stack| stack.config);
@@ -104,6 +105,7 @@ pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_tim
             PortConfig {
                 rate: link.rate,
                 latency: link.latency,
+                loss: link.loss,
                 limit,
                 mark_at: (mark_at != Limit::Unlimited).then_some(mark_at),
                 classes,
@@ -151,6 +153,7 @@ pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_tim
             uplink: LinkConfig {
                 rate: uplink.rate,
                 latency: uplink.latency,
+                loss: uplink.loss,
                 limit: Limit::Unlimited,
                 classes,
             },
@@ -166,6 +169,7 @@ pub fn switch(scenario: &Scenario, network: &Network, stacks: &[Stack], real_tim
                 every,
                 keep: SAMPLES,
             }),
+            streams,
             buffers: BUFFERS,
             real_time,
             ..Options::default()
@@ -221,7 +225,7 @@ mod tests {
     fn a_rack_spreads_flows_over_its_spines() {
         let scenario = scenario(LEAF_SPINE);
         let network = network(&scenario).expect("the testbed can");
-        let config = switch(&scenario, &network, &[], false);
+        let config = switch(&scenario, &network, &[], Streams::new(1, 0), false);
         config.check().expect("the switch takes it");
         assert_eq!(config.interfaces.len(), 6);
         assert_eq!(config.nodes.len(), 4);
@@ -247,6 +251,18 @@ mod tests {
     }
 
     #[test]
+    fn links_lose_each_way_what_the_scenario_says() {
+        let scenario = scenario(
+            "[topology]\nkind = \"star\"\nhosts = 3\nlink = { rate = \"1 Gbps\", latency = \"20 us\", loss = \"1%\" }",
+        );
+        let network = network(&scenario).expect("the testbed can");
+        let config = switch(&scenario, &network, &[], Streams::new(1, 0), false);
+        assert!(config.nodes[0].ports.iter().all(|port| port.loss == 0.01));
+        let mut uplinks = config.interfaces.iter().map(|of| of.uplink);
+        assert!(uplinks.all(|uplink| uplink.loss == 0.01));
+    }
+
+    #[test]
     fn every_ready_shape_of_the_size_makes_sense() {
         for topology in [
             "[topology]\nkind = \"star\"\nhosts = 32\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",
@@ -257,7 +273,7 @@ mod tests {
         ] {
             let scenario = scenario(topology);
             let network = network(&scenario).expect("the testbed can");
-            let config = switch(&scenario, &network, &[], false);
+            let config = switch(&scenario, &network, &[], Streams::new(1, 0), false);
             if let Err(error) = config.check() {
                 panic!("{topology}: {error}");
             }
@@ -271,9 +287,5 @@ mod tests {
             "[topology]\nkind = \"star\"\nhosts = 33\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",
         );
         assert!(many.contains("33 hosts; at most 32"), "{many}");
-        let lossy = message(
-            "[topology]\nkind = \"star\"\nhosts = 3\nlink = { rate = \"1 Gbps\", latency = \"20 us\", loss = 0.1 }",
-        );
-        assert!(lossy.contains("host0->switch loses packets"), "{lossy}");
     }
 }

@@ -105,6 +105,8 @@ fn ports(
             bytes,
             drops: is.drops - was.drops,
             drop_bytes: is.drop_bytes - was.drop_bytes,
+            losses: is.losses - was.losses,
+            loss_bytes: is.loss_bytes - was.loss_bytes,
             marks: is.marks_made - was.marks_made,
             queue_max_bytes: is.queue_max_bytes,
             queue_mean_bytes: held.max(0.0) / seconds,

@@ -97,7 +97,8 @@ impl Testbed {
         let _controllers = Controllers::new(&stacks, policy)?;
         let tuning = Tuning::of(&stacks, self.choices.recovery);
         let hosts = Machines::build(&network, &tuning)?;
-        let config = plan::switch(scenario, &network, &stacks, self.choices.real_time);
+        let streams = Streams::new(scenario.seed, 0);
+        let config = plan::switch(scenario, &network, &stacks, streams, self.choices.real_time);
         let mut switch = hosts.switch.within(|| Ok(Switch::open(&config)?))?;
         let registered = register(scenario, &network, &hosts)?;
         ready(registered.hosts());
@@ -129,7 +130,7 @@ impl Testbed {
             .refused
             .append(&mut transport::limit_delays(&mut stacks));
         let _registered = register(scenario, &network, &hosts)?;
-        let config = plan::switch(scenario, &network, &stacks, self.choices.real_time);
+        let config = plan::switch(scenario, &network, &stacks, streams, self.choices.real_time);
         let stop = AtomicBool::new(false);
         let mut window = Window::default();
         let processors = Processors::now();

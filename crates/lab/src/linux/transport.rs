@@ -255,6 +255,7 @@ pub fn limit_delays(stacks: &mut [Stack]) -> Vec<Refused> {
 mod tests {
     use super::*;
     use crate::linux::plan;
+    use duetime_core::random::Streams;
     use duetime_scenario::{NoFiles, load};
 
     fn scenario(more: &str) -> Scenario {
@@ -296,7 +297,7 @@ mod tests {
         // 100 Mbps and not 1 Gbps.
         assert_eq!((d3.config.scale, d3.config.header_bytes), (Some(-3), 72));
         assert_eq!(stacks[0].mtu(), 1000);
-        let switch = plan::switch(&scenario, &network, &stacks, false);
+        let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
         switch.check().expect("the switch takes it");
         assert_eq!(switch.options.d3, d3.config);
         assert_eq!(switch.options.d3.police, Some(Rate::from_mbps(2)));
@@ -315,7 +316,7 @@ mod tests {
         let scenario = scenario("d3.allocation = \"edge\"");
         let network = plan::network(&scenario).expect("the testbed can");
         let (stacks, _) = stacks(&scenario, &network, 0).expect("it can");
-        let switch = plan::switch(&scenario, &network, &stacks, false);
+        let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
         switch.check().expect("the switch takes it");
         assert!(
             switch

@@ -170,6 +170,7 @@ fn port(config: &Config, place: &Port<'_>, port: &PortConfig) -> Result<()> {
     }
     classes(place, port.classes)?;
     rate_and_latency(place, port.rate, port.latency)?;
+    loss(place, port.loss)?;
     limit(place, "limit", port.limit)?;
     port.mark_at
         .map_or(Ok(()), |mark_at| limit(place, "marking threshold", mark_at))
@@ -178,6 +179,7 @@ fn port(config: &Config, place: &Port<'_>, port: &PortConfig) -> Result<()> {
 fn link(place: &Interface<'_>, link: &LinkConfig) -> Result<()> {
     classes(place, link.classes)?;
     rate_and_latency(place, link.rate, link.latency)?;
+    loss(place, link.loss)?;
     limit(place, "limit", link.limit)
 }
 
@@ -201,6 +203,13 @@ fn rate_and_latency(place: &impl Display, rate: Rate, latency: Span) -> Result<(
         );
     }
     Ok(())
+}
+
+fn loss(place: &impl Display, loss: f64) -> Result<()> {
+    if (0.0..=0.99).contains(&loss) {
+        return Ok(());
+    }
+    wrong(place, format!("a loss of {loss}"), "0 to 0.99")
 }
 
 fn limit(place: &impl Display, what: &str, limit: Limit) -> Result<()> {

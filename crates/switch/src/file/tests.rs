@@ -32,6 +32,7 @@ name = "veth1"
 rate = "25 Mbps"
 latency = "1 ms"
 classes = 8
+loss = 0.01
 "#;
 
 #[test]
@@ -56,6 +57,7 @@ fn a_file_says_all_there_is() {
     let first = PortConfig {
         rate: Rate::from_mbps(100),
         latency: Span::from_us(20),
+        loss: 0.0,
         limit: Limit::Packets(100),
         mark_at: Some(Limit::Bytes(30_000)),
         classes: 1,
@@ -65,6 +67,7 @@ fn a_file_says_all_there_is() {
     let second = PortConfig {
         rate: Rate::from_mbps(25),
         latency: Span::from_ms(1),
+        loss: 0.01,
         classes: 8,
         d3: false,
         to: End::Interface(1),
@@ -83,9 +86,9 @@ fn a_file_says_all_there_is() {
     let unknown = (other.host.as_str(), other.address, other.mac);
     assert_eq!(unknown, ("veth1", None, None));
     assert_eq!(
-        other.uplink.latency,
-        Span::from_ms(1),
-        "as long as the way back"
+        (other.uplink.latency, other.uplink.loss),
+        (Span::from_ms(1), 0.01),
+        "like the way back"
     );
     assert_eq!(other.uplink.rate, Rate::from_gbps(1));
 }
@@ -165,6 +168,21 @@ fn what_is_wrong_is_said_with_its_line() {
             "\"veth1\"",
             "\"veth0\"",
             "interface 0 (`veth0`) has the same name",
+        ),
+        (
+            "latency = \"20 us\"",
+            "loss = \"101%\"",
+            "allowed: 0..=1, or a percentage such as \"50%\"",
+        ),
+        (
+            "latency = \"20 us\"",
+            "loss = 1",
+            "a loss of 1; allowed: 0 to 0.99",
+        ),
+        (
+            "latency = \"20 us\"",
+            "loss = 1.5",
+            "f.toml:4:8: loss = 1.5: not a share",
         ),
         (
             "classes = 8",

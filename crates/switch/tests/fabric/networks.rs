@@ -13,6 +13,7 @@ pub fn port(to: End) -> PortConfig {
     PortConfig {
         rate: Rate::from_mbps(100),
         latency: Span::ZERO,
+        loss: 0.0,
         limit: Limit::Unlimited,
         mark_at: None,
         classes: 1,
@@ -32,6 +33,7 @@ pub fn host(number: u8, node: usize) -> InterfaceConfig {
         uplink: LinkConfig {
             rate: Rate::from_gbps(10),
             latency: Span::ZERO,
+            loss: 0.0,
             limit: Limit::Unlimited,
             classes: 1,
         },

@@ -2,6 +2,7 @@
 
 use crate::frames::Packet;
 use crate::networks::{chain, star};
+use duetime_core::random::Streams;
 use duetime_core::{Rate, Span, Time};
 use duetime_link::Limit;
 use duetime_switch::{Config, Fabric, PortReport, Sampling, SharedBufferConfig};
@@ -16,8 +17,13 @@ fn us(us: u64) -> Time {
 
 /// Due time in nanoseconds, interface and frame of everything that is on its way.
 fn all(fabric: &mut Fabric) -> Vec<(u64, usize, Vec<u8>)> {
+    all_by(fabric, us(1_000_000))
+}
+
+/// The same of what arrives by `now`.
+fn all_by(fabric: &mut Fabric, now: Time) -> Vec<(u64, usize, Vec<u8>)> {
     let mut all = Vec::new();
-    while let Some(outgoing) = fabric.poll_transmit(us(1_000_000)) {
+    while let Some(outgoing) = fabric.poll_transmit(now) {
         let frame = fabric.bytes(&outgoing).to_vec();
         all.push((outgoing.due.as_ns(), outgoing.interface, frame));
         fabric.release(outgoing);
@@ -104,6 +110,53 @@ fn marks_are_asked_of_all_and_made_on_those_that_can() {
     assert!(frames.eq(expected));
     let port = report(&mut fabric, "s->h1");
     assert_eq!((port.marks_asked, port.marks_made), (8, 6));
+}
+
+/// The numbers of the packets, of so many from host 0 to host 1, that come through links which lose a tenth.
+fn survivors(streams: Streams, sent: u32) -> (Vec<u32>, [PortReport; 2]) {
+    let mut config = star(2);
+    config.options.streams = streams;
+    config.interfaces[0].uplink.loss = 0.1;
+    config.nodes[0].ports[1].loss = 0.1;
+    let mut fabric = fabric(&config);
+    let mut arrived = Vec::new();
+    for number in 0..sent {
+        let frame = Packet::new(0, 1, 1_500, number).frame();
+        let now = us(200 * u64::from(number));
+        assert_eq!(fabric.offer(now, 0, &frame), Ok(()));
+        for (.., found) in all_by(&mut fabric, now + Span::from_us(199)) {
+            assert_eq!(found, frame);
+            arrived.push(number);
+        }
+    }
+    assert_eq!(fabric.buffers_in_use(), 0);
+    let links = ["h0->s", "s->h1"].map(|name| report(&mut fabric, name));
+    (arrived, links)
+}
+
+#[test]
+fn a_link_loses_its_share() {
+    const SENT: u32 = 10_000;
+    let (arrived, [uplink, port]) = survivors(Streams::new(7, 3), SENT);
+    for (link, came) in [(&uplink, u64::from(SENT)), (&port, port.packets)] {
+        assert_eq!((link.packets, link.drops), (came, 0));
+        // Five standard deviations.
+        let mean = came as f64 * 0.1;
+        assert!((link.losses as f64 - mean).abs() < 5.0 * (mean * 0.9).sqrt());
+        assert_eq!(link.loss_bytes, link.losses * 1_500);
+    }
+    assert_eq!(port.packets, u64::from(SENT) - uplink.losses);
+    assert_eq!(arrived.len() as u64, port.packets - port.losses);
+    assert_eq!(
+        survivors(Streams::new(7, 3), SENT).0,
+        arrived,
+        "drawn again"
+    );
+    assert_ne!(
+        survivors(Streams::new(7, 4), SENT).0,
+        arrived,
+        "another run"
+    );
 }
 
 #[test]

@@ -211,6 +211,7 @@ fn network(draws: &mut Stream) -> Config {
             let random = PortConfig {
                 rate: rate(draws),
                 latency: latency(draws),
+                loss: 0.0,
                 limit: limit(draws),
                 mark_at: match limit(draws) {
                     Limit::Unlimited => None,

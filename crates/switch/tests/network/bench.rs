@@ -58,6 +58,7 @@ pub fn link(rate: Rate, latency: Span) -> LinkConfig {
     LinkConfig {
         rate,
         latency,
+        loss: 0.0,
         limit: Limit::Unlimited,
         classes: 1,
     }

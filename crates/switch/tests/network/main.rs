@@ -27,6 +27,7 @@ fn port() -> PortConfig {
     PortConfig {
         rate: Rate::from_mbps(100),
         latency: Span::from_ms(1),
+        loss: 0.0,
         limit: Limit::Packets(100),
         mark_at: Some(Limit::Packets(20)),
         classes: 1,

@@ -10,7 +10,7 @@ use crate::metrics::{begin, label};
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> u64);
 
 /// Of a port.
-const PORT: [Metric<PortReport>; 7] = [
+const PORT: [Metric<PortReport>; 8] = [
     (
         "duetime_switch_packets_total",
         "counter",
@@ -28,6 +28,12 @@ const PORT: [Metric<PortReport>; 7] = [
         "counter",
         "Packets dropped because the buffer was full",
         |port| port.drops,
+    ),
+    (
+        "duetime_switch_losses_total",
+        "counter",
+        "Packets that the link behind the port lost at random",
+        |port| port.losses,
     ),
     (
         "duetime_switch_marks_total",
