@@ -15,6 +15,9 @@ use duetime_scenario::model::{
 /// How many links are sampled where the scenario names none: series of a thousand trees would outgrow the flows.
 const SAMPLED_SINKS: usize = 32;
 
+/// Strict-priority classes of any scenario, at most.
+const MOST_CLASSES: u8 = 4;
+
 /// The smallest packet of any transport, in bytes: an acknowledgement of TCP.
 const SMALLEST_PACKET: u64 = 40;
 
@@ -30,6 +33,8 @@ pub struct Setup {
     pub workload_transport: Vec<u8>,
     /// Per workload: whether its flows share connections.
     pub connections: Vec<Connection>,
+    /// Per workload: the strict-priority class of its messages, where it has one of its own.
+    pub priorities: Vec<Option<u8>>,
     /// Strict-priority classes at every port.
     pub classes: u8,
     /// The random streams of this run.
@@ -105,15 +110,13 @@ impl Setup {
             .workloads
             .iter()
             .any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
+        let classes = transports.iter().map(|transport| transport.priorities);
+        let classes = classes.max().unwrap_or(1).max(scenario.own_classes());
         Ok(Self {
             sampled_links,
             has_long_flows,
-            classes: transports
-                .iter()
-                .map(|transport| transport.priorities)
-                .max()
-                .unwrap_or(1)
-                .max(1),
+            classes,
+            priorities: priorities(scenario)?,
             network,
             routing,
             transports,
@@ -193,6 +196,19 @@ impl Setup {
         }
         (pools, pool_of)
     }
+}
+
+/// The workloads' own classes.
+fn priorities(scenario: &Scenario) -> Result<Vec<Option<u8>>, SetupError> {
+    let own = scenario.workloads.iter();
+    own.map(|workload| match workload.priority {
+        Some(class) if class >= MOST_CLASSES => Err(SetupError::Workload {
+            workload: workload.name.clone(),
+            what: format!("`priority` is {class}; allowed: 0 to {}", MOST_CLASSES - 1),
+        }),
+        own => Ok(own),
+    })
+    .collect()
 }
 
 /// The number of the workload's transport in `transports`, which it joins if it is new there.

@@ -164,9 +164,10 @@ impl D3 {
 }
 
 /// Strict-priority classes at the ports of a run with these stacks; 1: none.
-pub fn classes(stacks: &[Stack]) -> u8 {
+pub fn classes(scenario: &Scenario, stacks: &[Stack]) -> u8 {
     let of = |stack: &Stack| stack.kernel().map_or(1, |kernel| kernel.priorities);
-    stacks.iter().map(of).max().unwrap_or(1).max(1)
+    let by_deadline = stacks.iter().map(of).max().unwrap_or(1);
+    by_deadline.max(scenario.own_classes())
 }
 
 /// Makes `scenario` simulate what its D3 transports send on the testbed: datagrams of UDP, whose headers are longer.
@@ -199,6 +200,14 @@ pub fn stacks(
             })
         });
         of_workload.push(number);
+        if let Some(own @ 1..) = workload.priority
+            && matches!(transports[number].protocol, Protocol::D3(_))
+        {
+            return Err(LabError::Unsupported(format!(
+                "`priority` of workload `{}` is {own}; D3's endpoints send in class 0 only, TCP can have the others",
+                workload.name
+            )));
+        }
     }
     let slowest = network.links.iter().map(|link| link.rate).min();
     let slowest = slowest.unwrap_or(Rate::from_gbps(1));
@@ -354,5 +363,47 @@ mod tests {
             message.contains("`d3` and `rcpdc` run at once"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn workloads_bring_classes_of_their_own_and_d3_has_the_first_only() {
+        let classed = |transport: &str, own: [u8; 2]| {
+            let mut scenario = scenario("");
+            let other = &scenario.transports[0];
+            let tcp = Transport {
+                name: "tcp".to_owned(),
+                protocol: Protocol::Tcp(tcp::Config::default()),
+                priorities: 1,
+            };
+            let chosen = if transport == "d3" {
+                other.clone()
+            } else {
+                tcp
+            };
+            for (workload, own) in scenario.workloads.iter_mut().zip(own) {
+                workload.transport = None;
+                workload.priority = Some(own);
+            }
+            scenario.transports = vec![chosen];
+            scenario
+        };
+        for (transport, own, classes) in [("tcp", [2, 1], 3), ("tcp", [0, 0], 1), ("d3", [0, 0], 1)]
+        {
+            let scenario = classed(transport, own);
+            let network = plan::network(&scenario).expect("the testbed can");
+            let (stacks, _) = stacks(&scenario, &network, 0).expect("it can");
+            let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
+            let mut ports = switch.nodes.iter().flat_map(|node| &node.ports);
+            assert!(
+                ports.all(|port| port.classes == classes),
+                "{transport} {own:?}"
+            );
+        }
+        let scenario = classed("d3", [0, 1]);
+        let network = plan::network(&scenario).expect("the testbed can");
+        let message = stacks(&scenario, &network, 0).unwrap_err().to_string();
+        let expected = "`priority` of workload `permutation-2` is 1; D3's endpoints send in class 0 only, TCP can have \
+                        the others";
+        assert!(message.ends_with(expected), "{message}");
     }
 }

@@ -64,6 +64,12 @@ impl Scenario {
         self.workloads.get(workload)?.objective()
     }
 
+    /// How many strict-priority classes the workloads' own [`Workload::priority`] needs at every port; 1: none has one.
+    pub fn own_classes(&self) -> u8 {
+        let own = self.workloads.iter().filter_map(|of| of.priority);
+        own.max().map_or(1, |lowest| lowest.saturating_add(1))
+    }
+
     /// Whether some workload never stops by itself, so that `duration` decides how much is sent: all but bursts,
     /// permutations and traces.
     pub fn never_stops(&self) -> bool {

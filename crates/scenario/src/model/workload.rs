@@ -14,6 +14,9 @@ pub struct Workload {
     pub transport: Option<Transport>,
     /// Whether flows between the same two hosts share one long-lived connection.
     pub connection: Connection,
+    /// The strict-priority class of all its packets at every port, 0 (the highest) to 3; `None`: by deadline where its
+    /// transport has classes, else 0.
+    pub priority: Option<u8>,
 }
 
 impl Workload {

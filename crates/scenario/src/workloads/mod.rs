@@ -39,6 +39,10 @@ const COMMON: &[Key] = keys! {
     transport: Text, otherwise "the compared one";
     /// `persistent`: flows between the same two hosts share one long-lived connection.
     connection: word::<Connection>(), default "per-flow";
+    /// The strict-priority class of its packets at every port, under any transport; 0 is the highest. It holds for data
+    /// and acknowledgements, queries and answers. Ports have as many classes as the workloads and the transports of a run
+    /// use. D3's routers grant rates without regard to classes.
+    priority: Integer(0, 3), otherwise "by deadline where its transport has classes, else 0";
 };
 const HOST: Kind = Integer(0, 999_999);
 
@@ -188,6 +192,7 @@ pub(crate) fn all(
             kind: Readable::read(&place, &Kind::Open)?,
             transport,
             connection: reader.value("connection")?,
+            priority: reader.value("priority")?,
         };
         workloads.push(workload);
     }
@@ -256,12 +261,16 @@ pub(crate) fn resolved(workload: &Workload) -> Value {
         };
         keys.retain(|key, value| !is_default(key, value));
     }
-    json!({
+    let mut resolved = json!({
         "name": workload.name,
         "transport": workload.transport.as_ref().map(transports::resolved),
         "connection": workload.connection.resolved(),
         "does": does,
-    })
+    });
+    if let Some(priority) = workload.priority {
+        resolved["priority"] = priority.into();
+    }
+    resolved
 }
 
 /// A host of the topology.

@@ -111,10 +111,10 @@ impl Partition {
             .observe_submission(&message, now, || workloads.tree_node(&message));
         let transport = context.setup.workload_transport[usize::from(message.workload)];
         let classes = context.setup.transports[usize::from(transport)].priorities;
-        let class = if classes > 1 {
-            workloads.priority(&message, classes)
-        } else {
-            0
+        let class = match context.setup.priorities[usize::from(message.workload)] {
+            Some(own) => own,
+            None if classes > 1 => workloads.priority(&message, classes),
+            None => 0,
         };
         dispatch!(endpoints.family(transport), T => {
             self.send_by::<T>(message, record, transport, class);

@@ -253,7 +253,8 @@ impl Workloads {
         }
     }
 
-    /// The strict-priority class of a message, 0 the highest, of `classes` (1 to 4).
+    /// The strict-priority class of a message by its deadline, 0 the highest, of `classes` (1 to 4); for workloads that
+    /// have no class of their own.
     pub fn priority(&self, message: &Message, classes: u8) -> u8 {
         let workload = usize::from(message.workload);
         // The draw itself, where the message tells it only together with when its query came.

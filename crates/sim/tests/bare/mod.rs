@@ -44,5 +44,6 @@ pub fn workload(name: &str, kind: WorkloadKind) -> Workload {
         kind,
         transport: None,
         connection: Connection::PerFlow,
+        priority: None,
     }
 }

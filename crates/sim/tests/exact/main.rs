@@ -13,6 +13,7 @@ mod common;
 
 mod again;
 mod bytes;
+mod classes;
 mod d3_counters;
 mod determinism;
 mod equal_transports;

@@ -64,6 +64,7 @@ impl Case {
         workload::jitter(&mut draw(9), &budget, &mut workloads);
         workload::services(&mut draw(11), &budget, &mut workloads);
         recorded::queries(&mut draw(12), &budget, hosts, &mut workloads);
+        workload::classes(&mut draw(13), &mut workloads);
         let record = record(&mut draw(7), &budget, &network);
         let scenario = Scenario {
             name: format!("fault-{seed}"),

@@ -59,8 +59,21 @@ pub(super) fn workloads(
             kind: share.kind(draw, kind),
             transport: draw.flag(0.25).then(|| draw.one_of(others)),
             connection: draw.one_of(&[Connection::PerFlow, Connection::Persistent]),
+            priority: None,
         })
         .collect()
+}
+
+/// Gives the workloads of some scenarios classes of their own, whatever their transports.
+pub(super) fn classes(draw: &mut Draw, workloads: &mut [Workload]) {
+    if !draw.flag(0.25) {
+        return;
+    }
+    for workload in workloads {
+        if draw.flag(0.6) {
+            workload.priority = Some(draw.below(4) as u8);
+        }
+    }
 }
 
 /// Lets the flows of some workloads start within a random time.

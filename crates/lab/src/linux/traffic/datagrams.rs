@@ -97,7 +97,7 @@ impl Datagrams {
             return Ok(None);
         };
         // D3's packets have no classes of their own: they are of the first, where TCP beside them has some.
-        let class = (transport::classes(given.stacks) > 1).then_some(0);
+        let class = (transport::classes(given.scenario, given.stacks) > 1).then_some(0);
         let mut hosts = Vec::new();
         for (host, namespace) in (0..).zip(given.hosts) {
             let made = namespace.within(|| {

@@ -84,12 +84,12 @@ impl Traffic<'_> {
 
     /// The strict-priority class of a message, if ports have any.
     fn class(&self, stack: &Kernel, message: &Message) -> Option<u8> {
-        (transport::classes(self.given.stacks) > 1).then(|| {
-            if stack.priorities > 1 {
-                self.workloads.priority(message, stack.priorities)
-            } else {
-                0
-            }
+        let scenario = self.given.scenario;
+        let own = scenario.workloads[usize::from(message.workload)].priority;
+        (transport::classes(scenario, self.given.stacks) > 1).then(|| match own {
+            Some(own) => own,
+            None if stack.priorities > 1 => self.workloads.priority(message, stack.priorities),
+            None => 0,
         })
     }
 

@@ -1,0 +1,54 @@
+//! A workload's own strict-priority class.
+
+use super::{GOOD, said_of};
+use duetime_scenario::{NoFiles, load, resolved_json};
+
+fn said(priority: &str) -> String {
+    said_of(&format!("{GOOD}priority = {priority}\n"), &[])
+}
+
+#[test]
+fn a_class_beyond_the_last() {
+    assert_eq!(
+        said("4"),
+        "search.toml:19:12: workload.priority = 4: too large\n   19 | priority = 4\n      |            ^\n   \
+         allowed: 0..=3"
+    );
+    assert_eq!(
+        said("-1"),
+        "search.toml:19:12: workload.priority = -1: too small\n   19 | priority = -1\n      |            ^^\n   \
+         allowed: 0..=3"
+    );
+}
+
+#[test]
+fn a_class_that_is_no_number() {
+    assert_eq!(
+        said("\"high\""),
+        "search.toml:19:12: workload.priority = \"high\": expected a whole number, found a string\n   19 | priority = \"high\"\n      |            \
+         ^^^^^^\n   allowed: 0..=3"
+    );
+    assert_eq!(
+        said("1.5"),
+        "search.toml:19:12: workload.priority = 1.5: expected a whole number, found a number\n   19 | priority = 1.5\n      |            ^^^\n   \
+         allowed: 0..=3"
+    );
+}
+
+#[test]
+fn a_class_under_any_transport_is_in_the_resolved_form() {
+    let of = |text: &str| {
+        load(text, "search.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let classed = of(&format!("{GOOD}priority = 2\n"));
+    assert_eq!(classed.workloads[0].priority, Some(2));
+    assert_eq!(classed.own_classes(), 3);
+    let resolved = resolved_json(&classed);
+    assert_eq!(resolved["workloads"][0]["priority"], 2);
+    let plain = of(GOOD);
+    assert_eq!(
+        (plain.workloads[0].priority, plain.own_classes()),
+        (None, 1)
+    );
+    assert!(!resolved_json(&plain).to_string().contains("priority\":"));
+}
