@@ -44,6 +44,8 @@ pub enum Purpose {
     Start = 13,
     /// The delay before a host's packet goes on the link.
     Send = 14,
+    /// The time that a host holds a packet before its transport has it.
+    Receive = 15,
 }
 
 /// One stream of draws.

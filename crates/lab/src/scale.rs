@@ -65,7 +65,9 @@ pub fn scaled(scenario: &Scenario, factor: u32) -> Result<Scenario, ScaleError> 
     for transport in transports {
         scale.transport(transport)?;
     }
-    scale.spans([warm_up, duration, drain, &mut host.send_jitter])?;
+    scale.spans([warm_up, duration, drain])?;
+    scale.spans([&mut host.send_jitter, &mut host.receive_delay])?;
+    scale.gap(&mut host.receive_jitter)?;
     scale.topology(topology)?;
     for (rate, _) in &mut switch.ecn_threshold {
         scale.rate(rate)?;
@@ -331,6 +333,8 @@ mod tests {
         [host]
         start_jitter = false
         send_jitter = "0 ps"
+        receive_delay = "3 us"
+        receive_jitter = "2 us"
         [[workload]]
         kind = "burst"
         senders = 7

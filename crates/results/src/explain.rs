@@ -5,7 +5,7 @@
 //! The critical path is followed backwards, from the delivery of the last byte to the submission:
 //!
 //! 1. The packet whose arrival completed the delivery is followed back over its hops. Each hop gives a propagation, a
-//!    transmission and a queueing piece.
+//!    transmission and a queueing piece; the host at the end one more, if it held the packet.
 //! 2. It left the sender at some instant. If the sender's own NIC had just finished the packet before it, the path
 //!    goes on with that packet; the time is transmission at the NIC. Otherwise something allowed it at that instant:
 //!    a timer (the silence before it is RTO idle), an acknowledgement, a grant, the end of the handshake, or the
@@ -36,6 +36,8 @@ pub enum Cause {
     Transmission(u32),
     /// The bits travelling along links.
     Propagation,
+    /// A packet on its way from the NIC of the host that it had reached to the transport there.
+    Reception,
     /// Nothing under way until the retransmission timer fired.
     RtoIdle,
     /// The receiver held an acknowledgement back.

@@ -68,6 +68,18 @@ pub enum FlowEventKind {
         /// Transmission time.
         sending: Span,
     },
+    /// A packet of the flow, in either direction, came to the transport of its host, which had held it since it reached
+    /// the NIC at `at - held`. Only where hosts hold packets.
+    Received {
+        /// The host.
+        host: u32,
+        /// Sequence number of the packet.
+        seq: u64,
+        /// Payload bytes of the packet.
+        len: u32,
+        /// From the NIC to the transport.
+        held: Span,
+    },
     /// A packet of the flow found no buffer.
     Dropped {
         /// The directed link whose port had no buffer left.

@@ -1,9 +1,10 @@
 //! `[switch]`, `[host]`, `[record]` and `[lab]`: switch ports, hosts, what is recorded, and how the testbed runs it.
 
 use crate::diagnostic::Diagnostic;
+use crate::distribution::delay;
 use crate::document::Value as Written;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, List, Number, Size, Text, Time};
-use crate::keys::{H, MS, POOL, TB, Table, US};
+use crate::keys::{H, MS, POOL, S, TB, Table, US};
 use crate::model::{Amount, Buffer, Host, Lab, Nic, Record, Switch};
 use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
 use crate::place::Place;
@@ -108,6 +109,15 @@ fields! {
         /// order and a busy link loses nothing. Without it equal hosts send in step for ever and can share a link
         /// unequally (traffic phase effects; Floyd and Jacobson, 1992; `docs/validation.md`). `"0 ps"`: exact times.
         send_jitter: Time(0, MS), default "1 ns";
+        /// From the arrival of a packet at its host's NIC until its transport has it: interrupt, kernel, the application's
+        /// turn. It holds for every packet: data, acknowledgements, requests. It is a delay and not a rate: any number of
+        /// packets is under way at once. The testbed does not read it, since real hosts have their own; the simulator
+        /// beside it does.
+        receive_delay: Time(0, S), default "0 ps";
+        /// Added to `receive_delay`, drawn anew for each packet from a random stream of its host; "exponential 5 us" is the
+        /// usual model of waiting for a processor. Packets into a host keep their order: one that is held longer holds those
+        /// behind it.
+        receive_jitter: Kind::Gap, default "0 ps", read delay;
     }
 }
 

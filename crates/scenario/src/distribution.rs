@@ -97,6 +97,11 @@ pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
     time(text).map(Gap::Fixed)
 }
 
+/// A gap that may be nothing.
+pub(crate) fn delay(place: &Place<'_>, _: &'static Kind) -> Result<Gap> {
+    gap(place, true)
+}
+
 fn gap_table(place: &Place<'_>) -> Result<Gap> {
     let reader = Reader::open(place.clone(), &TIMES)?;
     let given: Vec<&str> = (TIMES.all().map(|key| key.name))

@@ -2,7 +2,7 @@
 //!
 //! The workloads are driven without a network: every message arrives at the earliest instant at which any transport,
 //! over any path, could deliver it: no handshake, no queue, one packet of the least size through each switch before
-//! and after the slowest stage. So whatever a delivery causes (a leaf's answer, an aggregator's) is submitted no later
+//! and after the slowest stage, and the least time that hosts take to receive a packet. So whatever a delivery causes (a leaf's answer, an aggregator's) is submitted no later
 //! than in any run with a transport:
 //!
 //! - A leaf answers a drawn time after its query's arrival, and its query cannot arrive earlier than here.
@@ -19,6 +19,7 @@ pub use queries::AskedQuery;
 pub use ways::{Crossing, SharedLink, Tier};
 
 use crate::SetupError;
+use crate::setup::least_receive_delay;
 use crate::topology::Network;
 use crate::workload::{Actions, Message, Wake, Workloads};
 use duetime_core::random::Streams;
@@ -99,7 +100,7 @@ impl Demand {
             scenario,
             payloads: most_payload(scenario),
             header,
-            ways: Ways::new(network, header + 1),
+            ways: Ways::new(network, header + 1, least_receive_delay(&scenario.host)),
             unknown: &unknown,
             queue: BinaryHeap::new(),
             flows: Vec::new(),
@@ -276,7 +277,7 @@ impl Alone {
         Self {
             payloads: most_payload(scenario),
             header,
-            ways: Ways::new(network, header + 1),
+            ways: Ways::new(network, header + 1, least_receive_delay(&scenario.host)),
             searches: (HOPS / (network.links.len() as u64 + 1)).max(4),
         }
     }

@@ -15,11 +15,12 @@ pub use workloads::{DeadlineQuantiles, WorkloadDescription};
 
 use crate::SetupError;
 use crate::routing::Routing;
+use crate::setup::least_receive_delay;
 use crate::topology::{DirectedLink, Network};
 use crate::workload::Workloads;
 use duetime_core::random::Streams;
 use duetime_core::{Rate, Span};
-use duetime_scenario::model::Scenario;
+use duetime_scenario::model::{Host, Scenario};
 use serde::Serialize;
 use std::cmp::Reverse;
 
@@ -60,7 +61,8 @@ pub struct TopologyDescription {
     pub rates: Vec<RateCount>,
     /// Links on the longest of the shortest paths between two hosts.
     pub longest_path_links: u32,
-    /// The longest round trip on an idle network: a 1500 B packet one way, a 40 B acknowledgement back.
+    /// The longest round trip on an idle network: a 1500 B packet one way, a 40 B acknowledgement back, and the least time
+    /// that both hosts take to receive.
     pub base_rtt_ns: u64,
     /// The slowest rate on that path × the round trip.
     pub bandwidth_delay_product_bytes: u64,
@@ -90,7 +92,7 @@ pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
     let workloads = Workloads::new(scenario, &network, &Streams::new(scenario.seed, 0))?;
     let mut described = workloads::describe(scenario, &network, &workloads);
     let load = load::describe(scenario, &network, &workloads, &mut described);
-    let topology = TopologyDescription::new(&network, &routing, scenario.host.frame_overhead);
+    let topology = TopologyDescription::new(&network, &routing, &scenario.host);
     Ok(Description {
         doubts: doubts::of(scenario, &network, topology.base_rtt_ns),
         hopeless: hopeless::of(scenario, &network, &workloads),
@@ -101,9 +103,10 @@ pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
 }
 
 impl TopologyDescription {
-    /// Describes a network whose links carry `frame_overhead` bytes beside each packet.
-    pub fn new(network: &Network, routing: &Routing, frame_overhead: u32) -> Self {
-        let (rtt, rate_bps) = longest_round_trip(network, routing, frame_overhead);
+    /// Describes a network of such hosts.
+    pub fn new(network: &Network, routing: &Routing, host: &Host) -> Self {
+        let (rtt, rate_bps) = longest_round_trip(network, routing, host.frame_overhead);
+        let rtt = rtt + least_receive_delay(host) * 2;
         let between_halves = halves::capacity(network);
         let half = network.hosts() / 2;
         let side = |hosts: std::ops::Range<u32>| -> u64 {

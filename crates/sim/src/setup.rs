@@ -3,13 +3,15 @@
 use crate::routing::Routing;
 use crate::topology::Network;
 use crate::workload::Workloads;
+use crate::workload::draw::least_gap;
 use crate::{Packet, SetupError};
 use duetime_core::random::Streams;
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_proto::d3;
 use duetime_scenario::model::{
-    Amount, Buffer, Connection, Nic, Protocol, Scenario, Transport, Workload, WorkloadKind,
+    Amount, Buffer, Connection, Gap, Host, Nic, Protocol, Scenario, Transport, Workload,
+    WorkloadKind,
 };
 
 /// How many links are sampled where the scenario names none: series of a thousand trees would outgrow the flows.
@@ -45,11 +47,13 @@ pub struct Setup {
     pub nic_pulls: bool,
     /// The bound of the random delay of packets at their host.
     pub send_jitter: Span,
+    /// The time for which a host holds each packet that reaches it, and what is drawn and added to that.
+    pub receive: (Span, Gap),
     /// Flows that start from here on are not measured, and sources stop.
     pub duration: Span,
     /// The run is cut here.
     pub cut: Span,
-    /// The longest base round trip: propagation both ways over the longest path.
+    /// The longest base round trip: propagation both ways over the longest path, and both hosts' least time to receive.
     pub base_round_trip: Span,
     /// The links whose queue and throughput are sampled.
     pub sampled_links: Vec<u32>,
@@ -104,7 +108,8 @@ impl Setup {
             .map(|link| link.latency)
             .max()
             .unwrap_or(Span::ZERO);
-        let base_round_trip = latency * u64::from(2 * network.longest_path());
+        let base_round_trip = latency * u64::from(2 * network.longest_path())
+            + least_receive_delay(&scenario.host) * 2;
         let sampled_links = sampled_links(scenario, &network, streams)?;
         let has_long_flows = scenario
             .workloads
@@ -130,12 +135,21 @@ impl Setup {
             frame_overhead: scenario.host.frame_overhead as u16,
             nic_pulls: scenario.host.nic == Nic::Pull,
             send_jitter: scenario.host.send_jitter,
+            receive: (
+                scenario.host.receive_delay,
+                scenario.host.receive_jitter.clone(),
+            ),
             duration: scenario.duration,
             cut: scenario.duration + scenario.drain,
             base_round_trip,
             d3,
             policed,
         })
+    }
+
+    /// Whether hosts hold packets that reach them.
+    pub fn holds_packets(&self) -> bool {
+        self.receive != (Span::ZERO, Gap::ZERO)
     }
 
     /// The links captured to pcapng.
@@ -196,6 +210,11 @@ impl Setup {
         }
         (pools, pool_of)
     }
+}
+
+/// The time that any packet takes at least from the NIC of its host to its transport.
+pub(crate) fn least_receive_delay(host: &Host) -> Span {
+    host.receive_delay + least_gap(&host.receive_jitter)
 }
 
 /// The workloads' own classes.

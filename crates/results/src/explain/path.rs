@@ -10,23 +10,33 @@ use crate::{FlowEvent, FlowEventKind};
 use duetime_core::{Span, Time};
 use std::collections::BTreeMap;
 
-/// One packet's passage through one port.
+/// One packet's passage through one port, or through the host that it reached.
 #[derive(Clone, Copy)]
 struct Hop {
     at: Time,
-    link: u32,
+    through: Through,
     packet: Packet,
     waited: Span,
     sending: Span,
 }
 
+/// What a packet passes through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Through {
+    /// The port that feeds a directed link.
+    Port(u32),
+    /// The receiving side of a host.
+    Host(u32),
+}
+
 /// A packet by its sequence number (low 32 bits) and length.
 type Packet = (u32, u32);
 
-/// The links that one direction's packets cross, in order, each with its propagation.
+/// The ports that one direction's packets pass, in order, each with the propagation behind it; and the host at the end, where
+/// hosts hold packets.
 #[derive(Default)]
 struct Route {
-    links: Vec<(u32, Span)>,
+    passed: Vec<(Through, Span)>,
 }
 
 /// Events of some kinds, each by time.
@@ -85,10 +95,22 @@ impl Walk {
                     sending,
                 } => hops.push(Hop {
                     at: event.at,
-                    link,
+                    through: Through::Port(link),
                     packet: (seq as u32, len),
                     waited,
                     sending,
+                }),
+                FlowEventKind::Received {
+                    host,
+                    seq,
+                    len,
+                    held,
+                } => hops.push(Hop {
+                    at: event.at,
+                    through: Through::Host(host),
+                    packet: (seq as u32, len),
+                    waited: held,
+                    sending: Span::ZERO,
                 }),
                 _ => others.push(event),
             }
@@ -120,7 +142,7 @@ impl Walk {
         let forward = Route::of(&data, &delivered);
         let rest: Vec<Hop> = hops
             .iter()
-            .filter(|hop| !forward.has(hop.link))
+            .filter(|hop| !forward.has(hop.through))
             .copied()
             .collect();
         let backward = Route::of(&rest, &acknowledged);
@@ -168,9 +190,9 @@ impl Walk {
 
     /// Follows the packet that has arrived at the receiver at `cursor`, back to the sender.
     fn packet_back(&mut self) {
-        if let Some(&(last, latency)) = self.forward.links.last() {
+        if let Some(&(last, latency)) = self.forward.passed.last() {
             let cursor = self.cursor;
-            let arrived = |hop: &&Hop| hop.link == last && hop.at + latency <= cursor;
+            let arrived = |hop: &&Hop| hop.through == last && hop.at + latency <= cursor;
             if let Some(&hop) = self.hops_until(cursor).iter().rfind(arrived) {
                 self.take(hop.at + latency, Cause::Receiver);
                 self.hops_back(hop.packet, true);
@@ -230,9 +252,9 @@ impl Walk {
             FlowEventKind::Acked { seq } => Some(seq as u32),
             _ => None,
         });
-        if let Some(&(last, latency)) = self.backward.links.last() {
+        if let Some(&(last, latency)) = self.backward.passed.last() {
             let arrived = |hop: &&Hop| {
-                hop.link == last
+                hop.through == last
                     && hop.at + latency <= before
                     && number.is_none_or(|number| hop.packet.0 == number)
             };
@@ -266,10 +288,11 @@ impl Walk {
         } else {
             &self.backward
         };
-        for (link, latency) in route.links.clone().into_iter().rev() {
+        for (through, latency) in route.passed.clone().into_iter().rev() {
             let cursor = self.cursor;
-            let passed =
-                |hop: &&Hop| hop.link == link && hop.packet == packet && hop.at + latency <= cursor;
+            let passed = |hop: &&Hop| {
+                hop.through == through && hop.packet == packet && hop.at + latency <= cursor
+            };
             if let Some(&hop) = self.hops_until(cursor).iter().rfind(passed) {
                 self.take(hop.at, Cause::Propagation);
                 self.hop_back(&hop);
@@ -279,10 +302,11 @@ impl Walk {
 
     /// Follows a packet back through one port, from its departure to its arrival there.
     fn hop_back(&mut self, hop: &Hop) {
-        for (span, cause) in [
-            (hop.sending, Cause::Transmission(hop.link)),
-            (hop.waited, Cause::Queue(hop.link)),
-        ] {
+        let (sending, waiting) = match hop.through {
+            Through::Port(link) => (Cause::Transmission(link), Cause::Queue(link)),
+            Through::Host(_) => (Cause::Reception, Cause::Reception),
+        };
+        for (span, cause) in [(hop.sending, sending), (hop.waited, waiting)] {
             self.take(
                 Time::from_ps(self.cursor.as_ps().saturating_sub(span.as_ps())),
                 cause,
@@ -292,10 +316,10 @@ impl Walk {
 
     /// The flow's own packet whose departure from the sender's NIC was at `at`, so that the next one could begin.
     fn nic_was_busy_until(&self, at: Time) -> Option<Hop> {
-        let &(first, _) = self.forward.links.first()?;
+        let &(first, _) = self.forward.passed.first()?;
         let hops = self.hops_until(at).iter().rev();
         hops.take_while(|hop| hop.at == at)
-            .find(|hop| hop.link == first && hop.sending > Span::ZERO)
+            .find(|hop| hop.through == first && hop.sending > Span::ZERO)
             .copied()
     }
 
@@ -371,24 +395,25 @@ impl Walk {
 }
 
 impl Route {
-    /// The links of the packet that crossed most of them: one flow keeps to one path, so that is the route of all.
-    /// A link's propagation is the least time from the first departure of any packet to its first arrival at the next
-    /// port, or, after the last link, at the host, where it shows in `arrivals`.
+    /// What the packet with the most hops passed: one flow keeps to one path, so that is the route of all. A link's
+    /// propagation is the least time from the first departure of any packet to its first arrival at the next port or at the
+    /// host behind the last link; where hosts hold nothing, that shows in `arrivals`.
     fn of(hops: &[Hop], arrivals: &BTreeMap<u32, Time>) -> Self {
         let mut packets: BTreeMap<Packet, Vec<Hop>> = BTreeMap::new();
         for &hop in hops {
             let passed = packets.entry(hop.packet).or_default();
-            if passed.iter().all(|earlier| earlier.link != hop.link) {
+            if passed.iter().all(|earlier| earlier.through != hop.through) {
                 passed.push(hop);
             }
         }
         let longest = packets.values().max_by_key(|passed| passed.len());
-        let links: Vec<u32> = longest.into_iter().flatten().map(|hop| hop.link).collect();
+        let route = longest.into_iter().flatten().map(|hop| hop.through);
+        let route: Vec<Through> = route.collect();
         let latency = |i: usize| {
             let across = packets.iter().filter_map(|(packet, passed)| {
-                let at = |link: u32| passed.iter().find(|hop| hop.link == link);
-                let left = at(links[i])?.at;
-                let arrived = match links.get(i + 1) {
+                let at = |through: Through| passed.iter().find(|hop| hop.through == through);
+                let left = at(route[i])?.at;
+                let arrived = match route.get(i + 1) {
                     Some(&next) => at(next).map(Hop::arrival)?,
                     None => *arrivals.get(&packet.0)?,
                 };
@@ -397,12 +422,12 @@ impl Route {
             across.min().unwrap_or_default()
         };
         Self {
-            links: (0..links.len()).map(|i| (links[i], latency(i))).collect(),
+            passed: (0..route.len()).map(|i| (route[i], latency(i))).collect(),
         }
     }
 
-    fn has(&self, link: u32) -> bool {
-        self.links.iter().any(|&(own, _)| own == link)
+    fn has(&self, through: Through) -> bool {
+        self.passed.iter().any(|&(own, _)| own == through)
     }
 }
 

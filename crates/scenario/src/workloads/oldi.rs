@@ -1,7 +1,7 @@
 //! Partition-aggregate trees.
 
 use super::COMMON;
-use crate::distribution::{deadlines, gap};
+use crate::distribution::{deadlines, delay, gap};
 use crate::document::Value as Written;
 use crate::keys::Kind::{
     self, Any, Boolean, Choice, Frequency, Integer, List, Number, OneOrMore, Share, Size, Time,
@@ -231,10 +231,6 @@ fn responses(reader: &Reader<'_>, layers: usize) -> Result<(Vec<Sizes>, Vec<Size
         (Some(_), Some(place)) => place.refuse("`response` is given too", allowed),
         (None, None) => Err(reader.missing("response")),
     }
-}
-
-fn delay(place: &Place<'_>, _: &'static Kind) -> Result<Gap> {
-    gap(place, true)
 }
 
 /// What is wanted of a query. Where the file does not say within which time, fixed deadlines of the answers do.

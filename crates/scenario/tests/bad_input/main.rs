@@ -3,6 +3,7 @@
 mod allowed;
 mod bursts;
 mod command_line;
+mod hosts;
 mod priorities;
 mod services;
 mod spans;

@@ -50,6 +50,8 @@ pub struct Crossing {
 pub(super) struct Ways {
     links: Vec<SharedLink>,
     hosts: usize,
+    /// From the NIC of any host to its transport, at least.
+    receive: Span,
     /// Per host: its switch, among switches.
     switch: Vec<usize>,
     /// Per host: propagation on its link, each way, and the time of the least packet on it.
@@ -78,8 +80,8 @@ impl Hop {
 }
 
 impl Ways {
-    /// Prepares the network; no packet is smaller than `packet_bytes`.
-    pub(super) fn new(network: &Network, packet_bytes: u32) -> Self {
+    /// Prepares the network; no packet is smaller than `packet_bytes`, and none takes less than `receive` at its host.
+    pub(super) fn new(network: &Network, packet_bytes: u32, receive: Span) -> Self {
         let (hosts, switches) = (network.hosts() as usize, network.switches() as usize);
         let hop = |link: u32| {
             let link = &network.links[link as usize];
@@ -92,6 +94,7 @@ impl Ways {
         let mut this = Self {
             links: Vec::with_capacity(2 * (hosts + switches)),
             hosts,
+            receive,
             switch: (0..hosts as u32)
                 .map(|host| network.switch_of(host) as usize - hosts)
                 .collect(),
@@ -173,7 +176,8 @@ impl Ways {
     /// between switches takes no time.
     pub(super) fn crossings(&self, from: u32, to: u32) -> impl Iterator<Item = Crossing> + use<> {
         let (source, sink) = (from as usize, to as usize);
-        let (first, last) = (self.access[source], self.access[sink]);
+        let (first, mut last) = (self.access[source], self.access[sink]);
+        last.propagation += self.receive;
         let (start, end) = (self.switch[source], self.switch[sink]);
         let between = self.fastest[start]
             .as_ref()

@@ -1,7 +1,7 @@
 //! Deadlines and budgets that no transport meets, because the network's rates and delays alone take longer.
 //!
-//! A message takes at least its propagation, one packet of the least size through every switch, and its bytes over the
-//! slowest stage. Which hosts and sizes meet which deadlines is drawn in a run; here both are taken at even steps.
+//! A message takes at least its propagation, one packet of the least size through every switch, its bytes over the
+//! slowest stage, and what its host takes to receive a packet. Which hosts and sizes meet which deadlines is drawn in a run; here both are taken at even steps.
 
 use crate::demand::Alone;
 use crate::topology::Network;

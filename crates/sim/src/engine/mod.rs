@@ -107,6 +107,9 @@ impl Partition {
         let owned = |host: u32| cut.partition_of[network.hosts[host as usize] as usize] == index;
         let context = &mut partition.context;
         context.recorder.start(setup, &mut context.events);
+        if setup.holds_packets() {
+            partition.hosts.take_reception_slots();
+        }
         partition.schedule_deaths(&options.faults, &owned);
         partition.start_applications(&owned);
         partition
@@ -177,6 +180,16 @@ impl Partition {
         });
     }
 
+    /// The transports of `host` get the packets that it has held for long enough.
+    #[cold]
+    #[inline(never)]
+    fn receive_held(&mut self, host: u32) {
+        while let Some((packet, held)) = self.wire.reception.release(&mut self.context, host) {
+            self.context.observe_reception(host, packet, held);
+            self.receive(host, packet);
+        }
+    }
+
     /// Does what a single event asks for.
     fn process(&mut self, single: &Single) {
         match *single {
@@ -202,6 +215,7 @@ impl Partition {
             Owner::Nobody => {}
             Owner::Sender(of) => dispatch!(of.family, T => self.sender_timer::<T>(of.index)),
             Owner::Receiver(of) => dispatch!(of.family, T => self.receiver_timer::<T>(of.index)),
+            Owner::Reception => self.receive_held(host),
             Owner::Death { at } => {
                 if at == self.context.now() {
                     self.hosts.free_slot(host, slot);

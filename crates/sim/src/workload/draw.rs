@@ -60,7 +60,7 @@ pub(super) fn deadline(deadline: &Deadline, stream: &mut Stream) -> Option<Span>
 const LONGEST: Span = Span::from_secs(24 * 3_600);
 
 /// A gap or delay.
-pub(super) fn gap(gap: &Gap, stream: &mut Stream) -> Span {
+pub(crate) fn gap(gap: &Gap, stream: &mut Stream) -> Span {
     match gap {
         Gap::Fixed(span) => *span,
         Gap::Uniform(low, high) => Span::from_ps(stream.between(low.as_ps(), high.as_ps())),

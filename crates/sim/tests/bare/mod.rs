@@ -2,7 +2,8 @@
 
 use duetime_core::Span;
 use duetime_scenario::model::{
-    Buffer, Connection, Host, Lab, Nic, Record, Scenario, Switch, Topology, Workload, WorkloadKind,
+    Buffer, Connection, Gap, Host, Lab, Nic, Record, Scenario, Switch, Topology, Workload,
+    WorkloadKind,
 };
 
 /// One second and a drain of ten, without transports, jitters, warm-up, ECN and series; buffers are unlimited.
@@ -25,6 +26,8 @@ pub fn scenario(topology: Topology, workloads: Vec<Workload>) -> Scenario {
             frame_overhead: 0,
             start_jitter: false,
             send_jitter: Span::ZERO,
+            receive_delay: Span::ZERO,
+            receive_jitter: Gap::ZERO,
         },
         workloads,
         lab: Lab::default(),

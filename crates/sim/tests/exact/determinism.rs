@@ -87,6 +87,19 @@ fn simultaneous_packets_do_not_depend_on_threads() {
 }
 
 #[test]
+fn hosts_that_hold_packets_do_not_depend_on_threads() {
+    for transport in transports() {
+        let mut scenario = mixture(transport.clone());
+        scenario.host.receive_delay = Span::from_us(3);
+        scenario.host.receive_jitter = Gap::Exponential(Span::from_us(5));
+        assert_equal_on_threads(&scenario, &[2, 3], &format!("{} held", transport.name));
+        let records = run(&scenario).records;
+        scenario.host.receive_jitter = Gap::ZERO;
+        assert_ne!(digest(&records).to_string(), digest_of(&scenario));
+    }
+}
+
+#[test]
 fn a_run_that_is_cut_off_does_not_depend_on_threads() {
     for transport in transports() {
         let mut scenario = mixture(transport.clone());

@@ -24,5 +24,6 @@ mod long_flows;
 mod own_transports;
 mod policed;
 mod queries;
+mod reception;
 mod scaling;
 mod watched;

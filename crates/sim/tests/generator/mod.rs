@@ -54,7 +54,8 @@ impl Case {
         if draw(21).flag(0.1) {
             switch.ecn_threshold.clear();
         }
-        let host = network::host(&mut draw(4));
+        let mut host = network::host(&mut draw(4));
+        network::reception(&mut draw(14), &mut host);
         let (transport, others) = transport::transports(&mut draw(5), &mut draw(10), patient);
         if patient {
             budget.drain = time_in_the_world(&transport.protocol, budget.rate);

@@ -2,7 +2,7 @@
 
 use super::{Budget, Draw};
 use duetime_core::{Bytes, Rate, Span};
-use duetime_scenario::model::{Amount, Buffer, Edge, Host, Link, Nic, Node, Switch, Topology};
+use duetime_scenario::model::{Amount, Buffer, Edge, Gap, Host, Link, Nic, Node, Switch, Topology};
 use duetime_sim::topology::Network;
 
 /// Links on the longest path: slots in D3's allocation vector.
@@ -154,5 +154,29 @@ pub(super) fn host(draw: &mut Draw) -> Host {
         frame_overhead: draw.one_of(&[0, 0, 38, 1_000]),
         start_jitter: draw.flag(0.5),
         send_jitter: Span::from_ps(draw.one_of(&[0, 0, 200, 1_000, 50_000])),
+        receive_delay: Span::ZERO,
+        receive_jitter: Gap::ZERO,
     }
+}
+
+/// Lets some hosts take a while to receive a packet.
+pub(super) fn reception(draw: &mut Draw, host: &mut Host) {
+    if !draw.flag(0.25) {
+        return;
+    }
+    let time = |draw: &mut Draw| draw.span(Span::from_ps(1), Span::from_us(20));
+    if draw.flag(0.7) {
+        host.receive_delay = time(draw);
+    }
+    let mean = time(draw);
+    host.receive_jitter = match draw.below(5) {
+        0 => Gap::ZERO,
+        1 => Gap::Fixed(mean),
+        2 => Gap::Uniform(Span::ZERO, mean * 2),
+        3 => Gap::LogNormal {
+            median: mean,
+            sigma: 0.7,
+        },
+        _ => Gap::Exponential(mean),
+    };
 }

@@ -38,6 +38,7 @@ impl Minimum {
         let there = self.paths[flow.source as usize][flow.destination as usize];
         let back = self.paths[flow.destination as usize][flow.source as usize];
         let overhead = u64::from(case.scenario.host.frame_overhead);
+        let host = case.scenario.host.receive_delay;
         let (payload, handshake) = match case.protocol(flow.workload) {
             Protocol::Tcp(config) => {
                 let own = case.scenario.workloads[usize::from(flow.workload)].connection
@@ -52,10 +53,10 @@ impl Minimum {
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));
         let wire = flow.size_bytes + packets * (HEADERS + overhead);
-        let data = there.capacity.transmit(wire) + there.latency;
+        let data = there.capacity.transmit(wire) + there.latency + host;
         let Some(header) = handshake else { return data };
-        let opening =
-            [there, back].map(|path| path.capacity.transmit(header + overhead) + path.latency);
+        let opening = [there, back]
+            .map(|path| path.capacity.transmit(header + overhead) + path.latency + host);
         data + opening[0] + opening[1]
     }
 }

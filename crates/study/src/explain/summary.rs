@@ -164,6 +164,9 @@ fn what(node: u32, doing: Doing, names: &Names) -> String {
             Cause::Queue(link) => format!("the queue of {}", names.link(link)),
             Cause::Transmission(_) => "transmission".to_owned(),
             Cause::Propagation => "propagation".to_owned(),
+            Cause::Reception => {
+                "the receiving hosts (`receive_delay`, `receive_jitter`)".to_owned()
+            }
             Cause::RtoIdle => "silence until a retransmission timeout".to_owned(),
             Cause::Receiver => "acknowledgements held back".to_owned(),
             Cause::Host => "the sending host (jitter, its link busy, earlier messages)".to_owned(),

@@ -49,6 +49,7 @@ pub fn spent(cause: Cause, names: &Names) -> String {
         Cause::Queue(link) => format!("queue of {}", names.link(link)),
         Cause::Transmission(link) => format!("transmission on {}", names.link(link)),
         Cause::Propagation => "propagation".to_owned(),
+        Cause::Reception => "receiving host: from the NIC to the transport".to_owned(),
         Cause::RtoIdle => "silence until the retransmission timeout".to_owned(),
         Cause::Receiver => "receiver holding the acknowledgement".to_owned(),
         Cause::Host => "sending host: jitter, its NIC, earlier messages".to_owned(),
@@ -84,6 +85,9 @@ pub fn happened(event: &FlowEvent, names: &Names) -> String {
             moment(waited),
             moment(sending)
         ),
+        Kind::Received { seq, len, held, .. } => {
+            format!("received {seq}+{len} (held {})", moment(held))
+        }
         Kind::Dropped { link } => format!("dropped at {}", names.link(link)),
         Kind::Lost { link } => format!("lost on {}", names.link(link)),
         Kind::Marked { link } => format!("marked at {}", names.link(link)),

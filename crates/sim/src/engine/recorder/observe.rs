@@ -228,6 +228,24 @@ impl Context {
     }
 }
 
+impl Context {
+    /// The transport of `host` gets a packet which the host has held for so long.
+    pub fn observe_reception(&mut self, host: u32, packet: Packet, held: Span) {
+        if self.recorder.observed.is_none() {
+            return;
+        }
+        let extra = self.extras.get(packet.extra as usize);
+        let decoded = decode(&packet, extra, self.frame_overhead);
+        let what = FlowEventKind::Received {
+            host,
+            seq: decoded.seq,
+            len: decoded.len,
+            held,
+        };
+        self.observe(packet.flow, what);
+    }
+}
+
 /// A connection and one of its two directions.
 fn direction(packet: &Packet) -> (u32, bool) {
     (packet.flow, packet.is_reverse())

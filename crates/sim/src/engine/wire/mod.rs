@@ -4,10 +4,12 @@ mod crossing;
 pub mod discipline;
 mod link;
 mod program;
+mod reception;
 
 pub use crossing::Messages;
 pub use link::{Link, TO_HOST};
 pub use program::{Place, Program};
+pub use reception::Reception;
 
 use super::context::Context;
 use crate::output::AllocatorState;
@@ -37,6 +39,7 @@ pub struct Wire {
     /// Where ports police: the link of the last arrival.
     ingress: u32,
     pub crossings: Crossings,
+    pub reception: Reception,
     loss: FxHashMap<u32, (f64, Stream)>,
     /// Packets and bytes lost on links.
     losses: FxHashMap<u32, (u64, u64)>,
@@ -82,6 +85,8 @@ impl Wire {
             let place = Program::place(setup, number);
             set(place == Some(Place::Port), Link::PROGRAMMED);
             set(place == Some(Place::FarEnd), Link::WATCHED_BY_HOST);
+            let host = network.nodes[link.to as usize].host;
+            set(host.is_some() && setup.holds_packets(), Link::HELD_BY_HOST);
             programs.extend(place.map(Program::at));
             let polices = setup.d3.is_some_and(|config| config.police.is_some());
             set(polices, Link::POLICED);
@@ -95,7 +100,6 @@ impl Wire {
             if crosses || observed || network.nodes[link.from as usize].host.is_some() {
                 port.tell_departures();
             }
-            let host = network.nodes[link.to as usize].host;
             let target = host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST);
             port.tag = [target, special];
         }
@@ -103,6 +107,7 @@ impl Wire {
             programs,
             ingress: NONE,
             crossings: Crossings::new(network, cut, index),
+            reception: Reception::new(setup),
             ports,
             disciplines,
             pools,
@@ -409,12 +414,34 @@ impl Wire {
         };
         self.ingress = link;
         if special & Link::MAY_LOSE == 0 || self.survives(context, link, packet, special) {
-            if special & Link::WATCHED_BY_HOST != 0 {
-                self.programs[link as usize].arrival(context, link, &packet);
+            if special & Link::AT_HOST != 0 {
+                return self.arrival_at_host(context, link, packet, special);
             }
             return self.pass_on(context, target, packet, out);
         }
         self.totals.packet_hops += 1;
+        None
+    }
+
+    /// A packet has come over `link` to a host that does something before its transports have it.
+    #[inline(never)]
+    fn arrival_at_host(
+        &mut self,
+        context: &mut Context,
+        link: u32,
+        packet: Packet,
+        special: u32,
+    ) -> Option<Arrived> {
+        if special & Link::WATCHED_BY_HOST != 0 {
+            self.programs[link as usize].arrival(context, link, &packet);
+        }
+        let Link { target, .. } = Link::of(&self.ports[link as usize]);
+        let arrived = self.pass_on(context, target, packet, NONE)?;
+        if special & Link::HELD_BY_HOST == 0 {
+            return Some(arrived);
+        }
+        let Arrived { host, packet } = arrived;
+        self.reception.hold(context, host, packet);
         None
     }
 

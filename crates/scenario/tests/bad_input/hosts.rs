@@ -1,0 +1,74 @@
+//! What hosts take to receive a packet.
+
+use super::{GOOD, said_of};
+use duetime_core::Span;
+use duetime_scenario::model::Gap;
+use duetime_scenario::{NoFiles, load, resolved_json};
+
+fn with(host: &str) -> String {
+    format!("{GOOD}[host]\n{host}\n")
+}
+
+/// What must be said of a value of a key of `[host]`.
+fn refused(key: &str, value: &str, what: &str, allowed: &str) {
+    let column = key.len() + 4;
+    let here = format!("{}{}", " ".repeat(column - 1), "^".repeat(value.len()));
+    assert_eq!(
+        said_of(&with(&format!("{key} = {value}")), &[]),
+        format!(
+            "search.toml:20:{column}: host.{key} = {value}: {what}\n   20 | {key} = {value}\n      | {here}\n   allowed: \
+             {allowed}"
+        )
+    );
+}
+
+#[test]
+fn a_delay_out_of_range_or_without_a_unit() {
+    let range = "0 us to 1 s";
+    refused("receive_delay", "\"2 s\"", "too large", range);
+    let unit = "a string with its unit, such as \"20 us\"";
+    let what = "the unit of this time is missing";
+    refused("receive_delay", "5", what, unit);
+    let number = "a number with a unit (ps, ns, us, ms, s, min, h), such as \"20 us\"";
+    let what = "a time starts with a number";
+    refused("receive_delay", "\"exponential 5 us\"", what, number);
+}
+
+#[test]
+fn a_jitter_that_is_no_random_time() {
+    let forms = "\"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { min = \"1 ms\", \
+                 shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }";
+    let (what, allowed) = (
+        "the bounds are the wrong way round",
+        format!("LOW..HIGH; or \"300 ms\", {forms}"),
+    );
+    refused("receive_jitter", "\"uniform 5 us..1 us\"", what, &allowed);
+    let number = "a number with a unit (ps, ns, us, ms, s, min, h), such as \"20 us\"";
+    let (what, allowed) = (
+        "a time starts with a number",
+        format!("{number}; or {forms}"),
+    );
+    refused("receive_jitter", "\"normal 5 us\"", what, &allowed);
+    let lognormal = "{ median = \"2 ms\", sigma = 1 }";
+    let both = format!("{lognormal}, {{ mean = \"2 ms\", sigma = 1 }}");
+    let (what, allowed) = (
+        "expected a time, found an integer",
+        format!("\"300 ms\", {}", forms.replace(lognormal, &both)),
+    );
+    refused("receive_jitter", "3", what, &allowed);
+}
+
+#[test]
+fn both_are_in_the_resolved_form() {
+    let of = |text: &str| {
+        load(text, "search.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let text = with("receive_delay = \"5 us\"\nreceive_jitter = \"exponential 2 us\"");
+    let slow = of(&text);
+    assert_eq!(slow.host.receive_delay, Span::from_us(5));
+    assert_eq!(slow.host.receive_jitter, Gap::Exponential(Span::from_us(2)));
+    assert!(slow.host.holds_packets() && !of(GOOD).host.holds_packets());
+    let host = &resolved_json(&slow)["host"];
+    assert_eq!(host["receive_delay_ps"], 5_000_000);
+    assert_eq!(host["receive_jitter"]["exponential_ps"], 2_000_000);
+}

@@ -1,0 +1,223 @@
+//! Hosts that take a while to receive a packet: every packet later by exactly so much, in order, and told as such.
+
+use crate::common::*;
+use duetime_core::{Span, Time};
+use duetime_proto::tcp;
+use duetime_results::explain::Cause;
+use duetime_results::{FlowEventKind, explain};
+use duetime_scenario::model::*;
+use duetime_sim::describe::describe;
+use duetime_sim::topology::Network;
+use duetime_sim::{Death, Demand, Faults, Options, Watch};
+
+const DELAY: Span = Span::from_us(7);
+
+/// TCP that sends so many segments at once and waits long for what is lost.
+fn window(segments: u32) -> Protocol {
+    match newreno() {
+        Protocol::Tcp(config) => Protocol::Tcp(tcp::Config {
+            initial_window: segments,
+            rto_min: Span::from_secs(1),
+            rto_initial: Span::from_secs(1),
+            ..config
+        }),
+        Protocol::D3(_) => unreachable!("TCP"),
+    }
+}
+
+/// Flows of so many bytes each, from one host over a switch to the other; each starts so long after the one before.
+fn ping(protocol: Protocol, flows_of: &[u64], apart: Span) -> Scenario {
+    let list = flows_of.iter().zip(0u64..);
+    let list: Vec<_> = list
+        .map(|(&bytes, number)| (apart * number, 0, 1, bytes, None))
+        .collect();
+    scenario(chain(&[gigabit(); 2]), protocol, vec![flows(&list)])
+}
+
+fn receiving(mut scenario: Scenario, delay: Span, jitter: Gap) -> Scenario {
+    scenario.host.receive_delay = delay;
+    scenario.host.receive_jitter = jitter;
+    scenario
+}
+
+#[test]
+fn each_packet_is_later_by_exactly_the_delay() {
+    // The handshake is two packets one after the other, the first window one more, and each later one two.
+    for (bytes, packets) in [(1_000, 3), (2 * 1_460, 3), (6 * 1_460, 5), (14 * 1_460, 7)] {
+        let plain = ping(window(2), &[bytes], Span::ZERO);
+        let later = |scenario: Scenario| {
+            let both = [&plain, &scenario].map(|of| finish(&run(of).records, 0));
+            both[1].since(both[0])
+        };
+        let with = |delay, jitter| later(receiving(plain.clone(), delay, jitter));
+        assert_eq!(with(DELAY, Gap::ZERO), DELAY * packets, "{bytes} B");
+        assert_eq!(with(Span::ZERO, Gap::Fixed(DELAY)), DELAY * packets);
+        assert_eq!(with(DELAY, Gap::Fixed(DELAY)), DELAY * (2 * packets));
+    }
+    // On a connection that stands, a message of one window is one packet's time.
+    let mut plain = ping(window(2), &[1_000, 1_000], Span::from_ms(10));
+    plain.workloads[0].connection = Connection::Persistent;
+    let slow = receiving(plain.clone(), DELAY, Gap::ZERO);
+    let second = [plain, slow].map(|of| finish(&run(&of).records, 1));
+    assert_eq!(second[1].since(second[0]), DELAY);
+}
+
+#[test]
+fn it_is_a_delay_and_not_a_rate() {
+    let plain = ping(window(1_000), &[1_000 * 1_460], Span::ZERO);
+    let slow = receiving(plain.clone(), Span::from_ms(1), Gap::ZERO);
+    let both = [plain, slow].map(|of| finish(&run(&of).records, 0));
+    assert_eq!(both[1].since(both[0]), Span::from_ms(3));
+}
+
+#[test]
+fn packets_of_a_flow_keep_their_order() {
+    for protocol in [window(300), dctcp(), linux(), d3(), d3_edge(), rcpdc()] {
+        let plain = ping(protocol, &[400_000; 4], Span::from_us(100));
+        let mean = Span::from_us(50);
+        let slow = receiving(plain, Span::from_us(1), Gap::Exponential(mean));
+        let output = run(&slow);
+        let case = format!("{:?}", slow.transports[0].protocol);
+        for flow in &output.records.flows {
+            assert!(flow.finish.is_some(), "{case}: {flow:?}");
+            assert_eq!((flow.retransmits, flow.timeouts), (0, 0), "{case}");
+        }
+        assert_conserved(&output.records, &case);
+    }
+}
+
+#[test]
+fn the_jitter_has_its_distribution() {
+    // One packet at a time: two of the handshake and one of data, each held for a time of its own.
+    let sizes = vec![1_000; 2_000];
+    let plain = ping(window(2), &sizes, Span::from_us(490));
+    let alone = run(&plain).records.flows[0].completion().expect("it ends");
+    let extra = |jitter: Gap| {
+        let records = run(&receiving(plain.clone(), DELAY, jitter)).records;
+        let extra = records.flows.iter().map(|flow| {
+            let took = flow.completion().expect("it ends");
+            (took - alone - DELAY * 3).as_ps() as f64 / 3e6
+        });
+        extra.collect::<Vec<f64>>()
+    };
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
+    let deviation = |of: &[f64]| {
+        let middle = mean(of);
+        let squares = of.iter().map(|one| (one - middle) * (one - middle));
+        (squares.sum::<f64>() / of.len() as f64 * 3.0).sqrt()
+    };
+    // Mean and standard deviation of one draw, in microseconds.
+    let us = Span::from_us;
+    for (jitter, expected) in [
+        (Gap::Exponential(us(10)), (10.0, 10.0)),
+        (Gap::Uniform(us(5), us(15)), (10.0, 10.0 / 12_f64.sqrt())),
+    ] {
+        let found = extra(jitter.clone());
+        let (mean, deviation) = (mean(&found), deviation(&found));
+        assert!((mean / expected.0 - 1.0).abs() < 0.05, "{jitter:?}: {mean}");
+        let off = (deviation / expected.1 - 1.0).abs();
+        assert!(off < 0.1, "{jitter:?}: {deviation}");
+        if let Gap::Uniform(..) = jitter {
+            assert!(found.iter().all(|one| (5.0..=15.0).contains(one)));
+        }
+    }
+}
+
+#[test]
+fn a_host_that_dies_loses_what_it_holds() {
+    for (protocol, wait) in [(window(2), Span::from_secs(1)), (d3(), Span::from_us(500))] {
+        let slow = receiving(
+            ping(protocol, &[1_000], Span::ZERO),
+            Span::from_ms(1),
+            Gap::ZERO,
+        );
+        let end = |deaths: Vec<Death>| {
+            let faults = Faults {
+                deaths,
+                ..Faults::default()
+            };
+            let options = Options {
+                faults,
+                ..Options::default()
+            };
+            let output = duetime_sim::run(&slow, 0, 0, &options).expect("it runs");
+            finish(&output.records, 0)
+        };
+        let at = Span::from_us(500);
+        let alive = end(Vec::new());
+        assert!(alive < Time::ZERO + Span::from_ms(6), "{alive}");
+        // The first packet is at the other host, whose transport does not have it: it is sent again.
+        let died = end(vec![Death { at, host: 1 }]);
+        assert!(died >= alive + wait, "{died} {alive}");
+        // It matters no more when the sender has all that it waits for.
+        let late = Death {
+            at: Span::from_ms(100),
+            host: 1,
+        };
+        assert_eq!(end(vec![late]), alive);
+    }
+}
+
+#[test]
+fn an_explanation_tells_it_from_propagation() {
+    for jitter in [Gap::ZERO, Gap::Exponential(Span::from_us(3))] {
+        // Packets one after the other, the last of them the data: D3 asks for a rate first.
+        for (protocol, trips) in [(window(2), 3), (d3(), 5)] {
+            let slow = receiving(ping(protocol, &[1_000], Span::ZERO), DELAY, jitter.clone());
+            let options = Options {
+                watch: Watch::flow(run(&slow).records.flows[0].flow),
+                ..Options::default()
+            };
+            let output = duetime_sim::run(&slow, 0, 0, &options).expect("it runs");
+            let held = output.traces[0].events.iter().filter_map(|event| {
+                let FlowEventKind::Received { held, .. } = event.what else {
+                    return None;
+                };
+                assert!(held >= DELAY);
+                Some(held)
+            });
+            let held = held.take(trips).fold(Span::ZERO, |sum, one| sum + one);
+            let told = explain(&output.records.flows[0], &output.traces[0].events);
+            let causes = told.by_cause();
+            assert_eq!(causes[&Cause::Reception], held, "{causes:?}");
+            assert_eq!(
+                causes[&Cause::Propagation],
+                Span::from_us(40) * trips as u64
+            );
+            assert!(!causes.contains_key(&Cause::Untraced));
+            if jitter == Gap::ZERO {
+                assert_eq!(held, DELAY * trips as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_known_beforehand_contains_it() {
+    let jitter = Gap::Uniform(Span::from_us(2), Span::from_us(30));
+    let certain = DELAY + Span::from_us(2);
+    let mut plain = ping(window(2), &[10_000], Span::ZERO);
+    let earliest = |scenario: &Scenario| {
+        let network = Network::build(&scenario.topology).expect("a network");
+        let demand = Demand::new(scenario, 0, &network).expect("workloads");
+        demand.flows[0].earliest
+    };
+    let described = |scenario: &Scenario| describe(scenario).expect("a scenario");
+    let before = (earliest(&plain), described(&plain).topology.base_rtt_ns);
+    // The flow alone takes less than this, but not with what its host takes.
+    let deadline = before.0.since(Time::ZERO) + Span::from_us(5);
+    plain.workloads = vec![workload(flows(&[(
+        Span::ZERO,
+        0,
+        1,
+        10_000,
+        Some(deadline),
+    )]))];
+    assert!(described(&plain).hopeless.is_empty());
+    let slow = receiving(plain, DELAY, jitter);
+    assert_eq!(earliest(&slow).since(before.0), certain);
+    let after = described(&slow);
+    assert_eq!(after.topology.base_rtt_ns - before.1, (certain * 2).as_ns());
+    assert_eq!(after.hopeless.len(), 1);
+    assert!(finish(&run(&slow).records, 0) > earliest(&slow));
+}
