@@ -257,9 +257,10 @@ mod tests {
         );
         let network = network(&scenario).expect("the testbed can");
         let config = switch(&scenario, &network, &[], Streams::new(1, 0), false);
-        assert!(config.nodes[0].ports.iter().all(|port| port.loss == 0.01));
-        let mut uplinks = config.interfaces.iter().map(|of| of.uplink);
-        assert!(uplinks.all(|uplink| uplink.loss == 0.01));
+        let ports = config.nodes[0].ports.iter().map(|port| port.loss);
+        let uplinks = config.interfaces.iter().map(|of| of.uplink.loss);
+        let losses: Vec<f64> = ports.chain(uplinks).collect();
+        assert_eq!(losses, [0.01; 6]);
     }
 
     #[test]

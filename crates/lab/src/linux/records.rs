@@ -112,7 +112,6 @@ fn ports(
             queue_mean_bytes: held.max(0.0) / seconds,
             utilisation: (link.rate.transmit(bytes).as_secs_f64() / seconds).min(1.0),
             link: name,
-            ..PortRecord::default()
         });
     }
     records
