@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Fate, Pair, plain};
+use duetime_core::Span;
 use duetime_core::random::mix;
 use duetime_proto::tcp::Config;
 use duetime_proto::window::{CongestionControl, Cubic};
@@ -40,10 +41,11 @@ proptest! {
         bytes in 1_u64..300_000,
         c_permille in 1_u32..100_000,
         beta_permille in 100_u32..1_000,
-        fast_convergence in any::<bool>(),
+        (fast_convergence, alpha_one) in any::<(bool, bool)>(),
+        update_interval in (0_u64..50).prop_map(Span::from_ms),
         (seed, loss) in (any::<u64>(), 0_u64..25),
     ) {
-        let options = Cubic { c_permille, beta_permille, fast_convergence, hystart: false };
+        let options = Cubic { c_permille, beta_permille, fast_convergence, hystart: false, update_interval, alpha_one };
         let mut pair = Pair::new(cubic(options)).losing(move |packet| mix(seed, packet as u64) % 100 < loss);
         pair.send(bytes);
         pair.sender.close();

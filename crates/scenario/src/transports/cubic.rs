@@ -2,9 +2,11 @@
 
 use super::d3::thousandths;
 use super::tcp;
-use crate::keys::Kind::{Boolean, Number};
+use crate::keys::Kind::{Boolean, Number, Time};
+use crate::keys::S;
 use crate::options::{Layers, Result, options};
 use crate::table::Reader;
+use duetime_core::Span;
 use duetime_proto::window::Cubic;
 
 options! {
@@ -21,13 +23,25 @@ options! {
         /// then ends when round trips get longer by an eighth, at least 4 ms and at most 16 ms (HyStart++, RFC 9406). With
         /// `profile = "linux"` it is on.
         hystart: Boolean, default false;
+        /// While the window stays as it is, its growth is computed anew only after this long, and in whole segments, as Linux
+        /// does: every `"31.25 ms"`, and so with `profile = "linux"`. `"0 us"`: for each acknowledgement. Where round trips
+        /// are much shorter, a window that losses reduce grows late.
+        update_interval: Time(0, S), default "0 us";
+        /// Below the window of the last loss CUBIC grows at least by α = 3 (1 − β) / (1 + β) segments in a round trip, and by one
+        /// beyond it (RFC 9438 §4.3). With `profile = "linux"` it is off: α beyond it, too.
+        alpha_one: Boolean, default true;
     }
 }
 
 /// Linux watches round trips in slow start.
 fn linux(curve: &mut Cubic, reader: &Reader<'_>) -> Result<()> {
     if let Some(place) = reader.find("profile") {
-        curve.hystart = tcp::is_linux(&place)?;
+        let is_linux = tcp::is_linux(&place)?;
+        curve.hystart = is_linux;
+        if is_linux {
+            curve.update_interval = Span::from_us(31_250);
+            curve.alpha_one = false;
+        }
     }
     Ok(())
 }

@@ -117,6 +117,8 @@ pub fn linux() -> Protocol {
     Protocol::Tcp(tcp::Config {
         congestion_control: CongestionControl::Cubic(Cubic {
             hystart: true,
+            update_interval: Span::from_us(31_250),
+            alpha_one: false,
             ..Cubic::default()
         }),
         initial_window: 10,
