@@ -15,6 +15,7 @@ mod trace;
 
 use crate::SetupError;
 use crate::topology::Network;
+pub(crate) use arrivals::Background;
 use context::Context;
 use duetime_core::Time;
 use duetime_core::random::Streams;
@@ -307,6 +308,14 @@ impl Workloads {
     pub(crate) fn oldi(&self, workload: usize) -> Option<&oldi::Oldi> {
         match &self.sources[workload] {
             Source::Oldi(oldi) => Some(oldi),
+            _ => None,
+        }
+    }
+
+    /// The sources of a workload of background flows.
+    pub(crate) fn background(&self, workload: usize) -> Option<&Background> {
+        match &self.sources[workload] {
+            Source::Background(it) => Some(it),
             _ => None,
         }
     }
