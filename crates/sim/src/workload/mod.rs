@@ -17,6 +17,7 @@ use crate::SetupError;
 use crate::topology::Network;
 pub(crate) use arrivals::Background;
 use context::Context;
+pub use draw::mean_gap;
 use duetime_core::Time;
 use duetime_core::random::Streams;
 use duetime_results::TreeNode;
