@@ -364,7 +364,7 @@ pub enum Of {
     Senders,
     /// The largest fan-in of one layer of trees.
     FanIn,
-    /// The highest flow rate, or load where the scenario gives that.
+    /// The highest rate of flows or queries, or load where the scenario gives that.
     Rate,
     /// The highest load.
     Load,

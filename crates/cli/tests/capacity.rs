@@ -161,7 +161,10 @@ fn one_layer_of_a_tree_is_widened() {
         "capacity tree.toml --of budget --layer 1",
         &["--layer", "fan-in"],
     );
-    refused("capacity tree.toml --of load", &["search", "`load`"]);
+    refused(
+        "capacity tree.toml --of load",
+        &["search", "`every`", "no `load`", "--of rate"],
+    );
     let command =
         "capacity tree.toml --of fan-in --layer 2 --json --set workload.objective.within=3ms";
     let row = &rows(&sandbox.duetime(command).ok())[0];
@@ -170,6 +173,63 @@ fn one_layer_of_a_tree_is_widened() {
     let value = row["value"].as_f64().expect("children");
     // 24 hosts hold a root, three aggregators and at most six leaves of each.
     assert!((1.0..=6.0).contains(&value), "{row}");
+}
+
+#[test]
+fn the_most_queries_per_second_are_told_with_their_load() {
+    let sandbox = Sandbox::new("capacity-rate");
+    // Answers of 12 leaves, each in 4 segments, are 61.9 KB: 99 % of the root's link at 2000 a second.
+    let flat = TREE
+        .replace("fan_in = [3, 4]", "fan_in = 12")
+        .replace("20 KB", "5 KB")
+        .replace("layer_share = [1.0, 0.5]\n", "")
+        .replace("compute = \"1 ms\"", "compute = \"exponential 300 us\"");
+    let given = flat.replace("every = \"10 ms\"", "rate = \"400 /s\"");
+    sandbox.file(
+        "every.toml",
+        &flat.replace("\"10 ms\"", "\"exponential 2500 us\""),
+    );
+    sandbox.file(
+        "rate.toml",
+        &given.replace("name = \"tree\"", "name = \"rate\""),
+    );
+    let command = "capacity rate.toml --of rate --step 200";
+    let out = sandbox.duetime(command).ok();
+    assert!(
+        out.contains("workload.search.rate at 90 % of queries in time, over 2 runs"),
+        "{out}"
+    );
+    let json = sandbox.duetime(&format!("{command} --json")).ok();
+    let row = &rows(&json)[0];
+    assert_eq!(
+        (&row["on"], &row["unit"]),
+        (&"queries".into(), &"/s".into())
+    );
+    let value = row["value"].as_f64().expect("a rate");
+    assert!(
+        (400.0..3000.0).contains(&value),
+        "the file's at least, and not more than the link can carry for long: {row}"
+    );
+    let load = row["loads"][0].as_f64().expect("a load");
+    let bits = 12.0 * (5_000.0 + 4.0 * 40.0) * 8.0;
+    assert!((load - value * bits / 1e9).abs() < 1e-6, "{row}");
+    assert_eq!(row["loads"][0], row["loads"][1], "one workload");
+    let answer = format!("dctcp: {value} /s (load {:.1} %); at ", load * 100.0);
+    assert!(
+        out.contains(&answer) && out.contains(" of the queries are in time"),
+        "{answer}: {out}"
+    );
+    let best = json
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
+        .find(|line| line["event"] == "best-capacity");
+    let most = best.expect("the best possible")["value"].as_f64();
+    assert!(value <= most.expect("a rate"), "{json}");
+
+    // Gaps of the same mean are the same queries.
+    let every = command.replace("rate.toml", "every.toml");
+    let other = &rows(&sandbox.duetime(&format!("{every} --json")).ok())[0];
+    assert_eq!(other["curve"], row["curve"]);
 }
 
 #[test]

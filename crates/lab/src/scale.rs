@@ -9,8 +9,8 @@ use duetime_core::{Rate, Span};
 use duetime_proto::{d3, tcp};
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{
-    Deadline, Gap, GiveUp, Hedge, HedgeAfter, Intensity, Link, Oldi, Protocol, QueryArrival, Spans,
-    Topology, Transport, WorkloadKind,
+    Deadline, Gap, GiveUp, Hedge, HedgeAfter, Intensity, Link, Oldi, Protocol, QueryArrival,
+    SourceGap, Spans, Topology, Transport, WorkloadKind,
 };
 use thiserror::Error;
 
@@ -238,7 +238,11 @@ impl Scale {
                 deadline, every, ..
             } => {
                 self.deadline(deadline)?;
-                self.gap(every)
+                match every {
+                    SourceGap::Given(gap) => self.gap(gap),
+                    // Its links are slower by as much.
+                    SourceGap::AtLoad(_) => Ok(()),
+                }
             }
             WorkloadKind::Permutation { deadline, at, .. } => {
                 self.deadline(deadline)?;
@@ -450,7 +454,8 @@ mod tests {
         let WorkloadKind::Background { every, .. } = &slow.workloads[1].kind else {
             panic!("another workload");
         };
-        assert_eq!(*every, Gap::Uniform(Span::from_ms(100), Span::from_ms(300)));
+        let gap = Gap::Uniform(Span::from_ms(100), Span::from_ms(300));
+        assert_eq!(*every, SourceGap::Given(gap));
         assert!(
             matches!(&slow.workloads[2].kind, WorkloadKind::Long { at, .. } if *at == Span::from_ms(70))
         );

@@ -53,6 +53,7 @@ impl KeyPath {
                 "poisson" | "arrival" if steps.peek().is_none() => key.push("arrival".to_owned()),
                 // The resolved form holds several keys below this one.
                 "arrival" => {}
+                "every" if steps.peek().is_some_and(|(next, _)| next == "load") => {}
                 _ => {
                     let stem = name.rsplit_once('_').map(|(stem, _)| stem);
                     let Some(found) = [Some(name.as_str()), stem]

@@ -244,7 +244,7 @@ fn plain_workloads_are_described_by_count_and_load() {
         count: 4,
         size: Size::Fixed(Bytes(1_460_000)),
         deadline: Deadline::None,
-        every: Gap::Exponential(Span::from_ms(300)),
+        every: SourceGap::Given(Gap::Exponential(Span::from_ms(300))),
         to_roots_of: None,
     };
     let long = WorkloadKind::Long {

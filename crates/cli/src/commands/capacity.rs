@@ -269,6 +269,7 @@ fn json_rows(
                 json!({
                     "value": subject.value(tried.x),
                     "deadlines_ms": subject.deadlines_ms(tried.x),
+                    "loads": subject.loads(tried.x),
                     "met": tried.deadlines.met,
                     "measured": tried.deadlines.measured,
                     "throughput": tried.throughput.value,
@@ -292,6 +293,7 @@ fn json_rows(
             "runs": subject.base().seeds,
             "value": subject.value(capacity.value),
             "deadlines_ms": subject.deadlines_ms(capacity.value),
+            "loads": subject.loads(capacity.value),
             "low": ends.map(|ends| subject.value(ends.0)),
             "high": ends.map(|ends| subject.value(ends.1)),
             "at_limit": capacity.at_limit,

@@ -8,8 +8,8 @@ use duetime_proto::{d3, tcp};
 pub use network::{Amount, Buffer, Edge, Host, Link, Nic, Node, Switch, Topology};
 pub use workload::{
     Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Hedge, HedgeAfter, Intensity,
-    Objective, Oldi, QueryArrival, RecordedNode, RecordedQuery, Retry, RetryAt, Size, Spans,
-    TraceFlow, Workload, WorkloadKind,
+    Objective, Oldi, QueryArrival, RecordedNode, RecordedQuery, Retry, RetryAt, Size, SourceGap,
+    Spans, TraceFlow, Workload, WorkloadKind,
 };
 
 /// One experiment: a network, a transport or several to compare, and what the hosts do.

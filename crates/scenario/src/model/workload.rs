@@ -108,7 +108,7 @@ pub enum WorkloadKind {
         /// To whom.
         destination: Destination,
     },
-    /// `count` sources, each starting flows one after another: the gap runs from start to start (`every`).
+    /// `count` sources, each starting flows one after another.
     Background {
         /// Sources, each at a random host.
         count: u32,
@@ -117,7 +117,7 @@ pub enum WorkloadKind {
         /// Deadline of each flow.
         deadline: Deadline,
         /// From start to start at one source.
-        every: Gap,
+        every: SourceGap,
         /// Position of an earlier workload of trees: source i sends to the root of its tree i, in turn. None: each
         /// flow goes to a random host.
         to_roots_of: Option<usize>,
@@ -428,6 +428,15 @@ pub enum Intensity {
     Load(f64),
     /// Flows per second in total.
     FlowsPerSecond(f64),
+}
+
+/// From the start of a source's flow to the start of its next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceGap {
+    /// This gap.
+    Given(Gap),
+    /// An exponential one, at which the source offers this mean share of its host's access link, in wire bytes.
+    AtLoad(f64),
 }
 
 /// Whom a Poisson workload sends to.

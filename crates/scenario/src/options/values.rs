@@ -55,6 +55,7 @@ impl Readable for f64 {
         match *kind {
             Kind::Number(low, high) => place.number(low, high),
             Kind::Share(low, high) => place.share(low, high),
+            Kind::Frequency => place.frequency(),
             _ => unreachable!("{} is no number", place.path),
         }
     }

@@ -80,6 +80,11 @@ impl Service {
                 " --of budget",
                 "the tightest budget that 99 % of the queries meet",
             ),
+            (
+                "capacity",
+                " --of rate",
+                "the most queries per second of which 99 % are in time",
+            ),
         ]
         .map(|(command, of, what)| (format!("duetime {command} {file}{of}"), what))
         {

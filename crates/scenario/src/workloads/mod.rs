@@ -8,7 +8,8 @@ pub(crate) use oldi::{HEDGE, OBJECTIVE, RETRY};
 use crate::keys::Kind::{self, Any, Choice, Integer, List, Share, Text, Time};
 use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME};
 use crate::model::{
-    Connection, DeadlineFrom, Destination, Gap, Intensity, Transport, Workload, WorkloadKind,
+    Connection, DeadlineFrom, Destination, Gap, Intensity, SourceGap, Transport, Workload,
+    WorkloadKind,
 };
 use crate::options::{Readable, Resolved, Result, keys, tagged, word, words};
 use crate::place::{Place, Scope};
@@ -94,7 +95,7 @@ tagged! {
         /// Any other host, or always this one, from all others.
         destination: Any(&[Choice(&["uniform"]), HOST]), default "uniform";
     } then |reader| {
-        let intensity = intensity(reader)?;
+        let intensity = load_or(reader, "rate", "\"2000 /s\"", Intensity::Load, Intensity::FlowsPerSecond)?;
     }
     /// Sources that start one flow after another.
     "background" => Background { count, size, deadline, every, to_roots_of } {
@@ -106,8 +107,13 @@ tagged! {
         size: Kind::Sizes;
         /// Deadline of each flow, after its start.
         deadline: Kind::Deadline, default "none";
+        /// Mean wire bytes per second of each source, as a share of its host's access link; flows then start at random, with
+        /// exponential gaps.
+        load: Share(0.0001, 0.99), otherwise "one of `load` and `every`", left to then;
         /// From start to start at one source.
-        every: Kind::Gap;
+        every: Kind::Gap, otherwise "see `load`", left to then;
+    } then |reader| {
+        let every = load_or(reader, "every", "\"5 ms\"", SourceGap::AtLoad, SourceGap::Given)?;
     }
     /// Every host sends one flow to another, so that each sends and receives exactly one.
     "permutation" => Permutation { size, deadline, at } {
@@ -350,15 +356,31 @@ fn in_turn(reader: &Reader<'_>, repeat: u32, every: Span, jitter: Span) -> Resul
     Ok(())
 }
 
-fn intensity(reader: &Reader<'_>) -> Result<Intensity> {
-    match (reader.value("load")?, reader.get("rate")) {
-        (Some(load), None) => Ok(Intensity::Load(load)),
-        (None, Some(rate)) => Ok(Intensity::FlowsPerSecond(rate.frequency()?)),
+/// How often flows start: at a `load`, or as another key says, such as `example`.
+fn load_or<T, Other: Readable>(
+    reader: &Reader<'_>,
+    other: &'static str,
+    example: &str,
+    at_load: fn(f64) -> T,
+    given: fn(Other) -> T,
+) -> Result<T> {
+    match (reader.value("load")?, reader.get(other)) {
+        (Some(load), None) => Ok(at_load(load)),
+        (None, Some(_)) => reader.read(other, None, Other::read).map(given),
         (None, None) => {
-            let allowed = "one of `load`, such as 0.15, and `rate`, such as \"2000 /s\"";
+            let allowed = format!("one of `load`, such as 0.15, and `{other}`, such as {example}");
             Err(reader.missing("load").allowed(allowed))
         }
-        (Some(_), Some(rate)) => rate.refuse("both `load` and `rate`", "one of them"),
+        (Some(_), Some(place)) => place.refuse(format!("both `load` and `{other}`"), "one of them"),
+    }
+}
+
+impl Resolved for SourceGap {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Given(gap) => gap.resolved(),
+            Self::AtLoad(load) => json!({ "load": load }),
+        }
     }
 }
 

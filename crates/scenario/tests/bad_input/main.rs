@@ -4,6 +4,7 @@ mod allowed;
 mod bursts;
 mod command_line;
 mod hosts;
+mod loads;
 mod priorities;
 mod services;
 mod spans;

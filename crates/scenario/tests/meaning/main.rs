@@ -9,7 +9,8 @@ use duetime_core::{Bytes, Rate, Span};
 use duetime_proto::d3;
 use duetime_proto::tcp;
 use duetime_scenario::model::{
-    Amount, Buffer, Deadline, Gap, Protocol, QueryArrival, Scenario, Transport, WorkloadKind,
+    Amount, Buffer, Deadline, Gap, Protocol, QueryArrival, Scenario, SourceGap, Transport,
+    WorkloadKind,
 };
 use duetime_scenario::{NoFiles, load};
 
@@ -130,6 +131,27 @@ fn the_example_of_the_design_means_what_it_says() {
     else {
         panic!()
     };
-    assert_eq!(*every, Gap::Exponential(Span::from_ms(300)));
+    let mean = Span::from_ms(300);
+    assert_eq!(*every, SourceGap::Given(Gap::Exponential(mean)));
     assert_eq!(scenario.workloads[1].name, "background");
+}
+
+#[test]
+fn background_flows_come_by_gaps_or_at_a_load() {
+    let every = |keys: &str| {
+        let scenario = extended(&format!(
+            "[[workload]]\nkind = \"background\"\nsize = \"1 KB\"\n{keys}\n"
+        ));
+        match &scenario.workloads[2].kind {
+            WorkloadKind::Background { every, .. } => every.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(every("load = 0.3"), SourceGap::AtLoad(0.3));
+    assert_eq!(every("load = \"30 %\""), SourceGap::AtLoad(0.3));
+    let gap = Gap::Uniform(Span::from_ms(1), Span::from_ms(5));
+    assert_eq!(
+        every("every = \"uniform 1 ms..5 ms\""),
+        SourceGap::Given(gap)
+    );
 }

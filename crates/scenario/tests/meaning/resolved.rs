@@ -101,6 +101,10 @@ load = 0.1
 kind = "poisson"
 size = "1 KB"
 rate = "10 /s"
+[[workload]]
+kind = "background"
+size = "1 KB"
+load = "25%"
 [[variant]]
 name = "slow"
 base = "tcp"
@@ -150,6 +154,12 @@ rto_min = "300 ms"
             "workload.poisson.rate",
             json!(10.0),
             "10.0",
+        ),
+        (
+            "workloads[2].does.every.load",
+            "workload.background.load",
+            json!(0.25),
+            "0.25",
         ),
         (
             "workloads[1].does.digest",

@@ -1,6 +1,6 @@
 //! How many flows will be measured: those that start in the measurement window, [warm-up, duration).
 
-use crate::workload::{draw, oldi};
+use crate::workload::oldi;
 use duetime_core::Span;
 use duetime_scenario::model::{Scenario, WorkloadKind};
 
@@ -26,11 +26,8 @@ pub(super) fn expected(
             .mean_gaps()
             .map(|(_, gap)| gap.map(|gap| measured / gap.as_secs_f64()))
             .sum::<Option<f64>>()?,
-        WorkloadKind::Poisson { .. } => {
+        WorkloadKind::Poisson { .. } | WorkloadKind::Background { .. } => {
             expected_flows? * measured / until.as_secs_f64().max(f64::MIN_POSITIVE)
-        }
-        WorkloadKind::Background { count, every, .. } => {
-            f64::from(*count) * measured / draw::mean_gap(every).as_secs_f64()
         }
         WorkloadKind::Burst {
             senders,

@@ -4,10 +4,10 @@ use super::LinkLoad;
 use super::measured;
 use crate::topology::Network;
 use crate::workload::priority::{Mixture, mixture, quantile};
-use crate::workload::{Workloads, draw, oldi};
+use crate::workload::{Background, Workloads, draw, oldi};
 use duetime_core::{Rate, Span};
 use duetime_scenario::model::{
-    Destination, Intensity, Oldi, QueryArrival, Scenario, Size, TraceFlow, WorkloadKind,
+    Destination, Intensity, Oldi, QueryArrival, Scenario, Size, SourceGap, TraceFlow, WorkloadKind,
 };
 use serde::Serialize;
 
@@ -93,9 +93,12 @@ pub(super) fn describe(
             deadline: (!parts.is_empty()).then(|| DeadlineQuantiles::of(&parts)),
             ..WorkloadDescription::default()
         };
-        let described = match (kind, workloads.oldi(index)) {
-            (WorkloadKind::Oldi(config), Some(placed)) => site.oldi(config, placed, shared),
-            (WorkloadKind::Spans(spans), Some(placed)) => site.recorded(spans, placed, shared),
+        let described = match (kind, workloads.oldi(index), workloads.background(index)) {
+            (WorkloadKind::Oldi(config), Some(placed), _) => site.oldi(config, placed, shared),
+            (WorkloadKind::Spans(spans), Some(placed), _) => site.recorded(spans, placed, shared),
+            (WorkloadKind::Background { size, every, .. }, _, Some(placed)) => {
+                site.background(size, every, placed, shared)
+            }
             _ => site.plain(kind, shared),
         };
         let expected = described.expected_flows;
@@ -183,7 +186,9 @@ impl Site<'_> {
     fn plain(&self, kind: &WorkloadKind, shared: WorkloadDescription) -> WorkloadDescription {
         let hosts = self.network.hosts();
         match kind {
-            WorkloadKind::Oldi(_) | WorkloadKind::Spans(_) => shared,
+            WorkloadKind::Oldi(_) | WorkloadKind::Spans(_) | WorkloadKind::Background { .. } => {
+                shared
+            }
             WorkloadKind::Burst {
                 senders,
                 receiver,
@@ -236,22 +241,6 @@ impl Site<'_> {
                     )
                 }
             }
-            WorkloadKind::Background {
-                count, size, every, ..
-            } => {
-                let each = self.duration.as_secs_f64() / draw::mean_gap(every).as_secs_f64();
-                let described =
-                    self.flows(f64::from(*count) * each, size, (*count).min(hosts), shared);
-                let links: f64 = (0..hosts)
-                    .map(|host| self.access(host).as_bps() as f64)
-                    .sum();
-                WorkloadDescription {
-                    kind: "background",
-                    offered_load: described.offered_bps.map(|bps| bps / links),
-                    load_of: Some("all hosts' links"),
-                    ..described
-                }
-            }
             WorkloadKind::Permutation { size, at, .. } => {
                 let rounds = self.rounds(*at, 1, Span::ZERO, Span::ZERO);
                 WorkloadDescription {
@@ -270,6 +259,34 @@ impl Site<'_> {
                 }
             }
             WorkloadKind::Trace { flows } => self.trace(flows, shared),
+        }
+    }
+
+    fn background(
+        &self,
+        size: &Size,
+        every: &SourceGap,
+        placed: &Background,
+        shared: WorkloadDescription,
+    ) -> WorkloadDescription {
+        let bps = |host: u32| self.access(host).as_bps() as f64;
+        let (mut flows, mut sources, mut sources_bps) = (0.0, 0, 0.0);
+        for (host, gap, _) in placed.sources() {
+            flows += self.duration.as_secs_f64() / gap.as_secs_f64();
+            sources += 1;
+            sources_bps += bps(host);
+        }
+        let hosts = self.network.hosts();
+        let described = self.flows(flows, size, hosts.min(sources), shared);
+        let (links, load_of) = match every {
+            SourceGap::AtLoad(_) => (sources_bps, "each source's link"),
+            SourceGap::Given(_) => ((0..hosts).map(bps).sum(), "all hosts' links"),
+        };
+        WorkloadDescription {
+            kind: "background",
+            offered_load: described.offered_bps.map(|bps| bps / links),
+            load_of: Some(load_of),
+            ..described
         }
     }
 

@@ -5,7 +5,8 @@ use super::{Actions, Place, Source, Wake, draw};
 use crate::SetupError;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
-use duetime_scenario::model::{Destination, Gap, Intensity, WorkloadKind};
+use duetime_scenario::model::{Destination, Gap, Intensity, Size, SourceGap, WorkloadKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Poisson arrivals at every sending host. A wake's token is the number of the flow at its host.
@@ -44,25 +45,14 @@ impl Poisson {
                 hosts - 1
             }
         };
-        let wire_bits = 8.0 * draw::mean_wire(size, place.context.header);
-        let gaps: Vec<Span> = network
-            .uplink
-            .iter()
-            .map(|&uplink| {
-                let seconds = match *intensity {
-                    Intensity::Load(load) => {
-                        wire_bits / (load * network.links[uplink as usize].rate.as_bps() as f64)
-                    }
-                    Intensity::FlowsPerSecond(rate) => f64::from(senders) / rate,
-                };
-                draw::scale(Span::from_secs(1), seconds)
-            })
-            .collect();
-        if let Some(gap) = gaps.iter().find(|gap| **gap == Span::ZERO) {
-            return Err(place.invalid(format!(
-                "a mean gap of {gap} between the flows of a host; lower the load"
-            )));
-        }
+        let gaps = match *intensity {
+            Intensity::Load(load) => gaps_at_load(load, size, 0..hosts, place),
+            Intensity::FlowsPerSecond(rate) => {
+                let gap = draw::scale(Span::from_secs(1), f64::from(senders) / rate);
+                vec![gap; hosts as usize]
+            }
+        };
+        not_zero(&gaps, place)?;
         let flows = Flows {
             workload: place.workload,
             size: size.clone(),
@@ -135,23 +125,39 @@ impl Poisson {
 /// Sources that each start one flow after another, to a random host each time. A wake's token is the source and the
 /// number of its flow.
 #[derive(Clone, Debug)]
-pub(super) struct Background {
+pub(crate) struct Background {
     flows: Flows,
     hosts: u32,
     /// Per source: its host.
     sources: Arc<[u32]>,
     /// Where the sources send, in turn; empty: each flow to a random host.
     roots: Arc<[u32]>,
-    every: Gap,
+    every: Every,
+}
+
+/// From start to start at a source.
+#[derive(Clone, Debug)]
+enum Every {
+    /// The same gap at all.
+    Given(Gap),
+    /// Per source: the mean of its exponential gaps.
+    AtLoad(Arc<[Span]>),
 }
 
 impl Background {
-    /// Of every source: its host, and to whom it sends; `None`: each flow to a random host.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, Option<u32>)> {
+    /// Every source: its host, the mean gap between its flows, and to whom they go; `None`: each to a random host.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = (u32, Span, Option<u32>)> {
         let to =
             |source: usize| (!self.roots.is_empty()).then(|| self.roots[source % self.roots.len()]);
         let sources = self.sources.iter().enumerate();
-        sources.map(move |(source, &host)| (host, to(source)))
+        sources.map(move |(source, &host)| (host, draw::mean_gap(&self.every(source)), to(source)))
+    }
+
+    fn every(&self, source: usize) -> Cow<'_, Gap> {
+        match &self.every {
+            Every::Given(gap) => Cow::Borrowed(gap),
+            Every::AtLoad(means) => Cow::Owned(Gap::Exponential(means[source])),
+        }
     }
 
     /// Puts the sources on random hosts, several on one only when there are more sources than hosts.
@@ -166,11 +172,6 @@ impl Background {
         else {
             unreachable!("called for background flows only");
         };
-        if draw::mean_gap(every) == Span::ZERO {
-            return Err(place.invalid(
-                "`every` is zero; the gap between the starts of a source must be longer",
-            ));
-        }
         let hosts = place.network.hosts();
         let mut stream = place
             .context
@@ -186,6 +187,20 @@ impl Background {
             let root = (!roots.is_empty()).then(|| roots[source % roots.len()]);
             next.find(|&host| Some(host) != root).unwrap_or(order[0])
         });
+        let sources: Vec<u32> = sources.collect();
+        let every = match every {
+            SourceGap::Given(gap) if draw::mean_gap(gap) == Span::ZERO => {
+                return Err(place.invalid(
+                    "`every` is zero; the gap between the starts of a source must be longer",
+                ));
+            }
+            SourceGap::Given(gap) => Every::Given(gap.clone()),
+            SourceGap::AtLoad(load) => {
+                let gaps = gaps_at_load(*load, size, sources.iter().copied(), place);
+                not_zero(&gaps, place)?;
+                Every::AtLoad(gaps.into())
+            }
+        };
         Ok(Self {
             flows: Flows {
                 workload: place.workload,
@@ -193,9 +208,9 @@ impl Background {
                 deadline: *deadline,
             },
             hosts,
-            sources: sources.collect(),
+            sources: sources.into(),
             roots: roots.into(),
-            every: every.clone(),
+            every,
         })
     }
 
@@ -212,7 +227,7 @@ impl Background {
             .filter(|(_, host)| owned(**host))
         {
             let gap = draw::first_gap(
-                &self.every,
+                &self.every(source),
                 &mut context.stream(self.key(source, 0), Purpose::Arrival),
             );
             self.schedule(context, Time::ZERO + gap, source, 0, actions);
@@ -229,7 +244,7 @@ impl Background {
         };
         context.send_flow(actions, now, &self.flows, (host, to), key);
         let gap = draw::gap(
-            &self.every,
+            &self.every(source),
             &mut context.stream(self.key(source, number + 1), Purpose::Arrival),
         );
         self.schedule(context, now + gap, source, number + 1, actions);
@@ -256,6 +271,35 @@ impl Background {
 
     fn key(&self, source: usize, number: u32) -> Key {
         Key::new(self.flows.workload, source as u64, u64::from(number))
+    }
+}
+
+/// Of each of these hosts: the mean gap between flows that offer `load` of its access link, in wire bytes.
+fn gaps_at_load(
+    load: f64,
+    size: &Size,
+    hosts: impl Iterator<Item = u32>,
+    place: &Place<'_>,
+) -> Vec<Span> {
+    let network = place.network;
+    let wire_bits = 8.0 * draw::mean_wire(size, place.context.header);
+    let gap = |host: u32| {
+        let rate = network.links[network.uplink[host as usize] as usize].rate;
+        draw::scale(
+            Span::from_secs(1),
+            wire_bits / (load * rate.as_bps() as f64),
+        )
+    };
+    hosts.map(gap).collect()
+}
+
+/// Refuses flows that would all start at once.
+fn not_zero(gaps: &[Span], place: &Place<'_>) -> Result<(), SetupError> {
+    match gaps.iter().find(|gap| **gap == Span::ZERO) {
+        Some(gap) => Err(place.invalid(format!(
+            "a mean gap of {gap} between the flows of a host; lower the load"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -15,7 +15,9 @@ mod trace;
 
 use crate::SetupError;
 use crate::topology::Network;
+pub(crate) use arrivals::Background;
 use context::Context;
+pub use draw::mean_gap;
 use duetime_core::Time;
 use duetime_core::random::Streams;
 use duetime_results::TreeNode;
@@ -307,6 +309,14 @@ impl Workloads {
     pub(crate) fn oldi(&self, workload: usize) -> Option<&oldi::Oldi> {
         match &self.sources[workload] {
             Source::Oldi(oldi) => Some(oldi),
+            _ => None,
+        }
+    }
+
+    /// The sources of a workload of background flows.
+    pub(crate) fn background(&self, workload: usize) -> Option<&Background> {
+        match &self.sources[workload] {
+            Source::Background(it) => Some(it),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Who will send to whom, and how much, as far as it is known before the run.
 
-use super::{Source, Workloads, draw};
+use super::{Source, Workloads};
 use duetime_core::Span;
 use duetime_scenario::model::{Destination, Oldi, Size, Spans, WorkloadKind};
 
@@ -75,10 +75,10 @@ impl Workloads {
                 }
                 Pace::Sustained
             }
-            (Source::Background(it), WorkloadKind::Background { size, every, .. }) => {
-                let (flow, gap) = (wire(size), draw::mean_gap(every).as_secs_f64());
-                for (from, to) in it.pairs() {
-                    offer(from, to, 1.0 / gap, flow);
+            (Source::Background(it), WorkloadKind::Background { size, .. }) => {
+                let flow = wire(size);
+                for (from, gap, to) in it.sources() {
+                    offer(from, to, 1.0 / gap.as_secs_f64(), flow);
                 }
                 Pace::Sustained
             }

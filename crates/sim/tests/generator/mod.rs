@@ -66,6 +66,7 @@ impl Case {
         workload::services(&mut draw(11), &budget, &mut workloads);
         recorded::queries(&mut draw(12), &budget, hosts, &mut workloads);
         workload::classes(&mut draw(13), &mut workloads);
+        workload::loads(&mut draw(15), &budget, &mut workloads);
         let record = record(&mut draw(7), &budget, &network);
         let scenario = Scenario {
             name: format!("fault-{seed}"),

@@ -4,7 +4,7 @@ use super::{Budget, Draw};
 use duetime_core::{Bytes, Span};
 use duetime_scenario::model::{
     Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Hedge, HedgeAfter, Intensity,
-    Objective, Oldi, QueryArrival, Retry, RetryAt, Size, TraceFlow, Transport, Workload,
+    Objective, Oldi, QueryArrival, Retry, RetryAt, Size, SourceGap, TraceFlow, Transport, Workload,
     WorkloadKind,
 };
 
@@ -135,6 +135,24 @@ pub(super) fn services(draw: &mut Draw, budget: &Budget, workloads: &mut [Worklo
     }
 }
 
+/// Gives some background flows a load in place of a gap, at which about as many start.
+pub(super) fn loads(draw: &mut Draw, budget: &Budget, workloads: &mut [Workload]) {
+    for workload in workloads {
+        let WorkloadKind::Background { size, every, .. } = &mut workload.kind else {
+            continue;
+        };
+        let SourceGap::Given(Gap::Fixed(mean) | Gap::Exponential(mean)) = every else {
+            continue;
+        };
+        if draw.flag(0.6) {
+            let line = budget.rate.as_bps() as f64 * mean.as_secs_f64() / 8.0;
+            // Links of a graph may be ten times as fast.
+            let load = wire_bytes(size) / line / 10.0;
+            *every = SourceGap::AtLoad(load.clamp(1e-6, 0.99));
+        }
+    }
+}
+
 /// A random time of about this, of the heavier tails.
 fn time(draw: &mut Draw, about: Span) -> Gap {
     let about = draw.span(Span::from_us(1), about);
@@ -204,7 +222,7 @@ impl Share<'_> {
                     count,
                     size,
                     deadline,
-                    every: gap(draw, mean),
+                    every: SourceGap::Given(gap(draw, mean)),
                     to_roots_of: None,
                 }
             }

@@ -10,6 +10,7 @@ mod again;
 #[path = "../bare/mod.rs"]
 mod bare;
 mod fake;
+mod loads;
 mod objective;
 mod oldi;
 mod plain;

@@ -1,7 +1,7 @@
 //! Every kind but trees.
 
 use crate::fake::{Fake, run};
-use crate::setup::{burst, fixed_deadline, kilobytes, oldi, scenario};
+use crate::setup::{burst, fixed_deadline, kilobytes, near, oldi, scenario};
 use duetime_core::random::Streams;
 use duetime_core::{Bytes, Span, Time};
 use duetime_results::record::Class;
@@ -48,7 +48,7 @@ fn background(count: u32, every: Gap) -> WorkloadKind {
         count,
         size: kilobytes(1_000),
         deadline: fixed_deadline(5),
-        every,
+        every: SourceGap::Given(every),
         to_roots_of: None,
     }
 }
@@ -59,13 +59,6 @@ fn permutation() -> WorkloadKind {
         deadline: Deadline::None,
         at: Span::from_ms(2),
     }
-}
-
-fn near(found: f64, expected: f64, share: f64) {
-    assert!(
-        (found / expected - 1.0).abs() <= share,
-        "{found} should be {expected} within {share}"
-    );
 }
 
 #[test]

@@ -92,6 +92,13 @@ pub fn burst(senders: u32, receiver: Option<u32>) -> WorkloadKind {
     }
 }
 
+pub fn near(found: f64, expected: f64, share: f64) {
+    assert!(
+        (found / expected - 1.0).abs() <= share,
+        "{found} should be {expected} within {share}"
+    );
+}
+
 #[test]
 fn impossible_workloads_say_what_is_wrong() {
     let flow = |source, destination| TraceFlow {
@@ -113,11 +120,11 @@ fn impossible_workloads_say_what_is_wrong() {
         intensity: Intensity::Load(0.1),
         destination,
     };
-    let background = WorkloadKind::Background {
+    let background = |every| WorkloadKind::Background {
         count: 1,
         size: kilobytes(1),
         deadline: Deadline::None,
-        every: Gap::Fixed(Span::ZERO),
+        every,
         to_roots_of: None,
     };
     let cases = [
@@ -164,7 +171,11 @@ fn impossible_workloads_say_what_is_wrong() {
             "destination of flow 2 of the trace is host 12",
         ),
         (poisson(Destination::Host(77)), "`destination` is host 77"),
-        (background, "`every` is zero"),
+        (
+            background(SourceGap::Given(Gap::Fixed(Span::ZERO))),
+            "`every` is zero",
+        ),
+        (background(SourceGap::AtLoad(1e30)), "lower the load"),
     ];
     for (kind, expected) in cases {
         let found = describe(&scenario(10, vec![kind])).unwrap_err().to_string();

@@ -1,6 +1,7 @@
 //! What a capacity search varies in a scenario: its senders, its rate, its deadlines or the budget of its queries; and
 //! what must be in time.
 
+mod rate;
 mod step;
 mod varied;
 
@@ -12,6 +13,7 @@ use super::{On, Search, Target};
 use crate::error::StudyError;
 use crate::plan::{Plan, Request};
 use crate::text;
+use rate::{between_loads, loads_of_a_query, set_query_rate};
 use step::{MICRO, decimal, round_number, step_of};
 use varied::{
     agreed, budget, choose, fixed_deadlines, has_deadline, has_objective, key, scale_deadlines,
@@ -24,7 +26,7 @@ pub enum Quantity {
     Senders,
     /// The largest fan-in of a layer of trees, the root's is 1; `None`: of the only one.
     FanIn(Option<u32>),
-    /// The highest rate: flows per second, or the load where the scenario gives that.
+    /// The highest rate: flows or queries per second, or the load where the scenario gives that.
     Rate,
     /// The highest load.
     Load,
@@ -64,7 +66,7 @@ pub struct Subject {
     on: On,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Varied {
     /// The value of a key of the workload, with the unit written behind it.
     Key {
@@ -72,6 +74,11 @@ enum Varied {
         unit: &'static str,
         /// What the values count, where they have no unit.
         counts: &'static str,
+    },
+    /// Queries per second of all trees together, by the gaps between them.
+    QueryRate {
+        /// The least and the largest load that one query per second means to the workloads, where it is known.
+        loads: Option<(f64, f64)>,
     },
     /// All deadlines, by a factor.
     Deadlines,
@@ -121,7 +128,7 @@ impl Subject {
             _ => subject.vary_key(quantity, step),
         }
         .map_err(wrong)?;
-        if let Varied::Key { .. } = subject.varied {
+        if let Varied::Key { .. } | Varied::QueryRate { .. } = subject.varied {
             subject.last = subject.last_allowed()?;
             subject.start = subject.start.min(subject.last);
         }
@@ -237,10 +244,15 @@ impl Subject {
         }
         self.start = ((key.now + self.step / 2) / self.step).clamp(1, MOST_STEPS) as u32;
         self.workloads = workloads;
-        self.varied = Varied::Key {
-            path: key.path,
-            unit: key.unit,
-            counts,
+        self.varied = if key.by_gaps {
+            let loads = loads_of_a_query(&self.base, &self.workloads);
+            Varied::QueryRate { loads }
+        } else {
+            Varied::Key {
+                path: key.path,
+                unit: key.unit,
+                counts,
+            }
         };
         Ok(())
     }
@@ -266,7 +278,7 @@ impl Subject {
     /// The search that suits: from what the file says, in steps of a quarter of it.
     pub fn search(&self, target: Target) -> Search {
         let now = match self.varied {
-            Varied::Key { .. } => self.start,
+            Varied::Key { .. } | Varied::QueryRate { .. } => self.start,
             Varied::Deadlines | Varied::Budget(_) => self.last + 1 - self.start,
         };
         Search {
@@ -285,6 +297,7 @@ impl Subject {
     pub fn keys(&self) -> Vec<String> {
         let key = match &self.varied {
             Varied::Key { path, .. } => path,
+            Varied::QueryRate { .. } => "rate",
             Varied::Deadlines => "deadline",
             Varied::Budget(_) => "objective.within",
         };
@@ -297,6 +310,7 @@ impl Subject {
         match self.varied {
             Varied::Key { counts, .. } if !counts.is_empty() => counts,
             Varied::Key { unit, .. } => unit,
+            Varied::QueryRate { .. } => "/s",
             Varied::Deadlines => "x",
             Varied::Budget(_) => "ms",
         }
@@ -310,7 +324,7 @@ impl Subject {
     }
 
     /// The value with its unit: `26 senders`, `1300 /s`, `15 %`, `4.2 ms`, `x 0.85`; the last with the deadlines that it
-    /// makes, where these are fixed: `x 0.85 (17 ms)`.
+    /// makes, where these are fixed: `x 0.85 (17 ms)`. A rate of queries with the load that it means: `1300 /s (load 15 %)`.
     pub fn text(&self, position: u32) -> String {
         match self.micros(position) {
             None => "none".to_owned(),
@@ -326,8 +340,27 @@ impl Subject {
                     None => factor,
                 }
             }
-            Some(micros) => format!("{} {}", decimal(micros), self.unit()),
+            Some(micros) => {
+                let value = format!("{} {}", decimal(micros), self.unit());
+                match self.loads(position) {
+                    Some((low, high)) => format!("{value} (load {})", between_loads(low, high)),
+                    None => value,
+                }
+            }
         }
+    }
+
+    /// The least and the largest load that the rate at a position means to the workloads that change, as shares of each
+    /// root's link; where the rate of queries is varied by gaps.
+    pub fn loads(&self, position: u32) -> Option<(f64, f64)> {
+        let Varied::QueryRate {
+            loads: Some((low, high)),
+        } = self.varied
+        else {
+            return None;
+        };
+        let rate = self.value(position)?;
+        Some((low * rate, high * rate))
     }
 
     /// The shortest and the longest deadline at a position, in milliseconds, where deadlines are varied and all of them
@@ -347,7 +380,9 @@ impl Subject {
 
     fn micros(&self, position: u32) -> Option<u64> {
         match self.varied {
-            Varied::Key { .. } => Some(u64::from(position).saturating_mul(self.step)),
+            Varied::Key { .. } | Varied::QueryRate { .. } => {
+                Some(u64::from(position).saturating_mul(self.step))
+            }
             _ if position == 0 => None,
             _ => Some(u64::from(self.last + 1 - position) * self.step),
         }
@@ -358,6 +393,7 @@ impl Subject {
         let micros = self.micros(position).unwrap_or_default();
         let (path, unit) = match &self.varied {
             Varied::Key { path, unit, .. } => (path, *unit),
+            Varied::QueryRate { .. } => return self.at_query_rate(micros),
             Varied::Deadlines => return Ok(self.scaled(micros, MICRO)),
             Varied::Budget(budget) => return Ok(self.scaled(micros * 1_000, budget.as_ps())),
         };
@@ -373,6 +409,17 @@ impl Subject {
             .map(|index| (format!("workload[{index}].{path}"), value.clone()));
         request.settings.extend(settings);
         Ok(Plan::new(request)?.base)
+    }
+
+    /// The scenario with `micros` millionths of a query per second.
+    fn at_query_rate(&self, micros: u64) -> Result<Scenario, StudyError> {
+        let mut scenario = self.base.clone();
+        for &index in &self.workloads {
+            set_query_rate(&mut scenario.workloads[index], micros).map_err(|why| {
+                StudyError::Choice(format!("{}: {why}", self.request.file.display()))
+            })?;
+        }
+        Ok(scenario)
     }
 
     /// The scenario with all deadlines multiplied by `number / of`.

@@ -3,6 +3,8 @@
 use super::*;
 use duetime_scenario::model::{Deadline, Intensity, WorkloadKind};
 
+mod rate;
+
 const STAR: &str = r#"
 transport = "d3"
 duration = "20 ms"

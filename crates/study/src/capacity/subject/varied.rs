@@ -1,10 +1,14 @@
-//! What of a scenario is varied: a key of some workloads, their deadlines, or the budget of their queries.
+//! What of a scenario is varied: a key of some workloads, how often their queries come, their deadlines, or the budget of
+//! their queries.
 
 use duetime_core::Span;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Deadline, Intensity, Oldi, QueryArrival, Workload, WorkloadKind};
+use duetime_scenario::model::{
+    Deadline, Intensity, Oldi, QueryArrival, SourceGap, Workload, WorkloadKind,
+};
 
 use super::Quantity;
+use super::rate::query_rate;
 use super::step::MICRO;
 
 /// A key, its unit, and its value now in millionths of that.
@@ -15,12 +19,19 @@ pub(super) struct Key {
     /// As it is written behind a value in the file.
     pub(super) unit: &'static str,
     pub(super) now: u64,
+    /// Whether it is the rate of queries that come by gaps, and no key of the file need say it.
+    pub(super) by_gaps: bool,
 }
 
 impl Key {
     fn new(path: impl Into<String>, unit: &'static str, now: u64) -> Self {
         let path = path.into();
-        Self { path, unit, now }
+        Self {
+            path,
+            unit,
+            now,
+            by_gaps: false,
+        }
     }
 }
 
@@ -111,10 +122,30 @@ pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String
         }
         (Quantity::Rate | Quantity::Load, WorkloadKind::Oldi(oldi)) => match oldi.arrival {
             QueryArrival::Load { load, .. } => Ok(Key::new("load", "%", micros(load * 100.0))),
-            _ => Err(format!("{name}: its queries have no `load` to vary")),
+            QueryArrival::Every(ref gap) if quantity == Quantity::Rate => Ok(Key {
+                by_gaps: true,
+                ..Key::new("rate", "/s", micros(query_rate(oldi, gap)).max(1))
+            }),
+            QueryArrival::Every(_) => Err(format!(
+                "{name}: it has a `rate`, or `every`, and no `load`: --of rate"
+            )),
+            QueryArrival::BackToBack => Err(format!(
+                "{name}: its queries follow each other (`arrival = \"back-to-back\"`), at no rate to vary: give it `load`, \
+                 `rate` or `every`"
+            )),
         },
-        (Quantity::Rate | Quantity::Load, _) => Err(format!(
-            "{name}: only workloads of kind poisson (`rate` or `load`) and oldi (`load`) have a rate to vary"
+        (Quantity::Rate | Quantity::Load, WorkloadKind::Background { every, .. }) => match every {
+            SourceGap::AtLoad(load) => Ok(Key::new("load", "%", micros(load * 100.0))),
+            SourceGap::Given(_) => Err(format!(
+                "{name}: its sources have no `load` to vary: give them one in place of `every`"
+            )),
+        },
+        (Quantity::Rate, _) => Err(format!(
+            "{name}: only workloads of kind poisson (`rate` or `load`), oldi (`rate`, `load` or `every`) and background \
+             (`load`) have a rate to vary"
+        )),
+        (Quantity::Load, _) => Err(format!(
+            "{name}: only workloads of kind poisson, oldi and background have a `load` to vary"
         )),
         (Quantity::Deadline | Quantity::Budget, _) => {
             Err(format!("{name}: deadlines and budgets are no key"))

@@ -1,0 +1,129 @@
+//! `duetime new` on a terminal: what it asks, what it does not take, and what becomes of the answers.
+#![cfg(target_os = "linux")]
+
+mod sandbox;
+
+use std::process::Command;
+
+use rexpect::process::WaitStatus;
+use rexpect::reader::Options;
+use rexpect::session::{PtySession, spawn_with_options};
+use sandbox::Sandbox;
+
+/// How long the program may take to say something: the machine may be busy.
+const PATIENCE_MS: u64 = 120_000;
+
+/// `duetime new` on a terminal of its own.
+fn new_on_a_terminal(sandbox: &Sandbox, arguments: &[&str]) -> PtySession {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_duetime"));
+    command
+        .arg("new")
+        .args(arguments)
+        .current_dir(&sandbox.0)
+        .env("NO_COLOR", "1")
+        .env("TERM", "xterm");
+    let options = Options::new()
+        .timeout_ms(Some(PATIENCE_MS))
+        .strip_ansi_escape_codes(true);
+    spawn_with_options(command, options).expect("a terminal")
+}
+
+/// Waits until the program says this.
+#[track_caller]
+fn told(terminal: &mut PtySession, text: &str) {
+    if let Err(why) = terminal.exp_string(text) {
+        panic!("waiting for `{text}`: {why}");
+    }
+}
+
+/// Types a line once the program has asked this.
+#[track_caller]
+fn answer(terminal: &mut PtySession, question: &str, line: &str) {
+    told(terminal, question);
+    terminal.send_line(line).expect("a line can be typed");
+}
+
+/// Waits for the end of the program.
+#[track_caller]
+fn ended(mut terminal: PtySession) -> WaitStatus {
+    terminal.exp_eof().expect("an end");
+    terminal.process().wait().expect("a status")
+}
+
+const SERVERS: &str = "How many servers does a query ask";
+const BUDGET: &str = "Within which time must enough answers be there?";
+
+#[test]
+fn answers_make_the_file_that_the_flags_make() {
+    let sandbox = Sandbox::new("new-questions");
+    let mut terminal = new_on_a_terminal(&sandbox, &["--out", "mine.toml"]);
+    // Two below the first: storage.
+    answer(&mut terminal, "Which service?", "jj");
+    answer(&mut terminal, SERVERS, "6");
+    answer(&mut terminal, BUDGET, "50");
+    told(&mut terminal, "the unit of this time is missing");
+    answer(&mut terminal, BUDGET, "30 ms");
+    answer(&mut terminal, "How large is each answer?", "");
+    answer(
+        &mut terminal,
+        "How many queries come per second in all?",
+        "800 /s",
+    );
+    answer(&mut terminal, "How many hosts has the network?", "");
+    answer(&mut terminal, "How fast is the link of each host?", "");
+    told(&mut terminal, "mine.toml is written");
+    let status = ended(terminal);
+    assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
+
+    let asked = sandbox.read("mine.toml");
+    assert!(asked.starts_with("# A storage service"), "{asked}");
+    sandbox.duetime("check mine.toml").ok();
+    let flags = "--fan-in 6 --budget 30ms --rate 800/s --defaults";
+    let new = format!("new storage {flags} --force --out mine.toml");
+    sandbox.duetime(&new).ok();
+    assert_eq!(asked, sandbox.read("mine.toml"));
+}
+
+#[test]
+fn what_a_flag_says_is_not_asked() {
+    let sandbox = Sandbox::new("new-questions-flags");
+    let given = [
+        "feed", "--fan-in", "2,3", "--answer", "10KB", "--rate", "50/s", "--hosts", "20",
+    ];
+    let arguments = [&given[..], &["--out", "mine.toml"]].concat();
+    let mut terminal = new_on_a_terminal(&sandbox, &arguments);
+    let before = terminal
+        .exp_string(BUDGET)
+        .expect("the budget is asked for");
+    assert!(!before.contains('?'), "the first question: {before}");
+    terminal.send_line("").expect("a line can be typed");
+    answer(
+        &mut terminal,
+        "How fast is the link of each host?",
+        "25 Gbps",
+    );
+    told(&mut terminal, "mine.toml is written");
+    assert!(matches!(ended(terminal), WaitStatus::Exited(_, 0)));
+    let asked = sandbox.read("mine.toml");
+    let flags = "feed --fan-in 2,3 --answer 10KB --rate 50/s --hosts 20 --link 25Gbps";
+    let new = format!("new {flags} --defaults --force --out mine.toml");
+    sandbox.duetime(&new).ok();
+    assert_eq!(asked, sandbox.read("mine.toml"));
+}
+
+#[test]
+fn control_c_leaves_no_file() {
+    let sandbox = Sandbox::new("new-questions-stopped");
+    let flags = [
+        &["--out", "mine.toml"][..],
+        &["search", "--out", "mine.toml"],
+    ];
+    for (arguments, question) in flags.into_iter().zip(["Which service?", SERVERS]) {
+        let mut terminal = new_on_a_terminal(&sandbox, arguments);
+        told(&mut terminal, question);
+        terminal.send_control('c').expect("a key can be typed");
+        let status = ended(terminal);
+        assert!(!matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
+        assert!(sandbox.names().is_empty(), "{:?}", sandbox.names());
+    }
+}
