@@ -39,6 +39,7 @@ mod trace;
 mod transports;
 mod words;
 mod workloads;
+mod write;
 
 pub use changes::{Change, changes};
 pub use diagnostic::{Details, Diagnostic, nearest};

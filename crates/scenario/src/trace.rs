@@ -56,16 +56,27 @@ pub(crate) fn read(
     if spans::is_json(&text) {
         return Ok(Trace::Spans(text, file));
     }
-    let (rows, lines) = parse(&text, &file)?;
-    let flows = check(&rows, hosts, &file, |line, message| {
+    csv(&text, &file, hosts).map(Trace::Flows)
+}
+
+/// A trace that stands in the scenario itself, as text; `name` is what messages call it.
+pub(crate) fn inline(text: &str, name: &str, hosts: u32) -> Result<Trace> {
+    if spans::is_json(text) {
+        return Ok(Trace::Spans(text.to_owned(), name.to_owned()));
+    }
+    csv(text, name, hosts).map(Trace::Flows)
+}
+
+fn csv(text: &str, file: &str, hosts: u32) -> Result<Vec<TraceFlow>> {
+    let (rows, lines) = parse(text, file)?;
+    check(&rows, hosts, file, |line, message| {
         Diagnostic::at(
-            &file,
-            &text,
+            file,
+            text,
             lines.get(line - 1).cloned().unwrap_or(0..0),
             message,
         )
-    });
-    flows.map(Trace::Flows)
+    })
 }
 
 /// What a single row cannot say: order, hosts, at least one flow.

@@ -135,11 +135,13 @@ tagged! {
     }
     /// What was recorded, from a file. Flows, in CSV or Parquet, with the columns `start_ns`, `source`, `destination`,
     /// `size_bytes` and, on request, `deadline_ns` (after the start; empty: none), sorted by `start_ns`. Or queries, as
-    /// spans in JSON lines ([spans.md](spans.md)). What the file holds tells them apart. All keys but `file` are for
-    /// spans.
+    /// spans in JSON lines ([spans.md](spans.md)). What the file holds tells them apart. All keys but `file` and
+    /// `flows` are for spans.
     "trace" => Trace { flows } {
         /// The file, seen from the scenario.
-        file: Text, left to then;
+        file: Text, otherwise "one of `file` and `flows`", left to then;
+        /// What the file would hold, in the scenario itself: CSV or JSON lines.
+        flows: Text, otherwise "see `file`", left to then;
         /// Where the spans are: on the hosts that they name, or on random ones, drawn for each query.
         hosts: Choice(trace::HOSTS), otherwise "\"named\" where spans name their hosts, else \"random\"", left to then;
         /// Size of a request whose span does not say it.

@@ -29,13 +29,26 @@ pub(super) enum Recorded {
 }
 
 pub(super) fn read(reader: &Reader<'_>) -> Result<Recorded> {
-    let place = reader.need("file")?;
-    let scope = place.scope;
-    let path = place.str(
-        "the name of a file",
-        "a file in CSV, Parquet or JSON lines, seen from the scenario",
-    )?;
-    match trace::read(&place, path, scope.hosts, scope.sources)? {
+    let scope = reader.place.scope;
+    let trace = match reader.get("flows") {
+        Some(flows) if reader.get("file").is_some() => {
+            return flows.refuse("beside `file`", "one of `file` and `flows`");
+        }
+        Some(flows) => trace::inline(
+            flows.str("a text", "rows in CSV or JSON lines, as in a file")?,
+            &flows.path,
+            scope.hosts,
+        )?,
+        None => {
+            let place = reader.need("file")?;
+            let path = place.str(
+                "the name of a file",
+                "a file in CSV, Parquet or JSON lines, seen from the scenario",
+            )?;
+            trace::read(&place, path, scope.hosts, scope.sources)?
+        }
+    };
+    match trace {
         Trace::Flows(flows) => {
             if let Some(key) = OF_SPANS.iter().find_map(|key| reader.get(key)) {
                 return key.refuse(
@@ -65,7 +78,8 @@ fn queries(reader: &Reader<'_>, text: &str, file: &str) -> Result<Spans> {
     let read = spans::read(text, file, &wanted).map_err(|wrong| match wrong {
         Wrong::File(error) => error,
         Wrong::Hosts(message, allowed) => {
-            let place = reader.get("hosts").map_or_else(|| reader.need("file"), Ok);
+            let place = reader.get("hosts").or_else(|| reader.get("flows"));
+            let place = place.map_or_else(|| reader.need("file"), Ok);
             match place {
                 Ok(place) => place.wrong(message).allowed(allowed),
                 Err(error) => error,

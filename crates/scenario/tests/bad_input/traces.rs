@@ -203,3 +203,29 @@ fn a_cdf_file_that_does_not_reach_one_or_is_not_sorted() {
          line `# unit: bytes`, `# unit: KB` or `# unit: packets of 1460 bytes`"
     );
 }
+
+#[test]
+fn a_trace_in_the_scenario_itself() {
+    let inline = |flows: &str| {
+        let flows = format!("flows = '''{flows}'''");
+        said_of(&TRACE.replace("file = \"flows.csv\"", &flows), &[])
+    };
+    assert_eq!(
+        inline("start_ns,source,destination,size_bytes\n5,0,7,1\n"),
+        "workload.flows:2:1: destination = 7: the topology has 3 hosts\n   2 | 5,0,7,1\n     | ^^^^^^^\n   allowed: 0..=2"
+    );
+    let said = inline("");
+    assert!(
+        said.starts_with("workload.flows: the trace is empty"),
+        "{said}"
+    );
+    let both = TRACE.replace(
+        "file = \"flows.csv\"",
+        "file = \"flows.csv\"\nflows = \"x\"",
+    );
+    assert_eq!(
+        said_of(&both, &[]),
+        "search.toml:9:9: workload.flows = \"x\": beside `file`\n   9 | flows = \"x\"\n     |         ^^^\n   \
+         allowed: one of `file` and `flows`"
+    );
+}
