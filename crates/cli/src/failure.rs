@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io::ErrorKind;
-use std::process::ExitCode;
 
 use duetime_scenario::Diagnostic;
 use duetime_store::StoreError;
@@ -29,11 +28,7 @@ pub enum Failure {
 
 impl Failure {
     /// The exit code.
-    pub fn code(&self) -> ExitCode {
-        ExitCode::from(self.number())
-    }
-
-    fn number(&self) -> u8 {
+    pub fn code(&self) -> u8 {
         match self {
             Failure::Input(_) => 2,
             Failure::Runs(_) | Failure::Unwritten(_) | Failure::Output(_) => 1,
@@ -113,7 +108,7 @@ mod tests {
 
     #[test]
     fn what_was_half_written_is_not_called_bad_input() {
-        let number = |error: StoreError| Failure::from(StudyError::Store(error)).number();
+        let code = |error: StoreError| Failure::from(StudyError::Store(error)).code();
         let io = |kind: ErrorKind| StoreError::Io {
             action: "create",
             path: "out".into(),
@@ -124,14 +119,11 @@ mod tests {
             path: "out/runs/tcp".into(),
             source: kind.into(),
         };
-        assert_eq!(number(unwritten(ErrorKind::StorageFull)), 1);
-        assert_eq!(number(unwritten(ErrorKind::PermissionDenied)), 1);
-        assert_eq!(number(io(ErrorKind::StorageFull)), 1);
-        assert_eq!(number(io(ErrorKind::PermissionDenied)), 2);
-        assert_eq!(number(io(ErrorKind::NotFound)), 2);
-        assert_eq!(
-            Failure::from(StoreError::NotFound("out".into())).number(),
-            2
-        );
+        assert_eq!(code(unwritten(ErrorKind::StorageFull)), 1);
+        assert_eq!(code(unwritten(ErrorKind::PermissionDenied)), 1);
+        assert_eq!(code(io(ErrorKind::StorageFull)), 1);
+        assert_eq!(code(io(ErrorKind::PermissionDenied)), 2);
+        assert_eq!(code(io(ErrorKind::NotFound)), 2);
+        assert_eq!(Failure::from(StoreError::NotFound("out".into())).code(), 2);
     }
 }

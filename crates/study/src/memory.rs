@@ -27,7 +27,10 @@ fn start_again() {
     if known.contains(HUGE_PAGES) {
         return;
     }
-    let Ok(program) = std::env::current_exe() else {
+    // A Python in a virtual environment finds its packages by the path that it was started by.
+    let started = std::env::args_os().next().map(std::path::PathBuf::from);
+    let started = started.filter(|path| path.is_absolute());
+    let Some(program) = started.or_else(|| std::env::current_exe().ok()) else {
         return;
     };
     let separator = if known.is_empty() { "" } else { ":" };

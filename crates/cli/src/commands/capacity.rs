@@ -4,13 +4,11 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use duetime_store::{IfExists, StoreError};
-use duetime_study::bound::NO_TRANSPORT;
 use duetime_study::capacity::{
-    BestCapacity, Capacity, Check, On, Prober, Quantity, Search, Stopped, Subject, Tried,
-    best_possible,
+    Capacity, Check, Found, On, Prober, Quantity, Search, Stopped, Subject, Tried, answers, rising,
 };
 use duetime_study::{Simulator, text};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{execution, request};
 use crate::args;
@@ -18,30 +16,6 @@ use crate::failure::Failure;
 use crate::progress;
 use crate::progress::Detail;
 use crate::table::{Align, Table};
-
-/// What was found for a transport, or for the best that any could do.
-struct Found {
-    /// `None`: the best possible.
-    transport: Option<usize>,
-    capacity: Capacity,
-    /// Of the best possible: it holds for transports that deliver queries at once.
-    if_prompt: bool,
-}
-
-impl Found {
-    fn name<'a>(&self, subject: &'a Subject) -> &'a str {
-        match self.transport {
-            Some(transport) => &subject.base().transports[transport].name,
-            None => NO_TRANSPORT,
-        }
-    }
-
-    /// The value tried at this position.
-    fn at(&self, position: u32) -> Option<&Tried> {
-        let mut curve = self.capacity.curve.iter();
-        curve.find(|tried| tried.x == position)
-    }
-}
 
 /// Searches for each transport in turn, and prints the table.
 pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
@@ -87,36 +61,7 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
         };
         Failure::from(error).and(more)
     })?;
-    let mut found = Vec::new();
-    let mut failed = None;
-    for transport in 0..subject.base().transports.len() {
-        match prober.find(&subject, transport, &of) {
-            Ok(capacity) => found.push(Found {
-                transport: Some(transport),
-                capacity,
-                if_prompt: false,
-            }),
-            Err(stopped) => {
-                failed = Some(stopped);
-                break;
-            }
-        }
-    }
-    if failed.is_none() {
-        match best_possible(&subject, &of, execution.jobs, &execution.cancel) {
-            Ok(best) => found.extend(best.map(
-                |BestCapacity {
-                     capacity,
-                     if_prompt,
-                 }| Found {
-                    transport: None,
-                    capacity,
-                    if_prompt,
-                },
-            )),
-            Err(stopped) => failed = Some(stopped),
-        }
-    }
+    let (found, failed) = answers(&prober, &subject, &of, &execution);
     drop(prober);
     drop(listener);
     if args.json {
@@ -159,7 +104,7 @@ fn human(subject: &Subject, of: &Search, found: &[Found], journal: &Path) -> Res
         };
         let next = row.at(capacity.value + 1);
         table.row(vec![
-            row.name(subject).to_owned(),
+            row.name(subject.base()).to_owned(),
             subject.text(capacity.value),
             range(subject, capacity),
             met(row.at(capacity.value)),
@@ -194,7 +139,7 @@ fn human(subject: &Subject, of: &Search, found: &[Found], journal: &Path) -> Res
 
 /// The answer in words: `d2tcp: 37 senders; at 38 senders 98.6 % of the queries are in time`.
 fn sentence(subject: &Subject, of: &Search, row: &Found) -> String {
-    let (name, capacity) = (row.name(subject), &row.capacity);
+    let (name, capacity) = (row.name(subject.base()), &row.capacity);
     let are = match row.transport {
         Some(_) => "are",
         None => "can be",
@@ -225,15 +170,6 @@ fn range(subject: &Subject, capacity: &Capacity) -> String {
     format!("[{}, {}]", subject.text(low), subject.text(high))
 }
 
-/// Two positions, that of the smaller number first: tighter deadlines are smaller numbers.
-fn rising(subject: &Subject, (one, other): (u32, u32)) -> (u32, u32) {
-    if subject.value(one) <= subject.value(other) {
-        (one, other)
-    } else {
-        (other, one)
-    }
-}
-
 fn remark(subject: &Subject, of: &Search, row: &Found) -> String {
     let capacity = &row.capacity;
     let mut parts = Vec::new();
@@ -260,47 +196,7 @@ fn json_rows(
 ) -> Result<(), Failure> {
     let mut to = stdout().lock();
     for found in found {
-        let capacity = &found.capacity;
-        let ends = capacity.interval.map(|ends| rising(subject, ends));
-        let curve: Vec<Value> = capacity
-            .curve
-            .iter()
-            .map(|tried| {
-                json!({
-                    "value": subject.value(tried.x),
-                    "deadlines_ms": subject.deadlines_ms(tried.x),
-                    "loads": subject.loads(tried.x),
-                    "met": tried.deadlines.met,
-                    "measured": tried.deadlines.measured,
-                    "throughput": tried.throughput.value,
-                    "low": tried.throughput.interval.map(|interval| interval.low),
-                    "high": tried.throughput.interval.map(|interval| interval.high),
-                    "reached": tried.reached,
-                })
-            })
-            .collect();
-        let row = json!({
-            "event": if found.transport.is_some() { "capacity" } else { "best-capacity" },
-            "transport": found.transport.map(|_| found.name(subject)),
-            "if_prompt": found.if_prompt,
-            "keys": subject.keys(),
-            "unit": subject.unit(),
-            "target": of.target.share(),
-            "on": match subject.judges() {
-                On::Queries => "queries",
-                On::Answers => "answers",
-            },
-            "runs": subject.base().seeds,
-            "value": subject.value(capacity.value),
-            "deadlines_ms": subject.deadlines_ms(capacity.value),
-            "loads": subject.loads(capacity.value),
-            "low": ends.map(|ends| subject.value(ends.0)),
-            "high": ends.map(|ends| subject.value(ends.1)),
-            "at_limit": capacity.at_limit,
-            "untried": capacity.untried,
-            "curve": curve,
-        });
-        writeln!(to, "{row}")?;
+        writeln!(to, "{}", found.row(subject, of))?;
     }
     writeln!(to, "{}", json!({ "event": "done", "journal": journal }))?;
     Ok(())

@@ -1,12 +1,11 @@
 //! `duetime paper`
 
 use std::io::{Write, stderr, stdout};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use duetime_papers::{
-    Campaign, Counts, Drawn, Experiment, Line, Method, PaperRow, Results, built_in_library,
-    campaign_page, choose, drawings, keep_sections, library, papers_md, rows, run_campaign,
-    sections,
+    Campaign, Counts, Experiment, Line, Method, PaperRow, Results, built_in_library, choose, keep,
+    library, papers_md, rows, run_campaign,
 };
 use duetime_store::{IfExists, replace_file};
 use duetime_study::{Outcome, Simulator};
@@ -43,9 +42,8 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
         )));
     }
     let rows = rows(&results);
-    let drawn = drawings(&results);
     // What was measured is shown even where it cannot be written.
-    let files = write(args, &results, &rows, &drawn);
+    let files = write(args, &results, &rows);
     if args.json {
         let mut to = stdout().lock();
         rows.iter().try_for_each(|row| json_line(&mut to, row))?;
@@ -169,38 +167,15 @@ fn counts(rows: &[PaperRow], quick: bool) -> String {
     lines.join("\n")
 }
 
-/// Writes figures, on request the document, and rows and page of all experiments that the folder holds; gives what is
-/// where.
+/// Writes what a campaign leaves and, on request, the document; gives what is where.
 fn write(
     args: &Paper,
     results: &Results<'_>,
     rows: &[PaperRow],
-    drawn: &[Drawn],
 ) -> Result<Vec<(&'static str, PathBuf)>, Failure> {
-    let put = |path: &Path, bytes: &[u8]| replace_file(path, bytes).map_err(Failure::from);
-    let new = sections(results, rows, drawn);
-    let sections = keep_sections(&args.out, &results.campaign.experiments, &new)?;
-    let mut lines = Vec::new();
-    for row in sections.rows() {
-        lines.extend(serde_json::to_vec(row).expect("plain data"));
-        lines.push(b'\n');
-    }
-    let (verdicts, page) = (
-        args.out.join("verdicts.jsonl"),
-        args.out.join("papers.html"),
-    );
-    put(&verdicts, &lines)?;
-    let figures = args.out.join("figures");
-    for figure in drawn {
-        let place = |ending: &str| figures.join(format!("{}.{ending}", figure.file));
-        put(&place("svg"), figure.svg.as_bytes())?;
-        put(&place("png"), &figure.png())?;
-    }
-    let html = campaign_page(&sections, results.campaign.experiments.len())?;
-    put(&page, html.as_bytes())?;
-    let mut files = vec![("page", page), ("figures", figures), ("rows", verdicts)];
+    let mut files = keep(results, rows, &args.out)?;
     if let Some(docs) = &args.write_docs {
-        put(docs, papers_md(results, rows).as_bytes())?;
+        replace_file(docs, papers_md(results, rows).as_bytes())?;
         files.push(("docs", docs.clone()));
     }
     Ok(files)

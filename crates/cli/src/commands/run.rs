@@ -1,5 +1,6 @@
 //! `duetime run` and `duetime sweep`
 
+use std::fmt::{Display, Write as _};
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -121,17 +122,7 @@ pub(super) fn human(
     report: Option<&Path>,
 ) -> Result<(), Failure> {
     let mut to = stdout().lock();
-    writeln!(to)?;
-    for warning in &gathered.warnings {
-        writeln!(to, "WARNING  {}", warning.text)?;
-    }
-    let tables = tables(plan, gathered);
-    for table in tables.iter().filter(|table| table.on != On::Page) {
-        writeln!(to, "{}\n{}", table.title, Table::of(table))?;
-        if !table.condition.is_empty() {
-            writeln!(to, "{}\n", table.condition)?;
-        }
-    }
+    write!(to, "\n{}", results(plan, gathered))?;
     for (run, error) in &outcome.failures {
         writeln!(to, "FAILED  {run}: {error}")?;
     }
@@ -143,6 +134,25 @@ pub(super) fn human(
         writeln!(to, "report  {}", report.display())?;
     }
     Ok(())
+}
+
+/// The tables of a study's results as a terminal shows them, below what there is to know before any number.
+pub fn results(plan: &Plan, gathered: &Gathered) -> String {
+    let mut shown = String::new();
+    let mut line = |text: &dyn Display| {
+        writeln!(shown, "{text}").expect("a string can always grow");
+    };
+    for warning in &gathered.warnings {
+        line(&format_args!("WARNING  {}", warning.text));
+    }
+    let tables = tables(plan, gathered);
+    for table in tables.iter().filter(|table| table.on != On::Page) {
+        line(&format_args!("{}\n{}", table.title, Table::of(table)));
+        if !table.condition.is_empty() {
+            line(&format_args!("{}\n", table.condition));
+        }
+    }
+    shown
 }
 
 /// The rows of the table and where everything is, as JSON lines.

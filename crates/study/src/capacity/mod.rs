@@ -5,11 +5,13 @@
 //! runs or stored points alike. [`Subject`] says what those numbers are in a scenario, and [`Prober`] runs it, one
 //! value at a time, and keeps what every run saw in a journal. [`best_possible`] asks it of the bound on all transports.
 
+mod answers;
 mod best;
 mod probe;
 mod search;
 mod subject;
 
+pub use answers::{Found, answers, rising};
 pub use best::{BestCapacity, best_possible};
 pub use probe::{Prober, Stopped};
 pub use search::{Capacity, Check, Deadlines, On, Search, SearchError, Target, Tried, search};

@@ -1,0 +1,75 @@
+//! The command `duetime`: [`main`] is all of it, for the binary and for the script that the Python package installs.
+//! [`results`] is the table that it prints.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod failure;
+mod interrupt;
+#[cfg(all(feature = "lab", target_os = "linux"))]
+mod metrics;
+mod progress;
+mod table;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use args::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use failure::Failure;
+
+pub use commands::run::results;
+
+/// Does what `arguments` ask for, the first of them being the program's name, and gives the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(help_or_error) => {
+            // Whoever should read it has left.
+            let _ = help_or_error.print();
+            return u8::try_from(help_or_error.exit_code()).unwrap_or(2);
+        }
+    };
+    match command(cli) {
+        Ok(()) => 0,
+        // Whoever reads our output has seen enough.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
+        Err(failure) => {
+            let _ = writeln!(std::io::stderr(), "{failure}");
+            failure.code()
+        }
+    }
+}
+
+fn command(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        Command::New(args) => commands::new::new(&args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Sweep(args) => commands::run::sweep(&args),
+        Command::Capacity(args) => commands::capacity::capacity(&args),
+        Command::Bound(args) => commands::bound::bound(&args),
+        Command::Explain(args) => commands::explain::explain(&args),
+        Command::Compare(args) => commands::compare::compare(&args),
+        Command::Report(args) => commands::report::report(&args),
+        Command::Check(args) => commands::check::check(&args),
+        Command::Topology(args) => commands::show::topology(&args),
+        Command::Workload(args) => commands::show::workload(&args),
+        Command::Export(args) => commands::export::export(&args),
+        Command::Paper(args) => commands::paper::paper(&args),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Command::Switch(args) => commands::switch::switch(&args),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Command::Kernel(args) => commands::kernel::kernel(&args),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Command::Lab(args) => commands::lab::lab(&args),
+        #[cfg(all(feature = "lab", target_os = "linux"))]
+        Command::Load(args) => commands::load::load(&args),
+        Command::Schema => commands::show::schema(),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "duetime", &mut script);
+            Ok(std::io::stdout().write_all(&script)?)
+        }
+    }
+}

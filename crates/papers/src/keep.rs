@@ -1,0 +1,39 @@
+//! What a campaign leaves beside its runs: rows, figures, and the page of all experiments that the folder holds.
+
+use std::path::{Path, PathBuf};
+
+use duetime_store::replace_file;
+use duetime_study::StudyError;
+
+use crate::{PaperRow, Results, campaign_page, drawings, keep_sections, sections};
+
+/// Writes figures, and the rows and the page of all experiments that the folder holds; gives what is where.
+pub fn keep(
+    results: &Results<'_>,
+    rows: &[PaperRow],
+    out: &Path,
+) -> Result<Vec<(&'static str, PathBuf)>, StudyError> {
+    let drawn = drawings(results);
+    let new = sections(results, rows, &drawn);
+    let sections = keep_sections(out, &results.campaign.experiments, &new)?;
+    let mut lines = Vec::new();
+    for row in sections.rows() {
+        lines.extend(serde_json::to_vec(row).expect("plain data"));
+        lines.push(b'\n');
+    }
+    let (verdicts, page) = (out.join("verdicts.jsonl"), out.join("papers.html"));
+    replace_file(&verdicts, &lines)?;
+    let figures = out.join("figures");
+    for figure in &drawn {
+        let place = |ending: &str| figures.join(format!("{}.{ending}", figure.file));
+        replace_file(&place("svg"), figure.svg.as_bytes())?;
+        replace_file(&place("png"), &figure.png())?;
+    }
+    let html = campaign_page(&sections, results.campaign.experiments.len())?;
+    replace_file(&page, html.as_bytes())?;
+    Ok(vec![
+        ("page", page),
+        ("figures", figures),
+        ("rows", verdicts),
+    ])
+}

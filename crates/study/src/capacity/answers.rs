@@ -1,0 +1,123 @@
+//! What a search answers: for each transport, and for the best that any could do.
+
+use duetime_scenario::Scenario;
+use serde_json::{Value, json};
+
+use super::{BestCapacity, Capacity, On, Prober, Search, Stopped, Subject, Tried, best_possible};
+use crate::bound::NO_TRANSPORT;
+use crate::pool::Execution;
+
+/// What was found for a transport, or for the best that any could do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// An index into the transports of the subject's scenario; `None`: the best possible.
+    pub transport: Option<usize>,
+    /// The answer.
+    pub capacity: Capacity,
+    /// Of the best possible: it holds for transports that deliver queries at once.
+    pub if_prompt: bool,
+}
+
+/// Searches for each transport in turn, then for the best possible. Gives what was found, and what stopped the search
+/// before its end.
+pub fn answers(
+    prober: &Prober<'_>,
+    subject: &Subject,
+    of: &Search,
+    execution: &Execution,
+) -> (Vec<Found>, Option<Stopped>) {
+    let mut found = Vec::new();
+    for transport in 0..subject.base().transports.len() {
+        match prober.find(subject, transport, of) {
+            Ok(capacity) => found.push(Found {
+                transport: Some(transport),
+                capacity,
+                if_prompt: false,
+            }),
+            Err(stopped) => return (found, Some(stopped)),
+        }
+    }
+    match best_possible(subject, of, execution.jobs, &execution.cancel) {
+        Ok(best) => found.extend(best.map(
+            |BestCapacity {
+                 capacity,
+                 if_prompt,
+             }| Found {
+                transport: None,
+                capacity,
+                if_prompt,
+            },
+        )),
+        Err(stopped) => return (found, Some(stopped)),
+    }
+    (found, None)
+}
+
+impl Found {
+    /// The transport's name, or what stands for the best possible.
+    pub fn name<'a>(&self, base: &'a Scenario) -> &'a str {
+        match self.transport {
+            Some(transport) => &base.transports[transport].name,
+            None => NO_TRANSPORT,
+        }
+    }
+
+    /// The value tried at this position.
+    pub fn at(&self, position: u32) -> Option<&Tried> {
+        let mut curve = self.capacity.curve.iter();
+        curve.find(|tried| tried.x == position)
+    }
+
+    /// The answer as one JSON object, with all that was tried.
+    pub fn row(&self, subject: &Subject, of: &Search) -> Value {
+        let capacity = &self.capacity;
+        let ends = capacity.interval.map(|ends| rising(subject, ends));
+        let curve: Vec<Value> = capacity
+            .curve
+            .iter()
+            .map(|tried| {
+                json!({
+                    "value": subject.value(tried.x),
+                    "deadlines_ms": subject.deadlines_ms(tried.x),
+                    "loads": subject.loads(tried.x),
+                    "met": tried.deadlines.met,
+                    "measured": tried.deadlines.measured,
+                    "throughput": tried.throughput.value,
+                    "low": tried.throughput.interval.map(|interval| interval.low),
+                    "high": tried.throughput.interval.map(|interval| interval.high),
+                    "reached": tried.reached,
+                })
+            })
+            .collect();
+        json!({
+            "event": if self.transport.is_some() { "capacity" } else { "best-capacity" },
+            "transport": self.transport.map(|_| self.name(subject.base())),
+            "if_prompt": self.if_prompt,
+            "keys": subject.keys(),
+            "unit": subject.unit(),
+            "target": of.target.share(),
+            "on": match subject.judges() {
+                On::Queries => "queries",
+                On::Answers => "answers",
+            },
+            "runs": subject.base().seeds,
+            "value": subject.value(capacity.value),
+            "deadlines_ms": subject.deadlines_ms(capacity.value),
+            "loads": subject.loads(capacity.value),
+            "low": ends.map(|ends| subject.value(ends.0)),
+            "high": ends.map(|ends| subject.value(ends.1)),
+            "at_limit": capacity.at_limit,
+            "untried": capacity.untried,
+            "curve": curve,
+        })
+    }
+}
+
+/// Two positions, that of the smaller number first: tighter deadlines are smaller numbers.
+pub fn rising(subject: &Subject, (one, other): (u32, u32)) -> (u32, u32) {
+    if subject.value(one) <= subject.value(other) {
+        (one, other)
+    } else {
+        (other, one)
+    }
+}
