@@ -195,6 +195,12 @@ impl RunFolder {
         run::read(&self.run_path(key))
     }
 
+    /// The Parquet file of one table of one run, by the table's name, as it was written; damage is an error that names
+    /// the file.
+    pub fn table(&self, key: &RunKey, table: &str) -> Result<Vec<u8>, StoreError> {
+        run::table(&self.run_path(key), table)
+    }
+
     /// Whether the run is there, without looking for damage.
     pub fn has_run(&self, key: &RunKey) -> bool {
         run::exists(&self.run_path(key))

@@ -291,6 +291,11 @@ pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
     Ok(StoredRun { info, records })
 }
 
+/// The Parquet file of a table, by its name.
+pub fn table(place: &Path, name: &str) -> Result<Vec<u8>, StoreError> {
+    checked(place, &info(place)?, &format!("{name}.parquet"))
+}
+
 /// The records of a table; `beside` are tables with the rest of their columns.
 fn rows<R: Record>(
     place: &Path,

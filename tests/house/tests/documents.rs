@@ -22,6 +22,7 @@ fn paths(text: &str) -> Vec<&str> {
         "docs/",
         "fuzz/",
         "papers/",
+        "python/",
         "scenarios/",
         "script/",
         "tests/",

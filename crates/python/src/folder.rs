@@ -1,0 +1,212 @@
+//! A run folder: made by [`run`], or from before.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use duetime_results::schema::{FLOWS, PORTS, QUERIES, QUEUES, THROUGHPUT};
+use duetime_store::{IfExists, RunFolder, RunKey, State};
+use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::arrow::Table;
+use crate::attended::attended;
+use crate::errors;
+use crate::source::Source;
+
+/// A run folder, opened to read.
+#[pyclass(frozen, module = "duetime._native")]
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    read: OnceLock<(Plan, Gathered)>,
+}
+
+impl Folder {
+    fn open_to_read(&self) -> PyResult<RunFolder> {
+        RunFolder::open(&self.path).map_err(|error| errors::folder(&error))
+    }
+
+    /// The plan behind the folder, and what its runs amount to.
+    fn gathered(&self, py: Python<'_>) -> PyResult<&(Plan, Gathered)> {
+        if let Some(read) = self.read.get() {
+            return Ok(read);
+        }
+        let read = py.detach(|| {
+            let folder = self.open_to_read()?;
+            let manifest = folder.manifest().map_err(|error| errors::folder(&error))?;
+            let gather = || {
+                let plan = duetime_study::plan(&manifest)?;
+                let gathered = duetime_study::gather(&plan, &folder, |_, _| {})?;
+                Ok((plan, gathered))
+            };
+            gather().map_err(|error| errors::study(&error))
+        })?;
+        Ok(self.read.get_or_init(|| read))
+    }
+}
+
+#[pymethods]
+impl Folder {
+    /// Opens the run folder at `path`.
+    #[new]
+    fn open(path: PathBuf) -> PyResult<Self> {
+        let folder = Self {
+            path,
+            read: OnceLock::new(),
+        };
+        folder.open_to_read()?;
+        Ok(folder)
+    }
+
+    /// `manifest.json`, as JSON.
+    fn manifest(&self) -> PyResult<String> {
+        let manifest = self.open_to_read()?.manifest();
+        let manifest = manifest.map_err(|error| errors::folder(&error))?;
+        Ok(serde_json::to_string(&manifest).expect("plain data"))
+    }
+
+    /// The tables that `duetime run` prints.
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        let (plan, gathered) = self.gathered(py)?;
+        Ok(duetime_cli::results(plan, gathered))
+    }
+
+    /// The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`.
+    fn rows(&self, py: Python<'_>) -> PyResult<String> {
+        let (plan, gathered) = self.gathered(py)?;
+        Ok(json!({
+            "warnings": gathered.warnings,
+            "queries": gathered.query_rows(plan),
+            "best": gathered.best_rows(plan),
+            "rows": gathered.rows(plan),
+        })
+        .to_string())
+    }
+
+    /// One table of all finished runs.
+    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+        columns(name)?;
+        py.detach(|| {
+            let folder = self.open_to_read()?;
+            let read = || {
+                let mut files = Vec::new();
+                let runs = folder.manifest()?.runs;
+                for run in runs.into_iter().filter(|run| run.state == State::Done) {
+                    let key = RunKey {
+                        point: run.point.clone(),
+                        transport: run.transport,
+                        run: run.run,
+                    };
+                    files.push((run.point, folder.table(&key, name)?));
+                }
+                Ok(files)
+            };
+            let files = read().map_err(|error| errors::folder(&error))?;
+            let place = self.path.display();
+            Table::from_parquet(files).map_err(|why| errors::runs(&format!("`{place}`: {why}")))
+        })
+    }
+
+    /// Writes `report.html`.
+    fn report(&self, py: Python<'_>) -> PyResult<PathBuf> {
+        let (plan, _) = self.gathered(py)?;
+        py.detach(|| {
+            let folder = self.open_to_read()?;
+            let report = duetime_study::report(plan, &folder);
+            report
+                .map(|(_, path)| path)
+                .map_err(|error| errors::study(&error))
+        })
+    }
+}
+
+/// Makes the runs of a scenario that the folder `out` does not hold.
+#[pyfunction]
+#[pyo3(signature = (source, out, *, transports, jobs, threads, if_exists, report, on_event))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "they have names in Python, which calls it"
+)]
+pub fn run(
+    py: Python<'_>,
+    source: &Source,
+    out: PathBuf,
+    transports: Vec<String>,
+    jobs: Option<usize>,
+    threads: usize,
+    if_exists: &str,
+    report: bool,
+    on_event: Option<Py<PyAny>>,
+) -> PyResult<Folder> {
+    let plan = source.plan(transports)?;
+    let if_exists = match if_exists {
+        "refuse" => IfExists::Refuse,
+        "resume" => IfExists::Resume,
+        "replace" => IfExists::Replace,
+        other => return Err(PyValueError::new_err(format!("if_exists: `{other}`"))),
+    };
+    attended(py, on_event, move |listener, stop| {
+        let execution = Execution {
+            jobs: at_once(jobs, threads),
+            threads,
+            if_exists,
+            cancel: stop.clone(),
+        };
+        let made = || {
+            let outcome = duetime_study::execute(&plan, &out, &execution, &Simulator, listener)?;
+            if outcome.cancelled {
+                return Ok((outcome, Gathered::default()));
+            }
+            let folder = RunFolder::open(&out)?;
+            let gathered = if report {
+                duetime_study::report(&plan, &folder)?.0
+            } else {
+                duetime_study::gather(&plan, &folder, |_, _| {})?
+            };
+            duetime_study::write_summary(&plan, &folder, &gathered)?;
+            Ok((outcome, gathered))
+        };
+        let (outcome, gathered) = made().map_err(|error| errors::study(&error))?;
+        if let Some(failure) = failure(&outcome) {
+            return Err(errors::runs(&failure));
+        }
+        let read = OnceLock::from((plan, gathered));
+        Ok(Folder { path: out, read })
+    })
+}
+
+/// Which runs failed, and why; `None` if none did.
+fn failure(outcome: &Outcome) -> Option<String> {
+    let failed = outcome.failures.len();
+    let lines = outcome.failures.iter();
+    let lines: Vec<String> = lines.map(|(run, why)| format!("{run}: {why}")).collect();
+    (failed > 0).then(|| {
+        let of = failed + outcome.finished;
+        format!("{failed} of {of} runs failed\n{}", lines.join("\n"))
+    })
+}
+
+/// How many runs are made at a time: as many as the processors carry, unless a number was asked for.
+pub fn at_once(jobs: Option<usize>, threads: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    jobs.unwrap_or_else(|| (cores / threads.max(1)).max(1))
+}
+
+/// The columns of a table: names and what they mean, with units.
+#[pyfunction]
+pub fn columns(table: &str) -> PyResult<Vec<(&'static str, &'static str)>> {
+    macro_rules! columns {
+        ($($of:ident),+) => {
+            $(if table == $of.name {
+                return Ok($of.columns.iter().map(|of| (of.name, of.meaning)).collect());
+            })+
+        };
+    }
+    columns!(FLOWS, QUERIES, PORTS, QUEUES, THROUGHPUT);
+    let allowed = "queries, flows, ports, queues, throughput";
+    Err(PyValueError::new_err(format!(
+        "no table `{table}`; there are {allowed}"
+    )))
+}

@@ -1,0 +1,45 @@
+//! The module `duetime._native`: what the package `duetime` (`python/duetime`) calls. It has no rule of its own; records of
+//! many fields pass as JSON, tables as Arrow. Long calls release the GIL, tell events to a function, and end soon after
+//! Ctrl-C.
+
+mod arrow;
+mod attended;
+mod errors;
+mod flows;
+mod folder;
+mod searches;
+mod source;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+
+/// Does what the command `duetime` does with these arguments, the first of them the program's name; gives the exit code.
+#[pyfunction]
+fn cli(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| duetime_cli::main(arguments))
+}
+
+/// The JSON Schema of the scenario file, as JSON.
+#[pyfunction]
+fn schema() -> String {
+    duetime_scenario::json_schema().to_string()
+}
+
+/// The module.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("VERSION", duetime_store::VERSION)?;
+    module.add_class::<source::Source>()?;
+    module.add_class::<folder::Folder>()?;
+    module.add_class::<arrow::Table>()?;
+    module.add_function(wrap_pyfunction!(cli, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(folder::run, module)?)?;
+    module.add_function(wrap_pyfunction!(folder::columns, module)?)?;
+    module.add_function(wrap_pyfunction!(flows::flows_csv, module)?)?;
+    module.add_function(wrap_pyfunction!(searches::capacity, module)?)?;
+    module.add_function(wrap_pyfunction!(searches::experiments, module)?)?;
+    module.add_function(wrap_pyfunction!(searches::paper, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,47 @@
+"""Which transport meets your service's deadlines, at which fan-in, and how tight can the budget be?
+
+A :class:`Scenario` describes a network, its traffic and the transports to compare. :func:`run` simulates it and gives a
+:class:`Result`: tables in Arrow's memory, and the same run folder as the command ``duetime``. :func:`capacity` searches for
+the most that each transport carries, :func:`paper` repeats the papers' experiments.
+
+    >>> import duetime
+    >>> scenario = duetime.Scenario.from_toml("scenarios/incast.toml").set("workload.senders", 20)
+    >>> result = duetime.run(scenario, transports=["dctcp", "d3"], seeds=2)
+    >>> print(result.summary)
+    >>> result.flows.to_polars()
+"""
+
+from ._errors import DuetimeError, FolderError, RunError, ScenarioError
+from ._keys import KnownKey
+from ._native import VERSION as __version__
+from ._result import Result, Summary, Table, TableName, load
+from ._run import run
+from ._scenario import Flows, Scenario, Value
+from ._searches import Capacity, Experiment, PaperResult, capacity, experiments, paper
+from ._types import ArrowStream, Event
+
+__all__ = [
+    "ArrowStream",
+    "Capacity",
+    "DuetimeError",
+    "Event",
+    "Experiment",
+    "Flows",
+    "FolderError",
+    "KnownKey",
+    "PaperResult",
+    "Result",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Summary",
+    "Table",
+    "TableName",
+    "Value",
+    "__version__",
+    "capacity",
+    "experiments",
+    "load",
+    "paper",
+    "run",
+]

@@ -1,0 +1,5 @@
+"""``python -m duetime``: the command ``duetime``."""
+
+from ._cli import main
+
+main()

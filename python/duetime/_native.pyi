@@ -1,0 +1,186 @@
+"""The part in Rust. Use the package ``duetime``, which gives it types: records of many fields pass here as JSON."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, final
+
+__all__ = [
+    "Folder",
+    "Source",
+    "Table",
+    "VERSION",
+    "capacity",
+    "cli",
+    "columns",
+    "experiments",
+    "flows_csv",
+    "paper",
+    "run",
+    "schema",
+]
+
+VERSION: Final[str]
+"""The version of Duetime: results of the same scenario, seed and version are the same bytes."""
+
+@final
+class Source:
+    """A scenario that was read and found to make sense. It never changes."""
+
+    def __new__(cls, text: str, file: str | os.PathLike[str], settings: list[tuple[str, str]]) -> Source:
+        """From a text and what is set over it; `file` is what errors call it, and where the files that it names are looked
+        for."""
+
+    @staticmethod
+    def read(file: str | os.PathLike[str]) -> Source:
+        """From a file."""
+
+    @staticmethod
+    def from_json(json: str, file: str | os.PathLike[str]) -> Source:
+        """From the JSON of an object with the keys of the file."""
+
+    def set(self, changes: list[tuple[str, str]]) -> Source:
+        """The same with other values, in TOML, at key paths. Only all of them together must make sense."""
+
+    def with_trace(self, flows: str, name: str, beside: bool) -> Source:
+        """The same with this trace in place of its workloads, or beside them."""
+
+    def to_toml(self) -> str:
+        """As TOML: as it was written or, where something was set, without comments."""
+
+    def resolved(self) -> str:
+        """As JSON, with every default filled in."""
+
+    @property
+    def text(self) -> str:
+        """The scenario as it was written."""
+
+    @property
+    def file(self) -> Path:
+        """What errors call it."""
+
+    @property
+    def settings(self) -> list[tuple[str, str]]:
+        """Key paths and values, in TOML, that are set over it in turn."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def seeds(self) -> int:
+        """Runs of each transport."""
+
+    @property
+    def hosts(self) -> int:
+        """Hosts of the topology."""
+
+    @property
+    def transports(self) -> list[str]:
+        """Names of the transports to compare."""
+
+    @property
+    def workloads(self) -> list[str]:
+        """Names of the workloads."""
+
+    @property
+    def duration_s(self) -> float:
+        """Simulated time until the sources stop, s."""
+
+@final
+class Table:
+    """A table in Arrow's memory, one batch per run."""
+
+    @property
+    def num_rows(self) -> int:
+        """Rows."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
+        """The table as an Arrow stream, without copying."""
+
+    def __arrow_c_schema__(self) -> Any:
+        """The columns as an Arrow schema."""
+
+@final
+class Folder:
+    """A run folder, opened to read."""
+
+    def __new__(cls, path: str | os.PathLike[str]) -> Folder:
+        """Opens the run folder at `path`."""
+
+    def manifest(self) -> str:
+        """`manifest.json`, as JSON."""
+
+    def text(self) -> str:
+        """The tables that `duetime run` prints."""
+
+    def rows(self) -> str:
+        """The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`."""
+
+    def table(self, name: str) -> Table:
+        """One table of all finished runs."""
+
+    def report(self) -> Path:
+        """Writes `report.html`."""
+
+def cli(arguments: list[str]) -> int:
+    """Does what the command `duetime` does with these arguments, the first of them the program's name; gives the exit
+    code."""
+
+def schema() -> str:
+    """The JSON Schema of the scenario file, as JSON."""
+
+def run(
+    source: Source,
+    out: str | os.PathLike[str],
+    *,
+    transports: list[str],
+    jobs: int | None,
+    threads: int,
+    if_exists: str,
+    report: bool,
+    on_event: Callable[[str], object] | None,
+) -> Folder:
+    """Makes the runs of a scenario that the folder `out` does not hold."""
+
+def columns(table: str) -> list[tuple[str, str]]:
+    """The columns of a table: names and what they mean, with units."""
+
+def flows_csv(table: object, hosts: int) -> str:
+    """The text of a trace in CSV, sorted by start, of a table of flows: an Arrow stream in a capsule, or a dict of lists.
+    `hosts` is how many hosts the flows may be between."""
+
+def capacity(
+    source: Source,
+    journal: str | os.PathLike[str],
+    *,
+    of: str,
+    layer: int | None,
+    on: str | None,
+    target: str | None,
+    workload: list[str],
+    step: str | None,
+    check_all: bool,
+    transports: list[str],
+    jobs: int | None,
+    on_event: Callable[[str], object] | None,
+) -> str:
+    """Searches for the most that each transport carries; gives the answers as JSON."""
+
+def experiments(papers: str | os.PathLike[str] | None) -> str:
+    """The papers' experiments, as JSON."""
+
+def paper(
+    which: list[str],
+    out: str | os.PathLike[str],
+    *,
+    quick: bool,
+    papers: str | os.PathLike[str] | None,
+    jobs: int | None,
+    on_event: Callable[[str], object] | None,
+) -> str:
+    """Runs some of the papers' experiments; gives rows, counts and files as JSON."""

@@ -1,0 +1,134 @@
+"""Progress: a bar of tqdm where that is installed, otherwise lines of our own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol
+
+from ._types import Event, Progress
+
+
+class _Bar(Protocol):
+    """What both kinds of bar do."""
+
+    def show(self, done: float, runs: int, note: str) -> None:
+        """Shows how many of the runs are done, with parts of those at work."""
+
+    def close(self) -> None:
+        """Leaves what was shown last."""
+
+
+class Teller:
+    """Tells events to whoever was asked for; as a context, it leaves its bar in order."""
+
+    def __init__(self, progress: Progress) -> None:
+        """For the argument ``progress`` of a call."""
+        self._heard: Callable[[Event], object] | None = progress if callable(progress) else None
+        wanted = progress is True or (progress is None and _somebody_looks())
+        self._bar: _Bar | None = (_tqdm() or _Lines()) if wanted else None
+        self._runs = 0
+        self._done = 0
+        self._parts: dict[int, float] = {}
+        self._note = ""
+
+    @property
+    def on_event(self) -> Callable[[str], object] | None:
+        """What to call with the JSON of each event; ``None`` if nobody wants to know."""
+        return None if self._heard is None and self._bar is None else self._on
+
+    def _on(self, text: str) -> None:
+        event: Event = json.loads(text)
+        if self._heard is not None:
+            self._heard(event)
+        if self._bar is not None:
+            self._show(event, self._bar)
+
+    def _show(self, event: Event, bar: _Bar) -> None:
+        kind = event["event"]
+        if kind in ("study-started", "value-started"):
+            self._runs, self._done = event["runs"], event["kept"]
+            self._parts.clear()
+            if kind == "value-started":
+                self._note = f"{event['transport']} at {event['value']}"
+        elif kind == "progress":
+            self._parts[event["job"]] = min(event["simulated_s"] / event["of_s"], 1.0)
+            return
+        elif kind in ("run-finished", "run-failed"):
+            self._parts.pop(event["job"], None)
+            self._done += 1
+        elif kind != "overall":
+            return
+        bar.show(self._done + sum(self._parts.values()), self._runs, self._note)
+
+    def __enter__(self) -> Teller:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _somebody_looks() -> bool:
+    """Whether this is a terminal or a notebook."""
+    if "ipykernel" in sys.modules:
+        return True
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _tqdm() -> _Bar | None:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+
+    class Tqdm:
+        def __init__(self) -> None:
+            shape = "{desc}{percentage:3.0f}%|{bar}| {n:.1f}/{total} runs [{elapsed}<{remaining}]"
+            self._bar = tqdm(total=0, bar_format=shape)
+
+        def show(self, done: float, runs: int, note: str) -> None:
+            self._bar.total = runs
+            self._bar.set_description(note, refresh=False)
+            self._bar.n = round(done, 3)
+            self._bar.refresh()
+
+        def close(self) -> None:
+            self._bar.close()
+
+    return Tqdm()
+
+
+class _Lines:
+    """One line of text that is written over, twice a second at most."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._next = 0.0
+        self._wide = 0
+
+    def show(self, done: float, runs: int, note: str) -> None:
+        now = time.monotonic()
+        if now < self._next and done < runs:
+            return
+        self._next = now + 0.5
+        share = done / runs if runs else 0.0
+        parts = [note] if note else []
+        parts += [f"{share:4.0%}", f"{done:.1f} of {runs} runs", f"{now - self._began:.0f} s"]
+        line = "  ".join(parts)
+        sys.stderr.write("\r" + line.ljust(self._wide))
+        sys.stderr.flush()
+        self._wide = len(line)
+
+    def close(self) -> None:
+        if self._wide:
+            sys.stderr.write("\n")
+            sys.stderr.flush()

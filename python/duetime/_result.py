@@ -1,0 +1,274 @@
+"""What a run leaves."""
+
+from __future__ import annotations
+
+import html
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+from . import _native
+from ._errors import FolderError
+from ._scenario import Scenario
+from ._types import StrPath
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+TableName: TypeAlias = Literal["queries", "flows", "ports", "queues", "throughput"]
+"""The tables of a run folder; ``docs/results.md`` has every column."""
+
+
+class Table:
+    """A table in Arrow's memory: one row per query, flow, port or sample of all runs; ``transport`` and ``run`` tell them
+    apart.
+
+    It has the Arrow PyCapsule interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB read it without
+    copying. Column names end in their units; what is absent is null.
+    """
+
+    def __init__(self, table: _native.Table, name: TableName) -> None:
+        """Of a table of the part in Rust."""
+        self._table = table
+        self._name = name
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """What each column means, with its unit, by its name."""
+        meanings = dict(_native.columns(self._name))
+        meanings["point"] = "The point of the sweep."
+        return {name: meanings[name] for name in self._table.names}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._table.num_rows, len(self._table.names)
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The table as an Arrow stream, without copying."""
+        return self._table.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The columns as an Arrow schema."""
+        return self._table.__arrow_c_schema__()
+
+    def to_arrow(self) -> pyarrow.Table:
+        """As a table of pyarrow, in the same memory. Needs pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """As a frame of polars; numbers stay where they are. Needs polars."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self, *, arrow: bool = False) -> pandas.DataFrame:
+        """As a frame of pandas. Needs pandas and pyarrow.
+
+        Columns of integers with nulls become floats, as pandas has it. With ``arrow=True`` the columns keep Arrow's types
+        and memory.
+        """
+        import pandas
+
+        frame: pandas.DataFrame
+        if arrow:
+            frame = self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+        else:
+            frame = self.to_arrow().to_pandas()
+        return frame
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<Table {self._name}: {rows} rows, {columns} columns>"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What all runs of each transport amount to. Its text is the table that ``duetime run`` prints."""
+
+    text: str
+    """The tables as text, with warnings first."""
+    warnings: list[dict[str, Any]]
+    """What to know before any number: ``about`` and ``text``."""
+    queries: list[dict[str, Any]]
+    """A row per transport and workload with queries that can be late, as ``duetime run --json`` prints them."""
+    best: list[dict[str, Any]]
+    """The same of what no transport can beat."""
+    rows: list[dict[str, Any]]
+    """A row per transport, workload and class of flows."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+class Result:
+    """The runs of a scenario: tables, their summary, and the run folder behind them."""
+
+    def __init__(self, folder: StrPath) -> None:
+        """Of a run folder that is there; :func:`run` makes one."""
+        self._open(_native.Folder(folder), Path(folder), None)
+
+    def _open(
+        self,
+        opened: _native.Folder,
+        path: Path,
+        temporary: tempfile.TemporaryDirectory[str] | None,
+    ) -> None:
+        self._folder = opened
+        self._path = path
+        # A temporary folder goes with its last user.
+        self._temporary = temporary
+        self._tables: dict[str, Table] = {}
+
+    @property
+    def folder(self) -> Path:
+        """The run folder. A temporary one is removed with the result: :meth:`save` keeps it."""
+        return self._path
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What was asked, by which version, on which machine, and how each run ended: ``manifest.json``."""
+        manifest: dict[str, Any] = json.loads(self._folder.manifest())
+        return manifest
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The scenario that was run."""
+        of = self.manifest
+        settings = [(key, value) for key, value in of["overrides"]]
+        source = _native.Source(of["scenario_text"], of["scenario_file"], settings)
+        return Scenario._of(source)
+
+    @property
+    def transports(self) -> list[str]:
+        """The transports that were compared."""
+        return list(self.manifest["transports"])
+
+    @property
+    def digests(self) -> dict[tuple[str, int], str]:
+        """The digest of each finished run by transport and number: equal for equal runs, on any machine. Of a sweep the
+        name has the point in front."""
+        done = (run for run in self.manifest["runs"] if run["digest"] is not None)
+        names = (
+            (f"{run['point']}, {run['transport']}" if run["point"] else run["transport"], run)
+            for run in done
+        )
+        return {(name, run["run"]): run["digest"] for name, run in names}
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What the runs amount to; ``print(result.summary)`` shows the tables that ``duetime run`` prints."""
+        return Summary(text=self._folder.text(), **json.loads(self._folder.rows()))
+
+    def table(self, name: TableName) -> Table:
+        """A table of all finished runs. It is read once and then shared."""
+        if name not in self._tables:
+            self._tables[name] = Table(self._folder.table(name), name)
+        return self._tables[name]
+
+    @property
+    def queries(self) -> Table:
+        """One row per query, as the root of its tree sees it."""
+        return self.table("queries")
+
+    @property
+    def flows(self) -> Table:
+        """One row per flow."""
+        return self.table("flows")
+
+    @property
+    def ports(self) -> Table:
+        """One row per port, which is one direction of a link."""
+        return self.table("ports")
+
+    @property
+    def queues(self) -> Table:
+        """One row per sampled link and time: its queue. Empty unless the scenario has ``record.every``."""
+        return self.table("queues")
+
+    @property
+    def throughput(self) -> Table:
+        """One row per sampled link and time: what crossed it. Empty unless the scenario has ``record.every``."""
+        return self.table("throughput")
+
+    def to_arrow(self, table: TableName = "flows") -> pyarrow.Table:
+        """A table for pyarrow: see :meth:`Table.to_arrow`."""
+        return self.table(table).to_arrow()
+
+    def to_polars(self, table: TableName = "flows") -> polars.DataFrame:
+        """A table for polars: see :meth:`Table.to_polars`."""
+        return self.table(table).to_polars()
+
+    def to_pandas(self, table: TableName = "flows", *, arrow: bool = False) -> pandas.DataFrame:
+        """A table for pandas: see :meth:`Table.to_pandas`."""
+        return self.table(table).to_pandas(arrow=arrow)
+
+    def save(self, folder: StrPath, *, report: bool = True, overwrite: bool = False) -> Path:
+        """Writes the run folder to ``folder``, as ``duetime run --out`` does: whole, or not at all.
+
+        :param folder: where; it must not hold anything, unless ``overwrite`` is set and it holds a run folder.
+        :param report: with ``report.html``.
+        :param overwrite: replace the run folder that is there.
+        :returns: ``folder``.
+        """
+        place = Path(folder)
+        if report and not (self._path / "report.html").exists():
+            self._folder.report()
+        holds = place.exists() and (not place.is_dir() or any(place.iterdir()))
+        if holds and overwrite:
+            # Only a run folder gives way.
+            _native.Folder(place)
+        elif holds:
+            raise FolderError(f"`{place}` is there already, and not empty (overwrite=True)")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as beside:
+            whole = Path(beside) / "run"
+            shutil.copytree(self._path, whole)
+            if place.exists():
+                place.rename(Path(beside) / "old")
+            whole.rename(place)
+        return place
+
+    def _repr_html_(self) -> str:
+        return self.summary._repr_html_()
+
+    def __repr__(self) -> str:
+        done = sum(run["state"] == "done" for run in self.manifest["runs"])
+        return f"<Result of {self.manifest['name']!r}: {done} runs of {', '.join(self.transports)}>"
+
+
+def load(folder: StrPath) -> Result:
+    """Opens a run folder of :func:`run` or of the command.
+
+    :raises FolderError: there is none, it is damaged, or it is of another version.
+    """
+    return Result(folder)
+
+
+def result_of(
+    opened: _native.Folder,
+    path: Path,
+    temporary: tempfile.TemporaryDirectory[str] | None,
+) -> Result:
+    """A result whose temporary folder, if it has one, goes with it."""
+    made = Result.__new__(Result)
+    made._open(opened, path, temporary)
+    return made
+
+
+TABLES: tuple[TableName, ...] = get_args(TableName)
+"""The names of all tables."""

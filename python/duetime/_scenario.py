@@ -1,0 +1,282 @@
+"""Scenarios."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
+
+from . import _native
+from ._errors import ScenarioError
+from ._types import ArrowStream, StrPath
+
+if TYPE_CHECKING:
+    from ._keys import KnownKey
+
+Value: TypeAlias = Union[
+    str, int, float, bool, datetime.timedelta, Sequence["Value"], Mapping[str, "Value"]
+]
+"""A value of a scenario. Quantities are texts with their unit, such as ``"10 Gbps"`` or ``"250 packets"``; a
+``timedelta`` stands for a time."""
+
+Flows: TypeAlias = Union[ArrowStream, Mapping[str, Sequence[object]]]
+"""A table of flows: anything with the Arrow PyCapsule interface, or with ``to_dict``, or a dict of columns."""
+
+_TEXT = "<text>"
+_DICT = "<dict>"
+_SET = "--set"
+
+
+class Scenario:
+    """An experiment: a network, its traffic, the transports to compare and the number of runs.
+
+    A scenario never changes: :meth:`set`, :meth:`with_` and :meth:`with_flows` give a new one. Each is checked when it is
+    made; a mistake is a :class:`ScenarioError`. ``docs/scenario.md`` has every key with its range and default.
+    """
+
+    __slots__ = ("_source",)
+    _source: _native.Source
+
+    def __init__(self, source: StrPath | Mapping[str, object]) -> None:
+        """From a file, a text in TOML or a dict: as :meth:`from_toml` and :meth:`from_dict`."""
+        of = self.from_dict(source) if isinstance(source, Mapping) else self.from_toml(source)
+        self._source = of._source
+
+    @classmethod
+    def _of(cls, source: _native.Source) -> Scenario:
+        made = cls.__new__(cls)
+        made._source = source
+        return made
+
+    @classmethod
+    def from_toml(cls, path_or_text: StrPath) -> Scenario:
+        """From a file, or from a text in TOML: a string of several lines, or with a ``=`` where no file has that name. An
+        empty string is an empty text.
+
+        Files that the scenario names are looked for beside its file; those of a text in the current folder.
+        """
+        if isinstance(path_or_text, str):
+            is_text = (
+                "\n" in path_or_text
+                or not path_or_text.strip()
+                or ("=" in path_or_text and not Path(path_or_text).exists())
+            )
+            if is_text:
+                return cls._of(_native.Source(path_or_text, _TEXT, []))
+        return cls._of(_native.Source.read(path_or_text))
+
+    @classmethod
+    def from_dict(cls, scenario: Mapping[str, object]) -> Scenario:
+        """From a dict with the keys of the file; workloads are a list of dicts under ``workload``."""
+        plain = _plain(scenario, "")
+        return cls._of(_native.Source.from_json(json.dumps(plain), _DICT))
+
+    def set(self, key: KnownKey | str, value: Value) -> Scenario:
+        """The same scenario with another value at a key path, as ``--set`` of the command takes it.
+
+        ``workload.KEY`` is a key of the first workload, ``workload.NAME.KEY`` and ``workload[1].KEY`` of another.
+
+            >>> scenario.set("workload.fan_in", 40).set("switch.buffer", "512 KB")
+        """
+        return self.with_({key: value})
+
+    def with_(
+        self, changes: Mapping[KnownKey | str, Value] | None = None, /, **values: Value
+    ) -> Scenario:
+        """The same scenario with several other values. Only all of them together must make sense.
+
+            >>> scenario.with_({"topology.hosts": 11, "workload.senders": 10}, seeds=3)
+        """
+        wanted: dict[str, Value] = {**(changes or {}), **values}
+        return Scenario._of(
+            self._source.set([(key, _toml(_plain(value, key))) for key, value in wanted.items()])
+        )
+
+    def with_flows(self, flows: Flows, *, name: str = "flows", beside: bool = False) -> Scenario:
+        """The same scenario with these flows as its traffic; ``beside=True``: beside its workloads.
+
+        A row is a flow. Its columns, of any order:
+
+        - ``src``, ``dst``: hosts of the topology, from 0;
+        - ``bytes``: what the application sends, 1 to 10¹²;
+        - ``start``: when, since the start of the run, in seconds or as a duration;
+        - ``deadline``: after the start, in seconds or as a duration; null: none. The column may be absent.
+
+        The names of trace files serve as well: ``source``, ``destination``, ``size_bytes``, and ``start_ns`` and
+        ``deadline_ns`` in nanoseconds. Times are kept to the nanosecond. ``name`` is the workload's in the results. What was
+        set before becomes a part of the scenario's text, and so do the flows: run folders repeat without the table.
+        """
+        text = _native.flows_csv(_columns(flows), self._source.hosts)
+        return Scenario._of(self._source.with_trace(text, name, beside))
+
+    def to_toml(self, path: StrPath | None = None) -> str:
+        """The scenario as TOML: as it was written or, where something was set, without comments. With a ``path`` it is
+        written there too; files that the scenario names are then looked for beside it."""
+        text = self._source.to_toml()
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """The scenario with every default filled in."""
+        resolved: dict[str, Any] = json.loads(self._source.resolved())
+        return resolved
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._source.name
+
+    @property
+    def seeds(self) -> int:
+        """Runs of each transport, each with random streams of its own."""
+        return self._source.seeds
+
+    @property
+    def hosts(self) -> int:
+        """Hosts of the topology; they are numbered from 0."""
+        return self._source.hosts
+
+    @property
+    def transports(self) -> list[str]:
+        """Names of the transports to compare."""
+        return self._source.transports
+
+    @property
+    def workloads(self) -> list[str]:
+        """Names of the workloads."""
+        return self._source.workloads
+
+    @property
+    def duration(self) -> float:
+        """Simulated time until the sources stop, in seconds."""
+        return self._source.duration_s
+
+    def __reduce__(self) -> tuple[object, ...]:
+        of = self._source
+        return _restore, (of.text, os.fspath(of.file), of.settings)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same experiment: equal with every default filled in."""
+        if not isinstance(other, Scenario):
+            return NotImplemented
+        return self._source.resolved() == other._source.resolved()
+
+    def __hash__(self) -> int:
+        return hash(self._source.resolved())
+
+    def __repr__(self) -> str:
+        return (
+            f"<Scenario {self.name!r}: {self.hosts} hosts; {', '.join(self.workloads)}; "
+            f"{', '.join(self.transports)}; {self.seeds} seeds>"
+        )
+
+
+def scenario_of(of: Scenario | StrPath | Mapping[str, object]) -> Scenario:
+    """A scenario, or what one is made from."""
+    return of if isinstance(of, Scenario) else Scenario(of)
+
+
+def source_of(scenario: Scenario) -> _native.Source:
+    """What the part in Rust knows of it."""
+    return scenario._source
+
+
+def _restore(text: str, file: str, settings: list[tuple[str, str]]) -> Scenario:
+    return Scenario._of(_native.Source(text, file, settings))
+
+
+def _plain(value: object, path: str) -> Any:
+    """A value of bools, numbers, texts, lists and dicts alone."""
+    if isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise _wrong(path, value, "not a finite number")
+        return value
+    if isinstance(value, datetime.timedelta):
+        return f"{value // datetime.timedelta(microseconds=1)} us"
+    if isinstance(value, Mapping):
+        plain = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise _wrong(path, key, "a key that is no text")
+            plain[key] = _plain(item, f"{path}.{key}" if path else key)
+        return plain
+    # Numbers of numpy and the like.
+    item_of = getattr(value, "item", None)
+    if callable(item_of) and getattr(value, "ndim", 0) == 0:
+        return _plain(item_of(), path)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
+        return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
+    raise _wrong(path, value, "no value of a scenario")
+
+
+def _wrong(path: str, value: object, reason: str) -> ScenarioError:
+    allowed = "texts, numbers, booleans, timedeltas, and lists and dicts of them"
+    return ScenarioError(
+        f"{path} = {value!r}: {reason}\n   allowed: {allowed}",
+        file=_SET,
+        key=path,
+        value=repr(value),
+        reason=reason,
+        allowed=allowed,
+    )
+
+
+def _toml(plain: Any) -> str:
+    """A plain value in TOML, on one line."""
+    if isinstance(plain, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(of)}" for key, of in plain.items()) + " }"
+    if isinstance(plain, list):
+        return "[" + ", ".join(map(_toml, plain)) + "]"
+    if isinstance(plain, str):
+        return json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(plain)
+
+
+def _columns(flows: Any) -> object:
+    """An Arrow stream in a capsule, or a dict of lists."""
+    stream = getattr(flows, "__arrow_c_stream__", None)
+    if stream is not None:
+        try:
+            return stream()
+        except ImportError:
+            # pandas needs pyarrow for it.
+            pass
+    if not isinstance(flows, Mapping):
+        as_dict = getattr(flows, "to_dict", None)
+        if as_dict is None:
+            raise TypeError(
+                f"flows: {type(flows).__name__} has neither the Arrow PyCapsule interface nor to_dict"
+            )
+        # What pandas calls missing is NaN in some columns; elsewhere NaN is a mistake.
+        missing = getattr(flows, "isna", None)
+        if missing is not None:
+            flows = flows.astype(object).where(~missing(), None)
+            as_dict = flows.to_dict
+        try:
+            flows = as_dict("list")
+        except TypeError:
+            flows = as_dict()
+    columns = {}
+    for name, column in dict(flows).items():
+        values = column.tolist() if hasattr(column, "tolist") else list(column)
+        in_ns = str(name).endswith("_ns")
+        columns[str(name)] = [_cell(value, in_ns) for value in values]
+    return columns
+
+
+def _cell(value: object, in_ns: bool) -> object:
+    if isinstance(value, datetime.timedelta):
+        microseconds = value / datetime.timedelta(microseconds=1)
+        return microseconds * 1e3 if in_ns else microseconds / 1e6
+    item = getattr(value, "item", None)
+    return item() if callable(item) else value

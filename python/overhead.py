@@ -1,0 +1,75 @@
+"""What Python adds to a run of about ten seconds: the package beside the binary, in pairs. Fails from 2 % on.
+
+Usage: overhead.py BINARY
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PAIRS = 5
+MOST = 0.02
+SCENARIO = """
+name = "ten-seconds"
+transport = "dctcp"
+seeds = 1
+duration = "{duration} ms"
+[topology]
+kind = "star"
+hosts = 17
+link = {{ rate = "1 Gbps", latency = "20 us" }}
+[[workload]]
+kind = "poisson"
+size = "web-search"
+load = 0.6
+"""
+RUN = "import sys, duetime; duetime.run(sys.argv[1], out=sys.argv[2], jobs=1, report=False, progress=False).summary"
+
+
+def timed(command: list[str]) -> tuple[float, float]:
+    """Wall time and processor time of a command, in seconds. Another program may hold the processors meanwhile: only the
+    second is free of that."""
+    before, began = os.times(), time.monotonic()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    wall, after = time.monotonic() - began, os.times()
+    spent = after.children_user + after.children_system
+    return wall, spent - before.children_user - before.children_system
+
+
+def main(binary: str) -> None:
+    """Measures and tells; the exit code says whether it is little enough."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scenario.toml"
+
+        def native() -> tuple[float, float]:
+            rest = ["--jobs", "1", "--no-report", "--overwrite", "--quiet"]
+            return timed([binary, "run", str(file), "--out", f"{folder}/native", *rest])
+
+        def python() -> tuple[float, float]:
+            out = Path(folder) / "python"
+            subprocess.run(["rm", "-rf", str(out)], check=True)
+            return timed([sys.executable, "-c", RUN, str(file), str(out)])
+
+        def write(duration: float) -> None:
+            file.write_text(SCENARIO.format(duration=round(duration)), encoding="utf-8")
+
+        write(1000)
+        write(1000 * 10 / native()[1])
+        pairs = [(native(), python()) for _ in range(PAIRS)]
+    walls = [[of[0] for of in side] for side in zip(*pairs)]
+    spent = [[of[1] for of in side] for side in zip(*pairs)]
+    shown = [f"{statistics.median(of):.2f} s" for of in (*walls, *spent)]
+    added = statistics.median(theirs / ours - 1 for ours, theirs in zip(*spent))
+    print(f"median of {PAIRS} pairs: wall time {shown[0]}, from Python {shown[1]}")
+    print(f"processor time {shown[2]}, from Python {shown[3]}: Python adds {added:.2%}, at most {MOST:.0%}")
+    if added >= MOST:
+        sys.exit("Python adds too much")
+
+
+main(sys.argv[1])

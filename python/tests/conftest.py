@@ -1,0 +1,38 @@
+"""Small scenarios for all tests."""
+
+from __future__ import annotations
+
+import shutil
+import sysconfig
+
+import pytest
+
+import duetime
+
+from samples import LONG, SERVICE, STAR
+
+
+@pytest.fixture
+def star() -> duetime.Scenario:
+    """Bursts of eight flows to one host."""
+    return duetime.Scenario.from_toml(STAR)
+
+
+@pytest.fixture
+def service() -> duetime.Scenario:
+    """Queries to five leaves each."""
+    return duetime.Scenario.from_toml(SERVICE)
+
+
+@pytest.fixture
+def long() -> duetime.Scenario:
+    """Far more simulated time than a test waits for."""
+    return duetime.Scenario.from_toml(LONG)
+
+
+@pytest.fixture(scope="session")
+def command() -> str:
+    """The command that the wheel installs."""
+    found = shutil.which("duetime", path=sysconfig.get_path("scripts"))
+    assert found is not None, "the wheel installs no command"
+    return found

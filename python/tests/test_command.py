@@ -1,0 +1,40 @@
+"""The command that the wheel brings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import duetime
+
+from samples import STAR
+
+
+def test_the_command_is_that_of_the_binary(command: str, tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([command, *arguments], cwd=tmp_path, capture_output=True, text=True)
+
+    assert run("--version").stdout == f"duetime {duetime.__version__}\n"
+    assert run("--help").returncode == 0
+    wrong = run("run", "no-such-file.toml")
+    assert wrong.returncode == 2 and "no-such-file.toml" in wrong.stderr
+    assert run("no-such-command").returncode == 2
+    (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
+    assert "burst" in run("workload", "star.toml").stdout
+    # Whoever reads its output may leave.
+    short = f"{command} schema | head -c 1"
+    left = subprocess.run(["bash", "-o", "pipefail", "-c", short], capture_output=True, text=True)
+    assert (left.stdout, left.stderr) == ("{", "")
+    as_module = [sys.executable, "-m", "duetime", "--version"]
+    of_module = subprocess.run(as_module, cwd=tmp_path, capture_output=True, text=True)
+    assert of_module.stdout == f"duetime {duetime.__version__}\n"
+
+
+def test_the_command_finds_its_package_again_on_large_networks(command: str, tmp_path: Path) -> None:
+    # A large network starts the program again, on huge pages.
+    text = STAR.replace("hosts = 11", "hosts = 2100").replace("seeds = 2", "seeds = 1")
+    (tmp_path / "large.toml").write_text(text, encoding="utf-8")
+    arguments = [command, "run", "large.toml", "--transport", "d3", "--quiet", "--no-report"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

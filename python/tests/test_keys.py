@@ -1,0 +1,61 @@
+"""The key paths that editors complete are those of the schema."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import duetime
+from duetime import _native
+
+FILE = Path(__file__).parents[1] / "duetime" / "_keys.py"
+HEAD = '''"""Key paths of scenarios, for completion in editors. Made from the schema: UPDATE=1 script/python."""
+
+from typing import Literal, TypeAlias
+
+KnownKey: TypeAlias = Literal[
+'''
+
+
+def tables(of: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tables that a value of the schema may be, or may be a list of."""
+    found = [of] if "properties" in of else []
+    for choice in of.get("anyOf", []):
+        found += tables(choice)
+    if "items" in of:
+        found += tables(of["items"])
+    return found
+
+
+def paths(table: dict[str, Any], prefix: str) -> set[str]:
+    """All key paths below a table."""
+    found = set()
+    for name, value in table["properties"].items():
+        below = tables(value)
+        # A workload is never set as a whole.
+        if name not in ("workload", "variant"):
+            found.add(prefix + name)
+        for one in below:
+            found |= paths(one, f"{prefix}{name}.")
+    return found
+
+
+def test_the_keys_are_those_of_the_schema() -> None:
+    keys = sorted(paths(json.loads(_native.schema()), ""))
+    assert "workload.fan_in" in keys and "switch.buffer" in keys and "seeds" in keys
+    text = HEAD + "".join(f'    "{key}",\n' for key in keys) + "]\n\"\"\"A key path that scenarios have.\"\"\"\n"
+    if os.environ.get("UPDATE"):
+        FILE.write_text(text, encoding="utf-8")
+    assert FILE.read_text(encoding="utf-8") == text, "UPDATE=1 script/python"
+
+
+def test_each_key_is_known_to_set(star: duetime.Scenario) -> None:
+    # What is unknown is refused as such; what is wrong otherwise, such as the value, has another reason.
+    try:
+        star.set("topology.hots", "nothing")
+    except duetime.ScenarioError as error:
+        assert "unknown key" in error.reason and error.help is not None
+    else:
+        raise AssertionError("a key that does not exist was set")

@@ -1,0 +1,273 @@
+"""Runs, their results, and the run folder."""
+
+from __future__ import annotations
+
+import gc
+import html
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pyarrow
+import pytest
+
+import duetime
+from duetime import FolderError, Scenario, ScenarioError
+from duetime._result import TABLES
+
+from samples import STAR, files
+
+
+def test_results_are_tables(service: Scenario) -> None:
+    result = duetime.run(service)
+    queries = result.queries
+    assert queries.shape == (len(queries), len(queries.columns))
+    assert len(queries) > 10
+    assert "budget" in queries.columns["budget_ns"]
+    frames = queries.to_polars(), queries.to_pandas(), queries.to_arrow()
+    assert [len(frame) for frame in frames] == [len(queries)] * 3
+    assert set(frames[0]["transport"].unique()) == {"dctcp", "d3"}
+    assert set(frames[1]["run"]) == {0, 1}
+    assert frames[0]["met"].dtype == polars.Boolean
+    measured = frames[0].filter(polars.col("measured")).group_by("transport")
+    counted = {name: (count, met) for name, count, met in measured.agg(polars.len(), polars.col("met").sum()).iter_rows()}
+    told = {row["transport"]: row["objective"] for row in result.summary.queries}
+    assert counted == {name: (of["queries"], of["met"]) for name, of in told.items()}
+    for name in TABLES:
+        assert result.table(name).to_arrow().num_columns == len(result.table(name).columns)
+    assert result.to_polars("ports").height == len(result.ports)
+
+
+def test_tables_share_their_memory(star: Scenario) -> None:
+    flows = duetime.run(star, transports="d3", seeds=1).flows
+    column = flows.to_arrow()["size_bytes"].chunk(0)
+    address = column.buffers()[1].address
+    assert flows.to_arrow()["size_bytes"].chunk(0).buffers()[1].address == address
+    series = flows.to_polars()["size_bytes"].to_arrow()
+    assert series.buffers()[1].address == address
+    frame: Any = flows.to_pandas(arrow=True)["size_bytes"]
+    assert frame.array.__arrow_array__().chunk(0).buffers()[1].address == address
+
+
+def test_tables_outlive_their_result(star: Scenario) -> None:
+    result = duetime.run(star, transports="d3", seeds=1)
+    folder = result.folder
+    table = result.flows.to_arrow()
+    assert folder.is_dir()
+    del result
+    gc.collect()
+    assert not folder.exists()
+    assert table["size_bytes"].to_pylist()[0] >= 2000
+
+
+def test_the_summary_is_what_the_command_prints(star: Scenario, command: str, tmp_path: Path) -> None:
+    (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
+    arguments = [command, "run", "star.toml", "--set", "workload.senders=5", "--out", "cli"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
+    scenario = Scenario.from_toml(tmp_path / "star.toml").set("workload.senders", 5)
+    result = duetime.run(scenario, out=tmp_path / "python")
+    assert str(result.summary) in done.stdout
+    assert "deadline" in str(result.summary)
+    assert str(result.summary) in html.unescape(result.summary._repr_html_())
+    ours, theirs = files(tmp_path / "python"), files(tmp_path / "cli")
+    assert ours.keys() == theirs.keys()
+    assert "report.html" in ours
+    tables = [name for name in ours if name.endswith(".parquet")]
+    assert len(tables) == 5 * 2 * 2
+    assert all(ours[name] == theirs[name] for name in tables)
+    assert ours["summary.json"] == theirs["summary.json"]
+    manifests = [json.loads(of["manifest.json"]) for of in (ours, theirs)]
+    for manifest in manifests:
+        for key in ("started", "finished"):
+            del manifest[key]
+    assert manifests[0] == manifests[1]
+    assert duetime.load(tmp_path / "cli").digests == result.digests
+
+
+def test_a_result_is_saved_whole(star: Scenario, tmp_path: Path) -> None:
+    result = duetime.run(star, seeds=1)
+    place = result.save(tmp_path / "new" / "kept")
+    assert (place / "report.html").is_file()
+    again = duetime.load(place)
+    assert again.digests == result.digests
+    assert again.scenario == star.set("seeds", 1)
+    assert again.flows.to_arrow().equals(result.flows.to_arrow())
+    assert str(again.summary) == str(result.summary)
+    with pytest.raises(FolderError):
+        result.save(place)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine.txt").write_text("mine")
+    with pytest.raises(FolderError):
+        result.save(other, overwrite=True)
+    assert (other / "mine.txt").read_text() == "mine"
+    result.save(place, overwrite=True)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_folder_is_resumed_or_replaced(star: Scenario, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = duetime.run(star, out=out, report=False)
+    with pytest.raises(FolderError):
+        duetime.run(star, out=out)
+    events: list[duetime.Event] = []
+    duetime.run(star, out=out, resume=True, progress=events.append)
+    assert events[0]["event"] == "study-started" and events[0]["kept"] == 4
+    assert duetime.run(star, out=out, overwrite=True, report=False).digests == first.digests
+    with pytest.raises(FolderError):
+        duetime.run(star.set("workload.senders", 3), out=out, resume=True)
+
+
+def test_progress_is_told(star: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
+    events: list[duetime.Event] = []
+    duetime.run(star, progress=events.append)
+    kinds = [event["event"] for event in events]
+    assert kinds[0] == "study-started" and kinds[-1] == "study-finished"
+    assert kinds.count("run-finished") == 4
+    assert capsys.readouterr().err == ""
+    duetime.run(star, progress=True)
+    assert "4" in capsys.readouterr().err
+
+
+def test_lines_show_progress_without_tqdm(
+    star: Scenario, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    duetime.run(star, progress=True)
+    assert "of 4 runs" in capsys.readouterr().err
+
+
+def test_an_error_of_the_callback_stops_the_runs(long: Scenario) -> None:
+    def stop(event: duetime.Event) -> None:
+        raise KeyError(event["event"])
+
+    with pytest.raises(KeyError):
+        duetime.run(long, progress=stop)
+
+
+def test_other_threads_go_on_meanwhile(long: Scenario) -> None:
+    ticks = 0
+    started = threading.Event()
+    stop = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        started.wait()
+        while not stop.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    def heard(event: duetime.Event) -> None:
+        started.set()
+        # Progress comes a few times per second: with the GIL held, no tick would come between two of them.
+        if ticks > 20:
+            raise StopIteration
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        with pytest.raises(StopIteration):
+            duetime.run(long, progress=heard)
+    finally:
+        started.set()
+        stop.set()
+        thread.join()
+
+
+WAITS = """
+import sys
+import duetime
+
+def told(event):
+    if event["event"] == "progress":
+        print("at work", flush=True)
+
+try:
+    duetime.run(sys.stdin.read(), out=sys.argv[1], progress=told)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+def test_ctrl_c_stops_a_run(long: Scenario, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITS, str(out)],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(long.to_toml())
+    process.stdin.close()
+    assert process.stdout.readline() == "at work\n"
+    began = time.monotonic()
+    os.kill(process.pid, signal.SIGINT)
+    rest = process.stdout.read()
+    took = time.monotonic() - began
+    assert process.wait() == 0
+    assert rest.splitlines()[-1] == "stopped"
+    # Within a second on a machine that is ours; many more on one that is not.
+    assert took < 20, f"{took:.1f} s"
+    print(f"Ctrl-C to the end of the process: {took:.2f} s")
+    states = [run["state"] for run in json.loads((out / "manifest.json").read_text())["runs"]]
+    assert "done" not in states
+
+
+def test_the_same_bytes_for_any_number_of_jobs(service: Scenario) -> None:
+    digests = [duetime.run(service, jobs=jobs, threads=threads).digests for jobs, threads in ((1, 1), (4, 2))]
+    assert digests[0] == digests[1] and len(digests[0]) == 4
+
+
+def test_transports_are_chosen(star: Scenario) -> None:
+    assert duetime.run(star, transports="d3", seeds=1).transports == ["d3"]
+    assert duetime.run(star, transports=["tcp", "d3"], seeds=1).transports == ["tcp", "d3"]
+    assert duetime.run(star, "d3,tcp", 1).transports == ["d3", "tcp"]
+    with pytest.raises(ScenarioError, match="d4"):
+        duetime.run(star, transports="d4")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"jobs": 0}, {"threads": 0}, {"seeds": 0}, {"resume": True, "overwrite": True}],
+)
+def test_wrong_arguments_are_refused(star: Scenario, tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        duetime.run(star, out=tmp_path / "out", **wrong)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_none_is_refused(tmp_path: Path, star: Scenario) -> None:
+    with pytest.raises(FolderError):
+        duetime.load(tmp_path)
+    out = duetime.run(star, seeds=1, out=tmp_path / "out").folder
+    manifest = json.loads((out / "manifest.json").read_text())
+    (out / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
+    with pytest.raises(FolderError, match="99"):
+        duetime.load(out)
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    table = next(out.rglob("flows.parquet"))
+    table.write_bytes(table.read_bytes()[:-20])
+    with pytest.raises(FolderError, match="flows.parquet"):
+        duetime.load(out).flows
+
+
+def test_a_sweep_of_the_command_is_read(command: str, tmp_path: Path) -> None:
+    (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
+    arguments = [command, "sweep", "star.toml", "--vary", "workload.senders=3,5", "--out", "out", "--seeds", "1"]
+    subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=True)
+    result = duetime.load(tmp_path / "out")
+    flows = result.to_polars()
+    assert flows.columns[0] == "point" and flows["point"].n_unique() == 2
+    assert len(result.digests) == 4
+    assert pyarrow.table(result.flows).num_rows == flows.height
+    assert isinstance(result.to_pandas(), pandas.DataFrame)

@@ -1,0 +1,122 @@
+"""Scenarios: read, changed, written; and what is wrong with them."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+import tomllib
+from pathlib import Path
+
+import numpy
+import pytest
+
+import duetime
+from duetime import Scenario, ScenarioError
+
+from samples import STAR
+
+
+def test_a_text_a_file_and_a_dict_are_the_same_scenario(tmp_path: Path) -> None:
+    file = tmp_path / "star.toml"
+    file.write_text(STAR, encoding="utf-8")
+    text = Scenario.from_toml(STAR)
+    assert text == Scenario.from_toml(file) == Scenario.from_toml(str(file))
+    assert text == Scenario.from_dict(tomllib.loads(STAR)) == Scenario(file)
+    assert (text.name, text.seeds, text.hosts) == ("star", 2, 11)
+    assert (text.transports, text.workloads) == (["dctcp", "d3"], ["burst"])
+    assert text.to_toml() == STAR
+    assert text.resolved["topology"]["hosts"] == 11
+
+
+def test_a_change_makes_a_new_scenario(star: Scenario) -> None:
+    changed = star.set("workload.senders", 5)
+    assert changed != star
+    assert changed.resolved["workloads"][0]["does"]["senders"] == 5
+    assert star.resolved["workloads"][0]["does"]["senders"] == 8
+    again = Scenario.from_toml(changed.to_toml())
+    assert again == changed
+    assert pickle.loads(pickle.dumps(changed)) == changed
+
+
+def test_values_of_every_kind_can_be_set(star: Scenario) -> None:
+    values: dict[str, duetime.Value] = {
+        "transport": ["tcp", "d2tcp"],
+        "seeds": 7,
+        "switch.buffer": {"kind": "static", "size": "64 KB"},
+        "workload.deadline": datetime.timedelta(milliseconds=7),
+        "workload.share_hosts": True,
+        "name": "other",
+    }
+    changed = star.with_(values)
+    assert changed.transports == ["tcp", "d2tcp"]
+    assert changed.seeds == 7
+    assert changed.name == "other"
+    of_text = star.with_({**values, "workload.deadline": "7 ms"})
+    assert changed == of_text
+    of_numpy = star.set("workload.senders", numpy.int64(5))  # type: ignore[arg-type]
+    assert of_numpy == star.set("workload.senders", 5)
+
+
+def test_changes_only_need_to_make_sense_together(star: Scenario) -> None:
+    both = star.with_({"workload.senders": 30, "topology.hosts": 31})
+    assert both.hosts == 31
+    with pytest.raises(ScenarioError):
+        star.set("workload.senders", 30)
+
+
+def test_a_mistake_in_a_file_has_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(STAR.replace("senders = 8", "senders = 800"), encoding="utf-8")
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_toml(file)
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert (error.file, error.line, error.column) == (str(file), 13, 11)
+    assert (error.key, error.value) == ("workload.senders", "800")
+    assert error.allowed is not None and "10" in error.allowed
+    assert "senders = 800" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "line"),
+    [
+        ("no-such-file.toml", "no-such-file.toml", None),
+        ("name = \n", "<text>", 1),
+        ("name = 'x'", "<text>", 1),
+        ("", "<text>", 1),
+    ],
+)
+def test_what_is_no_scenario_is_refused(source: str, file: str, line: int | None) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_toml(source)
+    assert (caught.value.file, caught.value.line) == (file, line)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("workload.senders", -1),
+        ("workload.senders", float("nan")),
+        ("workload.senders", None),
+        ("workload.senders", object()),
+        ("workload.sendrs", 3),
+        ("no.such.key", 3),
+        ("switch.buffer", "64 XB"),
+        ("seeds", 2**70),
+    ],
+)
+def test_a_wrong_change_is_refused(star: Scenario, key: str, value: object) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        star.set(key, value)  # type: ignore[arg-type]
+    assert caught.value.file == "--set"
+    assert caught.value.key is not None
+
+
+def test_none_and_nan_in_a_dict_are_refused() -> None:
+    wrong = tomllib.loads(STAR)
+    wrong["topology"]["hosts"] = None
+    with pytest.raises(ScenarioError, match=r"topology\.hosts"):
+        Scenario.from_dict(wrong)
+    wrong["topology"]["hosts"] = float("inf")
+    with pytest.raises(ScenarioError, match=r"topology\.hosts"):
+        Scenario.from_dict(wrong)

@@ -1,0 +1,52 @@
+"""The search for a capacity, and the papers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import duetime
+from duetime import Scenario, ScenarioError
+
+from samples import STAR
+
+
+def test_a_capacity_is_that_of_the_command(command: str, tmp_path: Path) -> None:
+    file = tmp_path / "star.toml"
+    file.write_text(STAR, encoding="utf-8")
+    told: list[duetime.Event] = []
+    found = duetime.capacity(file, "senders", seeds=2, progress=told.append)
+    arguments = [command, "capacity", "star.toml", "--of", "senders", "--seeds", "2", "--json", "--quiet"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    rows = [row for row in lines if row["event"] in ("capacity", "best-capacity")]
+    assert [(of.transport, of.value, of.curve) for of in found] == [
+        (row["transport"], row["value"], row["curve"]) for row in rows
+    ]
+    assert [of.transport for of in found][:2] == ["dctcp", "d3"]
+    assert "value-finished" in {event["event"] for event in told}
+
+
+def test_a_search_that_makes_no_sense_is_refused(star: Scenario) -> None:
+    with pytest.raises(ScenarioError):
+        duetime.capacity(star, "rate", seeds=1)
+    for wrong in ({"of": "hosts"}, {"of": "senders", "on": "flows"}, {"of": "senders", "target": 2}):
+        with pytest.raises(ValueError):
+            duetime.capacity(star, **wrong)
+
+
+def test_the_papers_experiments_are_listed() -> None:
+    listed = {(of.paper, of.experiment) for of in duetime.experiments()}
+    assert {"d3", "d2tcp"} <= {paper for paper, _ in listed}
+
+
+def test_an_experiment_is_run(tmp_path: Path) -> None:
+    result = duetime.paper("d3", "fig01", out=tmp_path / "out", quick=True)
+    assert result.rows and not result.failures
+    assert result.files["page"].is_file()
+    with pytest.raises(ScenarioError):
+        duetime.paper("d4", out=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
