@@ -24,6 +24,7 @@ fn config() -> Config {
         uplink: LinkConfig {
             rate: Rate::from_gbps(1),
             latency: Span::from_us(1),
+            loss: 0.0,
             limit: Limit::Packets(4),
             classes: 1,
         },
@@ -31,6 +32,7 @@ fn config() -> Config {
     let port = PortConfig {
         rate: Rate::from_mbps(100),
         latency: Span::ZERO,
+        loss: 0.0,
         limit: Limit::Bytes(4_000),
         mark_at: Some(Limit::Bytes(1)),
         classes: 3,

@@ -40,8 +40,6 @@ fn styles() -> [(&'static str, tcp::Config); 4] {
     };
     let cubic = CongestionControl::Cubic(Cubic {
         hystart: true,
-        update_interval: Span::from_us(31_250),
-        alpha_one: false,
         ..Cubic::default()
     });
     let with_cubic = tcp::Config {
