@@ -23,7 +23,7 @@ fn control(choice: u8) -> CongestionControl {
         2 => dctcp(1.0),
         3 => CongestionControl::Cubic(Cubic {
             hystart: true,
-            update_interval: Span::from_ms(5),
+            tick: Span::from_ms(4),
             ..Cubic::default()
         }),
         _ => d2tcp(0.2, 0.5, 2.0),

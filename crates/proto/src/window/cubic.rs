@@ -3,6 +3,8 @@
 //!
 //! All in integers: windows in bytes, times in ticks of 2⁻²⁰ s, so that cubes of times are shifted and not divided.
 
+mod ticks;
+
 use super::hystart::HyStart;
 use super::{Control, Window};
 use crate::tcp::{Config, Rtt};
@@ -20,9 +22,9 @@ pub struct Cubic {
     /// The first slow start is that of `HyStart++` (RFC 9406). It needs the round trips of single segments, which
     /// [`Recovery::Sack`](crate::tcp::Recovery::Sack) measures.
     pub hystart: bool,
-    /// While the window stays as it is, its growth is computed anew only after this long, and in whole segments, as Linux
-    /// does every 1/32 s. Zero: for each acknowledgement.
-    pub update_interval: Span,
+    /// The tick of the clock by which Linux computes the growth of the window: the curve once in a tick, and for the same
+    /// window again after 1/32 s. Zero: all of it for each acknowledgement.
+    pub tick: Span,
     /// α is 1 once `W_est` has reached the window of the last reduction (RFC 9438 §4.3); Linux leaves it as it was.
     pub alpha_one: bool,
 }
@@ -34,7 +36,7 @@ impl Default for Cubic {
             beta_permille: 700,
             fast_convergence: true,
             hystart: false,
-            update_interval: Span::ZERO,
+            tick: Span::ZERO,
             alpha_one: true,
         }
     }
@@ -61,10 +63,11 @@ struct Curve {
     estimate: u64,
     /// Towards the next segment of `estimate`.
     estimate_growth: u64,
-    /// When the growth of the window was last computed, for which window, in bytes, and to how many bytes more in a window
-    /// of acknowledged data.
-    updated: (Time, u64, u64),
-    /// Acknowledged since then, in bytes, beyond what `estimate` knows.
+    /// The tick in which the curve was last computed, and for which window, in bytes.
+    computed: (u64, u64),
+    /// With [`Cubic::tick`]: for how many acknowledged bytes the window grows by a segment.
+    for_segment: u64,
+    /// With [`Cubic::tick`]: acknowledged bytes that `estimate` does not know yet.
     unseen: u64,
     /// The first slow start, if it is not the usual one.
     hystart: Option<Box<HyStart>>,
@@ -81,7 +84,8 @@ impl State {
             prior: 0,
             estimate: 0,
             estimate_growth: 0,
-            updated: (Time::ZERO, 0, 0),
+            computed: (0, 0),
+            for_segment: u64::MAX,
             unseen: 0,
             hystart: options.hystart.then(|| Box::new(HyStart::new())),
         }))
@@ -148,9 +152,8 @@ impl Curve {
         bytes: u64,
     ) {
         let (cwnd, mss) = (window.cwnd, u64::from(config.mss));
-        if self.options.update_interval > Span::ZERO {
-            let more = self.growth_at_times(now, cwnd, mss, srtt, bytes);
-            grow(window, mss, bytes, more);
+        if self.options.tick > Span::ZERO {
+            self.avoid_by_ticks(now, window, mss, srtt, bytes);
             return;
         }
         if self.epoch == Time::MAX {
@@ -165,40 +168,15 @@ impl Curve {
         let target = self
             .window_at(time + ticks(srtt), mss)
             .clamp(cwnd, cwnd + cwnd / 2);
-        grow(window, mss, bytes, target - cwnd);
-    }
-
-    /// How many bytes the window grows in a window of acknowledged data, where that is computed at times only.
-    fn growth_at_times(&mut self, now: Time, cwnd: u64, mss: u64, srtt: Span, bytes: u64) -> u64 {
-        self.unseen = self.unseen.saturating_add(bytes);
-        let (at, window, more) = self.updated;
-        if window == cwnd && now.since(at) <= self.options.update_interval {
-            return more;
+        // (target - cwnd) / cwnd for each segment, by whole segments.
+        let segment = cwnd.saturating_mul(mss);
+        window.growth = window
+            .growth
+            .saturating_add(bytes.saturating_mul(target - cwnd));
+        if window.growth >= segment {
+            window.cwnd += window.growth / segment * mss;
+            window.growth %= segment;
         }
-        if self.epoch == Time::MAX {
-            self.begin(now, cwnd, mss);
-            self.unseen = bytes;
-        }
-        let unseen = std::mem::take(&mut self.unseen);
-        self.grow_estimate(cwnd, mss, unseen);
-        let time = ticks(now.since(self.epoch)) + ticks(srtt);
-        let curve = self.window_at(time, mss);
-        // Whole segments below the plateau, or above it.
-        let curve = if time < self.k {
-            curve.div_ceil(mss)
-        } else {
-            curve / mss
-        } * mss;
-        let target = curve.max(self.estimate);
-        // At least one segment for a hundred windows, or for 20 segments while no loss has told the window's limit.
-        let least = if self.w_max == 0 {
-            cwnd / 20
-        } else {
-            mss / 100
-        };
-        let more = (target.clamp(cwnd, cwnd + cwnd / 2) - cwnd).max(least);
-        self.updated = (now, cwnd, more);
-        more
     }
 
     /// Congestion avoidance begins with this window.
@@ -263,16 +241,6 @@ impl Curve {
 
     fn beta(&self) -> u64 {
         u64::from(self.options.beta_permille.min(1_000))
-    }
-}
-
-/// The window grows by `more` bytes in a window of acknowledged data, by whole segments.
-fn grow(window: &mut Window, mss: u64, bytes: u64, more: u64) {
-    let segment = window.cwnd.saturating_mul(mss);
-    window.growth = window.growth.saturating_add(bytes.saturating_mul(more));
-    if window.growth >= segment {
-        window.cwnd += window.growth / segment * mss;
-        window.growth %= segment;
     }
 }
 
@@ -373,37 +341,6 @@ mod tests {
         assert_eq!((window.ssthresh, state.0.w_max), (2 * MSS, 0));
     }
 
-    #[test]
-    fn growth_that_is_computed_at_times() {
-        let config = config();
-        let mut window = Window {
-            cwnd: 14 * MSS,
-            ssthresh: 14 * MSS,
-            growth: 0,
-        };
-        let State(mut curve) = State::new(Cubic {
-            update_interval: Span::from_us(31_250),
-            alpha_one: false,
-            ..Cubic::default()
-        });
-        (curve.w_max, curve.prior) = (20 * MSS, 20 * MSS);
-        let rtt = Span::from_ms(1);
-        let mut acknowledge = |curve: &mut Curve, ms, segments| {
-            let now = Time::ZERO + Span::from_ms(ms);
-            curve.avoid_congestion(&config, now, &mut window, rtt, segments * MSS);
-            (window.cwnd, curve.updated.2)
-        };
-        // The curve is at 20 - 0.4 (∛15 - 0.001)³ = 14.007 segments after a round trip: 15 in whole ones.
-        assert_eq!(acknowledge(&mut curve, 0, 1), (14 * MSS, MSS));
-        assert_eq!(acknowledge(&mut curve, 1, 12), (14 * MSS, MSS));
-        assert_eq!(acknowledge(&mut curve, 1, 1), (15 * MSS, MSS));
-        // The window has changed. The curve is there, and W_est is not: the least growth.
-        assert_eq!(acknowledge(&mut curve, 2, 1), (15 * MSS, MSS / 100));
-        // 30 windows later W_est would be beyond the window by more than half of it, but nothing is computed yet.
-        assert_eq!(acknowledge(&mut curve, 32, 450), (15 * MSS, MSS / 100));
-        assert_eq!(acknowledge(&mut curve, 34, 1).1, 15 * MSS / 2);
-    }
-
     /// Congestion avoidance from a loss at `w_max` segments on, with one loss in so many segments: the mean window of the
     /// last of so many cycles, and the window at its end, in segments.
     fn cycles(rtt: Span, one_in: u64, w_max: f64, cycles: u32) -> (f64, f64) {
@@ -484,7 +421,7 @@ mod tests {
 
     #[test]
     fn nothing_overflows_at_the_ends() {
-        for (c_permille, update_interval) in [
+        for (c_permille, tick) in [
             (0, Span::ZERO),
             (1, Span::from_ms(31)),
             (100_000, Span::MAX),
@@ -495,7 +432,7 @@ mod tests {
                         let options = Cubic {
                             c_permille,
                             beta_permille,
-                            update_interval,
+                            tick,
                             ..Cubic::default()
                         };
                         let config = Config {

@@ -23,10 +23,10 @@ options! {
         /// then ends when round trips get longer by an eighth, at least 4 ms and at most 16 ms (HyStart++, RFC 9406). With
         /// `profile = "linux"` it is on.
         hystart: Boolean, default false;
-        /// While the window stays as it is, its growth is computed anew only after this long, and in whole segments, as Linux
-        /// does: every `"31.25 ms"`, and so with `profile = "linux"`. `"0 us"`: for each acknowledgement. Where round trips
-        /// are much shorter, a window that losses reduce grows late.
-        update_interval: Time(0, S), default "0 us";
+        /// The tick of the clock by which Linux computes the growth of the window, `"4 ms"` with `profile = "linux"`: the curve
+        /// once in a tick, and for the same window again after 1/32 s, in whole segments. Where round trips are much
+        /// shorter, a window that losses reduce grows fast at first and then waits. `"0 us"`: for each acknowledgement.
+        tick: Time(0, S), default "0 us";
         /// Below the window of the last loss CUBIC grows at least by α = 3 (1 − β) / (1 + β) segments in a round trip, and by one
         /// beyond it (RFC 9438 §4.3). With `profile = "linux"` it is off: α beyond it, too.
         alpha_one: Boolean, default true;
@@ -39,7 +39,7 @@ fn linux(curve: &mut Cubic, reader: &Reader<'_>) -> Result<()> {
         let is_linux = tcp::is_linux(&place)?;
         curve.hystart = is_linux;
         if is_linux {
-            curve.update_interval = Span::from_us(31_250);
+            curve.tick = Span::from_ms(4);
             curve.alpha_one = false;
         }
     }

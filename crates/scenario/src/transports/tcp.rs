@@ -13,8 +13,8 @@ options! {
         /// All options at once: `paper` has the defaults below, `linux` those of Linux: `initial_window = 10`, `rto_min =
         /// "200 ms"`, `rto_initial = "1 s"`, `rto_max = "2 min"`, `delayed_ack_timeout = "40 ms"`, `slow_start_limit =
         /// 1000`, `recovery = "sack"`, `rack`, `tail_loss_probe` and `rate_reduction` on, `max_ack_delay = "200 ms"`,
-        /// `quick_ack = 16`; for DCTCP and D2TCP `initial_alpha = 1`, for CUBIC `hystart = true`, `update_interval =
-        /// "31.25 ms"` and `alpha_one = false`. Other keys of the same table, and of more special ones, change single
+        /// `quick_ack = 16`; for DCTCP and D2TCP `initial_alpha = 1`, for CUBIC `hystart = true`, `tick = "4 ms"`
+        /// and `alpha_one = false`. Other keys of the same table, and of more special ones, change single
         /// options.
         profile: Choice(PROFILES), default "paper", set profile;
         /// Largest payload of a segment.

@@ -117,7 +117,7 @@ pub fn linux() -> Protocol {
     Protocol::Tcp(tcp::Config {
         congestion_control: CongestionControl::Cubic(Cubic {
             hystart: true,
-            update_interval: Span::from_us(31_250),
+            tick: Span::from_ms(4),
             alpha_one: false,
             ..Cubic::default()
         }),

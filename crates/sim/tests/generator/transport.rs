@@ -111,7 +111,7 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
                 c_permille: draw.scale(1, 100_000) as u32,
                 beta_permille: draw.between(100, 999) as u32,
                 fast_convergence: draw.flag(0.5),
-                update_interval: Span::from_us(draw.scale(1, 100_000) - 1),
+                tick: Span::from_us(draw.scale(1, 100_000) - 1),
                 alpha_one: draw.flag(0.5),
                 hystart: false,
             }),
