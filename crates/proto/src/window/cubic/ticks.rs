@@ -23,12 +23,12 @@ impl Curve {
         self.unseen = self.unseen.saturating_add(bytes);
         let (at, before) = self.computed;
         if before != window.cwnd || tick - at > LONGEST.as_ps() / length {
-            if self.epoch == Time::MAX {
+            let begins = self.epoch == Time::MAX;
+            if begins {
                 self.begin(now, window.cwnd, mss);
                 self.unseen = bytes;
-                self.compute(now, window.cwnd, mss, srtt);
-                self.computed = (tick, window.cwnd);
-            } else if tick != at {
+            }
+            if begins || tick != at {
                 self.compute(now, window.cwnd, mss, srtt);
                 self.computed = (tick, window.cwnd);
             }
