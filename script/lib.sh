@@ -45,6 +45,27 @@ target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$ROOT/target}"
 }
 
+# environment NAME REQUIREMENTS: makes or keeps the virtual environment NAME beside the build, with what the file lists; prints
+# its folder.
+environment() {
+    local place
+    place=$(realpath -m "$(target_dir)")/python/$1
+    if ! cmp -s "$2" "$place/requirements.txt"; then
+        rm -rf "$place"
+        python3 -m venv "$place" >&2
+        "$place/bin/pip" install --quiet --disable-pip-version-check --requirement "$2" >&2
+        cp "$2" "$place/requirements.txt"
+    fi
+    printf '%s\n' "$place"
+}
+
+# browser_python: the Python that drives the browser in the tests of the pages.
+browser_python() {
+    local place
+    place=$(environment browser tests/browser/requirements.txt)
+    printf '%s\n' "$place/bin/python"
+}
+
 # What Debian signs its packages with, also on Ubuntu.
 # shellcheck disable=SC2034
 DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
