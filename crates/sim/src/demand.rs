@@ -2,8 +2,8 @@
 //!
 //! The workloads are driven without a network: every message arrives at the earliest instant at which any transport,
 //! over any path, could deliver it: no handshake, no queue, one packet of the least size through each switch before
-//! and after the slowest stage, and the least time that hosts take to receive a packet. So whatever a delivery causes (a leaf's answer, an aggregator's) is submitted no later
-//! than in any run with a transport:
+//! and after the slowest stage, and the least time that hosts take to receive a packet. So whatever a delivery causes
+//! (a leaf's answer, an aggregator's) is submitted no later than in any run with a transport:
 //!
 //! - A leaf answers a drawn time after its query's arrival, and its query cannot arrive earlier than here.
 //! - An aggregator answers when enough of its children have, or when it gives up. The n-th arrival of an answer is no

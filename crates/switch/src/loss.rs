@@ -16,11 +16,10 @@ pub(crate) struct Loss {
 impl Loss {
     /// That of the link behind `port`, if it loses packets.
     pub fn new(probability: f64, streams: Streams, port: usize) -> Option<Box<Self>> {
-        let stream = || streams.stream(port as u64, Purpose::Loss);
         (probability > 0.0).then(|| {
             Box::new(Self {
                 probability,
-                stream: stream(),
+                stream: streams.stream(port as u64, Purpose::Loss),
                 packets: 0,
                 bytes: 0,
             })
