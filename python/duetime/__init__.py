@@ -2,7 +2,8 @@
 
 A :class:`Scenario` describes a network, its traffic and the transports to compare. :func:`run` simulates it and gives a
 :class:`Result`: tables in Arrow's memory, and the same run folder as the command ``duetime``. :func:`capacity` searches for
-the most that each transport carries, :func:`paper` repeats the papers' experiments.
+the most that each transport carries, :func:`paper` repeats the papers' experiments. :func:`fit` makes a scenario of what a
+service already has: packets, spans, or a table of its calls.
 
     >>> import duetime
     >>> scenario = duetime.Scenario.from_toml("scenarios/incast.toml").set("workload.senders", 20)
@@ -12,6 +13,7 @@ the most that each transport carries, :func:`paper` repeats the papers' experime
 """
 
 from ._errors import DuetimeError, FolderError, RunError, ScenarioError
+from ._fit import Fit, fit
 from ._keys import KnownKey
 from ._native import VERSION as __version__
 from ._result import Result, Summary, Table, TableName, load
@@ -26,6 +28,7 @@ __all__ = [
     "DuetimeError",
     "Event",
     "Experiment",
+    "Fit",
     "Flows",
     "FolderError",
     "KnownKey",
@@ -41,6 +44,7 @@ __all__ = [
     "__version__",
     "capacity",
     "experiments",
+    "fit",
     "load",
     "paper",
     "run",

@@ -8,7 +8,7 @@ class DuetimeError(Exception):
 
 
 class ScenarioError(DuetimeError, ValueError):
-    """A scenario, or a table of flows, that cannot be used. Nothing was run and nothing was written.
+    """A scenario, a table of flows, or an input of :func:`fit`, that cannot be used. Nothing was run and nothing was written.
 
     The exception's text shows the place and says what is allowed; the attributes are its parts.
     """

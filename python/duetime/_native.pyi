@@ -14,6 +14,7 @@ __all__ = [
     "cli",
     "columns",
     "experiments",
+    "fit",
     "flows_csv",
     "paper",
     "run",
@@ -170,6 +171,20 @@ def capacity(
     on_event: Callable[[str], object] | None,
 ) -> str:
     """Searches for the most that each transport carries; gives the answers as JSON."""
+
+def fit(
+    source: str | os.PathLike[str],
+    *,
+    kind: str | None,
+    budget: str | None,
+    link: str | None,
+    hosts: int | None,
+    buffer: str | None,
+    transports: list[str],
+    burst: str | None,
+    on_event: Callable[[str], object] | None,
+) -> str:
+    """Fits a scenario to a file; gives it, what the command prints, and both sides as JSON."""
 
 def experiments(papers: str | os.PathLike[str] | None) -> str:
     """The papers' experiments, as JSON."""

@@ -45,6 +45,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
 fn command(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::New(args) => commands::new::new(&args),
+        Command::Fit(args) => commands::fit::fit(&args),
         Command::Run(args) => commands::run::run(&args),
         Command::Sweep(args) => commands::run::sweep(&args),
         Command::Capacity(args) => commands::capacity::capacity(&args),

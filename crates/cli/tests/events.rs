@@ -80,6 +80,10 @@ fn more() -> String {
     text + "[[workload]]\nkind = \"oldi\"\nfan_in = 2\nresponse = \"5 KB\"\ndeadline = \"2 ms\"\nevery = \"4 ms\"\n"
 }
 
+/// Three calls, each a query.
+const CALLS: &str =
+    "query,start_us,duration_us,bytes\na,0,200,4000\nb,900,250,5000\nc,2500,200,4500\n";
+
 /// What is told of runs at work: whether it is told of runs as short as these depends on the machine.
 fn at_work() -> [Event; 2] {
     let progress = Event::Progress {
@@ -108,6 +112,7 @@ fn the_page_has_every_event_and_field_that_is_written() {
     let sandbox = Sandbox::new("events");
     sandbox.file("tiny.toml", TINY);
     sandbox.file("more.toml", &more());
+    sandbox.file("calls.csv", CALLS);
     let (page, mut seen) = (documented(), BTreeSet::new());
     for command in [
         "run more.toml --json --jobs 1 --seeds 1",
@@ -117,6 +122,7 @@ fn the_page_has_every_event_and_field_that_is_written() {
         "bound tiny.toml --json",
         "run tiny.toml --json --no-report --out less --set tcp.initial_window=1",
         "compare other less --json",
+        "fit calls.csv --json --transport dctcp",
     ] {
         hold(&sandbox.duetime(command).ok(), &page, &mut seen);
     }

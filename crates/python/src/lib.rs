@@ -5,6 +5,7 @@
 mod arrow;
 mod attended;
 mod errors;
+mod fits;
 mod flows;
 mod folder;
 mod searches;
@@ -38,6 +39,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(folder::run, module)?)?;
     module.add_function(wrap_pyfunction!(folder::columns, module)?)?;
     module.add_function(wrap_pyfunction!(flows::flows_csv, module)?)?;
+    module.add_function(wrap_pyfunction!(fits::fit, module)?)?;
     module.add_function(wrap_pyfunction!(searches::capacity, module)?)?;
     module.add_function(wrap_pyfunction!(searches::experiments, module)?)?;
     module.add_function(wrap_pyfunction!(searches::paper, module)?)?;

@@ -61,6 +61,20 @@ impl Diagnostic {
         }))
     }
 
+    /// A mistake at the bytes `span` of the line `number`, from 1, of `file`, which is too large to be held: `line` is the
+    /// text of that line alone.
+    pub fn in_line(
+        file: &str,
+        number: usize,
+        line: &str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
+        let mut error = Self::at(file, line, span, message);
+        error.0.line = number;
+        error
+    }
+
     /// A mistake that is in no line of `file`.
     pub fn of_file(file: &str, message: impl Into<String>) -> Self {
         Self(Box::new(Details {

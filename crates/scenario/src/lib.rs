@@ -52,6 +52,7 @@ pub use quantity::{NotQuantity, parse_packets, parse_rate, parse_share, parse_si
 pub use reference::reference;
 pub use schema::json_schema;
 pub use sources::{NoFiles, Sources, TraceRow};
+pub use spans::{is_json, recorded};
 pub use sweep::Axis;
 pub use text::decode;
 

@@ -6,7 +6,10 @@
     reason = "numbers of checked ranges, rounded"
 )]
 
+mod network;
 mod text;
+
+pub use network::{line, longest_way, network};
 
 use crate::quantity::{FREQUENCY, NotQuantity, RATE, SIZE, TIME, Units};
 use duetime_core::{Bytes, Rate, Span};

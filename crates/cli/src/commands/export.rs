@@ -4,19 +4,36 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write, stdout};
 use std::path::Path;
 
+use duetime_fit::spans;
 use duetime_store::export_csv;
 
 use super::report::open;
 use crate::args;
 use crate::failure::Failure;
 
-/// Writes every table of every run as CSV, in the folders' own shape.
+/// Writes every table of every run as CSV, or its queries as spans, in the folders' own shape.
 pub fn export(args: &args::Export) -> Result<(), Failure> {
     let (plan, folder) = open(&args.dir)?;
-    let to = args.out.clone().unwrap_or_else(|| args.dir.join("csv"));
-    let mut files = 0;
+    let usual = if args.csv { "csv" } else { "spans" };
+    let to = args.out.clone().unwrap_or_else(|| args.dir.join(usual));
+    let (mut files, mut left_out) = (0, 0);
     for key in plan.keys() {
         let run = folder.run_path(&key);
+        let below = run.strip_prefix(folder.path()).unwrap_or(&run);
+        if args.spans && folder.has_run(&key) {
+            let records = folder.read_run(&key)?.records;
+            if !records.queries.is_empty() {
+                let path = to.join(below).join("spans.jsonl");
+                let write = |file: &mut BufWriter<File>| {
+                    spans(&records, file).map_err(|why| why.to_string())
+                };
+                left_out += whole(&path, write)?.1;
+                files += 1;
+            }
+        }
+        if !args.csv {
+            continue;
+        }
         let Ok(entries) = fs::read_dir(&run) else {
             continue;
         };
@@ -29,7 +46,6 @@ pub fn export(args: &args::Export) -> Result<(), Failure> {
                 .is_some_and(|extension| extension == "parquet")
         });
         tables.sort();
-        let below = run.strip_prefix(folder.path()).unwrap_or(&run);
         for table in tables {
             let name = Path::new(table.file_name().unwrap_or_default()).with_extension("csv");
             one(&table, &to.join(below).join(name))?;
@@ -37,17 +53,35 @@ pub fn export(args: &args::Export) -> Result<(), Failure> {
         }
     }
     writeln!(stdout(), "{files} files in {}", to.display())?;
+    if left_out > 0 {
+        writeln!(
+            stdout(),
+            "{left_out} queries without an answer by the end of their run are left out"
+        )?;
+    }
     Ok(())
 }
 
 fn one(table: &Path, csv: &Path) -> Result<(), Failure> {
+    whole(csv, |file| {
+        export_csv(table, file).map_err(|why| why.to_string())
+    })
+}
+
+/// Writes a file that appears whole or not at all.
+fn whole<T>(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<T, String>,
+) -> Result<T, Failure> {
     let cannot = |why: &dyn std::fmt::Display| {
-        Failure::Unwritten(format!("{}: cannot write: {why}", csv.display()))
+        Failure::Unwritten(format!("{}: cannot write: {why}", path.display()))
     };
-    fs::create_dir_all(csv.parent().unwrap_or(Path::new(""))).map_err(|why| cannot(&why))?;
-    let partial = csv.with_extension("csv.partial");
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(""))).map_err(|why| cannot(&why))?;
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
     let mut file = BufWriter::new(File::create(&partial).map_err(|why| cannot(&why))?);
-    export_csv(table, &mut file).map_err(|why| cannot(&why))?;
+    let written = write(&mut file).map_err(|why| cannot(&why))?;
     file.into_inner().map_err(|why| cannot(&why))?;
-    fs::rename(&partial, csv).map_err(|why| cannot(&why))
+    fs::rename(&partial, path).map_err(|why| cannot(&why))?;
+    Ok(written)
 }

@@ -6,6 +6,7 @@ pub mod check;
 pub mod compare;
 pub mod explain;
 pub mod export;
+pub mod fit;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 pub mod kernel;
 #[cfg(all(feature = "lab", target_os = "linux"))]

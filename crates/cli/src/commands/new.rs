@@ -44,7 +44,7 @@ pub fn new(args: &args::New) -> Result<(), Failure> {
             Ok(write!(stdout(), "{}", service.to_toml(kind.name(), &file))?)
         }
         Some(path) => {
-            let text = service.to_toml(&name(path, kind), &path.display().to_string());
+            let text = service.to_toml(&name(path, kind.name()), &path.display().to_string());
             keep(path, &text, args.force)?;
             if args.quiet {
                 return Ok(());
@@ -117,7 +117,7 @@ fn unasked(why: &dialoguer::Error) -> Failure {
 }
 
 /// The scenario's name: the file's where it can be one.
-fn name(path: &Path, kind: ServiceKind) -> String {
+pub fn name(path: &Path, otherwise: &str) -> String {
     let stem = path.file_stem().and_then(|stem| stem.to_str());
     let can_be = |stem: &&str| {
         stem.len() <= 64
@@ -126,11 +126,11 @@ fn name(path: &Path, kind: ServiceKind) -> String {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
     };
-    stem.filter(can_be).unwrap_or(kind.name()).to_owned()
+    stem.filter(can_be).unwrap_or(otherwise).to_owned()
 }
 
 /// Writes the file; one that is there stays, unless `force` says otherwise.
-fn keep(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+pub fn keep(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
     let shown = path.display();
     let mut options = OpenOptions::new();
     options.write(true);

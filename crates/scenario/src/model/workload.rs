@@ -262,6 +262,8 @@ impl Spans {
 pub struct RecordedQuery {
     /// When it arrives at its root.
     pub start: Span,
+    /// From then until its root's span ended, as recorded. A replay does not read it.
+    pub took: Span,
     /// Its tree, breadth first: the root, then its children, then theirs. At least two nodes.
     pub nodes: Vec<RecordedNode>,
 }

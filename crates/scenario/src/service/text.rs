@@ -1,7 +1,8 @@
 //! The scenario's text.
 
+use super::network::line;
 use super::{Service, ServiceKind};
-use crate::quantity::{FREQUENCY, RATE, SIZE, TIME};
+use crate::quantity::{FREQUENCY, SIZE, TIME};
 use duetime_core::Span;
 use std::fmt::{self, Write};
 
@@ -60,7 +61,12 @@ impl Service {
             &format!("duration = \"{}\"", shown(warm_up + measured)),
             &format!("some {queries} queries in each run; longer for a rarer loss"),
         )?;
-        self.network(to)?;
+        to.push_str(&super::network(
+            self.hosts,
+            self.link,
+            Span::from_us(2),
+            "4 MB",
+        ));
         self.queries(to, warm_up + measured)?;
         writeln!(to)?;
         writeln!(to, "# Next:")?;
@@ -102,59 +108,6 @@ impl Service {
         // Whole milliseconds.
         let measured = Span::from_ms((measured * 1e3).ceil() as u64);
         (self.budget, measured)
-    }
-
-    fn network(&self, to: &mut String) -> fmt::Result {
-        let link = (RATE.show)(self.link.as_bps());
-        writeln!(to, "\n[topology]")?;
-        if self.hosts <= 16 {
-            line(to, "kind = \"star\"", "one switch")?;
-            line(to, &format!("hosts = {}", self.hosts), "")?;
-            line(
-                to,
-                &format!("link = {{ rate = \"{link}\", latency = \"2 us\" }}"),
-                "the latency of a link and of half a switch",
-            )?;
-        } else {
-            let (racks, each) = racks(self.hosts);
-            let why = match racks * each {
-                all if all == self.hosts => format!("{all} hosts"),
-                all => format!("{all} hosts: {} in equal racks", self.hosts),
-            };
-            line(to, "kind = \"leaf-spine\"", "")?;
-            line(to, &format!("racks = {racks}"), &why)?;
-            line(to, &format!("hosts_per_rack = {each}"), "")?;
-            let (up, down) = (f64::from(each), 8.0);
-            line(
-                to,
-                "spines = 2",
-                &format!(
-                    "{:.2} : 1 of what a rack's hosts send can leave it",
-                    up / down
-                ),
-            )?;
-            line(
-                to,
-                &format!("host_link = {{ rate = \"{link}\", latency = \"2 us\" }}"),
-                "the latency of a link and of half a switch",
-            )?;
-            let uplink = (RATE.show)(self.link.as_bps() * 4);
-            line(
-                to,
-                &format!("uplink = {{ rate = \"{uplink}\", latency = \"2 us\" }}"),
-                "to each spine",
-            )?;
-        }
-        writeln!(to, "\n[switch]")?;
-        line(
-            to,
-            "buffer = \"4 MB\"",
-            "one pool per switch; `\"100 packets\"` would be each port's own",
-        )?;
-        writeln!(
-            to,
-            "# ecn_threshold: 20 packets below 10 Gbps and 65 from there on (DCTCP's paper); \"off\" for switches that do not mark"
-        )
     }
 
     fn queries(&self, to: &mut String, duration: Span) -> fmt::Result {
@@ -295,26 +248,4 @@ impl Service {
 
 fn shown(span: Span) -> String {
     (TIME.show)(span.as_ps())
-}
-
-/// A line with a comment behind it.
-fn line(to: &mut String, what: &str, why: &str) -> fmt::Result {
-    if why.is_empty() {
-        writeln!(to, "{what}")
-    } else {
-        writeln!(to, "{what:<44} # {why}")
-    }
-}
-
-/// Racks and the hosts of each, at least as many as asked: of equal racks of 8 to 24 the largest that fit, or else of 16
-/// at the most.
-fn racks(hosts: u32) -> (u32, u32) {
-    let fits = (8..=24)
-        .rev()
-        .find(|&each| hosts.is_multiple_of(each) && hosts > each);
-    if let Some(each) = fits {
-        return (hosts / each, each);
-    }
-    let racks = hosts.div_ceil(16);
-    (racks, hosts.div_ceil(racks))
 }

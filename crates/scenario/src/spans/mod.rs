@@ -17,7 +17,7 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 const MOST_SPANS: usize = 10_000_000;
 
 /// Whether a file of this text holds JSON, and so can hold spans but no table.
-pub(crate) fn is_json(text: &str) -> bool {
+pub fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
@@ -49,6 +49,33 @@ pub(crate) enum Wrong {
 impl From<Diagnostic> for Wrong {
     fn from(error: Diagnostic) -> Self {
         Self::File(error)
+    }
+}
+
+/// The queries that the spans in `text`, the content of `file`, record, sorted by start. Hosts are numbers of the spans'
+/// names in the order of their bytes, where all spans have one. Requests without a size have that of `request`.
+///
+/// # Errors
+/// What a scenario's trace of this text would be refused for, but for the number of its hosts.
+pub fn recorded(
+    text: &str,
+    file: &str,
+    request: Bytes,
+) -> std::result::Result<Vec<RecordedQuery>, Diagnostic> {
+    let wanted = Wanted {
+        request,
+        named: None,
+        hosts: u32::MAX,
+    };
+    match read(text, file, &wanted) {
+        Ok(read) if read.queries.is_empty() => {
+            Err(Diagnostic::of_file(file, "no spans").allowed("at least one trace"))
+        }
+        Ok(read) => Ok(read.queries),
+        Err(Wrong::File(error)) => Err(error),
+        Err(Wrong::Hosts(message, allowed)) => {
+            Err(Diagnostic::of_file(file, message).allowed(allowed))
+        }
     }
 }
 

@@ -45,7 +45,9 @@ pub(super) fn build(
         };
         let nodes = tree.nodes(root, &mut read.outside)?;
         let start = Span::from_ns(after);
-        read.queries.push(RecordedQuery { start, nodes });
+        let line = file.line(root);
+        let took = Span::from_ns(line.end_ns - line.start_ns);
+        read.queries.push(RecordedQuery { start, took, nodes });
     }
     Ok(read)
 }

@@ -31,6 +31,7 @@ fn spans(draw: &mut Draw, budget: &Budget, hosts: u32, flows: &[TraceFlow]) -> S
         }
         queries.push(RecordedQuery {
             start: answers[0].start,
+            took: Span::ZERO,
             nodes,
         });
     }

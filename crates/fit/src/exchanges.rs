@@ -1,0 +1,245 @@
+//! Calls from the messages of a capture: each request with the answer to it.
+
+use crate::calls::{Call, Calls};
+use crate::conversations::{Conversations, Message};
+use crate::distribution::quantile_of;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+
+/// A request without an answer for this many times the median is taken for no request.
+const PATIENCE: u64 = 50;
+/// Computation below this share of the time that a query takes is none: the capture shows it no finer.
+const NOTHING: f64 = 0.02;
+
+/// The calls of a capture.
+pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
+    let mut found = pairs(&seen.messages, u64::MAX);
+    let waits: Vec<f64> = found.pairs.iter().map(|of| of.wait_ns() as f64).collect();
+    if let Some(median) = quantile_of(waits, 0.5) {
+        let most = (whole(median).max(1_000)).saturating_mul(PATIENCE);
+        found = pairs(&seen.messages, most);
+    }
+    let times = |of: &[u64]| quantile_of(of.iter().map(|&ns| ns as f64).collect(), 0.5).map(whole);
+    let waits = found.pairs.iter().map(|of| of.wait_ns() as f64).collect();
+    let network = times(&seen.answers_after).or_else(|| quantile_of(waits, 0.01).map(whole));
+    let network = network.unwrap_or(0);
+    let mut calls: Vec<Call> = found.pairs.iter().map(|of| of.call(network)).collect();
+    let took: f64 = calls.iter().map(Call::took).sum();
+    let computed: f64 = calls
+        .iter()
+        .filter_map(|of| of.compute_ns)
+        .map(|ns| ns as f64)
+        .sum();
+    let mut notes = Vec::new();
+    if computed < NOTHING * took && computed < (network as f64) * calls.len() as f64 {
+        for call in &mut calls {
+            call.compute_ns = Some(0);
+        }
+    }
+    let requests = calls.iter().filter_map(|of| of.request_bytes);
+    let requests = requests.map(|bytes| bytes as f64).collect();
+    let largest = quantile_of(requests, 0.99).map_or(0, whole);
+    let end = seen.last_ns;
+    let longest = calls.iter().map(Call::took).fold(0.0, f64::max);
+    // What was asked near the end has no answer yet.
+    let closed = end.saturating_sub(whole(2.0 * longest));
+    let clients: FxHashSet<u32> = calls.iter().map(|of| of.client).collect();
+    let (mut one_way, mut bytes) = (0_u64, 0_u64);
+    for alone in &found.alone {
+        if alone.bytes <= largest && clients.contains(&alone.from) && alone.by_client {
+            if alone.begins_ns < closed {
+                calls.push(unanswered(alone));
+            }
+        } else {
+            one_way += 1;
+            bytes = bytes.saturating_add(alone.bytes);
+        }
+    }
+    if one_way > 0 {
+        notes.push(format!(
+            "{one_way} transfers that answer no request, of {bytes} B in all, are left out"
+        ));
+    }
+    if others > 0 {
+        notes.push(format!("{others} packets that are not of TCP are left out"));
+    }
+    let before = calls.len();
+    let calls = at_clients(calls);
+    if calls.len() < before {
+        notes.push(format!(
+            "{} calls of hosts of which the capture shows only a part are left out",
+            before - calls.len()
+        ));
+    }
+    let connections = seen.connections() as f64;
+    Calls {
+        hosts: seen.hosts(),
+        reuses_connections: Some(seen.messages.len() as f64 > 2.5 * connections),
+        round_trip_ns: times(&seen.round_trips),
+        list: calls,
+        notes,
+        ..Calls::default()
+    }
+}
+
+/// A request and its answer.
+struct Pair {
+    request: Message,
+    answer: Message,
+}
+
+impl Pair {
+    fn wait_ns(&self) -> u64 {
+        self.answer.begins_ns.saturating_sub(self.request.ends_ns)
+    }
+
+    /// As a call; `network_ns` of the wait is the network's.
+    fn call(&self, network_ns: u64) -> Call {
+        Call {
+            client: self.request.from,
+            server: self.request.to,
+            start_ns: self.request.begins_ns,
+            end_ns: Some(self.answer.ends_ns),
+            bytes: Some(self.answer.bytes),
+            request_bytes: Some(self.request.bytes),
+            compute_ns: Some(self.wait_ns().saturating_sub(network_ns)),
+            ..Call::default()
+        }
+    }
+}
+
+impl Call {
+    fn took(&self) -> f64 {
+        self.end_ns
+            .map_or(0.0, |end| end.saturating_sub(self.start_ns) as f64)
+    }
+}
+
+fn unanswered(of: &Message) -> Call {
+    Call {
+        client: of.from,
+        server: of.to,
+        start_ns: of.begins_ns,
+        request_bytes: Some(of.bytes),
+        ..Call::default()
+    }
+}
+
+struct Found {
+    pairs: Vec<Pair>,
+    /// Messages that are no part of a pair.
+    alone: Vec<Message>,
+}
+
+/// Pairs of messages: within a connection that both ends write to, a client's message and the server's next one; else two
+/// messages of opposite directions in connections of their own, the earliest that is open first. None waits longer than
+/// `most_ns`.
+fn pairs(messages: &[Message], most_ns: u64) -> Found {
+    let mut ways: FxHashMap<u32, (bool, bool)> = FxHashMap::default();
+    for of in messages {
+        let both = ways.entry(of.connection).or_default();
+        if of.by_client {
+            both.0 = true;
+        } else {
+            both.1 = true;
+        }
+    }
+    let mut order: Vec<&Message> = messages.iter().collect();
+    order.sort_by_key(|of| of.begins_ns);
+    let mut open: FxHashMap<u32, Message> = FxHashMap::default();
+    let mut waiting: FxHashMap<(u32, u32), VecDeque<Message>> = FxHashMap::default();
+    let mut found = Found {
+        pairs: Vec::new(),
+        alone: Vec::new(),
+    };
+    for of in order {
+        if ways.get(&of.connection) == Some(&(true, true)) {
+            if of.by_client {
+                found.alone.extend(open.insert(of.connection, *of));
+            } else {
+                match open.remove(&of.connection) {
+                    Some(request) => found.pairs.push(Pair {
+                        request,
+                        answer: *of,
+                    }),
+                    None => found.alone.push(*of),
+                }
+            }
+            continue;
+        }
+        let asked = waiting.entry((of.to, of.from)).or_default();
+        while asked
+            .front()
+            .is_some_and(|request| of.begins_ns.saturating_sub(request.ends_ns) > most_ns)
+        {
+            found.alone.extend(asked.pop_front());
+        }
+        if asked
+            .front()
+            .is_some_and(|request| request.ends_ns <= of.begins_ns)
+        {
+            found.pairs.extend(asked.pop_front().map(|request| Pair {
+                request,
+                answer: *of,
+            }));
+        } else {
+            waiting.entry((of.from, of.to)).or_default().push_back(*of);
+        }
+    }
+    found.alone.extend(open.into_values());
+    found.alone.extend(waiting.into_values().flatten());
+    found.alone.sort_by_key(|of| (of.begins_ns, of.connection));
+    found
+}
+
+/// The calls of the clients whose links the capture was made at: of the others it shows only what concerns these. A host
+/// whose link it was is an end of many calls, so the hosts that take part in most are taken until all calls have one. Where
+/// these are no clients, all calls stay.
+fn at_clients(calls: Vec<Call>) -> Vec<Call> {
+    let mut left: FxHashMap<u32, u64> = FxHashMap::default();
+    let mut between: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+    for call in &calls {
+        *between.entry((call.client, call.server)).or_default() += 1;
+        *left.entry(call.client).or_default() += 1;
+        *left.entry(call.server).or_default() += 1;
+    }
+    let mut near: FxHashMap<u32, Vec<(u32, u32)>> = FxHashMap::default();
+    for &(client, server) in between.keys() {
+        near.entry(client).or_default().push((client, server));
+        near.entry(server).or_default().push((client, server));
+    }
+    let mut chosen = FxHashSet::default();
+    let mut heap: std::collections::BinaryHeap<(u64, u32)> =
+        left.iter().map(|(&host, &many)| (many, host)).collect();
+    while let Some((many, host)) = heap.pop() {
+        let now = left.get(&host).copied().unwrap_or(0);
+        if now == 0 {
+            continue;
+        }
+        if now < many {
+            heap.push((now, host));
+            continue;
+        }
+        chosen.insert(host);
+        for ends in near.get(&host).into_iter().flatten() {
+            let gone = between.remove(ends).unwrap_or(0);
+            for end in [ends.0, ends.1] {
+                left.entry(end).and_modify(|left| *left -= gone);
+            }
+        }
+    }
+    let is_seen = |call: &Call| chosen.contains(&call.client);
+    if calls.iter().filter(|call| is_seen(call)).count() * 4 < calls.len() {
+        return calls;
+    }
+    calls.into_iter().filter(is_seen).collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from floats saturate; times are not negative"
+)]
+fn whole(ns: f64) -> u64 {
+    ns as u64
+}

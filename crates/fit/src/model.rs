@@ -1,0 +1,298 @@
+//! The numbers of a service, from what was seen of it.
+
+use crate::arrivals::Arrivals;
+use crate::distribution::{Fitted, Sample, Shape};
+use crate::observed::{DeadlineFrom, Observed, Query, USUAL_REQUEST, span};
+use duetime_core::{Rate, Span};
+use duetime_scenario::service::longest_way;
+
+/// What its owner knows beside.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Time in which all answers of a query must be there.
+    pub budget: Option<Span>,
+    /// Rate of each host's link.
+    pub link: Option<Rate>,
+    /// Hosts of the network; at least those that were seen.
+    pub hosts: Option<u32>,
+    /// The switches' buffers, as `switch.buffer` has them.
+    pub buffer: Option<String>,
+    /// The transports to compare, the first of them the one that the service used; none: the usual ones.
+    pub transports: Vec<String>,
+}
+
+/// A service in numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The root's children first.
+    pub layers: Vec<Layer>,
+    /// Bytes of a request.
+    pub request_bytes: u64,
+    /// Of leaves; `None`: not known.
+    pub compute: Option<Fitted>,
+    /// Of aggregators.
+    pub aggregate_compute: Option<Fitted>,
+    /// Roots.
+    pub trees: u32,
+    /// Hosts of the network.
+    pub hosts: u32,
+    /// Rate of a host's link.
+    pub link: Rate,
+    /// Of one link.
+    pub latency: Span,
+    /// As `switch.buffer`.
+    pub buffer: String,
+    /// How queries arrive.
+    pub arrivals: Arrivals,
+    /// When queries are late.
+    pub due: Due,
+    /// Connections live on.
+    pub persistent: bool,
+    /// The transports to compare.
+    pub transports: Vec<String>,
+    /// Mean bytes of the answers of a query.
+    pub query_bytes: f64,
+    /// Queries that were seen.
+    pub queries: usize,
+    /// How long most queries took, ns; `None`: not known.
+    pub took_ns: Option<f64>,
+    /// What to know of it.
+    pub notes: Vec<String>,
+}
+
+/// A layer of the trees.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// Children of each node above.
+    pub fan_in: u32,
+    /// Bytes of each answer.
+    pub sizes: Fitted,
+}
+
+/// When queries are late.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Due {
+    /// After this budget.
+    Budget(Span),
+    /// After this, which nobody stated: most queries took no longer.
+    StandIn(Span),
+    /// When an answer is later than its deadline, in ns.
+    Deadlines(Fitted, DeadlineFrom),
+    /// Nothing says so.
+    Never,
+}
+
+/// The link of a host where nobody says otherwise.
+const USUAL_LINK: u64 = 10;
+const USUAL_TRANSPORTS: [&str; 4] = ["tcp", "dctcp", "d2tcp", "d3"];
+const USUAL_LATENCY: Span = Span::from_us(2);
+/// A fan-in of this share of the nodes is that of all.
+const MOST: f64 = 0.9;
+/// Fewer queries than this say little.
+const FEW: usize = 200;
+/// Hosts that a topology may have.
+const MOST_HOSTS: usize = 100_000;
+
+impl Model {
+    /// Of what was seen, and what is known beside. The error says what is missing.
+    pub fn of(seen: &Observed, known: &Known) -> Result<Self, String> {
+        let mut notes = seen.notes.clone();
+        let arrivals = Arrivals::of(seen).ok_or_else(|| {
+            let many = seen.queries.len();
+            format!("{many} queries, from which no rate can be told: at least three at different times are needed")
+        })?;
+        if seen.queries.len() < FEW {
+            notes.push(format!(
+                "only {} queries: shares are uncertain by some points",
+                seen.queries.len()
+            ));
+        }
+        let layers: Vec<Layer> = (0..seen.layers())
+            .map(|at| layer(seen, at, &mut notes))
+            .collect();
+        if layers.is_empty() {
+            return Err("no request has an answer".to_owned());
+        }
+        let all = || seen.queries.iter().flat_map(|of| &of.answers);
+        let bytes: f64 = all().map(|of| of.bytes as f64).sum();
+        let leaves = all().filter(|of| of.children == 0);
+        let compute = of_times(leaves.filter_map(|of| of.compute_ns));
+        let aggregators = all().filter(|of| of.children > 0);
+        let aggregate_compute = of_times(aggregators.filter_map(|of| of.compute_ns));
+        if compute.is_none() {
+            notes.push("nothing says how long servers compute: taken for no time".to_owned());
+        }
+        let requests = Sample::new(
+            all()
+                .filter_map(|of| of.request_bytes.map(|of| of as f64))
+                .collect(),
+        );
+        let request_bytes = if requests.is_empty() {
+            USUAL_REQUEST.0 as f64
+        } else {
+            requests.mean()
+        };
+        let link = known.link.unwrap_or_else(|| {
+            notes.push(format!(
+                "the links are taken for {USUAL_LINK} Gbps: --link says otherwise"
+            ));
+            Rate::from_gbps(USUAL_LINK)
+        });
+        let asked: u64 = layers
+            .iter()
+            .fold((1, 0), |(wide, all), of| {
+                let wide = u64::from(of.fan_in) * wide;
+                (wide, all + wide)
+            })
+            .1;
+        let hosts = seen
+            .hosts
+            .max(
+                usize::try_from(asked)
+                    .unwrap_or(usize::MAX)
+                    .saturating_add(1),
+            )
+            .clamp(2, MOST_HOSTS);
+        let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
+        let hosts = known.hosts.map_or(hosts, |of| of.max(hosts));
+        let latency = seen
+            .round_trip_ns
+            .filter(|ns| *ns > 0)
+            .map_or(USUAL_LATENCY, |ns| {
+                let one = ns as f64 / (2.0 * f64::from(longest_way(hosts)));
+                // Tenths of a microsecond.
+                span(libm::round(one / 100.0).max(1.0) * 100.0)
+            });
+        let due = due(seen, known, &mut notes);
+        let took: Vec<f64> = seen
+            .queries
+            .iter()
+            .filter_map(|of| of.took_ns)
+            .map(|ns| ns as f64)
+            .collect();
+        Ok(Self {
+            query_bytes: bytes / seen.queries.len() as f64,
+            queries: seen.queries.len(),
+            took_ns: crate::distribution::quantile_of(took, 0.99),
+            request_bytes: whole(request_bytes).max(1),
+            trees: u32::try_from(seen.roots().max(1)).unwrap_or(u32::MAX),
+            buffer: known.buffer.clone().unwrap_or_else(|| "4 MB".to_owned()),
+            transports: match &known.transports[..] {
+                [] => USUAL_TRANSPORTS.map(str::to_owned).to_vec(),
+                named => named.to_vec(),
+            },
+            persistent: seen.reuses_connections == Some(true),
+            layers,
+            compute,
+            aggregate_compute,
+            hosts,
+            link,
+            latency,
+            arrivals,
+            due,
+            notes,
+        })
+    }
+
+    /// Mean share of a root's link that answers of so many bytes for each query take.
+    pub fn load(&self, query_bytes: f64, per_second: f64) -> f64 {
+        query_bytes * 8.0 * per_second / (f64::from(self.trees) * self.link.as_bps() as f64)
+    }
+
+    /// Whether a query of the input was late; `None`: nothing says so.
+    pub fn is_late(&self, query: &Query) -> Option<bool> {
+        if query.late.is_some() {
+            return query.late;
+        }
+        let due_ns = match &self.due {
+            Due::Budget(within) | Due::StandIn(within) => within.as_ns(),
+            Due::Deadlines(of, _) => match of.shape {
+                Shape::Fixed(ns) => whole(ns),
+                _ => query.due_ns?,
+            },
+            Due::Never => return None,
+        };
+        Some(query.took_ns.is_none_or(|took| took > due_ns))
+    }
+}
+
+fn layer(seen: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
+    let fan_ins = Sample::new(seen.fan_ins(at));
+    let (usual, share) = fan_ins.mode();
+    let fan_in = if share >= MOST {
+        usual
+    } else {
+        libm::round(fan_ins.mean())
+    };
+    if share < 1.0 {
+        let (least, most) = fan_ins.range();
+        let where_ = if at == 0 {
+            String::new()
+        } else {
+            format!(" of layer {}", at + 1)
+        };
+        let which = if share >= MOST {
+            "the most frequent"
+        } else {
+            "the mean"
+        };
+        notes.push(format!(
+            "the fan-in{where_} varies from {least} to {most} (p10 {}, p90 {}; {usual} in {:.1} %): the scenario has \
+             {which}, {fan_in}; the workload `trace` replays spans as they are",
+            fan_ins.quantile(0.1),
+            fan_ins.quantile(0.9),
+            share * 100.0
+        ));
+    }
+    let sizes = Sample::new(seen.layer(at).map(|of| of.bytes as f64).collect());
+    Layer {
+        fan_in: u32::try_from(whole(fan_in))
+            .unwrap_or(u32::MAX)
+            .clamp(1, 100_000),
+        sizes: sizes.sizes(),
+    }
+}
+
+fn of_times(ns: impl Iterator<Item = u64>) -> Option<Fitted> {
+    let sample = Sample::new(ns.map(|ns| ns as f64).collect());
+    (!sample.is_empty()).then(|| sample.times())
+}
+
+fn due(seen: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
+    if let Some(budget) = known.budget {
+        return Due::Budget(budget);
+    }
+    let answers = seen.queries.iter().flat_map(|of| &of.answers);
+    if let Some(deadlines) = of_times(answers.filter_map(|of| of.deadline_ns)) {
+        return Due::Deadlines(deadlines, seen.deadline_from);
+    }
+    let took: Vec<f64> = seen
+        .queries
+        .iter()
+        .filter_map(|of| of.took_ns)
+        .map(|ns| ns as f64)
+        .collect();
+    if took.is_empty() {
+        notes.push(
+            "nothing says how long queries took, nor when they are late: --budget does".to_owned(),
+        );
+        return Due::Never;
+    }
+    let most = Sample::new(took).quantile(0.99);
+    // Two digits, upwards.
+    let scale = libm::pow(10.0, libm::floor(libm::log10(most.max(1.0))) - 1.0);
+    let stand_in = span(libm::ceil(most / scale) * scale);
+    notes.push(format!(
+        "no budget is known: {stand_in} stands in, within which 99 % of the queries were; --budget says what is wanted"
+    ));
+    Due::StandIn(stand_in)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from floats saturate; the values are not negative"
+)]
+fn whole(value: f64) -> u64 {
+    libm::round(value) as u64
+}

@@ -1,0 +1,595 @@
+//! Calls from a table in CSV: one row for each call, or the flows of a network, as Duetime's own tables and traces have
+//! them.
+
+use crate::calls::{Call, Calls};
+use crate::observed::DeadlineFrom;
+use csv::{ReaderBuilder, StringRecord, Trim};
+use duetime_scenario::Diagnostic;
+use rustc_hash::FxHashMap;
+use std::io::Read;
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// Rows of one table.
+const MOST_ROWS: usize = 20_000_000;
+/// The longest time, and so the latest start after the first: a day.
+const DAY_NS: u64 = 24 * 3_600 * 1_000_000_000;
+/// The largest answer, in bytes.
+const MOST_BYTES: u64 = 1_000_000_000_000;
+/// The units of columns of times, in ns.
+const UNITS: [(&str, u64); 4] = [
+    ("_ns", 1),
+    ("_us", 1_000),
+    ("_ms", 1_000_000),
+    ("_s", 1_000_000_000),
+];
+const ALLOWED: &str = "a row for each call: start_ns, and end_ns or duration_ns, bytes; where known query, client, server, \
+                       request_bytes, compute_ns, deadline_ns (times also in _us, _ms or _s); or flows: source, destination, \
+                       size_bytes, start_ns, as in a trace or in flows.csv";
+
+/// Names of columns; of times without their units.
+const QUERY: &[&str] = &["query", "query_id", "trace_id"];
+const CLIENT: &[&str] = &["client", "caller", "root"];
+const SERVER: &[&str] = &["server", "callee"];
+const BYTES: &[&str] = &["bytes", "response_bytes", "size_bytes"];
+const REQUEST: &[&str] = &["request_bytes"];
+const START: &[&str] = &["start"];
+const END: &[&str] = &["end"];
+const DURATION: &[&str] = &["duration", "latency", "fct"];
+const COMPUTE: &[&str] = &["compute"];
+const DEADLINE: &[&str] = &["deadline"];
+
+/// The calls of the table `file`.
+pub(crate) fn read(file: &str, input: impl Read) -> Result<Calls> {
+    let mut reader = ReaderBuilder::new()
+        .comment(Some(b'#'))
+        .trim(Trim::All)
+        .flexible(true)
+        .from_reader(input);
+    let header = reader
+        .headers()
+        .map_err(|why| unreadable(file, &why))?
+        .clone();
+    if header.iter().all(str::is_empty) {
+        let error = Diagnostic::of_file(file, "the table is empty");
+        return Err(error.allowed(ALLOWED));
+    }
+    let columns = Columns::of(file, &header)?;
+    let mut rows = Vec::new();
+    let mut record = StringRecord::new();
+    let mut names = Names::default();
+    while reader
+        .read_record(&mut record)
+        .map_err(|why| unreadable(file, &why))?
+    {
+        let line = record
+            .position()
+            .map_or(0, |of| usize::try_from(of.line()).unwrap_or(0));
+        let of = Cells {
+            file,
+            line,
+            record: &record,
+            header: &header,
+        };
+        if rows.len() == MOST_ROWS {
+            let message = "one row too many in a table";
+            return Err(of
+                .whole(message)
+                .allowed(format!("at most {MOST_ROWS} rows")));
+        }
+        if record.len() != header.len() {
+            let message = format!(
+                "{} cells in a table of {} columns",
+                record.len(),
+                header.len()
+            );
+            return Err(of
+                .whole(&message)
+                .allowed(format!("{} cells", header.len())));
+        }
+        rows.push(columns.row(&of, &mut names)?);
+    }
+    if rows.is_empty() {
+        let error = Diagnostic::of_file(file, "the table has no rows");
+        return Err(error.allowed("at least two calls after the header"));
+    }
+    Columns::check_times(file, &rows)?;
+    Ok(columns.calls(rows, &names))
+}
+
+fn unreadable(file: &str, why: &csv::Error) -> Diagnostic {
+    let at = why
+        .position()
+        .map_or(String::new(), |of| format!("line {}: ", of.line()));
+    let what = match why.kind() {
+        csv::ErrorKind::Io(why) => format!("cannot be read: {why}"),
+        csv::ErrorKind::Utf8 { .. } => format!("{at}not text in UTF-8"),
+        _ => format!("{at}{why}"),
+    };
+    Diagnostic::of_file(file, what).allowed(ALLOWED)
+}
+
+/// Names of hosts and queries as numbers.
+#[derive(Default)]
+struct Names {
+    hosts: FxHashMap<String, u32>,
+    queries: FxHashMap<String, u64>,
+}
+
+impl Names {
+    fn host(&mut self, name: &str) -> u32 {
+        let next = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
+        *self.hosts.entry(name.to_owned()).or_insert(next)
+    }
+
+    fn query(&mut self, name: &str) -> u64 {
+        let next = self.queries.len() as u64;
+        *self.queries.entry(name.to_owned()).or_insert(next)
+    }
+}
+
+/// What a row is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    /// A call.
+    Call,
+    /// A request on its way; the call has another row.
+    Request,
+    /// An answer on its way.
+    Answer,
+    /// Something else.
+    Other,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    class: Class,
+    /// The workload of a run of the simulator, so that only one is taken.
+    workload: u64,
+    /// In a table of flows a client is who gets an answer or sends a request.
+    call: Call,
+}
+
+/// Where a table has what.
+struct Columns {
+    query: Option<usize>,
+    client: Option<usize>,
+    server: Option<usize>,
+    bytes: usize,
+    request: Option<usize>,
+    start: (usize, u64),
+    end: Option<(usize, u64)>,
+    duration: Option<(usize, u64)>,
+    compute: Option<(usize, u64)>,
+    deadline: Option<(usize, u64)>,
+    /// Rows are flows, from a source to a destination.
+    flows: bool,
+    /// Which flows are requests and which answers.
+    class: Option<usize>,
+    attempt: Option<usize>,
+    workload: Option<usize>,
+}
+
+impl Columns {
+    fn of(file: &str, header: &StringRecord) -> Result<Self> {
+        let line = header.iter().collect::<Vec<_>>().join(",");
+        for (at, name) in header.iter().enumerate() {
+            if header.iter().take(at).any(|other| other == name) {
+                let message = format!("column `{name}` twice");
+                return Err(Diagnostic::in_line(file, 1, &line, 0..line.len(), message));
+            }
+        }
+        let find = |names: &[&str]| header.iter().position(|name| names.contains(&name));
+        let time = |names: &[&str]| {
+            header.iter().enumerate().find_map(|(at, name)| {
+                let unit = UNITS.iter().find_map(|(ending, unit)| {
+                    let name = name.strip_suffix(ending)?;
+                    names.contains(&name).then_some(*unit)
+                })?;
+                Some((at, unit))
+            })
+        };
+        let missing = |what: &str| {
+            let message = format!("column `{what}` is missing");
+            let error = Diagnostic::in_line(file, 1, &line, 0..line.len(), message);
+            let known = [QUERY, CLIENT, SERVER, BYTES, REQUEST].concat();
+            let unknown = header.iter().find(|name| !known.contains(name));
+            let error = unknown.map_or(error.clone(), |name| error.suggest(name, [what], '`'));
+            error.allowed(ALLOWED)
+        };
+        let ends = (find(&["source"]), find(&["destination"]));
+        let flows = ends.0.is_some() && ends.1.is_some();
+        let found = Self {
+            query: find(QUERY),
+            client: if flows { ends.1 } else { find(CLIENT) },
+            server: if flows { ends.0 } else { find(SERVER) },
+            bytes: find(BYTES).ok_or_else(|| missing("bytes"))?,
+            request: find(REQUEST),
+            start: time(START).ok_or_else(|| missing("start_ns"))?,
+            end: time(END),
+            duration: time(DURATION),
+            compute: time(COMPUTE),
+            deadline: time(DEADLINE),
+            flows,
+            class: find(&["class"]).filter(|_| flows),
+            attempt: find(&["attempt"]).filter(|_| flows),
+            workload: find(&["workload"]).filter(|_| flows),
+        };
+        if !flows && found.end.is_none() && found.duration.is_none() {
+            return Err(missing("duration_ns"));
+        }
+        Ok(found)
+    }
+
+    fn row(&self, of: &Cells<'_>, names: &mut Names) -> Result<Row> {
+        let cell = |at: Option<usize>| {
+            at.and_then(|at| of.record.get(at))
+                .filter(|cell| !cell.is_empty())
+        };
+        let class = match cell(self.class) {
+            None => Class::Call,
+            Some("query") => Class::Request,
+            Some("response") => Class::Answer,
+            Some(_) => Class::Other,
+        };
+        // A question that was asked anew is no call of its own.
+        let class = match cell(self.attempt) {
+            Some(attempt) if attempt != "0" => Class::Other,
+            _ => class,
+        };
+        let time = |column: Option<(usize, u64)>| match column {
+            Some((at, _)) if cell(Some(at)).is_none() => Ok(None),
+            Some((at, unit)) => of.time(at, unit).map(Some),
+            None => Ok(None),
+        };
+        let (at, unit) = self.start;
+        let start_ns = of.time(at, unit)?;
+        let span = |column: Option<(usize, u64)>| match (column, time(column)?) {
+            (Some((at, _)), Some(ns)) if ns > DAY_NS => {
+                Err(of.wrong(at, "too long").allowed("at most 24 hours"))
+            }
+            (_, ns) => Ok(ns),
+        };
+        let end_ns = match (time(self.end)?, self.end) {
+            (Some(end), Some((at, _))) => {
+                if end < start_ns {
+                    return Err(of
+                        .wrong(at, "before the start")
+                        .allowed("the start or later"));
+                }
+                if end - start_ns > DAY_NS {
+                    return Err(of
+                        .wrong(at, "too late")
+                        .allowed("calls of at most 24 hours"));
+                }
+                Some(end)
+            }
+            _ => span(self.duration)?.map(|duration| start_ns + duration),
+        };
+        let deadline_ns = span(self.deadline)?;
+        let bytes = match class {
+            Class::Other => 1,
+            _ => of.bytes(self.bytes)?,
+        };
+        let request_bytes = match self.request {
+            Some(at) if cell(Some(at)).is_some() => Some(of.bytes(at)?),
+            _ => None,
+        };
+        let mut host = |at: Option<usize>| cell(at).map(|name| names.host(name));
+        let (client, server) = (host(self.client), host(self.server));
+        let ends = if class == Class::Request {
+            (server, client)
+        } else {
+            (client, server)
+        };
+        let workload = cell(self.workload).and_then(|of| of.parse().ok());
+        Ok(Row {
+            class,
+            workload: workload.unwrap_or(0),
+            call: Call {
+                query: cell(self.query).map(|name| names.query(name)),
+                client: ends.0.unwrap_or(u32::MAX),
+                server: ends.1.unwrap_or(u32::MAX),
+                start_ns,
+                end_ns,
+                bytes: Some(bytes),
+                request_bytes,
+                compute_ns: span(self.compute)?,
+                deadline_ns,
+                due_ns: deadline_ns.map(|deadline| start_ns + deadline),
+            },
+        })
+    }
+
+    /// All starts are within a day.
+    fn check_times(file: &str, rows: &[Row]) -> Result<()> {
+        let starts = || rows.iter().map(|of| of.call.start_ns);
+        let (first, last) = (starts().min().unwrap_or(0), starts().max().unwrap_or(0));
+        if last - first > DAY_NS {
+            let message = format!("the starts are {} h apart", (last - first) / (DAY_NS / 24));
+            let error = Diagnostic::of_file(file, message);
+            return Err(error.allowed("starts within 24 hours; is the unit of the column right?"));
+        }
+        Ok(())
+    }
+
+    fn calls(&self, rows: Vec<Row>, names: &Names) -> Calls {
+        let mut notes = Vec::new();
+        let mut hosts = names.hosts.len();
+        let calls = if self.class.is_some() {
+            Self::joined(&rows, &mut notes)
+        } else {
+            let mut calls: Vec<Call> = rows.into_iter().map(|of| of.call).collect();
+            if self.client.is_none() || self.server.is_none() {
+                let mut numbers: FxHashMap<Option<u64>, u32> = FxHashMap::default();
+                let mut most = 0;
+                for call in &mut calls {
+                    // Servers of a query without names differ from each other.
+                    let number = numbers.entry(call.query).or_default();
+                    *number = number.saturating_add(1);
+                    most = most.max(*number);
+                    if call.server == u32::MAX {
+                        call.server = *number;
+                    }
+                }
+                let known = usize::try_from(most).unwrap_or(0) + 1;
+                hosts = hosts.max(known.min(if self.query.is_some() { known } else { 2 }));
+                notes.push(
+                    "the table does not name both client and server: hosts are not known"
+                        .to_owned(),
+                );
+            }
+            calls
+        };
+        let deadline_from = if self.flows {
+            DeadlineFrom::Response
+        } else {
+            DeadlineFrom::Query
+        };
+        Calls {
+            list: calls,
+            hosts,
+            deadline_from,
+            notes,
+            ..Calls::default()
+        }
+    }
+
+    /// The calls of a table of flows: each request with its answer.
+    fn joined(rows: &[Row], notes: &mut Vec<String>) -> Vec<Call> {
+        let mut of_workload: FxHashMap<u64, u64> = FxHashMap::default();
+        for row in rows.iter().filter(|of| of.class == Class::Request) {
+            *of_workload.entry(row.workload).or_default() += 1;
+        }
+        let Some((&workload, _)) = of_workload.iter().max_by_key(|of| (*of.1, u64::MAX - of.0))
+        else {
+            // No requests: what the flows are is all that is known.
+            let flows = rows.iter().filter(|of| of.class != Class::Other);
+            return flows.map(|of| of.call).collect();
+        };
+        if of_workload.len() > 1 {
+            notes.push(format!(
+                "only the queries of workload {workload} are looked at"
+            ));
+        }
+        let mut calls: Vec<Call> = Vec::new();
+        let mut open: FxHashMap<(Option<u64>, u32, u32), Vec<usize>> = FxHashMap::default();
+        let of = |class| {
+            rows.iter()
+                .filter(move |of| of.class == class && of.workload == workload)
+        };
+        for Row { call: asked, .. } in of(Class::Request) {
+            let key = (asked.query, asked.client, asked.server);
+            open.entry(key).or_default().push(calls.len());
+            calls.push(Call {
+                request_bytes: asked.bytes,
+                bytes: None,
+                // Until the answer is known, when the server had the request.
+                compute_ns: asked.end_ns,
+                end_ns: None,
+                deadline_ns: None,
+                due_ns: None,
+                ..*asked
+            });
+        }
+        for Row { call: answer, .. } in of(Class::Answer) {
+            let key = (answer.query, answer.client, answer.server);
+            let Some(at) = open
+                .get_mut(&key)
+                .and_then(|of| (!of.is_empty()).then(|| of.remove(0)))
+            else {
+                continue;
+            };
+            let call = &mut calls[at];
+            call.bytes = answer.bytes.filter(|_| answer.end_ns.is_some());
+            call.end_ns = answer.end_ns;
+            call.compute_ns = call
+                .compute_ns
+                .map(|got| answer.start_ns.saturating_sub(got));
+            (call.deadline_ns, call.due_ns) = (answer.deadline_ns, answer.due_ns);
+        }
+        for at in open.into_values().flatten() {
+            calls[at].compute_ns = None;
+        }
+        calls
+    }
+}
+
+/// The cells of one row.
+struct Cells<'r> {
+    file: &'r str,
+    line: usize,
+    record: &'r StringRecord,
+    header: &'r StringRecord,
+}
+
+impl Cells<'_> {
+    fn text(&self) -> String {
+        self.record.iter().collect::<Vec<_>>().join(",")
+    }
+
+    /// A mistake in the row as a whole.
+    fn whole(&self, message: &str) -> Diagnostic {
+        let text = self.text();
+        Diagnostic::in_line(self.file, self.line, &text, 0..text.len(), message)
+    }
+
+    /// A mistake in one cell.
+    fn wrong(&self, at: usize, message: &str) -> Diagnostic {
+        let start: usize = self.record.iter().take(at).map(|cell| cell.len() + 1).sum();
+        let cell = self.record.get(at).unwrap_or_default();
+        let place = start..start + cell.len();
+        Diagnostic::in_line(self.file, self.line, &self.text(), place, message)
+            .key(self.header.get(at).unwrap_or_default())
+            .value(if cell.is_empty() { "(empty)" } else { cell })
+    }
+
+    fn bytes(&self, at: usize) -> Result<u64> {
+        let number = self
+            .record
+            .get(at)
+            .and_then(|cell| cell.parse::<u64>().ok());
+        number
+            .filter(|of| (1..=MOST_BYTES).contains(of))
+            .ok_or_else(|| {
+                let error = self.wrong(at, "not a whole number of bytes in range");
+                error.allowed(format!("1 to {MOST_BYTES}"))
+            })
+    }
+
+    /// A time in ns, exact to the ns, of a cell in units of `unit` ns.
+    fn time(&self, at: usize, unit: u64) -> Result<u64> {
+        let cell = self.record.get(at).unwrap_or_default();
+        time(cell, unit).ok_or_else(|| {
+            let error = self.wrong(at, "not a time");
+            error.allowed("a number that is not negative, such as 1250 or 0.25")
+        })
+    }
+}
+
+/// A decimal number of units, in ns; what is finer is cut.
+fn time(text: &str, unit: u64) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|of| of.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(part) {
+        return None;
+    }
+    let mut ns = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    let mut place = unit;
+    for digit in part.bytes() {
+        place /= 10;
+        ns = ns.checked_add(u64::from(digit - b'0') * place)?;
+    }
+    // So far from the largest number that a day and a deadline can be added.
+    (ns < u64::MAX / 2).then_some(ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Calls {
+        read("calls.csv", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(
+            time("1700000000.123456789", 1_000_000_000),
+            Some(1_700_000_000_123_456_789)
+        );
+        assert_eq!(time("2.5", 1_000_000), Some(2_500_000));
+        assert_eq!(time("7.9", 1), Some(7));
+        for wrong in ["", ".5", "-1", "1e3", "NaN", "99999999999999999999"] {
+            assert_eq!(time(wrong, 1), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rows_of_calls() {
+        let calls = of(
+            "query,client,server,start_us,duration_ms,bytes,request_bytes,deadline_ms\n\
+                        a,f,s1,10,1.5,2000,100,4\n\
+                        a,f,s2,11,2,3000,,\n",
+        );
+        let seen = calls.into_observed(None);
+        assert_eq!(seen.queries.len(), 1);
+        let query = &seen.queries[0];
+        assert_eq!((query.start_ns, query.took_ns), (10_000, Some(2_001_000)));
+        assert_eq!((query.children, seen.hosts, query.due_ns), (2, 3, None));
+        assert_eq!(query.answers[0].request_bytes, Some(100));
+        assert_eq!(query.answers[0].deadline_ns, Some(4_000_000));
+    }
+
+    #[test]
+    fn flows_of_a_trace_are_answers() {
+        let calls =
+            of("start_ns,source,destination,size_bytes,deadline_ns\n0,1,0,500,\n3,2,0,600,9000\n");
+        assert_eq!(calls.list[1].client, calls.list[0].client);
+        assert_eq!(
+            (calls.list[1].end_ns, calls.list[1].due_ns),
+            (None, Some(9_003))
+        );
+        assert_eq!(calls.deadline_from, DeadlineFrom::Response);
+    }
+
+    #[test]
+    fn flows_of_a_run_are_joined() {
+        let calls = of(
+            "workload,class,query,source,destination,size_bytes,start_ns,fct_ns,deadline_ns,attempt\n\
+                        0,query,9,0,1,100,0,10,,0\n\
+                        0,response,9,1,0,4000,35,65,200,0\n\
+                        1,flow,,2,0,70,3,,,0\n\
+                        0,query,9,0,2,100,1,9,,0\n",
+        );
+        assert_eq!(calls.list.len(), 2);
+        let call = calls.list[0];
+        assert_eq!(
+            (call.start_ns, call.end_ns, call.compute_ns),
+            (0, Some(100), Some(25))
+        );
+        assert_eq!(
+            (call.bytes, call.request_bytes, call.due_ns),
+            (Some(4_000), Some(100), Some(235))
+        );
+        assert_eq!(
+            (calls.list[1].bytes, calls.list[1].compute_ns),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn mistakes_name_line_column_and_value() {
+        let cases = [
+            ("", "empty"),
+            ("start_ns,duration_ns\n1,2\n", "`bytes` is missing"),
+            ("start_ns,bytes\n1,2\n", "`duration_ns` is missing"),
+            ("bytes,bytes,start_ns\n", "twice"),
+            ("start_ns,end_ns,bytes\n", "no rows"),
+            (
+                "start_ns,end_ns,bytes\n5,4,1\n",
+                "calls.csv:2:3: end_ns = 4: before the start",
+            ),
+            (
+                "start_ns,end_ns,bytes\n5,6,1\n5,6,-1\n",
+                "calls.csv:3:5: bytes = -1",
+            ),
+            ("start_ns,end_ns,bytes\n5,6,0\n", "bytes = 0"),
+            (
+                "start_ns,end_ns,bytes\nnan,6,1\n",
+                "start_ns = nan: not a time",
+            ),
+            (
+                "start_ns,end_ns,bytes\n5,6\n",
+                "2 cells in a table of 3 columns",
+            ),
+            ("start_s,end_s,bytes\n5,6,1\n500000,500001,1\n", "hours"),
+        ];
+        for (text, wanted) in cases {
+            let error = read("calls.csv", text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{text:?}: {error}");
+        }
+        let error = read("f", &b"start_ns,end_ns,bytes\n1,2,\xff\n"[..]).unwrap_err();
+        assert!(error.to_string().contains("UTF-8"), "{error}");
+    }
+}

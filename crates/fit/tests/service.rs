@@ -1,0 +1,268 @@
+//! A service made by the simulator, fitted from what it leaves: spans, its flows as CSV, and a capture of the links of its
+//! roots. Each gives back sizes, fan-in and load within 5 %, and a share of late queries within 2 points.
+
+use duetime_core::{Rate, Span, Time};
+use duetime_fit::{Fit, FitError, Known, Request, fit, spans};
+use duetime_results::{Class, QueryRecord};
+use duetime_scenario::{NoFiles, Scenario, load};
+use duetime_sim::{Options, RunOutput, run};
+use duetime_store::pcapng::{Packet, to_pcapng};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Two roots, 12 leaves each, on 16 hosts: a query takes 0.6 of its 8 ms alone, and computes 1 ms in the mean.
+const SERVICE: &str = r#"
+transport = ["TRANSPORT"]
+duration = "3 s"
+seed = 7
+[topology]
+kind = "star"
+hosts = 16
+link = { rate = "1 Gbps", latency = "5 us" }
+[switch]
+buffer = "4 MB"
+[[workload]]
+kind = "oldi"
+trees = 2
+fan_in = 12
+share_hosts = true
+query = "300 B"
+response = "uniform 2 KB..10 KB"
+compute = "exponential 1 ms"
+rate = "1000 /s"
+deadline = "5 ms"
+deadline_from = "query"
+objective = { within = "5 ms", answers = 1, share = "99 %" }
+[record]
+pcap = LINKS
+snap_length = "80 B"
+"#;
+
+const FAN_IN: f64 = 12.0;
+const SIZE: f64 = 6_000.0;
+/// Of answers on the link of each root.
+const LOAD: f64 = 1_000.0 / 2.0 * FAN_IN * SIZE * 8.0 / 1e9;
+
+fn service(transport: &str, links: &[String]) -> (Scenario, RunOutput) {
+    let text = SERVICE.replace("TRANSPORT", transport);
+    let text = text.replace("LINKS", &format!("{links:?}"));
+    let scenario =
+        load(&text, "service.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
+    let output = run(&scenario, 0, 0, &Options::default()).unwrap();
+    (scenario, output)
+}
+
+/// The share of its queries that were late.
+fn late(output: &RunOutput) -> f64 {
+    let met: Vec<bool> = output
+        .records
+        .queries
+        .iter()
+        .filter_map(QueryRecord::met)
+        .collect();
+    met.iter().filter(|met| !**met).count() as f64 / met.len() as f64
+}
+
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn request(transport: &str) -> Request {
+    Request {
+        kind: None,
+        burst: None,
+        name: "fitted".to_owned(),
+        known: Known {
+            budget: Some(Span::from_ms(5)),
+            link: Some(Rate::from_gbps(1)),
+            hosts: Some(16),
+            buffer: None,
+            transports: vec![transport.to_owned()],
+        },
+    }
+}
+
+fn fitted(name: &str, bytes: &[u8], request: &Request) -> Fit {
+    let made = fit(
+        &file(name, bytes),
+        request,
+        &Arc::new(AtomicBool::new(false)),
+    );
+    let made = made.unwrap_or_else(|error| panic!("{error}"));
+    made
+}
+
+/// Holds a fit against the service that its input is of.
+fn check(fit: &Fit, late: f64) {
+    let row = |name: &str| {
+        let found = fit.rows.iter().find(|row| row.quantity == name);
+        found.unwrap_or_else(|| panic!("no {name} in\n{}", fit.text))
+    };
+    for (name, wanted) in [
+        ("answer size, mean", SIZE),
+        ("fan-in, mean", FAN_IN),
+        ("queries per second", 1_000.0),
+        ("load of a root's link", LOAD),
+        ("computation, mean", 1e6),
+    ] {
+        let (input, fitted) = (row(name).input.unwrap(), row(name).fitted.unwrap());
+        for side in [input, fitted] {
+            assert!(
+                (side / wanted - 1.0).abs() < 0.05,
+                "{name}: {side}, the service has {wanted}"
+            );
+        }
+    }
+    let missed = row("missed share");
+    assert!(
+        (missed.input.unwrap() - late).abs() < 0.01,
+        "{missed:?}, in the run {late}"
+    );
+    assert!(
+        (missed.fitted.unwrap() - late).abs() < 0.02,
+        "{missed:?}, in the run {late}"
+    );
+    // Neither none nor all: the share says something.
+    assert!((0.03..0.5).contains(&late), "{late}");
+    assert!(
+        fit.answer
+            .starts_with("The fitted scenario reproduces answer size, fan-in and load within 5"),
+        "{}",
+        fit.answer
+    );
+}
+
+#[test]
+fn spans_give_the_service_back() {
+    let (_, output) = service("dctcp", &[]);
+    let mut lines = Vec::new();
+    let (written, left_out) = spans(&output.records, &mut lines).unwrap();
+    assert_eq!(
+        (written, left_out),
+        (output.records.queries.len() as u64, 0)
+    );
+    check(
+        &fitted("service.jsonl", &lines, &request("dctcp")),
+        late(&output),
+    );
+}
+
+#[test]
+fn the_flows_of_a_run_give_the_service_back() {
+    let (_, output) = service("tcp", &[]);
+    let mut csv =
+        "workload,class,query,source,destination,size_bytes,start_ns,fct_ns,deadline_ns,attempt\n"
+            .to_owned();
+    for of in &output.records.flows {
+        let number = |of: Option<u64>| of.map_or(String::new(), |of| of.to_string());
+        let deadline = of.deadline.map(|deadline| deadline.since(of.start).as_ns());
+        let _ = writeln!(
+            csv,
+            "{},{},{},{},{},{},{},{},{},0",
+            of.workload,
+            of.class.name(),
+            number(of.query),
+            of.source,
+            of.destination,
+            of.size_bytes,
+            of.start.as_ns(),
+            number(of.completion().map(Span::as_ns)),
+            number(deadline)
+        );
+    }
+    check(
+        &fitted("service-flows.csv", csv.as_bytes(), &request("tcp")),
+        late(&output),
+    );
+}
+
+#[test]
+fn calls_without_their_queries_give_the_service_back() {
+    let (_, output) = service("dctcp", &[]);
+    // What a proxy logs: who asked whom when, for how long, and how much came back.
+    let mut csv = "client,server,start_us,duration_us,response_bytes,compute_us\n".to_owned();
+    let flows = &output.records.flows;
+    let requests = flows.iter().filter(|of| of.class == Class::Query);
+    let requests: BTreeMap<_, _> = requests
+        .map(|of| ((of.query, of.source, of.destination), of))
+        .collect();
+    for answer in flows.iter().filter(|of| of.class == Class::Response) {
+        let asked = requests[&(answer.query, answer.destination, answer.source)];
+        let us = |from: Time, to: Time| to.since(from).as_secs_f64() * 1e6;
+        let _ = writeln!(
+            csv,
+            "h{},h{},{:.3},{:.3},{},{:.3}",
+            answer.destination,
+            answer.source,
+            us(Time::ZERO, asked.start),
+            us(asked.start, answer.finish.unwrap()),
+            answer.size_bytes,
+            us(asked.finish.unwrap(), answer.start)
+        );
+    }
+    check(
+        &fitted("service-calls.csv", csv.as_bytes(), &request("dctcp")),
+        late(&output),
+    );
+}
+
+/// A capture of both directions of the links of the roots.
+fn capture(transport: &str) -> (RunOutput, Vec<u8>) {
+    let (scenario, placed) = service(transport, &[]);
+    let roots: BTreeSet<u32> = placed.records.queries.iter().map(|of| of.root).collect();
+    let port = placed
+        .records
+        .ports
+        .iter()
+        .find(|of| of.link.ends_with("->h0") || of.link.starts_with("h0->"));
+    let name = port.map(|of| of.link.clone()).unwrap();
+    let switch = name.replace("->", "").replacen("h0", "", 1);
+    let links: Vec<String> = roots
+        .iter()
+        .flat_map(|root| [format!("h{root}->{switch}"), format!("{switch}->h{root}")])
+        .collect();
+    drop(scenario);
+    let (_, output) = service(transport, &links);
+    let names: Vec<String> = output.capture_links.iter().map(|of| of.1.clone()).collect();
+    let place = |link: u32| {
+        output
+            .capture_links
+            .iter()
+            .position(|of| of.0 == link)
+            .unwrap()
+    };
+    let packets = output.captures.iter().map(|of| Packet {
+        link: u32::try_from(place(of.link)).unwrap(),
+        at: of.at,
+        original_bytes: of.original_bytes,
+        bytes: &of.bytes,
+    });
+    let bytes = to_pcapng(&names, packets);
+    (output, bytes)
+}
+
+#[test]
+fn a_capture_gives_the_service_back() {
+    let (output, bytes) = capture("dctcp");
+    let made = fitted("service.pcapng", &bytes, &request("dctcp"));
+    check(&made, late(&output));
+
+    // Cut in the middle of a packet: an error that says after which, and no result.
+    let cut = file("cut.pcapng", &bytes[..=bytes.len() / 2]);
+    let Err(FitError::Input(error)) =
+        fit(&cut, &request("dctcp"), &Arc::new(AtomicBool::new(false)))
+    else {
+        panic!("a capture that ends in the middle is refused");
+    };
+    let error = error.to_string();
+    assert!(
+        error.contains("ends in the middle of a packet: after packet "),
+        "{error}"
+    );
+    assert!(error.contains("cut.pcapng"), "{error}");
+}

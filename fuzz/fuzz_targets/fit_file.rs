@@ -1,0 +1,32 @@
+//! A file that a scenario is fitted to: packets, spans or a table. Its first byte says which, the rest is the file. What can
+//! be read gives numbers whose scenario is one, or is refused with words.
+#![no_main]
+
+use duetime_core::Rate;
+use duetime_fit::model::Model;
+use duetime_fit::{Kind, Known, of_bytes};
+use duetime_scenario::{NoFiles, load};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((which, file)) = bytes.split_first() else {
+        return;
+    };
+    let kind = Kind::ALL[usize::from(*which) % Kind::ALL.len()];
+    let seen = match of_bytes("file", file, kind, None) {
+        Ok(seen) => seen,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    assert!(seen.queries.is_sorted_by_key(|query| query.start_ns));
+    let known = Known {
+        budget: None,
+        link: Some(Rate::from_gbps(10)),
+        hosts: None,
+        buffer: None,
+        transports: Vec::new(),
+    };
+    if let Ok(model) = Model::of(&seen, &known) {
+        assert!(model.arrivals.per_second > 0.0 && !model.layers.is_empty());
+        let _ = load(&model.to_toml("name", "file"), "fitted", &[], &NoFiles);
+    }
+});
