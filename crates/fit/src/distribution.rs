@@ -42,6 +42,8 @@ const CHANCE: f64 = 1.36;
 /// The same for points, of which there are at most so many.
 const NEAR_POINTS: f64 = 0.004;
 const MOST_POINTS: usize = 48;
+/// Share of the mean that the values between two points may be off by.
+const NEAR_MEAN: f64 = 0.002;
 /// Points that are always there.
 const ALWAYS: [f64; 7] = [0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999];
 
@@ -229,26 +231,48 @@ impl Sample {
         }
         chosen.sort_unstable();
         chosen.dedup();
+        // The sum of all values up to each step, as a share of the number of values.
+        let mut sum = 0.0;
+        let sums: Vec<f64> = steps
+            .iter()
+            .map(|(value, before, after)| {
+                sum += value * (after - before);
+                sum
+            })
+            .collect();
         while chosen.len() < MOST_POINTS {
-            let mut worst = (NEAR_POINTS, None);
+            let mut worst = (1.0, None);
             for pair in chosen.windows(2) {
                 let ((from, _, low), (to, high, _)) = (steps[pair[0]], steps[pair[1]]);
+                let mut farthest = (-1.0, None);
                 for (at, step) in steps.iter().enumerate().take(pair[1]).skip(pair[0] + 1) {
                     let line = low + (high - low) * (step.0 - from) / (to - from);
                     let off = (line - step.1).abs().max((line - step.2).abs());
-                    if off > worst.0 {
-                        worst = (off, Some(at));
+                    if off > farthest.0 {
+                        farthest = (off, Some(at));
                     }
+                }
+                let Some(at) = farthest.1 else { continue };
+                let between = sums[pair[1] - 1] - sums[pair[0]];
+                let line = (high - low) * f64::midpoint(from, to);
+                let off_mean = (between - line).abs() / self.mean().abs();
+                let off = (farthest.0 / NEAR_POINTS).max(off_mean / NEAR_MEAN);
+                if off > worst.0 {
+                    worst = (off, Some(at));
                 }
             }
             let Some(at) = worst.1 else { break };
             chosen.push(at);
             chosen.sort_unstable();
         }
-        let mut points = Vec::new();
+        let mut points: Vec<(f64, f64)> = Vec::new();
         for at in chosen {
             let (value, before, after) = steps[at];
-            if after - before > NEAR_POINTS || at == 0 {
+            let mass = after - before;
+            let left = points.last().map_or(value, |of| of.0);
+            // A line up to it would take a part of a large value's weight for smaller ones.
+            let off_mean = mass * (value - left) / 2.0 / self.mean().abs();
+            if mass > NEAR_POINTS || off_mean > NEAR_MEAN || at == 0 {
                 points.push((value, before));
             }
             points.push((value, if at == last { 1.0 } else { after }));

@@ -4,7 +4,7 @@
 use duetime_core::{Rate, Span, Time};
 use duetime_fit::{Fit, FitError, Known, Request, fit, spans};
 use duetime_results::{Class, QueryRecord};
-use duetime_scenario::{NoFiles, Scenario, load};
+use duetime_scenario::{NoFiles, load};
 use duetime_sim::{Options, RunOutput, run};
 use duetime_store::pcapng::{Packet, to_pcapng};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 const SERVICE: &str = r#"
 transport = ["TRANSPORT"]
 duration = "3 s"
-seed = 7
+seed = 1
 [topology]
 kind = "star"
 hosts = 16
@@ -46,13 +46,12 @@ const SIZE: f64 = 6_000.0;
 /// Of answers on the link of each root.
 const LOAD: f64 = 1_000.0 / 2.0 * FAN_IN * SIZE * 8.0 / 1e9;
 
-fn service(transport: &str, links: &[String]) -> (Scenario, RunOutput) {
+fn service(transport: &str, links: &[String]) -> RunOutput {
     let text = SERVICE.replace("TRANSPORT", transport);
     let text = text.replace("LINKS", &format!("{links:?}"));
     let scenario =
         load(&text, "service.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
-    let output = run(&scenario, 0, 0, &Options::default()).unwrap();
-    (scenario, output)
+    run(&scenario, 0, 0, &Options::default()).unwrap()
 }
 
 /// The share of its queries that were late.
@@ -114,18 +113,24 @@ fn check(fit: &Fit, late: f64) {
         for side in [input, fitted] {
             assert!(
                 (side / wanted - 1.0).abs() < 0.05,
-                "{name}: {side}, the service has {wanted}"
+                "{name}: {side}, the service has {wanted}\n{}\n{}",
+                fit.text,
+                fit.toml
             );
         }
     }
     let missed = row("missed share");
     assert!(
         (missed.input.unwrap() - late).abs() < 0.01,
-        "{missed:?}, in the run {late}"
+        "{missed:?}, in the run {late}\n{}\n{}",
+        fit.text,
+        fit.toml
     );
     assert!(
         (missed.fitted.unwrap() - late).abs() < 0.02,
-        "{missed:?}, in the run {late}"
+        "{missed:?}, in the run {late}\n{}\n{}",
+        fit.text,
+        fit.toml
     );
     // Neither none nor all: the share says something.
     assert!((0.03..0.5).contains(&late), "{late}");
@@ -139,7 +144,7 @@ fn check(fit: &Fit, late: f64) {
 
 #[test]
 fn spans_give_the_service_back() {
-    let (_, output) = service("dctcp", &[]);
+    let output = service("dctcp", &[]);
     let mut lines = Vec::new();
     let (written, left_out) = spans(&output.records, &mut lines).unwrap();
     assert_eq!(
@@ -154,7 +159,7 @@ fn spans_give_the_service_back() {
 
 #[test]
 fn the_flows_of_a_run_give_the_service_back() {
-    let (_, output) = service("tcp", &[]);
+    let output = service("tcp", &[]);
     let mut csv =
         "workload,class,query,source,destination,size_bytes,start_ns,fct_ns,deadline_ns,attempt\n"
             .to_owned();
@@ -183,7 +188,7 @@ fn the_flows_of_a_run_give_the_service_back() {
 
 #[test]
 fn calls_without_their_queries_give_the_service_back() {
-    let (_, output) = service("dctcp", &[]);
+    let output = service("dctcp", &[]);
     // What a proxy logs: who asked whom when, for how long, and how much came back.
     let mut csv = "client,server,start_us,duration_us,response_bytes,compute_us\n".to_owned();
     let flows = &output.records.flows;
@@ -213,21 +218,27 @@ fn calls_without_their_queries_give_the_service_back() {
 
 /// A capture of both directions of the links of the roots.
 fn capture(transport: &str) -> (RunOutput, Vec<u8>) {
-    let (scenario, placed) = service(transport, &[]);
+    let placed = service(transport, &[]);
     let roots: BTreeSet<u32> = placed.records.queries.iter().map(|of| of.root).collect();
-    let port = placed
-        .records
-        .ports
-        .iter()
-        .find(|of| of.link.ends_with("->h0") || of.link.starts_with("h0->"));
-    let name = port.map(|of| of.link.clone()).unwrap();
-    let switch = name.replace("->", "").replacen("h0", "", 1);
+    // The switch's name, from a port that leads to a root.
+    let to_root = |link: &str| {
+        roots
+            .iter()
+            .any(|root| link.ends_with(&format!("->host{root}")))
+    };
+    let mut ports = placed.records.ports.iter().map(|of| of.link.as_str());
+    let port = ports.find(|link| to_root(link)).unwrap();
+    let switch = port.split_once("->").unwrap().0;
     let links: Vec<String> = roots
         .iter()
-        .flat_map(|root| [format!("h{root}->{switch}"), format!("{switch}->h{root}")])
+        .flat_map(|root| {
+            [
+                format!("host{root}->{switch}"),
+                format!("{switch}->host{root}"),
+            ]
+        })
         .collect();
-    drop(scenario);
-    let (_, output) = service(transport, &links);
+    let output = service(transport, &links);
     let names: Vec<String> = output.capture_links.iter().map(|of| of.1.clone()).collect();
     let place = |link: u32| {
         output
