@@ -1,6 +1,6 @@
 //! Calls, and the queries that they belong to.
 
-use crate::observed::{Answer, DeadlineFrom, Observed, Query};
+use crate::observed::{Answer, DeadlineFrom, Observed, Others, Query};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One call of a server by a client.
@@ -34,6 +34,7 @@ pub(crate) struct Calls {
     /// As [`Observed::round_trip_ns`].
     pub round_trip_ns: Option<u64>,
     pub deadline_from: DeadlineFrom,
+    pub others: Others,
     pub notes: Vec<String>,
 }
 
@@ -60,6 +61,7 @@ impl Calls {
             reuses_connections: self.reuses_connections,
             round_trip_ns: self.round_trip_ns,
             deadline_from: self.deadline_from,
+            others: self.others,
             notes: self.notes,
         }
     }
@@ -71,22 +73,16 @@ impl Calls {
             _ => None,
         };
         let gaps: Vec<u64> = calls.windows(2).filter_map(next_to).collect();
-        let limit = match burst_ns {
-            Some(limit) => limit,
-            None => {
-                let Some(limit) = divide(&gaps) else {
-                    if calls.len() > 1 {
-                        let note = "the calls come in no bursts: each is taken for a query of its own; a column `query` or \
-                                    `--burst` says which belong together";
-                        self.notes.push(note.to_owned());
-                    }
-                    return calls
-                        .iter()
-                        .map(|of| query(std::slice::from_ref(of)))
-                        .collect();
-                };
-                limit
+        let Some(limit) = burst_ns.or_else(|| divide(&gaps)) else {
+            if calls.len() > 1 {
+                let note = "the calls come in no bursts: each is taken for a query of its own; a column `query` or \
+                            `--burst` says which belong together";
+                self.notes.push(note.to_owned());
             }
+            return calls
+                .iter()
+                .map(|of| query(std::slice::from_ref(of)))
+                .collect();
         };
         let by_gap: Vec<&[Call]> = calls
             .chunk_by(|a, b| a.client == b.client && b.start_ns - a.start_ns <= limit)

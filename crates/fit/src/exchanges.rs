@@ -3,6 +3,7 @@
 use crate::calls::{Call, Calls};
 use crate::conversations::{Conversations, Message};
 use crate::distribution::quantile_of;
+use crate::observed::Others;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -44,21 +45,15 @@ pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
     // What was asked near the end has no answer yet.
     let closed = end.saturating_sub(whole(2.0 * longest));
     let clients: FxHashSet<u32> = calls.iter().map(|of| of.client).collect();
-    let (mut one_way, mut bytes) = (0_u64, 0_u64);
+    let mut one_way: Vec<&Message> = Vec::new();
     for alone in &found.alone {
         if alone.bytes <= largest && clients.contains(&alone.from) && alone.by_client {
             if alone.begins_ns < closed {
                 calls.push(unanswered(alone));
             }
         } else {
-            one_way += 1;
-            bytes = bytes.saturating_add(alone.bytes);
+            one_way.push(alone);
         }
-    }
-    if one_way > 0 {
-        notes.push(format!(
-            "{one_way} transfers that answer no request, of {bytes} B in all, are left out"
-        ));
     }
     if others > 0 {
         notes.push(format!("{others} packets that are not of TCP are left out"));
@@ -71,12 +66,24 @@ pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
             before - calls.len()
         ));
     }
+    // Transfers to and from the hosts whose links were captured; each has two ends.
+    let clients: FxHashSet<u32> = calls.iter().map(|of| of.client).collect();
+    let ends = one_way.iter().flat_map(|of| {
+        let ends = [of.from, of.to].into_iter();
+        ends.filter(|end| clients.contains(end))
+            .map(|_| of.bytes as f64)
+    });
+    let of_others = Others {
+        bytes: ends.collect(),
+        of_hosts: Some(2 * clients.len()),
+    };
     let connections = seen.connections() as f64;
     Calls {
         hosts: seen.hosts(),
         reuses_connections: Some(seen.messages.len() as f64 > 2.5 * connections),
         round_trip_ns: times(&seen.round_trips),
         list: calls,
+        others: of_others,
         notes,
         ..Calls::default()
     }

@@ -50,6 +50,8 @@ pub struct Model {
     pub persistent: bool,
     /// The transports to compare.
     pub transports: Vec<String>,
+    /// What else is on the links.
+    pub others: Option<Other>,
     /// Mean bytes of the answers of a query.
     pub query_bytes: f64,
     /// Queries that were seen.
@@ -67,6 +69,17 @@ pub struct Layer {
     pub fan_in: u32,
     /// Bytes of each answer.
     pub sizes: Fitted,
+}
+
+/// Transfers that belong to no query, between random hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Other {
+    /// Bytes of each.
+    pub sizes: Fitted,
+    /// Of all hosts together.
+    pub per_second: f64,
+    /// Transfers that were seen.
+    pub seen: usize,
 }
 
 /// When queries are late.
@@ -164,6 +177,25 @@ impl Model {
                 span(libm::round(one / 100.0).max(1.0) * 100.0)
             });
         let due = due(seen, known, &mut notes);
+        let others = (!seen.others.bytes.is_empty()).then(|| {
+            let many = seen.others.bytes.len();
+            let over = seen.queries.len() as f64 / arrivals.per_second;
+            let hosts = f64::from(hosts);
+            let share = seen
+                .others
+                .of_hosts
+                .map_or(1.0, |of| hosts / of.max(1) as f64);
+            if many < FEW {
+                notes.push(format!(
+                    "what else is on the links is told from {many} transfers only"
+                ));
+            }
+            Other {
+                sizes: Sample::new(seen.others.bytes.clone()).sizes(),
+                per_second: many as f64 / over * share,
+                seen: many,
+            }
+        });
         let took: Vec<f64> = seen
             .queries
             .iter()
@@ -190,6 +222,7 @@ impl Model {
             latency,
             arrivals,
             due,
+            others,
             notes,
         })
     }

@@ -20,8 +20,19 @@ pub struct Observed {
     pub round_trip_ns: Option<u64>,
     /// When the clock of the answers' deadlines starts, where they have any.
     pub deadline_from: DeadlineFrom,
+    /// Transfers that belong to no query.
+    pub others: Others,
     /// What was left out, and what else to know.
     pub notes: Vec<String>,
+}
+
+/// Transfers that belong to no query.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Others {
+    /// Bytes of each.
+    pub bytes: Vec<f64>,
+    /// Hosts of which all were seen; `None`: of all hosts.
+    pub of_hosts: Option<usize>,
 }
 
 /// When the clock of deadlines starts.

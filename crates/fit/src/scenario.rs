@@ -147,7 +147,35 @@ impl Model {
                 "connections carried several calls",
             )?;
         }
-        self.due(to)
+        self.due(to)?;
+        self.others(to)
+    }
+
+    fn others(&self, to: &mut String) -> fmt::Result {
+        let Some(of) = &self.others else {
+            return Ok(());
+        };
+        writeln!(to, "\n[[workload]]")?;
+        line(
+            to,
+            "kind = \"poisson\"",
+            "what else is on the links, between random hosts",
+        )?;
+        line(
+            to,
+            "name = \"other\"",
+            &format!("{} transfers were seen", of.seen),
+        )?;
+        line(
+            to,
+            &format!("size = {}", size(&of.sizes.shape)),
+            &distance(&of.sizes),
+        )?;
+        line(
+            to,
+            &format!("rate = \"{:.3} /s\"", of.per_second),
+            "of all hosts together",
+        )
     }
 
     fn arrival(&self, to: &mut String) -> fmt::Result {

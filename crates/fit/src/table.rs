@@ -2,7 +2,7 @@
 //! them.
 
 use crate::calls::{Call, Calls};
-use crate::observed::DeadlineFrom;
+use crate::observed::{DeadlineFrom, Others};
 use csv::{ReaderBuilder, StringRecord, Trim};
 use duetime_scenario::Diagnostic;
 use rustc_hash::FxHashMap;
@@ -137,6 +137,8 @@ enum Class {
     Request,
     /// An answer on its way.
     Answer,
+    /// A flow that belongs to no query.
+    Flow,
     /// Something else.
     Other,
 }
@@ -230,6 +232,7 @@ impl Columns {
             None => Class::Call,
             Some("query") => Class::Request,
             Some("response") => Class::Answer,
+            Some("flow") => Class::Flow,
             Some(_) => Class::Other,
         };
         // A question that was asked anew is no call of its own.
@@ -316,6 +319,14 @@ impl Columns {
     fn calls(&self, rows: Vec<Row>, names: &Names) -> Calls {
         let mut notes = Vec::new();
         let mut hosts = names.hosts.len();
+        let others = rows.iter().filter(|of| of.class == Class::Flow);
+        let others = Others {
+            bytes: others
+                .filter_map(|of| of.call.bytes)
+                .map(|of| of as f64)
+                .collect(),
+            of_hosts: None,
+        };
         let calls = if self.class.is_some() {
             Self::joined(&rows, &mut notes)
         } else {
@@ -350,6 +361,7 @@ impl Columns {
             list: calls,
             hosts,
             deadline_from,
+            others,
             notes,
             ..Calls::default()
         }
@@ -364,7 +376,9 @@ impl Columns {
         let Some((&workload, _)) = of_workload.iter().max_by_key(|of| (*of.1, u64::MAX - of.0))
         else {
             // No requests: what the flows are is all that is known.
-            let flows = rows.iter().filter(|of| of.class != Class::Other);
+            let flows = rows
+                .iter()
+                .filter(|of| !matches!(of.class, Class::Other | Class::Flow));
             return flows.map(|of| of.call).collect();
         };
         if of_workload.len() > 1 {
