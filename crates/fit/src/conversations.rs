@@ -38,8 +38,9 @@ pub(crate) struct Conversations {
     opened: u32,
     /// In the order in which they began.
     pub messages: Vec<Message>,
-    /// From where the capture was made to the end that answers and back, ns: of each connection that was seen to open.
-    pub answers_after: Vec<u64>,
+    /// From where the capture was made to the end that answers and back, ns: by the end that opens a connection and the one
+    /// that answers, of each that was seen to open.
+    pub answers_after: FxHashMap<(u32, u32), Vec<u64>>,
     /// The whole round trip, ns.
     pub round_trips: Vec<u64>,
     /// The last packet, ns.
@@ -115,6 +116,8 @@ impl Conversations {
         if segment.syn {
             connection.ways[way].base = Some(segment.sequence.wrapping_add(1));
         }
+        // From the capture to the end that answers and back, and the whole round trip.
+        let mut took = None;
         if opens {
             // A second request to open means that the first, or its answer, was lost.
             connection.counted = connection.opened.is_some();
@@ -126,12 +129,16 @@ impl Conversations {
                 (way == opener, connection.agreed, connection.counted)
             {
                 connection.counted = true;
-                self.answers_after.push(agreed.saturating_sub(at));
-                self.round_trips.push(segment.at_ns.saturating_sub(at));
+                took = Some((agreed.saturating_sub(at), segment.at_ns.saturating_sub(at)));
             }
         }
+        let mut connection = *connection;
+        if let Some((after, trip)) = took {
+            let ends = (self.host(segment.from.0), self.host(segment.to.0));
+            self.answers_after.entry(ends).or_default().push(after);
+            self.round_trips.push(trip);
+        }
         if segment.payload > 0 && !segment.syn && !segment.rst {
-            let mut connection = *connection;
             self.payload(&mut connection, way, segment);
             self.connections.insert(key, connection);
         }

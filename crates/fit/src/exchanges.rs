@@ -2,15 +2,16 @@
 
 use crate::calls::{Call, Calls};
 use crate::conversations::{Conversations, Message};
-use crate::distribution::quantile_of;
+use crate::distribution::{Sample, quantile_of};
 use crate::observed::Others;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
 /// A request without an answer for this many times the median is taken for no request.
 const PATIENCE: u64 = 50;
-/// Computation below this share of the time that a query takes is none: the capture shows it no finer.
-const NOTHING: f64 = 0.02;
+/// Computation below this share of the time that calls take, most of it below what the network takes, is none: a capture
+/// does not tell it from queues.
+const NOTHING: f64 = 0.05;
 
 /// The calls of a capture.
 pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
@@ -20,19 +21,19 @@ pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
         let most = (whole(median).max(1_000)).saturating_mul(PATIENCE);
         found = pairs(&seen.messages, most);
     }
-    let times = |of: &[u64]| quantile_of(of.iter().map(|&ns| ns as f64).collect(), 0.5).map(whole);
-    let waits = found.pairs.iter().map(|of| of.wait_ns() as f64).collect();
-    let network = times(&seen.answers_after).or_else(|| quantile_of(waits, 0.01).map(whole));
-    let network = network.unwrap_or(0);
-    let mut calls: Vec<Call> = found.pairs.iter().map(|of| of.call(network)).collect();
+    let network = Network::of(seen, &found.pairs);
+    let pairs = found.pairs.iter();
+    let mut calls: Vec<Call> = pairs.map(|of| of.call(network.between(of))).collect();
     let took: f64 = calls.iter().map(Call::took).sum();
-    let computed: f64 = calls
-        .iter()
-        .filter_map(|of| of.compute_ns)
-        .map(|ns| ns as f64)
-        .sum();
+    let computed = Sample::new(
+        calls
+            .iter()
+            .filter_map(|of| of.compute_ns)
+            .map(|ns| ns as f64)
+            .collect(),
+    );
     let mut notes = Vec::new();
-    if computed < NOTHING * took && computed < (network as f64) * calls.len() as f64 {
+    if computed.sum() < NOTHING * took && computed.quantile(0.5) < network.usual as f64 {
         for call in &mut calls {
             call.compute_ns = Some(0);
         }
@@ -54,6 +55,13 @@ pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
         } else {
             one_way.push(alone);
         }
+    }
+    if found.doubtful > 0 {
+        notes.push(format!(
+            "{} answers came in connections of their own while their servers had several requests of the same client: \
+             they are taken in the order of the requests",
+            found.doubtful
+        ));
     }
     if others > 0 {
         notes.push(format!("{others} packets that are not of TCP are left out"));
@@ -81,11 +89,43 @@ pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
     Calls {
         hosts: seen.hosts(),
         reuses_connections: Some(seen.messages.len() as f64 > 2.5 * connections),
-        round_trip_ns: times(&seen.round_trips),
+        round_trip_ns: {
+            let trips = seen.round_trips.iter().map(|&ns| ns as f64);
+            quantile_of(trips.collect(), 0.5).map(whole)
+        },
         list: calls,
         others: of_others,
         notes,
         ..Calls::default()
+    }
+}
+
+/// How long a packet takes from the capture to a server and back.
+struct Network {
+    between: FxHashMap<(u32, u32), u64>,
+    /// Of most servers.
+    usual: u64,
+}
+
+impl Network {
+    /// As long as connections take to open; where none was seen to, as long as the quickest servers take to answer.
+    fn of(seen: &Conversations, pairs: &[Pair]) -> Self {
+        let all = seen.answers_after.values().flatten();
+        let all: Vec<f64> = all.map(|&ns| ns as f64).collect();
+        let waits = || pairs.iter().map(|of| of.wait_ns() as f64).collect();
+        let usual = quantile_of(all, 0.5).or_else(|| quantile_of(waits(), 0.01));
+        let median = |of: &[u64]| quantile_of(of.iter().map(|&ns| ns as f64).collect(), 0.5);
+        let between = seen.answers_after.iter();
+        let between = between.filter_map(|(ends, times)| Some((*ends, whole(median(times)?))));
+        Self {
+            between: between.collect(),
+            usual: usual.map_or(0, whole),
+        }
+    }
+
+    fn between(&self, of: &Pair) -> u64 {
+        let ends = (of.request.from, of.request.to);
+        self.between.get(&ends).copied().unwrap_or(self.usual)
     }
 }
 
@@ -134,6 +174,8 @@ fn unanswered(of: &Message) -> Call {
 
 struct Found {
     pairs: Vec<Pair>,
+    /// Answers that may be to another request than they are paired with.
+    doubtful: u64,
     /// Messages that are no part of a pair.
     alone: Vec<Message>,
 }
@@ -157,6 +199,7 @@ fn pairs(messages: &[Message], most_ns: u64) -> Found {
     let mut waiting: FxHashMap<(u32, u32), VecDeque<Message>> = FxHashMap::default();
     let mut found = Found {
         pairs: Vec::new(),
+        doubtful: 0,
         alone: Vec::new(),
     };
     for of in order {
@@ -185,6 +228,10 @@ fn pairs(messages: &[Message], most_ns: u64) -> Found {
             .front()
             .is_some_and(|request| request.ends_ns <= of.begins_ns)
         {
+            let also = asked
+                .get(1)
+                .is_some_and(|next| next.ends_ns <= of.begins_ns);
+            found.doubtful += u64::from(also);
             found.pairs.extend(asked.pop_front().map(|request| Pair {
                 request,
                 answer: *of,

@@ -52,8 +52,10 @@ pub struct Model {
     pub transports: Vec<String>,
     /// What else is on the links.
     pub others: Option<Other>,
-    /// Mean bytes of the answers of a query.
+    /// Mean bytes of all answers of a query.
     pub query_bytes: f64,
+    /// Of those to its root.
+    pub root_bytes: f64,
     /// Queries that were seen.
     pub queries: usize,
     /// How long most queries took, ns; `None`: not known.
@@ -103,6 +105,8 @@ const USUAL_LATENCY: Span = Span::from_us(2);
 const MOST: f64 = 0.9;
 /// Fewer queries than this say little.
 const FEW: usize = 200;
+/// Computation below this share of what half of the queries take is none: hosts need as long to hand a packet over.
+const NOTHING: f64 = 0.002;
 /// Hosts that a topology may have.
 const MOST_HOSTS: usize = 100_000;
 
@@ -129,9 +133,12 @@ impl Model {
         let all = || seen.queries.iter().flat_map(|of| &of.answers);
         let bytes: f64 = all().map(|of| of.bytes as f64).sum();
         let leaves = all().filter(|of| of.children == 0);
-        let compute = of_times(leaves.filter_map(|of| of.compute_ns));
+        let took = seen.queries.iter().filter_map(|of| of.took_ns);
+        let took = Sample::new(took.map(|ns| ns as f64).collect());
+        let nothing = NOTHING * took.quantile(0.5);
+        let compute = of_times(leaves.filter_map(|of| of.compute_ns), nothing);
         let aggregators = all().filter(|of| of.children > 0);
-        let aggregate_compute = of_times(aggregators.filter_map(|of| of.compute_ns));
+        let aggregate_compute = of_times(aggregators.filter_map(|of| of.compute_ns), nothing);
         if compute.is_none() {
             notes.push("nothing says how long servers compute: taken for no time".to_owned());
         }
@@ -143,7 +150,7 @@ impl Model {
         let request_bytes = if requests.is_empty() {
             USUAL_REQUEST.0 as f64
         } else {
-            requests.mean()
+            requests.quantile(0.5)
         };
         let link = known.link.unwrap_or_else(|| {
             notes.push(format!(
@@ -196,16 +203,12 @@ impl Model {
                 seen: many,
             }
         });
-        let took: Vec<f64> = seen
-            .queries
-            .iter()
-            .filter_map(|of| of.took_ns)
-            .map(|ns| ns as f64)
-            .collect();
         Ok(Self {
             query_bytes: bytes / seen.queries.len() as f64,
+            root_bytes: seen.layer(0).map(|of| of.bytes as f64).sum::<f64>()
+                / seen.queries.len() as f64,
             queries: seen.queries.len(),
-            took_ns: crate::distribution::quantile_of(took, 0.99),
+            took_ns: (!took.is_empty()).then(|| took.quantile(0.99)),
             request_bytes: whole(request_bytes).max(1),
             trees: u32::try_from(seen.roots().max(1)).unwrap_or(u32::MAX),
             buffer: known.buffer.clone().unwrap_or_else(|| "4 MB".to_owned()),
@@ -227,9 +230,9 @@ impl Model {
         })
     }
 
-    /// Mean share of a root's link that answers of so many bytes for each query take.
-    pub fn load(&self, query_bytes: f64, per_second: f64) -> f64 {
-        query_bytes * 8.0 * per_second / (f64::from(self.trees) * self.link.as_bps() as f64)
+    /// Mean share of a root's link that answers to it of so many bytes for each query take.
+    pub fn load(&self, root_bytes: f64, per_second: f64) -> f64 {
+        root_bytes * 8.0 * per_second / (f64::from(self.trees) * self.link.as_bps() as f64)
     }
 
     /// Whether a query of the input was late; `None`: nothing says so.
@@ -286,9 +289,20 @@ fn layer(seen: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
     }
 }
 
-fn of_times(ns: impl Iterator<Item = u64>) -> Option<Fitted> {
+/// The distribution of times; none at all where their mean is below `nothing`.
+fn of_times(ns: impl Iterator<Item = u64>, nothing: f64) -> Option<Fitted> {
     let sample = Sample::new(ns.map(|ns| ns as f64).collect());
-    (!sample.is_empty()).then(|| sample.times())
+    let none = Fitted {
+        shape: Shape::Fixed(0.0),
+        ks: 0.0,
+    };
+    (!sample.is_empty()).then(|| {
+        if sample.mean() < nothing {
+            none
+        } else {
+            sample.times()
+        }
+    })
 }
 
 fn due(seen: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
@@ -296,7 +310,7 @@ fn due(seen: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
         return Due::Budget(budget);
     }
     let answers = seen.queries.iter().flat_map(|of| &of.answers);
-    if let Some(deadlines) = of_times(answers.filter_map(|of| of.deadline_ns)) {
+    if let Some(deadlines) = of_times(answers.filter_map(|of| of.deadline_ns), 0.0) {
         return Due::Deadlines(deadlines, seen.deadline_from);
     }
     let took: Vec<f64> = seen

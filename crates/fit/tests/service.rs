@@ -31,11 +31,11 @@ fan_in = 12
 share_hosts = true
 query = "300 B"
 response = "uniform 2 KB..10 KB"
-compute = "exponential 1 ms"
+compute = "COMPUTE"
 rate = "1000 /s"
-deadline = "5 ms"
+deadline = "BUDGET"
 deadline_from = "query"
-objective = { within = "5 ms", answers = 1, share = "99 %" }
+objective = { within = "BUDGET", answers = 1, share = "99 %" }
 [record]
 pcap = LINKS
 snap_length = "80 B"
@@ -46,8 +46,16 @@ const SIZE: f64 = 6_000.0;
 /// Of answers on the link of each root.
 const LOAD: f64 = 1_000.0 / 2.0 * FAN_IN * SIZE * 8.0 / 1e9;
 
-fn service(transport: &str, links: &[String]) -> RunOutput {
+/// How leaves compute, the mean of that in ns, and the budget.
+type Compute = (&'static str, f64, Span);
+const SLOW: Compute = ("exponential 1 ms", 1e6, Span::from_ms(5));
+/// Answers of one leaf to one root in connections of their own do not overtake each other.
+const STEADY: Compute = ("uniform 200 us..400 us", 3e5, Span::from_us(1_500));
+
+fn service(transport: &str, of: Compute, links: &[String]) -> RunOutput {
     let text = SERVICE.replace("TRANSPORT", transport);
+    let text = text.replace("COMPUTE", of.0);
+    let text = text.replace("BUDGET", &of.2.to_string());
     let text = text.replace("LINKS", &format!("{links:?}"));
     let scenario =
         load(&text, "service.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
@@ -71,13 +79,13 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn request(transport: &str) -> Request {
+fn request(transport: &str, of: Compute) -> Request {
     Request {
         kind: None,
         burst: None,
         name: "fitted".to_owned(),
         known: Known {
-            budget: Some(Span::from_ms(5)),
+            budget: Some(of.2),
             link: Some(Rate::from_gbps(1)),
             hosts: Some(16),
             buffer: None,
@@ -92,12 +100,11 @@ fn fitted(name: &str, bytes: &[u8], request: &Request) -> Fit {
         request,
         &Arc::new(AtomicBool::new(false)),
     );
-    let made = made.unwrap_or_else(|error| panic!("{error}"));
-    made
+    made.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Holds a fit against the service that its input is of.
-fn check(fit: &Fit, late: f64) {
+fn check(fit: &Fit, of: Compute, late: f64) {
     let row = |name: &str| {
         let found = fit.rows.iter().find(|row| row.quantity == name);
         found.unwrap_or_else(|| panic!("no {name} in\n{}", fit.text))
@@ -107,7 +114,7 @@ fn check(fit: &Fit, late: f64) {
         ("fan-in, mean", FAN_IN),
         ("queries per second", 1_000.0),
         ("load of a root's link", LOAD),
-        ("computation, mean", 1e6),
+        ("computation, mean", of.1),
     ] {
         let (input, fitted) = (row(name).input.unwrap(), row(name).fitted.unwrap());
         for side in [input, fitted] {
@@ -144,7 +151,7 @@ fn check(fit: &Fit, late: f64) {
 
 #[test]
 fn spans_give_the_service_back() {
-    let output = service("dctcp", &[]);
+    let output = service("dctcp", SLOW, &[]);
     let mut lines = Vec::new();
     let (written, left_out) = spans(&output.records, &mut lines).unwrap();
     assert_eq!(
@@ -152,14 +159,15 @@ fn spans_give_the_service_back() {
         (output.records.queries.len() as u64, 0)
     );
     check(
-        &fitted("service.jsonl", &lines, &request("dctcp")),
+        &fitted("service.jsonl", &lines, &request("dctcp", SLOW)),
+        SLOW,
         late(&output),
     );
 }
 
 #[test]
 fn the_flows_of_a_run_give_the_service_back() {
-    let output = service("tcp", &[]);
+    let output = service("tcp", SLOW, &[]);
     let mut csv =
         "workload,class,query,source,destination,size_bytes,start_ns,fct_ns,deadline_ns,attempt\n"
             .to_owned();
@@ -181,14 +189,15 @@ fn the_flows_of_a_run_give_the_service_back() {
         );
     }
     check(
-        &fitted("service-flows.csv", csv.as_bytes(), &request("tcp")),
+        &fitted("service-flows.csv", csv.as_bytes(), &request("tcp", SLOW)),
+        SLOW,
         late(&output),
     );
 }
 
 #[test]
 fn calls_without_their_queries_give_the_service_back() {
-    let output = service("dctcp", &[]);
+    let output = service("dctcp", SLOW, &[]);
     // What a proxy logs: who asked whom when, for how long, and how much came back.
     let mut csv = "client,server,start_us,duration_us,response_bytes,compute_us\n".to_owned();
     let flows = &output.records.flows;
@@ -211,14 +220,15 @@ fn calls_without_their_queries_give_the_service_back() {
         );
     }
     check(
-        &fitted("service-calls.csv", csv.as_bytes(), &request("dctcp")),
+        &fitted("service-calls.csv", csv.as_bytes(), &request("dctcp", SLOW)),
+        SLOW,
         late(&output),
     );
 }
 
 /// A capture of both directions of the links of the roots.
 fn capture(transport: &str) -> (RunOutput, Vec<u8>) {
-    let placed = service(transport, &[]);
+    let placed = service(transport, STEADY, &[]);
     let roots: BTreeSet<u32> = placed.records.queries.iter().map(|of| of.root).collect();
     // The switch's name, from a port that leads to a root.
     let to_root = |link: &str| {
@@ -238,7 +248,7 @@ fn capture(transport: &str) -> (RunOutput, Vec<u8>) {
             ]
         })
         .collect();
-    let output = service(transport, &links);
+    let output = service(transport, STEADY, &links);
     let names: Vec<String> = output.capture_links.iter().map(|of| of.1.clone()).collect();
     let place = |link: u32| {
         output
@@ -260,14 +270,16 @@ fn capture(transport: &str) -> (RunOutput, Vec<u8>) {
 #[test]
 fn a_capture_gives_the_service_back() {
     let (output, bytes) = capture("dctcp");
-    let made = fitted("service.pcapng", &bytes, &request("dctcp"));
-    check(&made, late(&output));
+    let made = fitted("service.pcapng", &bytes, &request("dctcp", STEADY));
+    check(&made, STEADY, late(&output));
 
     // Cut in the middle of a packet: an error that says after which, and no result.
     let cut = file("cut.pcapng", &bytes[..=bytes.len() / 2]);
-    let Err(FitError::Input(error)) =
-        fit(&cut, &request("dctcp"), &Arc::new(AtomicBool::new(false)))
-    else {
+    let Err(FitError::Input(error)) = fit(
+        &cut,
+        &request("dctcp", STEADY),
+        &Arc::new(AtomicBool::new(false)),
+    ) else {
         panic!("a capture that ends in the middle is refused");
     };
     let error = error.to_string();
