@@ -10,6 +10,7 @@ fn help_names_every_command_and_its_units() {
     let out = sandbox.duetime("--help").ok();
     for command in [
         "new",
+        "fit",
         "run",
         "sweep",
         "capacity",

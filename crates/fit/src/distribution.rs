@@ -174,7 +174,6 @@ impl Sample {
             };
         }
         let near = NEAR.max(CHANCE / libm::sqrt(self.len() as f64));
-        // A sample that is almost a few values is that, whatever is near.
         let found = named
             .iter()
             .flatten()
