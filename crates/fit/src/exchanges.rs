@@ -7,19 +7,24 @@ use crate::observed::Others;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// A request without an answer for this many times the median is taken for no request.
-const PATIENCE: u64 = 50;
+/// Where two hosts ask each other, what comes after this many times the usual wait is no answer.
+const PATIENCE: u32 = 50;
+/// A request is given up after this many times the usual wait.
+const FORGOTTEN: u64 = 1_000;
+/// Open requests that are looked at for one answer.
+const MOST_OPEN: usize = 64;
+/// Waits in one direction that are so many times those in the other are no waits for answers.
+const FAR: f64 = 2.0;
 /// Computation below this share of the time that calls take, most of it below what the network takes, is none: a capture
 /// does not tell it from queues.
-const NOTHING: f64 = 0.05;
+const NOTHING: f64 = 0.1;
 
 /// The calls of a capture.
 pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
-    let mut found = pairs(&seen.messages, u64::MAX);
+    let mut found = pairs(&seen.messages, None);
     let waits: Vec<f64> = found.pairs.iter().map(|of| of.wait_ns() as f64).collect();
     if let Some(median) = quantile_of(waits, 0.5) {
-        let most = (whole(median).max(1_000)).saturating_mul(PATIENCE);
-        found = pairs(&seen.messages, most);
+        found = pairs(&seen.messages, Some(whole(median).max(1_000)));
     }
     let network = Network::of(seen, &found.pairs);
     let pairs = found.pairs.iter();
@@ -59,7 +64,7 @@ pub(crate) fn calls(seen: &Conversations, others: u64) -> Calls {
     if found.doubtful > 0 {
         notes.push(format!(
             "{} answers came in connections of their own while their servers had several requests of the same client: \
-             they are taken in the order of the requests",
+             each is taken for that which waited most nearly as long as usual",
             found.doubtful
         ));
     }
@@ -181,9 +186,9 @@ struct Found {
 }
 
 /// Pairs of messages: within a connection that both ends write to, a client's message and the server's next one; else two
-/// messages of opposite directions in connections of their own, the earliest that is open first. None waits longer than
-/// `most_ns`.
-fn pairs(messages: &[Message], most_ns: u64) -> Found {
+/// messages of opposite directions in connections of their own. Of several open requests an answer is to that which waited
+/// most nearly as long as usual; where that is not known, to the earliest.
+fn pairs(messages: &[Message], usual_ns: Option<u64>) -> Found {
     let mut ways: FxHashMap<u32, (bool, bool)> = FxHashMap::default();
     for of in messages {
         let both = ways.entry(of.connection).or_default();
@@ -195,6 +200,9 @@ fn pairs(messages: &[Message], most_ns: u64) -> Found {
     }
     let mut order: Vec<&Message> = messages.iter().collect();
     order.sort_by_key(|of| of.begins_ns);
+    let alone = |of: &Message| ways.get(&of.connection) != Some(&(true, true));
+    let only_answer = only_answer(order.iter().copied().filter(|of| alone(of)));
+    let forgotten_ns = usual_ns.map_or(u64::MAX, |usual| usual.saturating_mul(FORGOTTEN));
     let mut open: FxHashMap<u32, Message> = FxHashMap::default();
     let mut waiting: FxHashMap<(u32, u32), VecDeque<Message>> = FxHashMap::default();
     let mut found = Found {
@@ -217,33 +225,82 @@ fn pairs(messages: &[Message], most_ns: u64) -> Found {
             }
             continue;
         }
+        let (asks, answers) = (
+            !only_answer.contains(&(of.from, of.to)),
+            !only_answer.contains(&(of.to, of.from)),
+        );
         let asked = waiting.entry((of.to, of.from)).or_default();
         while asked
             .front()
-            .is_some_and(|request| of.begins_ns.saturating_sub(request.ends_ns) > most_ns)
+            .is_some_and(|request| of.begins_ns.saturating_sub(request.ends_ns) > forgotten_ns)
         {
             found.alone.extend(asked.pop_front());
         }
-        if asked
-            .front()
-            .is_some_and(|request| request.ends_ns <= of.begins_ns)
-        {
-            let also = asked
-                .get(1)
-                .is_some_and(|next| next.ends_ns <= of.begins_ns);
-            found.doubtful += u64::from(also);
-            found.pairs.extend(asked.pop_front().map(|request| Pair {
-                request,
-                answer: *of,
-            }));
-        } else {
-            waiting.entry((of.from, of.to)).or_default().push_back(*of);
+        match likely(asked, of, usual_ns, asks).filter(|_| answers) {
+            Some(at) => {
+                let open = asked.iter().filter(|other| other.ends_ns <= of.begins_ns);
+                found.doubtful += u64::from(open.count() > 1);
+                found.pairs.extend(asked.remove(at).map(|request| Pair {
+                    request,
+                    answer: *of,
+                }));
+            }
+            None if asks => waiting.entry((of.from, of.to)).or_default().push_back(*of),
+            None => found.alone.push(*of),
         }
     }
     found.alone.extend(open.into_values());
     found.alone.extend(waiting.into_values().flatten());
     found.alone.sort_by_key(|of| (of.begins_ns, of.connection));
     found
+}
+
+/// The open request that a message answers, by its position; `None`: none. A host that asks as well may be asking instead:
+/// then what waited far longer than usual is not what it answers.
+fn likely(
+    asked: &VecDeque<Message>,
+    of: &Message,
+    usual_ns: Option<u64>,
+    may_ask: bool,
+) -> Option<usize> {
+    let open = asked.iter().take(MOST_OPEN).enumerate();
+    let mut open = open.filter(|(_, request)| request.ends_ns <= of.begins_ns);
+    let Some(usual) = usual_ns else {
+        return open.next().map(|(at, _)| at);
+    };
+    let far = |request: &Message| {
+        let waited = (of.begins_ns - request.ends_ns).max(1);
+        libm::fabs(libm::log(waited as f64 / usual.max(1) as f64))
+    };
+    let open = open.map(|(at, request)| (at, far(request)));
+    let nearest = open.min_by(|a, b| a.1.total_cmp(&b.1));
+    let most = libm::log(f64::from(PATIENCE));
+    nearest
+        .filter(|of| !may_ask || of.1 <= most)
+        .map(|(at, _)| at)
+}
+
+/// The directions, from a host to another, in which messages are answers only: what comes back follows far later than what
+/// goes this way follows what came.
+fn only_answer<'m>(messages: impl Iterator<Item = &'m Message>) -> FxHashSet<(u32, u32)> {
+    let mut last: FxHashMap<(u32, u32), u64> = FxHashMap::default();
+    let mut waits: FxHashMap<(u32, u32), Vec<f64>> = FxHashMap::default();
+    for of in messages {
+        if let Some(ended) = last.remove(&(of.to, of.from)) {
+            let waited = of.begins_ns.saturating_sub(ended) as f64;
+            waits.entry((of.to, of.from)).or_default().push(waited);
+        }
+        last.insert((of.from, of.to), of.ends_ns);
+    }
+    let medians = waits.into_iter();
+    let medians: FxHashMap<(u32, u32), f64> = medians
+        .filter_map(|(ends, waits)| Some((ends, quantile_of(waits, 0.5)?)))
+        .collect();
+    let later = medians.iter().filter(|(ends, median)| {
+        let back = medians.get(&(ends.1, ends.0));
+        back.is_some_and(|back| **median > FAR * back)
+    });
+    later.map(|(ends, _)| *ends).collect()
 }
 
 /// The calls of the clients whose links the capture was made at: of the others it shows only what concerns these. A host

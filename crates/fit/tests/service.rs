@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Two roots, 12 leaves each, on 16 hosts: a query takes 0.6 of its 8 ms alone, and computes 1 ms in the mean.
+/// One root or two, 12 leaves each, on 16 hosts: the answers of a query alone take 0.6 ms of its root's link.
 const SERVICE: &str = r#"
 transport = ["TRANSPORT"]
 duration = "3 s"
@@ -23,16 +23,16 @@ kind = "star"
 hosts = 16
 link = { rate = "1 Gbps", latency = "5 us" }
 [switch]
-buffer = "4 MB"
+buffer = "BUFFER"
 [[workload]]
 kind = "oldi"
-trees = 2
+trees = TREES
 fan_in = 12
 share_hosts = true
 query = "300 B"
 response = "uniform 2 KB..10 KB"
 compute = "COMPUTE"
-rate = "1000 /s"
+rate = "RATE"
 deadline = "BUDGET"
 deadline_from = "query"
 objective = { within = "BUDGET", answers = 1, share = "99 %" }
@@ -43,19 +43,45 @@ snap_length = "80 B"
 
 const FAN_IN: f64 = 12.0;
 const SIZE: f64 = 6_000.0;
+/// Queries per second of each root.
+const RATE: u32 = 500;
 /// Of answers on the link of each root.
-const LOAD: f64 = 1_000.0 / 2.0 * FAN_IN * SIZE * 8.0 / 1e9;
+const LOAD: f64 = 500.0 * FAN_IN * SIZE * 8.0 / 1e9;
 
-/// How leaves compute, the mean of that in ns, and the budget.
-type Compute = (&'static str, f64, Span);
-const SLOW: Compute = ("exponential 1 ms", 1e6, Span::from_ms(5));
-/// Answers of one leaf to one root in connections of their own do not overtake each other.
-const STEADY: Compute = ("uniform 200 us..400 us", 3e5, Span::from_us(1_500));
+/// What differs between services.
+#[derive(Clone, Copy)]
+struct Kind {
+    trees: u32,
+    compute: &'static str,
+    mean_compute_ns: f64,
+    buffer: &'static str,
+    budget: Span,
+}
 
-fn service(transport: &str, of: Compute, links: &[String]) -> RunOutput {
+/// Late for what leaves compute.
+const SLOW: Kind = Kind {
+    trees: 2,
+    compute: "exponential 1 ms",
+    mean_compute_ns: 1e6,
+    buffer: "4 MB",
+    budget: Span::from_ms(5),
+};
+/// Late for what the network drops. Answers of one leaf do not overtake each other by computing.
+const SHALLOW: Kind = Kind {
+    trees: 1,
+    compute: "0 us",
+    mean_compute_ns: 0.0,
+    buffer: "50 packets",
+    budget: Span::from_ms(3),
+};
+
+fn service(transport: &str, of: Kind, links: &[String]) -> RunOutput {
     let text = SERVICE.replace("TRANSPORT", transport);
-    let text = text.replace("COMPUTE", of.0);
-    let text = text.replace("BUDGET", &of.2.to_string());
+    let text = text.replace("COMPUTE", of.compute);
+    let text = text.replace("BUDGET", &of.budget.to_string());
+    let text = text.replace("TREES", &of.trees.to_string());
+    let text = text.replace("RATE", &format!("{} /s", RATE * of.trees));
+    let text = text.replace("BUFFER", of.buffer);
     let text = text.replace("LINKS", &format!("{links:?}"));
     let scenario =
         load(&text, "service.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
@@ -79,16 +105,16 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn request(transport: &str, of: Compute) -> Request {
+fn request(transport: &str, of: Kind) -> Request {
     Request {
         kind: None,
         burst: None,
         name: "fitted".to_owned(),
         known: Known {
-            budget: Some(of.2),
+            budget: Some(of.budget),
             link: Some(Rate::from_gbps(1)),
             hosts: Some(16),
-            buffer: None,
+            buffer: Some(of.buffer.to_owned()),
             transports: vec![transport.to_owned()],
         },
     }
@@ -104,7 +130,7 @@ fn fitted(name: &str, bytes: &[u8], request: &Request) -> Fit {
 }
 
 /// Holds a fit against the service that its input is of.
-fn check(fit: &Fit, of: Compute, late: f64) {
+fn check(fit: &Fit, of: Kind, late: f64) {
     let row = |name: &str| {
         let found = fit.rows.iter().find(|row| row.quantity == name);
         found.unwrap_or_else(|| panic!("no {name} in\n{}", fit.text))
@@ -112,14 +138,16 @@ fn check(fit: &Fit, of: Compute, late: f64) {
     for (name, wanted) in [
         ("answer size, mean", SIZE),
         ("fan-in, mean", FAN_IN),
-        ("queries per second", 1_000.0),
+        ("queries per second", f64::from(RATE * of.trees)),
         ("load of a root's link", LOAD),
-        ("computation, mean", of.1),
+        ("computation, mean", of.mean_compute_ns),
     ] {
         let (input, fitted) = (row(name).input.unwrap(), row(name).fitted.unwrap());
         for side in [input, fitted] {
+            // Packets leave their hosts with a small delay: some microseconds of computation are none.
+            let most = f64::max(0.05 * wanted, 2e4 * f64::from(u8::from(wanted == 0.0)));
             assert!(
-                (side / wanted - 1.0).abs() < 0.05,
+                (side - wanted).abs() < most,
                 "{name}: {side}, the service has {wanted}\n{}\n{}",
                 fit.text,
                 fit.toml
@@ -228,7 +256,7 @@ fn calls_without_their_queries_give_the_service_back() {
 
 /// A capture of both directions of the links of the roots.
 fn capture(transport: &str) -> (RunOutput, Vec<u8>) {
-    let placed = service(transport, STEADY, &[]);
+    let placed = service(transport, SHALLOW, &[]);
     let roots: BTreeSet<u32> = placed.records.queries.iter().map(|of| of.root).collect();
     // The switch's name, from a port that leads to a root.
     let to_root = |link: &str| {
@@ -248,7 +276,7 @@ fn capture(transport: &str) -> (RunOutput, Vec<u8>) {
             ]
         })
         .collect();
-    let output = service(transport, STEADY, &links);
+    let output = service(transport, SHALLOW, &links);
     let names: Vec<String> = output.capture_links.iter().map(|of| of.1.clone()).collect();
     let place = |link: u32| {
         output
@@ -270,14 +298,14 @@ fn capture(transport: &str) -> (RunOutput, Vec<u8>) {
 #[test]
 fn a_capture_gives_the_service_back() {
     let (output, bytes) = capture("dctcp");
-    let made = fitted("service.pcapng", &bytes, &request("dctcp", STEADY));
-    check(&made, STEADY, late(&output));
+    let made = fitted("service.pcapng", &bytes, &request("dctcp", SHALLOW));
+    check(&made, SHALLOW, late(&output));
 
     // Cut in the middle of a packet: an error that says after which, and no result.
     let cut = file("cut.pcapng", &bytes[..=bytes.len() / 2]);
     let Err(FitError::Input(error)) = fit(
         &cut,
-        &request("dctcp", STEADY),
+        &request("dctcp", SHALLOW),
         &Arc::new(AtomicBool::new(false)),
     ) else {
         panic!("a capture that ends in the middle is refused");
