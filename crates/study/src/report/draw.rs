@@ -5,7 +5,7 @@ use duetime_results::summary::{GroupEstimate, Percentiles};
 use duetime_results::{Class, Estimate};
 
 use super::page;
-use super::samples::Samples;
+use super::samples::{Sample, Samples};
 use crate::gather::{Cell, Gathered, group_name, is_bulk, workload_name};
 use crate::plan::Plan;
 use crate::text;
@@ -258,44 +258,92 @@ fn slack(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
     on_page("Slack", note, vec![panel])
 }
 
-/// Each flow by what it was allowed and what it took; a sample of them.
+/// Flows of a transport that are drawn one by one.
+const FLOWS_SHOWN: usize = 400;
+
+/// Evenly spread ones of a transport's flows that finished: seconds allowed, seconds taken.
+fn sampled(sample: &Sample) -> impl Iterator<Item = (f64, f64)> {
+    let of = &sample.deadlines;
+    let shown = of.len().min(FLOWS_SHOWN);
+    (0..shown).map(move |i| of[i * of.len() / shown])
+}
+
+/// Each flow by what it was allowed and what it took; a sample of them. Where all are allowed the same, a column for each
+/// transport says more.
 fn deadlines(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
-    const SHOWN: usize = 400;
+    let allowed = samples.transports.iter().flat_map(|of| &of.deadlines);
+    let (least, most) = allowed.fold((f64::INFINITY, 0.0_f64), |(least, most), of| {
+        (least.min(of.0), most.max(of.0))
+    });
+    if most <= least * 1.001 {
+        return one_deadline(gathered, samples, most);
+    }
     let panel = |cell: &Cell| {
         let sample = &samples.transports[cell.transport];
-        let of = &sample.deadlines;
-        let shown = of.len().min(SHOWN);
-        let mut pairs: Vec<(f64, f64)> = (0..shown).map(|i| of[i * of.len() / shown]).collect();
+        let mut pairs: Vec<(f64, f64)> = sampled(sample).collect();
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
         let points = pairs
             .iter()
             .map(|(allowed, took)| Point::new(allowed * 1e3, took * 1e3));
-        let never = sample.deadline_flows - of.len();
+        let transport = &cell.summary.transport;
+        let never = sample.deadline_flows - sample.deadlines.len();
         let never = match never {
             0 => String::new(),
             _ => format!("; {} never finished", text::count(never as f64)),
         };
-        let transport = &cell.summary.transport;
         Panel {
             title: format!(
                 "{transport}: {} of {} flows{never}",
-                text::count(shown as f64),
+                text::count(pairs.len() as f64),
                 text::count(sample.deadline_flows as f64)
             ),
             diagonal: "just in time".to_owned(),
             ..Panel::new(
-                Axis::linear("time allowed", "ms"),
+                Axis::log("time allowed", "ms"),
                 Axis::log("completion time", "ms"),
                 vec![Series::new(transport, Style::Dots, points.collect())],
             )
         }
     };
     let note = "Flows with deadlines, evenly sampled; those above the line were late.";
-    on_page(
-        "Deadlines and completion times",
-        note,
-        gathered.cells.iter().map(panel).collect(),
-    )
+    let panels = gathered.cells.iter().map(panel).collect();
+    on_page("Deadlines and completion times", note, panels)
+}
+
+/// What flows took that were all allowed `allowed` seconds.
+fn one_deadline(gathered: &Gathered, samples: &Samples, allowed: f64) -> Option<page::Figure> {
+    /// Share of its column over which the flows of a transport are spread.
+    const SPREAD: f64 = 0.7;
+    let column = |(place, cell): (usize, &Cell)| {
+        let flows = sampled(&samples.transports[cell.transport]).enumerate();
+        let point = |(i, (_, took)): (usize, (f64, f64))| {
+            // Multiples of the golden ratio are spread evenly, however many there are.
+            let aside = (i as f64 * 0.618_033_988_749_895).fract() - 0.5;
+            Point::new(place as f64 + SPREAD * aside, took * 1e3)
+        };
+        let mut points: Vec<Point> = flows.map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series::new(&cell.summary.transport, Style::Dots, points)
+    };
+    let names = gathered.cells.iter().map(|cell| &cell.summary.transport);
+    let panel = Panel {
+        guides: vec![Guide {
+            vertical: false,
+            at: allowed * 1e3,
+            label: "deadline".to_owned(),
+        }],
+        ..Panel::new(
+            Axis::names("", names),
+            Axis::log("completion time", "ms"),
+            gathered.cells.iter().enumerate().map(column).collect(),
+        )
+    };
+    let note = format!(
+        "All flows with deadlines were allowed {}; at most {FLOWS_SHOWN} of each transport are drawn, evenly sampled, and \
+         none that never finished. Those above the line were late.",
+        text::seconds(allowed)
+    );
+    on_page("Deadline and completion times", &note, vec![panel])
 }
 
 /// Completion time over deadline: all of it, and its tail.

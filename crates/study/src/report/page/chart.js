@@ -95,7 +95,9 @@ class Chart {
       const name = axis.side === "y" && many ? `y${++number}` : axis.side;
       const text = `Logarithmic axis: ${label}${unit ? ` (${unit})` : ""}`;
       axis.button = button(`log ${name}`, text, () => this.setLog(axis, !axis.isLog));
-      axis.button.disabled = this.reach(axis, true)[0] === null;
+      // A quantity that may be negative has no logarithm.
+      const [least, most] = this.reach(axis, false);
+      axis.button.disabled = most === null || most <= 0 || least < 0;
       return axis.button;
     });
     this.resetButton = button("Reset", "Show all of it again", () => this.reset());
