@@ -36,6 +36,6 @@ test("a zoomed axis ends where it is told, and has ticks", () => {
 });
 
 test("values are written as in a drawing's own tooltips", () => {
-  const written = [0, 12.3456, 123456.7, 0.000123456, -4.5, 99.99, 1e-9].map(significant);
-  assert.deepEqual(written, ["0", "12.35", "123457", "0.0001235", "-4.5", "99.99", "0.000000001"]);
+  const written = [0, 20.625, 20.635, 12.3456, 123456.7, 0.000123456, -4.5, 99.99, 1e-9].map(significant);
+  assert.deepEqual(written, ["0", "20.62", "20.64", "12.35", "123457", "0.0001235", "-4.5", "99.99", "0.000000001"]);
 });

@@ -132,6 +132,9 @@ const significant = (value) => rounded(value, 3, 12);
 function rounded(value, digits, decimals) {
   if (value === 0) return "0";
   const places = Math.min(Math.max(digits - decade(Math.abs(value)), 0), decimals);
-  const text = value.toFixed(places);
+  // Halves go to the even digit, as in Rust.
+  const size = Math.abs(value) * 10 ** places;
+  const isTie = size % 1 === 0.5 && Math.floor(size) % 2 === 0;
+  const text = (isTie ? (Math.sign(value) * Math.floor(size)) / 10 ** places : value).toFixed(places);
   return places === 0 ? text : text.replace(/\.?0+$/, "");
 }

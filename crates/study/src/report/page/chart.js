@@ -1,6 +1,8 @@
 // One figure: values under the pointer or the keyboard, zoom, logarithmic axes. Before anything is asked of it, it is what
 // Duetime drew.
 
+// How far around a panel the pointer is heard, in units of the drawing.
+const EDGE = 8;
 const SVG = "http://www.w3.org/2000/svg";
 const element = (name, properties = {}, ...children) => {
   const made = Object.assign(document.createElement(name), properties);
@@ -124,7 +126,8 @@ class Chart {
 
   // What lies over a panel and takes the pointer and the keyboard.
   overlay(panel) {
-    const [x, y, width, height] = panel.box;
+    // Somewhat larger than the panel: values at its edges are pointed at from outside, too.
+    const [x, y, width, height] = [panel.box[0] - EDGE, panel.box[1] - EDGE, panel.box[2] + 2 * EDGE, panel.box[3] + 2 * EDGE];
     const hit = shape("rect", { x, y, width, height, class: "hit", fill: "transparent", tabindex: 0, role: "application" });
     const what = [this.title, panel.title].filter(Boolean).join(", ");
     hit.setAttribute(
@@ -136,7 +139,8 @@ class Chart {
     hit.addEventListener("pointerdown", (event) => this.onDown(panel, event));
     hit.addEventListener("pointerup", (event) => this.onUp(panel, event));
     hit.addEventListener("pointercancel", () => this.endDrag());
-    hit.addEventListener("pointerleave", () => this.drag || this.point(null));
+    // A finger that was lifted leaves what it showed; a tap elsewhere takes it away.
+    hit.addEventListener("pointerleave", (event) => this.drag || event.pointerType === "touch" || this.point(null));
     hit.addEventListener("dblclick", () => this.reset());
     hit.addEventListener("focus", () => hit.matches(":focus-visible") && !this.drag && this.point(panel, this.firstSpot(panel), true));
     hit.addEventListener("blur", () => this.point(null));
@@ -176,8 +180,8 @@ class Chart {
     for (const panel of this.panels) {
       const frame = this.frameOf(panel);
       panel.group.innerHTML = drawn(frame, this.isHidden, panel.id, panel.xMarkup);
-      panel.hit.setAttribute("x", num(frame.left));
-      panel.hit.setAttribute("width", num(frame.right - frame.left));
+      panel.hit.setAttribute("x", num(frame.left - EDGE));
+      panel.hit.setAttribute("width", num(frame.right - frame.left + 2 * EDGE));
     }
     this.point(null);
     this.showTools();
