@@ -24,6 +24,7 @@ pub fn page_script() -> String {
     [
         include_str!("report/page/axis.js"),
         include_str!("report/page/drawing.js"),
+        include_str!("report/page/values.js"),
         include_str!("report/page/chart.js"),
         include_str!("report/page.js"),
     ]

@@ -15,6 +15,8 @@ class Switches {
   }
 
   read() {
+    // The address of a section says nothing about what is hidden.
+    if (location.hash && !location.hash.startsWith("#off=")) return;
     const off = new URLSearchParams(location.hash.slice(1)).get("off") ?? "";
     this.hidden = new Set(off.split(",").filter((name) => this.names.includes(name)));
   }

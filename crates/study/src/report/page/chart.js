@@ -14,7 +14,6 @@ const shape = (name, attributes) => {
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 };
-const withUnit = (value, unit) => (unit ? `${value} ${unit}` : value);
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 class Chart {
@@ -142,7 +141,7 @@ class Chart {
     // A finger that was lifted leaves what it showed; a tap elsewhere takes it away.
     hit.addEventListener("pointerleave", (event) => this.drag || event.pointerType === "touch" || this.point(null));
     hit.addEventListener("dblclick", () => this.reset());
-    hit.addEventListener("focus", () => hit.matches(":focus-visible") && !this.drag && this.point(panel, this.firstSpot(panel), true));
+    hit.addEventListener("focus", () => hit.matches(":focus-visible") && !this.drag && this.point(panel, this.spots(panel)[0], true));
     hit.addEventListener("blur", () => this.point(null));
     hit.addEventListener("keydown", (event) => this.onKey(panel, event));
     panel.hit = this.svg.appendChild(hit);
@@ -238,44 +237,8 @@ class Chart {
     this.draw();
   }
 
-  // All values that can be pointed at: those within the axes.
   spots(panel) {
-    const frame = this.frameOf(panel);
-    const shown = panel.series.filter((series) => !this.isHidden(series.name));
-    const bars = shown.filter((series) => series.style === "bars");
-    const spots = [];
-    panel.series.forEach((series, number) => {
-      if (!shown.includes(series)) return;
-      const bar = bars.findIndex((of) => of.name === series.name);
-      for (const point of frame.points(series)) {
-        if (!point.at) continue;
-        let [x, y] = point.at;
-        let ground = y;
-        if (series.style === "bars") {
-          const [left, top, width, height] = barBox(frame, point, bar, bars.length);
-          [x, y, ground] = [left + width / 2, top, top + height];
-        } else if (bar >= 0 && isOfOthers(series)) {
-          x += (((bar + 0.5 - bars.length / 2) * 0.8) / bars.length) * ((frame.right - frame.left) / frame.x.ticks.length);
-        }
-        if (x < frame.left - 1 || x > frame.right + 1 || Math.min(y, ground) > frame.bottom + 1 || y < frame.top - 1) continue;
-        spots.push({ ...point, series, number, key: `${number}.${point.i}`, px: x, py: y, ground });
-      }
-    });
-    return spots;
-  }
-
-  firstSpot(panel) {
-    return this.spots(panel)[0] ?? null;
-  }
-
-  nearest(panel, x, y) {
-    let [best, least] = [null, Infinity];
-    for (const spot of this.spots(panel)) {
-      const dy = y > spot.py && y <= spot.ground ? 0 : y - spot.py;
-      const away = Math.hypot(x - spot.px, dy);
-      if (away < least) [best, least] = [spot, away];
-    }
-    return best;
+    return spotsOf(panel, this.frameOf(panel), this.isHidden);
   }
 
   // The place of an event in the units of the drawing.
@@ -291,7 +254,7 @@ class Chart {
       panel.hit.setPointerCapture(event.pointerId);
       this.drag = { x, y };
     } else {
-      this.point(panel, this.nearest(panel, x, y));
+      this.point(panel, nearestOf(this.spots(panel), x, y));
     }
   }
 
@@ -299,7 +262,7 @@ class Chart {
     const [x, y] = this.placeOf(event);
     const area = this.drag && this.dragged(panel, x, y);
     if (!area) {
-      this.point(panel, this.nearest(panel, x, y));
+      this.point(panel, nearestOf(this.spots(panel), x, y));
       return;
     }
     this.point(null);
@@ -380,39 +343,17 @@ class Chart {
     this.marker.setAttribute("cx", num(spot.px));
     this.marker.setAttribute("cy", num(spot.py));
     this.marker.setAttribute("stroke", spot.series.colour);
-    const { head, rows } = this.words(panel, spot);
+    const { head, rows } = wordsOf(panel, spot, this.frameOf(panel), this.isHidden);
     const lines = rows.map(({ series, text, isOwn }) => {
       const swatch = element("i");
       swatch.style.background = series.colour;
-      return element("div", { className: isOwn ? "own" : "" }, swatch, element("span", { textContent: series.name || panel.y.label }), element("span", { textContent: text }));
+      const name = element("span", { textContent: nameOf(series) || panel.y.label });
+      return element("div", { className: isOwn ? "own" : "" }, swatch, name, element("span", { textContent: text }));
     });
     this.tip.replaceChildren(element("b", { textContent: head }), ...lines);
     this.placeTip(spot);
     const own = rows.find((row) => row.isOwn);
-    if (aloud) this.say([own.series.name, head, own.text].filter(Boolean).join(", "));
-  }
-
-  // The value with its interval, and what other series have there.
-  words(panel, spot) {
-    const { x, y } = panel;
-    const at = panel.isNamed ? x.ticks[Math.round(spot.x)]?.[1] ?? "" : withUnit(significant(spot.x), x.unit);
-    const value = (point) =>
-      withUnit(significant(point.y), y.unit) +
-      (hasInterval(point) ? ` (${significant(point.low)} to ${significant(point.high)})` : "");
-    const { style } = spot.series;
-    const isAlone = style === "points" || style === "dots";
-    const frame = this.frameOf(panel);
-    const rows = [];
-    panel.series.forEach((series, number) => {
-      if (this.isHidden(series.name)) return;
-      const isOwn = number === spot.number;
-      if (!isOwn && (isAlone || (style === "step") !== (series.style === "step"))) return;
-      const before = (point) => point.at && (style === "step" ? point.x <= spot.x : point.x === spot.x);
-      const point = isOwn ? spot : frame.points(series).filter(before).at(-1);
-      const of = isOfOthers(series) ? `published${series.style === "published" ? "" : `, ${series.style}`}: ` : "";
-      if (point) rows.push({ series, isOwn, text: of + value(point) });
-    });
-    return { head: panel.isNamed ? at : [x.label, at].filter(Boolean).join(": "), rows };
+    if (aloud) this.say([nameOf(own.series), head, own.text].filter(Boolean).join(", "));
   }
 
   // Beside the value, within the figure.
