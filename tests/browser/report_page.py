@@ -1,7 +1,7 @@
 """Opens the reports of a run and of a sweep in Chromium and does with them what a reader does.
 
-    report_page.py BROWSER SHOTS RUN SWEEP    the browser's program, a folder for screenshots, two run folders
-    report_page.py BROWSER SHOTS REPORT.html  any report: what does not depend on its numbers
+    report_page.py BROWSER SHOTS RUN SWEEP [REPORT.html]    the browser's program, a folder for screenshots, two run folders
+    report_page.py BROWSER SHOTS REPORT.html                any report: what does not depend on its numbers
 """
 
 from __future__ import annotations
@@ -79,12 +79,14 @@ def main() -> None:
             for width in WIDTHS:
                 visit(browser, Path(pages[0]), width, Path(shots) / f"page-{width}.png", lambda page: None)
         else:
-            run, sweep = map(Path, pages)
+            run, sweep, *others = map(Path, pages)
             for width in WIDTHS:
-                visit(browser, run / "report.html", width, Path(shots) / f"run-{width}.png", lambda page: of_run(page, run, shots))
-                visit(
-                    browser, sweep / "report.html", width, Path(shots) / f"sweep-{width}.png", lambda page: of_sweep(page, sweep, shots)
-                )
+                shot = Path(shots) / f"run-{width}.png"
+                visit(browser, run / "report.html", width, shot, lambda page: of_run(page, run, shots))
+                shot = Path(shots) / f"sweep-{width}.png"
+                visit(browser, sweep / "report.html", width, shot, lambda page: of_sweep(page, sweep, shots))
+            for other in others:
+                visit(browser, other, WIDTHS[0], Path(shots) / "other.png", lambda page: None)
             without_script(browser, run / "report.html")
             in_the_dark(browser, sweep / "report.html", Path(shots))
         browser.close()
@@ -92,7 +94,11 @@ def main() -> None:
 
 def visit(browser: Browser, path: Path, width: int, shot: Path, more: Callable[[Page], None]) -> None:
     """Opens a page at a width; checks what must hold on every report, then `more`."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, has_touch=width < 600, permissions=["clipboard-read", "clipboard-write"])
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        has_touch=width < 600,
+        permissions=["clipboard-read", "clipboard-write"],
+    )
     page = context.new_page()
     said: list[str] = []
     asked: list[str] = []
@@ -117,7 +123,9 @@ def visit(browser: Browser, path: Path, width: int, shot: Path, more: Callable[[
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     assert said == [], said
     assert [url for url in asked if not url.startswith("file:")] == [], asked
-    print(f"{path.parent.name}/{path.name} at {width} px: {figures} figures, letters from {min(letters):.1f} px, {path.stat().st_size / 1e6:.2f} MB")
+    size = path.stat().st_size
+    name = f"{path.parent.name}/{path.name}"
+    print(f"{name} at {width} px: {figures} figures, letters from {min(letters):.1f} px, {size / 1e6:.2f} MB")
     context.close()
 
 
@@ -163,7 +171,9 @@ def first_hit(page: Page) -> Locator:
 
 
 def ticks(hit: Locator) -> list[str]:
-    found: list[str] = hit.evaluate("of => [...of.closest('svg').querySelector('g.x').querySelectorAll('text')].map((text) => text.textContent)")
+    found: list[str] = hit.evaluate(
+        "of => [...of.closest('svg').querySelector('g.x').querySelectorAll('text')].map((text) => text.textContent)"
+    )
     return found
 
 
@@ -266,7 +276,11 @@ def switches(page: Page) -> None:
 def sorts(page: Page) -> None:
     """The first table with numbers, up and down and back; and it folds."""
     table = page.locator("table.sortable").first
-    cells = lambda: [text.split()[0] for text in table.locator("tbody tr td:nth-child(2)").all_inner_texts() if text.strip()]  # noqa: E731
+
+    def cells() -> list[str]:
+        texts = table.locator("tbody tr td:nth-child(2)").all_inner_texts()
+        return [text.split()[0] for text in texts if text.strip()]
+
     original = cells()
     head = table.locator("thead th").nth(1)
     head.locator("button").click()
@@ -304,14 +318,14 @@ def significant(value: float) -> str:
 def tip_at(page: Page, title: str, name: str, x: float) -> tuple[str, dict[str, str]]:
     """Points at a value with the mouse, or a finger where that is what there is: the tooltip's head, and its lines by name."""
     at = page.evaluate(PLACE, [title, 0, name, x])
-    if page.viewport_size and page.viewport_size["width"] < 600:
+    if width_of(page) < 600:
         page.touchscreen.tap(*at)
     else:
         page.mouse.move(*at)
     tip = page.locator(".tip:visible")
     assert tip.count() == 1, f"{tip.count()} tooltips at {name}, {x} in {title}"
     box = tip.bounding_box()
-    assert box and box["x"] >= 0 and box["x"] + box["width"] <= page.viewport_size["width"], f"the tooltip is cut: {box}"  # type: ignore[index]
+    assert box and box["x"] >= 0 and box["x"] + box["width"] <= width_of(page), f"the tooltip is cut: {box}"
     lines = tip.locator("div")
     found = {}
     for line in lines.all():
@@ -322,6 +336,7 @@ def tip_at(page: Page, title: str, name: str, x: float) -> tuple[str, dict[str, 
 
 def of_run(page: Page, folder: Path, shots: str) -> None:
     """Bars and their intervals are those of the summary."""
+    assert (folder / "report.html").stat().st_size < 1e6
     point = json.loads((folder / "summary.json").read_text())["points"][0]
     for of in point["transports"]:
         groups = [group for group in of["groups"] if group["deadlines"]]
