@@ -344,6 +344,12 @@ def of_run(page: Page, folder: Path, shots: str) -> None:
             head, lines = tip_at(page, "Missed deadlines", of["transport"], i)
             assert group["class"] in head, head
             assert lines[of["transport"]] == in_words(group["deadlines"]["missed"], 100, "%"), (lines, group["deadlines"])
+        slack = points_of(page, "Slack", of["transport"])
+        late = max((share for x, share in slack if x < 0), default=0.0)
+        missed = 100 - 100 * of["deadlines"]["met"] / of["deadlines"]["flows"]
+        assert abs(late - missed) <= 1e-6 * missed, f"{late} % have negative slack, {missed} % missed"
+        rates = [rate for _, rate in points_of(page, "Throughput of that link", of["transport"])]
+        assert 9.5 < max(rates) < 10.01, f"a link of 10 Gbps carries {max(rates)}"
     wanted = ["Completion of queries", "Missed deadlines", "Completion times", "Slack", "Deadline and completion times"]
     titles = page.locator("figcaption").all_inner_texts()
     places = [titles.index(title) for title in [*wanted, "Queue of a link", "Throughput of that link"]]
@@ -351,6 +357,19 @@ def of_run(page: Page, folder: Path, shots: str) -> None:
     at = page.evaluate(PLACE, ["Completion of queries", 0, "tcp", first_x(page)])
     page.mouse.move(at[0], at[1])
     page.screenshot(path=Path(shots) / f"run-hover-{width_of(page)}.png")
+
+
+def points_of(page: Page, title: str, name: str) -> list[tuple[float, float]]:
+    """The points of a series in the figure of that title."""
+    values: list[float] = page.evaluate(
+        """([title, name]) => {
+        const figure = [...document.querySelectorAll("figure")].find((of) => of.querySelector("figcaption").textContent === title);
+        const series = JSON.parse(figure.querySelector("metadata").textContent).flatMap((panel) => panel.series);
+        return series.find((of) => of.name === name).points;
+        }""",
+        [title, name],
+    )
+    return list(zip(values[::2], values[1::2]))
 
 
 def first_x(page: Page) -> float:

@@ -229,10 +229,14 @@ fn slack(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             .collect();
         slack.sort_by(f64::total_cmp);
         let never = sample.deadline_flows - slack.len();
-        // Densest where there is least.
-        let ranks = ranks(slack.len(), slack.len());
-        let points = ranks.into_iter().rev().map(|rank| {
-            let rank = slack.len() - 1 - rank;
+        // Densest where there is least; that at the deadline itself is exact.
+        let dense = ranks(slack.len(), slack.len());
+        let mut shown: Vec<usize> = dense.iter().map(|rank| slack.len() - 1 - rank).collect();
+        let late = slack.partition_point(|of| *of < 0.0);
+        shown.extend(late.checked_sub(1));
+        shown.sort_unstable();
+        shown.dedup();
+        let points = shown.into_iter().map(|rank| {
             let share = (never + rank + 1) as f64 / sample.deadline_flows as f64;
             Point::new(slack[rank], 100.0 * share)
         });
