@@ -349,7 +349,8 @@ def of_run(page: Page, folder: Path, shots: str) -> None:
         missed = 100 - 100 * of["deadlines"]["met"] / of["deadlines"]["flows"]
         assert abs(late - missed) <= 1e-6 * missed, f"{late} % have negative slack, {missed} % missed"
         rates = [rate for _, rate in points_of(page, "Throughput of that link", of["transport"])]
-        assert 9.5 < max(rates) < 10.01, f"a link of 10 Gbps carries {max(rates)}"
+        # A sample counts whole packets: two more than it had time for, at most.
+        assert 9.5 < max(rates) < 10.25, f"a link of 10 Gbps carries {max(rates)}"
     wanted = ["Completion of queries", "Missed deadlines", "Completion times", "Slack", "Deadline and completion times"]
     titles = page.locator("figcaption").all_inner_texts()
     places = [titles.index(title) for title in [*wanted, "Queue of a link", "Throughput of that link"]]
