@@ -3,14 +3,13 @@
 
 // How far around a panel the pointer is heard, in units of the drawing.
 const EDGE = 8;
-const SVG = "http://www.w3.org/2000/svg";
 const element = (name, properties = {}, ...children) => {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
   return made;
 };
 const shape = (name, attributes) => {
-  const made = document.createElementNS(SVG, name);
+  const made = document.createElementNS(document.querySelector("figure svg").namespaceURI, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 };
