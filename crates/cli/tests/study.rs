@@ -227,6 +227,12 @@ fn a_study_is_read_again_from_its_folder() {
         "out/tiny/report.html\n"
     );
     assert_eq!(sandbox.read("out/tiny/report.html"), page, "byte for byte");
+    assert!(page.contains("<metadata>[{") && page.contains("<script type=\"module\">"));
+    let fetched = ["src=", "url(http", "import ", "@import", "<link"];
+    assert!(
+        fetched.iter().all(|of| !page.contains(of)),
+        "the page is one file"
+    );
 
     let out = sandbox.duetime("export out/tiny --csv").ok();
     assert!(out.contains("10 files in out/tiny/csv"), "{out}");

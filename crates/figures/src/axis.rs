@@ -25,6 +25,10 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
+    pub(crate) fn ends(&self) -> [f64; 2] {
+        [self.low, self.high]
+    }
+
     /// What holds both.
     pub(crate) fn join(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         match (a, b) {
@@ -83,6 +87,15 @@ impl Span {
             (value - self.from) / (self.to - self.from)
         };
         place.is_finite().then_some(place)
+    }
+
+    /// The value at a position from 0 to 1.
+    pub(crate) fn value(&self, place: f64) -> f64 {
+        if self.log {
+            self.from * libm::pow(self.to / self.from, place)
+        } else {
+            self.from + (self.to - self.from) * place
+        }
     }
 
     /// Its first value and its last.
@@ -275,6 +288,10 @@ fn thousands(value: i64) -> String {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "snapshots are files, written where the environment says so"
+)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
@@ -327,6 +344,65 @@ mod tests {
             ["2", "5", "10", "20", "50"]
         );
         assert_eq!(labels(&axis, 10.0, 10.0, false), ["10", "20"]);
+    }
+
+    /// Axes of many kinds, as JSON, which the script of a page is held to as well (`tests/browser/axis.test.mjs`).
+    #[test]
+    fn ticks_are_those_of_the_page_script() {
+        let data = [
+            (0.0, 1.0),
+            (3.0, 97.0),
+            (5.0, 40.0),
+            (97.1, 99.9),
+            (0.0, 45_000.0),
+            (-0.02, 0.013),
+            (0.0, 0.0),
+            (0.000_12, 0.000_57),
+            (0.5, 20_000.0),
+            (1e-7, 3e-4),
+            (2.0, 2.0),
+            (-4.0, 1e16),
+            (1_234.5, 1_234.9),
+        ];
+        let asked = [
+            (None, None),
+            (Some(0.0), Some(100.0)),
+            (Some(0.31), Some(0.47)),
+            (Some(2.0), Some(512.0)),
+        ];
+        let mut cases = Vec::new();
+        for ((low, high), (from, to)) in
+            data.into_iter().flat_map(|data| asked.map(|of| (data, of)))
+        {
+            for kind in 0..5 {
+                let [snug, zero, log] = [1, 2, 4].map(|bit| kind & bit != 0);
+                let axis = Axis {
+                    scale: if log { Scale::Log } else { Scale::Linear },
+                    from,
+                    to,
+                    ..Axis::default()
+                };
+                let extent = Extent::of([low, high].into_iter(), &axis.scale);
+                let span = Span::new(&axis, extent, snug, zero);
+                let case = serde_json::json!({
+                    "log": log, "snug": snug, "zero": zero, "asked": [from, to],
+                    "reach": extent.map_or([None; 2], |of| of.ends().map(Some)),
+                    "ends": [span.from, span.to], "ticks": span.ticks,
+                });
+                cases.push(case.to_string());
+            }
+        }
+        let text = format!("[\n{}\n]\n", cases.join(",\n"));
+        if std::env::var_os("BLESS").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/snapshots/axes.json");
+            std::fs::write(path, &text).expect("the snapshot can be written");
+            return;
+        }
+        assert_eq!(
+            text,
+            include_str!("snapshots/axes.json"),
+            "if this is wanted, run the test once with BLESS=1"
+        );
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! A whole figure: title, legend, panels.
 
 use crate::Figure;
+use crate::data;
 use crate::frame::Frame;
 use crate::layout::{LEFT, TEXT, TITLE, WIDTH, wrapped};
 use crate::legend::Legend;
 use crate::reach::reaches;
 use crate::svg::{Svg, number};
 
-pub(crate) fn figure(figure: &Figure) -> String {
+pub(crate) fn figure(figure: &Figure, with_data: bool) -> String {
     let id = identity(figure);
     let names = names(figure);
     let looks = figure.palette.looks(&names);
@@ -65,6 +66,11 @@ pub(crate) fn figure(figure: &Figure) -> String {
     legend.draw(&mut svg, head);
     for (i, (panel, frame)) in figure.panels.iter().zip(&frames).enumerate() {
         frame.draw(&mut svg, panel, &look, &format!("{id}p{i}"));
+    }
+    if with_data {
+        let panels = figure.panels.iter().zip(&frames).zip(&reaches);
+        let panels = panels.map(|((panel, frame), reach)| (panel, frame, reach));
+        svg.data(&data::json(panels, &look));
     }
     svg.finish()
 }

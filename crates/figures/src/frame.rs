@@ -90,8 +90,8 @@ impl Frame {
     }
 
     pub(crate) fn draw(&self, svg: &mut Svg, panel: &Panel, look: &dyn Fn(&str) -> Look, id: &str) {
-        svg.open("g", &[]);
-        self.text_above(svg);
+        self.text_around(svg, panel);
+        svg.open("g", &[("class", "panel")]);
         self.axes(svg, panel);
         // Lines end at the axes, but for half their width; markers at the ends of the axes are whole.
         let lines = format!("{id}l");
@@ -136,6 +136,9 @@ impl Frame {
         for guide in &panel.guides {
             self.guide(svg, guide);
         }
+        if !panel.diagonal.is_empty() {
+            self.diagonal(svg, &lines);
+        }
         svg.close();
     }
 
@@ -154,7 +157,7 @@ impl Frame {
         svg.close();
     }
 
-    fn text_above(&self, svg: &mut Svg) {
+    fn text_around(&self, svg: &mut Svg, panel: &Panel) {
         let mut y = self.start + 13.0;
         for line in &self.heading {
             svg.text((LEFT, y), &[("font-weight", "600")], line);
@@ -163,6 +166,11 @@ impl Frame {
         for line in &self.caption {
             svg.text((LEFT, y), &[("opacity", "0.8")], line);
             y += 16.0;
+        }
+        if !caption_is_empty(&panel.x) {
+            let middle = (f64::midpoint(self.left, Self::right()), self.end - 16.0);
+            let look = [("text-anchor", "middle"), ("opacity", "0.8")];
+            svg.text(middle, &look, &caption(&panel.x));
         }
     }
 
@@ -181,6 +189,7 @@ impl Frame {
             svg.text(end, &[("text-anchor", "end")], label);
         }
         stroke(svg, &grid, "0.15");
+        svg.open("g", &[("class", "x")]);
         let mut base = format!(
             "M{} {}H{}",
             number(self.left),
@@ -210,11 +219,7 @@ impl Frame {
             }
         }
         stroke(svg, &base, "0.7");
-        if !caption_is_empty(&panel.x) {
-            let middle = (f64::midpoint(self.left, Self::right()), self.end - 16.0);
-            let look = [("text-anchor", "middle"), ("opacity", "0.8")];
-            svg.text(middle, &look, &caption(&panel.x));
-        }
+        svg.close();
     }
 
     fn slanted_label(&self, svg: &mut Svg, x: f64, lines: &[String]) {

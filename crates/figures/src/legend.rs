@@ -17,6 +17,8 @@ pub(crate) struct Legend<'a> {
 
 struct Entry<'a> {
     text: &'a str,
+    /// Of its series; empty if it is of none.
+    name: &'a str,
     kind: Kind,
 }
 
@@ -32,7 +34,8 @@ enum Kind {
 }
 
 fn entry(text: &str, kind: Kind) -> Entry<'_> {
-    Entry { text, kind }
+    let name = "";
+    Entry { text, name, kind }
 }
 
 impl<'a> Legend<'a> {
@@ -56,7 +59,8 @@ impl<'a> Legend<'a> {
                 let series = drawn(name)?;
                 let label = Some(series.label.as_str()).filter(|label| !label.is_empty());
                 let kind = Kind::Series(series.style, *look);
-                Some(entry(label.unwrap_or(name), kind))
+                let text = label.unwrap_or(name);
+                Some(Entry { text, name, kind })
             })
             .collect();
         let has =
@@ -73,6 +77,12 @@ impl<'a> Legend<'a> {
                 .any(|entry| matches!(entry.kind, Kind::Guide) && entry.text == guide.label);
             if !known && !guide.label.is_empty() {
                 entries.push(entry(&guide.label, Kind::Guide));
+            }
+        }
+        for panel in &figure.panels {
+            let known = entries.iter().any(|entry| entry.text == panel.diagonal);
+            if !known && !panel.diagonal.is_empty() {
+                entries.push(entry(&panel.diagonal, Kind::Guide));
             }
         }
         if overlaps {
@@ -98,6 +108,9 @@ impl<'a> Legend<'a> {
         for (&(x, row), entry) in self.places.iter().zip(&self.entries) {
             let y = top + row as f64 * ROW + ROW / 2.0;
             let across = format!("M{} {}h22", number(x), number(y));
+            if let Kind::Series(..) = entry.kind {
+                svg.open("g", &[("class", "entry"), ("data-name", entry.name)]);
+            }
             match entry.kind {
                 Kind::Guide => dots(svg, &across),
                 Kind::Bound => arrow(svg, "currentColor", (x + 11.0, y - 5.0), true, None),
@@ -109,7 +122,7 @@ impl<'a> Legend<'a> {
                     bar(svg, look, (x + 5.0, y - 5.0), (12.0, 10.0), None);
                 }
                 Kind::Series(style, look) => {
-                    if style != Style::Points {
+                    if !matches!(style, Style::Points | Style::Dots) {
                         line(svg, look, &across, None);
                     }
                     if style != Style::Step {
@@ -118,6 +131,9 @@ impl<'a> Legend<'a> {
                 }
             }
             svg.text((x + SWATCH, y + 4.0), &[], entry.text);
+            if let Kind::Series(..) = entry.kind {
+                svg.close();
+            }
         }
     }
 }

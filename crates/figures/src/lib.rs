@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod axis;
+mod data;
 mod draw;
 mod frame;
 mod layout;
@@ -54,6 +55,8 @@ pub struct Panel {
     pub series: Vec<Series>,
     /// Lines that mark a value.
     pub guides: Vec<Guide>,
+    /// What the line means on which both axes have the same value; it is drawn if this is not empty.
+    pub diagonal: String,
 }
 
 /// An axis. The default is linear and fits its data.
@@ -122,6 +125,8 @@ pub enum Style {
     Bars,
     /// Markers with error bars.
     Points,
+    /// Pale dots, for many values.
+    Dots,
     /// Hollow markers in the series' colour: values of others, drawn beside those of the same name. The legend has them
     /// once, as "published".
     Published,
@@ -162,7 +167,12 @@ impl Figure {
 
     /// The figure as one `<svg>` element: to be put into a page, or into a file of its own.
     pub fn to_svg(&self) -> String {
-        draw::figure(self)
+        draw::figure(self, false)
+    }
+
+    /// The same drawing with what it shows as JSON in a `metadata` element, for a page whose script draws it again.
+    pub fn to_svg_with_data(&self) -> String {
+        draw::figure(self, true)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::frame::Frame;
 use crate::overlap::{below, stretches};
 use crate::palette::{Dash, Look};
-use crate::shapes::{arrow, bar, curve, dots, hollow, marker, through, written};
+use crate::shapes::{arrow, bar, curve, dots, hollow, marker, scattered, through, written};
 use crate::svg::{Svg, number};
 use crate::words::tip;
 use crate::{Guide, Panel, Point, Series, Style};
@@ -90,6 +90,9 @@ impl Frame {
             curve(svg, look, &corners.collect::<Vec<_>>(), ink.earlier);
             svg.close();
         }
+        if series.style == Style::Dots {
+            scattered(svg, look, &corners_of(self, &runs));
+        }
         if matches!(series.style, Style::AtMost | Style::AtLeast) {
             self.bound(svg, series, look, panel);
         }
@@ -120,6 +123,22 @@ impl Frame {
                 };
                 marker(svg, look, at, size, Some(&tip(series, point, panel)));
             }
+        }
+    }
+
+    /// The line on which both axes have the same value, in pieces: it is bent where one of them is logarithmic.
+    pub(crate) fn diagonal(&self, svg: &mut Svg, clip: &str) {
+        const PIECES: u32 = 48;
+        let (from, to) = self.x.ends();
+        let piece = |i: u32| {
+            let value = self.x.value(f64::from(i) / f64::from(PIECES));
+            self.at(value, value)
+        };
+        let corners: Vec<(f64, f64)> = (0..=PIECES).filter_map(piece).collect();
+        if from < to && corners.len() > 1 {
+            svg.open("g", &[("clip-path", &format!("url(#{clip})"))]);
+            dots(svg, &through(&corners));
+            svg.close();
         }
     }
 
@@ -261,12 +280,20 @@ impl Frame {
     }
 }
 
+/// Where the points of all stretches are.
+fn corners_of(frame: &Frame, runs: &[Vec<Point>]) -> Vec<(f64, f64)> {
+    let points = runs.iter().flatten();
+    points
+        .filter_map(|point| frame.at(point.x, point.y))
+        .collect()
+}
+
 pub(crate) fn has_interval(point: &Point) -> bool {
     point.low.is_finite() && point.high.is_finite() && point.low < point.high
 }
 
 /// A long series reduced to the first, least, greatest and last point of each column.
-fn thinned(points: &[Point]) -> Vec<Point> {
+pub(crate) fn thinned(points: &[Point]) -> Vec<Point> {
     if points.len() <= 4 * COLUMNS {
         return points.to_vec();
     }

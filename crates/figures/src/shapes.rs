@@ -78,6 +78,27 @@ pub(crate) fn dots(svg: &mut Svg, path: &str) {
     );
 }
 
+/// Pale dots, all in one path.
+pub(crate) fn scattered(svg: &mut Svg, look: Look, places: &[(f64, f64)]) {
+    let mut path = String::new();
+    for &(x, y) in places {
+        let _ = write!(path, "M{} {}h0", number(x), number(y));
+    }
+    if !path.is_empty() {
+        svg.empty(
+            "path",
+            &[
+                ("d", &path),
+                ("stroke", look.colour.svg()),
+                ("stroke-opacity", "0.5"),
+                ("stroke-width", "4"),
+                ("stroke-linecap", "round"),
+                ("fill", "none"),
+            ],
+        );
+    }
+}
+
 /// A bar: full, or pale and outlined in the look's pattern.
 pub(crate) fn bar(
     svg: &mut Svg,

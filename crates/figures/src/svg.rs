@@ -67,6 +67,12 @@ impl Svg {
         let _ = writeln!(self.text, "><title>{}</title></{name}>", escaped(tip));
     }
 
+    /// What is not drawn. The text must need no escapes.
+    pub(crate) fn data(&mut self, json: &str) {
+        debug_assert!(!json.contains(['<', '>', '&']), "{json}");
+        let _ = writeln!(self.text, "<metadata>{json}</metadata>");
+    }
+
     pub(crate) fn finish(mut self) -> String {
         while !self.open.is_empty() {
             self.close();

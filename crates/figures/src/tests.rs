@@ -26,6 +26,21 @@ fn check(figure: &Figure) -> String {
     svg
 }
 
+/// What a page's script is given of a figure, whose drawing is the same without it.
+fn data(figure: &Figure) -> serde_json::Value {
+    let svg = figure.to_svg_with_data();
+    let document = roxmltree::Document::parse(&svg).expect("well-formed");
+    let metadata = document
+        .descendants()
+        .find(|node| node.has_tag_name("metadata"));
+    let json = metadata.and_then(|node| node.text()).expect("data");
+    assert_eq!(
+        svg.replacen(&format!("<metadata>{json}</metadata>\n"), "", 1),
+        figure.to_svg()
+    );
+    serde_json::from_str(json).expect("JSON")
+}
+
 /// A figure of one panel, in which the transports have solid looks.
 fn single(title: &str, description: &str, panel: Panel) -> Figure {
     let mut palette = Palette::default();
@@ -84,6 +99,70 @@ fn a_small_figure_is_drawn_as_it_was() {
         svg,
         include_str!("snapshots/small.svg"),
         "if this is wanted, run the test once with BLESS=1"
+    );
+}
+
+#[test]
+fn a_script_is_given_what_is_drawn() {
+    let panels = data(&small());
+    let panel = &panels[0];
+    assert_eq!(panel["box"], serde_json::json!([26.9, 73, 399.1, 190]));
+    assert_eq!(panel["x"]["ends"], serde_json::json!([10, 30]));
+    assert_eq!(panel["y"]["unit"], "%");
+    assert_eq!(panel["y"]["ticks"][1], serde_json::json!([2, "2"]));
+    assert_eq!(
+        panel["guides"][0],
+        serde_json::json!([false, 1, "99 % met"])
+    );
+    let d3 = &panel["series"][0];
+    assert_eq!((&d3["name"], &d3["style"]), (&"d3".into(), &"line".into()));
+    assert_eq!(d3["points"], serde_json::json!([10, 0.5, 20, 1.5, 30, 8]));
+    assert_eq!(d3["intervals"], serde_json::json!([0.3, 0.7, 1, 2, 7, 9]));
+}
+
+#[test]
+fn the_diagonal_is_where_both_axes_have_one_value() {
+    let panel = |x: Axis| Panel {
+        diagonal: "just in time".into(),
+        ..Panel::new(
+            x,
+            Axis::linear("took", "ms").between(0.0, 10.0),
+            vec![Series::new(
+                "d3",
+                Style::Dots,
+                vec![Point::new(2.0, 1.0), Point::new(8.0, 9.0)],
+            )],
+        )
+    };
+    let path = |x: Axis| {
+        let svg = check(&single("", "", panel(x)));
+        assert!(svg.contains(">just in time</text>"));
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let clipped = document.descendants().find(|node| {
+            node.attribute("stroke-dasharray") == Some("2 3")
+                && node
+                    .ancestors()
+                    .any(|of| of.attribute("clip-path").is_some())
+        });
+        clipped
+            .and_then(|node| node.attribute("d"))
+            .unwrap()
+            .to_owned()
+    };
+    let straight = path(Axis::linear("allowed", "ms").between(0.0, 10.0));
+    // From corner to corner, up by the same in each of its 48 pieces.
+    let ups: Vec<f64> = straight
+        .split(['M', 'L'])
+        .skip(1)
+        .map(|corner| corner.split_once(' ').unwrap().1.parse().unwrap())
+        .collect();
+    assert_eq!(ups.len(), 49);
+    assert!((ups[0] - ups[48] - 190.0).abs() < 0.2, "{straight}");
+    let even = |pair: &[f64]| (pair[0] - pair[1] - 190.0 / 48.0).abs() < 0.2;
+    assert!(ups.windows(2).all(even), "{straight}");
+    assert_ne!(
+        straight,
+        path(Axis::log("allowed", "ms").between(1.0, 10.0))
     );
 }
 
@@ -284,7 +363,8 @@ fn any_series() -> impl Strategy<Value = Series> {
         Just(Style::Line),
         Just(Style::Step),
         Just(Style::Bars),
-        Just(Style::Points)
+        Just(Style::Points),
+        Just(Style::Dots)
     ];
     (
         any::<String>(),
@@ -324,7 +404,12 @@ proptest! {
     ) {
         let mut panel = Panel::new(x, y, series);
         panel.guides.push(Guide { vertical, at, label: title.clone() });
-        check(&single(&title, &title, panel));
+        panel.diagonal.clone_from(&title);
+        let figure = single(&title, &title, panel);
+        check(&figure);
+        let panels = data(&figure);
+        prop_assert_eq!(panels.as_array().unwrap().len(), 1);
+        prop_assert_eq!(panels[0]["series"].as_array().unwrap().len(), figure.panels[0].series.len());
     }
 }
 

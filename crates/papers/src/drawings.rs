@@ -134,7 +134,7 @@ impl Artist<'_> {
                 panels: vec![panel],
                 palette: self.of.palette.clone(),
             }
-            .to_svg();
+            .to_svg_with_data();
             drawn.push(Drawn {
                 experiment: self.index,
                 file: duetime_store::folder_name(&words.join("-")),

@@ -15,6 +15,7 @@ use duetime_study::StudyError;
 #[derive(Serialize)]
 struct View<'a> {
     style: String,
+    script: String,
     version: &'a str,
     quick: bool,
     commands: Vec<String>,
@@ -93,6 +94,7 @@ pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, 
     let unreadable = sections.unreadable.iter();
     warnings.extend(unreadable.map(|why| format!("{why}; run it again.")));
     let view = View {
+        script: duetime_study::page_script(),
         style: [duetime_study::PAGE_STYLE, include_str!("papers.css")].concat(),
         version: duetime_store::VERSION,
         quick: sections.all.iter().any(|section| section.quick),

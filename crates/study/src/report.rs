@@ -19,6 +19,18 @@ use crate::plan::Plan;
 /// The style sheet of the page, for pages like it.
 pub const PAGE_STYLE: &str = include_str!("report/page.css");
 
+/// The script of the page, for pages like it: what it does to the figures that stand there.
+pub fn page_script() -> String {
+    [
+        include_str!("report/page/axis.js"),
+        include_str!("report/page/drawing.js"),
+        include_str!("report/page/values.js"),
+        include_str!("report/page/chart.js"),
+        include_str!("report/page.js"),
+    ]
+    .concat()
+}
+
 /// Writes `report.html` into the folder; gives what the runs amount to, and the page's path.
 pub fn report(plan: &Plan, folder: &RunFolder) -> Result<(Gathered, PathBuf), StudyError> {
     let mut samples = samples::Samples::new(plan);

@@ -349,10 +349,11 @@ fn a_report_needs_nothing_from_elsewhere() {
         let html = fs::read_to_string(page).expect("a page");
         let page = html.replace("http://www.w3.org/", "").replace("url(#", "");
         for outside in [
-            "http:", "https:", "src=", "url(", "@import", "<link", "<script",
+            "http:", "https:", "src=", "url(", "@import", "<link", "fetch(", "import(", "import {",
         ] {
             assert!(!page.contains(outside), "{outside} in {name}");
         }
+        assert_eq!(page.matches("<script").count(), 1, "one script of our own");
         assert!(html.matches("<svg").count() >= 2, "figures are within");
         assert!(html.contains("Missed deadlines") && html.contains("d2tcp"));
         assert!(html.contains("senders = 5"), "the scenario is within");

@@ -1,11 +1,11 @@
 //! The page's figures.
 
 use duetime_figures::{Axis, Figure, Guide, Panel, Point, Series, Style};
-use duetime_results::Estimate;
 use duetime_results::summary::{GroupEstimate, Percentiles};
+use duetime_results::{Class, Estimate};
 
 use super::page;
-use super::samples::Samples;
+use super::samples::{Sample, Samples};
 use crate::gather::{Cell, Gathered, group_name, is_bulk, workload_name};
 use crate::plan::Plan;
 use crate::text;
@@ -29,9 +29,12 @@ pub fn figures(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Vec<page:
             |group| group.deadlines.is_some(),
             |group| group.deadlines.map(|of| of.missed),
         ));
-        figures.extend(shares(gathered, samples));
+        figures.extend(completions(plan, gathered, samples));
         figures.extend(percentiles(plan, gathered));
         figures.extend(completeness(gathered, samples));
+        figures.extend(shares(gathered, samples));
+        figures.extend(slack(gathered, samples));
+        figures.extend(deadlines(gathered, samples));
         figures.extend(bars(
             plan,
             gathered,
@@ -42,6 +45,7 @@ pub fn figures(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Vec<page:
             |group| group.goodput_bytes_per_s.mean,
         ));
         figures.extend(queues(gathered, samples));
+        figures.extend(throughput(gathered, samples));
     }
     figures
 }
@@ -59,7 +63,7 @@ pub fn on_page(title: &str, note: &str, mut panels: Vec<Panel>) -> Option<page::
         panels,
         palette: crate::palette(),
     }
-    .to_svg();
+    .to_svg_with_data();
     Some(page::Figure {
         title: title.to_owned(),
         note: note.to_owned(),
@@ -117,7 +121,7 @@ fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::
     for workload in workloads {
         let curves = gathered.cells.iter().filter_map(|cell| {
             let of = samples.transports[cell.transport].queries.get(&workload)?;
-            let milliseconds = of.completions.iter().map(|seconds| seconds * 1e3);
+            let milliseconds = of.took_s.iter().map(|seconds| seconds * 1e3);
             Some((
                 cell.summary.transport.as_str(),
                 milliseconds.collect(),
@@ -184,14 +188,179 @@ fn came_and_left<'n>(
     [panel(came, all), panel(Axis::log(left, "%"), tail)]
 }
 
+/// How long flows took, a panel for each workload and class that has data.
+fn completions(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
+    let is_data = |group: &GroupEstimate| !matches!(group.class, Class::Query | Class::Cancel);
+    let panel = |name: &String| {
+        let curve = |cell: &Cell| {
+            let mut groups = cell.summary.groups.iter();
+            let group = groups.find(|group| group_name(plan, cell, group) == *name)?;
+            let of = samples.transports[cell.transport]
+                .completions
+                .get(&(group.workload, group.class))?;
+            let milliseconds = of.took_s.iter().map(|seconds| seconds * 1e3).collect();
+            let (came, _) = cumulative(milliseconds, of.all);
+            Some(Series::new(&cell.summary.transport, Style::Step, came))
+        };
+        Panel {
+            title: name.clone(),
+            ..Panel::new(
+                Axis::log("completion time", "ms"),
+                Axis::linear("delivered", "%").between(0.0, 100.0),
+                gathered.cells.iter().filter_map(curve).collect(),
+            )
+        }
+    };
+    let names = group_names(plan, gathered, is_data);
+    let note = "Share of the flows delivered by then; a line that ends below 100 % leaves flows that never finished.";
+    on_page("Completion times", note, names.iter().map(panel).collect())
+}
+
+/// Deadline minus completion: the share of flows that had so little, on a logarithmic scale.
+fn slack(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
+    let allowed = samples.transports.iter().flat_map(|of| &of.deadlines);
+    let longest = allowed.fold(0.0, |most: f64, of| most.max(of.0)) * 1e3;
+    let mut ends = (0.0_f64, 0.0_f64);
+    let mut curve = |cell: &Cell| {
+        let sample = &samples.transports[cell.transport];
+        let slack = sample.deadlines.iter();
+        let mut slack: Vec<f64> = slack
+            .map(|(allowed, took)| (allowed - took) * 1e3)
+            .collect();
+        slack.sort_by(f64::total_cmp);
+        let never = sample.deadline_flows - slack.len();
+        // Densest where there is least; that at the deadline itself is exact.
+        let dense = ranks(slack.len(), slack.len());
+        let mut shown: Vec<usize> = dense.iter().map(|rank| slack.len() - 1 - rank).collect();
+        let late = slack.partition_point(|of| *of < 0.0);
+        shown.extend(late.checked_sub(1));
+        shown.sort_unstable();
+        shown.dedup();
+        let points = shown.into_iter().map(|rank| {
+            let share = (never + rank + 1) as f64 / sample.deadline_flows as f64;
+            Point::new(slack[rank], 100.0 * share)
+        });
+        let points: Vec<Point> = points.collect();
+        if let (Some(first), Some(last)) = (slack.first(), slack.last()) {
+            ends = (ends.0.min(*first), ends.1.max(*last));
+        }
+        Series::new(&cell.summary.transport, Style::Step, points)
+    };
+    let series: Vec<Series> = gathered.cells.iter().map(&mut curve).collect();
+    // What is later than by a whole deadline would leave no space for the rest.
+    let x = Axis::linear("slack", "ms").between(ends.0.max(-longest), ends.1);
+    let panel = Panel {
+        guides: vec![Guide {
+            vertical: true,
+            at: 0.0,
+            label: "deadline".to_owned(),
+        }],
+        ..Panel::new(x, Axis::log("flows with at most that", "%"), series)
+    };
+    let note = "Deadline minus completion time, negative when late: where a line crosses the deadline is the share that \
+                missed it, flows that never finished included. Lateness beyond the longest deadline is not drawn.";
+    on_page("Slack", note, vec![panel])
+}
+
+/// Flows of a transport that are drawn one by one.
+const FLOWS_SHOWN: usize = 400;
+
+/// Evenly spread ones of a transport's flows that finished: seconds allowed, seconds taken.
+fn sampled(sample: &Sample) -> impl Iterator<Item = (f64, f64)> {
+    let of = &sample.deadlines;
+    let shown = of.len().min(FLOWS_SHOWN);
+    (0..shown).map(move |i| of[i * of.len() / shown])
+}
+
+/// Each flow by what it was allowed and what it took; a sample of them. Where all are allowed the same, a column for each
+/// transport says more.
+fn deadlines(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
+    let allowed = samples.transports.iter().flat_map(|of| &of.deadlines);
+    let (least, most) = allowed.fold((f64::INFINITY, 0.0_f64), |(least, most), of| {
+        (least.min(of.0), most.max(of.0))
+    });
+    if most <= least * 1.001 {
+        return one_deadline(gathered, samples, most);
+    }
+    let panel = |cell: &Cell| {
+        let sample = &samples.transports[cell.transport];
+        let mut pairs: Vec<(f64, f64)> = sampled(sample).collect();
+        pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let points = pairs
+            .iter()
+            .map(|(allowed, took)| Point::new(allowed * 1e3, took * 1e3));
+        let transport = &cell.summary.transport;
+        let never = sample.deadline_flows - sample.deadlines.len();
+        let never = match never {
+            0 => String::new(),
+            _ => format!("; {} never finished", text::count(never as f64)),
+        };
+        Panel {
+            title: format!(
+                "{transport}: {} of {} flows{never}",
+                text::count(pairs.len() as f64),
+                text::count(sample.deadline_flows as f64)
+            ),
+            diagonal: "just in time".to_owned(),
+            ..Panel::new(
+                Axis::log("time allowed", "ms"),
+                Axis::log("completion time", "ms"),
+                vec![Series::new(transport, Style::Dots, points.collect())],
+            )
+        }
+    };
+    let note = "Flows with deadlines, evenly sampled; those above the line were late.";
+    let panels = gathered.cells.iter().map(panel).collect();
+    on_page("Deadlines and completion times", note, panels)
+}
+
+/// What flows took that were all allowed `allowed` seconds.
+fn one_deadline(gathered: &Gathered, samples: &Samples, allowed: f64) -> Option<page::Figure> {
+    /// Share of its column over which the flows of a transport are spread.
+    const SPREAD: f64 = 0.7;
+    let column = |(place, cell): (usize, &Cell)| {
+        let flows = sampled(&samples.transports[cell.transport]).enumerate();
+        let point = |(i, (_, took)): (usize, (f64, f64))| {
+            // Multiples of the golden ratio are spread evenly, however many there are.
+            let aside = (i as f64 * 0.618_033_988_749_895).fract() - 0.5;
+            Point::new(place as f64 + SPREAD * aside, took * 1e3)
+        };
+        let mut points: Vec<Point> = flows.map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series::new(&cell.summary.transport, Style::Dots, points)
+    };
+    let names = gathered.cells.iter().map(|cell| &cell.summary.transport);
+    let panel = Panel {
+        guides: vec![Guide {
+            vertical: false,
+            at: allowed * 1e3,
+            label: "deadline".to_owned(),
+        }],
+        ..Panel::new(
+            Axis::names("", names),
+            Axis::log("completion time", "ms"),
+            gathered.cells.iter().enumerate().map(column).collect(),
+        )
+    };
+    let note = format!(
+        "All flows with deadlines were allowed {}; at most {FLOWS_SHOWN} of each transport are drawn, evenly sampled, and \
+         none that never finished. Those above the line were late.",
+        text::seconds(allowed)
+    );
+    on_page("Deadline and completion times", &note, vec![panel])
+}
+
 /// Completion time over deadline: all of it, and its tail.
 fn shares(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
     let curves = gathered.cells.iter().map(|cell| {
         let sample = &samples.transports[cell.transport];
-        let shares = sample.deadline_shares.clone();
+        let shares = sample
+            .deadlines
+            .iter()
+            .map(|(allowed, took)| took / allowed);
         (
             cell.summary.transport.as_str(),
-            shares,
+            shares.collect(),
             sample.deadline_flows,
         )
     });
@@ -325,7 +494,54 @@ fn queues(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
         }
     };
     let note = format!("Queue of {link} in the first run, around its fullest moment.");
-    on_page("A queue", &note, gathered.cells.iter().map(panel).collect())
+    on_page(
+        "Queue of a link",
+        &note,
+        gathered.cells.iter().map(panel).collect(),
+    )
+}
+
+fn throughput(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
+    let (from, to) = samples.window()?;
+    let link = samples.link.as_ref()?;
+    let panel = |cell: &Cell| {
+        let sent = &samples.transports[cell.transport].sent;
+        let last = samples.transports[cell.transport].queue.last();
+        let end = last.map_or(to, |&(at, _)| at);
+        let until = |i: usize| sent.get(i).map_or(end, |&(at, _)| at);
+        let first = sent.partition_point(|&(at, _)| at < from);
+        let beyond = sent.partition_point(|&(at, _)| at < to);
+        let piece = (beyond - first).div_ceil(2 * MOST_POINTS).max(1);
+        // The mean of each piece, from its beginning on.
+        let point = |i: usize| {
+            let next = (i + piece).min(beyond);
+            let bytes: f64 = sent[i..next].iter().map(|(_, bytes)| bytes).sum();
+            let rate = bytes * 8.0 / (until(next) - sent[i].0).max(1e-12);
+            Point::new(sent[i].0 * 1e3, rate * 1e-9)
+        };
+        let mut points: Vec<Point> = (first..beyond).step_by(piece).map(point).collect();
+        let end = points
+            .last()
+            .map(|last| Point::new(until(beyond) * 1e3, last.y));
+        points.extend(end);
+        let x = Axis::linear("simulated time", "ms").between(from * 1e3, to * 1e3);
+        Panel {
+            title: cell.summary.transport.clone(),
+            ..Panel::new(
+                x,
+                Axis::linear("throughput", "Gbps"),
+                vec![Series::new(&cell.summary.transport, Style::Step, points)],
+            )
+        }
+    };
+    let note = format!(
+        "What left {link} in the first run, at the same time as above; headers are within."
+    );
+    on_page(
+        "Throughput of that link",
+        &note,
+        gathered.cells.iter().map(panel).collect(),
+    )
 }
 
 #[cfg(test)]

@@ -60,6 +60,7 @@ struct Term {
 struct View<'a> {
     title: &'a str,
     style: &'a str,
+    script: String,
     version: &'a str,
     answer: Option<String>,
     lead: String,
@@ -69,8 +70,6 @@ struct View<'a> {
     failures: Vec<Failure>,
     headline: Option<Headline>,
     tables: Vec<Drawn>,
-    /// How many of them stand before the figures.
-    first: usize,
     figures: Vec<Figure>,
     command: String,
     file: String,
@@ -91,14 +90,16 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
     let possible = Possible::of(plan, gathered);
     let services = queries::services(plan, gathered, &possible);
     let tables = tables(plan, gathered);
+    let transports = plan.base.transport_names();
     let shown = tables.iter().filter(|table| table.on != On::Terminal);
     let tables: Vec<Drawn> = shown
-        .map(|table| Drawn::of(table, plan.points.len() > 1))
+        .map(|table| Drawn::of(table, plan.points.len() > 1, &transports))
         .collect();
     let view = View {
         answer: queries::answer(plan, gathered, &possible),
         title: plan.name(),
         style: super::PAGE_STYLE,
+        script: super::page_script(),
         version: duetime_store::VERSION,
         lead: lead(plan),
         facts: facts(plan, gathered),
@@ -111,11 +112,6 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
         // Where queries are judged, flows explain them, and have their table.
         headline: headline(plan, gathered).filter(|_| services.is_empty()),
         services,
-        first: tables
-            .iter()
-            .take(2)
-            .filter(|table| table.is_open())
-            .count(),
         tables,
         figures: draw::figures(plan, gathered, samples),
         command: command(plan),
@@ -185,7 +181,9 @@ fn headline(plan: &Plan, gathered: &Gathered) -> Option<Headline> {
     }
     let bar = |cell: &Cell| {
         let missed = percent(&cell.summary.deadlines?.missed);
-        let Entry { value, interval } = Entry::of(&missed);
+        let Entry {
+            value, interval, ..
+        } = Entry::of(&missed);
         Some(Named {
             name: cell.summary.transport.clone(),
             value,

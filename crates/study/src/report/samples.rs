@@ -2,32 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use duetime_results::RunRecords;
+use duetime_results::{Class, RunRecords};
 
 use crate::plan::{Job, Plan};
 
 /// Distributions of one transport over all its runs, and the queue of its first run.
 #[derive(Debug, Default)]
 pub struct Sample {
-    /// Completion time over the time allowed, of measured deadline flows that finished.
-    pub deadline_shares: Vec<f64>,
+    /// Seconds allowed and seconds taken, of measured deadline flows that finished.
+    pub deadlines: Vec<(f64, f64)>,
     /// Measured deadline flows, unfinished ones included.
     pub deadline_flows: usize,
+    /// Seconds until the last byte was there, by workload and class; of measured flows that finished.
+    pub completions: BTreeMap<(u16, Class), Completions>,
     /// Share of each measured query's answers that were in time.
     pub completeness: Vec<f64>,
     /// Seconds from a measured query's arrival at the root until enough answers were there, by workload; of those that
     /// came so far.
-    pub queries: BTreeMap<u16, QuerySample>,
+    pub queries: BTreeMap<u16, Completions>,
     /// Time in seconds and queue in bytes, of the link that the page shows.
     pub queue: Vec<(f64, f64)>,
+    /// Time in seconds since when, and bytes that left the same link from then until the next sample.
+    pub sent: Vec<(f64, f64)>,
 }
 
-/// The queries of one workload.
+/// How long queries or flows of one kind took.
 #[derive(Clone, Debug, Default)]
-pub struct QuerySample {
-    /// Seconds until enough answers were there.
-    pub completions: Vec<f64>,
-    /// Measured queries, those without enough answers included.
+pub struct Completions {
+    /// Seconds, of those that came so far.
+    pub took_s: Vec<f64>,
+    /// All that are measured, those that never came included.
     pub all: usize,
 }
 
@@ -63,18 +67,22 @@ impl Samples {
             let of = sample.queries.entry(query.workload).or_default();
             of.all += 1;
             let took = query.enough.map(|enough| enough.since(query.start));
-            of.completions
-                .extend(took.map(duetime_core::Span::as_secs_f64));
+            of.took_s.extend(took.map(duetime_core::Span::as_secs_f64));
         }
         for flow in records.flows.iter().filter(|flow| flow.measured) {
+            let took = flow.completion().map(duetime_core::Span::as_secs_f64);
+            if flow.is_finite() {
+                let of = sample.completions.entry((flow.workload, flow.class));
+                let of = of.or_default();
+                of.all += 1;
+                of.took_s.extend(took);
+            }
             let Some(deadline) = flow.deadline else {
                 continue;
             };
             sample.deadline_flows += 1;
-            if let Some(took) = flow.completion() {
-                let allowed = deadline.since(flow.start).as_secs_f64().max(1e-12);
-                sample.deadline_shares.push(took.as_secs_f64() / allowed);
-            }
+            let allowed = deadline.since(flow.start).as_secs_f64().max(1e-12);
+            sample.deadlines.extend(took.map(|took| (allowed, took)));
         }
         let queries = records.queries.iter().filter(|query| query.measured);
         sample
@@ -98,9 +106,15 @@ impl Samples {
             .series
             .iter()
             .filter(|sample| sample.link as usize == link);
-        sample.queue = samples
-            .map(|sample| (sample.at.as_secs_f64(), sample.queue_bytes as f64))
+        let samples: Vec<(f64, f64, f64)> = samples
+            .map(|of| {
+                let [queue, sent] = [of.queue_bytes, of.sent_bytes].map(|bytes| bytes as f64);
+                (of.at.as_secs_f64(), queue, sent)
+            })
             .collect();
+        sample.queue = samples.iter().map(|&(at, queue, _)| (at, queue)).collect();
+        let intervals = samples.windows(2);
+        sample.sent = intervals.map(|pair| (pair[0].0, pair[1].2)).collect();
     }
 
     /// The time that is shown of the queues, in seconds: around the first one's longest.

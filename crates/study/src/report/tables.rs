@@ -10,10 +10,25 @@ pub struct Drawn {
     title: String,
     note: String,
     /// The first column names the line; all others are numbers.
-    head: Vec<String>,
+    head: Vec<Head>,
     /// Whether it is shown only when asked for.
     folded: bool,
-    rows: Vec<Vec<Entry>>,
+    rows: Vec<Row>,
+}
+
+/// The head of a column.
+#[derive(Debug, Default, Serialize)]
+struct Head {
+    text: String,
+    /// The transport whose column it is; empty if of none.
+    transport: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    /// The transport whose row it is; empty if of none.
+    transport: String,
+    cells: Vec<Entry>,
 }
 
 /// A cell of a table.
@@ -23,17 +38,41 @@ pub struct Entry {
     pub value: String,
     /// Its interval, or, in the first column, what the line is about beside its transport.
     pub interval: String,
+    /// The transport that its whole column is about; empty if it is about none.
+    pub transport: String,
 }
 
 impl Drawn {
-    /// `has_overviews`: other tables sum this one up, if it is none of them.
-    pub fn of(table: &Table, has_overviews: bool) -> Self {
+    /// `has_overviews`: other tables sum this one up, if it is none of them. `transports`: their names, by which some
+    /// columns are called.
+    pub fn of(table: &Table, has_overviews: bool, transports: &[&str]) -> Self {
         let shown = table.shown(On::Page);
         let first = if table.is_overview { "" } else { "transport" };
-        let heads = shown.iter().map(|&at| table.columns[at].page_head.clone());
+        let about = |at: usize| {
+            let head = &table.columns[at].page_head;
+            if transports.contains(&head.as_str()) {
+                head.clone()
+            } else {
+                String::new()
+            }
+        };
+        let heads = shown.iter().map(|&at| Head {
+            text: table.columns[at].page_head.clone(),
+            transport: about(at),
+        });
         let row = |line: &Line| {
-            let cells = shown.iter().map(|&at| Entry::of(&line.cells[at]));
-            [named(line)].into_iter().chain(cells).collect()
+            let cells = shown.iter().map(|&at| Entry {
+                transport: about(at),
+                ..Entry::of(&line.cells[at])
+            });
+            Row {
+                transport: line.names[1].clone(),
+                cells: [named(line)].into_iter().chain(cells).collect(),
+            }
+        };
+        let first = Head {
+            text: first.to_owned(),
+            ..Head::default()
         };
         Self {
             title: table.title.clone(),
@@ -41,15 +80,10 @@ impl Drawn {
                 .join(" ")
                 .trim()
                 .to_owned(),
-            head: [first.to_owned()].into_iter().chain(heads).collect(),
+            head: [first].into_iter().chain(heads).collect(),
             folded: has_overviews && !table.is_overview,
             rows: table.lines.iter().map(row).collect(),
         }
-    }
-
-    /// Whether it is shown without being asked for.
-    pub fn is_open(&self) -> bool {
-        !self.folded
     }
 }
 
@@ -59,7 +93,7 @@ fn named(line: &Line) -> Entry {
     if transport.is_empty() {
         return Entry {
             value: point.clone(),
-            interval: String::new(),
+            ..Entry::default()
         };
     }
     let about = [point.as_str(), flows].into_iter();
@@ -67,6 +101,7 @@ fn named(line: &Line) -> Entry {
     Entry {
         value: transport.clone(),
         interval: about.join(", "),
+        ..Entry::default()
     }
 }
 
@@ -77,6 +112,7 @@ impl Entry {
         Self {
             value: cell.value.clone(),
             interval: interval.replace("\u{a0}from\u{a0}", " from\u{a0}"),
+            ..Self::default()
         }
     }
 }
