@@ -1,0 +1,474 @@
+// A paper's own small experiment at its bottleneck, packet by packet: the queue as it fills, marks and drops, what each flow
+// is given, and how far it is towards its deadline.
+
+import { bytes, make, say, time } from "./page.js";
+import { Refused, Stopped } from "./simulator.js";
+
+const at = (id) => document.getElementById(id);
+const flowColour = (i) => `var(--flow-${i % 6})`;
+const SPEEDS = [
+  ["slow", "one packet at a time", null],
+  ["200000", "0.2 ms a second", 2e5],
+  ["1000000", "1 ms a second", 1e6],
+  ["whole", "all of it in 15 s", null],
+];
+
+const rate = (bps) => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} Gbps` : `${(bps / 1e6).toFixed(0)} Mbps`);
+
+export class Story {
+  #simulator;
+  #stories;
+  #copy;
+  #told = null;
+  #now = 0;
+  #playing = 0;
+  #window = null;
+  #asked = null;
+  #wanted = null;
+  #round = 0;
+
+  constructor(simulator, stories, copy) {
+    this.#simulator = simulator;
+    this.#stories = stories;
+    this.#copy = copy;
+    for (const of of stories) at("story-id").append(make("option", { value: of.id }, `${of.source}: ${of.title}`));
+    for (const [value, text] of SPEEDS) at("speed").append(make("option", { value }, text));
+    at("speed").value = "whole";
+    at("story-id").addEventListener("change", () => this.choose(at("story-id").value));
+    for (const id of ["story-panel", "story-scheme"]) at(id).addEventListener("change", () => this.load());
+    at("play").addEventListener("click", () => (this.#playing ? this.pause() : this.play()));
+    at("back").addEventListener("click", () => this.step(-1));
+    at("next").addEventListener("click", () => this.step(1));
+    at("time").addEventListener("input", () => {
+      this.pause();
+      this.#seek((Number(at("time").value) / 1000) * this.#end());
+    });
+    at("story-share").addEventListener("click", () => this.#copy(`story=${at("story-id").value}&panel=${at("story-panel").value}&scheme=${at("story-scheme").value}`));
+    const course = at("course");
+    const scrub = (event) => {
+      const box = course.getBoundingClientRect();
+      this.pause();
+      this.#seek(Math.min(Math.max((event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT), 0), 1) * this.#end());
+    };
+    course.addEventListener("pointerdown", (event) => {
+      course.setPointerCapture(event.pointerId);
+      scrub(event);
+    });
+    course.addEventListener("pointermove", (event) => event.buttons && scrub(event));
+    new ResizeObserver(() => this.#told && this.#draw()).observe(at("player"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#told && this.#draw());
+    this.choose(stories[0].id, null, null, false);
+  }
+
+  // Shows a story with its choices; one that does not exist is the first.
+  choose(id, panel, scheme, loads = true) {
+    const story = this.#stories.find((of) => of.id === id) ?? this.#stories[0];
+    at("story-id").value = story.id;
+    const fill = (field, choices, wanted) => {
+      field.replaceChildren(...choices.map((of) => make("option", { value: of.name }, of.label || of.name)));
+      if (choices.some((of) => of.name === wanted)) field.value = wanted;
+    };
+    fill(at("story-panel"), story.panels, panel);
+    fill(at("story-scheme"), story.schemes, scheme);
+    at("story-panel-field").hidden = story.panels.length === 0;
+    say(at("story-about"), story.about);
+    this.#told = null;
+    if (loads) this.load();
+  }
+
+  open() {
+    if (!this.#told) this.load();
+    else this.#draw();
+  }
+
+  async load() {
+    this.pause();
+    const round = ++this.#round;
+    if (this.#simulator.isBusy) this.#simulator.stop();
+    this.#window = this.#asked = this.#wanted = null;
+    at("player").setAttribute("aria-busy", "true");
+    say(at("story-answer"), "Simulating …");
+    try {
+      const { ok } = await this.#simulator.ask({ ask: "story", story: at("story-id").value, panel: at("story-panel").value || null, scheme: at("story-scheme").value });
+      if (round !== this.#round) return;
+      this.#told = ok;
+      this.#list();
+      say(at("story-answer"), this.#sentence());
+      const port = ok.port;
+      say(at("course-text"), `Above: what each flow sends over ${port.link}, ${rate(port.rate_bps)}; its deadline is the dashed line in its colour. Below: the queue, at most ${bytes(port.queue_max_bytes)}; ${port.marked} packets marked, ${port.dropped} dropped.`);
+      at("player").setAttribute("aria-busy", "false");
+      this.#seek(0);
+    } catch (why) {
+      if (round !== this.#round || why instanceof Stopped) return;
+      say(at("story-answer"), why instanceof Refused ? why.message : String(why.message));
+    }
+  }
+
+  pause() {
+    if (this.#playing) cancelAnimationFrame(this.#playing);
+    this.#playing = 0;
+    at("play").textContent = "Play";
+    at("play").setAttribute("aria-pressed", "false");
+  }
+
+  play() {
+    if (!this.#told) return;
+    if (this.#now >= this.#end()) this.#now = 0;
+    at("play").textContent = "Pause";
+    at("play").setAttribute("aria-pressed", "true");
+    let last = performance.now();
+    const frame = (now) => {
+      // What is not there yet is waited for, so that no packet is passed over.
+      const step = ((now - last) / 1000) * this.#speed();
+      last = now;
+      this.#seek(this.#now + (this.#has(this.#now) || this.#speed() > this.#end() / 20 ? step : 0));
+      if (this.#now >= this.#end()) return this.pause();
+      this.#playing = requestAnimationFrame(frame);
+    };
+    this.#playing = requestAnimationFrame(frame);
+  }
+
+  // To the next or the former arrival or departure.
+  async step(way) {
+    this.pause();
+    if (!this.#told) return;
+    const span = this.#packetTime() * 200;
+    await this.#fetch(Math.max(this.#now - span / 2, 0), this.#now + span);
+    const times = (this.#window?.packets ?? []).flatMap((of) => [of[0], of[2]]).sort((a, b) => a - b);
+    const next = way > 0 ? times.find((of) => of > this.#now + 0.5) : times.findLast((of) => of < this.#now - 0.5);
+    this.#seek(next ?? Math.min(Math.max(this.#now + way * span, 0), this.#end()));
+  }
+
+  #end() {
+    return this.#told?.port.end_ns ?? 1;
+  }
+
+  // Nanoseconds of the run in a second.
+  #speed() {
+    const chosen = SPEEDS.find(([value]) => value === at("speed").value);
+    return chosen[2] ?? (chosen[0] === "slow" ? this.#packetTime() * 8 : this.#end() / 15);
+  }
+
+  #packetTime() {
+    return (12_000 / (this.#told?.port.rate_bps ?? 1e9)) * 1e9;
+  }
+
+  #bin(now = this.#now) {
+    const port = this.#told.port;
+    return Math.min(Math.floor(now / port.bin_ns), port.queue_bytes.length - 1);
+  }
+
+  #has(now) {
+    return this.#window !== null && this.#window.from_ns <= now && now <= this.#window.to_ns;
+  }
+
+  #seek(now) {
+    this.#now = Math.min(Math.max(now, 0), this.#end());
+    at("time").value = String(Math.round((this.#now / this.#end()) * 1000));
+    const shown = this.#time(this.#now);
+    say(at("clock"), shown);
+    at("time").setAttribute("aria-valuetext", shown);
+    const reach = this.#reach();
+    if (!this.#has(this.#now) || !this.#has(Math.min(this.#now + reach, this.#end()))) {
+      this.#fetch(Math.max(this.#now - 2 * reach, 0), this.#now + 6 * reach).then(() => this.#told && this.#draw());
+    }
+    this.#draw();
+  }
+
+  // One request for packets at a time, and then the last that was wanted meanwhile.
+  async #fetch(from, to) {
+    const wanted = { ask: "window", from_ns: Math.floor(from), to_ns: Math.ceil(to) };
+    if (this.#asked) {
+      this.#wanted = wanted;
+      return this.#asked;
+    }
+    const round = this.#round;
+    const get = async () => {
+      for (let request = wanted; request; request = this.#wanted) {
+        this.#wanted = null;
+        const { ok } = await this.#simulator.ask(request);
+        if (round !== this.#round) return;
+        this.#window = ok;
+      }
+    };
+    this.#asked = get()
+      .catch(() => {})
+      .finally(() => (this.#asked = null));
+    return this.#asked;
+  }
+
+  // How long a packet is seen on its way to the port and on from it.
+  #reach() {
+    return Math.max(this.#packetTime() * 14, this.#speed() * 0.25);
+  }
+
+  #time(ns) {
+    return this.#end() > 1e9 ? `${(ns / 1e9).toFixed(4)} s` : `${(ns / 1e6).toFixed(3)} ms`;
+  }
+
+  #sentence() {
+    const { port, in_time, scheme } = this.#told;
+    const ends = port.flows.map((of) => {
+      if (of.quenched) return `${of.name} gives up`;
+      const end = time((of.finish_ns ?? 0) / 1e9);
+      return of.finish_ns === null ? `${of.name} does not end` : `${of.name} at ${end}${of.met ? "" : `, late by ${time((of.finish_ns - of.deadline_ns) / 1e9)}`}`;
+    });
+    return `Under ${scheme.label || scheme.name} ${in_time} of ${port.flows.length} flows are in time: ${ends.join("; ")}.`;
+  }
+
+  #list() {
+    const rows = this.#told.port.flows.map((flow, i) => {
+      const dot = make("span", { class: "dot" });
+      dot.style.background = flowColour(i);
+      const fill = make("div", { class: "fill" });
+      fill.style.background = flowColour(i);
+      const track = make("div", { class: "track", role: "progressbar", "aria-label": `${flow.name}, delivered`, "aria-valuemin": 0, "aria-valuemax": 100 }, fill, make("div", { class: "tick" }));
+      return make("li", {}, make("span", { class: "name" }, dot, flow.name), track, make("span", { class: "state" }));
+    });
+    at("flows").replaceChildren(...rows);
+  }
+
+  // ── Drawing
+
+  #draw() {
+    if (!this.#told || at("story").hidden) return;
+    this.#rows();
+    this.#shares();
+    this.#port();
+    this.#course();
+  }
+
+  #rows() {
+    const { port } = this.#told;
+    const bin = this.#bin();
+    port.flows.forEach((flow, i) => {
+      const row = at("flows").children[i];
+      const [, track, state] = row.children;
+      const isOver = flow.finish_ns !== null && flow.finish_ns <= this.#now;
+      const delivered = isOver && !flow.quenched ? flow.bytes : Math.min(port.delivered_bytes[i][bin], flow.bytes);
+      const done = delivered / flow.bytes;
+      const left = flow.deadline_ns - this.#now;
+      track.firstChild.style.width = `${done * 100}%`;
+      track.setAttribute("aria-valuenow", (done * 100).toFixed(0));
+      const due = (this.#now - flow.start_ns) / (flow.deadline_ns - flow.start_ns);
+      track.lastChild.style.left = `${Math.min(Math.max(due, 0), 1) * 100}%`;
+      state.className = "state";
+      if (isOver && !flow.quenched) {
+        state.classList.add(flow.met ? "in-time" : "late");
+        say(state, flow.met ? `in time, at ${time(flow.finish_ns / 1e9)} of ${time(flow.deadline_ns / 1e9)}` : `late by ${time((flow.finish_ns - flow.deadline_ns) / 1e9)}`);
+      } else if (left < 0) {
+        state.classList.add("late");
+        say(state, `${(done * 100).toFixed(0)} %, ${flow.quenched ? "given up" : `late by ${time(-left / 1e9)} so far`}`);
+      } else say(state, `${(done * 100).toFixed(0)} % delivered, due in ${time(left / 1e9)}`);
+    });
+  }
+
+  // What the flows are granted, or their windows, and what they send.
+  #shares() {
+    const { port } = this.#told;
+    const bin = this.#bin();
+    const bars = [["sent", port.rates_bps, port.rate_bps, rate]];
+    if (port.granted_bps) bars.unshift(["granted", port.granted_bps, port.rate_bps, rate]);
+    else if (port.window_bytes) bars.unshift(["windows", port.window_bytes, Math.max(...port.window_bytes[0].map((_, b) => port.window_bytes.reduce((sum, of) => sum + of[b], 0)), 1), bytes]);
+    const rows = bars.map(([name, values, all, shown]) => {
+      const said = [];
+      const parts = port.flows.map((flow, i) => {
+        // A flow that is over has neither a rate nor a window.
+        const isOver = flow.finish_ns !== null && flow.finish_ns <= this.#now;
+        const value = isOver && name !== "sent" ? 0 : values[i][bin];
+        if (value > 0) said.push(`${flow.name} ${shown(value)}`);
+        const part = make("div");
+        part.style.width = `${Math.min((value / all) * 100, 100)}%`;
+        part.style.background = flowColour(i);
+        return part;
+      });
+      const text = `${name}: ${said.join(", ") || "nothing"}`;
+      return make("div", { class: "share" }, make("span", {}, name), make("div", { class: "track", role: "img", "aria-label": text, title: text }, ...parts));
+    });
+    at("shares").replaceChildren(...rows);
+  }
+
+  #port() {
+    const canvas = new Canvas(at("port"));
+    const { context: c, width, height } = canvas;
+    const { port } = this.#told;
+    const packets = this.#has(this.#now) ? this.#window.packets : [];
+    const reach = this.#reach();
+    const queued = packets.filter((of) => of[0] <= this.#now && this.#now < of[2]);
+    const held = queued.reduce((sum, of) => sum + of[4], 0);
+    const inView = this.#has(this.#now);
+    const most = Math.max(...port.queue_packets, 1);
+    say(at("port-text"), inView ? `In the queue: ${queued.length} packets, ${bytes(held)}; it is ${Math.round((100 * queued.length) / most)} % of its longest, ${most} packets.` : `In the queue: up to ${port.queue_packets[this.#bin()]} packets.`);
+    // Left to right: on the way to the port, the queue with its head at the right, the link.
+    const [from, to] = [width * 0.2, width * 0.72];
+    const [top, bottom] = [26, height - 34];
+    canvas.text("from the senders", 4, 14, "quiet");
+    canvas.text(`queue of ${port.link}`, from, 14, "quiet");
+    canvas.text(rate(port.rate_bps), to + 12, 14, "quiet");
+    c.strokeStyle = canvas.colour("line");
+    c.lineWidth = 2;
+    c.strokeRect(from - 6, top - 6, to - from + 12, bottom - top + 12);
+    // Cells that hold the longest queue.
+    const area = (to - from) * (bottom - top);
+    const cell = Math.max(3, Math.min(26, Math.floor(Math.sqrt(area / (most + 1)))));
+    const inColumn = Math.max(1, Math.floor((bottom - top) / cell));
+    const place = (i) => [to - (Math.floor(i / inColumn) + 1) * cell, bottom - ((i % inColumn) + 1) * cell];
+    const box = (x, y, size, of) => {
+      c.fillStyle = canvas.flow(of[3]);
+      c.fillRect(x + 0.5, y + 0.5, size - 1, size - 1);
+      if (of[5]) {
+        // A mark: a notch that shows without colour.
+        c.fillStyle = canvas.colour("card");
+        c.beginPath();
+        c.moveTo(x + size * 0.25, y + 0.5);
+        c.lineTo(x + size * 0.75, y + 0.5);
+        c.lineTo(x + size * 0.5, y + size * 0.6);
+        c.fill();
+      }
+    };
+    queued.forEach((of, i) => {
+      const [x, y] = place(i);
+      box(x, y, cell, of);
+    });
+    if (port.mark && port.marked) {
+      const threshold = port.mark.packets ?? Math.round(port.mark.bytes / 1500);
+      const x = to - Math.ceil(threshold / inColumn) * cell - 1;
+      if (x > from - 4) {
+        canvas.dashed(x, top - 6, x, bottom + 6, "dctcp");
+        canvas.text(`marks from ${threshold} packets on`, Math.max(x - 4, 4), height - 6, "quiet", "center");
+      }
+    }
+    const size = Math.max(6, Math.min(cell, 14));
+    const lane = (i) => top + ((i + 0.5) / port.flows.length) * (bottom - top) - size / 2;
+    for (const of of packets) {
+      const coming = (of[0] - this.#now) / reach;
+      if (coming > 0 && coming < 1) box(from - 10 - size - coming * (from - 10 - size), lane(of[3]), size, of);
+      const gone = (this.#now - of[2]) / reach;
+      if (gone >= 0 && gone < 1) box(to + 10 + gone * (width - to - 10), (top + bottom) / 2 - size / 2, size, of);
+    }
+    c.strokeStyle = canvas.colour("bad");
+    c.lineWidth = 2.5;
+    for (const [when, flow] of inView ? this.#window.drops : []) {
+      const age = (this.#now - when) / (reach * 2);
+      if (age < 0 || age > 1) continue;
+      const [x, y] = [from - 14, lane(flow) + size / 2 + age * 10];
+      c.globalAlpha = 1 - age;
+      canvas.line(x - 5, y - 5, x + 5, y + 5);
+      canvas.line(x - 5, y + 5, x + 5, y - 5);
+      c.globalAlpha = 1;
+    }
+  }
+
+  #course() {
+    const canvas = new Canvas(at("course"));
+    const { context: c, width, height } = canvas;
+    const { port } = this.#told;
+    const end = this.#end();
+    const x = (ns) => LEFT + (ns / end) * (width - LEFT - RIGHT);
+    const split = Math.round(height * 0.58);
+    const upper = [16, split - 14];
+    const lower = [split + 8, height - 26];
+    const most = Math.max(...port.rates_bps.flat(), 1) * 1.05;
+    const longest = Math.max(...port.queue_bytes, 1) * 1.05;
+    const y = (value, all, [top, bottom]) => bottom - (value / all) * (bottom - top);
+    canvas.text(rate(most / 1.05), LEFT - 6, upper[0] + 8, "quiet", "right");
+    canvas.text("0", LEFT - 6, upper[1] + 3, "quiet", "right");
+    canvas.text(bytes(Math.round(longest / 1.05)), LEFT - 6, lower[0] + 8, "quiet", "right");
+    canvas.text("queue", LEFT - 6, lower[1] + 3, "quiet", "right");
+    c.strokeStyle = canvas.colour("line");
+    c.lineWidth = 1;
+    for (const [, bottom] of [upper, lower]) canvas.line(LEFT, bottom + 0.5, width - RIGHT, bottom + 0.5);
+    for (let i = 0; i <= 4; i++) canvas.text(end > 1e9 ? `${((end * i) / 4e9).toFixed(1)} s` : `${((end * i) / 4e6).toFixed(1)} ms`, x((end * i) / 4), height - 8, "quiet", i === 0 ? "left" : i === 4 ? "right" : "center");
+    // The queue.
+    c.fillStyle = canvas.colour("quiet");
+    c.globalAlpha = 0.35;
+    c.beginPath();
+    c.moveTo(LEFT, lower[1]);
+    port.queue_bytes.forEach((value, bin) => c.lineTo(x((bin + 0.5) * port.bin_ns), y(value, longest, lower)));
+    c.lineTo(width - RIGHT, lower[1]);
+    c.fill();
+    c.globalAlpha = 1;
+    for (const [counts, name] of [[port.marks, "dctcp"], [port.drops, "bad"]]) {
+      const peak = Math.max(...counts);
+      if (!peak) continue;
+      c.fillStyle = canvas.colour(name);
+      counts.forEach((value, bin) => value && c.fillRect(x((bin + 0.5) * port.bin_ns), lower[1] - 2 - (value / peak) * 12, 1.5, (value / peak) * 12 + 2));
+    }
+    // The rates, averaged over some intervals, as a window's bursts would hide all else.
+    const over = 6;
+    port.rates_bps.forEach((values, i) => {
+      c.strokeStyle = canvas.flow(i);
+      c.lineWidth = 2;
+      c.beginPath();
+      for (let bin = 0; bin < values.length; bin += over / 2) {
+        const part = values.slice(Math.max(bin - over / 2, 0), bin + over / 2 + 1);
+        const value = part.reduce((sum, of) => sum + of, 0) / part.length;
+        c.lineTo(x((bin + 0.5) * port.bin_ns), y(value, most, upper));
+      }
+      c.stroke();
+    });
+    port.flows.forEach((flow, i) => {
+      if (flow.deadline_ns !== null && flow.deadline_ns <= end) {
+        c.strokeStyle = canvas.flow(i);
+        c.setLineDash([5, 4]);
+        c.lineWidth = 1.5;
+        // Equal deadlines beside each other.
+        const before = port.flows.slice(0, i).filter((of) => of.deadline_ns === flow.deadline_ns).length;
+        canvas.line(x(flow.deadline_ns) - before * 2, upper[0] - 8, x(flow.deadline_ns) - before * 2, lower[1]);
+        c.setLineDash([]);
+      }
+    });
+    c.strokeStyle = canvas.colour("text");
+    c.lineWidth = 2;
+    canvas.line(x(this.#now), upper[0] - 12, x(this.#now), lower[1] + 4);
+  }
+}
+
+const LEFT = 78;
+const RIGHT = 12;
+
+// A canvas in CSS pixels, with the page's colours and letters.
+class Canvas {
+  constructor(element) {
+    const scale = devicePixelRatio || 1;
+    const box = element.getBoundingClientRect();
+    [this.width, this.height] = [box.width, box.height];
+    const [wide, high] = [Math.round(box.width * scale), Math.round(box.height * scale)];
+    if (element.width !== wide) element.width = wide;
+    if (element.height !== high) element.height = high;
+    this.styles = getComputedStyle(document.documentElement);
+    this.context = element.getContext("2d");
+    this.context.setTransform(scale, 0, 0, scale, 0, 0);
+    this.context.clearRect(0, 0, this.width, this.height);
+    this.context.font = "12px system-ui, sans-serif";
+  }
+
+  colour(name) {
+    return this.styles.getPropertyValue(`--${name}`).trim();
+  }
+
+  flow(i) {
+    return this.colour(`flow-${i % 6}`);
+  }
+
+  text(text, x, y, colour, align = "left") {
+    this.context.fillStyle = this.colour(colour);
+    this.context.textAlign = align;
+    this.context.fillText(text, x, y);
+  }
+
+  line(x1, y1, x2, y2) {
+    this.context.beginPath();
+    this.context.moveTo(x1, y1);
+    this.context.lineTo(x2, y2);
+    this.context.stroke();
+  }
+
+  dashed(x1, y1, x2, y2, colour) {
+    this.context.strokeStyle = this.colour(colour);
+    this.context.lineWidth = 1.5;
+    this.context.setLineDash([4, 3]);
+    this.line(x1, y1, x2, y2);
+    this.context.setLineDash([]);
+  }
+}
