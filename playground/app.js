@@ -85,7 +85,7 @@ class Service {
       box.append(make("pre", {}, `${line}\n${" ".repeat(Math.max(of.column - 1, 0))}${"^".repeat(Math.max(of.width, 1))}`));
     }
     if (of?.allowed) box.append(make("div", {}, `Allowed: ${of.allowed}`));
-    if (of?.help) box.append(make("div", {}, of.help));
+    if (of?.help) box.append(make("div", {}, of.help[0].toUpperCase() + of.help.slice(1)));
     if (of?.line) {
       const go = make("button", { type: "button" }, `Go to line ${of.line}`);
       go.addEventListener("click", () => this.goto(of.line));
@@ -135,7 +135,7 @@ class Service {
       checks.dataset.names = names;
       checks.replaceChildren(...facts.transports.map((name) => this.check(name)));
     }
-    const kind = facts.workloads.map((of) => (of.queries ? `${count(of.queries)} queries` : of.flows ? `${count(of.flows)} flows` : "flows")).join(" and ");
+    const kind = facts.workloads.map((of) => (of.queries ? `${count(Math.round(of.queries))} queries` : of.flows ? `${count(Math.round(of.flows))} flows` : "flows")).join(" and ");
     const busy = facts.overloaded_links ? ` ${facts.overloaded_links} links are offered more than they carry.` : facts.busiest ? ` The busiest link has a load of ${percent(facts.busiest.load)}.` : "";
     say(at("facts"), `${facts.hosts} hosts, ${facts.switches} switches, ${time(facts.base_rtt_ns / 1e9)} round trip; about ${kind} in each run of ${time(facts.duration_s)}.${busy}`);
   }
@@ -245,29 +245,38 @@ class Service {
     // While runs come in, the sentence is announced when it changes only.
     say(at("answer"), results.answer ?? "");
     at("answer").dataset.final = isLast;
-    const bar = (name, share, text, more = {}) => {
-      const fill = make("div", { class: "fill" });
-      fill.style.width = `${share * 100}%`;
-      if (more.colour) fill.style.background = more.colour;
-      const track = make("div", { class: "track" }, fill);
-      if (more.low !== null && more.low !== undefined) {
-        const whisker = make("div", { class: "whisker" });
-        whisker.style.left = `${more.low * 100}%`;
-        whisker.style.width = `${(more.high - more.low) * 100}%`;
-        track.append(whisker);
-      }
+    const rows = results.rows;
+    const judged = rows.filter((of) => of.in_time);
+    const seen = [...judged.map((of) => of.in_time.low ?? of.in_time.value), ...(results.best === null ? [] : [results.best]), results.target ?? 1];
+    // Where the scale begins: below all that it shows.
+    const first = [0.99, 0.98, 0.95, 0.9, 0.8, 0.5].find((of) => of < Math.min(...seen)) ?? 0;
+    const place = (share) => `${((share - first) / (1 - first)) * 100}%`;
+    const line = (name, share, text, more = {}) => {
+      const dot = make("div", { class: "point" });
+      dot.style.left = place(share);
+      if (more.colour) dot.style.background = more.colour;
+      const track = make("div", { class: "track" });
       if (results.target) {
-        const target = make("div", { class: "target", title: `wanted: ${percent(results.target)}` });
-        target.style.left = `calc(${results.target * 100}% - 1px)`;
+        const target = make("div", { class: "target" });
+        target.style.left = place(results.target);
         track.append(target);
       }
+      if (more.low !== null && more.low !== undefined) {
+        const whisker = make("div", { class: "whisker" });
+        whisker.style.left = place(more.low);
+        whisker.style.width = `${((more.high - more.low) / (1 - first)) * 100}%`;
+        whisker.style.background = more.colour;
+        track.append(whisker);
+      }
+      track.append(dot);
       return make("li", { class: more.best ? "best" : null }, make("span", { class: "name" }, name), track, make("span", { class: "value" }, text));
     };
-    const rows = results.rows;
-    const bars = rows.filter((of) => of.in_time).map((of) => bar(of.transport, of.in_time.value, of.in_time.text, { colour: colour(of.transport), low: of.in_time.low, high: of.in_time.high }));
-    if (results.best !== null) bars.push(bar("best possible", results.best, percent(results.best), { best: true }));
-    at("bars").replaceChildren(...bars);
-    const target = results.target ? `, wanted of ${percent(results.target)}` : "";
+    const lines = judged.map((of) => line(of.transport, of.in_time.value, of.in_time.text, { colour: colour(of.transport), low: of.in_time.low, high: of.in_time.high }));
+    if (results.best !== null) lines.push(line("best possible", results.best, percent(results.best), { best: true }));
+    at("bars").replaceChildren(...lines);
+    const ends = [0, 0.25, 0.5, 0.75, 1].map((of) => make("span", {}, `${Math.round((first + of * (1 - first)) * 1e4) / 100} %`));
+    at("scale").replaceChildren(...(judged.length ? ends : []));
+    const target = results.target ? `; wanted: ${percent(results.target)}, the dashed line` : "";
     say(at("bars-title"), `Share of ${results.subject} in time${target}`);
     if (results.figure) {
       // The policy of the page allows no style in an attribute; the style sheet has what this one says.
@@ -275,13 +284,13 @@ class Service {
       at("figure").replaceChildren(document.importNode(drawn, true));
     }
     const interval = (of) => (!of || of.low === null ? "–" : `${percent(of.low)} to ${percent(of.high)}${of.few ? " (few runs)" : ""}`);
-    const lines = rows.map((of) => {
+    const cellsOf = rows.map((of) => {
       const dot = make("span", { class: "dot" });
       dot.style.background = colour(of.transport);
       const cells = [of.in_time?.text ?? "–", interval(of.in_time), ...of.completion_s.map(time), percent(of.answers_in_time), count(of.timeouts), count(of.drops), count(of.marks), bytes(of.queue_max_bytes)];
       return make("tr", {}, make("th", { scope: "row" }, dot, of.transport), ...cells.map((text) => make("td", {}, text)));
     });
-    at("rows").replaceChildren(...lines);
+    at("rows").replaceChildren(...cellsOf);
   }
 
   async share() {

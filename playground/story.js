@@ -170,7 +170,9 @@ export class Story {
     at("time").setAttribute("aria-valuetext", shown);
     const reach = this.#reach();
     if (!this.#has(this.#now) || !this.#has(Math.min(this.#now + reach, this.#end()))) {
-      this.#fetch(Math.max(this.#now - 2 * reach, 0), this.#now + 6 * reach).then(() => this.#told && this.#draw());
+      // Some frames ahead of what is being played.
+      const ahead = this.#playing ? this.#speed() * 0.1 : 0;
+      this.#fetch(Math.max(this.#now - 2 * reach, 0), this.#now + 6 * reach + ahead).then(() => this.#told && this.#draw());
     }
     this.#draw();
   }
@@ -199,7 +201,7 @@ export class Story {
 
   // How long a packet is seen on its way to the port and on from it.
   #reach() {
-    return Math.max(this.#packetTime() * 14, this.#speed() * 0.25);
+    return Math.min(Math.max(this.#packetTime() * 14, this.#speed() * 0.25), this.#packetTime() * 60);
   }
 
   #time(ns) {
@@ -267,28 +269,34 @@ export class Story {
   #shares() {
     const { port } = this.#told;
     const bin = this.#bin();
-    const bars = [["sent", port.rates_bps, port.rate_bps, rate]];
-    if (port.granted_bps) bars.unshift(["granted", port.granted_bps, port.rate_bps, rate]);
-    else if (port.window_bytes) bars.unshift(["windows", port.window_bytes, Math.max(...port.window_bytes[0].map((_, b) => port.window_bytes.reduce((sum, of) => sum + of[b], 0)), 1), bytes]);
+    const sum = (values, bin) => values.reduce((total, of) => total + of[bin], 0);
+    // Over some intervals: in one there are few packets.
+    const [from, to] = [Math.max(bin - 8, 0), Math.min(bin + 8, port.queue_bytes.length - 1)];
+    const mean = (of) => of.slice(from, to + 1).reduce((total, value) => total + value, 0) / (to - from + 1);
+    const bars = [["sent", port.rates_bps.map(mean), port.rate_bps, rate]];
+    const isOver = (flow) => flow.finish_ns !== null && flow.finish_ns <= this.#now;
+    // A flow that is over has neither a rate nor a window.
+    const now = (values) => values.map((of, i) => (isOver(port.flows[i]) ? 0 : of[bin]));
+    if (port.granted_bps) bars.unshift(["granted", now(port.granted_bps), port.rate_bps, rate]);
+    else if (port.window_bytes) bars.unshift(["windows", now(port.window_bytes), Math.max(sum(port.window_bytes, bin), 1), bytes]);
     const rows = bars.map(([name, values, all, shown]) => {
       const said = [];
       const parts = port.flows.map((flow, i) => {
-        // A flow that is over has neither a rate nor a window.
-        const isOver = flow.finish_ns !== null && flow.finish_ns <= this.#now;
-        const value = isOver && name !== "sent" ? 0 : values[i][bin];
-        if (value > 0) said.push(`${flow.name} ${shown(value)}`);
+        if (values[i] > 0) said.push(`${flow.name} ${shown(values[i])}`);
         const part = make("div");
-        part.style.width = `${Math.min((value / all) * 100, 100)}%`;
+        part.style.width = `${Math.min((values[i] / all) * 100, 100)}%`;
         part.style.background = flowColour(i);
         return part;
       });
-      const text = `${name}: ${said.join(", ") || "nothing"}`;
-      return make("div", { class: "share" }, make("span", {}, name), make("div", { class: "track", role: "img", "aria-label": text, title: text }, ...parts));
+      const text = said.join(", ") || "nothing";
+      return make("div", { class: "share" }, make("span", {}, name), make("div", { class: "track", "aria-hidden": "true" }, ...parts), make("span", { class: "said" }, text));
     });
     at("shares").replaceChildren(...rows);
   }
 
   #port() {
+    // While packets are on their way from the simulator, those before stay.
+    if (!this.#has(this.#now) && this.#window && this.#playing) return;
     const canvas = new Canvas(at("port"));
     const { context: c, width, height } = canvas;
     const { port } = this.#told;
@@ -298,12 +306,13 @@ export class Story {
     const held = queued.reduce((sum, of) => sum + of[4], 0);
     const inView = this.#has(this.#now);
     const most = Math.max(...port.queue_packets, 1);
-    say(at("port-text"), inView ? `In the queue: ${queued.length} packets, ${bytes(held)}; it is ${Math.round((100 * queued.length) / most)} % of its longest, ${most} packets.` : `In the queue: up to ${port.queue_packets[this.#bin()]} packets.`);
+    say(at("port-text"), inView ? `In the queue: ${queued.length} packet${queued.length === 1 ? "" : "s"}, ${bytes(held)}; it is ${Math.round((100 * queued.length) / most)} % of its longest, ${most} packets.` : `In the queue: up to ${port.queue_packets[this.#bin()]} packets.`);
     // Left to right: on the way to the port, the queue with its head at the right, the link.
     const [from, to] = [width * 0.2, width * 0.72];
     const [top, bottom] = [26, height - 34];
-    canvas.text("from the senders", 4, 14, "quiet");
-    canvas.text(`queue of ${port.link}`, from, 14, "quiet");
+    const isNarrow = width < 600;
+    canvas.text(isNarrow ? "senders" : "from the senders", 4, 14, "quiet");
+    canvas.text(isNarrow ? "queue" : `queue of ${port.link}`, from, 14, "quiet");
     canvas.text(rate(port.rate_bps), to + 12, 14, "quiet");
     c.strokeStyle = canvas.colour("line");
     c.lineWidth = 2;
@@ -378,7 +387,11 @@ export class Story {
     c.strokeStyle = canvas.colour("line");
     c.lineWidth = 1;
     for (const [, bottom] of [upper, lower]) canvas.line(LEFT, bottom + 0.5, width - RIGHT, bottom + 0.5);
-    for (let i = 0; i <= 4; i++) canvas.text(end > 1e9 ? `${((end * i) / 4e9).toFixed(1)} s` : `${((end * i) / 4e6).toFixed(1)} ms`, x((end * i) / 4), height - 8, "quiet", i === 0 ? "left" : i === 4 ? "right" : "center");
+    const ticks = width < 500 ? 2 : 4;
+    for (let i = 0; i <= ticks; i++) {
+      const when = (end * i) / ticks;
+      canvas.text(end > 1e9 ? `${(when / 1e9).toFixed(1)} s` : `${(when / 1e6).toFixed(1)} ms`, x(when), height - 8, "quiet", i === 0 ? "left" : i === ticks ? "right" : "center");
+    }
     // The queue.
     c.fillStyle = canvas.colour("quiet");
     c.globalAlpha = 0.35;

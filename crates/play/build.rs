@@ -7,7 +7,9 @@ use std::{env, fs};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 /// What the module is made of.
-const CRATES: [&str; 9] = ["core", "figures", "fluid", "link", "proto", "results", "scenario", "sim", "web"];
+const CRATES: [&str; 9] = [
+    "core", "figures", "fluid", "link", "proto", "results", "scenario", "sim", "web",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -18,10 +20,20 @@ fn main() {
     let root = here.join("../..");
     for name in CRATES {
         for part in ["src", "Cargo.toml"] {
-            println!("cargo::rerun-if-changed={}", root.join("crates").join(name).join(part).display());
+            println!(
+                "cargo::rerun-if-changed={}",
+                root.join("crates").join(name).join(part).display()
+            );
         }
     }
-    for part in ["Cargo.lock", "Cargo.toml", "papers/d3/fig01", "papers/d3/fig02", "papers/d2tcp/fig06", "scenarios"] {
+    for part in [
+        "Cargo.lock",
+        "Cargo.toml",
+        "papers/d3/fig01",
+        "papers/d3/fig02",
+        "papers/d2tcp/fig06",
+        "scenarios",
+    ] {
         println!("cargo::rerun-if-changed={}", root.join(part).display());
     }
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
@@ -36,7 +48,15 @@ fn build(root: &Path, target_dir: &Path) -> PathBuf {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--release", "--locked", "--package", "duetime-web", "--target", TARGET])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "duetime-web",
+            "--target",
+            TARGET,
+        ])
         .arg("--manifest-path")
         .arg(root.join("Cargo.toml"))
         .arg("--target-dir")
@@ -56,7 +76,11 @@ fn build(root: &Path, target_dir: &Path) -> PathBuf {
         command.env_remove(name);
     }
     let status = command.status();
-    let status = status.unwrap_or_else(|why| stop(&format!("cargo cannot be started for the playground: {why}")));
+    let status = status.unwrap_or_else(|why| {
+        stop(&format!(
+            "cargo cannot be started for the playground: {why}"
+        ))
+    });
     if !status.success() {
         stop("the playground's module does not build; the messages above say why");
     }
@@ -66,12 +90,17 @@ fn build(root: &Path, target_dir: &Path) -> PathBuf {
 /// Stops with what to do where the target's standard library is not there.
 fn check_target() {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let output = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    let output = Command::new(rustc)
+        .args(["--print", "target-libdir", "--target", TARGET])
+        .output();
     let library = output.ok().filter(|output| output.status.success());
-    let library = library.map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
+    let library =
+        library.map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
     let has_it = library.is_some_and(|folder| {
         fs::read_dir(folder).is_ok_and(|mut files| {
-            files.any(|file| file.is_ok_and(|file| file.file_name().to_string_lossy().starts_with("libcore")))
+            files.any(|file| {
+                file.is_ok_and(|file| file.file_name().to_string_lossy().starts_with("libcore"))
+            })
         })
     });
     if !has_it {

@@ -30,7 +30,9 @@ pub enum PlayError {
     #[error("port {0} is in use: choose another by --port, or 0 for any that is free")]
     PortInUse(u16),
     /// The system does not give it to this user.
-    #[error("port {0} is not allowed for this user: choose one above 1023 by --port, or 0 for any that is free")]
+    #[error(
+        "port {0} is not allowed for this user: choose one above 1023 by --port, or 0 for any that is free"
+    )]
     PortForbidden(u16),
     /// Listening fails for another reason.
     #[error("127.0.0.1:{port}: cannot listen: {source}")]

@@ -87,9 +87,10 @@ async fn accept(listener: TcpListener, files: &'static [File]) {
             continue;
         };
         tokio::spawn(async move {
-            let answer = service_fn(move |request| async move {
-                Ok::<_, Infallible>(answer(&request, files))
-            });
+            let answer =
+                service_fn(
+                    move |request| async move { Ok::<_, Infallible>(answer(&request, files)) },
+                );
             // A browser that goes away in the middle is nothing to tell.
             let _ = http1::Builder::new()
                 .timer(TokioTimer::new())
@@ -102,7 +103,10 @@ async fn accept(listener: TcpListener, files: &'static [File]) {
 
 fn answer(request: &Request<Incoming>, files: &'static [File]) -> Response<Full<Bytes>> {
     if ![Method::GET, Method::HEAD].contains(request.method()) {
-        return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n");
+        return plain(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "only GET and HEAD are answered\n",
+        );
     }
     let name = match request.uri().path().trim_start_matches('/') {
         "" => "index.html",
@@ -119,7 +123,11 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
 }
 
 /// hyper leaves the body away where HEAD was asked, and states its length.
-fn with(status: StatusCode, media_type: &'static str, body: &'static [u8]) -> Response<Full<Bytes>> {
+fn with(
+    status: StatusCode,
+    media_type: &'static str,
+    body: &'static [u8],
+) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from_static(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();

@@ -40,9 +40,10 @@ fn replaced<'a>(old: &'a Node, new: &'a Node) -> Option<(&'a Node, &'a Node)> {
             let pairs: Option<Vec<_>> = pairs.collect();
             pairs?.into_iter().find_map(|(old, new)| replaced(old, new))
         }
-        (Value::Array(old), Value::Array(new)) => {
-            old.iter().zip(new).find_map(|(old, new)| replaced(old, new))
-        }
+        (Value::Array(old), Value::Array(new)) => old
+            .iter()
+            .zip(new)
+            .find_map(|(old, new)| replaced(old, new)),
         _ => None,
     }
 }

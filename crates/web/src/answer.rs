@@ -59,15 +59,24 @@ impl Row {
         let (subject, asked, in_time) = match (&summary.objective, deadlines) {
             (Some(of), _) => (QUERIES, of.queries, Some(of.in_time)),
             (None, Some(of)) => (FLOWS, of.flows, Some(of.application_throughput)),
-            (None, None) => (NOTHING, summary.groups.iter().map(|of| of.flows).sum(), None),
+            (None, None) => (
+                NOTHING,
+                summary.groups.iter().map(|of| of.flows).sum(),
+                None,
+            ),
         };
         let queries = summary.queries.iter().find(|of| of.objective.is_some());
         let queries = queries.or(summary.queries.first());
         let group = || -> Option<&GroupEstimate> {
             let groups = summary.groups.iter();
-            groups.clone().find(|of| of.deadlines.is_some()).or_else(|| groups.clone().next())
+            groups
+                .clone()
+                .find(|of| of.deadlines.is_some())
+                .or_else(|| groups.clone().next())
         };
-        let times = queries.map(|of| of.completion_s).or_else(|| Some(group()?.completion_s));
+        let times = queries
+            .map(|of| of.completion_s)
+            .or_else(|| Some(group()?.completion_s));
         let per_run = |sum: u64| sum as f64 / runs.len().max(1) as f64;
         let network = |pick: fn(&RunSummary) -> u64| per_run(runs.iter().map(pick).sum());
         Self {
@@ -81,7 +90,11 @@ impl Row {
             drops: network(|run| run.network.drops),
             marks: network(|run| run.network.marks),
             timeouts: network(|run| run.groups.iter().map(|of| of.timeouts).sum()),
-            queue_max_bytes: runs.iter().map(|run| run.network.queue_max_bytes).max().unwrap_or(0),
+            queue_max_bytes: runs
+                .iter()
+                .map(|run| run.network.queue_max_bytes)
+                .max()
+                .unwrap_or(0),
         }
     }
 }
@@ -110,8 +123,13 @@ pub fn subject(rows: &[Row]) -> &'static str {
 /// The page's first sentence; `None` before the first run.
 pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
     let subject = subject(rows);
-    let shares = rows.iter().filter_map(|row| Some((row, row.in_time.as_ref()?)));
-    let most = shares.clone().map(|(_, share)| share.value).max_by(f64::total_cmp);
+    let shares = rows
+        .iter()
+        .filter_map(|row| Some((row, row.in_time.as_ref()?)));
+    let most = shares
+        .clone()
+        .map(|(_, share)| share.value)
+        .max_by(f64::total_cmp);
     let Some(most) = most.map(percent) else {
         let first = rows.first()?;
         return Some(format!(
@@ -121,8 +139,13 @@ pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
     };
     let names = shares.filter(|(_, share)| share.text == most);
     let names: Vec<&str> = names.map(|(row, _)| row.transport.as_str()).collect();
-    let best = best.map_or(String::new(), |best| format!("; the best possible is {}", percent(best)));
-    Some(format!("{most} of {subject} in time under {}{best}.", list(&names)))
+    let best = best.map_or(String::new(), |best| {
+        format!("; the best possible is {}", percent(best))
+    });
+    Some(format!(
+        "{most} of {subject} in time under {}{best}.",
+        list(&names)
+    ))
 }
 
 /// The share of the queries that shall be in time: the strictest of all workloads.

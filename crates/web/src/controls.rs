@@ -85,7 +85,11 @@ pub fn turn(text: &str, control: &str, value: &str) -> Result<String, Error> {
             // A budget and the deadlines of its answers move together.
             let mut text = text.to_owned();
             for (key, old) in times(&text) {
-                let new = if old == of.value { value.to_owned() } else { scaled(&old, factor).ok_or_else(not)? };
+                let new = if old == of.value {
+                    value.to_owned()
+                } else {
+                    scaled(&old, factor).ok_or_else(not)?
+                };
                 text = edit(&text, &key, &format!("\"{new}\""))?;
             }
             Ok(text)
@@ -108,7 +112,13 @@ fn find(text: &str) -> Vec<Control> {
     let mut found = Vec::new();
     let mut add = |id, label, key: &str, value: Option<(String, Form)>| {
         let key = key.to_owned();
-        found.extend(value.map(|(value, form)| Control { id, label, key, value, form }));
+        found.extend(value.map(|(value, form)| Control {
+            id,
+            label,
+            key,
+            value,
+            form,
+        }));
     };
     if let Some((at, workload)) = principal(&tree) {
         let key = |name: &str| format!("workload[{at}].{name}");
@@ -117,45 +127,90 @@ fn find(text: &str) -> Vec<Control> {
         match (get("fan_in"), get("senders")) {
             (Some(Toml::Array(layers)), _) if !layers.is_empty() => {
                 let last = layers.len() - 1;
-                add("fan_in", "Fan-in", &key(&format!("fan_in[{last}]")), count(layers.get(last), most));
+                add(
+                    "fan_in",
+                    "Fan-in",
+                    &key(&format!("fan_in[{last}]")),
+                    count(layers.get(last), most),
+                );
             }
             (Some(one), _) => add("fan_in", "Fan-in", &key("fan_in"), count(Some(one), most)),
             (None, Some(senders)) if workload.get("from").is_none() => {
-                add("fan_in", "Senders at once", &key("senders"), count(Some(senders), most));
+                add(
+                    "fan_in",
+                    "Senders at once",
+                    &key("senders"),
+                    count(Some(senders), most),
+                );
             }
             _ => {}
         }
         for name in ["response", "size"] {
             match get(name) {
                 Some(Toml::Array(sizes)) if sizes.len() == 1 => {
-                    add("size", "Size of an answer", &key(&format!("{name}[0]")), size(sizes.first()));
+                    add(
+                        "size",
+                        "Size of an answer",
+                        &key(&format!("{name}[0]")),
+                        size(sizes.first()),
+                    );
                 }
                 one => add("size", "Size of an answer", &key(name), size(one)),
             }
         }
         if let Some((key, value)) = times(text).into_iter().next() {
-            let label = if key.ends_with("within") { "Budget" } else { "Deadline" };
+            let label = if key.ends_with("within") {
+                "Budget"
+            } else {
+                "Deadline"
+            };
             add("budget", label, &key, Some((value, Form::Time)));
         }
-        add("rate", "Queries per second", &key("rate"), per_second(get("rate")));
+        add(
+            "rate",
+            "Queries per second",
+            &key("rate"),
+            per_second(get("rate")),
+        );
         add("load", "Load", &key("load"), load(get("load")));
     }
     if let Some(topology) = tree.get("topology").and_then(Toml::as_table) {
         for name in ["link", "host_link"] {
             let rate = topology.get(name).and_then(|link| link.get("rate"));
-            add("link", "Link rate of a host", &format!("topology.{name}.rate"), quantity(rate, |text| {
-                parse_rate(text).is_ok().then_some(Form::BitsPerSecond)
-            }));
+            add(
+                "link",
+                "Link rate of a host",
+                &format!("topology.{name}.rate"),
+                quantity(rate, |text| {
+                    parse_rate(text).is_ok().then_some(Form::BitsPerSecond)
+                }),
+            );
         }
     }
     let buffer = tree.get("switch").and_then(|switch| switch.get("buffer"));
-    let own = buffer.and_then(|of| of.get("size")).filter(|_| buffer.is_some_and(Toml::is_table));
-    let key = if own.is_some() { "switch.buffer.size" } else { "switch.buffer" };
-    add("buffer", "Switch buffer", key, quantity(own.or(buffer), |text| {
-        let packets = parse_packets(text).ok().map(|_| Form::Packets);
-        packets.or_else(|| parse_size(text).ok().map(|_| Form::Bytes))
-    }));
-    add("seeds", "Runs of each transport", "seeds", count(tree.get("seeds"), u64::from(crate::MOST_SEEDS)));
+    let own = buffer
+        .and_then(|of| of.get("size"))
+        .filter(|_| buffer.is_some_and(Toml::is_table));
+    let key = if own.is_some() {
+        "switch.buffer.size"
+    } else {
+        "switch.buffer"
+    };
+    add(
+        "buffer",
+        "Switch buffer",
+        key,
+        quantity(own.or(buffer), |text| {
+            let packets = parse_packets(text).ok().map(|_| Form::Packets);
+            packets.or_else(|| parse_size(text).ok().map(|_| Form::Bytes))
+        }),
+    );
+    add(
+        "seeds",
+        "Runs of each transport",
+        "seeds",
+        count(tree.get("seeds"), u64::from(crate::MOST_SEEDS)),
+    );
     found
 }
 
@@ -184,7 +239,11 @@ fn times(text: &str) -> Vec<(String, String)> {
     };
     let within = workload.get("objective").and_then(|of| of.get("within"));
     let deadline = workload.get("deadline");
-    let part = |name: &str| deadline.filter(|of| of.is_table()).and_then(|of| of.get(name));
+    let part = |name: &str| {
+        deadline
+            .filter(|of| of.is_table())
+            .and_then(|of| of.get(name))
+    };
     let all = [
         ("objective.within", within),
         ("deadline", deadline),
@@ -203,10 +262,14 @@ fn times(text: &str) -> Vec<(String, String)> {
 fn hosts(tree: &Table) -> u64 {
     let get = |name: &str| {
         let value = tree.get("topology").and_then(|of| of.get(name));
-        value.and_then(Toml::as_integer).and_then(|of| u64::try_from(of).ok())
+        value
+            .and_then(Toml::as_integer)
+            .and_then(|of| u64::try_from(of).ok())
     };
     let racks = get("racks").zip(get("hosts_per_rack"));
-    get("hosts").or(racks.map(|(racks, each)| racks.saturating_mul(each))).unwrap_or(100)
+    get("hosts")
+        .or(racks.map(|(racks, each)| racks.saturating_mul(each)))
+        .unwrap_or(100)
 }
 
 fn count(value: Option<&Toml>, most: u64) -> Option<(String, Form)> {
@@ -244,7 +307,9 @@ fn per_second(value: Option<&Toml>) -> Option<(String, Form)> {
 
 /// A time of a text times a factor, to the nanosecond.
 fn scaled(time: &str, factor: f64) -> Option<String> {
-    let ns = (parse_time(time).ok()?.as_ps() as f64 * factor / 1e3).round().max(1.0);
+    let ns = (parse_time(time).ok()?.as_ps() as f64 * factor / 1e3)
+        .round()
+        .max(1.0);
     Some(if ns >= 1e6 {
         format!("{} ms", round(ns / 1e6))
     } else {
@@ -275,17 +340,32 @@ fn ladder(of: &Control) -> Vec<String> {
     let mut values: Vec<(f64, String)> = match of.form {
         Form::Count(most) => {
             let whole = decades(0, 3).filter(|value| value.fract() == 0.0 && *value <= most as f64);
-            whole.chain([most as f64]).map(|value| (value, value.to_string())).collect()
+            whole
+                .chain([most as f64])
+                .map(|value| (value, value.to_string()))
+                .collect()
         }
         Form::Bytes | Form::Uniform(..) => {
             let (from, to) = if of.id == "buffer" { (4, 7) } else { (3, 6) };
-            decades(from, to).map(|value| (value, shown_bytes(value))).collect()
+            decades(from, to)
+                .map(|value| (value, shown_bytes(value)))
+                .collect()
         }
         Form::Time => decades(-1, 2).map(|ms| (ms, format!("{ms} ms"))).collect(),
-        Form::PerSecond => decades(1, 5).map(|value| (value, format!("{value} /s"))).collect(),
-        Form::Load => (1..=19).map(|value| f64::from(value) / 20.0).chain([0.01, 0.02, 0.03]).map(|value| (value, value.to_string())).collect(),
-        Form::BitsPerSecond => [1, 2, 5, 10, 25, 40, 50, 100].map(|gbps| (f64::from(gbps) * 1e9, format!("{gbps} Gbps"))).to_vec(),
-        Form::Packets => decades(1, 3).map(|value| (value, format!("{value} packets"))).collect(),
+        Form::PerSecond => decades(1, 5)
+            .map(|value| (value, format!("{value} /s")))
+            .collect(),
+        Form::Load => (1..=19)
+            .map(|value| f64::from(value) / 20.0)
+            .chain([0.01, 0.02, 0.03])
+            .map(|value| (value, value.to_string()))
+            .collect(),
+        Form::BitsPerSecond => [1, 2, 5, 10, 25, 40, 50, 100]
+            .map(|gbps| (f64::from(gbps) * 1e9, format!("{gbps} Gbps")))
+            .to_vec(),
+        Form::Packets => decades(1, 3)
+            .map(|value| (value, format!("{value} packets")))
+            .collect(),
     };
     let own = size_of(&of.value, &of.form);
     values.retain(|(value, _)| Some(*value) != own);
@@ -321,13 +401,19 @@ mod tests {
 
     fn ready(id: &str) -> String {
         let all = ready::all();
-        let found = all.iter().find(|of| of["id"] == id).expect("a ready scenario");
+        let found = all
+            .iter()
+            .find(|of| of["id"] == id)
+            .expect("a ready scenario");
         found["text"].as_str().expect("text").to_owned()
     }
 
     fn values(text: &str) -> Vec<(String, String)> {
         let own = |of: &Value, key: &str| of[key].as_str().expect("text").to_owned();
-        of(text).iter().map(|of| (own(of, "id"), own(of, "value"))).collect()
+        of(text)
+            .iter()
+            .map(|of| (own(of, "id"), own(of, "value")))
+            .collect()
     }
 
     #[test]
@@ -343,7 +429,10 @@ mod tests {
             assert_eq!(ids.join(" "), wanted, "{id}");
             for control in of(&text) {
                 let name = control["id"].as_str().expect("an id");
-                assert!(control["at"].is_u64(), "{id} {name}: its value is on the ladder");
+                assert!(
+                    control["at"].is_u64(),
+                    "{id} {name}: its value is on the ladder"
+                );
                 for value in control["values"].as_array().expect("a ladder") {
                     let value = value.as_str().expect("text");
                     let turned = turn(&text, name, value).expect("a value of the ladder");
@@ -373,7 +462,10 @@ mod tests {
     fn what_is_no_control_is_named() {
         let error = turn(&ready("incast"), "rate", "10 /s").expect_err("no rate");
         let error = serde_json::to_string(&error).expect("plain data");
-        assert!(error.contains("fan_in, size, budget, link, buffer, seeds"), "{error}");
+        assert!(
+            error.contains("fan_in, size, budget, link, buffer, seeds"),
+            "{error}"
+        );
         assert!(turn(&ready("incast"), "size", "many").is_err());
         assert!(of("not = [toml").is_empty());
     }

@@ -1,7 +1,9 @@
 //! The figure of a study.
 
 use crate::study::Completions;
-use duetime_figures::{Axis, Colour, Dash, Figure, Guide, Look, Marker, Palette, Panel, Point, Series, Style};
+use duetime_figures::{
+    Axis, Colour, Dash, Figure, Guide, Look, Marker, Palette, Panel, Point, Series, Style,
+};
 
 /// Points of a curve.
 const POINTS: usize = 160;
@@ -26,7 +28,7 @@ pub fn completions(curves: &[(&str, &Completions)], budget_s: Option<f64>) -> Op
     let figure = Figure {
         palette: palette(),
         ..Figure::single(
-            "How long it took",
+            "Share complete by each time",
             "For each transport, the share that was complete by each time. The table has the same in numbers.",
             panel,
         )
@@ -45,7 +47,11 @@ fn curve(name: &str, of: &Completions) -> Series {
     let kept = (0..=last).filter(|&i| i % every == 0 || last - i < POINTS);
     let points = kept.map(|i| Point::new(sorted[i] * 1e3, share(i)));
     let first = Point::new(sorted[0] * 1e3, 0.0);
-    Series::new(name, Style::Step, [first].into_iter().chain(points).collect())
+    Series::new(
+        name,
+        Style::Step,
+        [first].into_iter().chain(points).collect(),
+    )
 }
 
 /// The transports look as in every report.
@@ -59,7 +65,16 @@ fn palette() -> Palette {
         ("rcpdc", Colour::Pink, Marker::Circle),
     ] {
         let dash = Dash::Solid;
-        palette.add(name, Look { colour, marker, dash }).expect("no two look alike");
+        palette
+            .add(
+                name,
+                Look {
+                    colour,
+                    marker,
+                    dash,
+                },
+            )
+            .expect("no two look alike");
     }
     palette
 }

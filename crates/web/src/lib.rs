@@ -94,7 +94,9 @@ impl Page {
         let request: Request =
             serde_json::from_str(request).map_err(|why| Error::plain(format!("request: {why}")))?;
         match request {
-            Request::Ready {} => Ok(json!({ "scenarios": ready::all(), "stories": stories::all() })),
+            Request::Ready {} => {
+                Ok(json!({ "scenarios": ready::all(), "stories": stories::all() }))
+            }
             Request::Check { text } => scenario::check(&text).map(|(_, facts)| facts),
             Request::Turn {
                 text,

@@ -22,7 +22,13 @@ pub const MOST_HOPS: f64 = 30e6;
 /// Checks that a network may be built at all.
 pub fn network(scenario: &Scenario) -> Result<(), Error> {
     if scenario.seeds > MOST_SEEDS {
-        return Err(over("seeds", "runs of each transport", scenario.seeds, MOST_SEEDS).of_key("seeds"));
+        return Err(over(
+            "seeds",
+            "runs of each transport",
+            scenario.seeds,
+            MOST_SEEDS,
+        )
+        .of_key("seeds"));
     }
     Ok(())
 }
@@ -38,7 +44,9 @@ pub fn contents(scenario: &Scenario, of: &Description) -> Result<(), Error> {
     }
     let hops = of.load.packet_hops + endless(scenario, of);
     if hops > MOST_HOPS {
-        return Err(over("hops", "packet-hops in a run", hops.round(), MOST_HOPS).of_key("duration"));
+        return Err(
+            over("hops", "packet-hops in a run", hops.round(), MOST_HOPS).of_key("duration"),
+        );
     }
     Ok(())
 }

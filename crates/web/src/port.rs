@@ -4,8 +4,8 @@ use duetime_core::Time;
 use duetime_results::FlowEventKind;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{Amount, Buffer};
-use duetime_sim::topology::Network;
 use duetime_sim::RunOutput;
+use duetime_sim::topology::Network;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -85,7 +85,9 @@ impl Port {
     ) -> Self {
         let rate = network.links[link as usize].rate;
         let listed = scenario.switch.ecn_threshold.iter();
-        let mark = listed.filter(|(of, _)| *of <= rate).max_by_key(|(of, _)| *of);
+        let mark = listed
+            .filter(|(of, _)| *of <= rate)
+            .max_by_key(|(of, _)| *of);
         let buffer = match scenario.switch.buffer {
             Buffer::Static(amount) => Some(amount),
             Buffer::Dynamic { pool, .. } => Some(Amount::Bytes(pool.0)),
@@ -117,12 +119,16 @@ impl Port {
         let place = |number: u64| self.flows.iter().position(|flow| flow.number == number);
         let mut marked: BTreeSet<(Time, usize)> = BTreeSet::new();
         for trace in &output.traces {
-            let Some(flow) = place(trace.flow) else { continue };
+            let Some(flow) = place(trace.flow) else {
+                continue;
+            };
             let mut delivered = 0;
             for event in trace.events.iter().filter(|event| event.at <= self.end) {
                 let at = event.at;
                 match event.what {
-                    FlowEventKind::Departed { waited, sending, .. } => {
+                    FlowEventKind::Departed {
+                        waited, sending, ..
+                    } => {
                         let began = Time::ZERO + (at.since(Time::ZERO + sending));
                         let arrived = Time::ZERO + (began.since(Time::ZERO + waited));
                         let bits = sending.as_ps() as f64 * self.rate_bps as f64 / 1e12;
@@ -138,13 +144,19 @@ impl Port {
                     FlowEventKind::Marked { .. } => {
                         marked.insert((at, flow));
                     }
-                    FlowEventKind::Dropped { .. } | FlowEventKind::Lost { .. } => self.drops.push((at, flow)),
+                    FlowEventKind::Dropped { .. } | FlowEventKind::Lost { .. } => {
+                        self.drops.push((at, flow))
+                    }
                     FlowEventKind::Delivered { len, .. } => {
                         delivered += u64::from(len);
                         self.delivered.push((at, flow, delivered));
                     }
-                    FlowEventKind::Granted { allocation_bps } => self.granted.push((at, flow, allocation_bps)),
-                    FlowEventKind::Paused | FlowEventKind::Finished => self.granted.push((at, flow, 0)),
+                    FlowEventKind::Granted { allocation_bps } => {
+                        self.granted.push((at, flow, allocation_bps))
+                    }
+                    FlowEventKind::Paused | FlowEventKind::Finished => {
+                        self.granted.push((at, flow, 0))
+                    }
                     _ => {}
                 }
             }
@@ -155,7 +167,8 @@ impl Port {
         let windows = output.windows.iter().filter(|of| of.at <= self.end);
         let windows = windows.filter_map(|of| Some((of.at, place(of.flow)?, of.window_bytes)));
         self.windows = windows.collect();
-        self.packets.sort_by_key(|packet| (packet.departed, packet.flow));
+        self.packets
+            .sort_by_key(|packet| (packet.departed, packet.flow));
         self.drops.sort_unstable();
         self.delivered.sort_by_key(|of| of.0);
         self.granted.sort_by_key(|of| of.0);
@@ -165,7 +178,11 @@ impl Port {
     pub fn tell(&self) -> Value {
         let bin = self.end.as_ps().div_ceil(BINS).max(1);
         let bins = usize::try_from(BINS).unwrap_or(0);
-        let at = |time: Time| usize::try_from(time.as_ps() / bin).unwrap_or(0).min(bins - 1);
+        let at = |time: Time| {
+            usize::try_from(time.as_ps() / bin)
+                .unwrap_or(0)
+                .min(bins - 1)
+        };
         let mut sent = vec![vec![0u64; bins]; self.flows.len()];
         let (mut marks, mut drops) = (vec![0u32; bins], vec![0u32; bins]);
         for packet in &self.packets {
@@ -222,7 +239,11 @@ impl Port {
         let (mut bytes, mut packets) = (vec![0u64; bins], vec![0u32; bins]);
         let (mut now, mut count, mut most) = (0u64, 0u32, 0u64);
         // Departures are in order; of a FIFO port arrivals are in the same one.
-        let mut arrivals: Vec<(Time, u64)> = self.packets.iter().map(|of| (of.arrived, of.bytes)).collect();
+        let mut arrivals: Vec<(Time, u64)> = self
+            .packets
+            .iter()
+            .map(|of| (of.arrived, of.bytes))
+            .collect();
         arrivals.sort_unstable_by_key(|of| of.0);
         let mut departures = self.packets.iter().peekable();
         let mut filled = 0;
@@ -288,14 +309,30 @@ impl Port {
         let from = Time::from_ps(from_ns.saturating_mul(1_000));
         let to = Time::from_ps(to_ns.saturating_mul(1_000));
         let first = self.packets.partition_point(|of| of.departed < from);
-        let there = self.packets[first..].iter().take_while(|of| of.arrived <= to);
+        let there = self.packets[first..]
+            .iter()
+            .take_while(|of| of.arrived <= to);
         let mut there: Vec<&Packet> = there.take(MOST_PACKETS + 1).collect();
         let cut = there.len() > MOST_PACKETS;
-        let until = if cut { there.pop().map_or(to, |of| of.arrived.max(from)) } else { to };
+        let until = if cut {
+            there.pop().map_or(to, |of| of.arrived.max(from))
+        } else {
+            to
+        };
         let packets = there.iter().map(|of| {
-            json!([ns(of.arrived), ns(of.began), ns(of.departed), of.flow, of.bytes, u8::from(of.marked)])
+            json!([
+                ns(of.arrived),
+                ns(of.began),
+                ns(of.departed),
+                of.flow,
+                of.bytes,
+                u8::from(of.marked)
+            ])
         });
-        let drops = self.drops.iter().filter(|(at, _)| (from..=until).contains(at));
+        let drops = self
+            .drops
+            .iter()
+            .filter(|(at, _)| (from..=until).contains(at));
         json!({
             "from_ns": from_ns,
             "to_ns": until.as_ns(),

@@ -19,13 +19,14 @@ pub fn all() -> Vec<Value> {
             include_str!("../../../scenarios/incast.toml"),
         ),
     ];
-    let file = |(id, name, about, text): (&str, &str, &str, &str)| {
-        json!({ "id": id, "name": name, "about": about, "text": text })
-    };
+    let file = |(id, name, about, text): (&str, &str, &str, &str)| json!({ "id": id, "name": name, "about": about, "text": text });
     let service = |kind: ServiceKind| {
         let id = kind.name();
         let name = format!("{}{} service", id[..1].to_uppercase(), &id[1..]);
-        let about = format!("A usual one, as `duetime new {id}` writes it: {}.", kind.about());
+        let about = format!(
+            "A usual one, as `duetime new {id}` writes it: {}.",
+            kind.about()
+        );
         let text = Service::usual(kind).to_toml(id, &format!("{id}.toml"));
         json!({ "id": id, "name": name, "about": about, "text": text })
     };

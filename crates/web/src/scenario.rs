@@ -22,7 +22,10 @@ pub fn check(text: &str) -> Result<(Scenario, Value), Error> {
 /// The text as a document.
 pub fn parse(text: &str) -> Result<Document, Error> {
     if text.len() > MOST_TEXT {
-        let message = format!("too large for a page: the scenario has {} bytes", text.len());
+        let message = format!(
+            "too large for a page: the scenario has {} bytes",
+            text.len()
+        );
         return Err(Error::plain(message).allowed(format!("at most {MOST_TEXT} bytes")));
     }
     Ok(Document::parse(text, NAME)?)
@@ -36,8 +39,13 @@ pub fn resolve(
     let scenario = document.resolve(sources)?;
     limits::network(&scenario)?;
     if let Some(unknown) = duetime_sim::unknown_link(&scenario) {
-        let message = format!("no such link; links are named `from->to`, such as `{}`", unknown.example);
-        return Err(document.mistake(&["record", unknown.key], unknown.index, message).into());
+        let message = format!(
+            "no such link; links are named `from->to`, such as `{}`",
+            unknown.example
+        );
+        return Err(document
+            .mistake(&["record", unknown.key], unknown.index, message)
+            .into());
     }
     let described = describe(&scenario)?;
     Ok((scenario, described))

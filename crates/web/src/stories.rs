@@ -79,10 +79,13 @@ pub fn all() -> Vec<Value> {
 pub fn play(id: &str, panel: Option<&str>, scheme: &str) -> Result<(Port, Value), Error> {
     let names = STORIES.map(|story| story.id).join(", ");
     let story = STORIES.iter().find(|story| story.id == id);
-    let story = story.ok_or_else(|| Error::plain(format!("`{id}`: no such story")).allowed(names))?;
+    let story =
+        story.ok_or_else(|| Error::plain(format!("`{id}`: no such story")).allowed(names))?;
     let experiment = story.experiment();
     let scheme = choose(&experiment, "scheme", scheme)?;
-    let panel = panel.map(|panel| choose(&experiment, "panel", panel)).transpose()?;
+    let panel = panel
+        .map(|panel| choose(&experiment, "panel", panel))
+        .transpose()?;
     let mut document = Document::parse(story.scenario, scenario::NAME)?;
     for of in panel.iter().chain([&scheme]) {
         let set = of.get("set").and_then(Toml::as_table);
@@ -92,7 +95,11 @@ pub fn play(id: &str, panel: Option<&str>, scheme: &str) -> Result<(Port, Value)
     }
     let (scenario, _) = scenario::resolve(&document, story)?;
     let (port, records) = watch(&scenario)?;
-    let late = port.flows().iter().filter(|of| of.met == Some(false)).count();
+    let late = port
+        .flows()
+        .iter()
+        .filter(|of| of.met == Some(false))
+        .count();
     let told = port.tell();
     let told = json!({
         "id": id,
@@ -124,7 +131,13 @@ fn watch(scenario: &Scenario) -> Result<(Port, RunRecords), Error> {
     });
     let end = last.max().unwrap_or(Time::ZERO) + Span::from_us(100);
     let options = Options {
-        watch: Watch::Flows(first.flows.iter().map(|flow| flow.flow).collect::<BTreeSet<_>>()),
+        watch: Watch::Flows(
+            first
+                .flows
+                .iter()
+                .map(|flow| flow.flow)
+                .collect::<BTreeSet<_>>(),
+        ),
         keep: Keep::Port(link),
         windows: Some(Span::from_ps((end.as_ps() / 1_000).max(1))),
         ..Options::default()
@@ -133,7 +146,9 @@ fn watch(scenario: &Scenario) -> Result<(Port, RunRecords), Error> {
     let single = scenario.workloads.len() == first.flows.len();
     let named = |(at, flow): (usize, &FlowRecord)| Flow {
         name: if single {
-            scenario.workloads[usize::from(flow.workload)].name.clone()
+            scenario.workloads[usize::from(flow.workload)]
+                .name
+                .replace('-', " ")
         } else {
             format!("flow {}", at + 1)
         },
@@ -147,21 +162,31 @@ fn watch(scenario: &Scenario) -> Result<(Port, RunRecords), Error> {
         timeouts: flow.timeouts,
         retransmits: flow.retransmits,
     };
-    let flows = watched.records.flows.iter().enumerate().map(named).collect();
+    let flows = watched
+        .records
+        .flows
+        .iter()
+        .enumerate()
+        .map(named)
+        .collect();
     let port = Port::of(scenario, &network, link, (flows, end), &watched);
     Ok((port, watched.records))
 }
 
 impl Story {
     fn experiment(&self) -> Table {
-        self.experiment.parse().expect("the experiments are TOML: a test reads them")
+        self.experiment
+            .parse()
+            .expect("the experiments are TOML: a test reads them")
     }
 }
 
 impl Sources for Story {
     fn read_text(&self, path: &str) -> Result<String, String> {
         let found = self.files.iter().find(|(name, _)| *name == path);
-        found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
+        found
+            .map(|(_, text)| (*text).to_owned())
+            .ok_or_else(|| "no such file".to_owned())
     }
 
     fn read_trace(&self, _: &str) -> Result<Vec<TraceRow>, String> {
@@ -173,7 +198,10 @@ impl Sources for Story {
 fn choices(experiment: &Table, kind: &str) -> Vec<Table> {
     let list = experiment.get(kind).and_then(Toml::as_array);
     let tables = list.into_iter().flatten().filter_map(Toml::as_table);
-    tables.filter(|of| !of.contains_key("method")).cloned().collect()
+    tables
+        .filter(|of| !of.contains_key("method"))
+        .cloned()
+        .collect()
 }
 
 fn choose(experiment: &Table, kind: &str, name: &str) -> Result<Table, Error> {
@@ -188,5 +216,8 @@ fn name(of: &Table) -> Value {
 }
 
 fn text(of: &Table, key: &str) -> String {
-    of.get(key).and_then(Toml::as_str).unwrap_or_default().to_owned()
+    of.get(key)
+        .and_then(Toml::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }

@@ -116,7 +116,9 @@ impl Study {
         let best = self.best_share(subject);
         let done = self.cells.iter().map(|cell| cell.runs.len()).sum::<usize>();
         let curves = self.cells.iter().filter(|cell| cell.completions.all > 0);
-        let curves: Vec<_> = curves.map(|cell| (cell.name.as_str(), &cell.completions)).collect();
+        let curves: Vec<_> = curves
+            .map(|cell| (cell.name.as_str(), &cell.completions))
+            .collect();
         json!({
             "answer": answer::sentence(&rows, best),
             "subject": subject,

@@ -48,21 +48,38 @@ fn check(text: &str) -> Value {
 #[test]
 fn a_study_is_made_run_by_run_and_equals_the_simulator() {
     let mut page = Page::default();
-    let begun = ok(&mut page, &json!({ "ask": "begin", "text": SMALL, "transports": ["d3", "tcp"] }));
-    assert_eq!(begun["transports"], json!(["tcp", "d3"]), "in the order of the file");
-    assert_eq!(ok(&mut page, &json!({ "ask": "results" }))["answer"], Value::Null);
+    let begun = ok(
+        &mut page,
+        &json!({ "ask": "begin", "text": SMALL, "transports": ["d3", "tcp"] }),
+    );
+    assert_eq!(
+        begun["transports"],
+        json!(["tcp", "d3"]),
+        "in the order of the file"
+    );
+    assert_eq!(
+        ok(&mut page, &json!({ "ask": "results" }))["answer"],
+        Value::Null
+    );
     let scenario = load(SMALL, "x", &[], &NoFiles).expect("a scenario");
     for run in 0..2 {
         for transport in 0..2 {
             let request = json!({ "ask": "run", "transport": transport, "run": run });
             let made = ok(&mut page, &request);
-            let output = duetime_sim::run(&scenario, transport, run, &duetime_sim::Options::default());
+            let output =
+                duetime_sim::run(&scenario, transport, run, &duetime_sim::Options::default());
             let records = output.expect("a run").records;
-            assert_eq!(made["digest"], duetime_results::digest(&records).to_string());
+            assert_eq!(
+                made["digest"],
+                duetime_results::digest(&records).to_string()
+            );
             // Asked for again it changes nothing.
             assert_eq!(ok(&mut page, &request), made);
         }
-        assert_eq!(ok(&mut page, &json!({ "ask": "best", "run": run }))["known"], true);
+        assert_eq!(
+            ok(&mut page, &json!({ "ask": "best", "run": run }))["known"],
+            true
+        );
     }
     let results = ok(&mut page, &json!({ "ask": "results" }));
     assert_eq!((&results["done"], &results["of"]), (&json!(4), &json!(4)));
@@ -77,7 +94,10 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
         assert!(row["completion_s"][0].as_f64().expect("a median") > 0.0);
     }
     let figure = results["figure"].as_str().expect("a figure");
-    assert!(figure.starts_with("<svg") && figure.contains("d3"), "{figure}");
+    assert!(
+        figure.starts_with("<svg") && figure.contains("d3"),
+        "{figure}"
+    );
 }
 
 #[test]
@@ -85,18 +105,39 @@ fn what_is_wrong_is_pointed_at() {
     let mut page = Page::default();
     let broken = SMALL.replace("fan_in = 8", "fan_in = 80");
     let told = error(&mut page, &check(&broken));
-    assert_eq!((&told["line"], &told["allowed"]), (&json!(14), &json!("1..=11")), "{told}");
+    assert_eq!(
+        (&told["line"], &told["allowed"]),
+        (&json!(14), &json!("1..=11")),
+        "{told}"
+    );
     let broken = SMALL.replace("\"20 KB\"", "\"20 KX\"");
     let told = error(&mut page, &check(&broken));
-    assert_eq!((&told["line"], &told["key"]), (&json!(16), &json!("workload.response")), "{told}");
+    assert_eq!(
+        (&told["line"], &told["key"]),
+        (&json!(16), &json!("workload.response")),
+        "{told}"
+    );
     assert!(told["allowed"].is_string(), "{told}");
     let told = error(&mut page, &check("name = \"x\"\nname ="));
     assert_eq!(told["line"], 2);
-    let told = error(&mut page, &check(&format!("{SMALL}\n[record]\nlinks = [\"host0->moon\"]\n")));
-    assert_eq!((&told["line"], &told["key"]), (&json!(22), &json!("record.links")), "{told}");
+    let told = error(
+        &mut page,
+        &check(&format!("{SMALL}\n[record]\nlinks = [\"host0->moon\"]\n")),
+    );
+    assert_eq!(
+        (&told["line"], &told["key"]),
+        (&json!(22), &json!("record.links")),
+        "{told}"
+    );
     // A file is nowhere to be read from.
-    let told = error(&mut page, &check(&SMALL.replace("\"20 KB\"", "{ cdf = \"sizes.cdf\" }")));
-    assert!(told["message"].as_str().expect("text").contains("no files"), "{told}");
+    let told = error(
+        &mut page,
+        &check(&SMALL.replace("\"20 KB\"", "{ cdf = \"sizes.cdf\" }")),
+    );
+    assert!(
+        told["message"].as_str().expect("text").contains("no files"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -119,9 +160,18 @@ fn what_is_too_large_for_a_page_is_refused_with_the_limit() {
     for (text, limit, allowed) in cases {
         let told = error(&mut page, &check(&text));
         let message = told["message"].as_str().expect("text");
-        assert!(message.contains("too large for a page") && message.contains(limit), "{told}");
-        assert!(told["allowed"].as_str().expect("text").starts_with(allowed), "{told}");
-        let begun = call(&mut page, &json!({ "ask": "begin", "text": text, "transports": [] }));
+        assert!(
+            message.contains("too large for a page") && message.contains(limit),
+            "{told}"
+        );
+        assert!(
+            told["allowed"].as_str().expect("text").starts_with(allowed),
+            "{told}"
+        );
+        let begun = call(
+            &mut page,
+            &json!({ "ask": "begin", "text": text, "transports": [] }),
+        );
         assert!(begun["error"].is_object(), "{limit}: no way round it");
     }
 }
@@ -129,9 +179,21 @@ fn what_is_too_large_for_a_page_is_refused_with_the_limit() {
 #[test]
 fn a_request_that_makes_no_sense_is_an_error_and_no_more() {
     let mut page = Page::default();
-    for request in ["", "{", "[]", "{\"ask\":\"everything\"}", "{\"ask\":\"run\",\"transport\":-1,\"run\":0}"] {
+    for request in [
+        "",
+        "{",
+        "[]",
+        "{\"ask\":\"everything\"}",
+        "{\"ask\":\"run\",\"transport\":-1,\"run\":0}",
+    ] {
         let answer: Value = serde_json::from_str(&page.call(request)).expect("JSON");
-        assert!(answer["error"]["message"].as_str().expect("text").contains("request"), "{answer}");
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .expect("text")
+                .contains("request"),
+            "{answer}"
+        );
     }
     for request in [
         json!({ "ask": "run", "transport": 0, "run": 0 }),
@@ -143,12 +205,24 @@ fn a_request_that_makes_no_sense_is_an_error_and_no_more() {
     ] {
         error(&mut page, &request);
     }
-    ok(&mut page, &json!({ "ask": "begin", "text": SMALL, "transports": [] }));
-    error(&mut page, &json!({ "ask": "run", "transport": 2, "run": 0 }));
-    error(&mut page, &json!({ "ask": "run", "transport": 0, "run": 2 }));
+    ok(
+        &mut page,
+        &json!({ "ask": "begin", "text": SMALL, "transports": [] }),
+    );
+    error(
+        &mut page,
+        &json!({ "ask": "run", "transport": 2, "run": 0 }),
+    );
+    error(
+        &mut page,
+        &json!({ "ask": "run", "transport": 0, "run": 2 }),
+    );
     error(&mut page, &json!({ "ask": "best", "run": 2 }));
     // The page is as it was.
-    ok(&mut page, &json!({ "ask": "run", "transport": 0, "run": 0 }));
+    ok(
+        &mut page,
+        &json!({ "ask": "run", "transport": 0, "run": 0 }),
+    );
 }
 
 #[test]

@@ -21,7 +21,11 @@ pub fn play(args: &args::Play) -> Result<(), Failure> {
     }
     let served = duetime_play::serve(args.port)?;
     let stop = crate::interrupt::flag_saying("stopped");
-    writeln!(stdout(), "The playground is at {} until Ctrl-C.", served.url())?;
+    writeln!(
+        stdout(),
+        "The playground is at {} until Ctrl-C.",
+        served.url()
+    )?;
     stdout().flush()?;
     Ok(served.until(&stop, files)?)
 }
