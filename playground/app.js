@@ -137,7 +137,7 @@ class Service {
     }
     const kind = facts.workloads.map((of) => (of.queries ? `${count(Math.round(of.queries))} queries` : of.flows ? `${count(Math.round(of.flows))} flows` : "flows")).join(" and ");
     const busy = facts.overloaded_links ? ` ${facts.overloaded_links} links are offered more than they carry.` : facts.busiest ? ` The busiest link has a load of ${percent(facts.busiest.load)}.` : "";
-    say(at("facts"), `${facts.hosts} hosts, ${facts.switches} switches, ${time(facts.base_rtt_ns / 1e9)} round trip; about ${kind} in each run of ${time(facts.duration_s)}.${busy}`);
+    say(at("facts"), `${facts.hosts} hosts, ${facts.switches} switch${facts.switches === 1 ? "" : "es"}, ${time(facts.base_rtt_ns / 1e9)} round trip; about ${kind} in each run of ${time(facts.duration_s)}.${busy}`);
   }
 
   slider(of) {

@@ -322,10 +322,10 @@ export class Story {
     const cell = Math.max(3, Math.min(26, Math.floor(Math.sqrt(area / (most + 1)))));
     const inColumn = Math.max(1, Math.floor((bottom - top) / cell));
     const place = (i) => [to - (Math.floor(i / inColumn) + 1) * cell, bottom - ((i % inColumn) + 1) * cell];
-    const box = (x, y, size, of) => {
+    const box = (x, y, size, of, isMarked) => {
       c.fillStyle = canvas.flow(of[3]);
       c.fillRect(x + 0.5, y + 0.5, size - 1, size - 1);
-      if (of[5]) {
+      if (isMarked) {
         // A mark: a notch that shows without colour.
         c.fillStyle = canvas.colour("card");
         c.beginPath();
@@ -337,7 +337,7 @@ export class Story {
     };
     queued.forEach((of, i) => {
       const [x, y] = place(i);
-      box(x, y, cell, of);
+      box(x, y, cell, of, of[5]);
     });
     if (port.mark && port.marked) {
       const threshold = port.mark.packets ?? Math.round(port.mark.bytes / 1500);
@@ -351,9 +351,9 @@ export class Story {
     const lane = (i) => top + ((i + 0.5) / port.flows.length) * (bottom - top) - size / 2;
     for (const of of packets) {
       const coming = (of[0] - this.#now) / reach;
-      if (coming > 0 && coming < 1) box(from - 10 - size - coming * (from - 10 - size), lane(of[3]), size, of);
+      if (coming > 0 && coming < 1) box(from - 10 - size - coming * (from - 10 - size), lane(of[3]), size, of, false);
       const gone = (this.#now - of[2]) / reach;
-      if (gone >= 0 && gone < 1) box(to + 10 + gone * (width - to - 10), (top + bottom) / 2 - size / 2, size, of);
+      if (gone >= 0 && gone < 1) box(to + 10 + gone * (width - to - 10), (top + bottom) / 2 - size / 2, size, of, of[5]);
     }
     c.strokeStyle = canvas.colour("bad");
     c.lineWidth = 2.5;
@@ -377,7 +377,8 @@ export class Story {
     const split = Math.round(height * 0.58);
     const upper = [16, split - 14];
     const lower = [split + 8, height - 26];
-    const most = Math.max(...port.rates_bps.flat(), 1) * 1.05;
+    // In a short interval there may be a packet more than the link carries in the mean.
+    const most = Math.min(Math.max(...port.rates_bps.flat(), 1), port.rate_bps) * 1.05;
     const longest = Math.max(...port.queue_bytes, 1) * 1.05;
     const y = (value, all, [top, bottom]) => bottom - (value / all) * (bottom - top);
     canvas.text(rate(most / 1.05), LEFT - 6, upper[0] + 8, "quiet", "right");

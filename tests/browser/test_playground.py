@@ -458,50 +458,53 @@ def test_a_port_in_use_is_named(duetime: str, url: str) -> None:
     assert refused.returncode == 2 and f"port {port} is in use" in refused.stderr
 
 
-#: Asks a worker of its own, one request after the other, without drawing anything: `[[answer, seconds], …]`.
-ASK = """async (requests) => {
-    const worker = new Worker("worker.js", { type: "module" });
-    worker.postMessage(await WebAssembly.compile(await (await fetch("duetime.wasm")).arrayBuffer()));
-    const answers = [];
-    for (const [id, request] of requests.entries()) {
-        const answer = new Promise((resolve) => { worker.onmessage = ({ data }) => resolve(data); });
-        worker.postMessage({ id, request });
-        const { told, seconds, fault } = await answer;
-        if (fault !== undefined) throw new Error(fault);
-        answers.push([told, seconds]);
-    }
-    worker.terminate();
-    return answers;
+#: Starts a worker of its own, which draws nothing.
+START = """async () => {
+    globalThis.alone = new Worker("worker.js", { type: "module" });
+    alone.postMessage(await WebAssembly.compile(await (await fetch("duetime.wasm")).arrayBuffer()));
 }"""
+#: Asks it; the answer and the seconds that it took.
+ASK = """(request) => new Promise((resolve) => {
+    alone.onmessage = ({ data }) => resolve([data.told ?? data.fault, data.seconds]);
+    alone.postMessage({ id: 0, request });
+})"""
 
 
 def test_speed_beside_native(opened: Opened, request: pytest.FixtureRequest) -> None:
-    """The same runs in the browser's worker and without a browser: equal digests; packet-hops per second of both."""
+    """The same runs in the browser's worker and without a browser, one after the other: equal digests; packet-hops/s."""
     native = request.config.getoption("--native")
     if native is None:
         pytest.skip("no native program with optimisation: --quick")
     opened.page.locator("#stop").click()
+    opened.page.evaluate(START)
     text = (Path(__file__).parents[2] / "scenarios" / "feature-store.toml").read_text()
     transports = ["tcp", "dctcp", "d2tcp", "rcpdc", "d3"]
-    runs = [{"ask": "run", "transport": of, "run": run} for run in range(2) for of in range(len(transports))]
-    asked: list[dict[str, object]] = [{"ask": "begin", "text": text, "transports": []}, *runs]
-    page = [(told, seconds) for told, seconds in opened.page.evaluate(ASK, asked)]
-    lines = "".join(json.dumps(of) + "\n" for of in asked)
-    printed = subprocess.run([native], input=lines, capture_output=True, text=True, check=True).stdout
-    beside = [(of["answer"], of["seconds"]) for of in map(json.loads, printed.splitlines())]
+    runs = [(of, run) for run in range(3) for of in range(len(transports))]
+    #: By transport: packet-hops, seconds in the page, seconds of the native program.
+    spent = {name: [0.0, 0.0, 0.0] for name in transports}
+    with subprocess.Popen([native], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as beside:
+        assert beside.stdin is not None and beside.stdout is not None
+
+        def both(asked: dict[str, object]) -> tuple[dict[str, Any], float, float]:
+            """The answer of both, which must be the same, and the seconds that each took."""
+            assert beside.stdin is not None and beside.stdout is not None
+            ours, page = opened.page.evaluate(ASK, asked)
+            beside.stdin.write(json.dumps(asked) + "\n")
+            beside.stdin.flush()
+            told = json.loads(beside.stdout.readline())
+            assert ours == told["answer"]
+            return ours["ok"], page, told["seconds"]
+
+        both({"ask": "begin", "text": text, "transports": []})
+        for transport, run in runs:
+            made, page, alone = both({"ask": "run", "transport": transport, "run": run})
+            assert re.fullmatch("[0-9a-f]{32}", made["digest"])
+            for i, value in enumerate([made["packet_hops"], page, alone]):
+                spent[made["transport"]][i] += value
+        beside.stdin.close()
+    spent["all"] = [sum(of[i] for of in spent.values()) for i in range(3)]
     print()
-    totals = {"page": [0.0, 0.0], "native": [0.0, 0.0]}
-    for name in transports:
-        speeds: list[float] = []
-        for place, answers in [("page", page), ("native", beside)]:
-            of = [(told["ok"], seconds) for told, seconds in answers[1:] if told["ok"]["transport"] == name]
-            hops, spent = sum(told["packet_hops"] for told, _ in of), sum(seconds for _, seconds in of)
-            totals[place][0] += hops
-            totals[place][1] += spent
-            speeds.append(hops / spent)
-        print(f"{name:6} page {speeds[0] / 1e6:5.2f} M packet-hops/s, native {speeds[1] / 1e6:5.2f}, ratio {speeds[0] / speeds[1]:.2f}")
-    [paged, natively] = [hops / spent for hops, spent in totals.values()]
-    print(f"all    page {paged / 1e6:5.2f} M packet-hops/s, native {natively / 1e6:5.2f}, ratio {paged / natively:.2f}")
-    for (ours, _), (theirs, _) in zip(page[1:], beside[1:], strict=True):
-        assert ours["ok"]["digest"] == theirs["ok"]["digest"]
+    for name, (hops, page, alone) in spent.items():
+        speeds = f"page {hops / page / 1e6:5.2f} M packet-hops/s, native {hops / alone / 1e6:5.2f}"
+        print(f"{name:6} {speeds}; the page takes {page / alone:.2f} times as long")
     print(f"digests equal: {len(runs)} of {len(runs)} runs")

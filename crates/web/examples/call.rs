@@ -13,6 +13,7 @@ fn main() -> std::io::Result<()> {
         let answer = page.call(&request?);
         let seconds = began.elapsed().as_secs_f64();
         writeln!(to, "{{\"seconds\":{seconds},\"answer\":{answer}}}")?;
+        to.flush()?;
     }
     Ok(())
 }

@@ -38,6 +38,8 @@ pub extern "C" fn call() -> usize {
             }
         });
     }));
+    // So that what is left after a trap without a message is none of before.
+    RESPONSE.with_borrow_mut(String::clear);
     let request = REQUEST.with_borrow_mut(std::mem::take);
     let answer = PAGE.with_borrow_mut(|page| page.call(&String::from_utf8_lossy(&request)));
     RESPONSE.with_borrow_mut(|response| {
@@ -52,7 +54,7 @@ pub extern "C" fn response() -> *const u8 {
     RESPONSE.with_borrow(|response| response.as_ptr())
 }
 
-/// After a trap: bytes of the panic's message.
+/// After a trap: bytes of the panic's message; 0 where there is none, as when memory ran out.
 #[unsafe(no_mangle)]
 pub extern "C" fn fault() -> usize {
     RESPONSE.with_borrow(String::len)

@@ -1,9 +1,7 @@
 //! The figure of a study.
 
 use crate::study::Completions;
-use duetime_figures::{
-    Axis, Colour, Dash, Figure, Guide, Look, Marker, Palette, Panel, Point, Series, Style,
-};
+use duetime_figures::{Axis, Figure, Guide, Palette, Panel, Point, Series, Style};
 
 /// Points of a curve.
 const POINTS: usize = 160;
@@ -26,7 +24,7 @@ pub fn completions(curves: &[(&str, &Completions)], budget_s: Option<f64>) -> Op
         label: "budget".to_owned(),
     }));
     let figure = Figure {
-        palette: palette(),
+        palette: Palette::of_transports(),
         ..Figure::single(
             "Share complete by each time",
             "For each transport, the share that was complete by each time. The table has the same in numbers.",
@@ -52,29 +50,4 @@ fn curve(name: &str, of: &Completions) -> Series {
         Style::Step,
         [first].into_iter().chain(points).collect(),
     )
-}
-
-/// The transports look as in every report.
-fn palette() -> Palette {
-    let mut palette = Palette::default();
-    for (name, colour, marker) in [
-        ("tcp", Colour::Grey, Marker::Square),
-        ("dctcp", Colour::Vermilion, Marker::Diamond),
-        ("d2tcp", Colour::Blue, Marker::Circle),
-        ("d3", Colour::Green, Marker::Triangle),
-        ("rcpdc", Colour::Pink, Marker::Circle),
-    ] {
-        let dash = Dash::Solid;
-        palette
-            .add(
-                name,
-                Look {
-                    colour,
-                    marker,
-                    dash,
-                },
-            )
-            .expect("no two look alike");
-    }
-    palette
 }
