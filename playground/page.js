@@ -35,3 +35,5 @@ export function bytes(value) {
 
 export const count = (value) => (value >= 1e6 ? `${digits(value / 1e6)} M` : value >= 1e4 ? `${digits(value / 1e3)} k` : String(Math.round(value * 10) / 10));
 export const percent = (share) => (share === null ? "–" : share === 1 || share === 0 ? `${share * 100} %` : share > 0.995 ? `${Math.min(share * 100, 99.99).toFixed(2)} %` : `${(share * 100).toFixed(1)} %`);
+
+export const rate = (bps) => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} Gbps` : `${(bps / 1e6).toFixed(0)} Mbps`);

@@ -1,7 +1,8 @@
 // A paper's own small experiment at its bottleneck, packet by packet: the queue as it fills, marks and drops, what each flow
 // is given, and how far it is towards its deadline.
 
-import { bytes, make, say, time } from "./page.js";
+import { bytes, make, rate, say, time } from "./page.js";
+import { drawCourse, drawPort, shareAt } from "./drawing.js";
 import { Refused, Stopped } from "./simulator.js";
 
 const at = (id) => document.getElementById(id);
@@ -12,8 +13,6 @@ const SPEEDS = [
   ["1000000", "1 ms a second", 1e6],
   ["whole", "all of it in 15 s", null],
 ];
-
-const rate = (bps) => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} Gbps` : `${(bps / 1e6).toFixed(0)} Mbps`);
 
 export class Story {
   #simulator;
@@ -46,9 +45,8 @@ export class Story {
     at("story-share").addEventListener("click", () => this.#copy(`story=${at("story-id").value}&panel=${at("story-panel").value}&scheme=${at("story-scheme").value}`));
     const course = at("course");
     const scrub = (event) => {
-      const box = course.getBoundingClientRect();
       this.pause();
-      this.#seek(Math.min(Math.max((event.clientX - box.left - LEFT) / (box.width - LEFT - RIGHT), 0), 1) * this.#end());
+      this.#seek(shareAt(course, event.clientX) * this.#end());
     };
     course.addEventListener("pointerdown", (event) => {
       course.setPointerCapture(event.pointerId);
@@ -230,14 +228,14 @@ export class Story {
     at("flows").replaceChildren(...rows);
   }
 
-  // ── Drawing
+  // ── What is shown
 
   #draw() {
     if (!this.#told || at("story").hidden) return;
     this.#rows();
     this.#shares();
     this.#port();
-    this.#course();
+    drawCourse(at("course"), this.#told.port, this.#now);
   }
 
   #rows() {
@@ -297,192 +295,12 @@ export class Story {
   #port() {
     // While packets are on their way from the simulator, those before stay.
     if (!this.#has(this.#now) && this.#window && this.#playing) return;
-    const canvas = new Canvas(at("port"));
-    const { context: c, width, height } = canvas;
     const { port } = this.#told;
-    const packets = this.#has(this.#now) ? this.#window.packets : [];
-    const reach = this.#reach();
-    const queued = packets.filter((of) => of[0] <= this.#now && this.#now < of[2]);
+    const window = this.#has(this.#now) ? this.#window : null;
+    const queued = drawPort(at("port"), port, window, this.#now, this.#reach());
     const held = queued.reduce((sum, of) => sum + of[4], 0);
-    const inView = this.#has(this.#now);
     const most = Math.max(...port.queue_packets, 1);
-    say(at("port-text"), inView ? `In the queue: ${queued.length} packet${queued.length === 1 ? "" : "s"}, ${bytes(held)}; it is ${Math.round((100 * queued.length) / most)} % of its longest, ${most} packets.` : `In the queue: up to ${port.queue_packets[this.#bin()]} packets.`);
-    // Left to right: on the way to the port, the queue with its head at the right, the link.
-    const [from, to] = [width * 0.2, width * 0.72];
-    const [top, bottom] = [26, height - 34];
-    const isNarrow = width < 600;
-    canvas.text(isNarrow ? "senders" : "from the senders", 4, 14, "quiet");
-    canvas.text(isNarrow ? "queue" : `queue of ${port.link}`, from, 14, "quiet");
-    canvas.text(rate(port.rate_bps), to + 12, 14, "quiet");
-    c.strokeStyle = canvas.colour("line");
-    c.lineWidth = 2;
-    c.strokeRect(from - 6, top - 6, to - from + 12, bottom - top + 12);
-    // Cells that hold the longest queue.
-    const area = (to - from) * (bottom - top);
-    const cell = Math.max(3, Math.min(26, Math.floor(Math.sqrt(area / (most + 1)))));
-    const inColumn = Math.max(1, Math.floor((bottom - top) / cell));
-    const place = (i) => [to - (Math.floor(i / inColumn) + 1) * cell, bottom - ((i % inColumn) + 1) * cell];
-    const box = (x, y, size, of, isMarked) => {
-      c.fillStyle = canvas.flow(of[3]);
-      c.fillRect(x + 0.5, y + 0.5, size - 1, size - 1);
-      if (isMarked) {
-        // A mark: a notch that shows without colour.
-        c.fillStyle = canvas.colour("card");
-        c.beginPath();
-        c.moveTo(x + size * 0.25, y + 0.5);
-        c.lineTo(x + size * 0.75, y + 0.5);
-        c.lineTo(x + size * 0.5, y + size * 0.6);
-        c.fill();
-      }
-    };
-    queued.forEach((of, i) => {
-      const [x, y] = place(i);
-      box(x, y, cell, of, of[5]);
-    });
-    if (port.mark && port.marked) {
-      const threshold = port.mark.packets ?? Math.round(port.mark.bytes / 1500);
-      const x = to - Math.ceil(threshold / inColumn) * cell - 1;
-      if (x > from - 4) {
-        canvas.dashed(x, top - 6, x, bottom + 6, "dctcp");
-        canvas.text(`marks from ${threshold} packets on`, Math.max(x - 4, 4), height - 6, "quiet", "center");
-      }
-    }
-    const size = Math.max(6, Math.min(cell, 14));
-    const lane = (i) => top + ((i + 0.5) / port.flows.length) * (bottom - top) - size / 2;
-    for (const of of packets) {
-      const coming = (of[0] - this.#now) / reach;
-      if (coming > 0 && coming < 1) box(from - 10 - size - coming * (from - 10 - size), lane(of[3]), size, of, false);
-      const gone = (this.#now - of[2]) / reach;
-      if (gone >= 0 && gone < 1) box(to + 10 + gone * (width - to - 10), (top + bottom) / 2 - size / 2, size, of, of[5]);
-    }
-    c.strokeStyle = canvas.colour("bad");
-    c.lineWidth = 2.5;
-    for (const [when, flow] of inView ? this.#window.drops : []) {
-      const age = (this.#now - when) / (reach * 2);
-      if (age < 0 || age > 1) continue;
-      const [x, y] = [from - 14, lane(flow) + size / 2 + age * 10];
-      c.globalAlpha = 1 - age;
-      canvas.line(x - 5, y - 5, x + 5, y + 5);
-      canvas.line(x - 5, y + 5, x + 5, y - 5);
-      c.globalAlpha = 1;
-    }
-  }
-
-  #course() {
-    const canvas = new Canvas(at("course"));
-    const { context: c, width, height } = canvas;
-    const { port } = this.#told;
-    const end = this.#end();
-    const x = (ns) => LEFT + (ns / end) * (width - LEFT - RIGHT);
-    const split = Math.round(height * 0.58);
-    const upper = [16, split - 14];
-    const lower = [split + 8, height - 26];
-    // In a short interval there may be a packet more than the link carries in the mean.
-    const most = Math.min(Math.max(...port.rates_bps.flat(), 1), port.rate_bps) * 1.05;
-    const longest = Math.max(...port.queue_bytes, 1) * 1.05;
-    const y = (value, all, [top, bottom]) => bottom - (value / all) * (bottom - top);
-    canvas.text(rate(most / 1.05), LEFT - 6, upper[0] + 8, "quiet", "right");
-    canvas.text("0", LEFT - 6, upper[1] + 3, "quiet", "right");
-    canvas.text(bytes(Math.round(longest / 1.05)), LEFT - 6, lower[0] + 8, "quiet", "right");
-    canvas.text("queue", LEFT - 6, lower[1] + 3, "quiet", "right");
-    c.strokeStyle = canvas.colour("line");
-    c.lineWidth = 1;
-    for (const [, bottom] of [upper, lower]) canvas.line(LEFT, bottom + 0.5, width - RIGHT, bottom + 0.5);
-    const ticks = width < 500 ? 2 : 4;
-    for (let i = 0; i <= ticks; i++) {
-      const when = (end * i) / ticks;
-      canvas.text(end > 1e9 ? `${(when / 1e9).toFixed(1)} s` : `${(when / 1e6).toFixed(1)} ms`, x(when), height - 8, "quiet", i === 0 ? "left" : i === ticks ? "right" : "center");
-    }
-    // The queue.
-    c.fillStyle = canvas.colour("quiet");
-    c.globalAlpha = 0.35;
-    c.beginPath();
-    c.moveTo(LEFT, lower[1]);
-    port.queue_bytes.forEach((value, bin) => c.lineTo(x((bin + 0.5) * port.bin_ns), y(value, longest, lower)));
-    c.lineTo(width - RIGHT, lower[1]);
-    c.fill();
-    c.globalAlpha = 1;
-    for (const [counts, name] of [[port.marks, "dctcp"], [port.drops, "bad"]]) {
-      const peak = Math.max(...counts);
-      if (!peak) continue;
-      c.fillStyle = canvas.colour(name);
-      counts.forEach((value, bin) => value && c.fillRect(x((bin + 0.5) * port.bin_ns), lower[1] - 2 - (value / peak) * 12, 1.5, (value / peak) * 12 + 2));
-    }
-    // The rates, averaged over some intervals, as a window's bursts would hide all else.
-    const over = 6;
-    port.rates_bps.forEach((values, i) => {
-      c.strokeStyle = canvas.flow(i);
-      c.lineWidth = 2;
-      c.beginPath();
-      for (let bin = 0; bin < values.length; bin += over / 2) {
-        const part = values.slice(Math.max(bin - over / 2, 0), bin + over / 2 + 1);
-        const value = part.reduce((sum, of) => sum + of, 0) / part.length;
-        c.lineTo(x((bin + 0.5) * port.bin_ns), y(value, most, upper));
-      }
-      c.stroke();
-    });
-    port.flows.forEach((flow, i) => {
-      if (flow.deadline_ns !== null && flow.deadline_ns <= end) {
-        c.strokeStyle = canvas.flow(i);
-        c.setLineDash([5, 4]);
-        c.lineWidth = 1.5;
-        // Equal deadlines beside each other.
-        const before = port.flows.slice(0, i).filter((of) => of.deadline_ns === flow.deadline_ns).length;
-        canvas.line(x(flow.deadline_ns) - before * 2, upper[0] - 8, x(flow.deadline_ns) - before * 2, lower[1]);
-        c.setLineDash([]);
-      }
-    });
-    c.strokeStyle = canvas.colour("text");
-    c.lineWidth = 2;
-    canvas.line(x(this.#now), upper[0] - 12, x(this.#now), lower[1] + 4);
-  }
-}
-
-const LEFT = 78;
-const RIGHT = 12;
-
-// A canvas in CSS pixels, with the page's colours and letters.
-class Canvas {
-  constructor(element) {
-    const scale = devicePixelRatio || 1;
-    const box = element.getBoundingClientRect();
-    [this.width, this.height] = [box.width, box.height];
-    const [wide, high] = [Math.round(box.width * scale), Math.round(box.height * scale)];
-    if (element.width !== wide) element.width = wide;
-    if (element.height !== high) element.height = high;
-    this.styles = getComputedStyle(document.documentElement);
-    this.context = element.getContext("2d");
-    this.context.setTransform(scale, 0, 0, scale, 0, 0);
-    this.context.clearRect(0, 0, this.width, this.height);
-    this.context.font = "12px system-ui, sans-serif";
-  }
-
-  colour(name) {
-    return this.styles.getPropertyValue(`--${name}`).trim();
-  }
-
-  flow(i) {
-    return this.colour(`flow-${i % 6}`);
-  }
-
-  text(text, x, y, colour, align = "left") {
-    this.context.fillStyle = this.colour(colour);
-    this.context.textAlign = align;
-    this.context.fillText(text, x, y);
-  }
-
-  line(x1, y1, x2, y2) {
-    this.context.beginPath();
-    this.context.moveTo(x1, y1);
-    this.context.lineTo(x2, y2);
-    this.context.stroke();
-  }
-
-  dashed(x1, y1, x2, y2, colour) {
-    this.context.strokeStyle = this.colour(colour);
-    this.context.lineWidth = 1.5;
-    this.context.setLineDash([4, 3]);
-    this.line(x1, y1, x2, y2);
-    this.context.setLineDash([]);
+    const many = `${queued.length} packet${queued.length === 1 ? "" : "s"}`;
+    say(at("port-text"), window ? `In the queue: ${many}, ${bytes(held)}; it is ${Math.round((100 * queued.length) / most)} % of its longest, ${most} packets.` : `In the queue: up to ${port.queue_packets[this.#bin()]} packets.`);
   }
 }

@@ -8,7 +8,10 @@ use sandbox::Sandbox;
 #[test]
 fn without_the_page_it_says_how_to_get_it() {
     let sandbox = Sandbox::new("play-without");
-    let told = ["--features play", "rustup target add wasm32-unknown-unknown"];
+    let told = [
+        "--features play",
+        "rustup target add wasm32-unknown-unknown",
+    ];
     sandbox.duetime("play --export page").refused(&told);
     assert!(sandbox.names().is_empty());
 }
@@ -21,13 +24,19 @@ fn the_export_is_whole_and_never_mixed_with_other_files() {
     assert!(sandbox.read("page/index.html").contains("app.js"));
     let module = std::fs::read(sandbox.0.join("page/duetime.wasm")).expect("the module");
     assert_eq!(&module[..4], b"\0asm");
-    sandbox.duetime("play --export page").refused(&["page: the folder is not empty", "allowed"]);
+    sandbox
+        .duetime("play --export page")
+        .refused(&["page: the folder is not empty", "allowed"]);
     assert_eq!(sandbox.names(), ["page"]);
 }
 
 #[test]
 fn a_port_is_a_number() {
     let sandbox = Sandbox::new("play-port");
-    sandbox.duetime("play --port 70000").refused(&["70000", "65535"]);
-    sandbox.duetime("play --port 1 --export page").refused(&["cannot be used with"]);
+    sandbox
+        .duetime("play --port 70000")
+        .refused(&["70000", "65535"]);
+    sandbox
+        .duetime("play --port 1 --export page")
+        .refused(&["cannot be used with"]);
 }

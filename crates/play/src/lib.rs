@@ -74,10 +74,12 @@ macro_rules! file {
 
 /// The files of the page, `index.html` first.
 #[cfg(feature = "page")]
-pub const PAGE: [File; 10] = [
+pub const PAGE: [File; 12] = [
     file!("index.html", "text/html; charset=utf-8"),
     file!("style.css", "text/css; charset=utf-8"),
     file!("app.js", "text/javascript; charset=utf-8"),
+    file!("canvas.js", "text/javascript; charset=utf-8"),
+    file!("drawing.js", "text/javascript; charset=utf-8"),
     file!("page.js", "text/javascript; charset=utf-8"),
     file!("share.js", "text/javascript; charset=utf-8"),
     file!("simulator.js", "text/javascript; charset=utf-8"),
