@@ -17,13 +17,14 @@ class Service {
     this.text = "";
     this.off = new Set();
     this.round = 0;
-    this.waiting = undefined;
+    this.waiting = new Map();
+    this.turning = Promise.resolve();
     for (const of of ready) at("preset").append(make("option", { value: of.id }, of.name));
     at("preset").append(make("option", { value: "", hidden: true }, "Your own"));
     at("preset").addEventListener("change", () => this.choose(at("preset").value));
     at("run").addEventListener("click", () => this.run());
     at("stop").addEventListener("click", () => this.halt("stopped"));
-    at("text").addEventListener("input", () => this.later(() => this.take(at("text").value, "own"), 400));
+    at("text").addEventListener("input", () => this.later("text", () => this.take(at("text").value, "own"), 400));
     at("text").addEventListener("scroll", () => (at("lines").scrollTop = at("text").scrollTop));
     at("share").addEventListener("click", () => this.share());
     at("download").addEventListener("click", () => this.download());
@@ -38,9 +39,10 @@ class Service {
     this.take(of.text, "ready");
   }
 
-  later(what, ms) {
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(what, ms);
+  // Does it once nothing of the same name was asked for so long.
+  later(name, what, ms) {
+    clearTimeout(this.waiting.get(name));
+    this.waiting.set(name, setTimeout(what, ms));
   }
 
   // Takes a text: checks it, shows its controls, runs it.
@@ -146,7 +148,7 @@ class Service {
     input.addEventListener("input", () => {
       const value = input.ladder[Number(input.value)];
       this.shown(input, value);
-      this.later(() => this.turn(of.id, value), 150);
+      this.later(of.id, () => this.turn(of.id, value), 150);
     });
     return make("div", { class: "slider" }, make("label", { for: id }, of.label), make("output", { for: id }), input);
   }
@@ -163,20 +165,23 @@ class Service {
     input.addEventListener("change", () => {
       if (input.checked) this.off.delete(name);
       else this.off.add(name);
-      this.later(() => this.run(), 150);
+      this.later("transports", () => this.run(), 150);
     });
     const dot = make("span", { class: "dot" });
     dot.style.background = colour(name);
     return make("label", {}, input, dot, name);
   }
 
-  async turn(control, value) {
-    try {
-      const { ok } = await this.desk.ask({ ask: "turn", text: this.text, control, value });
-      await this.take(ok.text, "slider");
-    } catch (why) {
-      if (!(why instanceof Stopped)) this.wrong(why);
-    }
+  // One after the other, so that each finds the text that the one before left.
+  turn(control, value) {
+    this.turning = this.turning.then(async () => {
+      try {
+        const { ok } = await this.desk.ask({ ask: "turn", text: this.text, control, value });
+        this.take(ok.text, "slider");
+      } catch (why) {
+        if (!(why instanceof Stopped)) this.wrong(why);
+      }
+    });
   }
 
   chosen() {

@@ -32,6 +32,14 @@ def test_the_first_scenario_answers_and_a_slider_changes_the_answer(opened: Open
     assert "# shallow: each port its own" in text, "comments stay"
 
 
+def test_sliders_that_are_turned_quickly_are_all_heard(opened: Opened) -> None:
+    small(opened)
+    values = {of: opened.slide(of, 1) for of in ["fan_in", "size", "rate"]}
+    text = opened.page.locator("#text")
+    expect(text).to_have_value(re.compile(f"fan_in = {values['fan_in']} .*{values['size']}.*{values['rate']}", re.DOTALL))
+    opened.done()
+
+
 def test_transports_are_chosen_and_a_run_can_be_stopped(opened: Opened) -> None:
     page = opened.page
     expect(page.locator("#rows tr").first).to_be_visible(timeout=LONG)
