@@ -1,6 +1,12 @@
 //! The same calls without a browser: reads requests, a line of JSON each, and prints the answers with the seconds that each
 //! took, as `{"seconds": …, "answer": …}`. `script/playground` holds a page against it.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a program with input, output and a clock"
+)]
+
 use duetime_web::Page;
 use std::io::{BufRead, Write};
 use std::time::Instant;
