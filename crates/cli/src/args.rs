@@ -74,6 +74,9 @@ pub enum Command {
     /// Run the papers' experiments and hold what comes out against what the papers say.
     #[command(after_long_help = PAPER_EXAMPLES)]
     Paper(Paper),
+    /// Open the playground: a page on this machine with the simulator in it, for a browser.
+    #[command(after_long_help = PLAY_EXAMPLES)]
+    Play(Play),
     /// Forward between network interfaces as a datacenter switch does: rate, delay, buffer, ECN, D3's router (as root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Switch(switch::Switch),
@@ -187,6 +190,15 @@ Examples:
 Runs that are in the folder already are kept, of a quick campaign as well: stop it at any time and start it again.
 A number is met within 15 % of the published one, or if our 95 % interval holds it and is no wider than ± 5 % of it or
 ± 1 point.";
+
+const PLAY_EXAMPLES: &str = "\
+Examples:
+  duetime play
+  duetime play --port 0
+  duetime play --export site/playground
+
+The page runs the simulator in the browser itself: nothing is sent anywhere. What --export writes can be published by any web
+server. In a program that was built without the feature `play`, the command says how to get it.";
 
 /// What narrows or changes a scenario.
 #[derive(Args, Debug, Clone)]
@@ -494,6 +506,17 @@ pub struct Compare {
     /// No progress: standard error has only warnings and errors
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// `duetime play`
+#[derive(Args, Debug)]
+pub struct Play {
+    /// Port on 127.0.0.1; 0: any that is free
+    #[arg(long, value_name = "N", default_value_t = 7788)]
+    pub port: u16,
+    /// Write the page's files into this folder instead, which must be empty or not exist
+    #[arg(long, value_name = "DIR", conflicts_with = "port")]
+    pub export: Option<PathBuf>,
 }
 
 /// `duetime report`

@@ -58,6 +58,7 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Workload(args) => commands::show::workload(&args),
         Command::Export(args) => commands::export::export(&args),
         Command::Paper(args) => commands::paper::paper(&args),
+        Command::Play(args) => commands::play::play(&args),
         #[cfg(all(feature = "lab", target_os = "linux"))]
         Command::Switch(args) => commands::switch::switch(&args),
         #[cfg(all(feature = "lab", target_os = "linux"))]

@@ -22,6 +22,7 @@ fn help_names_every_command_and_its_units() {
         "topology",
         "workload",
         "export",
+        "play",
         "schema",
         "completions",
     ] {

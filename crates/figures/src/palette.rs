@@ -175,7 +175,26 @@ const fn look(colour: Colour, marker: Marker, dash: Dash) -> Look {
     }
 }
 
+/// The transports that a scenario names.
+const TRANSPORTS: [(&str, Look); 5] = [
+    ("tcp", look(Colour::Grey, Marker::Square, Dash::Solid)),
+    (
+        "dctcp",
+        look(Colour::Vermilion, Marker::Diamond, Dash::Solid),
+    ),
+    ("d2tcp", look(Colour::Blue, Marker::Circle, Dash::Solid)),
+    ("d3", look(Colour::Green, Marker::Triangle, Dash::Solid)),
+    ("rcpdc", look(Colour::Pink, Marker::Circle, Dash::Solid)),
+];
+
 impl Palette {
+    /// The looks of the transports that a scenario names, as every figure has them. Those of other names follow from the
+    /// name alone.
+    pub fn of_transports() -> Self {
+        let looks = TRANSPORTS.map(|(name, look)| (name.to_owned(), look));
+        Self(looks.to_vec())
+    }
+
     /// Lists a name's look. Returns the name that has the same colour and dash pattern already, or the name itself where
     /// it is listed already; the palette is then as it was.
     pub fn add(&mut self, name: &str, look: Look) -> Result<(), String> {

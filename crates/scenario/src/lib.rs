@@ -16,6 +16,7 @@ mod devices;
 mod diagnostic;
 mod distribution;
 mod document;
+mod edit;
 mod key_path;
 pub mod keys;
 pub mod model;

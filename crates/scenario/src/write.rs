@@ -34,7 +34,7 @@ impl Document {
             .collect()
     }
 
-    fn value(&self, node: &Node, path: &str) -> Result<Toml, Diagnostic> {
+    pub(crate) fn value(&self, node: &Node, path: &str) -> Result<Toml, Diagnostic> {
         Ok(match &node.value {
             Value::String(text) => Toml::String(text.clone()),
             Value::Integer(number) => Toml::Integer(*number),

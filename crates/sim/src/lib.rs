@@ -12,6 +12,7 @@
 )]
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
+pub mod bound;
 mod capture;
 mod clock;
 pub mod demand;
@@ -37,7 +38,7 @@ pub mod workload;
 pub use demand::Demand;
 pub use error::SetupError;
 pub use faults::{Death, Faults, MisbehavingHost, Misbehaviour};
-pub use options::{Options, Progress, Watch};
+pub use options::{Keep, Options, Progress, Watch};
 pub use output::{AllocatorState, RunOutput, WindowSample};
 pub use packet::Packet;
 pub use run::run;

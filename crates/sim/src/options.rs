@@ -2,6 +2,7 @@
 
 use crate::faults::Faults;
 use duetime_core::Span;
+use duetime_results::FlowEventKind;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -20,6 +21,8 @@ pub struct Options {
     pub progress: Option<Arc<Progress>>,
     /// The flows whose events are wanted.
     pub watch: Watch,
+    /// Which of their events are kept.
+    pub keep: Keep,
     /// Sampling period of the windows of TCP senders; `None`: no samples.
     pub windows: Option<Span>,
     /// What goes wrong on purpose.
@@ -36,6 +39,42 @@ pub enum Watch {
     Flows(BTreeSet<u64>),
     /// All of this query, by `QueryRecord::query`: its ways down and its answers, each from submission to delivery.
     Query(u64),
+}
+
+/// Which events of the watched flows are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// All.
+    #[default]
+    All,
+    /// What happens at the port of this link, by its number in the network, and what tells how far a flow is: its
+    /// submission, deliveries and end, timeouts, pauses and the rates that it is granted. A third of all or less.
+    Port(u32),
+}
+
+impl Keep {
+    /// Whether this one is.
+    pub fn holds(self, what: &FlowEventKind) -> bool {
+        let Self::Port(port) = self else { return true };
+        match *what {
+            FlowEventKind::Departed { link, .. }
+            | FlowEventKind::Dropped { link }
+            | FlowEventKind::Lost { link }
+            | FlowEventKind::Marked { link }
+            | FlowEventKind::Denied { link } => link == port,
+            FlowEventKind::Submitted
+            | FlowEventKind::Delivered { .. }
+            | FlowEventKind::Timeout
+            | FlowEventKind::Granted { .. }
+            | FlowEventKind::Paused
+            | FlowEventKind::Finished => true,
+            FlowEventKind::Sent { .. }
+            | FlowEventKind::Received { .. }
+            | FlowEventKind::Acked { .. }
+            | FlowEventKind::RequestSent { .. }
+            | FlowEventKind::Established => false,
+        }
+    }
 }
 
 impl Watch {

@@ -27,7 +27,7 @@ pub fn run(
     let observed = || {
         watched.then(|| {
             Box::new(Observed::new(
-                options.watch.clone(),
+                (options.watch.clone(), options.keep),
                 taps.clone(),
                 scenario.record.snap_length,
             ))

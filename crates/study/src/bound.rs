@@ -2,7 +2,7 @@
 //! receivers' links would make of them.
 //!
 //! What is asked comes from [`duetime_sim::demand`]: every message with the earliest submission that any transport can
-//! bring about. Over each link that flows share, [`duetime_fluid`] tells how many of them must be late. Each flow has
+//! bring about. Over each link that flows share, `duetime_fluid` tells how many of them must be late. Each flow has
 //! one receiving and one sending link, so what must be late on different receiving links adds up, and so it does on
 //! sending links; of the two sums the larger is the bound.
 //!
@@ -19,10 +19,9 @@
 //! queries back gains time for their answers. The bound is then on transports that deliver queries at once.
 
 mod rows;
-mod run;
 
+pub use duetime_sim::bound::{Late, RunBest};
 pub use rows::BestRow;
-pub use run::{Late, RunBest};
 
 use duetime_results::{Class, Estimate, Interval};
 use duetime_scenario::Scenario;

@@ -1,23 +1,8 @@
 //! How the transports look in every figure.
 
-use duetime_figures::{Colour, Dash, Look, Marker, Palette};
+use duetime_figures::Palette;
 
 /// The looks of the transports that a scenario names. Those of other names follow from the name alone.
 pub fn palette() -> Palette {
-    let mut palette = Palette::default();
-    for (name, colour, marker) in [
-        ("tcp", Colour::Grey, Marker::Square),
-        ("dctcp", Colour::Vermilion, Marker::Diamond),
-        ("d2tcp", Colour::Blue, Marker::Circle),
-        ("d3", Colour::Green, Marker::Triangle),
-        ("rcpdc", Colour::Pink, Marker::Circle),
-    ] {
-        let look = Look {
-            colour,
-            marker,
-            dash: Dash::Solid,
-        };
-        palette.add(name, look).expect("no two look alike");
-    }
-    palette
+    Palette::of_transports()
 }

@@ -15,6 +15,7 @@ pub mod lab;
 pub mod load;
 pub mod new;
 pub mod paper;
+pub mod play;
 pub mod report;
 pub mod run;
 pub mod show;

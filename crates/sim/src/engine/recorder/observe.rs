@@ -3,7 +3,7 @@
 use super::Recorder;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{decode, flow_hash};
-use crate::options::Watch;
+use crate::options::{Keep, Watch};
 use crate::packet::Packet;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 /// What is watched, and what has to be remembered for it.
 pub struct Observed {
     watch: Watch,
+    keep: Keep,
     /// The watched flows that were submitted, each with the hash of its connection.
     traces: Vec<(FlowTrace, u32)>,
     /// Index into `traces`, by flow.
@@ -33,9 +34,10 @@ pub struct Observed {
 
 impl Observed {
     /// Watches some flows and some links.
-    pub fn new(watch: Watch, taps: Vec<u32>, snap_length: u32) -> Self {
+    pub fn new((watch, keep): (Watch, Keep), taps: Vec<u32>, snap_length: u32) -> Self {
         Self {
             watch,
+            keep,
             traces: Vec::new(),
             by_flow: FxHashMap::default(),
             by_connection: FxHashMap::default(),
@@ -64,6 +66,9 @@ impl Observed {
     }
 
     pub(super) fn record(&mut self, hash: u32, at: Time, what: FlowEventKind) {
+        if !self.keep.holds(&what) {
+            return;
+        }
         for &index in self.by_connection.get(&hash).into_iter().flatten() {
             self.traces[index].0.events.push(FlowEvent { at, what });
         }

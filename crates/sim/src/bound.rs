@@ -1,12 +1,13 @@
-//! The best possible in one run.
+//! The best possible in one run: how many answers and queries are late under any transport. `study`'s `bound` says what
+//! holds of it, and adds up runs.
 
+use crate::SetupError;
+use crate::demand::{AskedFlow, AskedQuery, Clock, Demand, SharedLink, Tier};
+use crate::topology::Network;
 use duetime_core::Time;
 use duetime_fluid::{Batch, Job, fewest_late, fewest_late_batches, online, online_batches};
 use duetime_results::Class;
 use duetime_scenario::Scenario;
-use duetime_sim::SetupError;
-use duetime_sim::demand::{AskedFlow, AskedQuery, Clock, Demand, SharedLink, Tier};
-use duetime_sim::topology::Network;
 use std::collections::BTreeMap;
 
 /// The best possible in one run.

@@ -1,0 +1,51 @@
+//! `duetime play`
+
+use crate::args;
+use crate::failure::Failure;
+
+/// Serves the playground until Ctrl-C, or writes its files.
+#[cfg(feature = "play")]
+pub fn play(args: &args::Play) -> Result<(), Failure> {
+    use std::io::{Write, stdout};
+
+    let files = duetime_play::page().expect("the feature `play` brings the page");
+    if let Some(folder) = &args.export {
+        duetime_play::export(files, folder)?;
+        writeln!(
+            stdout(),
+            "{} files in {}: publish them with any web server, which must serve .wasm as application/wasm",
+            files.len(),
+            folder.display()
+        )?;
+        return Ok(());
+    }
+    let served = duetime_play::serve(args.port)?;
+    let stop = crate::interrupt::flag_saying("stopped");
+    writeln!(
+        stdout(),
+        "The playground is at {} until Ctrl-C.",
+        served.url()
+    )?;
+    stdout().flush()?;
+    Ok(served.until(&stop, files)?)
+}
+
+/// Says how to get it.
+#[cfg(not(feature = "play"))]
+pub fn play(_: &args::Play) -> Result<(), Failure> {
+    Err(Failure::Input(
+        "this program was built without the playground; the Python package has it (`pip install duetime`), and so has a \
+         build with `--features play`, which needs `rustup target add wasm32-unknown-unknown`"
+            .to_owned(),
+    ))
+}
+
+#[cfg(feature = "play")]
+impl From<duetime_play::PlayError> for Failure {
+    fn from(error: duetime_play::PlayError) -> Self {
+        match error {
+            duetime_play::PlayError::Serve(_) => Failure::Runs(format!("error: {error}")),
+            error => Failure::Input(error.to_string()),
+        }
+    }
+}

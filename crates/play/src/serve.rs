@@ -1,0 +1,144 @@
+//! The page over HTTP, to this machine alone.
+
+use crate::{File, PlayError};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// Connections at the same time; further ones wait.
+const CONNECTIONS: usize = 64;
+/// How often the server looks whether it shall stop.
+const LOOK: Duration = Duration::from_millis(100);
+/// Nothing but the page's own files, and the module compiled.
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; \
+                      worker-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'";
+
+/// A page that is being served.
+pub struct Served {
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+}
+
+/// Listens on 127.0.0.1 at `port`; 0: any that is free. What comes is answered from [`Served::until`] on.
+///
+/// # Errors
+/// If the port is in use, or not allowed.
+pub fn serve(port: u16) -> Result<Served, PlayError> {
+    let bound = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        Ok(Served { listener, address })
+    });
+    bound.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => PlayError::PortInUse(port),
+        io::ErrorKind::PermissionDenied => PlayError::PortForbidden(port),
+        _ => PlayError::Listen { port, source },
+    })
+}
+
+impl Served {
+    /// Where the page is.
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// Answers with these files until `stop` is set.
+    pub fn until(self, stop: &AtomicBool, files: &'static [File]) -> Result<(), PlayError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(PlayError::Serve)?;
+        runtime.block_on(async {
+            let listener = TcpListener::from_std(self.listener).map_err(PlayError::Serve)?;
+            tokio::spawn(accept(listener, files));
+            stopped(stop).await;
+            Ok(())
+        })
+    }
+}
+
+async fn stopped(stop: &AtomicBool) {
+    while !stop.load(Ordering::SeqCst) {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn accept(listener: TcpListener, files: &'static [File]) {
+    let open = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(permit) = Arc::clone(&open).acquire_owned().await else {
+            return;
+        };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Such as too many open files: others may close theirs.
+            tokio::time::sleep(LOOK).await;
+            continue;
+        };
+        tokio::spawn(async move {
+            let answer =
+                service_fn(
+                    move |request| async move { Ok::<_, Infallible>(answer(&request, files)) },
+                );
+            // A browser that goes away in the middle is nothing to tell.
+            let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .serve_connection(TokioIo::new(stream), answer)
+                .await;
+            drop(permit);
+        });
+    }
+}
+
+fn answer(request: &Request<Incoming>, files: &'static [File]) -> Response<Full<Bytes>> {
+    if ![Method::GET, Method::HEAD].contains(request.method()) {
+        return plain(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "only GET and HEAD are answered\n",
+        );
+    }
+    let name = match request.uri().path().trim_start_matches('/') {
+        "" => "index.html",
+        name => name,
+    };
+    match files.iter().find(|file| file.name == name) {
+        Some(file) => with(StatusCode::OK, file.media_type, file.content),
+        None => plain(StatusCode::NOT_FOUND, "no such file\n"),
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    with(status, "text/plain; charset=utf-8", text.as_bytes())
+}
+
+/// hyper leaves the body away where HEAD was asked, and states its length.
+fn with(
+    status: StatusCode,
+    media_type: &'static str,
+    body: &'static [u8],
+) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from_static(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_TYPE, media_type),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

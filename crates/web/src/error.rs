@@ -1,0 +1,73 @@
+//! What a page is told when something is wrong.
+
+use duetime_scenario::Diagnostic;
+use duetime_sim::SetupError;
+use serde::Serialize;
+
+/// What is wrong, and where in the scenario's text if it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Error {
+    /// What is wrong.
+    message: String,
+    /// Line of the text, from 1; 0 where none is known.
+    line: usize,
+    /// Column, from 1, in characters.
+    column: usize,
+    /// Characters that are meant.
+    width: usize,
+    /// The key's path; empty where none is known.
+    key: String,
+    /// The value as written.
+    value: Option<String>,
+    /// What is allowed.
+    allowed: Option<String>,
+    /// What to do about it.
+    help: Option<String>,
+}
+
+impl Error {
+    /// In no line of the text.
+    pub fn plain(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The same, and what is allowed.
+    pub fn allowed(self, allowed: impl Into<String>) -> Self {
+        Self {
+            allowed: Some(allowed.into()),
+            ..self
+        }
+    }
+
+    /// In a value of the text.
+    pub fn of_key(self, key: &str) -> Self {
+        Self {
+            key: key.to_owned(),
+            ..self
+        }
+    }
+}
+
+impl From<Diagnostic> for Error {
+    fn from(of: Diagnostic) -> Self {
+        Self {
+            message: of.message.clone(),
+            line: of.line,
+            column: of.column,
+            width: of.width,
+            key: of.key.clone(),
+            value: of.value.clone(),
+            allowed: of.allowed.clone(),
+            help: of.help.clone(),
+        }
+    }
+}
+
+impl From<SetupError> for Error {
+    fn from(of: SetupError) -> Self {
+        Self::plain(of.to_string())
+    }
+}

@@ -1,0 +1,169 @@
+//! The runs of one scenario under several transports, as far as they are made.
+
+use crate::answer::{self, Row};
+use crate::error::Error;
+use crate::figure;
+use crate::scenario;
+use duetime_results::{Class, RunRecords, RunSummary, Summary, digest};
+use duetime_scenario::Scenario;
+use duetime_sim::Options;
+use duetime_sim::bound::{Late, RunBest};
+use duetime_sim::topology::Network;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Completion times of a transport that are drawn, at most.
+const MOST_DRAWN: usize = 200_000;
+
+/// The runs of one scenario under several transports.
+pub struct Study {
+    scenario: Scenario,
+    network: Network,
+    cells: Vec<Cell>,
+    best: BTreeMap<u64, RunBest>,
+}
+
+/// One transport.
+#[derive(Default)]
+struct Cell {
+    name: String,
+    /// Its number in the scenario.
+    transport: usize,
+    runs: BTreeMap<u64, RunSummary>,
+    completions: Completions,
+}
+
+/// How long what a study asks about took, in seconds.
+#[derive(Default)]
+pub struct Completions {
+    /// Of those that ended.
+    pub ended: Vec<f64>,
+    /// All of them.
+    pub all: u64,
+}
+
+impl Study {
+    /// A study of the scenario under those of its transports that are named, and what it contains.
+    ///
+    /// # Errors
+    /// If the text is no scenario, is too large for a page, or has no transport of such a name.
+    pub fn begin(text: &str, transports: &[String]) -> Result<(Self, Value), Error> {
+        let (scenario, facts) = scenario::check(text)?;
+        let names = scenario.transport_names();
+        if let Some(unknown) = transports.iter().find(|of| !names.contains(&of.as_str())) {
+            let message = format!("`{unknown}`: the scenario has no such transport");
+            return Err(Error::plain(message).allowed(names.join(", ")));
+        }
+        let wanted = |name: &str| transports.is_empty() || transports.iter().any(|of| of == name);
+        let cells = names.iter().enumerate().filter(|(_, name)| wanted(name));
+        let cells = cells.map(|(transport, name)| Cell {
+            name: (*name).to_owned(),
+            transport,
+            ..Cell::default()
+        });
+        let cells: Vec<Cell> = cells.collect();
+        let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
+        let told = json!({ "facts": facts, "transports": names, "runs": scenario.seeds });
+        let network = Network::build(&scenario.topology)?;
+        let study = Self {
+            network,
+            cells,
+            best: BTreeMap::new(),
+            scenario,
+        };
+        Ok((study, told))
+    }
+
+    /// Makes run number `run` of the study's transport number `transport`, once.
+    pub fn run(&mut self, transport: usize, run: u64) -> Result<Value, Error> {
+        let seeds = u64::from(self.scenario.seeds);
+        let Some(cell) = self.cells.get_mut(transport).filter(|_| run < seeds) else {
+            return Err(Error::plain("the study has no such run"));
+        };
+        let output = duetime_sim::run(&self.scenario, cell.transport, run, &Options::default())?;
+        let summary = RunSummary::of(run, &output.records);
+        if cell.runs.insert(run, summary).is_none() {
+            cell.completions.add(&output.records);
+        }
+        Ok(json!({
+            "transport": cell.name,
+            "run": run,
+            "packet_hops": output.records.totals.packet_hops,
+            "digest": digest(&output.records).to_string(),
+        }))
+    }
+
+    /// Finds the best possible in run number `run`.
+    pub fn best(&mut self, run: u64) -> Result<Value, Error> {
+        if run >= u64::from(self.scenario.seeds) {
+            return Err(Error::plain("the study has no such run"));
+        }
+        let best = RunBest::of(&self.scenario, run, &self.network)?;
+        let known = best.unknown.is_empty();
+        self.best.insert(run, best);
+        Ok(json!({ "run": run, "known": known }))
+    }
+
+    /// What is known so far.
+    pub fn results(&self) -> Value {
+        let cells = self.cells.iter().filter(|cell| !cell.runs.is_empty());
+        let rows = cells.map(|cell| {
+            let runs: Vec<RunSummary> = cell.runs.values().cloned().collect();
+            Row::of(&Summary::of(&cell.name, &runs), &runs)
+        });
+        let rows: Vec<Row> = rows.collect();
+        let subject = answer::subject(&rows);
+        let best = self.best_share(subject);
+        let done = self.cells.iter().map(|cell| cell.runs.len()).sum::<usize>();
+        let curves = self.cells.iter().filter(|cell| cell.completions.all > 0);
+        let curves: Vec<_> = curves
+            .map(|cell| (cell.name.as_str(), &cell.completions))
+            .collect();
+        json!({
+            "answer": answer::sentence(&rows, best),
+            "subject": subject,
+            "best": best,
+            "target": answer::target(&self.scenario),
+            "rows": rows,
+            "done": done,
+            "of": self.cells.len() * self.scenario.seeds as usize,
+            "figure": figure::completions(&curves, answer::budget_s(&self.scenario)),
+        })
+    }
+
+    /// The largest share in time that any transport can have, over the runs that are known.
+    fn best_share(&self, subject: &str) -> Option<f64> {
+        let late = self.best.values().map(|run| match subject {
+            answer::QUERIES => run.all_queries(),
+            _ => run.all,
+        });
+        let late: Vec<Late> = late.collect::<Option<_>>()?;
+        let asked: u64 = late.iter().map(|of| of.asked).sum();
+        let sum: u64 = late.iter().map(|of| of.late).sum();
+        (asked > 0).then(|| 1.0 - sum as f64 / asked as f64)
+    }
+}
+
+impl Completions {
+    /// Adds a run: its queries where it has some, else its flows with deadlines, else all flows that have an end.
+    fn add(&mut self, records: &RunRecords) {
+        let queries = records.queries.iter().filter(|query| query.measured);
+        let queries = queries.map(|of| Some(of.enough?.since(of.start).as_secs_f64()));
+        let flows = |deadlines: bool| {
+            let flows = records.flows.iter().filter(move |of| {
+                of.measured && of.class != Class::Long && (of.deadline.is_some() || !deadlines)
+            });
+            flows.map(|of| Some(of.completion()?.as_secs_f64()))
+        };
+        let mut times: Vec<Option<f64>> = queries.collect();
+        if times.is_empty() {
+            times = flows(true).collect();
+        }
+        if times.is_empty() {
+            times = flows(false).collect();
+        }
+        self.all += times.len() as u64;
+        let left = MOST_DRAWN.saturating_sub(self.ended.len());
+        self.ended.extend(times.into_iter().flatten().take(left));
+    }
+}

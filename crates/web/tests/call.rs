@@ -1,0 +1,238 @@
+//! What a page asks, and what it is told: JSON in, JSON out.
+
+use duetime_scenario::{NoFiles, load};
+use duetime_web::Page;
+use serde_json::{Value, json};
+
+const SMALL: &str = r#"# a comment
+name = "small"
+transport = ["tcp", "d3"]
+seeds = 2
+duration = "20 ms"
+[topology]
+kind = "star"
+hosts = 12
+link = { rate = "1 Gbps", latency = "5 us" }
+[switch]
+buffer = "60 packets"
+[[workload]]
+kind = "oldi"
+fan_in = 8
+trees = 1
+response = "20 KB"
+deadline = "3 ms"
+objective = { within = "3 ms", share = "99 %" }
+rate = "300 /s"
+"#;
+
+fn call(page: &mut Page, request: &Value) -> Value {
+    serde_json::from_str(&page.call(&request.to_string())).expect("an answer is JSON")
+}
+
+fn ok(page: &mut Page, request: &Value) -> Value {
+    let answer = call(page, request);
+    assert_eq!(answer.get("error"), None, "{request}");
+    answer["ok"].clone()
+}
+
+fn error(page: &mut Page, request: &Value) -> Value {
+    let answer = call(page, request);
+    assert!(answer["error"]["message"].is_string(), "{answer}");
+    answer["error"].clone()
+}
+
+fn check(text: &str) -> Value {
+    json!({ "ask": "check", "text": text })
+}
+
+#[test]
+fn a_study_is_made_run_by_run_and_equals_the_simulator() {
+    let mut page = Page::default();
+    let begun = ok(
+        &mut page,
+        &json!({ "ask": "begin", "text": SMALL, "transports": ["d3", "tcp"] }),
+    );
+    assert_eq!(
+        begun["transports"],
+        json!(["tcp", "d3"]),
+        "in the order of the file"
+    );
+    assert_eq!(
+        ok(&mut page, &json!({ "ask": "results" }))["answer"],
+        Value::Null
+    );
+    let scenario = load(SMALL, "x", &[], &NoFiles).expect("a scenario");
+    for run in 0..2 {
+        for transport in 0..2 {
+            let request = json!({ "ask": "run", "transport": transport, "run": run });
+            let made = ok(&mut page, &request);
+            let output =
+                duetime_sim::run(&scenario, transport, run, &duetime_sim::Options::default());
+            let records = output.expect("a run").records;
+            assert_eq!(
+                made["digest"],
+                duetime_results::digest(&records).to_string()
+            );
+            // Asked for again it changes nothing.
+            assert_eq!(ok(&mut page, &request), made);
+        }
+        assert_eq!(
+            ok(&mut page, &json!({ "ask": "best", "run": run }))["known"],
+            true
+        );
+    }
+    let results = ok(&mut page, &json!({ "ask": "results" }));
+    assert_eq!((&results["done"], &results["of"]), (&json!(4), &json!(4)));
+    let answer = results["answer"].as_str().expect("a sentence");
+    assert!(answer.contains(" % of queries in time under "), "{answer}");
+    assert!(answer.contains("; the best possible is "), "{answer}");
+    let best = results["best"].as_f64().expect("a share");
+    for row in results["rows"].as_array().expect("rows") {
+        let share = row["in_time"]["value"].as_f64().expect("a share");
+        assert!((0.0..=best).contains(&share), "{row}");
+        assert_eq!(row["runs"], 2);
+        assert!(row["completion_s"][0].as_f64().expect("a median") > 0.0);
+    }
+    let figure = results["figure"].as_str().expect("a figure");
+    assert!(
+        figure.starts_with("<svg") && figure.contains("d3"),
+        "{figure}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_pointed_at() {
+    let mut page = Page::default();
+    let broken = SMALL.replace("fan_in = 8", "fan_in = 80");
+    let told = error(&mut page, &check(&broken));
+    assert_eq!(
+        (&told["line"], &told["allowed"]),
+        (&json!(14), &json!("1..=11")),
+        "{told}"
+    );
+    let broken = SMALL.replace("\"20 KB\"", "\"20 KX\"");
+    let told = error(&mut page, &check(&broken));
+    assert_eq!(
+        (&told["line"], &told["key"]),
+        (&json!(16), &json!("workload.response")),
+        "{told}"
+    );
+    assert!(told["allowed"].is_string(), "{told}");
+    let told = error(&mut page, &check("name = \"x\"\nname ="));
+    assert_eq!(told["line"], 2);
+    let told = error(
+        &mut page,
+        &check(&format!("{SMALL}\n[record]\nlinks = [\"host0->moon\"]\n")),
+    );
+    assert_eq!(
+        (&told["line"], &told["key"]),
+        (&json!(22), &json!("record.links")),
+        "{told}"
+    );
+    // A file is nowhere to be read from.
+    let told = error(
+        &mut page,
+        &check(&SMALL.replace("\"20 KB\"", "{ cdf = \"sizes.cdf\" }")),
+    );
+    assert!(
+        told["message"].as_str().expect("text").contains("no files"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_is_too_large_for_a_page_is_refused_with_the_limit() {
+    let mut page = Page::default();
+    let cases = [
+        (SMALL.replace("seeds = 2", "seeds = 1000"), "seeds", "at most 50 "),
+        (SMALL.replace("hosts = 12", "hosts = 60000"), "hosts", "at most 2048 "),
+        (SMALL.replace("300 /s", "10000000 /s"), "flows", "at most 200000 "),
+        (SMALL.replace("20 KB", "900 MB"), "hops", "at most 30000000 "),
+        (
+            "name = \"long\"\ntransport = \"tcp\"\nduration = \"100 s\"\n[topology]\nkind = \"star\"\nhosts = 3\n\
+             link = { rate = \"100 Gbps\", latency = \"5 us\" }\n[[workload]]\nkind = \"long\"\npairs = [[0, 1]]\n"
+                .to_owned(),
+            "hops",
+            "at most 30000000 ",
+        ),
+        (format!("{SMALL}{}", "#".repeat(300_000)), "bytes", "at most 262144 bytes"),
+    ];
+    for (text, limit, allowed) in cases {
+        let told = error(&mut page, &check(&text));
+        let message = told["message"].as_str().expect("text");
+        assert!(
+            message.contains("too large for a page") && message.contains(limit),
+            "{told}"
+        );
+        assert!(
+            told["allowed"].as_str().expect("text").starts_with(allowed),
+            "{told}"
+        );
+        let begun = call(
+            &mut page,
+            &json!({ "ask": "begin", "text": text, "transports": [] }),
+        );
+        assert!(begun["error"].is_object(), "{limit}: no way round it");
+    }
+}
+
+#[test]
+fn a_request_that_makes_no_sense_is_an_error_and_no_more() {
+    let mut page = Page::default();
+    for request in [
+        "",
+        "{",
+        "[]",
+        "{\"ask\":\"everything\"}",
+        "{\"ask\":\"run\",\"transport\":-1,\"run\":0}",
+    ] {
+        let answer: Value = serde_json::from_str(&page.call(request)).expect("JSON");
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .expect("text")
+                .contains("request"),
+            "{answer}"
+        );
+    }
+    for request in [
+        json!({ "ask": "run", "transport": 0, "run": 0 }),
+        json!({ "ask": "results" }),
+        json!({ "ask": "window", "from_ns": 0, "to_ns": 1 }),
+        json!({ "ask": "begin", "text": SMALL, "transports": ["d4"] }),
+        json!({ "ask": "story", "story": "d3-fig99", "panel": null, "scheme": "d3" }),
+        json!({ "ask": "story", "story": "d3-fig01", "panel": "slack", "scheme": "optimum" }),
+    ] {
+        error(&mut page, &request);
+    }
+    ok(
+        &mut page,
+        &json!({ "ask": "begin", "text": SMALL, "transports": [] }),
+    );
+    error(
+        &mut page,
+        &json!({ "ask": "run", "transport": 2, "run": 0 }),
+    );
+    error(
+        &mut page,
+        &json!({ "ask": "run", "transport": 0, "run": 2 }),
+    );
+    error(&mut page, &json!({ "ask": "best", "run": 2 }));
+    // The page is as it was.
+    ok(
+        &mut page,
+        &json!({ "ask": "run", "transport": 0, "run": 0 }),
+    );
+}
+
+#[test]
+fn every_ready_scenario_is_one_that_a_page_takes() {
+    let mut page = Page::default();
+    let ready = ok(&mut page, &json!({ "ask": "ready" }));
+    let scenarios = ready["scenarios"].as_array().expect("a list");
+    assert!(scenarios.len() >= 5);
+    for of in scenarios {
+        let facts = ok(&mut page, &check(of["text"].as_str().expect("text")));
+        assert_eq!(facts["counts_nothing"], false, "{}", of["id"]);
+    }
+}

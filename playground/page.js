@@ -1,0 +1,39 @@
+// What both views make elements and write numbers with.
+
+const KNOWN = ["tcp", "dctcp", "d2tcp", "d3", "rcpdc"];
+
+export const colour = (transport) => `var(--${KNOWN.includes(transport) ? transport : "other"})`;
+
+// An element with attributes, classes as `class`, and children.
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children);
+  return element;
+}
+
+// Sets a text only where it changes, so that nothing is announced twice.
+export function say(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+const digits = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));
+
+export function time(seconds) {
+  if (seconds === null || seconds === undefined) return "–";
+  if (seconds >= 1) return `${digits(seconds)} s`;
+  if (seconds >= 1e-3) return `${digits(seconds * 1e3)} ms`;
+  return `${digits(seconds * 1e6)} µs`;
+}
+
+export function bytes(value) {
+  if (value >= 1e6) return `${digits(value / 1e6)} MB`;
+  return value >= 1e3 ? `${digits(value / 1e3)} KB` : `${value} B`;
+}
+
+export const count = (value) => (value >= 1e6 ? `${digits(value / 1e6)} M` : value >= 1e4 ? `${digits(value / 1e3)} k` : String(Math.round(value * 10) / 10));
+export const percent = (share) => (share === null ? "–" : share === 1 || share === 0 ? `${share * 100} %` : share > 0.995 ? `${Math.min(share * 100, 99.99).toFixed(2)} %` : `${(share * 100).toFixed(1)} %`);
+
+export const rate = (bps) => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} Gbps` : `${(bps / 1e6).toFixed(0)} Mbps`);

@@ -1,0 +1,62 @@
+// The simulator, asked by messages.
+
+// What the simulator refuses, with its place in the text.
+export class Refused extends Error {
+  constructor(of) {
+    super(of.message);
+    this.of = of;
+  }
+}
+
+// The simulator in a worker of its own. Requests are answered in turn; `stop` ends it in the middle of one.
+export class Simulator {
+  #module;
+  #worker = null;
+  #next = 0;
+  #open = new Map();
+
+  constructor(module) {
+    this.#module = module;
+  }
+
+  get isBusy() {
+    return this.#open.size > 0;
+  }
+
+  ask(request) {
+    if (!this.#worker) this.#start();
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      this.#open.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, request });
+    });
+  }
+
+  stop() {
+    this.#worker?.terminate();
+    this.#worker = null;
+    for (const { reject } of this.#open.values()) reject(new Stopped());
+    this.#open.clear();
+  }
+
+  #start() {
+    this.#worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    this.#worker.onmessage = ({ data: { id, told, seconds, fault } }) => {
+      const open = this.#open.get(id);
+      this.#open.delete(id);
+      if (fault !== undefined) {
+        open?.reject(new Error(`the simulator stopped: ${fault}`));
+        this.stop();
+      } else if (told.error) open?.reject(new Refused(told.error));
+      else open?.resolve({ ok: told.ok, seconds });
+    };
+    this.#worker.onerror = (event) => {
+      for (const { reject } of this.#open.values()) reject(new Error(`the worker failed: ${event.message ?? "it cannot be loaded"}`));
+      this.#open.clear();
+      this.#worker = null;
+    };
+    this.#worker.postMessage(this.#module);
+  }
+}
+
+export class Stopped extends Error {}
