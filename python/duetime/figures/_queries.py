@@ -20,7 +20,7 @@ from ._style import GUIDE_COLOUR, Style, Width, beside, drawing, legend, small, 
 BOUND = "no transport can do better"
 """What the summary calls the bound."""
 
-NO_BUDGET = "no workload has an objective: nothing says when a query is late (key `workload.objective`)"
+NO_BUDGET = "nothing says when a query or a flow is late (keys `workload.objective` and `workload.deadline`)"
 
 
 def in_time(
@@ -51,7 +51,7 @@ def in_time(
     panels = _shares(data)
     titles = [of for of in dict.fromkeys(title for title, *_ in panels) if workload in (None, of.split(" ")[0], of)]
     if not titles:
-        about = NO_BUDGET if workload is None else f"workload {workload!r}: it has no queries with a budget, nor deadlines"
+        about = NO_BUDGET if workload is None else f"workload {workload!r}: {NO_BUDGET}"
         raise FigureError(about)
     label = panels[0][3]
     high = 0.3 + 0.2 * (len(data.looks) + 1)

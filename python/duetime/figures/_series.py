@@ -82,7 +82,7 @@ def _series(
     if not table.num_rows:
         raise FigureError(
             f"the table `{name}` is empty: no link was sampled"
-            "\n   help: run with record.every, such as scenario.set(\"record.every\", \"100 us\")"
+            "\n   help: set record.every, such as \"100 us\"; without trees or bursts record.links as well"
         )
     table = where(table, run=run)
     if not table.num_rows:

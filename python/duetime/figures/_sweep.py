@@ -151,7 +151,7 @@ def _told(data: Data, y: Measure) -> list[_Told]:
                 flows.append((row, f"{row['workload_name']} {row['class']}", "Mean goodput (Gbps)", scaled(estimate, 8e-9)))
         return flows
     for row in summary.queries:
-        label = f"Query completion time, {_WORDS[y]} (ms)"
+        label = f"Query time, {_WORDS[y]} (ms)"
         queries.append((row, row["workload_name"], label, scaled(Estimate.of(row["completion_s"][y]), 1e3)))
     for row in summary.rows:
         label = f"Completion time, {_WORDS[y]} (ms)"
