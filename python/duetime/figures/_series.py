@@ -93,7 +93,7 @@ def _series(
         if link not in there:
             some = sorted(there)[:8]
             more = " and others" if len(there) > len(some) else ""
-            raise FigureError(f"links: `{link}` was not sampled; there are {', '.join(some)}{more}")
+            raise FigureError(f"links: `{link}` was not sampled in run {run}; there are {', '.join(some)}{more}")
     if len(chosen) > _MOST_LINKS:
         raise FigureError(f"links: {len(chosen)} are too many for one figure, {_MOST_LINKS} at most")
     with drawing(ax, len(chosen), style=style, width=width, panel_height=1.9) as (figure, axes):
