@@ -162,12 +162,12 @@ def test_slack_crosses_zero_at_the_missed_share(result: Result) -> None:
 def test_every_flow_with_a_deadline_is_a_point(result: Result) -> None:
     figure = figures.deadlines(result, against="size")
     flows = result.flows.to_polars().filter(polars.col("measured") & polars.col("deadline_ns").is_not_null())
-    assert [title(ax) for ax in figure.axes] == ["DCTCP", "D3"]
+    assert [title(ax).split(":")[0] for ax in figure.axes] == ["DCTCP", "D3"]
     for ax, name in zip(figure.axes, ("dctcp", "d3")):
         points = sum(numpy.asarray(of.get_offsets()).shape[0] for of in ax.collections)
         assert points == flows.filter(polars.col("transport") == name).height
         told = next(row["deadlines"] for row in result.summary.rows if row["transport"] == name and row["deadlines"])
-        assert ax.texts[0].get_text() == f"{told['flows'] - told['met']} of {told['flows']} late"
+        assert title(ax).endswith(f": {told['flows'] - told['met']} of {told['flows']} late")
 
 
 def test_series_are_those_of_the_tables(result: Result) -> None:
@@ -187,7 +187,8 @@ def test_series_are_those_of_the_tables(result: Result) -> None:
     x, y = (numpy.asarray(of, dtype=float) for of in line.get_data())
     unit = {"µs": 1e3, "ms": 1e6}[ax.get_xlabel().split("(")[1].rstrip(")")]
     assert numpy.trapezoid(y, x * unit) / 8 == pytest.approx(sent["sent_bytes"].sum())
-    assert y.max() <= 1.01
+    # A packet counts for the interval in which its last bit leaves.
+    assert 0 < y.max() <= 1 + 1500 * 8 / 100e3
 
 
 def test_a_sweep_has_the_numbers_of_its_summary(swept: Result) -> None:

@@ -16,7 +16,7 @@ from .._errors import FigureError
 from ._axes import Numbers, late_until, log_ticks, plain, share_axis, time_axis, time_unit
 from ._curves import across, curve, share_up_to
 from ._data import At, Data, Estimate, Source, numbers, where
-from ._style import GUIDE_COLOUR, Look, Style, Width, beside, drawing, legend, small, widths
+from ._style import GUIDE_COLOUR, Look, Style, Width, beside, drawing, legend, widths
 
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _MANY = 1500
@@ -242,7 +242,7 @@ def deadlines(
     width: Width | None = None,
 ) -> Figure:
     """Each measured flow with a deadline: the time it took, over the time it had. What is above the line is late; what
-    never ended is at the upper edge. One panel per transport.
+    never ended is at the upper edge. One panel per transport, with the count of those that are late above it.
 
     :param workload: only this workload, by name.
     :param flows: only flows of this class: ``"query"``, ``"response"``, ``"flow"``.
@@ -270,8 +270,8 @@ def deadlines(
         for place, look in zip(places, shown):
             plane.scatter(place, look, where(rows, transport=look.transport))
             if ax is None:
-                place.set_title(look.label)
-                _say_late(place, [group.told[look.transport] for group in groups if look.transport in group.told])
+                told = [group.told[look.transport] for group in groups if look.transport in group.told]
+                place.set_title(look.label + _late(told))
         for place in dict.fromkeys(places):
             plane.finish(place)
         places[0].set_ylabel(f"Completion time ({plane.name})")
@@ -358,20 +358,11 @@ class _Plane:
             ax.axhline(float(value), **look)
 
 
-def _say_late(ax: Axes, told: list[dict[str, Any]]) -> None:
+def _late(told: list[dict[str, Any]]) -> str:
     """How many are late, by the summary."""
     counts = [row["deadlines"] for row in told if row["deadlines"]]
     flows = sum(of["flows"] for of in counts)
-    if flows:
-        late = flows - sum(of["met"] for of in counts)
-        ax.annotate(
-            f"{late} of {flows} late",
-            (0.97, 0.04),
-            xycoords="axes fraction",
-            ha="right",
-            va="bottom",
-            fontproperties=small(),
-        )
+    return f": {flows - sum(of['met'] for of in counts)} of {flows} late" if flows else ""
 
 
 def _wide(values: Numbers) -> bool:
