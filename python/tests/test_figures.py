@@ -191,6 +191,25 @@ def test_series_are_those_of_the_tables(result: Result) -> None:
     assert 0 < y.max() <= 1 + 1500 * 8 / 100e3
 
 
+def test_several_budgets_are_multiples_of_each_query_s_own() -> None:
+    several = Scenario.from_toml(TIGHT).with_(
+        {
+            "workload.trees": 4,
+            "workload.applications": 2,
+            "workload.deadline": ["5 ms", "6 ms"],
+            "workload.objective.within": ["1100 us", "3 ms"],
+        }
+    )
+    result = duetime.run(several, "dctcp", 4)
+    ax = figures.budget(result).axes[0]
+    assert ax.get_xlabel() == "Time until enough answers (budgets)"
+    queries = result.queries.to_polars().filter(polars.col("measured"))
+    assert queries["budget_ns"].n_unique() == 2
+    x, y = (numpy.asarray(of, dtype=float) for of in ax.lines[0].get_data())
+    late = 1 - result.summary.queries[0]["objective"]["in_time"]["value"]
+    assert y[numpy.searchsorted(x, 1.0, side="right") - 1] == pytest.approx(late)
+
+
 def test_a_sweep_has_the_numbers_of_its_summary(swept: Result) -> None:
     figure = figures.sweep(swept, "workload.fan_in", "in_time")
     titles = [title(ax) for ax in figure.axes]

@@ -45,7 +45,7 @@ def test_numbers_come_in_several_forms() -> None:
         ({"rate": 50_000}, "rate", "50000 /s", "at most"),
         ({"hosts": 1}, "hosts", "1", "2 to 10000"),
         ({"link": "10"}, "link", "10", "Gbps"),
-        ({"kind": "mail"}, "kind", "mail", "search, feed, storage, inference"),
+        ({"kind": "web"}, "kind", "web", "search, feed, storage, inference"),
     ],
 )
 def test_a_wrong_number_is_refused(wrong: dict[str, Any], key: str, value: str, allowed: str) -> None:

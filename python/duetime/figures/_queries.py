@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,46 +49,59 @@ def in_time(
     :raises FigureError: nothing in the result has a budget or a deadline.
     """
     data = Data(result, transports, at)
-    panels = _shares(data)
-    titles = [of for of in dict.fromkeys(title for title, *_ in panels) if workload in (None, of.split(" ")[0], of)]
+    shares = [of for of in _shares(data) if workload in (None, of.workload)]
+    titles = list(dict.fromkeys(of.title for of in shares))
     if not titles:
-        about = NO_BUDGET if workload is None else f"workload {workload!r}: {NO_BUDGET}"
-        raise FigureError(about)
-    label = panels[0][3]
+        raise FigureError(NO_BUDGET if workload is None else f"workload {workload!r}: {NO_BUDGET}")
     high = 0.3 + 0.2 * (len(data.looks) + 1)
     with drawing(ax, len(titles), style=style, width=width, panel_height=high) as (figure, axes):
         for place, title in zip(axes, titles):
-            rows = [(name, of) for at_title, name, of, _ in panels if at_title == title]
-            _dots(place, data, rows)
-            place.set_xlabel(label)
+            own = [of for of in shares if of.title == title]
+            _dots(place, data, [(of.transport, of.estimate) for of in own])
+            place.set_xlabel(own[0].words)
             if len(titles) > 1:
                 place.set_title(title)
     return figure
 
 
-def _shares(data: Data) -> list[tuple[str, str, Estimate, str]]:
-    """Title of the panel, transport, share, and what it is a share of."""
-    panels = []
+@dataclass(frozen=True)
+class _Share:
+    """What is in time of a workload, or of its flows of one class, under a transport."""
+
+    workload: str
+    title: str
+    transport: str
+    estimate: Estimate
+    words: str
+
+
+def _shares(data: Data) -> list[_Share]:
     # The bound alone: what a scheduler on the receivers' links would make is in the summary.
     best = [row for row in data.rows("best") if row["transport"] == BOUND]
+    found: list[_Share] = []
+
+    def add(row: dict[str, Any], title: str, told: dict[str, Any], words: str) -> None:
+        estimate = Estimate.of(told)
+        if estimate is not None:
+            found.append(_Share(row["workload_name"], title, row["transport"], estimate, words))
+
     for row in data.rows("queries"):
         if row["objective"] is not None:
-            share = Estimate.of(row["objective"]["in_time"])
-            panels.append((row["workload_name"], row["transport"], share, "Queries in time (%)"))
-    for row in best:
-        if row["class"] is None and any(row["workload_name"] == of[0] for of in panels):
-            panels.append((row["workload_name"], row["transport"], Estimate.of(row["in_time"]), "Queries in time (%)"))
-    if not panels:
-        what = "Deadlines met (%)"
-        for row in data.rows("rows"):
-            if row["deadlines"] is not None:
-                share = Estimate.of(row["deadlines"]["application_throughput"])
-                panels.append((f"{row['workload_name']} {row['class']}", row["transport"], share, what))
+            add(row, row["workload_name"], row["objective"]["in_time"], "Queries in time (%)")
+    if found:
+        named = {of.workload for of in found}
         for row in best:
-            if row["class"] is not None:
-                title = f"{row['workload_name']} {row['class']}"
-                panels.append((title, row["transport"], Estimate.of(row["in_time"]), what))
-    return [(title, name, share, what) for title, name, share, what in panels if share is not None]
+            if row["class"] is None and row["workload_name"] in named:
+                add(row, row["workload_name"], row["in_time"], "Queries in time (%)")
+        return found
+    for row in data.rows("rows"):
+        if row["deadlines"] is not None:
+            told = row["deadlines"]["application_throughput"]
+            add(row, f"{row['workload_name']} {row['class']}", told, "Deadlines met (%)")
+    for row in best:
+        if row["class"] is not None:
+            add(row, f"{row['workload_name']} {row['class']}", row["in_time"], "Deadlines met (%)")
+    return found
 
 
 def _dots(ax: Axes, data: Data, rows: list[tuple[str, Estimate]]) -> None:
