@@ -28,7 +28,7 @@ from ._types import ArrowStream, Event
 if _TYPE_CHECKING:
     from types import ModuleType as _ModuleType
 
-    from . import figures
+    from . import figures as figures
 
 __all__ = [
     "ArrowStream",
@@ -54,7 +54,6 @@ __all__ = [
     "capacity",
     "compare",
     "experiments",
-    "figures",
     "load",
     "paper",
     "run",

@@ -116,7 +116,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a key of another type": (lambda of: change(of, seeds="three"), "three"),
     "a table is short": (lambda of: shorten(of / "runs/d3/0/flows.parquet"), "flows.parquet"),
     "a table is gone": (lambda of: (of / "runs/d3/0/flows.parquet").unlink(), "flows.parquet"),
-    "totals are gone": (lambda of: (of / "runs/d3/0/run.json").unlink(), "run.json"),
+    "totals are gone": (lambda of: (of / "runs/d3/0/run.json").unlink(), "run.json|1 of 1 finished runs"),
 }
 
 

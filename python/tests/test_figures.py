@@ -318,7 +318,7 @@ def test_a_notebook_shows_a_figure(result: Result) -> None:
 
 def test_the_package_needs_no_matplotlib(tmp_path: Path) -> None:
     code = (
-        "import sys; sys.modules['matplotlib'] = None; import duetime\n"
+        "import sys; sys.modules['matplotlib'] = None; import duetime; from duetime import *\n"
         "try: duetime.figures\n"
         "except ImportError as error: print(error)\n"
         "try: duetime.nothing\n"
