@@ -75,7 +75,7 @@ class Data:
         points = self.result.manifest["points"]
         if not points and self._at is None:
             return None
-        wanted = {str(key): str(value) for key, value in (self._at or {}).items()}
+        wanted = {str(key): _as_written(value) for key, value in (self._at or {}).items()}
         fits = [of for of in points if wanted.items() <= {key: bare(value) for key, value in of["values"]}.items()]
         if len(fits) != 1:
             axes = "; ".join(f"{key} = {', '.join(values)}" for key, values in axes_of(self.result).items())
@@ -98,6 +98,11 @@ class Data:
         if self.point is not None:
             table = table.filter(pyarrow.compute.equal(table["point"], self.point[0]))
         return table.select(["transport", *columns])
+
+
+def _as_written(value: object) -> str:
+    """A value as an axis of a sweep has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def bare(value: str) -> str:
