@@ -1,10 +1,5 @@
 //! Two run folders in pairs of runs.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments from Python come by value"
-)]
-
 use std::path::PathBuf;
 
 use pyo3::prelude::*;

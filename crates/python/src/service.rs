@@ -1,10 +1,5 @@
 //! The first scenario of a service.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments from Python come by value"
-)]
-
 use duetime_scenario::Diagnostic;
 use duetime_scenario::service::{Question, Service, ServiceKind, WrongNumber};
 use pyo3::prelude::*;
