@@ -2,8 +2,9 @@
 
 A :class:`Scenario` describes a network, its traffic and the transports to compare. :func:`run` simulates it and gives a
 :class:`Result`: tables in Arrow's memory, and the same run folder as the command ``duetime``. :func:`capacity` searches for
-the most that each transport carries, :func:`paper` repeats the papers' experiments. :func:`fit` makes a scenario of what a
-service already has: packets, spans, or a table of its calls.
+the most that each transport carries, :func:`compare` holds two results against each other, :func:`paper` repeats the
+papers' experiments, and :mod:`duetime.figures` draws. :func:`fit` makes a scenario of what a service already has: packets,
+spans, or a table of its calls.
 
     >>> import duetime
     >>> scenario = duetime.Scenario.from_toml("scenarios/incast.toml").set("workload.senders", 20)
@@ -12,7 +13,11 @@ service already has: packets, spans, or a table of its calls.
     >>> result.flows.to_polars()
 """
 
-from ._errors import DuetimeError, FolderError, RunError, ScenarioError
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from ._compare import Comparison, compare
+from ._errors import DuetimeError, FigureError, FolderError, RunError, ScenarioError
 from ._fit import Fit, fit
 from ._keys import KnownKey
 from ._native import VERSION as __version__
@@ -22,12 +27,19 @@ from ._scenario import Flows, Scenario, Value
 from ._searches import Capacity, Experiment, PaperResult, capacity, experiments, paper
 from ._types import ArrowStream, Event
 
+if _TYPE_CHECKING:
+    from types import ModuleType as _ModuleType
+
+    from . import figures as figures
+
 __all__ = [
     "ArrowStream",
     "Capacity",
+    "Comparison",
     "DuetimeError",
     "Event",
     "Experiment",
+    "FigureError",
     "Fit",
     "Flows",
     "FolderError",
@@ -43,9 +55,17 @@ __all__ = [
     "Value",
     "__version__",
     "capacity",
+    "compare",
     "experiments",
     "fit",
     "load",
     "paper",
     "run",
 ]
+
+
+def __getattr__(name: str) -> "_ModuleType":
+    # Only who draws needs matplotlib.
+    if name == "figures":
+        return _importlib.import_module(".figures", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -60,3 +60,7 @@ class FolderError(DuetimeError):
 
 class RunError(DuetimeError):
     """Runs that failed. What was finished is kept in the folder, if one was given."""
+
+
+class FigureError(DuetimeError, ValueError):
+    """A figure for which the result has no data, such as queues where no link was sampled. It says what to change."""

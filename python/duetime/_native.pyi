@@ -13,12 +13,16 @@ __all__ = [
     "capacity",
     "cli",
     "columns",
+    "compare",
     "experiments",
     "fit",
     "flows_csv",
+    "looks",
+    "numbers",
     "paper",
     "run",
     "schema",
+    "service",
 ]
 
 VERSION: Final[str]
@@ -150,6 +154,22 @@ def run(
 
 def columns(table: str) -> list[tuple[str, str]]:
     """The columns of a table: names and what they mean, with units."""
+
+def compare(
+    a: str | os.PathLike[str], b: str | os.PathLike[str], transports: list[str]
+) -> tuple[str, str]:
+    """What `duetime compare` prints of two run folders, and its events as JSON: pairs of a name and fields."""
+
+def looks(names: list[str]) -> list[tuple[str, str, str, list[float]]]:
+    """How the series of these transports look in one figure: name for readers, colour as `#rrggbb`, name of the marker, and
+    lengths of strokes and gaps, none for a solid line."""
+
+def numbers(values: list[str]) -> tuple[list[float], str] | None:
+    """The values of a key of a scenario as numbers, and their unit; `None` if they are not numbers of one unit."""
+
+def service(kind: str, answers: list[tuple[str, str]]) -> str:
+    """What `duetime new` writes for a service of this kind: `answers` are names of its flags with what they are given; for
+    the others usual values are taken."""
 
 def flows_csv(table: object, hosts: int) -> str:
     """The text of a trace in CSV, sorted by start, of a table of flows: an Arrow stream in a capsule, or a dict of lists.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol
+from typing import Any, Protocol
 
 from ._types import Event, Progress
 
@@ -86,23 +87,31 @@ def _somebody_looks() -> bool:
 
 def _tqdm() -> _Bar | None:
     try:
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():
+            # A notebook without ipywidgets gets a bar of text. That is no reason to warn.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
     except ImportError:
         return None
 
     class Tqdm:
         def __init__(self) -> None:
-            shape = "{desc}{percentage:3.0f}%|{bar}| {n:.1f}/{total} runs [{elapsed}<{remaining}]"
-            self._bar = tqdm(total=0, bar_format=shape)
+            self._bar: Any = None
 
         def show(self, done: float, runs: int, note: str) -> None:
-            self._bar.total = runs
+            if self._bar is None:
+                shape = "{desc}{percentage:3.0f}%|{bar}| {n:.1f}/{total} runs [{elapsed}<{remaining}]"
+                self._bar = tqdm(total=runs, bar_format=shape)
+            elif self._bar.total != runs:
+                # The widget of a notebook learns of another total only so.
+                self._bar.reset(runs)
             self._bar.set_description(note, refresh=False)
             self._bar.n = round(done, 3)
             self._bar.refresh()
 
         def close(self) -> None:
-            self._bar.close()
+            if self._bar is not None:
+                self._bar.close()
 
     return Tqdm()
 

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from . import _native
 from ._errors import ScenarioError
@@ -28,6 +28,7 @@ Flows: TypeAlias = Union[ArrowStream, Mapping[str, Sequence[object]]]
 
 _TEXT = "<text>"
 _DICT = "<dict>"
+_SERVICE = "<service>"
 _SET = "--set"
 
 
@@ -74,6 +75,52 @@ class Scenario:
         """From a dict with the keys of the file; workloads are a list of dicts under ``workload``."""
         plain = _plain(scenario, "")
         return cls._of(_native.Source.from_json(json.dumps(plain), _DICT))
+
+    @classmethod
+    def for_service(
+        cls,
+        kind: Literal["search", "feed", "storage", "inference"] = "search",
+        *,
+        fan_in: int | str | Sequence[int] | None = None,
+        budget: str | datetime.timedelta | None = None,
+        answer: str | None = None,
+        rate: str | float | None = None,
+        hosts: int | None = None,
+        link: str | None = None,
+    ) -> Scenario:
+        """A first scenario for a service, from numbers that its owner knows: what ``duetime new`` writes, with a comment for
+        every choice (:meth:`to_toml`). For a number that is not given a usual one is taken, the same as the command's.
+
+            >>> Scenario.for_service("search", fan_in=40, budget="50 ms", answer="20 KB", rate="2000 /s", hosts=48)
+
+        :param kind: ``search``: a root asks its leaves; ``feed``: a root asks aggregators, each asks its leaves;
+            ``storage``: a reader asks for fragments, of which a quarter are spare; ``inference``: inputs are as large as
+            outputs, and all outputs are needed.
+        :param fan_in: how many servers a query asks; of two layers ``(4, 10)``: aggregators, and leaves of each.
+        :param budget: time within which enough answers must be at the root, such as ``"50 ms"``.
+        :param answer: size of each answer, such as ``"20 KB"``.
+        :param rate: queries of the whole service, such as ``"2000 /s"``; a number is per second.
+        :param hosts: hosts of the network.
+        :param link: rate of each host's link, such as ``"10 Gbps"``.
+        :raises ScenarioError: a number is none, or the network cannot carry the service; ``key`` is the argument, and
+            ``allowed`` says what would do.
+        """
+        if isinstance(fan_in, Sequence) and not isinstance(fan_in, str):
+            fan_in = ",".join(str(of) for of in fan_in)
+        if isinstance(rate, (int, float)):
+            rate = f"{rate} /s"
+        if isinstance(budget, datetime.timedelta):
+            budget = str(_plain(budget, "budget"))
+        given: dict[str, object] = {
+            "fan-in": fan_in,
+            "budget": budget,
+            "answer": answer,
+            "rate": rate,
+            "hosts": hosts,
+            "link": link,
+        }
+        answers = [(flag, str(value)) for flag, value in given.items() if value is not None]
+        return cls._of(_native.Source(_native.service(kind, answers), _SERVICE, []))
 
     def set(self, key: KnownKey | str, value: Value) -> Scenario:
         """The same scenario with another value at a key path, as ``--set`` of the command takes it.

@@ -11,13 +11,30 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("document", ["docs/python.md", "python/README.md"])
+def blocks_of(document: str) -> list[str]:
+    """The blocks of code in Python of a document."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return [part.split("```")[0] for part in text.split("```python\n")[1:]]
+
+
+def test_five_lines_lead_to_a_table_and_a_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks_of("README.md")
+    assert blocks_of("python/README.md") == [block]
+    assert len(block.splitlines()) == 5
+    exec(compile(block, "README.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert "dctcp" in shown and "met" in shown
+    assert [path.name for path in tmp_path.iterdir()] == ["budget.pdf"]
+
+
+@pytest.mark.parametrize("document", ["docs/python.md"])
 def test_its_code_runs(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
-    shutil.copy(ROOT / "scenarios" / "feature-store.toml", tmp_path)
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / document).read_text(encoding="utf-8")
-    blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
+    blocks = blocks_of(document)
     assert blocks
     # The blocks of a document are one session.
     names: dict[str, Any] = {}

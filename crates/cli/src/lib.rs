@@ -1,5 +1,5 @@
 //! The command `duetime`: [`main`] is all of it, for the binary and for the script that the Python package installs.
-//! [`results`] is the table that it prints.
+//! [`results`] and [`compared_text`] are tables that it prints, [`compared_events`] the lines of `compare --json`.
 
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
 use failure::Failure;
 
+pub use commands::compare::{compared_events, compared_text};
 pub use commands::run::results;
 
 /// Does what `arguments` ask for, the first of them being the program's name, and gives the exit code.

@@ -94,8 +94,8 @@ const DASHES: [(&str, Dash); 5] = [
 ];
 
 impl Colour {
-    /// As SVG takes it.
-    pub(crate) fn svg(self) -> &'static str {
+    /// As SVG takes it: `#rrggbb`, or `currentColor` for the page's.
+    pub fn svg(self) -> &'static str {
         match self {
             Self::Grey => "#808080",
             Self::Vermilion => "#d55e00",
@@ -112,7 +112,7 @@ impl Colour {
 
 impl Dash {
     /// Lengths of strokes and gaps, as SVG takes them; none for a solid line.
-    pub(crate) fn lengths(self) -> Option<&'static str> {
+    pub fn lengths(self) -> Option<&'static str> {
         match self {
             Self::Solid => None,
             Self::Dashed => Some("6 4"),
@@ -120,6 +120,14 @@ impl Dash {
             Self::Long => Some("12 3"),
             Self::Dotted => Some("8 3 2 3"),
         }
+    }
+}
+
+impl Marker {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let found = MARKERS.iter().find(|(_, of)| *of == self);
+        found.expect("all of them are listed").0
     }
 }
 
@@ -216,7 +224,7 @@ impl Palette {
 
     /// The looks of `names` in one figure. Listed names have theirs; any other begins at a place of its own, so that it
     /// usually looks the same everywhere, and moves on only if the figure has that look already.
-    pub(crate) fn looks(&self, names: &[&str]) -> Vec<Look> {
+    pub fn looks(&self, names: &[&str]) -> Vec<Look> {
         let mut taken = [false; OTHERS.len()];
         let mut looks = Vec::with_capacity(names.len());
         for name in names {

@@ -55,6 +55,11 @@ pub fn folder(error: &StoreError) -> PyErr {
     exception("FolderError", &error.to_string(), &[])
 }
 
+/// Finished runs that cannot be read.
+pub fn damaged(message: &str) -> PyErr {
+    exception("FolderError", message, &[])
+}
+
 /// Runs that failed.
 pub fn runs(message: &str) -> PyErr {
     exception("RunError", message, &[])

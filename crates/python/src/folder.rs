@@ -41,7 +41,22 @@ impl Folder {
                 let gathered = duetime_study::gather(&plan, &folder, |_, _| {})?;
                 Ok((plan, gathered))
             };
-            gather().map_err(|error| errors::study(&error))
+            let (plan, gathered) = gather().map_err(|error| errors::study(&error))?;
+            // A run that was never made is one thing; numbers without one that was made are another.
+            let runs = manifest.runs.iter();
+            let done = runs.filter(|run| run.state == State::Done).count();
+            let read: usize = gathered.cells.iter().map(|cell| cell.runs.len()).sum();
+            if read < done {
+                let place = self.path.display();
+                let absent = gathered.absent.iter();
+                let lines: Vec<String> = absent.map(|(run, why)| format!("{run}: {why}")).collect();
+                let unread = done - read;
+                return Err(errors::damaged(&format!(
+                    "`{place}`: {unread} of {done} finished runs cannot be read\n{}",
+                    lines.join("\n")
+                )));
+            }
+            Ok((plan, gathered))
         })?;
         Ok(self.read.get_or_init(|| read))
     }

@@ -4,11 +4,14 @@
 
 mod arrow;
 mod attended;
+mod compare;
 mod errors;
 mod fits;
 mod flows;
 mod folder;
+mod looks;
 mod searches;
+mod service;
 mod source;
 
 use std::ffi::OsString;
@@ -40,6 +43,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(folder::columns, module)?)?;
     module.add_function(wrap_pyfunction!(flows::flows_csv, module)?)?;
     module.add_function(wrap_pyfunction!(fits::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(looks::looks, module)?)?;
+    module.add_function(wrap_pyfunction!(looks::numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(service::service, module)?)?;
     module.add_function(wrap_pyfunction!(searches::capacity, module)?)?;
     module.add_function(wrap_pyfunction!(searches::experiments, module)?)?;
     module.add_function(wrap_pyfunction!(searches::paper, module)?)?;

@@ -40,7 +40,7 @@ pub use explain::{
     Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,
 };
 pub use gather::{Cell, Gathered, QueryRow, Row, gather, write_summary};
-pub use looks::palette;
+pub use looks::{known_as, palette};
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};
 pub use plan::{Job, Plan, Point, Request, load};

@@ -1,5 +1,6 @@
 //! `duetime compare`
 
+use std::fmt::{self, Write as _};
 use std::io::{IsTerminal, Write, stderr, stdout};
 
 use duetime_results::Estimate;
@@ -30,15 +31,25 @@ pub fn compare(args: &args::Compare) -> Result<(), Failure> {
     if let Some(bar) = &bar {
         bar.finish_and_clear();
     }
+    let mut to = stdout().lock();
     if args.json {
-        json_lines(&compared)
+        for (event, line) in compared_events(&compared) {
+            json_event(&mut to, event, &line)?;
+        }
     } else {
-        human(&compared)
+        write!(to, "{}", compared_text(&compared))?;
     }
+    Ok(())
 }
 
-fn human(of: &Compared) -> Result<(), Failure> {
-    let mut to = stdout().lock();
+/// What `duetime compare` prints.
+pub fn compared_text(of: &Compared) -> String {
+    let mut text = String::new();
+    write_text(&mut text, of).expect("a text takes all that is written");
+    text
+}
+
+fn write_text(to: &mut String, of: &Compared) -> fmt::Result {
     writeln!(to, "{}", answer(of))?;
     writeln!(to, "{}\n", method(of))?;
     for note in &of.notes {
@@ -200,8 +211,8 @@ fn points(by: f64) -> String {
     format!("{sign}{} points", text::significant(by * 100.0))
 }
 
-fn json_lines(of: &Compared) -> Result<(), Failure> {
-    let mut to = stdout().lock();
+/// The events of `duetime compare --json`, in their order: names and fields.
+pub fn compared_events(of: &Compared) -> Vec<(&'static str, Value)> {
     let counted = of.counted.map(|of| match of {
         Counted::Queries => "queries",
         Counted::Flows => "flows",
@@ -217,12 +228,11 @@ fn json_lines(of: &Compared) -> Result<(), Failure> {
         "method": METHOD,
         "notes": of.notes,
     });
-    json_event(&mut to, "compared", &answer)?;
-    for change in &of.settings {
+    let settings = of.settings.iter().map(|change| {
         let line = json!({ "key": change.key, "a": change.old, "b": change.new });
-        json_event(&mut to, "setting", &line)?;
-    }
-    for row in &of.rows {
+        ("setting", line)
+    });
+    let rows = of.rows.iter().map(|row| {
         let mut line = values(&row.values);
         line["point"] = json!(row.point);
         line["transport"] = json!(row.transport);
@@ -231,9 +241,10 @@ fn json_lines(of: &Compared) -> Result<(), Failure> {
         line["class"] = json!(row.class);
         line["number"] = json!(row.measure.name());
         line["unit"] = json!(unit(row.measure.unit()));
-        json_event(&mut to, "difference", &line)?;
-    }
-    Ok(())
+        ("difference", line)
+    });
+    let answer = std::iter::once(("compared", answer));
+    answer.chain(settings).chain(rows).collect()
 }
 
 /// Both values, their difference and what it says.

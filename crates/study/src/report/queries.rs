@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::page::Named;
 use crate::bound::{NO_TRANSPORT, ONLINE};
 use crate::gather::{Cell, Gathered, workload_name};
+use crate::looks::known_as;
 use crate::objective::{objective, objective_of_all};
 use crate::plan::Plan;
 use crate::text;
@@ -166,20 +167,6 @@ fn across(plan: &Plan, gathered: &Gathered) -> Option<String> {
         text::percent(most.0),
         most.1
     ))
-}
-
-/// A transport as a reader knows it.
-fn known_as(transport: &str) -> String {
-    let known = [
-        ("tcp", "TCP"),
-        ("dctcp", "DCTCP"),
-        ("d2tcp", "D2TCP"),
-        ("d3", "D3"),
-        ("rcpdc", "RCPdc"),
-        ("tcp-prio", "TCP with priorities"),
-    ];
-    let found = known.iter().find(|(name, _)| *name == transport);
-    found.map_or(transport, |(_, words)| words).to_owned()
 }
 
 /// Cards of every workload with queries that can be late. A sweep has none: its numbers are in a table.

@@ -1,0 +1,82 @@
+"""Two run folders in pairs of runs."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from . import _native
+from ._result import Result
+from ._types import StrPath, names
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two run folders differ in, by pairs of runs with the same seed. Its text is what ``duetime compare`` prints."""
+
+    text: str
+    """The answer, the keys that differ, and the table, as text."""
+    transports: list[str]
+    """Transports that are compared."""
+    seeds: int
+    """Different seeds among the pairs of runs."""
+    pairs: int
+    """Pairs of runs, over all transports and points."""
+    in_time_of: Literal["queries", "flows"] | None
+    """What ``in_time`` is a share of; ``None``: nothing in both has a budget or a deadline."""
+    in_time: dict[str, Any]
+    """The share in time: estimates ``a``, ``b`` and ``difference`` (B less A), shares of 1, each with ``value`` and
+    ``interval`` (``low``, ``high``, ``runs``); and ``differs``, as in ``rows``."""
+    method: str
+    """What the intervals of differences are."""
+    notes: list[str]
+    """What only one of them has, and which runs have no pair."""
+    settings: list[dict[str, str]]
+    """Keys on which the scenarios disagree: ``key``, and its values ``a`` and ``b``."""
+    rows: list[dict[str, Any]]
+    """A row per number: ``point``, ``transport``, ``workload_name``, ``class``, ``number``, ``unit`` (``share``, ``s``,
+    ``bytes/s``, ``bytes`` or ``count``), ``pairs``, estimates ``a``, ``b`` and ``difference``, and ``differs``: ``higher``
+    or ``lower``: the interval leaves out 0; ``open``: it holds 0; ``equal``: in every pair; ``few-seeds``: fewer than four
+    pairs; ``None`` without a difference."""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.text)}</pre>"
+
+
+def compare(
+    a: Result | StrPath,
+    b: Result | StrPath,
+    transports: str | Iterable[str] | None = None,
+) -> Comparison:
+    """Holds two results against each other in pairs of runs with the same seed, as ``duetime compare`` does.
+
+    Runs of the same number and ``seed`` have the same random draws. What the draws have in common cancels from the
+    difference, so its interval is narrower than what two intervals beside each other suggest. ``docs/compare.md`` says more.
+
+    :param a: a result, or the path of a run folder.
+    :param b: another, whose differences from ``a`` are told.
+    :param transports: compare only these, by name; default: those that both have.
+    :raises ScenarioError: they have nothing in common, or their ``seed`` differs.
+    :raises FolderError: one is no run folder, or cannot be read.
+    """
+    text, told = _native.compare(_folder(a), _folder(b), names(transports))
+    events: list[tuple[str, dict[str, Any]]] = json.loads(told)
+    answer = dict(events[0][1])
+    del answer["a"], answer["b"]
+    return Comparison(
+        text=text,
+        settings=[of for event, of in events if event == "setting"],
+        rows=[of for event, of in events if event == "difference"],
+        **answer,
+    )
+
+
+def _folder(of: Result | StrPath) -> Path:
+    return of.folder if isinstance(of, Result) else Path(of)

@@ -1,0 +1,241 @@
+"""The answer first: queries in time, and their budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from .._errors import FigureError
+from ._axes import late_from, percent, plain, share_axis, time_axis, time_unit
+from ._curves import curve, share_above
+from ._data import At, Data, Estimate, Source, numbers, where
+from ._style import GUIDE_COLOUR, Style, Width, beside, drawing, legend, small, widths
+
+BOUND = "no transport can do better"
+"""What the summary calls the bound."""
+
+NO_BUDGET = "nothing says when a query or a flow is late (keys `workload.objective` and `workload.deadline`)"
+
+
+def in_time(
+    result: Source,
+    *,
+    transports: str | Iterable[str] | None = None,
+    workload: str | None = None,
+    at: At | None = None,
+    ax: Axes | None = None,
+    style: Style = "sans",
+    width: Width | None = None,
+) -> Figure:
+    """The share of queries in time under each transport, in percent, with its 95 % interval over runs, beside what no
+    transport can beat. Where no query has a budget: the share of flows that met their deadlines.
+
+    The numbers are those of ``result.summary``.
+
+    :param result: a result, or the path of a run folder.
+    :param transports: only these, by name.
+    :param workload: only this workload, by name; default: a panel for each that has a budget.
+    :param at: of a sweep: the point to show, by the values of its axes.
+    :param ax: axes to draw into, in their own style; default: a new figure.
+    :param style: type of the text: ``"sans"`` or ``"serif"``.
+    :param width: ``"column"`` (3.5 in), ``"page"`` (7 in), or inches; default: as the panels need.
+    :raises FigureError: nothing in the result has a budget or a deadline.
+    """
+    data = Data(result, transports, at)
+    shares = [of for of in _shares(data) if workload in (None, of.workload)]
+    titles = list(dict.fromkeys(of.title for of in shares))
+    if not titles:
+        raise FigureError(NO_BUDGET if workload is None else f"workload {workload!r}: {NO_BUDGET}")
+    high = 0.3 + 0.2 * (len(data.looks) + 1)
+    with drawing(ax, len(titles), style=style, width=width, panel_height=high) as (figure, axes):
+        for place, title in zip(axes, titles):
+            own = [of for of in shares if of.title == title]
+            _dots(place, data, [(of.transport, of.estimate) for of in own])
+            place.set_xlabel(own[0].words)
+            if len(titles) > 1:
+                place.set_title(title)
+    return figure
+
+
+@dataclass(frozen=True)
+class _Share:
+    """What is in time of a workload, or of its flows of one class, under a transport."""
+
+    workload: str
+    title: str
+    transport: str
+    estimate: Estimate
+    words: str
+
+
+def _shares(data: Data) -> list[_Share]:
+    # The bound alone: what a scheduler on the receivers' links would make is in the summary.
+    best = [row for row in data.rows("best") if row["transport"] == BOUND]
+    found: list[_Share] = []
+
+    def add(row: dict[str, Any], title: str, told: dict[str, Any], words: str) -> None:
+        estimate = Estimate.of(told)
+        if estimate is not None:
+            found.append(_Share(row["workload_name"], title, row["transport"], estimate, words))
+
+    for row in data.rows("queries"):
+        if row["objective"] is not None:
+            add(row, row["workload_name"], row["objective"]["in_time"], "Queries in time (%)")
+    if found:
+        named = {of.workload for of in found}
+        for row in best:
+            if row["class"] is None and row["workload_name"] in named:
+                add(row, row["workload_name"], row["in_time"], "Queries in time (%)")
+        return found
+    for row in data.rows("rows"):
+        if row["deadlines"] is not None:
+            told = row["deadlines"]["application_throughput"]
+            add(row, f"{row['workload_name']} {row['class']}", told, "Deadlines met (%)")
+    for row in best:
+        if row["class"] is not None:
+            add(row, f"{row['workload_name']} {row['class']}", row["in_time"], "Deadlines met (%)")
+    return found
+
+
+def _dots(ax: Axes, data: Data, rows: list[tuple[str, Estimate]]) -> None:
+    """A line of the panel per transport, from top to bottom; below them what none can beat."""
+    looked = {look.transport: look for look in data.looks}
+    mine = [(looked[name], of) for name, of in rows if name in looked]
+    mine.sort(key=lambda row: data.looks.index(row[0]))
+    others = [(name, of) for name, of in rows if name not in data.result.transports]
+    labels = []
+    for line, (look, share) in enumerate(mine):
+        lengths, has = share.around()
+        ax.errorbar([share.value], [line], xerr=lengths if has else None, label=look.label, **look.dot)
+        labels.append(look.label)
+    for line, (name, share) in enumerate(others, len(mine)):
+        ax.plot([share.value], [line], marker="D", ms=3.4, mfc="none", mec=GUIDE_COLOUR, ls="none", label=name)
+        labels.append(name)
+    shares = [share for _, share in mine] + [share for _, share in others]
+    for line, share in enumerate(shares):
+        ax.annotate(
+            _said(share),
+            (1, line),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontproperties=small(),
+            annotation_clip=False,
+        )
+    low = min(share.low for share in shares)
+    left = max(0.0, min(low - 0.06 * (1 - low), 0.95))
+    ax.set_xlim(left, 1 + 0.03 * (1 - left))
+    ax.set_ylim(len(labels) - 0.5, -0.5)
+    ax.set_yticks(range(len(labels)), [label.replace(" can", "\ncan") for label in labels])
+    ax.tick_params(axis="y", length=0)
+    ax.grid(False, axis="y")
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+    ax.xaxis.set_major_formatter(FuncFormatter(percent))
+
+
+def _said(share: Estimate) -> str:
+    def digits(value: float) -> str:
+        text = f"{100 * value:.1f}"
+        return plain(round(100 * value, 2)) if text == "100.0" or 0.999 <= value < 1 else text
+
+    interval = f" [{digits(share.low)}, {digits(share.high)}]" if share.high > share.low else ""
+    return f"{digits(share.value)} %{interval}"
+
+
+def budget(
+    result: Source,
+    *,
+    transports: str | Iterable[str] | None = None,
+    workload: str | None = None,
+    at: At | None = None,
+    log: bool | None = None,
+    ax: Axes | None = None,
+    style: Style = "sans",
+    width: Width | None = None,
+) -> Figure:
+    """The budget of the queries, and the distribution of their times until enough answers were there, against it.
+
+    The figure to look at first. Each curve says which share of the measured queries (vertical, in percent, by logarithm)
+    took longer than a time (horizontal; milliseconds, unless they are very short or long). Where it crosses the budget is
+    the share that is late; the point there has its 95 % interval over runs, from ``result.summary``. With several budgets,
+    times are multiples of each query's own.
+
+    :param workload: only this workload, by name; default: a panel for each that has a budget.
+    :param log: times by logarithm; default: if the longest is far from the usual.
+    :raises FigureError: no query has a budget.
+
+    The other arguments are those of :func:`in_time`.
+    """
+    data = Data(result, transports, at)
+    rows = [
+        row
+        for row in data.rows("queries")
+        if row["objective"] is not None and workload in (None, row["workload_name"])
+    ]
+    columns = ["workload", "enough_ns", "budget_ns", "measured", "judged"]
+    table = where(data.table("queries", columns), measured=True, judged=True)
+    table = table.filter(pyarrow.compute.is_valid(table["budget_ns"]))
+    numbered = {row["workload"]: row["workload_name"] for row in rows}
+    there = [of for of in numbered if where(table, workload=of).num_rows]
+    if not there:
+        named = "" if workload is None else f"workload {workload!r}: "
+        raise FigureError(f"{named}no query has a budget of its own (key `workload.objective.within`); see in_time()")
+    with drawing(ax, len(there), style=style, width=width) as (figure, axes):
+        for place, number in zip(axes, there):
+            shares = {row["transport"]: row["objective"] for row in rows if row["workload"] == number}
+            _budget(place, data, where(table, workload=number), shares, log)
+            if len(there) > 1:
+                place.set_title(numbered[number], pad=14)
+        legend(figure, axes, title="In time")
+    return figure
+
+
+def _budget(ax: Axes, data: Data, table: Any, shares: dict[str, Any], log: bool | None) -> None:
+    budgets = np.unique(numbers(table, "budget_ns"))
+    alone = budgets.size == 1
+    unit, name = time_unit(float(budgets[0])) if alone else (1.0, "")
+    drawn = []
+    for look in data.looks:
+        own = where(table, transport=look.transport)
+        took = numbers(own, "enough_ns") / (unit if alone else numbers(own, "budget_ns"))
+        if took.size:
+            drawn.append((look, took))
+    limit = float(budgets[0]) / unit if alone else 1.0
+    time_axis(ax, np.concatenate([took for _, took in drawn] + [np.array([limit])]), log=log)
+    fewest = min(1 / took.size for _, took in drawn)
+    lows = [
+        shares[look.transport]["in_time"]["value"] for look, _ in drawn if look.transport in shares
+    ]
+    late = [1 - of for of in lows if of < 1]
+    lowest = min([fewest, *late]) / 1.6
+    share_axis(ax, lowest=lowest)
+    right = ax.get_xlim()[1]
+    lines = widths(len(drawn))
+    for index, (look, took) in enumerate(drawn):
+        times, above = share_above(took)
+        never = float(np.isnan(took).mean())
+        above = np.maximum(above, lowest / 10)
+        end = max(never, lowest / 10)
+        curve(ax, look, times, above, begin=1.0, end=end, right=right if never else 0.0, width=lines[index])
+        told = shares.get(look.transport)
+        estimate = Estimate.of(told["in_time"]) if told else None
+        if estimate is not None:
+            ax.lines[-1].set_label(f"{look.label}: {_said(estimate)}")
+            missed = estimate.less_than_one()
+            if missed.value > 0:
+                lengths, has = missed.around()
+                where_to = beside(ax, index, len(drawn))
+                ax.errorbar([limit], [missed.value], yerr=lengths if has else None, transform=where_to, zorder=3, **look.dot)
+    ax.set_xlim(right=right)
+    words = f"budget {plain(limit)} {name}" if alone else "budget"
+    late_from(ax, limit, words)
+    ax.set_xlabel(f"Time until enough answers ({name})" if alone else "Time until enough answers (budgets)")
+    ax.set_ylabel("Queries that take longer (%)")

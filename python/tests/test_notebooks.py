@@ -1,0 +1,119 @@
+"""The notebooks of the documents run, and are stored without outputs; what notebooks show of a run, and how they stop it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager, start_new_kernel
+
+from samples import LONG, STAR
+
+FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def outputs(notebook: Any) -> Iterator[Any]:
+    """All outputs of a notebook's cells."""
+    for cell in notebook.cells:
+        yield from cell.get("outputs", [])
+
+
+def test_there_are_three() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["capacity", "comparison", "trace"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_is_stored_without_outputs(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        assert cell["cell_type"] == "markdown" or (cell["outputs"], cell["execution_count"]) == ([], None), (
+            f"{path.name}: clear the outputs before you store it"
+        )
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_runs(path: Path, tmp_path: Path) -> None:
+    notebook = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
+    began = time.monotonic()
+    nbclient.NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    print(f"{path.name}: {time.monotonic() - began:.0f} s")
+    streams = [of for of in outputs(notebook) if of.output_type == "stream"]
+    assert [of.text for of in streams if of.name == "stderr"] == []
+    assert any("image/png" in of.get("data", {}) for of in outputs(notebook))
+
+
+def run_cell(code: str, tmp_path: Path) -> list[Any]:
+    """The outputs of a notebook of one cell."""
+    cell = nbformat.v4.new_code_cell(code)  # type: ignore[no-untyped-call]
+    notebook = nbformat.v4.new_notebook(cells=[cell])  # type: ignore[no-untyped-call]
+    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    return list(outputs(notebook))
+
+
+RUN = f"import duetime\nresult = duetime.run({STAR!r})"
+
+
+def test_a_widget_shows_progress(tmp_path: Path) -> None:
+    shown = run_cell(RUN, tmp_path)
+    widgets = [of for of in shown if "application/vnd.jupyter.widget-view+json" in of.get("data", {})]
+    assert len(widgets) == len(shown) == 1
+    assert "runs" in widgets[0]["data"]["text/plain"]
+
+
+@pytest.mark.parametrize("without", ["ipywidgets", "tqdm"])
+def test_a_bar_of_text_shows_progress_without_widgets(tmp_path: Path, without: str) -> None:
+    hide = f"import sys\nsys.modules[{without!r}] = None\n"
+    shown = run_cell(hide + RUN, tmp_path)
+    assert {of.get("name") for of in shown} == {"stderr"}
+    text = "".join(of.text for of in shown)
+    assert "runs" in text and "100%" in text
+    assert "Warning" not in text and "IProgress" not in text
+
+
+def test_a_figure_is_shown_once(tmp_path: Path) -> None:
+    for before in ("", "import matplotlib.pyplot\n"):
+        code = f"{before}import duetime\nduetime.figures.slack(duetime.run({STAR!r}, progress=False))"
+        shown = run_cell(code, tmp_path)
+        assert ["image/png" in of.get("data", {}) for of in shown] == [True]
+
+
+def test_an_interrupt_stops_a_run(tmp_path: Path) -> None:
+    manager: KernelManager
+    client: BlockingKernelClient
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
+    code = (
+        "import duetime\n"
+        "def told(event):\n"
+        "    if event['event'] == 'progress': print('at work', flush=True)\n"
+        f"duetime.run({LONG!r}, progress=told)\n"
+    )
+    try:
+        request = client.execute(code)
+        while True:
+            message = client.get_iopub_msg(timeout=120)
+            if message["msg_type"] == "stream" and "at work" in message["content"]["text"]:
+                break
+            assert message["msg_type"] != "error", message["content"]
+        began = time.monotonic()
+        manager.interrupt_kernel()
+        reply = client.get_shell_msg(timeout=120)
+        took = time.monotonic() - began
+        assert reply["parent_header"]["msg_id"] == request
+        assert (reply["content"]["status"], reply["content"]["ename"]) == ("error", "KeyboardInterrupt")
+        print(f"interrupt to the end of the cell: {took:.2f} s")
+        # Within a second on a machine that is ours; many more on one that is not.
+        assert took < 20, f"{took:.1f} s"
+        # The notebook goes on.
+        again = client.execute_interactive("print(1 + 1)", timeout=60, output_hook=lambda _: None)
+        assert again["content"]["status"] == "ok"
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
