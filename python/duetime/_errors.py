@@ -60,3 +60,7 @@ class FolderError(DuetimeError):
 
 class RunError(DuetimeError):
     """Runs that failed. What was finished is kept in the folder, if one was given."""
+
+
+class EngineError(DuetimeError):
+    """An engine that cannot be used: it is not installed, its cluster is not there, or a worker has another version."""
