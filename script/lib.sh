@@ -59,6 +59,14 @@ environment() {
     printf '%s\n' "$place"
 }
 
+# build_wheel TOOLS PROFILE FOLDER: builds the Python package by the maturin of the virtual environment TOOLS; FOLDER has only the
+# wheel then, whose path is printed.
+build_wheel() {
+    rm -rf "$3"
+    (cd python && PATH=$1/bin:$PATH maturin build --locked --quiet --profile "$2" --out "$3" >&2)
+    find "$3" -name 'duetime-*.whl'
+}
+
 # browser_python: the Python that drives the browser in the tests of the pages.
 browser_python() {
     local place

@@ -1,10 +1,10 @@
 """Which transport meets your service's deadlines, at which fan-in, and how tight can the budget be?
 
 A :class:`Scenario` describes a network, its traffic and the transports to compare. :func:`run` simulates it and gives a
-:class:`Result`: tables in Arrow's memory, and the same run folder as the command ``duetime``. :func:`capacity` searches for
-the most that each transport carries, :func:`compare` holds two results against each other, :func:`paper` repeats the
-papers' experiments, and :mod:`duetime.figures` draws. :func:`fit` makes a scenario of what a service already has: packets,
-spans, or a table of its calls.
+:class:`Result`: tables in Arrow's memory, and the same run folder as the command ``duetime``. :func:`sweep` does so at every
+point of a grid, here or on a cluster. :func:`capacity` searches for the most that each transport carries, :func:`compare`
+holds two results against each other, :func:`paper` repeats the papers' experiments, and :mod:`duetime.figures` draws.
+:func:`fit` makes a scenario of what a service already has: packets, spans, or a table of its calls.
 
     >>> import duetime
     >>> scenario = duetime.Scenario.from_toml("scenarios/incast.toml").set("workload.senders", 20)
@@ -16,15 +16,24 @@ spans, or a table of its calls.
 import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from . import engines
 from ._compare import Comparison, compare
-from ._errors import DuetimeError, FigureError, FolderError, RunError, ScenarioError
+from ._errors import (
+    DuetimeError,
+    EngineError,
+    FigureError,
+    FolderError,
+    RunError,
+    ScenarioError,
+)
 from ._fit import Fit, fit
 from ._keys import KnownKey
 from ._native import VERSION as __version__
-from ._result import Result, Summary, Table, TableName, load
+from ._result import Failure, Result, Summary, Table, TableName, load
 from ._run import run
 from ._scenario import Flows, Scenario, Value
 from ._searches import Capacity, Experiment, PaperResult, capacity, experiments, paper
+from ._sweep import Plan, plan, sweep
 from ._types import ArrowStream, Event
 
 if _TYPE_CHECKING:
@@ -37,14 +46,17 @@ __all__ = [
     "Capacity",
     "Comparison",
     "DuetimeError",
+    "EngineError",
     "Event",
     "Experiment",
+    "Failure",
     "FigureError",
     "Fit",
     "Flows",
     "FolderError",
     "KnownKey",
     "PaperResult",
+    "Plan",
     "Result",
     "RunError",
     "Scenario",
@@ -56,11 +68,14 @@ __all__ = [
     "__version__",
     "capacity",
     "compare",
+    "engines",
     "experiments",
     "fit",
     "load",
     "paper",
+    "plan",
     "run",
+    "sweep",
 ]
 
 

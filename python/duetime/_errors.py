@@ -64,3 +64,7 @@ class RunError(DuetimeError):
 
 class FigureError(DuetimeError, ValueError):
     """A figure for which the result has no data, such as queues where no link was sampled. It says what to change."""
+
+
+class EngineError(DuetimeError):
+    """An engine that cannot be used: it is not installed, its cluster is not there, or a worker has another version."""

@@ -7,6 +7,8 @@ from typing import Any, Final, final
 
 __all__ = [
     "Folder",
+    "Plan",
+    "Remote",
     "Source",
     "Table",
     "VERSION",
@@ -18,11 +20,13 @@ __all__ = [
     "fit",
     "flows_csv",
     "looks",
+    "make_runs",
     "numbers",
     "paper",
     "run",
     "schema",
     "service",
+    "sweep",
 ]
 
 VERSION: Final[str]
@@ -132,6 +136,70 @@ class Folder:
     def report(self) -> Path:
         """Writes `report.html`."""
 
+@final
+class Plan:
+    """A sweep, resolved: points × transports × runs. It never changes."""
+
+    def __new__(
+        cls, source: Source, transports: list[str], axes: list[tuple[str, str | list[str]]] | None
+    ) -> Plan:
+        """Of a grid over these axes: their values, each in TOML, or as `--vary` takes them all; none: those of the
+        scenario."""
+
+    def check(self) -> None:
+        """Whether every point can be simulated; a sweep looks itself."""
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+
+    @property
+    def points(self) -> list[list[tuple[str, str]]]:
+        """The settings of each point."""
+
+    def runs(self) -> list[tuple[int, str, int]]:
+        """Every run, in the order in which they are begun: the point's number, the transport, the run's number."""
+
+    def manifest(self) -> str:
+        """`manifest.json` of the sweep before its first run."""
+
+    def files(self) -> dict[str, bytes]:
+        """The files that the scenario names, by the paths that it gives them."""
+
+    def missing(self, out: str | os.PathLike[str] | None) -> list[int]:
+        """The numbers of the runs that the folder does not hold; an error if it holds another study."""
+
+    def estimate_s(self, missing: list[int], jobs: int | None) -> float:
+        """Wall time that the runs of these numbers may take here with so many at a time, s: some are begun."""
+
+@final
+class Remote:
+    """The folder of a sweep whose runs other processes make."""
+
+    def __new__(cls, plan: Plan, out: str | os.PathLike[str], overwrite: bool) -> Remote:
+        """Makes the folder `out` ready to take runs over."""
+
+    def events(self) -> list[str]:
+        """What has happened since the last call: the JSON of each event."""
+
+    def missing(self) -> list[int]:
+        """The numbers of the runs that are neither kept nor failed."""
+
+    def adopt(self, run: int, staged: str | os.PathLike[str]) -> float | None:
+        """Takes over the run that `make_runs` left at `staged`; gives its wall time, s, unless it is kept already."""
+
+    def fail(self, run: int, why: str) -> None:
+        """Notes that a run failed, and why."""
+
+    def tell(self, at_once: int) -> None:
+        """Tells how far things are, with so many runs at a time."""
+
+    def end(self, cancelled: bool) -> None:
+        """Finishes the manifest. Others may write to the folder from now on."""
+
+    def summarise(self, report: bool) -> Folder:
+        """Writes the summary of what the folder holds, and its report, once it has ended."""
+
 def cli(arguments: list[str]) -> int:
     """Does what the command `duetime` does with these arguments, the first of them the program's name; gives the exit
     code."""
@@ -151,6 +219,28 @@ def run(
     on_event: Callable[[str], object] | None,
 ) -> Folder:
     """Makes the runs of a scenario that the folder `out` does not hold."""
+
+def sweep(
+    plan: Plan,
+    out: str | os.PathLike[str],
+    *,
+    jobs: int | None,
+    overwrite: bool,
+    report: bool,
+    on_event: Callable[[str], object] | None,
+) -> Folder:
+    """Makes the runs of a sweep that the folder `out` does not hold, here."""
+
+def make_runs(
+    manifest: str,
+    files: dict[str, bytes],
+    runs: list[tuple[int, str, int, Path]],
+    *,
+    jobs: int,
+    on_event: Callable[[str], object] | None,
+) -> list[tuple[int, str]]:
+    """Makes runs of the sweep that a manifest describes, each a folder at a place of its own: the point's number, the
+    transport, the run's number, the place. Gives what failed: the index of the run, and why."""
 
 def columns(table: str) -> list[tuple[str, str]]:
     """The columns of a table: names and what they mean, with units."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from . import _native
 from ._errors import FolderError
+from ._place import Storage, path_of, temporary, url_of
 from ._scenario import Scenario
 from ._types import StrPath
 
@@ -115,6 +116,20 @@ class Summary:
         return f"<pre>{html.escape(self.text)}</pre>"
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed."""
+
+    point: str | None
+    """The point of the sweep, by the name of its folder; ``None`` without a sweep."""
+    transport: str
+    """The transport."""
+    run: int
+    """The run's number, from 0."""
+    reason: str
+    """Why."""
+
+
 class Result:
     """The runs of a scenario: tables, their summary, and the run folder behind them."""
 
@@ -168,6 +183,13 @@ class Result:
             for run in done
         )
         return {(name, run["run"]): run["digest"] for name, run in names}
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Runs that failed, and why. Their reasons are in the folder too, as ``NUMBER.failed.txt`` where their results would
+        be. A run or a sweep that is taken up again tries them again."""
+        failed = (run for run in self.manifest["runs"] if run["state"] == "failed")
+        return [Failure(run["point"], run["transport"], run["run"], run["reason"]) for run in failed]
 
     @cached_property
     def summary(self) -> Summary:
@@ -252,11 +274,23 @@ class Result:
 
 
 def load(folder: StrPath) -> Result:
-    """Opens a run folder of :func:`run` or of the command.
+    """Opens a run folder of :func:`run`, of :func:`sweep` or of the command.
 
+    :param folder: its path, or a URL that fsspec knows: then it is copied to a temporary folder, which goes with the result.
     :raises FolderError: there is none, it is damaged, or it is of another version.
     """
-    return Result(folder)
+    url = url_of(folder)
+    if url is None:
+        return Result(path_of(folder))
+    holder, copy = temporary()
+    try:
+        Storage(url).fetch(copy)
+        if not copy.exists():
+            raise FolderError(f"there is no run folder at `{url}`")
+        return result_of(_native.Folder(copy), copy, holder)
+    except BaseException:
+        holder.cleanup()
+        raise
 
 
 def result_of(

@@ -140,7 +140,7 @@ class Scenario:
         """
         wanted: dict[str, Value] = {**(changes or {}), **values}
         return Scenario._of(
-            self._source.set([(key, _toml(_plain(value, key))) for key, value in wanted.items()])
+            self._source.set([(key, toml_of(key, value)) for key, value in wanted.items()])
         )
 
     def with_flows(self, flows: Flows, *, name: str = "flows", beside: bool = False) -> Scenario:
@@ -232,6 +232,11 @@ def scenario_of(of: Scenario | StrPath | Mapping[str, object]) -> Scenario:
 def source_of(scenario: Scenario) -> _native.Source:
     """What the part in Rust knows of it."""
     return scenario._source
+
+
+def toml_of(key: str, value: Value) -> str:
+    """A value for a key, in TOML."""
+    return _toml(_plain(value, key))
 
 
 def _restore(text: str, file: str, settings: list[tuple[str, str]]) -> Scenario:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 STAR = """\
@@ -68,3 +69,16 @@ def files(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, by its path."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    """What is the same for every engine: tables, pages, and `run.json` without the time that the run took."""
+    found = {}
+    for name, content in files(folder).items():
+        if name.endswith("run.json"):
+            info = json.loads(content)
+            del info["wall_seconds"]
+            content = json.dumps(info).encode()
+        if name != "manifest.json":
+            found[name] = content
+    return found

@@ -217,6 +217,14 @@ pub struct Choice {
     pub seed: Option<u64>,
 }
 
+impl Choice {
+    /// Whether anything is chosen.
+    pub fn any(&self) -> bool {
+        let named = !self.transport.is_empty() || !self.settings.is_empty();
+        named || self.seeds.is_some() || self.seed.is_some()
+    }
+}
+
 /// How to run.
 #[derive(Args, Debug, Clone)]
 pub struct Work {
@@ -353,7 +361,8 @@ pub struct Run {
 /// `duetime sweep`
 #[derive(Args, Debug)]
 pub struct Sweep {
-    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
+    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder; PLAN.json: the plan
+    /// of a sweep, as the package for Python writes it, or the `manifest.json` of one
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// One axis of the grid, e.g. `workload.fan_in=5..40:5`, `workload.load=0.1,0.2`; may be repeated [default: the

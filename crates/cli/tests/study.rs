@@ -107,6 +107,33 @@ fn every_event_is_a_json_line_and_so_is_every_row() {
 }
 
 #[test]
+fn a_manifest_is_the_plan_of_its_sweep() {
+    let sandbox = Sandbox::new("planned");
+    sandbox.file("tiny.toml", TINY);
+    let first = "sweep tiny.toml --vary workload.burst.senders=2,3 --seeds 1 --set drain=1s";
+    sandbox.duetime(&format!("{first} --out first")).ok();
+    sandbox
+        .duetime("sweep first/manifest.json --out second")
+        .ok();
+    assert_eq!(
+        sandbox.read("first/summary.json"),
+        sandbox.read("second/summary.json")
+    );
+    let again = sandbox.duetime("sweep first/manifest.json --out first");
+    assert!(again.err.contains("there already"), "{}", again.err);
+    let choice = sandbox.duetime("sweep first/manifest.json --seeds 2 --out third");
+    assert_eq!(choice.code, 2);
+    assert!(choice.err.contains("a plan says itself"), "{}", choice.err);
+    sandbox.duetime("run tiny.toml --seeds 1 --out run").ok();
+    let run = sandbox.duetime("sweep run/manifest.json --out third");
+    assert!(run.err.contains("no points"), "{}", run.err);
+    sandbox.file("broken.json", "{\"format\": 99}");
+    let broken = sandbox.duetime("sweep broken.json --out third");
+    assert!(broken.err.contains("format 99"), "{}", broken.err);
+    assert!(!sandbox.0.join("third").exists());
+}
+
+#[test]
 fn a_sweep_runs_only_what_is_missing() {
     let sandbox = Sandbox::new("sweep");
     sandbox.file("tiny.toml", TINY);

@@ -1,11 +1,11 @@
 //! A run folder: made by [`run`], or from before.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use duetime_results::schema::{FLOWS, PORTS, QUERIES, QUEUES, THROUGHPUT};
 use duetime_store::{IfExists, RunFolder, RunKey, State};
-use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator};
+use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator, StudyError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -24,6 +24,12 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// What a plan has left in the folder at `path`.
+    pub fn read(path: PathBuf, plan: Plan, gathered: Gathered) -> Self {
+        let read = OnceLock::from((plan, gathered));
+        Self { path, read }
+    }
+
     fn open_to_read(&self) -> PyResult<RunFolder> {
         RunFolder::open(&self.path).map_err(|error| errors::folder(&error))
     }
@@ -162,11 +168,44 @@ pub fn run(
         "replace" => IfExists::Replace,
         other => return Err(PyValueError::new_err(format!("if_exists: `{other}`"))),
     };
+    let how = How {
+        jobs: at_once(jobs, threads),
+        threads,
+        if_exists,
+        report,
+        may_fail: false,
+    };
+    conduct(py, plan, out, how, on_event)
+}
+
+/// How runs are made here, and what they leave.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// Runs at the same time.
+    pub jobs: usize,
+    /// Threads of a run.
+    pub threads: usize,
+    /// What to do with a folder that holds results.
+    pub if_exists: IfExists,
+    /// Whether to write `report.html`.
+    pub report: bool,
+    /// Whether failed runs are no error, as long as there are others.
+    pub may_fail: bool,
+}
+
+/// Makes the runs of a plan that the folder `out` does not hold.
+pub fn conduct(
+    py: Python<'_>,
+    plan: Plan,
+    out: PathBuf,
+    how: How,
+    on_event: Option<Py<PyAny>>,
+) -> PyResult<Folder> {
     attended(py, on_event, move |listener, stop| {
         let execution = Execution {
-            jobs: at_once(jobs, threads),
-            threads,
-            if_exists,
+            jobs: how.jobs,
+            threads: how.threads,
+            if_exists: how.if_exists,
             cancel: stop.clone(),
         };
         let made = || {
@@ -174,26 +213,34 @@ pub fn run(
             if outcome.cancelled {
                 return Ok((outcome, Gathered::default()));
             }
-            let folder = RunFolder::open(&out)?;
-            let gathered = if report {
-                duetime_study::report(&plan, &folder)?.0
-            } else {
-                duetime_study::gather(&plan, &folder, |_, _| {})?
-            };
-            duetime_study::write_summary(&plan, &folder, &gathered)?;
+            let gathered = summarise(&plan, &out, how.report)?;
             Ok((outcome, gathered))
         };
         let (outcome, gathered) = made().map_err(|error| errors::study(&error))?;
-        if let Some(failure) = failure(&outcome) {
+        if let Some(failure) = failure(&outcome, how.may_fail) {
             return Err(errors::runs(&failure));
         }
-        let read = OnceLock::from((plan, gathered));
-        Ok(Folder { path: out, read })
+        Ok(Folder::read(out, plan, gathered))
     })
 }
 
-/// Which runs failed, and why; `None` if none did.
-fn failure(outcome: &Outcome) -> Option<String> {
+/// Writes the summary of what a folder holds, and its report.
+pub fn summarise(plan: &Plan, out: &Path, report: bool) -> Result<Gathered, StudyError> {
+    let folder = RunFolder::open(out)?;
+    let gathered = if report {
+        duetime_study::report(plan, &folder)?.0
+    } else {
+        duetime_study::gather(plan, &folder, |_, _| {})?
+    };
+    duetime_study::write_summary(plan, &folder, &gathered)?;
+    Ok(gathered)
+}
+
+/// Which runs failed, and why; `None` if none did, or if they may and others did not.
+pub fn failure(outcome: &Outcome, may_fail: bool) -> Option<String> {
+    if may_fail && outcome.finished > 0 {
+        return None;
+    }
     let failed = outcome.failures.len();
     let lines = outcome.failures.iter();
     let lines: Vec<String> = lines.map(|(run, why)| format!("{run}: {why}")).collect();

@@ -13,6 +13,7 @@ mod looks;
 mod searches;
 mod service;
 mod source;
+mod sweep;
 
 use std::ffi::OsString;
 
@@ -37,10 +38,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<source::Source>()?;
     module.add_class::<folder::Folder>()?;
     module.add_class::<arrow::Table>()?;
+    module.add_class::<sweep::Plan>()?;
+    module.add_class::<sweep::Remote>()?;
     module.add_function(wrap_pyfunction!(cli, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(folder::run, module)?)?;
     module.add_function(wrap_pyfunction!(folder::columns, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::sweep, module)?)?;
+    module.add_function(wrap_pyfunction!(sweep::make_runs, module)?)?;
     module.add_function(wrap_pyfunction!(flows::flows_csv, module)?)?;
     module.add_function(wrap_pyfunction!(fits::fit, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;

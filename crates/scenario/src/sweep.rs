@@ -10,6 +10,7 @@ use std::ops::Range;
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 const MOST_VALUES: usize = 10_000;
+const ALLOWED: &str = "KEY=LOW..HIGH:STEP or KEY=A,B,C, such as workload.fan_in=5..40:5";
 
 /// One axis of a sweep: a key and the values that it takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +26,7 @@ impl Axis {
     /// `--vary` takes it.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |span: Range<usize>, message: &str| {
-            Diagnostic::at("--vary", text, span, message)
-                .allowed("KEY=LOW..HIGH:STEP or KEY=A,B,C, such as workload.fan_in=5..40:5")
+            Diagnostic::at("--vary", text, span, message).allowed(ALLOWED)
         };
         let Some((key, values)) = text.split_once('=') else {
             return Err(wrong(0..text.len(), "no values"));
@@ -36,16 +36,28 @@ impl Axis {
             Some(values) => values.map_err(|message| wrong(span.clone(), &message))?,
             None => list(values),
         };
-        if values.is_empty() || values.iter().any(String::is_empty) {
-            return Err(wrong(span, "a value is missing"));
+        let key = key.trim().to_owned();
+        Self { key, values }.checked(text, span)
+    }
+
+    /// With these values, each in TOML. What is told of a wrong axis calls it `--vary`.
+    pub fn of(key: &str, values: &[String]) -> Result<Self> {
+        let values: Vec<String> = values.iter().map(|value| plain(value)).collect();
+        let text = format!("{key}={}", values.join(","));
+        let key = key.to_owned();
+        Self { key, values }.checked(&text, 0..text.len())
+    }
+
+    /// The axis, if it has values, and each of them once. It stands at `span` of `text`.
+    fn checked(self, text: &str, span: Range<usize>) -> Result<Self> {
+        let wrong = |message: &str| Diagnostic::at("--vary", text, span.clone(), message);
+        if self.values.is_empty() || self.values.iter().any(String::is_empty) {
+            return Err(wrong("a value is missing").allowed(ALLOWED));
         }
-        if let Some(twice) = first_twice(&values) {
-            return Err(wrong(span, &format!("{twice} is listed twice")));
+        match first_twice(&self.values) {
+            Some(twice) => Err(wrong(&format!("{twice} is listed twice")).allowed(ALLOWED)),
+            None => Ok(self),
         }
-        Ok(Self {
-            key: key.trim().to_owned(),
-            values,
-        })
     }
 }
 
@@ -134,9 +146,17 @@ fn first_twice(values: &[String]) -> Option<&String> {
 
 /// A value as `--set` would take it.
 fn written(document: &Document, node: &Node) -> String {
-    let source = &document.texts[node.text].content[node.span.clone()];
+    unquoted(node, &document.texts[node.text].content[node.span.clone()])
+}
+
+/// A value in TOML as `--set` would take it.
+fn plain(value: &str) -> String {
+    unquoted(&parse_value(value, 0, 0), value)
+}
+
+/// Quotes are needed only where the text alone would be another kind of value.
+fn unquoted(node: &Node, source: &str) -> String {
     match node.str() {
-        // Quotes are needed only where the text alone would be another kind of value.
         Some(text) if parse_value(text, 0, 0).str() == Some(text) => text.to_owned(),
         _ => source.to_owned(),
     }
@@ -277,6 +297,22 @@ mod tests {
             ["1 KB", "uniform 1 KB..2 KB"]
         );
         assert_eq!(values("a=[1, 2],[3]"), ["[1, 2]", "[3]"]);
+    }
+
+    #[test]
+    fn values_in_toml_are_those_of_the_command() {
+        let of = |values: &[&str]| {
+            let values: Vec<String> = values.iter().map(|&of| of.to_owned()).collect();
+            Axis::of("a", &values).map(|of| of.values)
+        };
+        assert_eq!(
+            of(&["5", "0.1", "\"4 MB\"", "[1, 2]"]).unwrap(),
+            ["5", "0.1", "4 MB", "[1, 2]"]
+        );
+        // The text of a number is no number.
+        assert_eq!(of(&["\"5\""]).unwrap(), ["\"5\""]);
+        assert!(of(&[]).unwrap_err().to_string().contains("missing"));
+        assert!(of(&["5", "5"]).unwrap_err().to_string().contains("twice"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use duetime_results::RunRecords;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::run::{self, Captures, RunInfo, RunKey, RunNotes, StoredRun};
@@ -53,12 +53,6 @@ pub struct Scan {
     pub damaged: Vec<(RunKey, StoreError)>,
     /// Could not be run, with the reason that was given.
     pub failed: Vec<(RunKey, String)>,
-}
-
-/// What every format has.
-#[derive(Deserialize)]
-struct Format {
-    format: u32,
 }
 
 impl RunFolder {
@@ -126,6 +120,24 @@ impl RunFolder {
         Ok(folder)
     }
 
+    /// Opens a folder to see what it lacks of the study that `manifest` describes; `None` if there is none.
+    ///
+    /// # Errors
+    /// If it holds another study, or cannot be read.
+    pub fn open_to_resume(path: &Path, manifest: &Manifest) -> Result<Option<Self>, StoreError> {
+        let folder = match Self::open(path) {
+            Err(StoreError::NotFound(_)) => return Ok(None),
+            opened => opened?,
+        };
+        match folder.manifest()?.difference(manifest) {
+            None => Ok(Some(folder)),
+            Some(reason) => Err(StoreError::NotResumable {
+                path: path.to_path_buf(),
+                reason,
+            }),
+        }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -139,10 +151,7 @@ impl RunFolder {
     /// The manifest as it stands.
     pub fn manifest(&self) -> Result<Manifest, StoreError> {
         let path = self.path.join(MANIFEST);
-        // Another format may have other fields: it is told of first.
-        let Format { format } = file::read_json(&path)?;
-        file::check_format(&path, format)?;
-        file::read_json(&path)
+        Manifest::from_json(&file::read(&path)?, &path)
     }
 
     /// Replaces the manifest in one step.
@@ -175,9 +184,30 @@ impl RunFolder {
         notes: &RunNotes,
         captures: Option<Captures<'_>>,
     ) -> Result<RunInfo, StoreError> {
-        let info = run::write(&self.run_path(key), key, records, notes, captures)?;
+        let info = run::write(&self.place(key), key, records, notes, captures)?;
         remove(&self.failure_path(key))?;
         Ok(info)
+    }
+
+    /// Takes over one run that [`crate::write_run`] left at `staged`, on this file system: it is moved to its place. A
+    /// damaged or failed one of the same key gives way.
+    ///
+    /// # Errors
+    /// If it is another run, of another version, or not as it was written; it is left where it is then.
+    pub fn adopt_run(&self, key: &RunKey, staged: &Path) -> Result<RunInfo, StoreError> {
+        let info = run::adopt(staged, &self.place(key), key)?;
+        remove(&self.failure_path(key))?;
+        Ok(info)
+    }
+
+    /// The folder of one run, with the folders that it is in.
+    fn place(&self, key: &RunKey) -> PathBuf {
+        let place = self.run_path(key);
+        if let Some(parent) = place.parent() {
+            // Where that fails, so does what follows, and says what is in the way.
+            let _ = fs::create_dir_all(parent);
+        }
+        place
     }
 
     /// Notes why a run could not be finished, where its results would be.

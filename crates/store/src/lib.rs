@@ -25,6 +25,7 @@ mod name;
 pub mod pcapng;
 mod records;
 mod run;
+mod sources;
 mod table;
 mod trace;
 
@@ -35,7 +36,8 @@ pub use folder::{IfExists, RunFolder, Scan};
 pub use journal::Journal;
 pub use manifest::{Machine, Manifest, Point, RunState, State};
 pub use name::{folder_name, point_id};
-pub use run::{Captures, FileInfo, RunInfo, RunKey, RunNotes, StoredRun};
+pub use run::{Captures, FileInfo, RunInfo, RunKey, RunNotes, StoredRun, write as write_run};
+pub use sources::{Copies, Recording};
 pub use trace::{Files, read_trace_parquet};
 
 /// Version of the folder's layout and columns; a folder of another version is not read.

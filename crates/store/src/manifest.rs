@@ -1,9 +1,12 @@
 //! `manifest.json`: what was asked, by which version, on which machine, and how far it came.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::{StoreError, file};
 
 /// The first file of a run folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,6 +134,23 @@ impl Manifest {
             finished: None,
             runs: Vec::new(),
         }
+    }
+
+    /// From the bytes of a `manifest.json`; messages call it `path`.
+    ///
+    /// # Errors
+    /// If it is of another format, or not what was written.
+    pub fn from_json(json: &[u8], path: &Path) -> Result<Self, StoreError> {
+        /// What every format has.
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let damaged = |error: serde_json::Error| StoreError::damaged(path, error.to_string());
+        // Another format may have other fields: it is told of first.
+        let Format { format } = serde_json::from_slice(json).map_err(damaged)?;
+        file::check_format(path, format)?;
+        serde_json::from_slice(json).map_err(damaged)
     }
 
     /// Notes that the study ends now.

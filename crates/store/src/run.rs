@@ -142,7 +142,7 @@ impl Partial {
         // What a killed process may have left.
         let _ = fs::remove_dir_all(&path);
         let _ = fs::remove_dir_all(hidden(place, "old"));
-        fs::create_dir_all(&path).map_err(StoreError::unwritten("write", &path))?;
+        fs::create_dir(&path).map_err(StoreError::unwritten("write", &path))?;
         Ok(Self {
             path,
             files: BTreeMap::new(),
@@ -172,23 +172,23 @@ impl Partial {
         })?;
         self.add(&name, Some(rows.len() as u64), &bytes)
     }
+}
 
-    /// Puts the folder in its place in one step; an earlier (damaged) one there goes.
-    fn keep(self, place: &Path) -> Result<(), StoreError> {
-        if place.exists() {
-            let old = hidden(place, "old");
-            fs::rename(place, &old).map_err(StoreError::unwritten("replace", place))?;
-            fs::rename(&self.path, place).map_err(StoreError::unwritten("write", place))?;
-            let _ = fs::remove_dir_all(&old);
-        } else {
-            fs::rename(&self.path, place).map_err(StoreError::unwritten("write", place))?;
-        }
-        Ok(())
+/// Puts a whole folder in its place in one step; an earlier (damaged) one there goes.
+fn put(whole: &Path, place: &Path) -> Result<(), StoreError> {
+    if place.exists() {
+        let old = hidden(place, "old");
+        fs::rename(place, &old).map_err(StoreError::unwritten("replace", place))?;
+        fs::rename(whole, place).map_err(StoreError::unwritten("write", place))?;
+        let _ = fs::remove_dir_all(&old);
+    } else {
+        fs::rename(whole, place).map_err(StoreError::unwritten("write", place))?;
     }
+    Ok(())
 }
 
 impl Drop for Partial {
-    /// After [`Partial::keep`] there is nothing left at this path.
+    /// Once it is in its place there is nothing left at this path.
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
@@ -203,7 +203,14 @@ fn file_of<R>(table: &Table<R>) -> String {
     format!("{}.parquet", table.name)
 }
 
-/// Writes a run to `place`.
+/// Writes a run to `place`, in a folder that is there: the run appears whole or not at all. A run folder takes it over with
+/// [`crate::RunFolder::adopt_run`].
+///
+/// # Errors
+/// If it cannot be written.
+///
+/// # Panics
+/// If the records have a sample of a link that is not sampled.
 pub fn write(
     place: &Path,
     key: &RunKey,
@@ -250,7 +257,28 @@ pub fn write(
     };
     let path = partial.path.join(INFO);
     file::write(&path, &file::json(&path, &info)?)?;
-    partial.keep(place)?;
+    put(&partial.path, place)?;
+    Ok(info)
+}
+
+/// Moves the run that [`write()`] left at `staged` to `place`, on the same file system, if it is the one of `key`, of this
+/// version, and every file of it is as it was written.
+pub fn adopt(staged: &Path, place: &Path, key: &RunKey) -> Result<RunInfo, StoreError> {
+    let info = check(staged)?;
+    let found = (&info.point, &info.transport, info.run);
+    if found != (&key.point, &key.transport, key.run) {
+        let reason = format!("it is not the run asked for, {key}");
+        return Err(StoreError::damaged(&staged.join(INFO), reason));
+    }
+    if info.duetime != crate::VERSION {
+        let reason = format!(
+            "it was written by duetime {}, this is {}",
+            info.duetime,
+            crate::VERSION
+        );
+        return Err(StoreError::damaged(&staged.join(INFO), reason));
+    }
+    put(staged, place)?;
     Ok(info)
 }
 

@@ -60,7 +60,8 @@ pub fn read_trace_parquet(path: &Path) -> Result<Vec<TraceRow>, StoreError> {
     read(bytes).map_err(|reason| StoreError::input(path, reason))
 }
 
-fn read(bytes: Vec<u8>) -> Result<Vec<TraceRow>, String> {
+/// The rows in the bytes of a Parquet file.
+pub(crate) fn read(bytes: Vec<u8>) -> Result<Vec<TraceRow>, String> {
     let table = StoredTable::open(bytes.into())?;
     let mut start = table.column("start_ns")?;
     let mut source = table.column("source")?;

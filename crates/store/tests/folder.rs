@@ -407,3 +407,37 @@ fn manifest_and_summary_read_back() {
         "{message}"
     );
 }
+
+#[test]
+fn a_run_made_elsewhere_is_taken_over_whole_or_not_at_all() {
+    let scratch = Scratch::new("adopted");
+    let folder = new_folder(&scratch.join("out"));
+    let key = RunKey::new("tcp", 1);
+    folder.write_failure(&key, "a worker was lost").unwrap();
+    let staging = scratch.join("out/.staging");
+    fs::create_dir(&staging).unwrap();
+    let staged = staging.join("1.a");
+    duetime_store::write_run(&staged, &key, &records(), &notes(), None).unwrap();
+    let other = folder.adopt_run(&RunKey::new("tcp", 2), &staged);
+    assert!(other.unwrap_err().to_string().contains("tcp, run 2"));
+    let flows = staged.join("flows.parquet");
+    let whole = fs::read(&flows).unwrap();
+    fs::write(&flows, &whole[1..]).unwrap();
+    let damaged = folder.adopt_run(&key, &staged).unwrap_err();
+    assert!(damaged.to_string().contains("flows.parquet"), "{damaged}");
+    assert!(!folder.has_run(&key));
+    fs::write(&flows, &whole).unwrap();
+    folder.adopt_run(&key, &staged).unwrap();
+    assert_eq!(folder.read_run(&key).unwrap().records, records());
+    assert!(names(&staging).is_empty());
+    assert_eq!(folder.scan(&[key]).failed, []);
+}
+
+#[test]
+fn a_worker_that_was_given_up_writes_nothing() {
+    let scratch = Scratch::new("given-up");
+    let staged = scratch.join("gone/1.a");
+    let key = RunKey::new("tcp", 1);
+    assert!(duetime_store::write_run(&staged, &key, &records(), &notes(), None).is_err());
+    assert!(!scratch.join("gone").exists());
+}

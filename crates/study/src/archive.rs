@@ -1,14 +1,15 @@
 //! Between a study and its run folder.
 
-use duetime_results::{FlowRecord, digest};
+use duetime_results::{FlowRecord, RunRecords, digest};
 use duetime_scenario::resolved_json;
 use duetime_sim::RunOutput;
 use duetime_store::{
-    Captures, Manifest, Point, RunFolder, RunInfo, RunKey, RunNotes, RunState, State, pcapng,
+    Captures, Manifest, Point, RunInfo, RunKey, RunNotes, RunState, State, StoreError, pcapng,
 };
 
 use crate::error::StudyError;
-use crate::plan::{Job, Plan, Request};
+use crate::plan::{Plan, Request};
+use crate::pool::End;
 
 /// What `manifest.json` says of a plan.
 pub fn manifest(plan: &Plan) -> Manifest {
@@ -37,27 +38,45 @@ pub fn manifest(plan: &Plan) -> Manifest {
 
 /// The plan behind a manifest.
 pub fn plan(manifest: &Manifest) -> Result<Plan, StudyError> {
-    let request = Request {
+    Plan::new(request(manifest))
+}
+
+/// What was asked for, as a manifest has it.
+pub fn request(manifest: &Manifest) -> Request {
+    let mut settings = manifest.points.iter().flat_map(|of| &of.values);
+    let varied = settings.any(|(key, _)| key == "transport");
+    Request {
         text: manifest.scenario_text.clone(),
         file: manifest.scenario_file.clone().into(),
         settings: manifest.overrides.clone(),
-        transports: manifest.transports.clone(),
+        // Each point may have its own.
+        transports: if varied {
+            Vec::new()
+        } else {
+            manifest.transports.clone()
+        },
         points: manifest
             .points
             .iter()
             .map(|point| point.values.clone())
             .collect(),
-    };
-    Plan::new(request)
+    }
 }
 
-/// How a run stands, for the manifest.
-pub fn state(
-    key: &RunKey,
-    state: State,
-    digest: Option<String>,
-    reason: Option<String>,
-) -> RunState {
+/// Notes in the manifest how each run ended, and that the study ends now.
+pub fn finish(manifest: &mut Manifest, keys: &[RunKey], ends: &[End<String>]) {
+    let ends = keys.iter().zip(ends);
+    manifest.runs = ends
+        .map(|(key, end)| match end {
+            End::Kept(digest) => state(key, State::Done, Some(digest.clone()), None),
+            End::Failed(_, why) => state(key, State::Failed, None, Some(why.clone())),
+            End::Missing => state(key, State::Missing, None, None),
+        })
+        .collect();
+    manifest.finish();
+}
+
+fn state(key: &RunKey, state: State, digest: Option<String>, reason: Option<String>) -> RunState {
     RunState {
         point: key.point.clone(),
         transport: key.transport.clone(),
@@ -68,14 +87,12 @@ pub fn state(
     }
 }
 
-/// Writes one finished run.
+/// Has one finished run written by `write`.
 pub fn save(
-    folder: &RunFolder,
-    plan: &Plan,
-    job: Job,
     output: &RunOutput,
     wall_seconds: f64,
     threads: usize,
+    write: impl FnOnce(&RunRecords, &RunNotes, Option<Captures<'_>>) -> Result<RunInfo, StoreError>,
 ) -> Result<RunInfo, StudyError> {
     let ended = |flow: &FlowRecord| flow.finish.is_some() || flow.quenched;
     let measured = |flow: &&FlowRecord| flow.measured && flow.is_finite();
@@ -108,5 +125,5 @@ pub fn save(
         links: &links,
         packets: &packets,
     });
-    Ok(folder.write_run(&plan.key(job), &output.records, &notes, captures)?)
+    Ok(write(&output.records, &notes, captures)?)
 }

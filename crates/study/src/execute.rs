@@ -14,7 +14,7 @@ use duetime_sim::routing::Routing;
 use duetime_sim::topology::Network;
 use duetime_sim::workload::Workloads;
 use duetime_sim::{Options, Progress, RunOutput};
-use duetime_store::{RunFolder, RunKey, State};
+use duetime_store::{RunFolder, RunKey};
 
 use crate::archive;
 use crate::demand::before_runs;
@@ -22,7 +22,7 @@ use crate::error::StudyError;
 use crate::eta::Eta;
 use crate::event::{Listener, RunName};
 use crate::plan::{Job, Plan};
-use crate::pool::{End, Engine, Execution, Found, Made, Outcome, Work};
+use crate::pool::{Engine, Execution, Found, Made, Outcome, Work};
 use crate::resume::{Resume, resume};
 use crate::warnings;
 
@@ -75,21 +75,13 @@ pub fn execute(
         warnings: warnings::of_points(&described),
     };
     let (ends, outcome) = resume(study, &work, found, |missing| missing, &mut eta);
-    let ends = keys.iter().zip(&ends);
-    manifest.runs = ends
-        .map(|(key, end)| match end {
-            End::Kept(digest) => archive::state(key, State::Done, Some(digest.clone()), None),
-            End::Failed(_, why) => archive::state(key, State::Failed, None, Some(why.clone())),
-            End::Missing => archive::state(key, State::Missing, None, None),
-        })
-        .collect();
-    manifest.finish();
+    archive::finish(&mut manifest, &keys, &ends);
     folder.write_manifest(&manifest)?;
     Ok(outcome)
 }
 
 /// The digest of each run that the folder holds, by the order of `keys`.
-fn found(folder: &RunFolder, keys: &[RunKey]) -> Vec<Found<String>> {
+pub(crate) fn found(folder: &RunFolder, keys: &[RunKey]) -> Vec<Found<String>> {
     let scan = folder.scan(keys);
     let mut done: HashMap<_, _> = scan.done.into_iter().collect();
     let mut damaged: HashMap<_, _> = scan.damaged.into_iter().collect();
@@ -144,9 +136,11 @@ impl Work for Runs<'_> {
     }
 
     fn keep(&self, task: usize, runs: Vec<RunOutput>, wall_s: f64) -> Result<String, StudyError> {
-        let job = self.jobs[task];
+        let key = self.plan.key(self.jobs[task]);
         let run = runs.first().expect("a task is a run");
-        let info = archive::save(self.folder, self.plan, job, run, wall_s, self.threads)?;
+        let info = archive::save(run, wall_s, self.threads, |records, notes, captures| {
+            self.folder.write_run(&key, records, notes, captures)
+        })?;
         Ok(info.digest)
     }
 

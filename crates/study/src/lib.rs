@@ -2,8 +2,8 @@
 //!
 //! A [`Request`] is resolved into a [`Plan`], [`execute()`] runs what its folder does not hold yet, and [`gather()`],
 //! [`report()`] and [`explain()`] read the folder. All that a study leaves is decided by its plan: not by the number of
-//! jobs, nor by how often it was stopped and taken up again. [`capacity`] chooses its points itself: it searches for the
-//! most that a transport carries.
+//! jobs, nor by how often it was stopped and taken up again, nor by which processes made its runs ([`remote`]).
+//! [`capacity`] chooses its points itself: it searches for the most that a transport carries.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,7 @@ mod memory;
 mod objective;
 mod plan;
 mod pool;
+pub mod remote;
 mod report;
 mod resume;
 pub mod tables;
@@ -32,7 +33,7 @@ pub use error::StudyError;
 pub use event::{Event, Listener, RunName, Silent};
 pub mod text;
 
-pub use archive::{manifest, plan};
+pub use archive::{manifest, plan, request};
 pub use bound::BestPossible;
 pub use demand::before_runs;
 pub use execute::{check, estimate, execute, missing};

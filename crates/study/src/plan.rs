@@ -70,6 +70,12 @@ pub struct Plan {
 impl Plan {
     /// Resolves every point; the first that cannot be run is the error.
     pub fn new(request: Request) -> Result<Plan, StudyError> {
+        let files = Files::beside(&request.file);
+        Plan::reading(request, &files)
+    }
+
+    /// The same with the files that the scenario names from `sources`.
+    pub fn reading(request: Request, sources: &dyn Sources) -> Result<Plan, StudyError> {
         let none = [Vec::new()];
         let points = if request.points.is_empty() {
             &none[..]
@@ -81,11 +87,11 @@ impl Plan {
             .map(|settings| {
                 Ok(Point {
                     settings: settings.clone(),
-                    scenario: resolve(&request, settings)?,
+                    scenario: resolve(&request, settings, sources)?,
                 })
             })
             .collect::<Result<Vec<_>, StudyError>>()?;
-        let base = resolve(&request, &[]).unwrap_or_else(|_| points[0].scenario.clone());
+        let base = resolve(&request, &[], sources).unwrap_or_else(|_| points[0].scenario.clone());
         Ok(Plan {
             request,
             base,
@@ -192,12 +198,15 @@ pub fn load(
 }
 
 /// Loads the scenario of one point and keeps the transports asked for.
-fn resolve(request: &Request, settings: &[(String, String)]) -> Result<Scenario, StudyError> {
+pub(crate) fn resolve(
+    request: &Request,
+    settings: &[(String, String)],
+    sources: &dyn Sources,
+) -> Result<Scenario, StudyError> {
     let file = request.file.display().to_string();
     let mut overrides = request.settings.clone();
     overrides.extend(settings.iter().cloned());
-    let sources = Files::beside(&request.file);
-    let load = |overrides: &[(String, String)]| load(&request.text, &file, overrides, &sources);
+    let load = |overrides: &[(String, String)]| load(&request.text, &file, overrides, sources);
     let mut scenario = load(&overrides)?;
     if request.transports.is_empty() {
         return Ok(scenario);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::event::{Event, Listener};
+use crate::event::{Event, Listener, RunName};
 use crate::pool::{Conduct, End, Estimator, Execution, Found, Outcome, Work, conduct};
 use crate::warnings::Warning;
 
@@ -31,66 +31,132 @@ pub fn resume<W: Work>(
     order: impl FnOnce(Vec<usize>) -> Vec<usize>,
     estimator: &mut dyn Estimator,
 ) -> (Vec<End<W::Kept>>, Outcome) {
-    let began = Instant::now();
-    let runs = |task: usize| work.runs(task).len();
-    let mut outcome = Outcome::default();
-    let mut missing = Vec::new();
-    let mut ends = Vec::with_capacity(found.len());
-    for (task, found) in found.into_iter().enumerate() {
-        match found {
-            Found::Kept(kept) => {
-                outcome.kept += runs(task);
-                ends.push(End::Kept(kept));
-                continue;
-            }
-            Found::Missing => {}
-            Found::Damaged(why) => {
-                let name = work.name(task, work.runs(task).start);
-                outcome.damaged.push((name, why));
-            }
-        }
-        missing.push(task);
-        ends.push(End::Missing);
-    }
-    let all = (0..ends.len()).map(runs).sum();
-    of.listener.on(&Event::StudyStarted {
-        name: of.name.to_owned(),
-        folder: of.folder.display().to_string(),
-        runs: all,
-        kept: outcome.kept,
-    });
-    for (name, reason) in outcome.damaged.iter().cloned() {
-        of.listener.on(&Event::Damaged { name, reason });
-    }
-    for warning in of.warnings {
-        of.listener.on(&Event::Warning(warning));
-    }
-    let missing = order(missing);
+    let listener = of.listener;
+    let begun = Beginning {
+        name: of.name,
+        folder: of.folder,
+        listener,
+        warnings: of.warnings,
+    };
+    let runs = |task| work.runs(task).len();
+    let name = |task| work.name(task, work.runs(task).start);
+    let mut begun = begun.begin(found, &runs, &name);
+    let missing = order(begun.missing());
     let conducted = Conduct {
         execution: of.execution,
-        listener: of.listener,
-        runs: all,
-        kept: outcome.kept,
+        listener,
+        runs: begun.runs,
+        kept: begun.kept,
         stop_at_failure: false,
     };
     let made = conduct(&conducted, work, &missing, estimator);
     for (task, end) in missing.into_iter().zip(made) {
-        ends[task] = end;
+        begun.ends[task] = end;
     }
-    for (task, end) in ends.iter().enumerate() {
-        match end {
-            End::Kept(_) => outcome.finished += runs(task),
-            End::Failed(name, why) => outcome.failures.push((name.clone(), why.clone())),
-            End::Missing => outcome.missing += runs(task),
+    begun.end(of.execution.cancel.load(Ordering::Relaxed), listener, &runs)
+}
+
+/// What is told before the first run.
+pub(crate) struct Beginning<'a> {
+    pub name: &'a str,
+    pub folder: &'a Path,
+    pub listener: &'a dyn Listener,
+    pub warnings: Vec<Warning>,
+}
+
+/// A study or campaign whose missing runs are being made.
+pub(crate) struct Begun<K> {
+    /// The end of each task, so far.
+    pub ends: Vec<End<K>>,
+    /// Runs in all.
+    pub runs: usize,
+    /// Runs that were there before.
+    pub kept: usize,
+    /// When it began.
+    pub at: Instant,
+    damaged: Vec<(RunName, String)>,
+}
+
+impl Beginning<'_> {
+    /// Of tasks that were `found`: their numbers of runs, and the name of the first run of each.
+    pub fn begin<K>(
+        self,
+        found: Vec<Found<K>>,
+        runs: &dyn Fn(usize) -> usize,
+        name: &dyn Fn(usize) -> RunName,
+    ) -> Begun<K> {
+        let mut begun = Begun {
+            ends: Vec::with_capacity(found.len()),
+            runs: (0..found.len()).map(runs).sum(),
+            kept: 0,
+            at: Instant::now(),
+            damaged: Vec::new(),
+        };
+        for (task, found) in found.into_iter().enumerate() {
+            begun.ends.push(match found {
+                Found::Kept(kept) => {
+                    begun.kept += runs(task);
+                    End::Kept(kept)
+                }
+                Found::Missing => End::Missing,
+                Found::Damaged(why) => {
+                    begun.damaged.push((name(task), why));
+                    End::Missing
+                }
+            });
         }
+        self.listener.on(&Event::StudyStarted {
+            name: self.name.to_owned(),
+            folder: self.folder.display().to_string(),
+            runs: begun.runs,
+            kept: begun.kept,
+        });
+        for (name, reason) in begun.damaged.iter().cloned() {
+            self.listener.on(&Event::Damaged { name, reason });
+        }
+        for warning in self.warnings {
+            self.listener.on(&Event::Warning(warning));
+        }
+        begun
     }
-    outcome.cancelled = of.execution.cancel.load(Ordering::Relaxed);
-    of.listener.on(&Event::StudyFinished {
-        finished: outcome.finished,
-        failed: outcome.failures.len(),
-        missing: outcome.missing,
-        wall_s: began.elapsed().as_secs_f64(),
-        cancelled: outcome.cancelled,
-    });
-    (ends, outcome)
+}
+
+impl<K> Begun<K> {
+    /// The tasks that are neither kept nor failed.
+    pub fn missing(&self) -> Vec<usize> {
+        let ends = self.ends.iter().enumerate();
+        ends.filter(|(_, end)| matches!(end, End::Missing))
+            .map(|(task, _)| task)
+            .collect()
+    }
+
+    /// The ends of all tasks, and what they amount to.
+    pub fn end(
+        self,
+        cancelled: bool,
+        listener: &dyn Listener,
+        runs: &dyn Fn(usize) -> usize,
+    ) -> (Vec<End<K>>, Outcome) {
+        let mut outcome = Outcome {
+            kept: self.kept,
+            damaged: self.damaged,
+            cancelled,
+            ..Outcome::default()
+        };
+        for (task, end) in self.ends.iter().enumerate() {
+            match end {
+                End::Kept(_) => outcome.finished += runs(task),
+                End::Failed(name, why) => outcome.failures.push((name.clone(), why.clone())),
+                End::Missing => outcome.missing += runs(task),
+            }
+        }
+        listener.on(&Event::StudyFinished {
+            finished: outcome.finished,
+            failed: outcome.failures.len(),
+            missing: outcome.missing,
+            wall_s: self.at.elapsed().as_secs_f64(),
+            cancelled,
+        });
+        (self.ends, outcome)
+    }
 }

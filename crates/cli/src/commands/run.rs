@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use duetime_scenario::sweep::grid;
 use duetime_scenario::{Axis, Document};
-use duetime_store::{IfExists, RunFolder, StoreError};
+use duetime_store::{IfExists, Manifest, RunFolder, StoreError};
 use duetime_study::tables::{On, tables};
-use duetime_study::{Gathered, Outcome, Plan, Simulator, StudyError, text};
+use duetime_study::{Gathered, Outcome, Plan, Request, Simulator, StudyError, text};
 use serde_json::json;
 
 use super::{at_once, execution, json_event, request};
@@ -31,6 +31,45 @@ pub fn run(args: &args::Run) -> Result<(), Failure> {
 
 /// Runs the missing part of a grid and prints its table.
 pub fn sweep(args: &args::Sweep) -> Result<(), Failure> {
+    let is_plan = args.scenario.extension().is_some_and(|of| of == "json");
+    let request = if is_plan {
+        planned(args)?
+    } else {
+        varied(args)?
+    };
+    let plan = Plan::new(request)?;
+    if args.dry_run {
+        return dry_run(&plan, &args.work);
+    }
+    work(
+        &plan,
+        &args.work,
+        if args.work.overwrite {
+            IfExists::Replace
+        } else {
+            IfExists::Resume
+        },
+    )
+}
+
+/// What the plan of a sweep asks for.
+fn planned(args: &args::Sweep) -> Result<Request, Failure> {
+    let file = &args.scenario;
+    let wrong = |why: &str| Failure::Input(format!("{}: {why}", file.display()));
+    if !args.vary.is_empty() || args.choice.any() {
+        let why = "a plan says itself what is run: only --out, --jobs and the like go with it";
+        return Err(wrong(why));
+    }
+    let bytes = std::fs::read(file).map_err(|why| wrong(&format!("cannot read it: {why}")))?;
+    let request = duetime_study::request(&Manifest::from_json(&bytes, file)?);
+    if request.points.is_empty() {
+        return Err(wrong("it is of a run without a sweep: it has no points"));
+    }
+    Ok(request)
+}
+
+/// What a scenario and the axes given with it, or in it, ask for.
+fn varied(args: &args::Sweep) -> Result<Request, Failure> {
     let mut request = request(&args.scenario, &args.choice)?;
     let mut axes = args
         .vary
@@ -46,19 +85,7 @@ pub fn sweep(args: &args::Sweep) -> Result<(), Failure> {
         }
     }
     request.points = grid(&axes);
-    let plan = Plan::new(request)?;
-    if args.dry_run {
-        return dry_run(&plan, &args.work);
-    }
-    work(
-        &plan,
-        &args.work,
-        if args.work.overwrite {
-            IfExists::Replace
-        } else {
-            IfExists::Resume
-        },
-    )
+    Ok(request)
 }
 
 fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
@@ -226,18 +253,9 @@ fn all(plan: &Plan) -> Vec<(usize, duetime_study::Job)> {
 
 /// The jobs whose results are not in the folder; an error if it holds another study.
 fn left(plan: &Plan, out: &Path) -> Result<Vec<(usize, duetime_study::Job)>, Failure> {
-    let Ok(folder) = RunFolder::open(out) else {
-        return Ok(all(plan));
-    };
-    match folder
-        .manifest()?
-        .difference(&duetime_study::manifest(plan))
-    {
-        Some(reason) => Err(Failure::Input(format!(
-            "`{}` cannot be resumed: {reason}",
-            out.display()
-        ))),
-        None => Ok(duetime_study::missing(plan, &folder)),
+    match RunFolder::open_to_resume(out, &duetime_study::manifest(plan))? {
+        None => Ok(all(plan)),
+        Some(folder) => Ok(duetime_study::missing(plan, &folder)),
     }
 }
 

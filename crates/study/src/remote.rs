@@ -1,0 +1,310 @@
+//! A study whose runs other processes make, on this machine or on others. [`Remote`] keeps its folder, [`make`] makes runs
+//! where such a process is. What the folder holds in the end is what [`crate::execute()`] leaves there.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use duetime_core::Time;
+use duetime_scenario::{Scenario, Sources};
+use duetime_sim::{Options, RunOutput};
+use duetime_store::{IfExists, Manifest, RunFolder, RunKey, point_id, write_run};
+
+use crate::archive;
+use crate::demand::before_runs;
+use crate::error::StudyError;
+use crate::eta::Eta;
+use crate::event::{Event, Listener, RunName};
+use crate::execute::found;
+use crate::plan::{Job, Plan, Point, resolve};
+use crate::pool::{Conduct, End, Engine, Estimator, Execution, Made, Outcome, Work, conduct};
+use crate::resume::{Beginning, Begun};
+use crate::warnings;
+
+/// The side of a study that keeps its folder. Tasks are the plan's jobs, by number.
+pub struct Remote {
+    plan: Plan,
+    jobs: Vec<Job>,
+    keys: Vec<RunKey>,
+    folder: RunFolder,
+    manifest: Manifest,
+    begun: Begun<String>,
+    eta: Eta,
+    packet_hops: u64,
+}
+
+impl Remote {
+    /// Makes the folder at `path` ready to take runs over.
+    ///
+    /// # Errors
+    /// If a point cannot be simulated, or the folder cannot be used; nothing has changed then.
+    pub fn begin(
+        plan: Plan,
+        path: &Path,
+        if_exists: IfExists,
+        listener: &dyn Listener,
+    ) -> Result<Self, StudyError> {
+        let described = warnings::described(&plan)?;
+        let manifest = archive::manifest(&plan);
+        let folder = RunFolder::create(path, if_exists, &manifest)?;
+        let (jobs, keys) = (plan.jobs(), plan.keys());
+        let beginning = Beginning {
+            name: plan.name(),
+            folder: path,
+            listener,
+            warnings: warnings::of_points(&described),
+        };
+        let name = |task: usize| plan.describe(jobs[task]);
+        let begun = beginning.begin(found(&folder, &keys), &|_| 1, &name);
+        let offered = described.iter().map(|(_, of)| of.load.packet_hops);
+        let kinds = jobs.iter().map(|job| (job.point, job.transport));
+        Ok(Self {
+            eta: Eta::new(offered.collect(), kinds.collect()),
+            plan,
+            jobs,
+            keys,
+            folder,
+            manifest,
+            begun,
+            packet_hops: 0,
+        })
+    }
+
+    /// The tasks that are neither kept nor failed, in the order in which to begin them.
+    pub fn missing(&self) -> Vec<usize> {
+        self.begun.missing()
+    }
+
+    /// Takes over the run of a task that [`make`] left at `staged`, below the folder; gives the wall time that it took, s. A
+    /// task that is kept already stays as it is.
+    ///
+    /// # Errors
+    /// If what is there is not that run, whole, or it cannot be moved to its place.
+    ///
+    /// # Panics
+    /// If there is no such task.
+    pub fn adopt(
+        &mut self,
+        task: usize,
+        staged: &Path,
+        listener: &dyn Listener,
+    ) -> Result<Option<f64>, StudyError> {
+        if matches!(self.begun.ends[task], End::Kept(_)) {
+            return Ok(None);
+        }
+        let key = &self.keys[task];
+        let info = self.folder.adopt_run(key, staged)?;
+        let (totals, wall_s) = (info.totals, info.wall_seconds);
+        self.begun.ends[task] = End::Kept(info.digest);
+        self.eta.ended(task, wall_s, totals.packet_hops);
+        self.packet_hops += totals.packet_hops;
+        listener.on(&Event::RunFinished {
+            name: self.plan.describe(self.jobs[task]),
+            job: task,
+            wall_s,
+            simulated_s: totals.end.since(Time::ZERO).as_secs_f64(),
+            packet_hops: totals.packet_hops,
+            ns_per_packet_hop: wall_s * 1e9 / (totals.packet_hops.max(1) as f64),
+            folder: self.folder.run_path(key).display().to_string(),
+        });
+        Ok(Some(wall_s))
+    }
+
+    /// Notes that a task failed, and why. A task that is kept already stays as it is.
+    ///
+    /// # Errors
+    /// If that cannot be noted in the folder.
+    ///
+    /// # Panics
+    /// If there is no such task.
+    pub fn fail(
+        &mut self,
+        task: usize,
+        why: &str,
+        listener: &dyn Listener,
+    ) -> Result<(), StudyError> {
+        if matches!(self.begun.ends[task], End::Kept(_)) {
+            return Ok(());
+        }
+        self.folder.write_failure(&self.keys[task], why)?;
+        let name = self.plan.describe(self.jobs[task]);
+        self.begun.ends[task] = End::Failed(name.clone(), why.to_owned());
+        listener.on(&Event::RunFailed {
+            name,
+            job: task,
+            error: why.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Tells how far things are, with so many runs at a time.
+    pub fn tell(&mut self, at_once: usize, listener: &dyn Listener) {
+        let (now_s, waiting) = (self.begun.at.elapsed().as_secs_f64(), self.missing());
+        listener.on(&Event::Overall {
+            done: self.begun.runs - waiting.len(),
+            runs: self.begun.runs,
+            packet_hops_per_s: self.packet_hops as f64 / now_s.max(1e-9),
+            eta_s: self.eta.left_s(now_s, &[], &waiting, at_once),
+        });
+    }
+
+    /// Finishes the manifest; what is not kept then is missing. The folder may be written by others from now on.
+    ///
+    /// # Errors
+    /// If the manifest cannot be written.
+    pub fn end(
+        mut self,
+        cancelled: bool,
+        listener: &dyn Listener,
+    ) -> Result<(Plan, Outcome), StudyError> {
+        let (ends, outcome) = self.begun.end(cancelled, listener, &|_| 1);
+        archive::finish(&mut self.manifest, &self.keys, &ends);
+        self.folder.write_manifest(&self.manifest)?;
+        Ok((self.plan, outcome))
+    }
+}
+
+/// A run to be made for a [`Remote`] elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Index into the points of the manifest; 0 where it has none.
+    pub point: usize,
+    /// The transport's name.
+    pub transport: String,
+    /// The run, from 0.
+    pub run: u32,
+    /// Where its folder is to appear, in a folder that is there.
+    pub place: PathBuf,
+}
+
+/// Makes some runs of the study that `manifest` describes, with the files that its scenario names from `sources`; gives
+/// the end of each. `execution` has how many at a time, and what stops them.
+///
+/// # Errors
+/// If there is no such point or transport, or a run does not fit into the memory of this machine.
+pub fn make(
+    manifest: &Manifest,
+    sources: &dyn Sources,
+    pieces: &[Piece],
+    execution: &Execution,
+    engine: &dyn Engine,
+    listener: &dyn Listener,
+) -> Result<Vec<End<()>>, StudyError> {
+    let runs = pieces
+        .iter()
+        .map(|piece| Run::new(manifest, sources, piece, engine))
+        .collect::<Result<Vec<_>, StudyError>>()?;
+    let points = runs
+        .iter()
+        .map(|run| (run.name.point.clone(), &run.scenario));
+    before_runs(points, execution.jobs.clamp(1, runs.len().max(1)))?;
+    let conducted = Conduct {
+        execution,
+        listener,
+        runs: runs.len(),
+        kept: 0,
+        stop_at_failure: false,
+    };
+    let tasks: Vec<usize> = (0..runs.len()).collect();
+    let mut eta = Eta::new(Vec::new(), tasks.iter().map(|&task| (task, 0)).collect());
+    let work = Runs {
+        runs: &runs,
+        threads: execution.threads,
+    };
+    Ok(conduct(&conducted, &work, &tasks, &mut eta))
+}
+
+/// One run, resolved.
+struct Run<'a> {
+    scenario: Scenario,
+    key: RunKey,
+    name: RunName,
+    place: &'a Path,
+    engine: &'a dyn Engine,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        manifest: &Manifest,
+        sources: &dyn Sources,
+        piece: &'a Piece,
+        engine: &'a dyn Engine,
+    ) -> Result<Self, StudyError> {
+        let point = manifest.points.get(piece.point).map(|of| &of.values[..]);
+        if point.is_none() && !(manifest.points.is_empty() && piece.point == 0) {
+            let (point, points) = (piece.point, manifest.points.len());
+            let message = format!("there is no point {point}, there are {points}");
+            return Err(StudyError::Choice(message));
+        }
+        let mut request = archive::request(manifest);
+        request.transports = vec![piece.transport.clone()];
+        let settings = point.unwrap_or_default();
+        let point = Point {
+            settings: settings.to_vec(),
+            scenario: resolve(&request, settings, sources)?,
+        };
+        Ok(Self {
+            key: RunKey {
+                point: (!settings.is_empty()).then(|| point_id(settings)),
+                transport: piece.transport.clone(),
+                run: u64::from(piece.run),
+            },
+            name: RunName {
+                point: point.label(),
+                transport: piece.transport.clone(),
+                run: piece.run,
+            },
+            scenario: point.scenario,
+            place: &piece.place,
+            engine,
+        })
+    }
+}
+
+/// Runs that stay where they are made.
+struct Runs<'a> {
+    runs: &'a [Run<'a>],
+    threads: usize,
+}
+
+impl Work for Runs<'_> {
+    type Made = RunOutput;
+    type Kept = ();
+
+    fn runs(&self, task: usize) -> Range<u32> {
+        let run = self.runs[task].name.run;
+        run..run + 1
+    }
+
+    fn name(&self, task: usize, _run: u32) -> RunName {
+        self.runs[task].name.clone()
+    }
+
+    fn scenario(&self, task: usize) -> &Scenario {
+        &self.runs[task].scenario
+    }
+
+    fn make(
+        &self,
+        task: usize,
+        run: u32,
+        options: &Options,
+    ) -> Result<Option<Made<RunOutput>>, String> {
+        let of = &self.runs[task];
+        // It was resolved for its transport alone.
+        let output = of.engine.run(&of.scenario, 0, u64::from(run), options)?;
+        Ok(Made::of(output))
+    }
+
+    fn keep(&self, task: usize, runs: Vec<RunOutput>, wall_s: f64) -> Result<(), StudyError> {
+        let of = &self.runs[task];
+        let run = runs.first().expect("a task is a run");
+        archive::save(run, wall_s, self.threads, |records, notes, captures| {
+            write_run(of.place, &of.key, records, notes, captures)
+        })?;
+        Ok(())
+    }
+
+    fn place(&self, task: usize) -> String {
+        self.runs[task].place.display().to_string()
+    }
+}

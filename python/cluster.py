@@ -1,0 +1,217 @@
+"""What the engines of sweeps cost beside two local jobs: seconds, and whether the bytes are the same. Fails where they are not,
+where a sweep does not survive the loss of a worker, or where an engine whose workers are started takes 5 % longer.
+
+Usage: cluster.py SEARCH-FANOUT.toml
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import distributed
+import ray
+
+import duetime
+from duetime.engines import Dask, Engine, Local, Ray, Slurm
+
+ROUNDS = 3
+POINTS = 200
+RUN_S = 0.1
+MOST = 0.05
+SHORT = "0.3 s"
+"""How long each run of search-fanout simulates; the file has 3 s."""
+TENTH = """
+name = "tenth"
+transport = "dctcp"
+seeds = 1
+duration = "{ms} ms"
+[topology]
+kind = "star"
+hosts = 17
+link = {{ rate = "1 Gbps", latency = "20 us" }}
+[[workload]]
+kind = "poisson"
+size = "web-search"
+load = 0.6
+deadline = "20 ms"
+"""
+Grid = dict[str, Any]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """All files but the manifest, which has the time of day, and without the wall time of each run."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name != "manifest.json":
+            content = path.read_bytes()
+            if path.name == "run.json":
+                info = json.loads(content)
+                del info["wall_seconds"]
+                content = json.dumps(info).encode()
+            found[str(path.relative_to(folder))] = content
+    return found
+
+
+class Sweep:
+    """The same sweep on one engine after another, into folders of its own."""
+
+    def __init__(self, name: str, scenario: duetime.Scenario, vary: Grid, place: Path) -> None:
+        self.name = name
+        self.scenario = scenario
+        self.vary = vary
+        self.place = place
+        self.first: dict[str, bytes] | None = None
+        self.number = 0
+        self.same = True
+
+    def run(self, engine: Local | Engine, heard: Callable[[duetime.Event], object] | bool = False) -> float:
+        """Seconds of the whole call; notes whether the bytes are those of the first one."""
+        self.number += 1
+        out = self.place / f"{self.name}-{self.number}"
+        began = time.monotonic()
+        result = duetime.sweep(self.scenario, self.vary, out=out, engine=engine, report=False, progress=heard)
+        took = time.monotonic() - began
+        assert not result.failures, result.failures
+        found = contents(out)
+        if self.first is None:
+            self.first = found
+        self.same = found == self.first
+        return took
+
+
+def tenth(place: Path) -> Sweep:
+    """Points of about a tenth of a second each on this machine, side by side."""
+    duration = 200.0
+    for attempt in range(3):
+        scenario = duetime.Scenario.from_toml(TENTH.format(ms=round(duration)))
+        out = place / f"tried-{attempt}"
+        duetime.sweep(scenario, {"seed": list(range(8))}, out=out, engine=Local(2), report=False, progress=False)
+        took = [json.loads(path.read_text())["wall_seconds"] for path in out.rglob("run.json")]
+        duration *= RUN_S / statistics.median(took)
+    scenario = duetime.Scenario.from_toml(TENTH.format(ms=round(duration)))
+    return Sweep("tenth", scenario, {"workload.load": [round(0.5 + 0.001 * of, 3) for of in range(POINTS)]}, place)
+
+
+def show(name: str, took: list[float], local: float, same: bool, note: str = "") -> float:
+    """A line of the table; gives the overhead beside local jobs."""
+    middle = statistics.median(took)
+    overhead = middle / local - 1
+    beside = "" if name == "local" else f"{overhead:+7.1%}"
+    print(f"{name:8}{middle:8.2f} s {beside:8}  bytes equal: {'yes' if same else 'no'}{note}", flush=True)
+    return overhead
+
+
+def kill_at(count: int, killed: list[int]) -> Callable[[duetime.Event], None]:
+    """Kills a worker of Ray once so many runs are finished."""
+    ended = 0
+
+    def heard(event: duetime.Event) -> None:
+        nonlocal ended
+        ended += event["event"] == "run-finished"
+        if ended < count or killed:
+            return
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and b"ray::make" in (entry / "cmdline").read_bytes():
+                os.kill(int(entry.name), signal.SIGKILL)
+                killed.append(int(entry.name))
+                return
+
+    return heard
+
+
+def main(search_fanout: str) -> None:
+    """Measures and tells."""
+    wrong = []
+    with tempfile.TemporaryDirectory(prefix="duetime-cluster-") as temporary:
+        place = Path(temporary)
+        began = time.monotonic()
+        # As Ray has them its workers give way to all other work of the machine, and local jobs do not.
+        fair = {"worker_niceness": 0}
+        quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
+        ray.init("local", num_cpus=2, _system_config=fair, **quiet)
+        small = {"workload.load": [0.5, 0.6, 0.7, 0.8]}
+        scenario = duetime.Scenario.from_toml(TENTH.format(ms=50))
+        duetime.sweep(scenario, small, engine=Ray(), progress=False)
+        print(f"Ray with two workers starts in {time.monotonic() - began:.1f} s", flush=True)
+        began = time.monotonic()
+        cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        dask = Dask(cluster.scheduler_address)
+        duetime.sweep(scenario, small, engine=dask, progress=False)
+        print(f"Dask with two workers starts in {time.monotonic() - began:.1f} s", flush=True)
+
+        def slurm() -> Slurm:
+            return Slurm(tempfile.mkdtemp(dir=place), jobs=2, cluster="local")
+
+        starts = []
+        for _ in range(ROUNDS):
+            began = time.monotonic()
+            duetime.sweep(scenario, {"workload.load": [0.01, 0.02]}, engine=slurm(), progress=False)
+            starts.append(time.monotonic() - began)
+        jobs_s = statistics.median(starts)
+        print(f"two jobs of submitit start and end in {jobs_s:.1f} s", flush=True)
+
+        sweep = tenth(place)
+        took: dict[str, list[float]] = {"local": [], "Ray": [], "Dask": [], "submitit": []}
+        same = dict.fromkeys(took, True)
+        for _ in range(ROUNDS):
+            for name, engine in (("local", Local(2)), ("Ray", Ray()), ("Dask", dask), ("submitit", slurm())):
+                took[name].append(sweep.run(engine))
+                same[name] = same[name] and sweep.same
+        print(f"\n{POINTS} points of about {RUN_S * 1e3:.0f} ms, two workers; median of {ROUNDS} rounds")
+        local = statistics.median(took["local"])
+        for name, of in took.items():
+            note = ""
+            if name == "submitit":
+                started = statistics.median(of) - jobs_s
+                note = f"; without the start of its jobs {started:.2f} s, {started / local - 1:+.1%}"
+                overhead = started / local - 1
+                show(name, of, local, same[name], note)
+            else:
+                overhead = show(name, of, local, same[name])
+            if overhead > MOST:
+                wrong.append(f"{name} takes {overhead:.1%} longer")
+            if not same[name]:
+                wrong.append(f"{name} leaves other bytes")
+        killed: list[int] = []
+        seconds = sweep.run(Ray(), kill_at(POINTS // 2, killed))
+        show("Ray", [seconds], local, sweep.same, f"; worker {killed} killed after {POINTS // 2} runs, all {POINTS} there")
+        if not killed or not sweep.same:
+            wrong.append("the loss of a worker of Ray")
+
+        scenario = duetime.Scenario.from_toml(search_fanout)
+        scenario = scenario.with_({"duration": SHORT, "transport": "d2tcp"}, seeds=1)
+        grid: Grid = {
+            "workload.search.fan_in": list(range(4, 44, 4)),
+            "workload.search.load": [round(0.05 + 0.02 * of, 2) for of in range(10)],
+        }
+        fanout = Sweep("fanout", scenario, grid, place)
+        print(f"\n100 points of search-fanout, 1,000 hosts, {SHORT} each, two workers; one round")
+        took = {"local": [], "Ray": [], "Dask": []}
+        same = dict.fromkeys(took, True)
+        for name, engine in (("local", Local(2)), ("Ray", Ray()), ("Dask", dask)):
+            took[name].append(fanout.run(engine))
+            same[name] = fanout.same
+        local = statistics.median(took["local"])
+        for name, of in took.items():
+            overhead = show(name, of, local, same[name])
+            if overhead > MOST:
+                wrong.append(f"search-fanout on {name} takes {overhead:.1%} longer")
+            if not same[name]:
+                wrong.append(f"search-fanout on {name} leaves other bytes")
+        cluster.close()
+        ray.shutdown()
+    if wrong:
+        sys.exit("; ".join(wrong))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
