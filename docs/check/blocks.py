@@ -2,6 +2,7 @@
 
     blocks.py DOCUMENT...                 with `duetime` on the path
     blocks.py --package DOCUMENT...       and what needs the Python package, by the interpreter that runs this
+    blocks.py --literally WHEEL DOCUMENT  the same, in a folder that holds nothing but the wheel
     blocks.py --real-stacks DOCUMENT...   instead: the sessions on real stacks, as root
 
 A block's language says what becomes of it:
@@ -17,9 +18,10 @@ A block's language says what becomes of it:
 In output, ``…`` stands for any text, and alone on a line for any lines. A comment above a block changes this:
 
 - ``<!-- not run: REASON -->`` and ``<!-- not compared: REASON -->``
-- ``<!-- package -->``: it needs the Python package
+- ``<!-- package -->``: it needs the Python package; commands: only where the document is followed literally
 - ``<!-- real stacks -->``: it needs root, and the feature ``lab``; those of a document are one session
-- ``<!-- needs: PROGRAM -->``: it is left out, which is said, where the program is not installed
+- ``<!-- needs: PROGRAM -->``: it is left out, which is said, where the program is not installed; of code in Python: where
+  it has no such module
 - ``<!-- checked by: PATH -->``: the program at PATH runs it
 
 Standard library only.
@@ -234,6 +236,8 @@ class Documents:
     """What is done with documents, and how much of it has been."""
 
     package: bool
+    wheel: Path | None = None
+    """All that the folder of a document holds, if it is to be followed literally."""
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
@@ -251,10 +255,13 @@ class Documents:
         before = self.counts.total()
         folder = Path(tempfile.mkdtemp(prefix="duetime-document-"))
         try:
-            for name in ("scenarios", "papers"):
-                shutil.copytree(ROOT / name, folder / name)
-            # The package's own page names it as a file of the reader's.
-            shutil.copy(ROOT / "scenarios" / "feature-store.toml", folder)
+            if self.wheel is None:
+                for name in ("scenarios", "papers"):
+                    shutil.copytree(ROOT / name, folder / name)
+                # The package's own page names it as a file of the reader's.
+                shutil.copy(ROOT / "scenarios" / "feature-store.toml", folder)
+            else:
+                shutil.copy(self.wheel, folder)
             Document(self, folder).check(blocks)
         except Wrong as error:
             self.wrong.append(str(error))
@@ -309,8 +316,11 @@ class Document:
                 raise Wrong(f"{block.place}: no such file: {block.reason}")
             self._all.counts["elsewhere"] += 1
             return
-        if block.note == "needs" and shutil.which(block.reason) is None:
+        if block.note == "needs" and not self._has(block):
+            self._syntax(block)
             self._all.left_out.append(f"{block.place}: {block.reason} is not here")
+            return
+        if self._all.wheel is None and self._installs(block):
             return
         needs_package = block.note == "package" or block.language in ("python", "sql")
         if block.note == "not run":
@@ -323,6 +333,22 @@ class Document:
         else:
             actions[block.language](block)
             self._all.counts[block.language] += 1
+
+    def _installs(self, block: Block) -> bool:
+        """Whether it is about installing the package, which is there unless the document is followed literally."""
+        return block.note == "package" and block.language == "console"
+
+    def _has(self, block: Block) -> bool:
+        """What the block needs."""
+        if block.language != "python":
+            return shutil.which(block.reason) is not None
+        wanted = f"import importlib.util, sys\nsys.exit(importlib.util.find_spec({block.reason!r}) is None)"
+        return self._all.package and subprocess.run([self._interpreter(), "-c", wanted]).returncode == 0
+
+    def _interpreter(self) -> str:
+        """The Python of the reader: the one that the document has installed the package in, or this one."""
+        own = self._folder / ".venv" / "bin" / "python"
+        return str(own) if own.exists() else sys.executable
 
     def _syntax(self, block: Block) -> None:
         """What is not run can still be read."""
@@ -354,7 +380,7 @@ class Document:
 
     def _run_python(self, block: Block) -> None:
         if self._python is None:
-            self._python = Session([sys.executable], self._folder, PYTHON)
+            self._python = Session([self._interpreter()], self._folder, PYTHON)
         written = self._python.run(block.text)
         if written is None:
             raise Wrong(f"{block.place}: failed:\n{block.text}\n{self._python.last()}")
@@ -506,6 +532,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("documents", nargs="+", type=Path)
     parser.add_argument("--package", action="store_true", help="the Python package is installed")
+    parser.add_argument("--literally", type=Path, metavar="WHEEL", help="in a folder with the wheel alone")
     parser.add_argument("--real-stacks", action="store_true", help="only what needs root")
     options = parser.parse_args()
     if options.real_stacks:
@@ -516,7 +543,8 @@ def main() -> int:
             return 1
         print(f"{total} commands on real stacks: ok")
         return 0
-    documents = Documents(package=options.package)
+    literally: Path | None = options.literally
+    documents = Documents(package=options.package or literally is not None, wheel=literally)
     for path in options.documents:
         documents.check(path)
     for line in documents.left_out:
