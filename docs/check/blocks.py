@@ -13,16 +13,19 @@ A block's language says what becomes of it:
 - ``python``: run, those of a document in one session, in the folder of its commands. ``sql``: run by DuckDB.
 - ``toml``: a whole scenario must pass ``duetime check``; anything else must be TOML. ``json``: a value, or one a line.
 - ``c``: compiled. ``rust``: compiled as a documentation test, by the crate that includes the document.
+- ``{name}``: a directive of the site, which Sphinx builds.
 - ``sh``: what the reader does elsewhere. It is not run, and says why; its syntax and the scripts that it names are checked.
 
 In output, ``…`` stands for any text, and alone on a line for any lines. A comment above a block changes this:
 
 - ``<!-- not run: REASON -->`` and ``<!-- not compared: REASON -->``
+- ``<!-- saved as: NAME -->``: a file in the folder of the document's commands
 - ``<!-- package -->``: it needs the Python package; commands: only where the document is followed literally
 - ``<!-- real stacks -->``: it needs root, and the feature ``lab``; those of a document are one session
 - ``<!-- needs: PROGRAM -->``: it is left out, which is said, where the program is not installed; of code in Python: where
   it has no such module
 - ``<!-- checked by: PATH -->``: the program at PATH runs it
+- ``<!-- file: PATH -->``: a file of the sources, which ``tree.py`` writes there in a copy of them
 
 Standard library only.
 """
@@ -48,7 +51,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-NOTES = ("not run", "not compared", "package", "real stacks", "needs", "checked by")
+NOTES = ("not run", "not compared", "package", "real stacks", "needs", "saved as", "checked by", "file")
 
 
 class Wrong(Exception):
@@ -306,20 +309,25 @@ class Document:
             "rust": self._rust,
             "sh": self._sh,
         }
-        if block.language not in actions and block.note != "checked by":
+        if block.language.startswith("{"):
+            self._all.counts["elsewhere"] += 1
+            return
+        if block.language not in actions and block.note not in ("checked by", "file"):
             allowed = ", ".join(actions)
             raise Wrong(f"{block.place}: language `{block.language}` is not one of {allowed}")
-        if block.note in ("not run", "not compared", "needs", "checked by") and not block.reason:
+        if block.note in ("not run", "not compared", "needs", "saved as", "checked by", "file") and not block.reason:
             raise Wrong(f"{block.place}: `{block.note}` without a reason")
-        if block.note == "checked by":
-            if not (ROOT / block.reason).is_file():
-                raise Wrong(f"{block.place}: no such file: {block.reason}")
+        if block.note == "checked by" and not (ROOT / block.reason).is_file():
+            raise Wrong(f"{block.place}: no such file: {block.reason}")
+        if block.note in ("checked by", "file"):
             self._all.counts["elsewhere"] += 1
             return
         if block.note == "needs" and not self._has(block):
             self._syntax(block)
             self._all.left_out.append(f"{block.place}: {block.reason} is not here")
             return
+        if block.note == "saved as":
+            (self._folder / block.reason).write_text(block.text, encoding="utf-8")
         if self._all.wheel is None and self._installs(block):
             return
         needs_package = block.note == "package" or block.language in ("python", "sql")
