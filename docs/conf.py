@@ -54,6 +54,9 @@ nitpick_ignore_regex = [
     ("py:.*", r"duetime\._.*"),
 ]
 
+# Files of the repository are looked up in the tree when the pages are laid out.
+linkcheck_ignore = [rf"{_WORKSPACE['repository']}(/.*)?$"]
+
 nb_execution_mode = "cache"
 nb_execution_cache_path = os.environ.get("DUETIME_NOTEBOOK_CACHE", "")
 nb_execution_raise_on_error = True

@@ -65,7 +65,7 @@ def deadlines() -> Figure:
     """The rates of four flows with different deadlines, under DCTCP, D2TCP and D3."""
     transports = {"dctcp": "DCTCP", "d2tcp": "D2TCP", "d3": "D3"}
     due = (60, 76, 105, 135)
-    flows = {
+    flows: dict[str, Sequence[object]] = {
         "src": [1, 2, 3, 4],
         "dst": [0] * 4,
         "bytes": [2_500_000] * 4,
