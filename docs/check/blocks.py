@@ -12,6 +12,7 @@ A block's language says what becomes of it:
 - ``text``: a part of what a command or code above it wrote. Each line must be there, in this order; spaces may differ.
 - ``python``: run, those of a document in one session, in the folder of its commands. ``sql``: run by DuckDB.
 - ``toml``: a whole scenario must pass ``duetime check``; anything else must be TOML. ``json``: a value, or one a line.
+- ``csv``: every line has as many fields as the first.
 - ``c``: compiled. ``rust``: compiled as a documentation test, by the crate that includes the document.
 - ``{name}``: a directive of the site, which Sphinx builds.
 - ``sh``: what the reader does elsewhere. It is not run, and says why; its syntax and the scripts that it names are checked.
@@ -34,6 +35,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import csv
 import json
 import os
 import re
@@ -305,6 +307,7 @@ class Document:
             "sql": self._sql,
             "toml": self._toml,
             "json": self._json,
+            "csv": self._csv,
             "c": self._c,
             "rust": self._rust,
             "sh": self._sh,
@@ -445,6 +448,12 @@ class Document:
             except json.JSONDecodeError as error:
                 raise Wrong(f"{block.place}: {error}") from error
 
+    def _csv(self, block: Block) -> None:
+        lines = [line for line in block.text.splitlines() if not line.startswith("#")]
+        fields = {len(row) for row in csv.reader(lines)}
+        if len(fields) != 1:
+            raise Wrong(f"{block.place}: lines of {sorted(fields)} fields")
+
     def _c(self, block: Block) -> None:
         compiler = shutil.which("cc")
         if compiler is None:
@@ -528,7 +537,7 @@ def described(counts: Counter[str]) -> Iterator[str]:
     """The counts in words."""
     yield f"{counts['commands']} commands"
     yield f"{counts['outputs compared']} outputs compared"
-    for language in ("python", "sql", "toml", "json", "c", "rust"):
+    for language in ("python", "sql", "toml", "json", "csv", "c", "rust"):
         if counts[language]:
             yield f"{counts[language]} blocks of {language}"
     yield f"{counts['elsewhere']} blocks checked by another program"
