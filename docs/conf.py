@@ -6,6 +6,12 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pygments.lexers.special import TextLexer  # type: ignore[import-untyped]  # it has no types
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[1]
 _WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
@@ -62,3 +68,8 @@ nb_execution_cache_path = os.environ.get("DUETIME_NOTEBOOK_CACHE", "")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+
+
+def setup(app: Sphinx) -> None:
+    """Pygments has no language for tables."""
+    app.add_lexer("csv", TextLexer)

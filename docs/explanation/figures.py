@@ -111,8 +111,9 @@ def last_answer() -> Figure:
             row = duetime.run(scenario, transports=transport, seeds=3, progress=False).summary.queries[0]
             answers.append(100 * row["answers_in_time"]["value"])
             queries.append(100 * row["objective"]["in_time"]["value"])
-        place.plot(fans, answers, color=colour, marker="o", markerfacecolor="white", linewidth=1, label=f"{label}: answers in time")
-        place.plot(fans, queries, color=colour, marker="o", linewidth=1, label=f"{label}: queries in time")
+        points: dict[str, Any] = {"color": colour, "marker": "o", "linewidth": 1}
+        place.plot(fans, answers, **points, markerfacecolor="white", label=f"{label}: answers in time")
+        place.plot(fans, queries, **points, label=f"{label}: queries in time")
     place.set(xlabel="fan-in: answers that a query needs", ylabel="share in %", xlim=(0, 41), ylim=(0, 102))
     place.legend(fontsize="small", loc="lower left")
     return figure
@@ -137,9 +138,10 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as folder:
         draw(Path(folder))
-        differ = [name for name in FIGURES if (Path(folder) / f"{name}.svg").read_bytes() != (HERE / f"{name}.svg").read_bytes()]
+        files = [f"{name}.svg" for name in FIGURES]
+        differ = [name for name in files if (Path(folder) / name).read_bytes() != (HERE / name).read_bytes()]
     for name in differ:
-        print(f"docs/explanation/{name}.svg is not what docs/explanation/figures.py draws: run it")
+        print(f"docs/explanation/{name} is not what docs/explanation/figures.py draws: run it")
     print(f"{len(FIGURES)} figures drawn")
     return 1 if differ else 0
 
