@@ -1,4 +1,4 @@
-"""The site of the documents: Sphinx with MyST and Furo. ``script/site`` builds it, from sources that ``check/site.py`` lays
+"""The site of the documents: Sphinx with MyST and Furo. ``script/site`` builds it, from sources that ``check/site_pages.py`` lays
 out: these pages with their links made right for the site, and those of the repository's root."""
 
 from __future__ import annotations

@@ -90,7 +90,8 @@ class Step:
 
 def blocks_of(path: Path) -> list[Block]:
     """The fenced blocks of a document, in order."""
-    name = str(path.resolve().relative_to(ROOT))
+    place = path.resolve()
+    name = str(place.relative_to(ROOT) if place.is_relative_to(ROOT) else place)
     found: list[Block] = []
     lines = path.read_text(encoding="utf-8").splitlines()
     note, reason, language, start, inside = "", "", "", 0, None

@@ -1,8 +1,8 @@
 """The sources of the site, and the check of its links.
 
-    site.py lay-out FOLDER    copies the documents to FOLDER, their links made right for the site
-    site.py links FOLDER      reads all pages of the built site in FOLDER: no link may be dead
-    site.py names FOLDER      the reference of the Python package there must have every public name
+    site_pages.py lay-out FOLDER    copies the documents to FOLDER, their links made right for the site
+    site_pages.py links FOLDER      reads all pages of the built site in FOLDER: no link may be dead
+    site_pages.py names FOLDER      the reference of the Python package there must have every public name
 
 A document is written for readers of the repository: its links are paths there. In the site, a link to another page stays
 one; a link to a file that the site does not have becomes one to the repository. Standard library only, but for `names`.
