@@ -10,6 +10,8 @@ mod interrupt;
 #[cfg(all(feature = "lab", target_os = "linux"))]
 mod metrics;
 mod progress;
+#[cfg(test)]
+mod reference;
 mod table;
 
 use std::ffi::OsString;

@@ -126,3 +126,8 @@ fn io_error(error: StreamError) -> io::Error {
     };
     io::Error::new(kind, error)
 }
+
+/// The code of the guide is compiled with the other documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/d3.md")]
+struct Guide;

@@ -1,0 +1,119 @@
+"""The checks find what is wrong: documents that are not true, and links that are dead."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+import unittest
+from pathlib import Path
+
+from blocks import Documents, blocks_of, equal, missing
+from site_pages import Dead, dead_links, target
+
+FENCE = "```"
+
+
+def wrong(text: str) -> list[str]:
+    """What the check says of a document."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.md"
+        path.write_text(text.replace("'''", FENCE), encoding="utf-8")
+        documents = Documents(package=True)
+        with contextlib.redirect_stdout(io.StringIO()):
+            documents.check(path)
+    return documents.wrong
+
+
+class Blocks(unittest.TestCase):
+    """Of documents."""
+
+    def test_true_documents_pass(self) -> None:
+        self.assertEqual(wrong("'''console\n$ x=3; cd /\n$ echo $x; pwd\n3\n/\n'''\n\n'''text\n3\n'''\n"), [])
+        self.assertEqual(wrong("'''python\nx = 3\n'''\n\n'''python\nprint(x + 1)\n'''\n\n'''text\n4\n'''\n"), [])
+        self.assertEqual(wrong("<!-- saved as: a -->\n'''toml\nb = 1\n'''\n\n'''console\n$ cat a\nb = 1\n'''\n"), [])
+
+    def test_a_command_that_fails(self) -> None:
+        (found,) = wrong("'''console\n$ true\n$ false\n'''\n")
+        self.assertIn("page.md:1: failed: false", found)
+
+    def test_a_failure_within_a_pipe(self) -> None:
+        self.assertEqual(len(wrong("'''console\n$ false | cat\n'''\n")), 1)
+
+    def test_output_that_differs(self) -> None:
+        (found,) = wrong("'''console\n$ echo 3\n4\n'''\n")
+        self.assertIn("wrote something else", found)
+        (found,) = wrong("'''console\n$ echo 3\n'''\n\n'''text\n4\n'''\n")
+        self.assertIn("nothing above it writes this", found)
+
+    def test_code_that_fails(self) -> None:
+        (found,) = wrong("'''python\nraise ValueError(7)\n'''\n")
+        self.assertIn("ValueError: 7", found)
+
+    def test_blocks_that_nothing_checks(self) -> None:
+        for text in ("'''\nx\n'''\n", "'''sh\nls\n'''\n", "'''rust\nfn f() {}\n'''\n", "'''text\nx\n'''\n"):
+            self.assertEqual(len(wrong(text)), 1, text)
+
+    def test_notes_need_reasons_and_names(self) -> None:
+        self.assertIn("without a reason", wrong("<!-- not run -->\n'''sh\nls\n'''\n")[0])
+        self.assertIn("no such note", wrong("<!-- not runn: x -->\n'''sh\nls\n'''\n")[0])
+
+    def test_data_that_cannot_be_read(self) -> None:
+        for language, text in (("toml", "a = "), ("json", "{"), ("csv", "a,b\n1")):
+            self.assertEqual(len(wrong(f"'''{language}\n{text}\n'''\n")), 1, language)
+
+    def test_a_block_without_an_end(self) -> None:
+        self.assertIn("does not end", wrong("'''text\nx\n")[0])
+
+    def test_places(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "page.md"
+            path.write_text(f"a\n\n<!-- package -->\n{FENCE}console\n$ ls\n{FENCE}\n", encoding="utf-8")
+            (block,) = blocks_of(path)
+        self.assertEqual((block.line, block.language, block.note, block.text), (4, "console", "package", "$ ls\n"))
+
+
+class Comparison(unittest.TestCase):
+    """Of stated output."""
+
+    def test_lines_in_order(self) -> None:
+        actual = "a  b\nc\nd\n"
+        self.assertIsNone(missing("a b\nd", actual))
+        self.assertEqual(missing("d\nc", actual), "c")
+        self.assertIsNone(missing("a … d", actual))
+
+    def test_whole_outputs(self) -> None:
+        self.assertTrue(equal(["a", "…", "d"], ["a", "b", "c", "d"]))
+        self.assertTrue(equal(["took … s"], ["took 3.1 s"]))
+        self.assertFalse(equal(["a", "b"], ["a", "b", "c"]))
+        self.assertFalse(equal(["a.c"], ["abc"]))
+
+
+class Links(unittest.TestCase):
+    """Of the site."""
+
+    def test_links_of_the_repository(self) -> None:
+        places = {"docs/a.md": "a.md", "docs/x/b.md": "x/b.md", "ARCHITECTURE.md": "development/architecture.md"}
+        self.assertEqual(target("../a.md#part", "docs/x/b.md", places), "../a.md#part")
+        self.assertEqual(target("../ARCHITECTURE.md", "docs/a.md", places), "development/architecture.md")
+        self.assertEqual(target("docs/a.md", "ARCHITECTURE.md", places), "../a.md")
+        self.assertTrue(target("../scenarios", "docs/a.md", places).endswith("/tree/main/scenarios"))
+        self.assertEqual(target("https://example.org/x", "docs/a.md", places), "https://example.org/x")
+        with self.assertRaises(Dead):
+            target("none.md", "docs/a.md", places)
+
+    def test_dead_links_of_pages(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name).resolve()
+            (folder / "a.html").write_text('<p id="x"></p><a href="b.html#y"></a><a href="#x"></a>', encoding="utf-8")
+            (folder / "b.html").write_text(
+                '<a href="c.html"></a><a href="a.html#z"></a><script src="https://example.org/s.js"></script>',
+                encoding="utf-8",
+            )
+            with contextlib.redirect_stdout(io.StringIO()):
+                found = list(dead_links(folder))
+        self.assertEqual(len(found), 4, found)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,104 @@
+"""Follows a guide that changes the sources, in a copy of them.
+
+    tree.py DOCUMENT
+
+Blocks after ``<!-- file: PATH -->`` become files, those of `diff` are applied, and the commands of those of `console` are run
+in the copy, each in order. They are marked as checked by this program. Cargo builds where ``CARGO_TARGET_DIR`` says.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from blocks import ROOT, SHELL, Block, Session, Wrong, blocks_of, equal, steps_of
+
+
+def copied(folder: Path) -> Path:
+    """A copy of all files that git knows. Times are kept, so that cargo builds again only what has changed."""
+    shutil.rmtree(folder, ignore_errors=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        source, target = ROOT / name, folder / name
+        if source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    return folder
+
+
+def patch(block: Block, folder: Path) -> None:
+    """Applies a diff of one file. Each part must be found once; line numbers are not read."""
+    lines = block.text.splitlines()
+    names = [line.removeprefix("+++ b/") for line in lines if line.startswith("+++ b/")]
+    if len(names) != 1:
+        raise Wrong(f"{block.place}: a diff of one file has one line that starts with `+++ b/`")
+    place = folder / names[0]
+    text = place.read_text(encoding="utf-8")
+    starts = [number for number, line in enumerate(lines) if line.startswith("@@")]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        part = lines[start + 1 : end]
+        old = "".join(f"{line[1:]}\n" for line in part if not line.startswith("+"))
+        new = "".join(f"{line[1:]}\n" for line in part if not line.startswith("-"))
+        if text.count(old) != 1:
+            raise Wrong(f"{block.place}: found {text.count(old)} times in {names[0]}:\n{old}")
+        text = text.replace(old, new)
+    place.write_text(text, encoding="utf-8")
+
+
+def follow(path: Path, folder: Path) -> int:
+    """Does what the document says; says how many blocks that were."""
+    shell = Session(["bash"], folder, SHELL)
+    done = 0
+    try:
+        for block in blocks_of(path):
+            if block.note == "file":
+                place = folder / block.reason
+                if place.exists():
+                    raise Wrong(f"{block.place}: there is a file {block.reason} already")
+                place.write_text(block.text, encoding="utf-8")
+            elif block.note != "checked by":
+                continue
+            elif block.language == "diff":
+                patch(block, folder)
+            else:
+                run(block, shell)
+            done += 1
+    finally:
+        shell.close()
+    return done
+
+
+def run(block: Block, shell: Session) -> None:
+    """Runs the commands of a console block."""
+    for step in steps_of(block):
+        print(f"{block.place}: {step.command}", flush=True)
+        written = shell.run(step.command)
+        if written is None:
+            raise Wrong(f"{block.place}: failed: {step.command}\n{shell.last()}")
+        if step.output and not equal(step.output, written[0].splitlines()):
+            raise Wrong(f"{block.place}: `{step.command}` wrote something else:\n{written[0]}")
+
+
+def main() -> int:
+    """The exit code."""
+    document = Path(sys.argv[1])
+    target = Path(os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target")))
+    try:
+        done = follow(document, copied(target / "site" / "tree"))
+    except Wrong as error:
+        print(error)
+        return 1
+    print(f"{document}: {done} blocks followed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
