@@ -168,7 +168,8 @@ pub fn budget_s(scenario: &Scenario) -> Option<f64> {
 /// A share in per cent, with more digits near 0 and near all; all is never said of less.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
-        p if p == 0.0 || p == 100.0 => format!("{p:.0} %"),
+        0.0 => "0 %".to_owned(),
+        100.0 => "100 %".to_owned(),
         p if p < 1.0 => format!("{p:.2} %"),
         p if p > 99.5 => format!("{:.2} %", p.min(99.99)),
         p => format!("{p:.1} %"),

@@ -6,7 +6,12 @@ use serde::Serialize;
 
 /// What is wrong, and where in the scenario's text if it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Error {
+#[serde(transparent)]
+pub struct Error(Box<Parts>);
+
+/// The parts of an [`Error`], as the page gets them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+struct Parts {
     /// What is wrong.
     message: String,
     /// Line of the text, from 1; 0 where none is known.
@@ -28,32 +33,28 @@ pub struct Error {
 impl Error {
     /// In no line of the text.
     pub fn plain(message: impl Into<String>) -> Self {
-        Self {
+        Self(Box::new(Parts {
             message: message.into(),
-            ..Self::default()
-        }
+            ..Parts::default()
+        }))
     }
 
     /// The same, and what is allowed.
-    pub fn allowed(self, allowed: impl Into<String>) -> Self {
-        Self {
-            allowed: Some(allowed.into()),
-            ..self
-        }
+    pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
+        self.0.allowed = Some(allowed.into());
+        self
     }
 
     /// In a value of the text.
-    pub fn of_key(self, key: &str) -> Self {
-        Self {
-            key: key.to_owned(),
-            ..self
-        }
+    pub fn of_key(mut self, key: &str) -> Self {
+        key.clone_into(&mut self.0.key);
+        self
     }
 }
 
 impl From<Diagnostic> for Error {
     fn from(of: Diagnostic) -> Self {
-        Self {
+        Self(Box::new(Parts {
             message: of.message.clone(),
             line: of.line,
             column: of.column,
@@ -62,7 +63,7 @@ impl From<Diagnostic> for Error {
             value: of.value.clone(),
             allowed: of.allowed.clone(),
             help: of.help.clone(),
-        }
+        }))
     }
 }
 

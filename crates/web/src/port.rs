@@ -145,17 +145,17 @@ impl Port {
                         marked.insert((at, flow));
                     }
                     FlowEventKind::Dropped { .. } | FlowEventKind::Lost { .. } => {
-                        self.drops.push((at, flow))
+                        self.drops.push((at, flow));
                     }
                     FlowEventKind::Delivered { len, .. } => {
                         delivered += u64::from(len);
                         self.delivered.push((at, flow, delivered));
                     }
                     FlowEventKind::Granted { allocation_bps } => {
-                        self.granted.push((at, flow, allocation_bps))
+                        self.granted.push((at, flow, allocation_bps));
                     }
                     FlowEventKind::Paused | FlowEventKind::Finished => {
-                        self.granted.push((at, flow, 0))
+                        self.granted.push((at, flow, 0));
                     }
                     _ => {}
                 }

@@ -15,7 +15,7 @@ pub fn check(text: &str) -> Result<(Scenario, Value), Error> {
     let document = parse(text)?;
     let (scenario, described) = resolve(&document, &NoFiles)?;
     limits::contents(&scenario, &described)?;
-    let facts = facts(&scenario, &described, controls::of(text));
+    let facts = facts(&scenario, &described, &controls::of(text));
     Ok((scenario, facts))
 }
 
@@ -51,7 +51,7 @@ pub fn resolve(
     Ok((scenario, described))
 }
 
-fn facts(scenario: &Scenario, of: &Description, controls: Vec<Value>) -> Value {
+fn facts(scenario: &Scenario, of: &Description, controls: &[Value]) -> Value {
     let workloads = of.workloads.iter().map(|of| {
         json!({
             "name": of.name,
