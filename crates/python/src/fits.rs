@@ -1,10 +1,5 @@
 //! Scenarios fitted to what a service already has.
 
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "arguments from Python come by value"
-)]
-
 use std::path::PathBuf;
 
 use duetime_fit::{FitError, Kind, Known, Request};
