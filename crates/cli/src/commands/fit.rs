@@ -51,10 +51,11 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
     }
     let mut to = stdout().lock();
     write!(to, "{}", fit.text)?;
-    Ok(match &args.out {
+    match &args.out {
         Some(out) => writeln!(to, "\n{0} is written; next: duetime run {0}", out.display())?,
         None => writeln!(to, "\n-o FILE.toml writes the scenario.")?,
-    })
+    }
+    Ok(())
 }
 
 fn events(fit: &Fit) -> Result<(), Failure> {
