@@ -194,12 +194,13 @@ def main(search_fanout: str) -> None:
             "workload.search.load": [round(0.05 + 0.02 * of, 2) for of in range(10)],
         }
         fanout = Sweep("fanout", scenario, grid, place)
-        print(f"\n100 points of search-fanout, 1,000 hosts, {SHORT} each, two workers; one round")
+        print(f"\n100 points of search-fanout, 1,000 hosts, {SHORT} each, two workers; median of {ROUNDS} rounds")
         took = {"local": [], "Ray": [], "Dask": []}
         same = dict.fromkeys(took, True)
-        for name, engine in (("local", Local(2)), ("Ray", Ray()), ("Dask", dask)):
-            took[name].append(fanout.run(engine))
-            same[name] = fanout.same
+        for _ in range(ROUNDS):
+            for name, engine in (("local", Local(2)), ("Ray", Ray()), ("Dask", dask)):
+                took[name].append(fanout.run(engine))
+                same[name] = same[name] and fanout.same
         local = statistics.median(took["local"])
         for name, of in took.items():
             overhead = show(name, of, local, same[name])
