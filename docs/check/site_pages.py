@@ -169,7 +169,9 @@ def undocumented(folder: Path) -> list[str]:
     import duetime
 
     page = Page((folder / "api.html").read_text(encoding="utf-8"))
-    return [name for name in duetime.__all__ if f"duetime.{name}" not in page.ids]
+    # A module has a prefix.
+    ids = {of.removeprefix("module-") for of in page.ids}
+    return [name for name in duetime.__all__ if f"duetime.{name}" not in ids]
 
 
 def main() -> int:
