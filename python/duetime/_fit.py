@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _native
-from ._progress import Teller
 from ._scenario import Scenario
-from ._types import Progress, StrPath, names
+from ._types import StrPath, names
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,6 @@ def fit(
     buffer: str | None = None,
     transports: str | Iterable[str] | None = None,
     burst: str | datetime.timedelta | None = None,
-    progress: Progress = None,
 ) -> Fit:
     """Makes a scenario of what a service already has, and simulates it to say how well it reproduces that.
     ``docs/fit.md`` says what each kind of file must hold, and what is fitted.
@@ -61,21 +59,18 @@ def fit(
         ``d2tcp`` and ``d3``.
     :param burst: calls of a client belong to one query if no gap between them is longer, such as ``"100 us"``; default: the
         gaps themselves tell.
-    :param progress: as of :func:`run`.
     :raises ScenarioError: the file cannot be read or used, as one that ends in the middle: with its name, line and value.
     """
-    with Teller(progress) as teller:
-        told = _native.fit(
-            source,
-            kind=kind,
-            budget=_time(budget),
-            link=link,
-            hosts=hosts,
-            buffer=buffer,
-            transports=names(transports),
-            burst=_time(burst),
-            on_event=teller.on_event,
-        )
+    told = _native.fit(
+        source,
+        kind=kind,
+        budget=_time(budget),
+        link=link,
+        hosts=hosts,
+        buffer=buffer,
+        transports=names(transports),
+        burst=_time(burst),
+    )
     of: dict[str, Any] = json.loads(told)
     of["scenario"] = Scenario.from_toml(of["scenario"])
     return Fit(**of)

@@ -292,7 +292,6 @@ def fit(
     buffer: str | None,
     transports: list[str],
     burst: str | None,
-    on_event: Callable[[str], object] | None,
 ) -> str:
     """Fits a scenario to a file; gives it, what the command prints, and both sides as JSON."""
 

@@ -13,7 +13,7 @@ use crate::errors;
 
 /// Fits a scenario to a file; gives it, what the command prints, and both sides as JSON.
 #[pyfunction]
-#[pyo3(signature = (source, *, kind, budget, link, hosts, buffer, transports, burst, on_event))]
+#[pyo3(signature = (source, *, kind, budget, link, hosts, buffer, transports, burst))]
 #[expect(
     clippy::too_many_arguments,
     reason = "they have names in Python, which calls it"
@@ -28,7 +28,6 @@ pub fn fit(
     buffer: Option<String>,
     transports: Vec<String>,
     burst: Option<&str>,
-    on_event: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let kind = match kind {
         None => None,
@@ -49,7 +48,7 @@ pub fn fit(
             transports,
         },
     };
-    attended(py, on_event, move |_, stop| {
+    attended(py, None, move |_, stop| {
         match duetime_fit::fit(&source, &request, stop) {
             Ok(fit) => Ok(json!({
                 "scenario": fit.toml,
