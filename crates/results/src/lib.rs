@@ -9,6 +9,7 @@ pub mod record;
 pub mod schema;
 pub mod stats;
 pub mod summary;
+pub mod text;
 pub mod trace;
 
 pub use capture::CapturedPacket;

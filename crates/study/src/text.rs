@@ -2,6 +2,7 @@
 
 use duetime_results::Estimate;
 use duetime_results::summary::NamedLink;
+pub use duetime_results::text::{list, percent};
 
 /// A value and, where there is one that says something, its interval in brackets: `950 Mbps`, `[912, 983]`. Both ends
 /// are in the value's unit; where the value is zero, in that of the upper end, which is then written. Of two or three
@@ -130,21 +131,6 @@ fn scaled(value: f64, units: &[(&str, f64)]) -> String {
     format!("{} {unit}", significant(value / size))
 }
 
-/// A share in per cent.
-pub fn percent(share: f64) -> String {
-    // More digits near 0 and near all, where they matter; all is never said of less.
-    match share * 100.0 {
-        0.0 => "0 %".to_owned(),
-        100.0 => "100 %".to_owned(),
-        p if p.abs() < 1.0 => format!("{p:.2} %"),
-        p if p > 99.5 && p < 100.0 => {
-            let digits = format!("{:.2}", p.min(99.99));
-            format!("{} %", digits.strip_suffix('0').unwrap_or(&digits))
-        }
-        p => format!("{p:.1} %"),
-    }
-}
-
 /// Three significant digits, whole numbers in full.
 pub fn significant(value: f64) -> String {
     let size = value.abs();
@@ -155,17 +141,6 @@ pub fn significant(value: f64) -> String {
         _ if size >= 0.0995 => format!("{value:.2}"),
         _ if size >= 0.000_995 => format!("{value:.3}"),
         _ => format!("{value:.1e}"),
-    }
-}
-
-/// Names one after the other, as a sentence has them: `a, b and c`.
-pub fn list(names: impl IntoIterator<Item = String>) -> String {
-    let mut names: Vec<String> = names.into_iter().collect();
-    let last = names.pop().unwrap_or_default();
-    if names.is_empty() {
-        last
-    } else {
-        format!("{} and {last}", names.join(", "))
     }
 }
 
@@ -254,27 +229,11 @@ mod tests {
         assert_eq!(count(12_345.0), "12.3 k");
         assert_eq!(count(7.0), "7");
         assert_eq!(rate(9.5e8), "950 Mbps");
-        assert_eq!(percent(0.1234), "12.3 %");
-        assert_eq!(percent(0.0012), "0.12 %");
-        assert_eq!(percent(0.0), "0 %");
-        assert_eq!(percent(1.0), "100 %");
-        assert_eq!(percent(0.9993), "99.93 %");
-        assert_eq!(percent(0.999), "99.9 %");
-        assert_eq!(percent(0.997), "99.7 %");
-        assert_eq!(percent(0.999_999), "99.99 %");
         assert_eq!(significant(99.97), "100");
         assert_eq!(significant(9.996), "10.0");
         assert_eq!(significant(-12.34), "-12.3");
         assert_eq!(significant(0.0021), "0.002");
         assert_eq!(significant(0.00021), "2.1e-4");
-    }
-
-    #[test]
-    fn lists_read_as_sentences_do() {
-        let listed = |names: &[&str]| list(names.iter().map(|&name| name.to_owned()));
-        assert_eq!(listed(&[]), "");
-        assert_eq!(listed(&["a"]), "a");
-        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
     }
 
     #[test]

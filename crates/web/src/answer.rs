@@ -1,6 +1,7 @@
 //! What a study says: a row for each transport, and one sentence about all of them.
 
 use duetime_results::summary::{GroupEstimate, Percentiles};
+use duetime_results::text::{list, percent};
 use duetime_results::{Estimate, RunSummary, Summary};
 use duetime_scenario::Scenario;
 use duetime_scenario::model::Workload;
@@ -138,13 +139,13 @@ pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
         ));
     };
     let names = shares.filter(|(_, share)| share.text == most);
-    let names: Vec<&str> = names.map(|(row, _)| row.transport.as_str()).collect();
+    let names = names.map(|(row, _)| row.transport.clone());
     let best = best.map_or(String::new(), |best| {
         format!("; the best possible is {}", percent(best))
     });
     Some(format!(
         "{most} of {subject} in time under {}{best}.",
-        list(&names)
+        list(names)
     ))
 }
 
@@ -162,25 +163,5 @@ pub fn budget_s(scenario: &Scenario) -> Option<f64> {
     match all[..] {
         [one] => Some(one.as_secs_f64()),
         _ => None,
-    }
-}
-
-/// A share in per cent, with more digits near 0 and near all; all is never said of less.
-pub fn percent(share: f64) -> String {
-    match share * 100.0 {
-        0.0 => "0 %".to_owned(),
-        100.0 => "100 %".to_owned(),
-        p if p < 1.0 => format!("{p:.2} %"),
-        p if p > 99.5 => format!("{:.2} %", p.min(99.99)),
-        p => format!("{p:.1} %"),
-    }
-}
-
-/// `a, b and c`.
-fn list(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }

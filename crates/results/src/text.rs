@@ -1,0 +1,52 @@
+//! Numbers and names as sentences and tables have them.
+
+/// A share in per cent.
+pub fn percent(share: f64) -> String {
+    // More digits near 0 and near all, where they matter; all is never said of less.
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        100.0 => "100 %".to_owned(),
+        p if p.abs() < 1.0 => format!("{p:.2} %"),
+        p if p > 99.5 && p < 100.0 => {
+            let digits = format!("{:.2}", p.min(99.99));
+            format!("{} %", digits.strip_suffix('0').unwrap_or(&digits))
+        }
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// Names one after the other, as a sentence has them: `a, b and c`.
+pub fn list(names: impl IntoIterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.into_iter().collect();
+    let last = names.pop().unwrap_or_default();
+    if names.is_empty() {
+        last
+    } else {
+        format!("{} and {last}", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_near_none_and_near_all_have_more_digits() {
+        assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!(percent(0.0012), "0.12 %");
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.9993), "99.93 %");
+        assert_eq!(percent(0.999), "99.9 %");
+        assert_eq!(percent(0.997), "99.7 %");
+        assert_eq!(percent(0.999_999), "99.99 %");
+    }
+
+    #[test]
+    fn lists_read_as_sentences_do() {
+        let listed = |names: &[&str]| list(names.iter().map(|&name| name.to_owned()));
+        assert_eq!(listed(&[]), "");
+        assert_eq!(listed(&["a"]), "a");
+        assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
+    }
+}
