@@ -14,7 +14,7 @@ hosts = 16
 link = { rate = "1 Gbps", latency = "5 us" }
 [[workload]]
 kind = "oldi"
-name = "feature reads"
+name = "reads"
 trees = 2
 fan_in = 8
 share_hosts = true
