@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let kind = Kind::ALL[usize::from(*which) % Kind::ALL.len()];
-    let seen = match of_bytes("file", file, kind, None) {
+    let seen = match of_bytes("file", file, kind, None, Rate::from_gbps(10)) {
         Ok(seen) => seen,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
@@ -23,6 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         link: Some(Rate::from_gbps(10)),
         hosts: None,
         buffer: None,
+        other_load: None,
         transports: Vec::new(),
     };
     if let Ok(model) = Model::of(&seen, &known) {

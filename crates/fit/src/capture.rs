@@ -24,6 +24,8 @@ pub(crate) struct Segment {
     pub sequence: u32,
     /// Bytes of payload on the wire; the capture may hold fewer.
     pub payload: u32,
+    /// Bytes of the IP packet on the wire.
+    pub packet: u32,
     pub syn: bool,
     pub ack: bool,
     pub rst: bool,
@@ -260,7 +262,7 @@ fn segment(packet: &LaxSlicedPacket<'_>, at_ns: u64, on_wire: u32) -> Option<Seg
     let Some(TransportSlice::Tcp(tcp)) = &packet.transport else {
         return None;
     };
-    let (from, to, whole) = match packet.net.as_ref()? {
+    let (from, to, whole, headers) = match packet.net.as_ref()? {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let whole = match header.total_len() {
@@ -272,24 +274,20 @@ fn segment(packet: &LaxSlicedPacket<'_>, at_ns: u64, on_wire: u32) -> Option<Seg
                 header.source_addr().into(),
                 header.destination_addr().into(),
             );
-            (
-                ends.0,
-                ends.1,
-                whole.saturating_sub(u32::from(header.ihl()) * 4),
-            )
+            (ends.0, ends.1, whole, u32::from(header.ihl()) * 4)
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
             let whole = match header.payload_length() {
-                0 => on_wire.saturating_sub(40),
-                length => u32::from(length),
+                0 => on_wire,
+                length => u32::from(length) + 40,
             };
             let extensions = u32::try_from(ip.extensions().slice().len()).unwrap_or(u32::MAX);
             let ends: (IpAddr, IpAddr) = (
                 header.source_addr().into(),
                 header.destination_addr().into(),
             );
-            (ends.0, ends.1, whole.saturating_sub(extensions))
+            (ends.0, ends.1, whole, extensions.saturating_add(40))
         }
         LaxNetSlice::Arp(_) => return None,
     };
@@ -298,7 +296,8 @@ fn segment(packet: &LaxSlicedPacket<'_>, at_ns: u64, on_wire: u32) -> Option<Seg
         from: (from, tcp.source_port()),
         to: (to, tcp.destination_port()),
         sequence: tcp.sequence_number(),
-        payload: whole.saturating_sub(u32::from(tcp.data_offset()) * 4),
+        payload: whole.saturating_sub(headers.saturating_add(u32::from(tcp.data_offset()) * 4)),
+        packet: whole,
         syn: tcp.syn(),
         ack: tcp.ack(),
         rst: tcp.rst(),

@@ -1,6 +1,7 @@
 //! Messages from TCP segments: what one end of a connection sends until the other end answers.
 
 use crate::capture::{End, Segment};
+use duetime_core::Rate;
 use duetime_scenario::Diagnostic;
 use rustc_hash::FxHashMap;
 use std::net::IpAddr;
@@ -9,6 +10,8 @@ use std::net::IpAddr;
 const MOST_CONNECTIONS: usize = 4_000_000;
 /// Messages.
 const MOST_MESSAGES: usize = 20_000_000;
+/// Busy periods of links; what comes later is taken to have met no queue.
+const MOST_BUSY: usize = 50_000_000;
 
 /// What one end of a connection sent at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub(crate) struct Message {
     pub to: u32,
     /// Its first packet, or that which opened the connection for it, ns.
     pub begins_ns: u64,
+    /// The busy period of the link to its receiver during which that packet was seen; `None`: it began one.
+    pub busy: Option<u32>,
     /// The last packet with a part of it, ns.
     pub ends_ns: u64,
     pub bytes: u64,
@@ -29,8 +34,14 @@ pub(crate) struct Message {
 }
 
 /// What was seen of the connections of a capture.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Conversations {
+    /// Rate of the link of each host.
+    link: Rate,
+    /// The latest busy period of the link to each host.
+    links: FxHashMap<IpAddr, u32>,
+    /// All of them.
+    pub busy: Vec<Busy>,
     connections: FxHashMap<(End, End), Connection>,
     hosts: FxHashMap<IpAddr, u32>,
     /// When the latest message from a host to another began.
@@ -38,26 +49,66 @@ pub(crate) struct Conversations {
     opened: u32,
     /// In the order in which they began.
     pub messages: Vec<Message>,
-    /// From where the capture was made to the end that answers and back, ns: by the end that opens a connection and the one
-    /// that answers, of each that was seen to open.
-    pub answers_after: FxHashMap<(u32, u32), Vec<u64>>,
-    /// The whole round trip, ns.
+    /// Packets that answer the opening of a connection at once.
+    pub echoes: Vec<Echo>,
+    /// Whole round trips of connections that opened, ns.
     pub round_trips: Vec<u64>,
     /// The last packet, ns.
     pub last_ns: u64,
+}
+
+/// A busy period of a link, in which packets follow each other without a gap. A packet that was seen in it may have come to the
+/// queue of the link at any time of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Busy {
+    pub from_ns: u64,
+    pub to_ns: u64,
+}
+
+/// Bytes on the wire beside those of IP: Ethernet's header and checksum, preamble and gap.
+const FRAMING: u32 = 38;
+/// Bytes of large packets; the time that two of them take is no gap.
+const LARGE: u64 = 1538;
+
+/// A packet that its host sent at once when it got another: how long both were on their way says how long the second one
+/// waited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Echo {
+    /// Sent the first.
+    pub from: u32,
+    /// Sent the second.
+    pub to: u32,
+    /// When the first was seen, ns.
+    pub sent_ns: u64,
+    /// When the second was seen, ns.
+    pub seen_ns: u64,
+    /// As [`Message::busy`], of the second.
+    pub busy: Option<u32>,
 }
 
 /// One connection; the first of its two ends is the lower one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Connection {
     number: u32,
-    /// The end that opened it, and when.
-    opened: Option<(usize, u64)>,
-    /// When the other end agreed.
-    agreed: Option<u64>,
+    /// The end that opened it.
+    opened: Option<Opened>,
+    /// Whether the other end agreed.
+    agreed: bool,
     /// Whether a round trip was counted.
     counted: bool,
+    /// When each end opened it for its part, until that has an echo.
+    opening: [Option<u64>; 2],
     ways: [Way; 2],
+}
+
+/// The first packet of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Opened {
+    /// The end that sent it.
+    by: usize,
+    at_ns: u64,
+    /// As [`Message::busy`].
+    busy: Option<u32>,
 }
 
 /// One direction of a connection.
@@ -76,6 +127,23 @@ struct Way {
 }
 
 impl Conversations {
+    /// Of nothing yet; hosts have links of this rate.
+    pub fn new(link: Rate) -> Self {
+        Self {
+            link,
+            links: FxHashMap::default(),
+            busy: Vec::new(),
+            connections: FxHashMap::default(),
+            hosts: FxHashMap::default(),
+            began: FxHashMap::default(),
+            opened: 0,
+            messages: Vec::new(),
+            echoes: Vec::new(),
+            round_trips: Vec::new(),
+            last_ns: 0,
+        }
+    }
+
     /// Takes the next segment of the capture `file`.
     pub fn take(&mut self, segment: &Segment, file: &str) -> Result<(), Diagnostic> {
         self.last_ns = self.last_ns.max(segment.at_ns);
@@ -96,6 +164,7 @@ impl Conversations {
         if self.messages.len() >= MOST_MESSAGES {
             return full("messages", MOST_MESSAGES);
         }
+        let busy = self.busy(segment);
         let fresh = self.opened;
         let connection = self.connections.entry(key).or_insert_with(|| Connection {
             number: fresh,
@@ -113,33 +182,46 @@ impl Conversations {
         if connection.number == fresh {
             self.opened += 1;
         }
+        let echoed = connection.opening[1 - way].take();
         if segment.syn {
-            connection.ways[way].base = Some(segment.sequence.wrapping_add(1));
+            // Sent again: it is not known which of them an echo is of.
+            let again = connection.ways[way]
+                .base
+                .replace(segment.sequence.wrapping_add(1));
+            connection.opening[way] = again.is_none().then_some(segment.at_ns);
         }
-        // From the capture to the end that answers and back, and the whole round trip.
-        let mut took = None;
+        let mut round_trip = None;
         if opens {
             // A second request to open means that the first, or its answer, was lost.
             connection.counted = connection.opened.is_some();
-            connection.opened.get_or_insert((way, segment.at_ns));
-        } else if let Some((opener, at)) = connection.opened {
-            if segment.syn && way != opener {
-                connection.agreed.get_or_insert(segment.at_ns);
-            } else if let (true, Some(agreed), false) =
-                (way == opener, connection.agreed, connection.counted)
-            {
-                connection.counted = true;
-                took = Some((agreed.saturating_sub(at), segment.at_ns.saturating_sub(at)));
-            }
+            connection.opened.get_or_insert(Opened {
+                by: way,
+                at_ns: segment.at_ns,
+                busy,
+            });
+        } else if let Some(opened) = connection.opened
+            && way == opened.by
+            && connection.agreed
+            && !connection.counted
+        {
+            connection.counted = true;
+            round_trip = Some(segment.at_ns.saturating_sub(opened.at_ns));
         }
+        connection.agreed |= segment.syn && segment.ack;
         let mut connection = *connection;
-        if let Some((after, trip)) = took {
-            let ends = (self.host(segment.from.0), self.host(segment.to.0));
-            self.answers_after.entry(ends).or_default().push(after);
-            self.round_trips.push(trip);
+        self.round_trips.extend(round_trip);
+        if let Some(sent_ns) = echoed {
+            let echo = Echo {
+                from: self.host(segment.to.0),
+                to: self.host(segment.from.0),
+                sent_ns,
+                seen_ns: segment.at_ns,
+                busy,
+            };
+            self.echoes.push(echo);
         }
         if segment.payload > 0 && !segment.syn && !segment.rst {
-            self.payload(&mut connection, way, segment);
+            self.payload(&mut connection, way, segment, busy);
             self.connections.insert(key, connection);
         }
         Ok(())
@@ -161,7 +243,39 @@ impl Conversations {
         *self.hosts.entry(of).or_insert(next)
     }
 
-    fn payload(&mut self, connection: &mut Connection, way: usize, segment: &Segment) {
+    /// Notes that the link to the segment's receiver was busy with it; gives the busy period, unless the segment began one.
+    fn busy(&mut self, segment: &Segment) -> Option<u32> {
+        let sending = self
+            .link
+            .transmit(segment.packet.saturating_add(FRAMING).into());
+        let from_ns = segment.at_ns.saturating_sub(sending.as_ns());
+        let no_gap = self.link.transmit(2 * LARGE);
+        let latest = self.links.get(&segment.to.0).copied();
+        if let Some(of) = latest.and_then(|at| self.busy.get_mut(at as usize))
+            && from_ns <= of.to_ns.saturating_add(no_gap.as_ns())
+        {
+            of.to_ns = of.to_ns.max(segment.at_ns);
+            return latest;
+        }
+        if self.busy.len() >= MOST_BUSY {
+            return None;
+        }
+        let number = u32::try_from(self.busy.len()).unwrap_or(u32::MAX);
+        self.busy.push(Busy {
+            from_ns,
+            to_ns: segment.at_ns,
+        });
+        self.links.insert(segment.to.0, number);
+        None
+    }
+
+    fn payload(
+        &mut self,
+        connection: &mut Connection,
+        way: usize,
+        segment: &Segment,
+        busy: Option<u32>,
+    ) {
         let (from, to) = (self.host(segment.from.0), self.host(segment.to.0));
         let first = connection.ways.iter().all(|of| of.reached == 0);
         let of = &mut connection.ways[way];
@@ -194,12 +308,12 @@ impl Conversations {
         } else {
             let opened = connection.opened.filter(|_| first);
             let by_client = match connection.opened {
-                Some((opener, _)) => opener == way,
+                Some(opened) => opened.by == way,
                 None => segment.from.1 > segment.to.1,
             };
-            let begins_ns = match opened {
-                Some((opener, at)) if opener == way => at,
-                _ => segment.at_ns,
+            let (begins_ns, busy) = match opened {
+                Some(opened) if opened.by == way => (opened.at_ns, opened.busy),
+                _ => (segment.at_ns, busy),
             };
             let number = u32::try_from(self.messages.len()).unwrap_or(u32::MAX);
             (of.current, of.latest) = (Some(number), Some(number));
@@ -208,6 +322,7 @@ impl Conversations {
                 from,
                 to,
                 begins_ns,
+                busy,
                 ends_ns: segment.at_ns,
                 bytes: end - before,
                 by_client,

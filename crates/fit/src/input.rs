@@ -3,7 +3,7 @@
 use crate::conversations::Conversations;
 use crate::observed::{Observed, USUAL_REQUEST};
 use crate::{capture, exchanges, table};
-use duetime_core::Span;
+use duetime_core::{Rate, Span};
 use duetime_scenario::{Diagnostic, decode, is_json, recorded};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
@@ -55,7 +55,7 @@ const MOST_TEXT: u64 = 4_000_000_000;
 /// Bytes by which a file's kind is known.
 const HEAD: u64 = 64;
 
-/// What the file shows; as in [`Request`](crate::Request).
+/// What the file shows; `kind` and `burst` as in [`Request`](crate::Request). The links of hosts are of the rate `link`.
 ///
 /// # Errors
 /// If it cannot be read, or holds something else.
@@ -63,6 +63,7 @@ pub fn observe(
     input: &Path,
     kind: Option<Kind>,
     burst: Option<Span>,
+    link: Rate,
 ) -> Result<Observed, Diagnostic> {
     let shown = input.display().to_string();
     let unread =
@@ -81,7 +82,7 @@ pub fn observe(
         .read_to_end(&mut head)
         .map_err(unread)?;
     let kind = kind.unwrap_or_else(|| Kind::of(&head));
-    of_bytes(&shown, Cursor::new(head).chain(file), kind, burst)
+    of_bytes(&shown, Cursor::new(head).chain(file), kind, burst, link)
 }
 
 /// The same for what `input` reads; messages call it `file`.
@@ -93,11 +94,12 @@ pub fn of_bytes(
     input: impl Read,
     kind: Kind,
     burst: Option<Span>,
+    link: Rate,
 ) -> Result<Observed, Diagnostic> {
     let burst_ns = burst.map(Span::as_ns);
     match kind {
         Kind::Pcap => {
-            let mut seen = Conversations::default();
+            let mut seen = Conversations::new(link);
             let counts = capture::read(file, input, &mut |segment| seen.take(segment, file))?;
             let calls = exchanges::calls(&seen, counts.others);
             if calls.list.is_empty() {

@@ -14,13 +14,16 @@
 pub mod arrivals;
 mod calls;
 mod capture;
+mod censored;
 mod conversations;
 pub mod distribution;
 mod exchanges;
 mod export;
 mod input;
 pub mod model;
-pub mod observed;
+mod network;
+mod observed;
+mod pairs;
 mod reproduce;
 mod scenario;
 mod table;
@@ -103,7 +106,8 @@ impl From<Diagnostic> for FitError {
 /// If the file cannot be read or used, or what it holds is no service that can be simulated.
 pub fn fit(input: &Path, asked: &Request, stop: &Arc<AtomicBool>) -> Result<Fit, FitError> {
     let shown = input.display().to_string();
-    let seen = observe(input, asked.kind, asked.burst)?;
+    let link = asked.known.link.unwrap_or(model::USUAL_LINK);
+    let seen = observe(input, asked.kind, asked.burst, link)?;
     let model = Model::of(&seen, &asked.known).map_err(|why| Diagnostic::of_file(&shown, why))?;
     let name = input
         .file_name()
@@ -113,12 +117,12 @@ pub fn fit(input: &Path, asked: &Request, stop: &Arc<AtomicBool>) -> Result<Fit,
     let toml = model.to_toml(&asked.name, &name);
     let scenario = duetime_study::load(&toml, "<fitted>", &[], &NoFiles);
     let scenario = scenario.map_err(|error| FitError::Study(error.into()))?;
-    let fitted = match reproduce::simulate(&scenario, stop) {
-        Ok(fitted) => fitted,
+    let runs = match reproduce::simulate(&scenario, &model, stop) {
+        Ok(runs) => runs,
         Err(Failed::Setup(error)) => return Err(FitError::Study(error.into())),
         Err(Failed::Stopped) => return Err(FitError::Stopped),
     };
-    let rows = reproduce::rows(&seen, &fitted, &model);
+    let rows = reproduce::rows(&seen, runs, &model);
     let answer = text::answer(&rows, &scenario.transports[0].name);
     Ok(Fit {
         text: text::text(&answer, &rows, &model.notes),

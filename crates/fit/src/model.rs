@@ -17,6 +17,8 @@ pub struct Known {
     pub hosts: Option<u32>,
     /// The switches' buffers, as `switch.buffer` has them.
     pub buffer: Option<String>,
+    /// Mean share of a host's link that transfers take that belong to no query, 0 to 1.
+    pub other_load: Option<f64>,
     /// The transports to compare, the first of them the one that the service used; none: the usual ones.
     pub transports: Vec<String>,
 }
@@ -76,12 +78,21 @@ pub struct Layer {
 /// Transfers that belong to no query, between random hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Other {
-    /// Bytes of each.
-    pub sizes: Fitted,
-    /// Of all hosts together.
-    pub per_second: f64,
+    /// Bytes of each; `None`: none was seen.
+    pub sizes: Option<Fitted>,
+    /// How many they are.
+    pub amount: Amount,
     /// Transfers that were seen.
     pub seen: usize,
+}
+
+/// How many transfers there are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// So many per second, of all hosts together.
+    PerSecond(f64),
+    /// As many as take this share of each host's link, as told.
+    Load(f64),
 }
 
 /// When queries are late.
@@ -98,7 +109,7 @@ pub enum Due {
 }
 
 /// The link of a host where nobody says otherwise.
-const USUAL_LINK: u64 = 10;
+pub(crate) const USUAL_LINK: Rate = Rate::from_gbps(10);
 const USUAL_TRANSPORTS: [&str; 4] = ["tcp", "dctcp", "d2tcp", "d3"];
 const USUAL_LATENCY: Span = Span::from_us(2);
 /// A fan-in of this share of the nodes is that of all.
@@ -154,9 +165,9 @@ impl Model {
         };
         let link = known.link.unwrap_or_else(|| {
             notes.push(format!(
-                "the links are taken for {USUAL_LINK} Gbps: --link says otherwise"
+                "the links are taken for {USUAL_LINK}: --link says otherwise"
             ));
-            Rate::from_gbps(USUAL_LINK)
+            USUAL_LINK
         });
         let asked: u64 = layers
             .iter()
@@ -198,11 +209,20 @@ impl Model {
                 ));
             }
             Other {
-                sizes: Sample::new(seen.others.bytes.clone()).sizes(),
-                per_second: many as f64 / over * share,
+                sizes: Some(Sample::new(seen.others.bytes.clone()).sizes()),
+                amount: Amount::PerSecond(many as f64 / over * share),
                 seen: many,
             }
         });
+        let others = match known.other_load {
+            None => others,
+            Some(load) => Some(Other {
+                amount: Amount::Load(load),
+                seen: seen.others.bytes.len(),
+                sizes: others.and_then(|of| of.sizes),
+            })
+            .filter(|_| load > 0.0),
+        };
         Ok(Self {
             query_bytes: bytes / seen.queries.len() as f64,
             root_bytes: seen.layer(0).map(|of| of.bytes as f64).sum::<f64>()

@@ -16,7 +16,7 @@ pub struct Observed {
     pub hosts: usize,
     /// Whether connections carried more than one call each; `None`: not known.
     pub reuses_connections: Option<bool>,
-    /// Half of the round trips took no longer than this, ns; `None`: not known.
+    /// The round trip without queues, ns; `None`: not known.
     pub round_trip_ns: Option<u64>,
     /// When the clock of the answers' deadlines starts, where they have any.
     pub deadline_from: DeadlineFrom,

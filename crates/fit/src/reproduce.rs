@@ -2,12 +2,14 @@
 
 use crate::distribution::Sample;
 use crate::model::{Due, Model};
-use crate::observed::Observed;
+use crate::observed::{Observed, Query};
+use duetime_results::{Estimate, Interval};
 use duetime_scenario::Scenario;
 use duetime_sim::{Options, Progress, SetupError, run};
 use serde::Serialize;
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One quantity on both sides.
@@ -25,6 +27,10 @@ pub struct Row {
     pub difference: Option<f64>,
     /// The largest difference between the CDFs of both sides, where the quantity is of a distribution.
     pub ks: Option<f64>,
+    /// Of shares of queries: the 95 % interval of the input's, which is a sample of the service, over blocks of its time.
+    pub input_interval: Option<Interval>,
+    /// That of the fitted scenario, over its runs.
+    pub fitted_interval: Option<Interval>,
 }
 
 /// Sizes, fan-in and load are reproduced within this share.
@@ -45,21 +51,54 @@ pub(crate) enum Failed {
     Stopped,
 }
 
-/// The measured queries of all runs of the scenario under its first transport.
-pub(crate) fn simulate(scenario: &Scenario, stop: &Arc<AtomicBool>) -> Result<Observed, Failed> {
+/// Runs are added until the interval of the fitted scenario's missed share is no wider than this to either side, or so many
+/// are made.
+const PRECISE: f64 = POINTS / 2.0;
+const MOST_RUNS: u64 = 40;
+/// Blocks of time of an input, for the interval of its missed share.
+const BLOCKS: usize = 20;
+
+/// The measured queries of each run of the scenario under its first transport: at least as many runs as it has seeds.
+pub(crate) fn simulate(
+    scenario: &Scenario,
+    model: &Model,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Observed>, Failed> {
+    let mut runs: Vec<Observed> = Vec::new();
+    let mut wanted = u64::from(scenario.seeds);
+    loop {
+        runs.extend(simulated(scenario, runs.len() as u64..wanted, stop)?);
+        if wanted >= MOST_RUNS || is_precise(&runs, model) {
+            return Ok(runs);
+        }
+        wanted = (2 * wanted).min(MOST_RUNS);
+    }
+}
+
+fn is_precise(runs: &[Observed], model: &Model) -> bool {
+    let missed = missed(runs.iter().map(|of| of.queries.iter()), model);
+    missed.is_none_or(|of| (of.high() - of.value).max(of.value - of.low()) <= PRECISE)
+}
+
+/// The runs of these numbers.
+fn simulated(
+    scenario: &Scenario,
+    numbers: Range<u64>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Observed>, Failed> {
     let progress = Arc::new(Progress::default());
     let options = Options {
         progress: Some(Arc::clone(&progress)),
         ..Options::default()
     };
-    let runs = u64::from(scenario.seeds);
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    let next = std::sync::atomic::AtomicU64::new(0);
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let runs = usize::try_from(numbers.end - numbers.start).unwrap_or(usize::MAX);
+    let next = AtomicU64::new(numbers.start);
     let work = || -> Result<Vec<(u64, Observed)>, SetupError> {
         let mut made = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= runs || progress.cancel.load(Ordering::Relaxed) {
+            if number >= numbers.end || progress.cancel.load(Ordering::Relaxed) {
                 return Ok(made);
             }
             let output = run(scenario, 0, number, &options)?;
@@ -90,17 +129,44 @@ pub(crate) fn simulate(scenario: &Scenario, stop: &Arc<AtomicBool>) -> Result<Ob
         return Err(Failed::Stopped);
     }
     made.sort_by_key(|of| of.0);
-    let mut all = Observed::default();
-    for (_, of) in made {
-        all.queries.extend(of.queries);
-    }
-    Ok(all)
+    Ok(made.into_iter().map(|of| of.1).collect())
+}
+
+/// The share of late queries, of those of which that is known, with its interval over blocks of them.
+fn missed<'q, Q: Iterator<Item = &'q Query>>(
+    blocks: impl Iterator<Item = Q>,
+    model: &Model,
+) -> Option<Estimate> {
+    // Of each block: late ones, and all.
+    let counts: Vec<(usize, usize)> = blocks
+        .map(|queries| {
+            let judged = queries.filter_map(|of| model.is_late(of));
+            judged.fold((0, 0), |(late, all), is_late| {
+                (late + usize::from(is_late), all + 1)
+            })
+        })
+        .collect();
+    Estimate::of(&counts, |drawn| {
+        let late: usize = drawn.iter().map(|of| of.0).sum();
+        let all: usize = drawn.iter().map(|of| of.1).sum();
+        (all > 0).then(|| late as f64 / all as f64)
+    })
 }
 
 /// Both sides.
-pub(crate) fn rows(input: &Observed, fitted: &Observed, model: &Model) -> Vec<Row> {
+pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<Row> {
+    let block = input.queries.len().div_ceil(BLOCKS).max(1);
+    let blocks = input.queries.chunks(block).filter(|_| input.has_times());
+    let missed = [
+        missed(blocks.map(<[Query]>::iter), model),
+        missed(runs.iter().map(|of| of.queries.iter()), model),
+    ];
+    let fitted = Observed {
+        queries: runs.into_iter().flat_map(|of| of.queries).collect(),
+        ..Observed::default()
+    };
     let mut rows = Rows::default();
-    let sides = [input, fitted];
+    let sides = [input, &fitted];
     let layers = model.layers.len();
     for at in (0_u16..).take(layers) {
         let named = |what: &str| match layers {
@@ -169,15 +235,7 @@ pub(crate) fn rows(input: &Observed, fitted: &Observed, model: &Model) -> Vec<Ro
         rows.quantity("slack, p50", "ns", &took, |of| due - of.quantile(0.5));
         rows.quantity("slack, p1", "ns", &took, |of| due - of.quantile(0.99));
     }
-    let missed = sides.map(|of| {
-        let judged = of.queries.iter().filter(|_| of.has_times());
-        let judged: Vec<bool> = judged.filter_map(|of| model.is_late(of)).collect();
-        let late = judged.iter().filter(|late| **late).count();
-        (!judged.is_empty()).then(|| late as f64 / judged.len() as f64)
-    });
-    if missed.iter().any(Option::is_some) {
-        rows.add(MISSED, "share", missed);
-    }
+    rows.estimate(MISSED, missed);
     rows.0
 }
 
@@ -194,9 +252,22 @@ impl Rows {
             fitted,
             difference,
             ks: None,
+            input_interval: None,
+            fitted_interval: None,
         });
         if unit != "share" {
             self.relative();
+        }
+    }
+
+    /// A share of queries, where it is known of either side.
+    fn estimate(&mut self, quantity: &str, sides: [Option<Estimate>; 2]) {
+        if sides.iter().all(Option::is_none) {
+            return;
+        }
+        self.add(quantity, "share", sides.map(|of| of.map(|of| of.value)));
+        if let Some(row) = self.0.last_mut() {
+            [row.input_interval, row.fitted_interval] = sides.map(|of| of?.interval);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::arrivals::Process;
 use crate::distribution::{Fitted, Sample, Shape};
-use crate::model::{Due, Model};
+use crate::model::{Amount, Due, Model};
 use crate::observed::{DeadlineFrom, span};
 use duetime_core::{Bytes, Span};
 use duetime_scenario::service::{line, network};
@@ -166,16 +166,30 @@ impl Model {
             "name = \"other\"",
             &format!("{} transfers were seen", of.seen),
         )?;
-        line(
-            to,
-            &format!("size = {}", size(&of.sizes.shape)),
-            &distance(&of.sizes),
-        )?;
-        line(
-            to,
-            &format!("rate = \"{:.3} /s\"", of.per_second),
-            "of all hosts together",
-        )
+        match &of.sizes {
+            Some(sizes) => line(
+                to,
+                &format!("size = {}", size(&sizes.shape)),
+                &distance(sizes),
+            )?,
+            None => line(
+                to,
+                "size = \"web-search\"",
+                "a choice: a published distribution, most bytes in large transfers",
+            )?,
+        }
+        match of.amount {
+            Amount::PerSecond(many) => line(
+                to,
+                &format!("rate = \"{many:.3} /s\""),
+                "of all hosts together",
+            ),
+            Amount::Load(share) => line(
+                to,
+                &format!("load = {share}"),
+                "share of each host's link, as told",
+            ),
+        }
     }
 
     fn arrival(&self, to: &mut String) -> fmt::Result {

@@ -1,7 +1,8 @@
 //! What the command prints.
 
 use crate::reproduce::{FAN_IN, LOAD, MISSED, POINTS, Row, SIZE, WITHIN, is_near};
-use duetime_study::text::{bytes, list, percent, seconds, significant};
+use duetime_results::{Estimate, Interval};
+use duetime_study::text::{bytes, list, percent, seconds, significant, with_interval};
 use std::fmt::Write;
 
 /// What it says, then both sides as a table, then what to know.
@@ -83,8 +84,17 @@ pub(crate) fn answer(rows: &[Row], transport: &str) -> String {
 }
 
 fn both(row: &Row) -> String {
-    let of = |side: Option<f64>| side.map_or("?".to_owned(), percent);
-    format!("{} in the input, {} fitted", of(row.input), of(row.fitted))
+    format!(
+        "{} in the input, {} fitted",
+        share(row.input, row.input_interval),
+        share(row.fitted, row.fitted_interval)
+    )
+}
+
+fn share(value: Option<f64>, interval: Option<Interval>) -> String {
+    value.map_or("?".to_owned(), |value| {
+        with_interval(&Estimate { value, interval }, percent)
+    })
 }
 
 fn off(row: &Row) -> String {
@@ -97,11 +107,11 @@ fn signed(share: f64) -> String {
 }
 
 fn cells(row: &Row) -> [String; 5] {
-    let value = |side: Option<f64>| match (side, row.unit) {
+    let value = |side: Option<f64>, interval| match (side, row.unit) {
         (None, _) => "?".to_owned(),
         (Some(of), "B") => bytes(of),
         (Some(of), "ns") => seconds(of * 1e-9),
-        (Some(of), "share") => percent(of),
+        (Some(_), "share") => share(side, interval),
         (Some(of), _) => significant(of),
     };
     let difference = match row.difference {
@@ -118,8 +128,8 @@ fn cells(row: &Row) -> [String; 5] {
     let ks = row.ks.map_or(String::new(), |ks| format!("{ks:.3}"));
     [
         row.quantity.clone(),
-        value(row.input),
-        value(row.fitted),
+        value(row.input, row.input_interval),
+        value(row.fitted, row.fitted_interval),
         difference,
         ks,
     ]

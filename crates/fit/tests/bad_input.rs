@@ -89,13 +89,15 @@ fn known() -> Known {
         link: Some(Rate::from_gbps(10)),
         hosts: None,
         buffer: None,
+        other_load: None,
         transports: Vec::new(),
     }
 }
 
 /// All that is done with a file, but for the runs.
 fn read(kind: Kind, bytes: &[u8]) -> Result<String, String> {
-    let seen = of_bytes("file", bytes, kind, None).map_err(|error| error.to_string())?;
+    let seen = of_bytes("file", bytes, kind, None, Rate::from_gbps(10))
+        .map_err(|error| error.to_string())?;
     let toml = Model::of(&seen, &known())?.to_toml("name", "file");
     match duetime_scenario::load(&toml, "fitted", &[], &NoFiles) {
         Ok(_) => Ok(toml),
@@ -141,7 +143,9 @@ fn other_files_are_refused() {
         (Kind::Spans, b"", "no spans"),
         (Kind::Spans, b"{\"resourceSpans\": []}", "many spans"),
     ] {
-        let error = of_bytes("file", bytes, kind, None).unwrap_err().to_string();
+        let error = of_bytes("file", bytes, kind, None, Rate::from_gbps(10))
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(wanted), "{error}");
     }
 }
@@ -151,7 +155,7 @@ fn a_capture_cut_anywhere_but_between_packets_says_so() {
     for whole in [capture(), old_capture()] {
         let mut whole_prefixes = 0;
         for end in 1..whole.len() {
-            match of_bytes("file", &whole[..end], Kind::Pcap, None) {
+            match of_bytes("file", &whole[..end], Kind::Pcap, None, Rate::from_gbps(10)) {
                 Err(error) if error.to_string().contains("ends in the middle") => {}
                 // Between two packets nothing shows that there were more.
                 _ => whole_prefixes += 1,
