@@ -26,7 +26,8 @@ class Fit:
     rows: list[dict[str, Any]]
     """Both sides, one ``quantity`` each, with its ``unit`` (``B``, ``ns``, ``/s``, ``share``, or nothing for counts),
     ``input``, ``fitted``, ``difference`` (as a share of the input's; of the missed share the plain difference) and ``ks``, the
-    largest difference between both CDFs, 0 to 1. ``None``: not known."""
+    largest difference between both CDFs, 0 to 1. The missed share has ``input_interval`` and ``fitted_interval``, each with
+    ``low`` and ``high``, 95 %. ``None``: not known."""
     notes: list[str]
     """What was left out, taken for granted, or is uncertain."""
 
@@ -42,6 +43,7 @@ def fit(
     link: str | None = None,
     hosts: int | None = None,
     buffer: str | None = None,
+    other_load: str | float | None = None,
     transports: str | Iterable[str] | None = None,
     burst: str | datetime.timedelta | None = None,
 ) -> Fit:
@@ -55,6 +57,8 @@ def fit(
     :param link: rate of each host's link, such as ``"10 Gbps"``; default: 10 Gbps.
     :param hosts: hosts of the network; default: those that the file shows.
     :param buffer: buffers of the switches, such as ``"250 packets"`` for each port; default: ``"4 MB"``.
+    :param other_load: mean share of each host's link that other transfers take, such as ``"2 %"`` or 0.02; default: those
+        that the file shows, which spans and tables of calls do not.
     :param transports: those of the scenario; the first is the one that the service used; default: ``tcp``, ``dctcp``,
         ``d2tcp`` and ``d3``.
     :param burst: calls of a client belong to one query if no gap between them is longer, such as ``"100 us"``; default: the
@@ -68,6 +72,7 @@ def fit(
         link=link,
         hosts=hosts,
         buffer=buffer,
+        other_load=None if other_load is None else str(other_load),
         transports=names(transports),
         burst=_time(burst),
     )

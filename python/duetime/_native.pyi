@@ -290,6 +290,7 @@ def fit(
     link: str | None,
     hosts: int | None,
     buffer: str | None,
+    other_load: str | None,
     transports: list[str],
     burst: str | None,
 ) -> str:

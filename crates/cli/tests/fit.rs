@@ -54,6 +54,14 @@ fn a_run_gives_its_scenario_back() {
         assert!(fitted.contains(wanted), "{wanted} in\n{fitted}");
     }
     sandbox.duetime("check fitted-flows.toml").ok();
+    // What spans do not show may be told.
+    assert!(!fitted.contains("poisson"), "{fitted}");
+    let told = "fit out/service/csv/runs/dctcp/0/spans.jsonl --budget 2ms --link 1Gbps --other-load 3% -o told.toml";
+    sandbox.duetime(told).ok();
+    let fitted = sandbox.read("told.toml");
+    for wanted in ["size = \"web-search\"", "load = 0.03 "] {
+        assert!(fitted.contains(wanted), "{wanted} in\n{fitted}");
+    }
     // Spans that were exported are what `trace` takes.
     let replay = SERVICE
         .split("[[workload]]")
@@ -108,6 +116,10 @@ fn what_cannot_be_used_writes_nothing() {
         (
             "calls.csv --budget 5",
             vec!["--budget 5: the unit of this time is missing"],
+        ),
+        (
+            "calls.csv --other-load 2",
+            vec!["--other-load 2: not a share; allowed: 0..=1, or a percentage"],
         ),
         (".", vec!["a folder"]),
     ] {

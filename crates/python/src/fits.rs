@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use duetime_fit::{FitError, Kind, Known, Request};
-use duetime_scenario::{NotQuantity, parse_rate, parse_time};
+use duetime_scenario::{NotQuantity, parse_rate, parse_share, parse_time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::errors;
 
 /// Fits a scenario to a file; gives it, what the command prints, and both sides as JSON.
 #[pyfunction]
-#[pyo3(signature = (source, *, kind, budget, link, hosts, buffer, transports, burst))]
+#[pyo3(signature = (source, *, kind, budget, link, hosts, buffer, other_load, transports, burst))]
 #[expect(
     clippy::too_many_arguments,
     reason = "they have names in Python, which calls it"
@@ -26,6 +26,7 @@ pub fn fit(
     link: Option<&str>,
     hosts: Option<u32>,
     buffer: Option<String>,
+    other_load: Option<&str>,
     transports: Vec<String>,
     burst: Option<&str>,
 ) -> PyResult<String> {
@@ -45,6 +46,7 @@ pub fn fit(
             link: quantity("link", link, parse_rate)?,
             hosts,
             buffer,
+            other_load: quantity("other_load", other_load, parse_share)?,
             transports,
         },
     };

@@ -38,6 +38,10 @@ pub struct Fit {
     /// Buffers of the switches, such as `'250 packets'` for each port or `'16 MB'` for all of a switch [default: 4 MB]
     #[arg(long, value_name = "SIZE")]
     pub buffer: Option<String>,
+    /// Mean share of each host's link that other transfers take, such as `'2 %'` [default: those that the file shows, which
+    /// spans and tables of calls do not]
+    #[arg(long, value_name = "SHARE")]
+    pub other_load: Option<String>,
     /// Transports of the scenario, with commas; the first is the one that the service used [default: tcp,dctcp,d2tcp,d3]
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub transport: Vec<String>,

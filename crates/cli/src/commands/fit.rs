@@ -3,7 +3,7 @@
 use std::io::{Write, stdout};
 
 use duetime_fit::{Fit, FitError, Kind, Known, Request};
-use duetime_scenario::{NotQuantity, parse_rate, parse_time};
+use duetime_scenario::{NotQuantity, parse_rate, parse_share, parse_time};
 use serde_json::json;
 
 use super::new::{keep, name};
@@ -28,6 +28,7 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
             link: quantity("link", args.link.as_deref(), parse_rate)?,
             hosts: args.hosts,
             buffer: args.buffer.clone(),
+            other_load: quantity("other-load", args.other_load.as_deref(), parse_share)?,
             transports: args.transport.clone(),
         },
     };
