@@ -45,6 +45,20 @@ target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$ROOT/target}"
 }
 
+# FEATURES: what the checks build beside the default. Without clang the real stacks are left out, and their tests with them.
+FEATURES=duetime-d3/tokio,duetime-d3/c
+if [ "$(uname)" = Linux ] && command -v clang >/dev/null 2>&1; then FEATURES+=,duetime-cli/lab; fi
+# WHOLE: the selection of packages and features that script/test tests. What is built for one of its sections is there for the
+# next, as long as all of them select the same.
+# shellcheck disable=SC2034
+WHOLE=(--locked --workspace --exclude duetime-house --exclude duetime-python --features "$FEATURES")
+
+# build_programs: builds the programs and examples of that, without optimisation; prints the folder of the programs.
+build_programs() {
+    cargo build --quiet "${WHOLE[@]}" --bins --examples >&2
+    realpath "$(target_dir)/debug"
+}
+
 # environment NAME REQUIREMENTS: makes or keeps the virtual environment NAME beside the build, with what the file lists; prints
 # its folder.
 environment() {
