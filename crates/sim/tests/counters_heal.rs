@@ -6,6 +6,10 @@
     clippy::cast_sign_loss,
     reason = "the numbers of a test are small"
 )]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "how long faults go on is the caller's choice"
+)]
 
 mod lab;
 
