@@ -100,11 +100,17 @@ impl From<Diagnostic> for FitError {
     }
 }
 
-/// Fits a scenario to the file `input`; ends early when `stop` is set.
+/// Fits a scenario to the file `input`; ends early when `stop` is set. `each` hears how many runs of the fitted scenario are
+/// made, and of how many, which may become more.
 ///
 /// # Errors
 /// If the file cannot be read or used, or what it holds is no service that can be simulated.
-pub fn fit(input: &Path, asked: &Request, stop: &Arc<AtomicBool>) -> Result<Fit, FitError> {
+pub fn fit(
+    input: &Path,
+    asked: &Request,
+    stop: &Arc<AtomicBool>,
+    each: &dyn Fn(usize, usize),
+) -> Result<Fit, FitError> {
     let shown = input.display().to_string();
     let link = asked.known.link.unwrap_or(model::USUAL_LINK);
     let seen = observe(input, asked.kind, asked.burst, link)?;
@@ -117,7 +123,7 @@ pub fn fit(input: &Path, asked: &Request, stop: &Arc<AtomicBool>) -> Result<Fit,
     let toml = model.to_toml(&asked.name, &name);
     let scenario = duetime_study::load(&toml, "<fitted>", &[], &NoFiles);
     let scenario = scenario.map_err(|error| FitError::Study(error.into()))?;
-    let runs = match reproduce::simulate(&scenario, &model, stop) {
+    let runs = match reproduce::simulate(&scenario, &model, stop, each) {
         Ok(runs) => runs,
         Err(Failed::Setup(error)) => return Err(FitError::Study(error.into())),
         Err(Failed::Stopped) => return Err(FitError::Stopped),

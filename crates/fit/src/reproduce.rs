@@ -58,16 +58,18 @@ const MOST_RUNS: u64 = 40;
 /// Blocks of time of an input, for the interval of its missed share.
 const BLOCKS: usize = 20;
 
-/// The measured queries of each run of the scenario under its first transport: at least as many runs as it has seeds.
+/// The measured queries of each run of the scenario under its first transport: at least as many runs as it has seeds. `each`
+/// hears how many runs are made, and of how many.
 pub(crate) fn simulate(
     scenario: &Scenario,
     model: &Model,
     stop: &Arc<AtomicBool>,
+    each: &dyn Fn(usize, usize),
 ) -> Result<Vec<Observed>, Failed> {
     let mut runs: Vec<Observed> = Vec::new();
     let mut wanted = u64::from(scenario.seeds);
     loop {
-        runs.extend(simulated(scenario, runs.len() as u64..wanted, stop)?);
+        runs.extend(simulated(scenario, runs.len() as u64..wanted, stop, each)?);
         if wanted >= MOST_RUNS || is_precise(&runs, model) {
             return Ok(runs);
         }
@@ -85,6 +87,7 @@ fn simulated(
     scenario: &Scenario,
     numbers: Range<u64>,
     stop: &Arc<AtomicBool>,
+    each: &dyn Fn(usize, usize),
 ) -> Result<Vec<Observed>, Failed> {
     let progress = Arc::new(Progress::default());
     let options = Options {
@@ -94,6 +97,7 @@ fn simulated(
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let runs = usize::try_from(numbers.end - numbers.start).unwrap_or(usize::MAX);
     let next = AtomicU64::new(numbers.start);
+    let done = AtomicU64::new(numbers.start);
     let work = || -> Result<Vec<(u64, Observed)>, SetupError> {
         let mut made = Vec::new();
         loop {
@@ -103,6 +107,7 @@ fn simulated(
             }
             let output = run(scenario, 0, number, &options)?;
             made.push((number, Observed::of_run(&output.records, 0)));
+            done.fetch_add(1, Ordering::Relaxed);
         }
     };
     let mut made = Vec::new();
@@ -115,6 +120,8 @@ fn simulated(
             if stop.load(Ordering::Relaxed) {
                 progress.cancel.store(true, Ordering::Relaxed);
             }
+            let whole = |of: u64| usize::try_from(of).unwrap_or(usize::MAX);
+            each(whole(done.load(Ordering::Relaxed)), whole(numbers.end));
             std::thread::sleep(Duration::from_millis(5));
         }
         for worker in workers {

@@ -135,6 +135,7 @@ fn fitted(name: &str, bytes: &[u8], request: &Request) -> Fit {
         &file(name, bytes),
         request,
         &Arc::new(AtomicBool::new(false)),
+        &|_, _| {},
     );
     made.unwrap_or_else(|error| panic!("{error}"))
 }
@@ -330,6 +331,7 @@ fn a_capture_tells_queues_from_computation() {
         &cut,
         &request("dctcp", SHALLOW),
         &Arc::new(AtomicBool::new(false)),
+        &|_, _| {},
     ) else {
         panic!("a capture that ends in the middle is refused");
     };

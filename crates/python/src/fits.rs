@@ -51,7 +51,7 @@ pub fn fit(
         },
     };
     attended(py, None, move |_, stop| {
-        match duetime_fit::fit(&source, &request, stop) {
+        match duetime_fit::fit(&source, &request, stop, &|_, _| {}) {
             Ok(fit) => Ok(json!({
                 "scenario": fit.toml,
                 "text": fit.text,

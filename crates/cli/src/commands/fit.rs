@@ -1,9 +1,10 @@
 //! `duetime fit`
 
-use std::io::{Write, stdout};
+use std::io::{IsTerminal, Write, stderr, stdout};
 
 use duetime_fit::{Fit, FitError, Kind, Known, Request};
 use duetime_scenario::{NotQuantity, parse_rate, parse_share, parse_time};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::new::{keep, name};
@@ -43,7 +44,17 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
         )));
     }
     let stop = interrupt::flag_saying("stopping; nothing is written (again to leave at once)");
-    let fit = duetime_fit::fit(&args.input, &request, &stop).map_err(failure)?;
+    let bar = (!args.json && stderr().is_terminal()).then(|| ProgressBar::new(0));
+    let runs = |done: usize, all: usize| {
+        if let Some(bar) = &bar {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+        }
+    };
+    let fit = duetime_fit::fit(&args.input, &request, &stop, &runs).map_err(failure)?;
+    if let Some(bar) = &bar {
+        bar.finish_and_clear();
+    }
     if let Some(out) = &args.out {
         keep(out, &fit.toml, args.force)?;
     }
