@@ -23,7 +23,7 @@ import ray
 import duetime
 from duetime.engines import Dask, Engine, Local, Ray, Slurm
 
-ROUNDS = 3
+ROUNDS = 5
 POINTS = 200
 RUN_S = 0.1
 MOST = 0.05
@@ -99,12 +99,11 @@ def tenth(place: Path) -> Sweep:
     return Sweep("tenth", scenario, {"workload.load": [round(0.5 + 0.001 * of, 3) for of in range(POINTS)]}, place)
 
 
-def show(name: str, took: list[float], local: float, same: bool, note: str = "") -> float:
-    """A line of the table; gives the overhead beside local jobs."""
-    middle = statistics.median(took)
-    overhead = middle / local - 1
-    beside = "" if name == "local" else f"{overhead:+7.1%}"
-    print(f"{name:8}{middle:8.2f} s {beside:8}  bytes equal: {'yes' if same else 'no'}{note}", flush=True)
+def show(name: str, took: list[float], local: list[float], same: bool, note: str = "") -> float:
+    """A line of the table; gives the overhead beside the local jobs of the same rounds."""
+    overhead = statistics.median(of / beside for of, beside in zip(took, local)) - 1
+    shown = "" if name == "local" else f"{overhead:+7.1%}"
+    print(f"{name:8}{statistics.median(took):8.2f} s {shown:8}  bytes equal: {'yes' if same else 'no'}{note}", flush=True)
     return overhead
 
 
@@ -165,13 +164,12 @@ def main(search_fanout: str) -> None:
                 took[name].append(sweep.run(engine))
                 same[name] = same[name] and sweep.same
         print(f"\n{POINTS} points of about {RUN_S * 1e3:.0f} ms, two workers; median of {ROUNDS} rounds")
-        local = statistics.median(took["local"])
+        local = took["local"]
         for name, of in took.items():
-            note = ""
             if name == "submitit":
-                started = statistics.median(of) - jobs_s
-                note = f"; without the start of its jobs {started:.2f} s, {started / local - 1:+.1%}"
-                overhead = started / local - 1
+                started = [seconds - jobs_s for seconds in of]
+                overhead = statistics.median(of / beside for of, beside in zip(started, local)) - 1
+                note = f"; without the start of its jobs {statistics.median(started):.2f} s, {overhead:+.1%}"
                 show(name, of, local, same[name], note)
             else:
                 overhead = show(name, of, local, same[name])
@@ -181,7 +179,7 @@ def main(search_fanout: str) -> None:
                 wrong.append(f"{name} leaves other bytes")
         killed: list[int] = []
         seconds = sweep.run(Ray(), kill_at(POINTS // 2, killed))
-        show("Ray", [seconds], local, sweep.same, f"; worker {killed} killed after {POINTS // 2} runs, all {POINTS} there")
+        show("Ray", [seconds], [statistics.median(local)], sweep.same, f"; worker {killed} killed after {POINTS // 2} runs, all {POINTS} there")
         if not killed or not sweep.same:
             wrong.append("the loss of a worker of Ray")
 
@@ -196,7 +194,7 @@ def main(search_fanout: str) -> None:
         for name, engine in (("local", Local(2)), ("Ray", Ray()), ("Dask", dask)):
             seconds = fanout.run(engine)
             if name == "local":
-                local = seconds
+                local = [seconds]
             overhead = show(name, [seconds], local, fanout.same)
             if overhead > MOST:
                 wrong.append(f"search-fanout on {name} takes {overhead:.1%} longer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,8 @@ class Dask(Engine):
         self.workers = workers
 
     def start(self) -> int:
-        self._distributed = distributed = imported("distributed", "dask")
+        distributed = imported("distributed", "dask")
+        self._ended = threading.Event()
         self._client: Any = None
         self._own_cluster: Any = None
         self._ours = not isinstance(self.cluster, distributed.Client)
@@ -58,14 +60,16 @@ class Dask(Engine):
 
     def submit(self, work: Work, order: dict[str, Any], batches: Sequence[Batch]) -> list[Handle]:
         # Not pure: a batch that is tried again is no result of before.
-        return [self._client.submit(work, order, batch, pure=False) for batch in batches]
+        handles = [self._client.submit(work, order, batch, pure=False) for batch in batches]
+        for handle in handles:
+            handle.add_done_callback(lambda _: self._ended.set())
+        return handles
 
     def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
-        try:
-            with self._client.as_current():
-                self._distributed.wait(list(handles), timeout=timeout_s, return_when="FIRST_COMPLETED")
-        except TimeoutError:
-            return []
+        # Not distributed.wait: the scheduler, which may be in this process, would hear of each look.
+        self._ended.clear()
+        if not any(handle.done() for handle in handles):
+            self._ended.wait(timeout_s)
         return [handle for handle in handles if handle.done()]
 
     def result(self, handle: Handle) -> Report:
