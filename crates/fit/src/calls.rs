@@ -1,5 +1,6 @@
 //! Calls, and the queries that they belong to.
 
+use crate::distribution::Sample;
 use crate::observed::{Answer, DeadlineFrom, Observed, Others, Query};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -42,6 +43,8 @@ pub(crate) struct Calls {
 const APART: f64 = 30.0;
 /// Share of the bursts in which no server is asked twice, from which on a server asked again belongs to another query.
 const ONCE: f64 = 0.8;
+/// Share of the bursts that have the same number of calls, from which on smaller ones are parts of queries of that many.
+const ALIKE: f64 = 0.7;
 
 impl Calls {
     /// The queries: of those without a number, the calls of one client in one burst. Within a burst no gap from one call to
@@ -96,7 +99,16 @@ impl Calls {
             return by_gap.into_iter().map(query).collect();
         }
         // Two queries at nearly the same time: the servers that are asked again tell them apart.
-        by_gap.into_iter().flat_map(apart).collect()
+        let groups: Vec<Vec<Call>> = by_gap.into_iter().flat_map(apart).collect();
+        let bursts = groups.len();
+        let groups = joined(groups);
+        if groups.len() < bursts {
+            self.notes.push(format!(
+                "{} bursts are taken for later parts of queries that have as many calls as most, and ask other servers",
+                bursts - groups.len()
+            ));
+        }
+        groups.iter().map(|of| query(of)).collect()
     }
 }
 
@@ -110,8 +122,8 @@ fn by_name(calls: &[Call]) -> Vec<Query> {
     groups.iter().map(|of| query(of)).collect()
 }
 
-/// The calls of a burst as queries that ask each server once.
-fn apart(burst: &[Call]) -> Vec<Query> {
+/// The calls of a burst, divided so that each part asks each server once.
+fn apart(burst: &[Call]) -> Vec<Vec<Call>> {
     let mut groups: Vec<Vec<Call>> = Vec::new();
     let mut times: FxHashMap<u32, usize> = FxHashMap::default();
     for call in burst {
@@ -122,7 +134,40 @@ fn apart(burst: &[Call]) -> Vec<Query> {
         groups[*before].push(*call);
         *before += 1;
     }
-    groups.iter().map(|of| query(of)).collect()
+    groups
+}
+
+/// A host that is busy with other work asks some servers of a query later. Where nearly all bursts have as many calls, smaller
+/// ones of one client that follow each other, ask different servers, and have as many together, are one query.
+fn joined(groups: Vec<Vec<Call>>) -> Vec<Vec<Call>> {
+    let sizes = Sample::new(groups.iter().map(|of| of.len() as f64).collect());
+    let (usual, share) = sizes.mode();
+    if !(ALIKE..1.0).contains(&share) {
+        return groups;
+    }
+    let missing = |of: &[Call]| usual - of.len() as f64;
+    let mut whole: Vec<Vec<Call>> = Vec::new();
+    let mut groups = groups.into_iter().peekable();
+    while let Some(first) = groups.next() {
+        let mut parts = vec![first];
+        let mut lacks = missing(&parts[0]);
+        while lacks > 0.0
+            && let Some(next) = groups.next_if(|next| {
+                let asked = |call: &Call| parts.iter().flatten().any(|of| of.server == call.server);
+                let same = next.first().map(|of| of.client) == parts[0].first().map(|of| of.client);
+                same && next.len() as f64 <= lacks && !next.iter().any(asked)
+            })
+        {
+            lacks -= next.len() as f64;
+            parts.push(next);
+        }
+        if lacks == 0.0 {
+            whole.push(parts.concat());
+        } else {
+            whole.extend(parts);
+        }
+    }
+    whole
 }
 
 /// Calls sorted by their start, as one query.
@@ -241,6 +286,38 @@ mod tests {
         let seen = observed(calls, None);
         assert_eq!(seen.queries.len(), 21);
         assert!(seen.queries.iter().all(|of| of.children == 4));
+    }
+
+    #[test]
+    fn parts_of_a_query_are_put_together_again() {
+        let mut calls = Vec::new();
+        for query in 0..40 {
+            for server in 0..8 {
+                // In one of ten, the second half is asked a millisecond later.
+                let late = if query % 10 == 3 && server >= 4 {
+                    1_000_000
+                } else {
+                    0
+                };
+                calls.push(call(
+                    0,
+                    server,
+                    query * 10_000_000 + u64::from(server) * 100 + late,
+                ));
+            }
+        }
+        let seen = observed(calls.clone(), Some(10_000));
+        assert_eq!(seen.queries.len(), 40);
+        assert!(seen.queries.iter().all(|of| of.children == 8));
+        assert!(seen.notes[0].starts_with("4 bursts are taken for later parts"));
+        // One that asks the same servers again is a query of its own.
+        for call in &mut calls {
+            if call.start_ns % 10_000_000 >= 1_000_000 {
+                call.server -= 4;
+            }
+        }
+        let seen = observed(calls, Some(10_000));
+        assert_eq!((seen.queries.len(), seen.notes.len()), (44, 0));
     }
 
     #[test]
