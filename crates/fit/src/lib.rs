@@ -100,8 +100,8 @@ impl From<Diagnostic> for FitError {
     }
 }
 
-/// Fits a scenario to the file `input`; ends early when `stop` is set. `each` hears how many runs of the fitted scenario are
-/// made, and of how many, which may become more.
+/// Fits a scenario to the file `input`; ends early when `stop` is set. `begun` hears how many runs of the fitted scenario
+/// are begun, and of how many, which may become more.
 ///
 /// # Errors
 /// If the file cannot be read or used, or what it holds is no service that can be simulated.
@@ -109,7 +109,7 @@ pub fn fit(
     input: &Path,
     asked: &Request,
     stop: &Arc<AtomicBool>,
-    each: &dyn Fn(usize, usize),
+    begun: &dyn Fn(usize, usize),
 ) -> Result<Fit, FitError> {
     let shown = input.display().to_string();
     let link = asked.known.link.unwrap_or(model::USUAL_LINK);
@@ -123,7 +123,7 @@ pub fn fit(
     let toml = model.to_toml(&asked.name, &name);
     let scenario = duetime_study::load(&toml, "<fitted>", &[], &NoFiles);
     let scenario = scenario.map_err(|error| FitError::Study(error.into()))?;
-    let runs = match reproduce::simulate(&scenario, &model, stop, each) {
+    let runs = match reproduce::simulate(&scenario, &model, stop, begun) {
         Ok(runs) => runs,
         Err(Failed::Setup(error)) => return Err(FitError::Study(error.into())),
         Err(Failed::Stopped) => return Err(FitError::Stopped),

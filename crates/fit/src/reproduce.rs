@@ -6,11 +6,11 @@ use crate::observed::{Observed, Query};
 use duetime_results::{Estimate, Interval};
 use duetime_scenario::Scenario;
 use duetime_sim::{Options, Progress, SetupError, run};
+use duetime_study::each;
 use serde::Serialize;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One quantity on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -54,22 +54,22 @@ pub(crate) enum Failed {
 /// Runs are added until the interval of the fitted scenario's missed share is no wider than this to either side, or so many
 /// are made.
 const PRECISE: f64 = POINTS / 2.0;
-const MOST_RUNS: u64 = 40;
+const MOST_RUNS: usize = 40;
 /// Blocks of time of an input, for the interval of its missed share.
 const BLOCKS: usize = 20;
 
-/// The measured queries of each run of the scenario under its first transport: at least as many runs as it has seeds. `each`
-/// hears how many runs are made, and of how many.
+/// The measured queries of each run of the scenario under its first transport: at least as many runs as it has seeds. `begun`
+/// hears how many runs are begun, and of how many.
 pub(crate) fn simulate(
     scenario: &Scenario,
     model: &Model,
     stop: &Arc<AtomicBool>,
-    each: &dyn Fn(usize, usize),
+    begun: &dyn Fn(usize, usize),
 ) -> Result<Vec<Observed>, Failed> {
     let mut runs: Vec<Observed> = Vec::new();
-    let mut wanted = u64::from(scenario.seeds);
+    let mut wanted = scenario.seeds as usize;
     loop {
-        runs.extend(simulated(scenario, runs.len() as u64..wanted, stop, each)?);
+        runs.extend(simulated(scenario, runs.len()..wanted, stop, begun)?);
         if wanted >= MOST_RUNS || is_precise(&runs, model) {
             return Ok(runs);
         }
@@ -85,9 +85,9 @@ fn is_precise(runs: &[Observed], model: &Model) -> bool {
 /// The runs of these numbers.
 fn simulated(
     scenario: &Scenario,
-    numbers: Range<u64>,
+    numbers: Range<usize>,
     stop: &Arc<AtomicBool>,
-    each: &dyn Fn(usize, usize),
+    begun: &dyn Fn(usize, usize),
 ) -> Result<Vec<Observed>, Failed> {
     let progress = Arc::new(Progress::default());
     let options = Options {
@@ -95,48 +95,22 @@ fn simulated(
         ..Options::default()
     };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let runs = usize::try_from(numbers.end - numbers.start).unwrap_or(usize::MAX);
-    let next = AtomicU64::new(numbers.start);
-    let done = AtomicU64::new(numbers.start);
-    let work = || -> Result<Vec<(u64, Observed)>, SetupError> {
-        let mut made = Vec::new();
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= numbers.end || progress.cancel.load(Ordering::Relaxed) {
-                return Ok(made);
-            }
-            let output = run(scenario, 0, number, &options)?;
-            made.push((number, Observed::of_run(&output.records, 0)));
-            done.fetch_add(1, Ordering::Relaxed);
-        }
+    let stopped = || stop.load(Ordering::Relaxed);
+    let one = |at| {
+        let output = run(scenario, 0, (numbers.start + at) as u64, &options)?;
+        Ok(Observed::of_run(&output.records, 0))
     };
-    let mut made = Vec::new();
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs.min(runs)).map(|_| scope.spawn(work)).collect();
-        while !workers
-            .iter()
-            .all(std::thread::ScopedJoinHandle::is_finished)
-        {
-            if stop.load(Ordering::Relaxed) {
-                progress.cancel.store(true, Ordering::Relaxed);
-            }
-            let whole = |of: u64| usize::try_from(of).unwrap_or(usize::MAX);
-            each(whole(done.load(Ordering::Relaxed)), whole(numbers.end));
-            std::thread::sleep(Duration::from_millis(5));
+    let tick = |at| {
+        if stopped() {
+            progress.cancel.store(true, Ordering::Relaxed);
         }
-        for worker in workers {
-            match worker.join() {
-                Ok(done) => made.extend(done.map_err(Failed::Setup)?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        Ok(())
-    })?;
-    if stop.load(Ordering::Relaxed) {
-        return Err(Failed::Stopped);
-    }
-    made.sort_by_key(|of| of.0);
-    Ok(made.into_iter().map(|of| of.1).collect())
+        begun(numbers.start + at, numbers.end);
+    };
+    let made = each(numbers.len(), jobs, stopped, one, tick);
+    let made: Result<Option<Vec<_>>, SetupError> =
+        made.into_iter().map(Option::transpose).collect();
+    let made = made.map_err(Failed::Setup)?;
+    made.filter(|_| !stopped()).ok_or(Failed::Stopped)
 }
 
 /// The share of late queries, of those of which that is known, with its interval over blocks of them.

@@ -45,7 +45,9 @@ pub use looks::{known_as, palette};
 pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};
 pub use plan::{Job, Plan, Point, Request, load};
-pub use pool::{AtWork, End, Engine, Estimator, Execution, Found, Made, Outcome, Simulator, Work};
+pub use pool::{
+    AtWork, End, Engine, Estimator, Execution, Found, Made, Outcome, Simulator, Work, each,
+};
 pub use report::{PAGE_STYLE, page_script, report};
 pub use resume::{Resume, resume};
 pub use warnings::{About, Warning};

@@ -15,7 +15,7 @@ use duetime_store::IfExists;
 mod tasks;
 mod workers;
 
-pub(crate) use workers::each;
+pub use workers::each;
 
 use tasks::Pool;
 

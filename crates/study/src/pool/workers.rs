@@ -10,7 +10,7 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// Calls `one` for each number below `count`, up to `workers` at a time, until `stop`; gives what it gave, `None` for
 /// those that were not begun. Meanwhile `tick` hears a few times per second how many are begun.
-pub(crate) fn each<T: Send>(
+pub fn each<T: Send>(
     count: usize,
     workers: usize,
     stop: impl Fn() -> bool + Sync,
