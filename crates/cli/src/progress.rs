@@ -10,6 +10,33 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use duetime_study::text;
 
+/// A bar for pieces of work of which only the number is known. It goes when it is dropped.
+pub struct Pieces(Option<ProgressBar>);
+
+impl Pieces {
+    /// On a terminal, and only where it `shows`.
+    pub fn new(shows: bool) -> Self {
+        let shows = shows && stderr().is_terminal();
+        Self(shows.then(|| ProgressBar::new(0)))
+    }
+
+    /// So many are done, of so many.
+    pub fn set(&self, done: usize, all: usize) {
+        if let Self(Some(bar)) = self {
+            bar.set_length(all as u64);
+            bar.set_position(done as u64);
+        }
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        if let Self(Some(bar)) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// What a reader wants to see of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {

@@ -1,36 +1,28 @@
 //! `duetime compare`
 
 use std::fmt::{self, Write as _};
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{Write, stdout};
 
 use duetime_results::Estimate;
 use duetime_results::summary::{Paired, Unit};
 use duetime_study::compare::{Compared, ComparedRow, Counted, Verdict, verdict};
 use duetime_study::text;
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use super::json_event;
 use crate::args;
 use crate::failure::Failure;
+use crate::progress::Pieces;
 use crate::table::{Align, Table};
 
 const METHOD: &str = "percentile bootstrap over pairs of runs with the same seed, 95 %";
 
 /// Compares two run folders and prints what differs.
 pub fn compare(args: &args::Compare) -> Result<(), Failure> {
-    let shows = !args.quiet && stderr().is_terminal();
-    let bar = shows.then(|| ProgressBar::new(0));
-    let reads = |done: usize, all: usize| {
-        if let Some(bar) = &bar {
-            bar.set_length(all as u64);
-            bar.set_position(done as u64);
-        }
-    };
+    let bar = Pieces::new(!args.quiet);
+    let reads = |done: usize, all: usize| bar.set(done, all);
     let compared = duetime_study::compare::compare(&args.a, &args.b, &args.transport, reads)?;
-    if let Some(bar) = &bar {
-        bar.finish_and_clear();
-    }
+    drop(bar);
     let mut to = stdout().lock();
     if args.json {
         for (event, line) in compared_events(&compared) {

@@ -1,10 +1,9 @@
 //! `duetime fit`
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{Write, stdout};
 
 use duetime_fit::{Fit, FitError, Kind, Known, Request};
 use duetime_scenario::{NotQuantity, parse_rate, parse_share, parse_time};
-use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::new::{keep, name};
@@ -12,6 +11,7 @@ use super::{json_event, json_line};
 use crate::args::{self, InputKind};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::progress::Pieces;
 
 /// Fits a scenario, and says how well it reproduces its input.
 pub fn fit(args: &args::Fit) -> Result<(), Failure> {
@@ -44,17 +44,10 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
         )));
     }
     let stop = interrupt::flag_saying("stopping; nothing is written (again to leave at once)");
-    let bar = (!args.json && stderr().is_terminal()).then(|| ProgressBar::new(0));
-    let runs = |done: usize, all: usize| {
-        if let Some(bar) = &bar {
-            bar.set_length(all as u64);
-            bar.set_position(done as u64);
-        }
-    };
-    let fit = duetime_fit::fit(&args.input, &request, &stop, &runs).map_err(failure)?;
-    if let Some(bar) = &bar {
-        bar.finish_and_clear();
-    }
+    let bar = Pieces::new(!args.json);
+    let begun = |runs: usize, all: usize| bar.set(runs, all);
+    let fit = duetime_fit::fit(&args.input, &request, &stop, &begun).map_err(failure)?;
+    drop(bar);
     if let Some(out) = &args.out {
         keep(out, &fit.toml, args.force)?;
     }
