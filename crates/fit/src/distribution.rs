@@ -53,6 +53,16 @@ pub(crate) fn quantile_of(values: Vec<f64>, q: f64) -> Option<f64> {
     (!sample.is_empty()).then(|| sample.quantile(q))
 }
 
+/// The nearest whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "casts from floats saturate; the values are not negative"
+)]
+pub(crate) fn whole(value: f64) -> u64 {
+    libm::round(value) as u64
+}
+
 impl Sample {
     /// Of these values; those that are no numbers are left out.
     pub fn new(mut values: Vec<f64>) -> Self {

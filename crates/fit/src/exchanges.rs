@@ -2,10 +2,10 @@
 
 use crate::calls::{Call, Calls};
 use crate::conversations::{Conversations, Message};
-use crate::distribution::{Sample, quantile_of};
+use crate::distribution::{Sample, quantile_of, whole};
 use crate::network::{Network, computed};
 use crate::observed::Others;
-use crate::pairs::{likely_pairs, whole};
+use crate::pairs::likely_pairs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Computation below this share of the time that calls take, most of it below what the network takes, is none: a capture

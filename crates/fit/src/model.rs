@@ -1,7 +1,7 @@
 //! The numbers of a service, from what was seen of it.
 
 use crate::arrivals::Arrivals;
-use crate::distribution::{Fitted, Sample, Shape};
+use crate::distribution::{Fitted, Sample, Shape, whole};
 use crate::observed::{DeadlineFrom, Observed, Query, USUAL_REQUEST, span};
 use duetime_core::{Rate, Span};
 use duetime_scenario::service::longest_way;
@@ -353,13 +353,4 @@ fn due(seen: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
         "no budget is known: {stand_in} stands in, within which 99 % of the queries were; --budget says what is wanted"
     ));
     Due::StandIn(stand_in)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts from floats saturate; the values are not negative"
-)]
-fn whole(value: f64) -> u64 {
-    libm::round(value) as u64
 }

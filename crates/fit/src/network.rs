@@ -2,8 +2,8 @@
 
 use crate::censored::{Bounds, likely};
 use crate::conversations::{Conversations, Message};
-use crate::distribution::quantile_of;
-use crate::pairs::{Pair, whole};
+use crate::distribution::{quantile_of, whole};
+use crate::pairs::Pair;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Computation is known where its bounds are no farther apart than this share of the network's part.

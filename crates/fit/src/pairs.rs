@@ -2,7 +2,7 @@
 
 use crate::calls::Call;
 use crate::conversations::Message;
-use crate::distribution::quantile_of;
+use crate::distribution::{quantile_of, whole};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -69,8 +69,9 @@ enum Choice {
 /// The pairs whose waits differ least from each other. One answer that is missing shifts those of all later requests where
 /// each is taken to be to the earliest one, and where answers take longer than requests are apart, the latest is wrong.
 pub(crate) fn likely_pairs(messages: &[Message]) -> Found {
+    let order = Order::of(messages);
     let from = |first: Choice| {
-        let mut found = pairs(messages, first);
+        let mut found = order.pairs(first);
         let mut usual = None;
         for _ in 0..ROUNDS {
             let now = found.usual_ns();
@@ -78,7 +79,7 @@ pub(crate) fn likely_pairs(messages: &[Message]) -> Found {
                 break;
             }
             usual = now;
-            found = pairs(messages, usual.map_or(first, Choice::Nearest));
+            found = order.pairs(usual.map_or(first, Choice::Nearest));
         }
         let spread = found.spread(usual.unwrap_or(0));
         (found, spread)
@@ -110,76 +111,91 @@ fn far(waited_ns: u64, usual_ns: u64) -> f64 {
     libm::fabs(libm::log(waited_ns.max(1) as f64 / usual_ns.max(1) as f64))
 }
 
-/// Pairs of messages: within a connection that both ends write to, a client's message and the server's next one; else two
-/// messages of opposite directions in connections of their own.
-fn pairs(messages: &[Message], choice: Choice) -> Found {
-    let mut ways: FxHashMap<u32, (bool, bool)> = FxHashMap::default();
-    for of in messages {
-        let both = ways.entry(of.connection).or_default();
-        if of.by_client {
-            both.0 = true;
-        } else {
-            both.1 = true;
+/// The messages of a capture in the order in which they began, and what is known of their connections and directions.
+struct Order<'m> {
+    messages: Vec<&'m Message>,
+    /// Connections that both ends write to.
+    both_ways: FxHashSet<u32>,
+    /// As [`only_answer`] gives them.
+    only_answer: FxHashSet<(u32, u32)>,
+}
+
+impl<'m> Order<'m> {
+    fn of(all: &'m [Message]) -> Self {
+        let by = |client: bool| {
+            let of = all.iter().filter(move |of| of.by_client == client);
+            of.map(|of| of.connection).collect::<FxHashSet<u32>>()
+        };
+        let both_ways: FxHashSet<u32> = by(true).intersection(&by(false)).copied().collect();
+        let mut messages: Vec<&Message> = all.iter().collect();
+        messages.sort_by_key(|of| of.begins_ns);
+        let alone = messages.iter().copied();
+        let alone = alone.filter(|of| !both_ways.contains(&of.connection));
+        Self {
+            only_answer: only_answer(alone),
+            both_ways,
+            messages,
         }
     }
-    let mut order: Vec<&Message> = messages.iter().collect();
-    order.sort_by_key(|of| of.begins_ns);
-    let alone = |of: &Message| ways.get(&of.connection) != Some(&(true, true));
-    let only_answer = only_answer(order.iter().copied().filter(|of| alone(of)));
-    let forgotten_ns = match choice {
-        Choice::Nearest(usual) => usual.saturating_mul(FORGOTTEN),
-        Choice::Earliest | Choice::Latest => u64::MAX,
-    };
-    let mut open: FxHashMap<u32, Message> = FxHashMap::default();
-    let mut waiting: FxHashMap<(u32, u32), VecDeque<Message>> = FxHashMap::default();
-    let mut found = Found {
-        pairs: Vec::new(),
-        doubtful: 0,
-        alone: Vec::new(),
-    };
-    for of in order {
-        if ways.get(&of.connection) == Some(&(true, true)) {
-            if of.by_client {
-                found.alone.extend(open.insert(of.connection, *of));
-            } else {
-                match open.remove(&of.connection) {
-                    Some(request) => found.pairs.push(Pair {
+
+    /// Pairs of messages: within a connection that both ends write to, a client's message and the server's next one; else two
+    /// messages of opposite directions in connections of their own.
+    fn pairs(&self, choice: Choice) -> Found {
+        let forgotten_ns = match choice {
+            Choice::Nearest(usual) => usual.saturating_mul(FORGOTTEN),
+            Choice::Earliest | Choice::Latest => u64::MAX,
+        };
+        let mut open: FxHashMap<u32, Message> = FxHashMap::default();
+        let mut waiting: FxHashMap<(u32, u32), VecDeque<Message>> = FxHashMap::default();
+        let mut found = Found {
+            pairs: Vec::new(),
+            doubtful: 0,
+            alone: Vec::new(),
+        };
+        for &of in &self.messages {
+            if self.both_ways.contains(&of.connection) {
+                if of.by_client {
+                    found.alone.extend(open.insert(of.connection, *of));
+                } else {
+                    match open.remove(&of.connection) {
+                        Some(request) => found.pairs.push(Pair {
+                            request,
+                            answer: *of,
+                        }),
+                        None => found.alone.push(*of),
+                    }
+                }
+                continue;
+            }
+            let (asks, answers) = (
+                !self.only_answer.contains(&(of.from, of.to)),
+                !self.only_answer.contains(&(of.to, of.from)),
+            );
+            let asked = waiting.entry((of.to, of.from)).or_default();
+            while asked
+                .front()
+                .is_some_and(|request| of.begins_ns.saturating_sub(request.ends_ns) > forgotten_ns)
+            {
+                found.alone.extend(asked.pop_front());
+            }
+            match most_likely(asked, of, choice, asks).filter(|_| answers) {
+                Some(at) => {
+                    let open = asked.iter().filter(|other| other.ends_ns <= of.begins_ns);
+                    found.doubtful += u64::from(open.count() > 1);
+                    found.pairs.extend(asked.remove(at).map(|request| Pair {
                         request,
                         answer: *of,
-                    }),
-                    None => found.alone.push(*of),
+                    }));
                 }
+                None if asks => waiting.entry((of.from, of.to)).or_default().push_back(*of),
+                None => found.alone.push(*of),
             }
-            continue;
         }
-        let (asks, answers) = (
-            !only_answer.contains(&(of.from, of.to)),
-            !only_answer.contains(&(of.to, of.from)),
-        );
-        let asked = waiting.entry((of.to, of.from)).or_default();
-        while asked
-            .front()
-            .is_some_and(|request| of.begins_ns.saturating_sub(request.ends_ns) > forgotten_ns)
-        {
-            found.alone.extend(asked.pop_front());
-        }
-        match most_likely(asked, of, choice, asks).filter(|_| answers) {
-            Some(at) => {
-                let open = asked.iter().filter(|other| other.ends_ns <= of.begins_ns);
-                found.doubtful += u64::from(open.count() > 1);
-                found.pairs.extend(asked.remove(at).map(|request| Pair {
-                    request,
-                    answer: *of,
-                }));
-            }
-            None if asks => waiting.entry((of.from, of.to)).or_default().push_back(*of),
-            None => found.alone.push(*of),
-        }
+        found.alone.extend(open.into_values());
+        found.alone.extend(waiting.into_values().flatten());
+        found.alone.sort_by_key(|of| (of.begins_ns, of.connection));
+        found
     }
-    found.alone.extend(open.into_values());
-    found.alone.extend(waiting.into_values().flatten());
-    found.alone.sort_by_key(|of| (of.begins_ns, of.connection));
-    found
 }
 
 /// The open request that a message answers, by its position; `None`: none. A host that asks as well may be asking instead:
@@ -229,13 +245,4 @@ fn only_answer<'m>(messages: impl Iterator<Item = &'m Message>) -> FxHashSet<(u3
         back.is_some_and(|back| **median > FAR * back)
     });
     later.map(|(ends, _)| *ends).collect()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "casts from floats saturate; times are not negative"
-)]
-pub(crate) fn whole(ns: f64) -> u64 {
-    ns as u64
 }
