@@ -1,8 +1,7 @@
 //! What a file holds, and its reader.
 
-use crate::conversations::Conversations;
 use crate::observed::{Observed, USUAL_REQUEST};
-use crate::{capture, exchanges, table};
+use crate::{capture, table};
 use duetime_core::{Rate, Span};
 use duetime_scenario::{Diagnostic, decode, is_json, recorded};
 use std::fs::File;
@@ -98,20 +97,7 @@ pub fn of_bytes(
 ) -> Result<Observed, Diagnostic> {
     let burst_ns = burst.map(Span::as_ns);
     match kind {
-        Kind::Pcap => {
-            let mut seen = Conversations::new(link);
-            let counts = capture::read(file, input, &mut |segment| seen.take(segment, file))?;
-            let calls = exchanges::calls(&seen, counts.others);
-            if calls.list.is_empty() {
-                let message = format!(
-                    "no request with an answer over TCP in {} packets, {} of them of other protocols",
-                    counts.packets, counts.others
-                );
-                let error = Diagnostic::of_file(file, message);
-                return Err(error.allowed("a capture of both directions at a host that asks"));
-            }
-            Ok(calls.into_observed(burst_ns))
-        }
+        Kind::Pcap => Ok(capture::read(file, input, link)?.into_observed(burst_ns)),
         Kind::Spans => {
             let mut bytes = Vec::new();
             let read = input.take(MOST_TEXT + 1).read_to_end(&mut bytes);

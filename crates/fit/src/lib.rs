@@ -14,16 +14,11 @@
 pub mod arrivals;
 mod calls;
 mod capture;
-mod censored;
-mod conversations;
 pub mod distribution;
-mod exchanges;
 mod export;
 mod input;
 pub mod model;
-mod network;
 mod observed;
-mod pairs;
 mod reproduce;
 mod scenario;
 mod table;

@@ -1,6 +1,6 @@
 //! Messages from TCP segments: what one end of a connection sends until the other end answers.
 
-use crate::capture::{End, Segment};
+use super::segments::{End, Segment};
 use duetime_core::Rate;
 use duetime_scenario::Diagnostic;
 use rustc_hash::FxHashMap;

@@ -1,11 +1,11 @@
 //! Calls from the messages of a capture: each request with the answer to it.
 
+use super::conversations::{Conversations, Message};
+use super::pairs::likely_pairs;
+use super::queues::{Network, computed};
 use crate::calls::{Call, Calls};
-use crate::conversations::{Conversations, Message};
 use crate::distribution::{Sample, quantile_of, whole};
-use crate::network::{Network, computed};
 use crate::observed::Others;
-use crate::pairs::likely_pairs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Computation below this share of the time that calls take, most of it below what the network takes, is none: a capture

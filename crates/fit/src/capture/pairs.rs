@@ -1,7 +1,7 @@
 //! Which message of a capture answers which.
 
+use super::conversations::Message;
 use crate::calls::Call;
-use crate::conversations::Message;
 use crate::distribution::{quantile_of, whole};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;

@@ -1,9 +1,9 @@
 //! What a capture tells of the network beside it: how long packets are on their way, and which queues they passed.
 
-use crate::censored::{Bounds, likely};
-use crate::conversations::{Conversations, Message};
+use super::censored::{Bounds, likely};
+use super::conversations::{Conversations, Message};
+use super::pairs::Pair;
 use crate::distribution::{quantile_of, whole};
-use crate::pairs::Pair;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Computation is known where its bounds are no farther apart than this share of the network's part.
