@@ -43,6 +43,14 @@ def test_a_table_of_calls_becomes_a_scenario(calls: Path) -> None:
     assert duetime.Scenario.from_toml(fit.scenario.to_toml()).resolved == fit.scenario.resolved
 
 
+def test_other_transfers_may_be_told(calls: Path) -> None:
+    for told in ("3 %", 0.03):
+        fit = duetime.fit(calls, budget="2 ms", transports="dctcp", other_load=told)
+        assert "load = 0.03 " in fit.scenario.to_toml()
+        (missed,) = (row for row in fit.rows if row["quantity"] == "missed share")
+        assert missed["fitted_interval"]["low"] <= missed["fitted"] <= missed["fitted_interval"]["high"]
+
+
 def test_a_mistake_names_file_line_and_value(calls: Path) -> None:
     text = calls.read_text(encoding="utf-8").splitlines()
     text[3] = text[3].replace("f,s", "f,s,", 1)
@@ -52,7 +60,7 @@ def test_a_mistake_names_file_line_and_value(calls: Path) -> None:
     assert wrong.value.file == str(calls) and wrong.value.line == 4
     with pytest.raises(ScenarioError, match="cannot be read"):
         duetime.fit(calls.with_name("none.csv"))
-    for arguments in ({"kind": "xml"}, {"budget": "5"}, {"link": "10 GB"}):
+    for arguments in ({"kind": "xml"}, {"budget": "5"}, {"link": "10 GB"}, {"other_load": 2}):
         with pytest.raises(ValueError):
             duetime.fit(calls, **arguments)  # type: ignore[arg-type]
 
