@@ -71,7 +71,12 @@ impl Case {
 }
 
 const SHARED: &[&str] = &["--set", "switch.buffer=\"4 MB\""];
-const EXACT: &[&str] = &["--set", "host.send_jitter=\"0 ps\""];
+const EXACT: &[&str] = &[
+    "--set",
+    "host.send_jitter=\"0 ps\"",
+    "--set",
+    "host.receive_jitter=\"0 ps\"",
+];
 const LINUX: &[&str] = &["--set", "tcp.profile=\"linux\""];
 const FIFO: &[&str] = &["--set", "host.nic=\"fifo\""];
 

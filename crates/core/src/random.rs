@@ -93,15 +93,22 @@ impl Streams {
 }
 
 impl Small {
-    /// Uniform integer in [0, bound); zero if `bound` is zero.
+    /// Returns 32 random bits.
     #[expect(clippy::inline_always, reason = "the packet path: measured")]
     #[inline(always)]
-    pub const fn below(&mut self, bound: u32) -> u32 {
+    pub const fn bits(&mut self) -> u32 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (((self.0 >> 32) * bound as u64) >> 32) as u32
+        (self.0 >> 32) as u32
+    }
+
+    /// Uniform integer in [0, bound); zero if `bound` is zero.
+    #[expect(clippy::inline_always, reason = "the packet path: measured")]
+    #[inline(always)]
+    pub const fn below(&mut self, bound: u32) -> u32 {
+        ((self.bits() as u64 * bound as u64) >> 32) as u32
     }
 }
 

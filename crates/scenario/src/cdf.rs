@@ -6,7 +6,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::distribution::whole;
 use crate::keys::{ANY_TIME, FLOW_SIZE};
-use crate::model::Size;
+use crate::model::{Gap, Size};
 use crate::place::Place;
 use crate::quantity::TIME;
 use crate::sources::Sources;
@@ -85,6 +85,18 @@ pub const PUBLISHED: &[(&str, &str)] = &[
     ("hadoop", include_str!("../data/hadoop.csv")),
     ("storage", include_str!("../data/storage.csv")),
 ];
+
+/// Measured distributions of times by name. Each file names its source.
+pub const MEASURED: &[(&str, &str)] = &[("kernel-tcp", include_str!("../data/kernel-tcp.csv"))];
+
+/// Returns the measured distribution of times of that name, or `None` if there is none.
+pub(crate) fn measured(name: &str) -> Option<Result<Gap>> {
+    let (name, text) = MEASURED.iter().find(|(measured, _)| *measured == name)?;
+    Some(parse(text, name, &TIMES).map(|points| Gap::Cdf {
+        name: (*name).to_owned(),
+        points,
+    }))
+}
 
 /// A published distribution, named in the scenario at `place`.
 pub(crate) fn published(place: &Place<'_>, name: &str) -> Result<Size> {

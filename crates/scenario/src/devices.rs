@@ -109,15 +109,15 @@ fields! {
         /// order and a busy link loses nothing. Without it equal hosts send in step for ever and can share a link
         /// unequally (traffic phase effects; Floyd and Jacobson, 1992; `docs/validation.md`). `"0 ps"`: exact times.
         send_jitter: Time(0, MS), default "1 ns";
-        /// From the arrival of a packet at its host's NIC until its transport has it: interrupt, kernel, the application's
-        /// turn. It holds for every packet: data, acknowledgements, requests. It is a delay and not a rate: any number of
-        /// packets is under way at once. The testbed does not read it, since real hosts have their own; the simulator
-        /// beside it does.
+        /// Time from the arrival of any packet (data, acknowledgement, request) at its host's NIC until its transport has
+        /// it. It is a delay and not a rate: any number of packets is under way at once. The testbed does not read it,
+        /// since real hosts have their own; the simulator in `lab compare` does, in real time whatever the scale is.
         receive_delay: Time(0, S), default "0 ps";
-        /// Added to `receive_delay`, drawn anew for each packet from a random stream of its host; "exponential 5 us" is the
-        /// usual model of waiting for a processor. Packets into a host keep their order: one that is held longer holds those
-        /// behind it.
-        receive_jitter: Kind::Gap, default "0 ps", read delay;
+        /// Added to `receive_delay`: the wait for a processor, drawn when a packet arrives and no other waits; packets that
+        /// arrive meanwhile are received with it. Packets keep their order. The default was measured on kernel TCP
+        /// (`docs/validation.md`). Without it hosts answer in exact step, and flows whose round trips differ can share a
+        /// link the wrong way. `"0 ps"`: exact times.
+        receive_jitter: Kind::Gap, default "kernel-tcp", read delay;
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) const SIZE_FORMS: &str = "\"10 KB\", \"uniform 2 KB..50 KB\", \"web-s
 pub(crate) const DEADLINE_FORMS: &str = "\"30 ms\", \"none\", { base = \"35 ms\", variation = \"uniform 50%\" }, { mean = \"30 ms\", floor = \"5 ms\" }";
 const VARIATIONS: &str =
     "\"none\", \"uniform 50%\", \"around 10%\", \"exponential\", \"exponential 5 ms\"";
-pub(crate) const GAPS: &str = "\"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }";
+pub(crate) const GAPS: &str = "\"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }";
 
 /// A table of [`Kind::Sizes`].
 pub(crate) static SIZES: Table = Table {
@@ -84,6 +84,9 @@ pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
     }
     let range = if zero { ANY_TIME } else { SOME_TIME };
     let text = place.str("a time", GAPS)?.trim();
+    if let Some(measured) = cdf::measured(text) {
+        return measured;
+    }
     let time = |text: &str| place.part(text, &TIME, range).map(Span::from_ps);
     if let Some(mean) = text.strip_prefix("exponential") {
         return Ok(Gap::Exponential(time(mean)?));

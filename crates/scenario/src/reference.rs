@@ -1,6 +1,6 @@
 //! The reference page of all keys, `docs/scenario.md`, made from the declarations of the keys.
 
-use crate::cdf::PUBLISHED;
+use crate::cdf::{MEASURED, PUBLISHED};
 use crate::devices::{BUFFERS, ECN, HOSTS, LAB, RECORD, SWITCH};
 use crate::distribution::{DEADLINES, SIZES, TIMES};
 use crate::keys::{Key, Kind, SCENARIO, Table};
@@ -39,7 +39,7 @@ pub fn reference() -> String {
     section(&mut page, "###", "Hedged requests", &HEDGE);
     section(&mut page, "###", "Retries", &RETRY);
     page.push_str(DISTRIBUTIONS);
-    for (name, text) in PUBLISHED {
+    for (name, text) in PUBLISHED.iter().chain(MEASURED) {
         let lines: Vec<&str> = text
             .lines()
             .filter_map(|line| line.strip_prefix("# "))
@@ -154,9 +154,9 @@ A **deadline** is `"none"`, `"30 ms"`, `{ base = "35 ms", variation = "uniform 5
 
 A **random time** (a gap, a computation, a delay) is `"300 ms"`, `"exponential 300 ms"`, `"uniform 1 ms..5 ms"`, or a
 table: lognormal `{ median = "2 ms", sigma = 1 }` (or `mean`), Pareto `{ min = "1 ms", shape = 1.5, cap = "1 s" }`, a CDF
-`{ cdf = "file.csv" }` or `{ points = [["1 ms", 0], ["10 ms", 1]] }`.
+`{ cdf = "file.csv" }` or `{ points = [["1 ms", 0], ["10 ms", 1]] }`, or the name of a measured one.
 
-| published size | source |
+| published size or measured time | source |
 |---|---|
 "#;
 

@@ -130,6 +130,7 @@ fn forms(kind: &Kind) -> Vec<Form> {
             form(&[QUANTITY, &["\"300 ms\""]].concat(), "\"300 ms\""),
             form(&["exponential"], "\"exponential 300 ms\""),
             form(&["uniform"], "\"uniform 1 ms..5 ms\""),
+            form(&["kernel-tcp"], "\"kernel-tcp\""),
             form(&["median ="], "{ median = \"2 ms\", sigma = 1 }"),
             form(&["min ="], "{ min = \"1 ms\", shape = 1.5, cap = \"1 s\" }"),
             form(&["cdf ="], "{ cdf = \"file.csv\" }"),

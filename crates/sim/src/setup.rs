@@ -147,8 +147,8 @@ impl Setup {
         })
     }
 
-    /// Whether hosts hold packets that reach them.
-    pub fn holds_packets(&self) -> bool {
+    /// Returns true if packets take time from their host's NIC to the transport.
+    pub fn delays_reception(&self) -> bool {
         self.receive != (Span::ZERO, Gap::ZERO)
     }
 

@@ -155,17 +155,10 @@ pub struct Host {
     pub start_jitter: bool,
     /// Each packet leaves its host later by U[0, this), out of the gap behind it; 0 to 1 ms.
     pub send_jitter: Span,
-    /// From the arrival of any packet at its host's NIC until its transport has it, at least; 0 to 1 s.
+    /// Shortest time from the arrival of any packet at its host's NIC until its transport has it; 0 to 1 s.
     pub receive_delay: Span,
-    /// Added to `receive_delay`, drawn for each packet; packets into a host keep their order.
+    /// Added to `receive_delay`, drawn when a packet arrives and no other waits; packets keep their order.
     pub receive_jitter: Gap,
-}
-
-impl Host {
-    /// Whether a packet takes any time between its arrival at the NIC and its transport.
-    pub fn holds_packets(&self) -> bool {
-        self.receive_delay > Span::ZERO || self.receive_jitter != Gap::ZERO
-    }
 }
 
 /// How the NIC takes packets from the flows.

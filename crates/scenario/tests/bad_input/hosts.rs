@@ -36,7 +36,7 @@ fn a_delay_out_of_range_or_without_a_unit() {
 
 #[test]
 fn a_jitter_that_is_no_random_time() {
-    let forms = "\"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { min = \"1 ms\", \
+    let forms = "\"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { min = \"1 ms\", \
                  shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }";
     let (what, allowed) = (
         "the bounds are the wrong way round",
@@ -67,7 +67,9 @@ fn both_are_in_the_resolved_form() {
     let slow = of(&text);
     assert_eq!(slow.host.receive_delay, Span::from_us(5));
     assert_eq!(slow.host.receive_jitter, Gap::Exponential(Span::from_us(2)));
-    assert!(slow.host.holds_packets() && !of(GOOD).host.holds_packets());
+    assert!(
+        matches!(of(GOOD).host.receive_jitter, Gap::Cdf { ref name, .. } if name == "kernel-tcp")
+    );
     let host = &resolved_json(&slow)["host"];
     assert_eq!(host["receive_delay_ps"], 5_000_000);
     assert_eq!(host["receive_jitter"]["exponential_ps"], 2_000_000);

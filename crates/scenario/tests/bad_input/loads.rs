@@ -36,8 +36,8 @@ fn a_load_of_background_flows() {
             "search.toml:22:8: workload[1].load = \"130 %\": too large | allowed: 0.0001..=0.99, or a percentage such as \"50%\"",
             "search.toml:22:8: workload[1].load = \"much\": not a percentage | allowed: 0.0001..=0.99, or a percentage such as \"50%\"",
             "search.toml:22:1: workload[1].rate: unknown key in workload of kind \"background\" | allowed: kind, name, transport, connection, priority, count, to_roots_of, size, deadline, load, every",
-            "search.toml:22:9: workload[1].every = \"0 ms\": too small | allowed: 1 ns to 1 h; or \"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
-            "search.toml:22:9: workload[1].every = 5: expected a time, found an integer | allowed: \"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
+            "search.toml:22:9: workload[1].every = \"0 ms\": too small | allowed: 1 ns to 1 h; or \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
+            "search.toml:22:9: workload[1].every = 5: expected a time, found an integer | allowed: \"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
         ]
     );
 }

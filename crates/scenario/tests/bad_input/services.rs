@@ -40,11 +40,11 @@ fn times_that_are_no_distribution() {
     assert_said(&[
         (
             "compute = { median = \"2 ms\" }",
-            "search.toml:19:11: workload.compute: not the keys of one distribution | allowed: \"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
+            "search.toml:19:11: workload.compute: not the keys of one distribution | allowed: \"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
         ),
         (
             "compute = { median = \"2 ms\", mean = \"3 ms\", sigma = 1 }",
-            "search.toml:19:11: workload.compute: not the keys of one distribution | allowed: \"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
+            "search.toml:19:11: workload.compute: not the keys of one distribution | allowed: \"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
         ),
         (
             "compute = { min = \"2 ms\", shape = 1 }",
@@ -72,7 +72,7 @@ fn times_that_are_no_distribution() {
         ),
         (
             "aggregate_compute = \"3\"",
-            "search.toml:19:21: workload.aggregate_compute = \"3\": the unit of this time is missing | allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as \"20 us\"; or \"exponential 300 ms\", \"uniform 1 ms..5 ms\", { median = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
+            "search.toml:19:21: workload.aggregate_compute = \"3\": the unit of this time is missing | allowed: a number with a unit (ps, ns, us, ms, s, min, h), such as \"20 us\"; or \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
         ),
     ]);
 }

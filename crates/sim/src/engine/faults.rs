@@ -59,7 +59,7 @@ impl Partition {
         let context = &mut self.context;
         self.endpoints.forget(context, &mut self.hosts, host);
         self.hosts.forget_waiting(context, host);
-        self.wire.reception.forget(context, host);
+        self.wire.host_dies(host, context.now());
     }
 }
 

@@ -14,7 +14,7 @@ pub use host::Owner;
 
 use super::context::Context;
 use super::endpoint::{Endpoints, Handle, Sender, SendingEnd};
-use super::wire::{Link, Reception, Wire};
+use super::wire::{Link, Wire};
 use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_core::Span;
@@ -61,14 +61,6 @@ impl Hosts {
     /// Takes a timer slot of `host`.
     pub fn take_slot(&mut self, host: u32, owner: Owner) -> u32 {
         self.states[host as usize].take_slot(owner)
-    }
-
-    /// Takes the slot of each host for packets that it holds, before any other.
-    pub fn take_reception_slots(&mut self) {
-        for host in &mut self.states {
-            let slot = host.take_slot(Owner::Reception);
-            debug_assert_eq!(slot, Reception::SLOT);
-        }
     }
 
     /// Gives a timer slot back.

@@ -40,7 +40,7 @@ use prefetch::Prefetch;
 use recorder::Recorder;
 use slab::Slab;
 use std::sync::Arc;
-use wire::{Arrived, Wire};
+use wire::{Arrived, Wire, WireFaults};
 
 /// Networks by how much of their state the processor's caches hold: all of it, most of it, little of it.
 const SMALL: u8 = 0;
@@ -80,7 +80,10 @@ impl Partition {
         let count = subpartitions(setup, options, observed.is_some());
         let subpartitions = Subpartitions::cut(network, &cut.partition_of, index, count);
         let faults = faults::State::new(&options.faults);
-        let loses_requests = faults.as_ref().is_some_and(|of| of.loses_requests());
+        let wire_faults = WireFaults {
+            loses_requests: faults.as_ref().is_some_and(|of| of.loses_requests()),
+            kills_hosts: !options.faults.deaths.is_empty(),
+        };
         let wire = Wire::new(
             scenario,
             setup,
@@ -88,7 +91,7 @@ impl Partition {
             index,
             &subpartitions,
             observed.is_some(),
-            loses_requests,
+            wire_faults,
         );
         let mut partition = Self {
             hosts: Hosts::new(setup, &wire),
@@ -107,9 +110,6 @@ impl Partition {
         let owned = |host: u32| cut.partition_of[network.hosts[host as usize] as usize] == index;
         let context = &mut partition.context;
         context.recorder.start(setup, &mut context.events);
-        if setup.holds_packets() {
-            partition.hosts.take_reception_slots();
-        }
         partition.schedule_deaths(&options.faults, &owned);
         partition.start_applications(&owned);
         partition
@@ -180,16 +180,6 @@ impl Partition {
         });
     }
 
-    /// The transports of `host` get the packets that it has held for long enough.
-    #[cold]
-    #[inline(never)]
-    fn receive_held(&mut self, host: u32) {
-        while let Some((packet, held)) = self.wire.reception.release(&mut self.context, host) {
-            self.context.observe_reception(host, packet, held);
-            self.receive(host, packet);
-        }
-    }
-
     /// Does what a single event asks for.
     fn process(&mut self, single: &Single) {
         match *single {
@@ -215,7 +205,6 @@ impl Partition {
             Owner::Nobody => {}
             Owner::Sender(of) => dispatch!(of.family, T => self.sender_timer::<T>(of.index)),
             Owner::Receiver(of) => dispatch!(of.family, T => self.receiver_timer::<T>(of.index)),
-            Owner::Reception => self.receive_held(host),
             Owner::Death { at } => {
                 if at == self.context.now() {
                     self.hosts.free_slot(host, slot);

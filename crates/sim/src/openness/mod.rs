@@ -26,6 +26,8 @@ hosts_per_rack = 11
 spines = 2
 host_link = {{ rate = "1 Gbps", latency = "20 us" }}
 uplink = {{ rate = "10 Gbps", latency = "20 us" }}
+[host]
+receive_jitter = "0 ps"
 [switch]
 buffer = "unlimited"
 "#

@@ -289,7 +289,7 @@ impl Endpoints {
                 let end = T::table_ref(self).receivers.get(index as usize);
                 end.map_or(0, ReceivingEnd::prefetch)
             }),
-            Owner::Nobody | Owner::Reception | Owner::Death { .. } | Owner::Wake { .. } => 0,
+            Owner::Nobody | Owner::Death { .. } | Owner::Wake { .. } => 0,
         }
     }
 }

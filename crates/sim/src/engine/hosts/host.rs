@@ -47,8 +47,6 @@ pub enum Owner {
     Sender(Handle),
     /// A receiver's.
     Receiver(Handle),
-    /// The host's own: its transports get packets that it has held.
-    Reception,
     /// The host's own: it dies (see [`crate::Faults`]).
     Death { at: Time },
     /// A workload's wake-up.

@@ -183,11 +183,12 @@ impl Context {
         self.observe(packet.flow, FlowEventKind::Dropped { link });
     }
 
-    /// A packet has crossed `link`, so it left one latency ago; and it was lost on the way, or arrives.
+    /// A packet has crossed `link` and reached its far end at `arrival`, so it left one latency before; or it was lost on
+    /// the way.
     #[cold]
-    pub fn observe_crossing(&mut self, link: u32, packet: Packet, lost: bool) {
+    pub fn observe_crossing(&mut self, link: u32, packet: Packet, arrival: Time, lost: bool) {
         let wire = &self.setup.network.links[link as usize];
-        let departed = self.events.now - wire.latency;
+        let departed = arrival - wire.latency;
         let sending = wire.rate.transmit_cost().of(packet.wire_bytes());
         let extra = self.extras.get(packet.extra as usize);
         let decoded = decode(&packet, extra, self.frame_overhead);

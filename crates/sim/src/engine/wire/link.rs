@@ -46,21 +46,22 @@ impl Link {
     /// A program at its far end, a host, takes note of what arrives.
     pub const WATCHED_BY_HOST: u32 = 256;
 
-    /// Its far end, a host, holds what arrives for a while.
-    pub const HELD_BY_HOST: u32 = 1024;
+    /// Its far end is a host, which delays each packet.
+    pub const DELAYED: u32 = 1024;
 
-    /// Its far end, a host, does something before its transports have what arrives.
-    pub const AT_HOST: u32 = Self::WATCHED_BY_HOST | Self::HELD_BY_HOST;
+    /// Its far end is a host in a run in which hosts die.
+    pub const MORTAL: u32 = 2048;
 
     /// Arrivals need the slow path.
     pub const SLOW_ARRIVAL: u32 = Self::MAY_LOSE
         | Self::CROSSING
         | Self::CLASSED
         | Self::SUBPARTITIONED
-        | Self::AT_HOST
+        | Self::WATCHED_BY_HOST
+        | Self::MORTAL
         | Self::POLICED;
     /// Only arrivals differ: its port takes packets as any.
-    pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::AT_HOST;
+    pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST | Self::DELAYED | Self::MORTAL;
     /// Packets may be lost, or what becomes of them is watched.
     pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

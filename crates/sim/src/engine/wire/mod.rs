@@ -9,7 +9,7 @@ mod reception;
 pub use crossing::Messages;
 pub use link::{Link, TO_HOST};
 pub use program::{Place, Program};
-pub use reception::Reception;
+use reception::Reception;
 
 use super::context::Context;
 use crate::output::AllocatorState;
@@ -39,11 +39,22 @@ pub struct Wire {
     /// Where ports police: the link of the last arrival.
     ingress: u32,
     pub crossings: Crossings,
-    pub reception: Reception,
+    reception: Reception,
+    /// Times at which hosts died: the last of each.
+    deaths: FxHashMap<u32, Time>,
     loss: FxHashMap<u32, (f64, Stream)>,
     /// Packets and bytes lost on links.
     losses: FxHashMap<u32, (u64, u64)>,
     totals: Totals,
+}
+
+/// Faults that the packet path must know of.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WireFaults {
+    /// Links lose requests.
+    pub loses_requests: bool,
+    /// Hosts die.
+    pub kills_hosts: bool,
 }
 
 /// A packet that has reached a host.
@@ -53,8 +64,7 @@ pub struct Arrived {
 }
 
 impl Wire {
-    /// The ports and links of partition `index` of `cut`, without packets. `observed`: packets are watched;
-    /// `loses_requests`: a fault.
+    /// The ports and links of partition `index` of `cut`, without packets. `observed`: packets are watched.
     pub fn new(
         scenario: &Scenario,
         setup: &Setup,
@@ -62,7 +72,7 @@ impl Wire {
         index: u16,
         subpartitions: &Subpartitions,
         observed: bool,
-        loses_requests: bool,
+        faults: WireFaults,
     ) -> Self {
         let network = &setup.network;
         let mut ports = setup.ports(scenario);
@@ -77,6 +87,7 @@ impl Wire {
             let mut set = |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
             let crosses = cut.is_crossing(network, number);
             set(crosses, Link::CROSSING);
+            debug_assert!(!crosses || network.nodes[link.to as usize].host.is_none());
             if link.loss > 0.0 {
                 set(true, Link::LOSSY);
                 let stream = setup.streams.stream(number as u64, Purpose::Loss);
@@ -86,7 +97,7 @@ impl Wire {
             set(place == Some(Place::Port), Link::PROGRAMMED);
             set(place == Some(Place::FarEnd), Link::WATCHED_BY_HOST);
             let host = network.nodes[link.to as usize].host;
-            set(host.is_some() && setup.holds_packets(), Link::HELD_BY_HOST);
+            set(host.is_some() && setup.delays_reception(), Link::DELAYED);
             programs.extend(place.map(Program::at));
             let polices = setup.d3.is_some_and(|config| config.police.is_some());
             set(polices, Link::POLICED);
@@ -94,7 +105,8 @@ impl Wire {
             disciplines.push(discipline);
             set(port.has_classes(), Link::CLASSED);
             set(observed, Link::OBSERVED);
-            set(loses_requests, Link::FAULTY);
+            set(faults.loses_requests, Link::FAULTY);
+            set(faults.kills_hosts && host.is_some(), Link::MORTAL);
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
             // Another partition, an observer and the delay of a host's packets must know of each departure.
             if crosses || observed || network.nodes[link.from as usize].host.is_some() {
@@ -108,6 +120,7 @@ impl Wire {
             ingress: NONE,
             crossings: Crossings::new(network, cut, index),
             reception: Reception::new(setup),
+            deaths: FxHashMap::default(),
             ports,
             disciplines,
             pools,
@@ -205,9 +218,10 @@ impl Wire {
             let special = Link::of(port).special & !Link::ON_ARRIVAL;
             return self.send_specially(context, link, packet, special, true, delay);
         }
-        let Sent { arrival, first } = port.send_at_once(context.now(), packet, delay);
-        if first {
-            context.events.schedule_arrival::<true>(arrival, link);
+        let sent = port.send_at_once(context.now(), packet, delay);
+        if sent.first {
+            let due = due(&mut self.reception, Link::of(port), sent.arrival);
+            context.events.schedule_arrival::<true>(due, link);
         }
     }
 
@@ -222,12 +236,12 @@ impl Wire {
             }
             return self.send_specially(context, link, packet, special, false, delay);
         }
-        let Some(Sent { arrival, first }) = take_in(port, context.now(), packet, false, delay)
-        else {
+        let Some(sent) = take_in(port, context.now(), packet, false, delay) else {
             return self.discard(context, packet);
         };
-        if first {
-            context.events.schedule_arrival::<true>(arrival, link);
+        if sent.first {
+            let due = due(&mut self.reception, Link::of(port), sent.arrival);
+            context.events.schedule_arrival::<true>(due, link);
         }
     }
 
@@ -345,27 +359,31 @@ impl Wire {
     #[inline]
     fn sent(&mut self, context: &mut Context, link: u32, sent: Sent) {
         let port = &mut self.ports[link as usize];
-        if Link::of(port).special & Link::CROSSING == 0 {
-            return schedule(context, link, sent);
+        let of = Link::of(port);
+        if of.special & Link::CROSSING != 0 {
+            return self.crossings.send(context, link, port, sent.arrival);
         }
-        self.crossings.send(context, link, port, sent.arrival);
+        if sent.first {
+            let due = due(&mut self.reception, of, sent.arrival);
+            context.events.schedule_arrival_anywhere(due, link);
+        }
     }
 
     /// A packet's last bit arrives at the far end of `link`: a switch passes it on; what reached a host is returned.
     #[inline(always)]
     pub fn arrival(&mut self, context: &mut Context, link: u32) -> Option<Arrived> {
         let port = &mut self.ports[link as usize];
-        let Link { target, special } = Link::of(port);
-        if special & Link::SLOW_ARRIVAL != 0 {
-            let Arrived { host, packet } =
-                self.arrival_with_care(context, link, target, special)?;
+        let of = Link::of(port);
+        if of.special & Link::SLOW_ARRIVAL != 0 {
+            let Arrived { host, packet } = self.arrival_with_care(context, link, of)?;
             return Some(Arrived { host, packet });
         }
         let packet = port.arriving();
         if let Some(next) = port.arrived(packet) {
-            context.events.schedule_arrival::<true>(next, link);
+            let due = due(&mut self.reception, of, next);
+            context.events.schedule_arrival::<true>(due, link);
         }
-        self.pass_on(context, target, packet, NONE)
+        self.pass_on(context, of.target, packet, NONE)
     }
 
     /// `out`: the link to leave a switch by, or `NONE` if that is not known yet.
@@ -395,58 +413,68 @@ impl Wire {
 
     /// The same where the link comes from another partition or sub-partition or a port with classes, loses packets or is
     /// watched.
-    fn arrival_with_care(
-        &mut self,
-        context: &mut Context,
-        link: u32,
-        target: u32,
-        special: u32,
-    ) -> Option<Arrived> {
+    fn arrival_with_care(&mut self, context: &mut Context, link: u32, of: Link) -> Option<Arrived> {
+        let Link { target, special } = of;
+        // Time at which the packet reached the far end: before now if a host has delayed it.
+        let mut arrival = context.now();
         let (packet, out) = if special & Link::CROSSING == 0 {
             let port = &mut self.ports[link as usize];
             let packet = port.arriving();
+            arrival = port.next_arrival().unwrap_or(arrival);
             if let Some(next) = port.arrived_classed(context.now(), packet) {
-                context.events.schedule_arrival::<false>(next, link);
+                let due = due(&mut self.reception, of, next);
+                context.events.schedule_arrival::<false>(due, link);
             }
             (packet, NONE)
         } else {
             self.crossings.arrive(context, link)
         };
         self.ingress = link;
-        if special & Link::MAY_LOSE == 0 || self.survives(context, link, packet, special) {
-            if special & Link::AT_HOST != 0 {
-                return self.arrival_at_host(context, link, packet, special);
-            }
-            return self.pass_on(context, target, packet, out);
+        if special & Link::MAY_LOSE != 0
+            && !self.survives(context, link, packet, (special, arrival))
+        {
+            self.totals.packet_hops += 1;
+            return None;
         }
-        self.totals.packet_hops += 1;
-        None
+        if special & Link::MORTAL != 0 && self.dies(context, target, packet, arrival) {
+            return None;
+        }
+        if special & Link::WATCHED_BY_HOST != 0 {
+            self.programs[link as usize].arrival(context, link, &packet);
+        }
+        let arrived = self.pass_on(context, target, packet, out)?;
+        if special & (Link::OBSERVED | Link::DELAYED) == Link::OBSERVED | Link::DELAYED {
+            context.observe_reception(arrived.host, packet, context.now().since(arrival));
+        }
+        Some(arrived)
     }
 
-    /// A packet has come over `link` to a host that does something before its transports have it.
-    #[inline(never)]
-    fn arrival_at_host(
+    /// Returns true, after discarding the packet, if its host has died since the packet reached the NIC.
+    #[cold]
+    fn dies(&mut self, context: &mut Context, target: u32, packet: Packet, arrival: Time) -> bool {
+        let host = target & !TO_HOST;
+        let died = self.deaths.get(&host).is_some_and(|&at| arrival <= at);
+        if died {
+            self.totals.packet_hops += 1;
+            self.totals.arrived_bytes += u64::from(packet.wire_bytes());
+            context.discard_extra(packet);
+        }
+        died
+    }
+
+    /// The host dies: it loses the packets that have reached its NIC and that no transport has yet.
+    pub fn host_dies(&mut self, host: u32, at: Time) {
+        self.deaths.insert(host, at);
+    }
+
+    /// Loss and observation at the far end; false if the packet is lost.
+    fn survives(
         &mut self,
         context: &mut Context,
         link: u32,
         packet: Packet,
-        special: u32,
-    ) -> Option<Arrived> {
-        if special & Link::WATCHED_BY_HOST != 0 {
-            self.programs[link as usize].arrival(context, link, &packet);
-        }
-        let Link { target, .. } = Link::of(&self.ports[link as usize]);
-        let arrived = self.pass_on(context, target, packet, NONE)?;
-        if special & Link::HELD_BY_HOST == 0 {
-            return Some(arrived);
-        }
-        let Arrived { host, packet } = arrived;
-        self.reception.hold(context, host, packet);
-        None
-    }
-
-    /// Loss and observation at the far end; false if the packet is lost.
-    fn survives(&mut self, context: &mut Context, link: u32, packet: Packet, special: u32) -> bool {
+        (special, arrival): (u32, Time),
+    ) -> bool {
         let lost = (special & Link::LOSSY != 0 && self.is_lost(link))
             || (special & Link::FAULTY != 0 && context.loses_request(link, packet));
         if lost {
@@ -455,7 +483,7 @@ impl Wire {
             losses.1 += u64::from(packet.wire_bytes());
         }
         if special & Link::OBSERVED != 0 {
-            context.observe_crossing(link, packet, lost);
+            context.observe_crossing(link, packet, arrival, lost);
         }
         if lost {
             self.discard(context, packet);
@@ -476,11 +504,12 @@ impl Wire {
     }
 }
 
-/// The packet just sent arrives in this partition.
+/// Returns the time at which the node at the far end of a link has the packet that gets there at `arrival`, and that is
+/// the first of the link's.
 #[inline(always)]
-fn schedule(context: &mut Context, link: u32, sent: Sent) {
-    if sent.first {
-        let events = &mut context.events;
-        events.schedule_arrival_anywhere(sent.arrival, link);
+fn due(reception: &mut Reception, link: Link, arrival: Time) -> Time {
+    if link.special & Link::DELAYED == 0 {
+        return arrival;
     }
+    reception.due(link.target & !TO_HOST, arrival)
 }

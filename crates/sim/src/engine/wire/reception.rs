@@ -1,115 +1,139 @@
-//! Packets that have reached their hosts' NICs and that the transports do not have yet: a host takes a while for each
-//! (`[host] receive_delay`, `receive_jitter`).
+//! The time from a packet's arrival at its host's NIC until the transport has it (`[host] receive_delay`,
+//! `receive_jitter`).
 //!
-//! All packets into a host keep the order in which they arrived, as in one receive queue: a packet that draws a long time
-//! holds those behind it. So the packets of a flow keep theirs. Nothing leaves the host meanwhile, so partitions may run as
-//! far ahead as without.
+//! The delay is part of the arrival time on the last link, so it costs no event. A link's ring keeps the times at which
+//! packets reach the NIC, so the delay changes nothing about the port in front of the link. Packets keep their order.
+//! The jitter models the wait for a processor: packets that arrive while the host waits for one are received together
+//! when it runs, as a kernel polls a NIC's whole queue on one interrupt. Delays therefore never add up to a rate.
 
-use crate::engine::context::Context;
-use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::draw;
-use duetime_core::random::{Purpose, Stream};
+use duetime_core::random::{Purpose, Small};
 use duetime_core::{Span, Time};
 use duetime_scenario::model::Gap;
-use std::collections::VecDeque;
 
-/// The packets that the hosts of a partition hold.
+/// The receiving side of the hosts.
 pub struct Reception {
+    /// Time from the NIC to the queue of packets that wait for a processor.
     delay: Span,
-    jitter: Gap,
+    jitter: Sampler,
     /// By host; empty if hosts take no time.
     hosts: Vec<Host>,
 }
 
-/// The packets that one host holds.
+/// The receiving side of one host.
 struct Host {
-    /// In order of arrival.
-    packets: VecDeque<Held>,
-    /// The host's timer is pending for the first of them, or for one that is gone.
-    armed: bool,
-    delays: Stream,
-}
-
-/// A packet that its transport does not have yet.
-struct Held {
-    packet: Packet,
-    arrived: Time,
-    /// When its transport gets it; never before that of the packet before it.
+    /// Time at which a processor last ran, or will next run, for received packets.
     due: Time,
+    delays: Small,
 }
 
 impl Reception {
-    /// The timer slot of every host for this, if hosts hold packets: the first that it has.
-    pub const SLOT: u32 = 0;
-
-    /// Hosts that hold nothing.
+    /// Creates the receiving side of hosts that have received nothing.
     pub fn new(setup: &Setup) -> Self {
-        let (delay, jitter) = setup.receive.clone();
-        let count = if setup.holds_packets() {
+        let (delay, ref jitter) = setup.receive;
+        let count = if setup.delays_reception() {
             setup.network.hosts()
         } else {
             0
         };
         let host = |host: u32| Host {
-            packets: VecDeque::new(),
-            armed: false,
-            delays: setup.streams.stream(u64::from(host), Purpose::Receive),
+            due: Time::ZERO,
+            delays: setup.streams.small(u64::from(host), Purpose::Receive),
         };
         Self {
             delay,
-            jitter,
+            jitter: Sampler::new(jitter),
             hosts: (0..count).map(host).collect(),
         }
     }
 
-    /// A packet reaches the NIC of `host`.
-    pub fn hold(&mut self, context: &mut Context, host: u32, packet: Packet) {
-        let now = context.now();
-        let of = &mut self.hosts[host as usize];
-        let due = now + self.delay + draw::gap(&self.jitter, &mut of.delays);
-        let due = of.packets.back().map_or(due, |last| due.max(last.due));
-        of.packets.push_back(Held {
-            packet,
-            arrived: now,
-            due,
-        });
-        if !of.armed {
-            of.arm(context, host, due);
+    /// Returns the time at which the transport of `host` has the packet that reaches the NIC at `arrival`. Must be called
+    /// once per packet, in order of arrival.
+    #[inline(always)]
+    pub fn due(&mut self, host: u32, arrival: Time) -> Time {
+        let host = &mut self.hosts[host as usize];
+        let queued = arrival + self.delay;
+        if queued > host.due {
+            host.due = Time::from_ps(queued.as_ps() + self.jitter.draw(&mut host.delays));
         }
-    }
-
-    /// The next packet that the transport of `host` gets now, with the time for which it was held. To be called, when the
-    /// host's timer is due, until there is none.
-    pub fn release(&mut self, context: &mut Context, host: u32) -> Option<(Packet, Span)> {
-        let of = &mut self.hosts[host as usize];
-        let Some(first) = of.packets.front() else {
-            of.armed = false;
-            return None;
-        };
-        let (now, due) = (context.now(), first.due);
-        if due > now {
-            of.arm(context, host, due);
-            return None;
-        }
-        let Held {
-            packet, arrived, ..
-        } = of.packets.pop_front()?;
-        Some((packet, now.since(arrived)))
-    }
-
-    /// The host dies: what it holds is gone.
-    pub fn forget(&mut self, context: &mut Context, host: u32) {
-        let of = self.hosts.get_mut(host as usize);
-        for held in of.into_iter().flat_map(|of| of.packets.drain(..)) {
-            context.discard_extra(held.packet);
-        }
+        host.due
     }
 }
 
-impl Host {
-    fn arm(&mut self, context: &mut Context, host: u32, due: Time) {
-        self.armed = true;
-        context.events.schedule_timer(due, host, Reception::SLOT);
+/// Steps of equal probability in the inverse CDF of a [`Sampler`]: 2 to the power of this.
+const STEP_BITS: u32 = 8;
+const STEPS: usize = 1 << STEP_BITS;
+
+/// Inverse CDF in equal steps, linear within each; the last step, which has the tail, is computed exactly.
+struct Sampler {
+    /// Quantiles at multiples of 1 / `STEPS`, in picoseconds.
+    quantiles: Box<[u64; STEPS]>,
+    gap: Gap,
+}
+
+impl Sampler {
+    fn new(gap: &Gap) -> Self {
+        let mut quantiles = Box::new([0; STEPS]);
+        for (step, quantile) in quantiles.iter_mut().enumerate() {
+            *quantile = draw::gap_at(gap, step as f64 / STEPS as f64).as_ps();
+        }
+        Self {
+            quantiles,
+            gap: gap.clone(),
+        }
+    }
+
+    /// Draws a time in picoseconds.
+    #[inline(always)]
+    fn draw(&self, stream: &mut Small) -> u64 {
+        let bits = stream.bits();
+        let step = (bits >> (u32::BITS - STEP_BITS)) as usize;
+        if step == STEPS - 1 {
+            return self.tail(bits);
+        }
+        let [low, high] = [self.quantiles[step], self.quantiles[step + 1]];
+        let within = u128::from(bits << STEP_BITS);
+        low + ((u128::from(high - low) * within) >> u32::BITS) as u64
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tail(&self, bits: u32) -> u64 {
+        draw::gap_at(&self.gap, f64::from(bits) / 4_294_967_296.0).as_ps()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duetime_core::random::Streams;
+
+    /// Draws agree with the inverse CDF at every quantile, the tail included.
+    #[test]
+    fn sampler_follows_the_distribution() {
+        let us = Span::from_us;
+        for gap in [
+            Gap::Fixed(us(3)),
+            Gap::Uniform(us(1), us(9)),
+            Gap::Exponential(us(5)),
+            Gap::LogNormal {
+                median: us(2),
+                sigma: 1.0,
+            },
+        ] {
+            let sampler = Sampler::new(&gap);
+            let mut stream = Streams::new(1, 0).small(0, Purpose::Receive);
+            let mut drawn: Vec<u64> = (0..200_000).map(|_| sampler.draw(&mut stream)).collect();
+            drawn.sort_unstable();
+            for share in [0.01, 0.1, 0.5, 0.9, 0.99, 0.999] {
+                let found = drawn[(share * drawn.len() as f64) as usize] as f64;
+                let expected = draw::gap_at(&gap, share).as_ps() as f64;
+                assert!(
+                    (found / expected - 1.0).abs() < 0.06,
+                    "{gap:?} at {share}: {found} for {expected}"
+                );
+            }
+        }
     }
 }
