@@ -102,9 +102,9 @@ pub(crate) trait Control: Sized {
         window.halve(config, flight);
     }
 
-    /// Data follows after this long without any.
+    /// Data follows after this long without any; `restarts`: with the initial window, which is smaller than the last one.
     #[inline(always)]
-    fn resume(&mut self, _idle: Span) {}
+    fn resume(&mut self, _idle: Span, _restarts: bool) {}
 
     /// α, the average marked fraction (RFC 8257).
     fn alpha(&self) -> Fraction {
