@@ -130,6 +130,10 @@ impl Control for State {
     /// RFC 9438 §4.8: the next curve begins at its plateau.
     fn reduce_by_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
         self.0.reduce(config, window, flight);
+        self.abandon_recovery();
+    }
+
+    fn abandon_recovery(&mut self) {
         self.0.w_max = 0;
     }
 
