@@ -19,6 +19,8 @@ pub struct Routing {
     codes: Vec<u16>,
     entries: Vec<u32>,
     choices: Vec<u32>,
+    /// Key of the choice among equal paths.
+    key: u64,
 }
 
 /// A host's place.
@@ -84,7 +86,15 @@ impl Routing {
             codes: rows.codes,
             entries: rows.entries,
             choices: lists.links,
+            key: 0,
         })
+    }
+
+    /// Draws the choice among equal paths by `key`: flows that share a path under one key part under others.
+    #[must_use]
+    pub const fn keyed(mut self, key: u64) -> Self {
+        self.key = key;
+        self
     }
 
     /// The link that `node` takes towards a host. `flow_hash` must be well mixed and the same for all packets of a
@@ -120,7 +130,17 @@ impl Routing {
             return entry;
         }
         let (offset, count) = ((entry & !MULTI) >> COUNT_BITS, entry & MAX_COUNT);
-        self.choices[(offset + pick(flow_hash, switch, count)) as usize]
+        self.choices[(offset + self.pick(flow_hash, switch, count)) as usize]
+    }
+
+    /// Picks one of `count` by the key, the flow and the switch: two rounds of multiply and fold, then the high half of a
+    /// product.
+    #[inline]
+    fn pick(&self, flow_hash: u32, switch: u32, count: u32) -> u32 {
+        let mut x = (self.key ^ (u64::from(flow_hash) << 32 | u64::from(switch)))
+            .wrapping_mul(0xd6e8_feb8_6659_fd93);
+        x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (((x >> 32) * u64::from(count)) >> 32) as u32
     }
 
     /// The links from one host to another, in order.
@@ -214,15 +234,6 @@ fn table(
         }
     }
     Ok(table)
-}
-
-/// One of `count`, by the flow and the switch: two rounds of multiply and fold, then the high half of a product.
-#[inline]
-fn pick(flow_hash: u32, switch: u32, count: u32) -> u32 {
-    let mut x =
-        (u64::from(flow_hash) << 32 | u64::from(switch)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
-    (((x >> 32) * u64::from(count)) >> 32) as u32
 }
 
 fn first_host_on(network: &Network, switch: u32) -> String {

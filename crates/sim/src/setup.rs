@@ -5,7 +5,7 @@ use crate::topology::Network;
 use crate::workload::Workloads;
 use crate::workload::draw::least_gap;
 use crate::{Packet, SetupError};
-use duetime_core::random::Streams;
+use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_proto::d3;
@@ -73,8 +73,8 @@ impl Setup {
             .links
             .iter_mut()
             .for_each(|link| link.loss = link.loss.clamp(0.0, 1.0));
-        let routing = Routing::build(&network)?;
         let streams = Streams::new(scenario.seed, run);
+        let routing = Routing::build(&network)?.keyed(streams.key(0, Purpose::Path));
         let mut transports = vec![scenario.transports[transport].clone()];
         let workload_transport = scenario
             .workloads

@@ -5,11 +5,13 @@
     reason = "the numbers of a test are small"
 )]
 
+use duetime_core::random::{Purpose, Streams, mix};
 use duetime_core::{Rate, Span};
+use duetime_scenario::NoFiles;
 use duetime_scenario::model::{Edge, Link, Node, Topology};
-use duetime_sim::SetupError;
 use duetime_sim::routing::Routing;
 use duetime_sim::topology::Network;
+use duetime_sim::{Options, SetupError};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -212,6 +214,45 @@ fn equal_paths_share_the_flows_and_successive_choices_are_independent() {
         counts.iter().all(|count| (1_800..=2_200).contains(count)),
         "{counts:?}"
     );
+}
+
+/// Shares of keys under which two flows take the same of two spines, for the first flows of a run.
+#[test]
+fn flows_collide_by_key() {
+    const KEYS: u64 = 2_000;
+    let network = Network::build(&leaf_spine(2, 2, 2)).unwrap();
+    for other in 1..5 {
+        let hash = |flow| mix(flow, 9) as u32;
+        let collisions = (0..KEYS).filter(|&run| {
+            let key = Streams::new(1, run).key(0, Purpose::Path);
+            let routing = Routing::build(&network).unwrap().keyed(key);
+            let path = |flow| routing.path(&network, 0, 2, hash(flow));
+            path(0) == path(other)
+        });
+        // Five standard deviations.
+        let collisions = collisions.count();
+        assert!((888..=1_112).contains(&collisions), "{other}: {collisions}");
+    }
+}
+
+#[test]
+fn runs_draw_their_own_collisions() {
+    const SEEDS: u64 = 50;
+    let text = "name = \"ecmp\"\ntransport = \"tcp\"\nduration = \"20 ms\"\ndrain = \"0 us\"\n\
+        [topology]\nkind = \"leaf-spine\"\nracks = 2\nhosts_per_rack = 2\nspines = 2\n\
+        host_link = { rate = \"1 Gbps\", latency = \"5 us\" }\n\
+        uplink = { rate = \"1 Gbps\", latency = \"5 us\" }\n\
+        [[workload]]\nkind = \"long\"\npairs = [[0, 2], [1, 3]]\n";
+    let scenario = duetime_scenario::load(text, "ecmp", &[], &NoFiles).unwrap();
+    let paths_in_use = |run| {
+        let output = duetime_sim::run(&scenario, 0, run, &Options::default()).unwrap();
+        let ports = output.records.ports.iter();
+        let uplinks = ports.filter(|port| port.link.starts_with("rack0->spine"));
+        uplinks.filter(|port| port.utilisation > 0.2).count()
+    };
+    // Half of them, within nearly four standard deviations.
+    let collisions = (0..SEEDS).filter(|&run| paths_in_use(run) == 1).count();
+    assert!((12..=38).contains(&collisions), "{collisions} of {SEEDS}");
 }
 
 #[test]

@@ -176,11 +176,8 @@ impl Sender {
             return;
         }
         let mss = u64::from(config.mss);
-        if self.attempts == 0 {
-            // RFC 5681 §3.1: held for further timeouts of the same segment.
-            let flight = self.in_flight();
-            on!(&mut self.controller, it => it.reduce_by_timeout(config, &mut self.window, flight));
-        }
+        let flight = self.in_flight();
+        self.reduce_for_timeout(config, flight);
         self.attempts = self.attempts.saturating_add(1);
         if self.gives_up() {
             return;
@@ -195,6 +192,20 @@ impl Sender {
         self.next = self.una;
         self.message_end = self.outgoing.rewind();
         self.update_limit(config);
+    }
+
+    /// Sets the slow-start threshold after a timeout with `flight` bytes under way.
+    ///
+    /// The threshold remains for further timeouts of the same segment (RFC 5681 §3.1), and for a timeout in fast
+    /// recovery, which has set it for the same losses: Linux reduces it once for each window of data, too. The bytes that
+    /// are not acknowledged would not do here: duplicate acknowledgements let new data out while the first hole remains,
+    /// and all of it counts until the hole is filled.
+    pub(super) fn reduce_for_timeout(&mut self, config: &Config, flight: u64) {
+        if matches!(self.phase, Phase::Recovery | Phase::PartialRecovery) {
+            on!(&mut self.controller, it => it.abandon_recovery());
+        } else if self.attempts == 0 {
+            on!(&mut self.controller, it => it.reduce_by_timeout(config, &mut self.window, flight));
+        }
     }
 
     /// Whether a FIN was left unanswered so often that the sender closes without an answer.

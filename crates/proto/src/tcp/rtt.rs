@@ -21,7 +21,7 @@ pub(crate) struct Rtt {
 }
 
 impl Rtt {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         Self {
             timed_end: u64::MAX,
             timed_at: Time::ZERO,

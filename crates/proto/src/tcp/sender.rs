@@ -143,10 +143,13 @@ impl Sender {
             self.pending = Pending::Syn;
         } else if self.una == self.highest && self.is_established() {
             let idle = now.since(self.last_sent);
-            on!(&mut self.controller, it => it.resume(idle));
-            if config.slow_start_restart && idle > self.rtt.timeout() {
-                // RFC 5681 §4.1: after an idle time the old window says nothing.
-                self.window.cwnd = self.window.cwnd.min(initial_window(config));
+            // RFC 5681 §4.1: after an idle time the old window says nothing.
+            let restarts = config.slow_start_restart && idle > self.rtt.timeout();
+            let window = self.window.cwnd.min(initial_window(config));
+            let falls = restarts && window < self.window.cwnd;
+            on!(&mut self.controller, it => it.resume(idle, falls));
+            if restarts {
+                self.window.cwnd = window;
                 self.window.growth = 0;
                 if self.selective.is_none() {
                     self.update_limit(config);

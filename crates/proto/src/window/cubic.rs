@@ -130,12 +130,19 @@ impl Control for State {
     /// RFC 9438 §4.8: the next curve begins at its plateau.
     fn reduce_by_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
         self.0.reduce(config, window, flight);
+        self.abandon_recovery();
+    }
+
+    fn abandon_recovery(&mut self) {
         self.0.w_max = 0;
     }
 
-    /// RFC 9438 §5.8: time without data does not count.
-    fn resume(&mut self, idle: Span) {
-        if self.0.epoch != Time::MAX {
+    /// RFC 9438 §5.8: time without data does not count. After a restart `W_est` begins with the smaller window (§4.3);
+    /// Linux keeps it.
+    fn resume(&mut self, idle: Span, restarts: bool) {
+        if restarts && self.0.options.tick == Span::ZERO {
+            self.0.epoch = Time::MAX;
+        } else if self.0.epoch != Time::MAX {
             self.0.epoch += idle;
         }
     }
@@ -206,10 +213,12 @@ impl Curve {
     /// NewReno does at equal loss; by one where the window was before.
     fn grow_estimate(&mut self, cwnd: u64, mss: u64, bytes: u64) {
         let beta = self.beta();
-        let (gained, whole) = if self.estimate < self.prior || !self.options.alpha_one {
-            (3 * (1_000 - beta), 1_000 + beta)
+        // α is `gained` / `whole`. The denominator is the same for both values: the remainder outlives the change.
+        let whole = 1_000 + beta;
+        let gained = if self.estimate < self.prior || !self.options.alpha_one {
+            3 * (1_000 - beta)
         } else {
-            (1, 1)
+            whole
         };
         let segment = cwnd.saturating_mul(whole);
         self.estimate_growth = self
@@ -266,6 +275,7 @@ fn cube_root(cube: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use duetime_core::random::mix;
 
     const MSS: u64 = 1_000;
     const SECOND: u64 = 1 << 20;
@@ -409,14 +419,101 @@ mod tests {
         }
     }
 
+    /// Growth on one acknowledgement beyond the allowance of RFC 9438, in bytes, and the growth itself, in segments.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    struct Excess(u64, u64);
+
+    /// Acknowledges random amounts at random times, with losses, timeouts and idle times between them, and returns the
+    /// largest excess. The allowance for `n` segments is half of them, by the clamp of the target (§4.2), or `n` / cwnd
+    /// (§4.3, α = 1), and one segment for the remainder of earlier acknowledgements.
+    fn largest_excess(options: Cubic, seed: u64, acknowledgements: u64) -> Excess {
+        let config = config();
+        let mut state = State::new(options);
+        let rtt = Rtt::new(&config);
+        let mut window = Window {
+            cwnd: 10 * MSS,
+            ssthresh: u64::MAX,
+            growth: 0,
+        };
+        let (mut now, mut largest) = (Time::ZERO, Excess::default());
+        for number in 0..acknowledgements {
+            let draw = mix(seed, number);
+            let below = |bits: u32, limit: u64| (draw >> bits & 0xffff) * limit >> 16;
+            let flight = window.cwnd * (1 + below(0, 4)) / 4;
+            match draw % 512 {
+                0 | 1 => {
+                    state.reduce_by_loss(&config, &mut window, flight);
+                    (window.cwnd, window.growth) = (window.ssthresh, 0);
+                }
+                2 => {
+                    state.reduce_by_timeout(&config, &mut window, flight);
+                    (window.cwnd, window.growth) = (MSS, 0);
+                }
+                3 => {
+                    state.resume(Span::from_ms(100), window.cwnd > 10 * MSS);
+                    (window.cwnd, window.growth) = (window.cwnd.min(10 * MSS), 0);
+                }
+                _ => {}
+            }
+            now += Span::from_us(below(16, 1 << below(32, 16)));
+            let segments = 1 + below(32, 1 << below(48, 7));
+            let before = window;
+            state.grow(&config, now, &mut window, &rtt, segments * MSS);
+            let growth = window.cwnd - before.cwnd;
+            let allowed = if before.cwnd < before.ssthresh {
+                MSS // slow start, by `slow_start_limit`
+            } else {
+                let reno = segments * MSS * MSS / before.cwnd;
+                reno.max(segments * MSS / 2) + MSS
+            };
+            let excess = Excess(growth.saturating_sub(allowed), growth / MSS);
+            largest = largest.max(excess);
+            if window.cwnd > 2_000 * MSS {
+                state.reduce_by_timeout(&config, &mut window, MSS);
+                (window.cwnd, window.growth) = (MSS, 0);
+            }
+        }
+        largest
+    }
+
+    #[test]
+    fn growth_per_acknowledgement_is_bounded() {
+        for (name, options) in [
+            ("RFC", Cubic::default()),
+            (
+                "RFC, slow convergence",
+                Cubic {
+                    fast_convergence: false,
+                    ..Cubic::default()
+                },
+            ),
+            (
+                "Linux",
+                Cubic {
+                    tick: Span::from_ms(4),
+                    alpha_one: false,
+                    ..Cubic::default()
+                },
+            ),
+        ] {
+            for seed in 0..4 {
+                let Excess(bytes, segments) = largest_excess(options, seed, 100_000);
+                assert_eq!(bytes, 0, "{name}, seed {seed}: {segments} segments at once");
+            }
+        }
+    }
+
     #[test]
     fn time_without_data_does_not_count() {
         let mut state = State::new(Cubic::default());
-        state.resume(Span::from_secs(1));
+        state.resume(Span::from_secs(1), false);
         assert_eq!(state.0.epoch, Time::MAX);
         state.0.begin(Time::ZERO, 10 * MSS, MSS);
-        state.resume(Span::from_secs(1));
+        state.resume(Span::from_secs(1), false);
         assert_eq!(state.0.epoch, Time::ZERO + Span::from_secs(1));
+        // From the initial window a new curve begins.
+        state.resume(Span::from_secs(1), true);
+        assert_eq!(state.0.epoch, Time::MAX);
     }
 
     #[test]

@@ -96,15 +96,20 @@ pub(crate) trait Control: Sized {
         window.halve(config, flight);
     }
 
-    /// The retransmission timer has expired for the first time, with `flight` bytes on their way: sets the slow-start
-    /// threshold. The window falls to one segment.
+    /// The retransmission timer has expired for the first time, outside fast recovery, with `flight` bytes on their way:
+    /// sets the slow-start threshold. The window falls to one segment.
     fn reduce_by_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
         window.halve(config, flight);
     }
 
-    /// Data follows after this long without any.
+    /// The retransmission timer has expired in fast recovery, for which the slow-start threshold was set. The window falls
+    /// to one segment.
     #[inline(always)]
-    fn resume(&mut self, _idle: Span) {}
+    fn abandon_recovery(&mut self) {}
+
+    /// Data follows after this long without any; `restarts`: with the initial window, which is smaller than the last one.
+    #[inline(always)]
+    fn resume(&mut self, _idle: Span, _restarts: bool) {}
 
     /// α, the average marked fraction (RFC 8257).
     fn alpha(&self) -> Fraction {

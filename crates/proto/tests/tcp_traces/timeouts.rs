@@ -3,7 +3,8 @@
 use crate::burst;
 use crate::common::{Fate, Pair, plain, us};
 use duetime_core::Span;
-use duetime_proto::tcp::Config;
+use duetime_proto::tcp::{Config, Recovery};
+use duetime_proto::window::{CongestionControl, Cubic};
 
 #[test]
 fn a_lost_tail_waits_for_the_timeout() {
@@ -120,6 +121,38 @@ fn ssthresh_is_held_when_the_same_segment_times_out_again() {
         (pair.sender.ssthresh_bytes(), pair.sender.window_bytes()),
         (4_000, 1_000)
     );
+}
+
+#[test]
+fn timeout_in_recovery_keeps_ssthresh() {
+    // Segment 1 and its copy are lost, while duplicates let new data out for 100 round trips.
+    for recovery in [Recovery::NewReno, Recovery::Sack] {
+        for congestion_control in [
+            CongestionControl::NewReno,
+            CongestionControl::Cubic(Cubic::default()),
+        ] {
+            let mut copies = 0;
+            let mut pair = Pair::new(Config {
+                initial_window: 8,
+                recovery,
+                congestion_control,
+                ..plain()
+            })
+            .data_fate(move |_, segment, _| {
+                let lost = segment.seq == 1 && copies < 2;
+                copies += u32::from(lost);
+                if lost { Fate::Drop } else { Fate::Deliver }
+            });
+            pair.send(1_000_000);
+            pair.run_until(us(300));
+            let in_recovery = pair.sender.ssthresh_bytes();
+            assert!((4_000..=5_600).contains(&in_recovery), "{in_recovery}");
+            pair.run_until(us(10_300));
+            let counters = pair.sender.counters();
+            assert_eq!((counters.fast_retransmits, counters.timeouts), (1, 1));
+            assert_eq!(pair.sender.ssthresh_bytes(), in_recovery);
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,6 @@ use super::Selective;
 use super::probe::{self, Timers};
 use crate::tcp::Config;
 use crate::tcp::sender::{Phase, Sender};
-use crate::window::{Control, Controller, on};
 use duetime_core::Time;
 
 impl Sender {
@@ -37,10 +36,9 @@ impl Sender {
         selective.timers = Timers::STOPPED; // the retransmission timer starts with the next transmission
         self.counters.timeouts += 1;
         self.rtt.back_off(config);
-        if self.attempts == 0 {
-            let flight = self.highest - self.una;
-            on!(&mut self.controller, it => it.reduce_by_timeout(config, &mut self.window, flight));
-        }
+        // After an earlier timeout `highest` is ahead of the window by what that one has made lost.
+        let flight = (self.highest - self.una).min(self.window.cwnd);
+        self.reduce_for_timeout(config, flight);
         self.attempts = self.attempts.saturating_add(1);
         if self.gives_up() {
             return;

@@ -1,7 +1,9 @@
 //! Whether equal long flows get equal shares, over the sizes of the random delay of packets at their hosts
-//! (`host.send_jitter`): Jain's index of N flows into one port of a star, the worst of the seeds.
+//! (`host.send_jitter`): Jain's index of N flows into one port of a star, the worst of the seeds. And the share of a
+//! bottleneck that a lone flow has.
 //!
-//! `cargo run --release -p duetime-sim --example fairness [-- --send-jitter "2 ns"]... [--seeds 4] [--only gate|queue|others]`
+//! `cargo run --release -p duetime-sim --example fairness [-- --send-jitter "2 ns"]... [--seeds 4]
+//! [--only gate|queue|others|lone]`
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -14,6 +16,8 @@
     reason = "a program that measures, with arguments and threads"
 )]
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
+
+mod lone;
 
 use duetime_results::stats::{jain, mean};
 use duetime_scenario::NoFiles;
@@ -378,6 +382,11 @@ fn main() -> Result<ExitCode> {
     }
     if wants("others") {
         table(&chosen(Case::others()), &sizes, seeds)?;
+    }
+    if wants("lone") {
+        let named =
+            |name: &str| cases.is_empty() || cases.iter().any(|part| name.contains(part.as_str()));
+        met &= lone::table(named, seeds)?;
     }
     println!("{:.0} s", started.elapsed().as_secs_f64());
     Ok(if met {
