@@ -22,6 +22,7 @@ fn config(request_backoff: u8) -> Config {
     Config {
         scale: Some(0),
         request_backoff,
+        request_packets: 0,
         ..Config::default()
     }
 }

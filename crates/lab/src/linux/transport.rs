@@ -136,6 +136,7 @@ impl D3 {
             scale: Some(scale),
             header_bytes: UDP_IPV4_BYTES,
             late_answers: config.late_answers.or(wire.config.late_answers),
+            pacing_batch: wire.config.pacing_batch,
             ..*config
         };
         let options = Options { config, ..wire };

@@ -86,6 +86,14 @@ pub struct Config {
     /// How often a paused flow doubles its wait before it asks again: it asks 1, 2, 4, … round trips after its last
     /// request, 2^`request_backoff` at most. 0: once per round trip (D3 §4.5). At most [`Config::MAX_REQUEST_BACKOFF`].
     pub request_backoff: u8,
+    /// A flow asks at most once in the time in which its uplink sends so many of the largest packets, and a grant holds
+    /// until it asks again. 0: once per round trip, however short (D3 §4.5).
+    pub request_packets: u32,
+    /// Data leaves at the allocated rate, packet by packet, over the time for which the grant holds; otherwise as one
+    /// burst when the grant comes, as in the paper's stack (D3 §5).
+    pub pacing: bool,
+    /// A paced packet may leave so much before its time, so that a driver's timer lets several leave.
+    pub pacing_batch: Span,
     /// Take the answer to a request that was given up for lost and sent again, whichever of the two is answered first.
     /// Otherwise only the newest one's answer counts, and a flow whose round trip has become longer than its wait for
     /// feedback waits for ever: each answer comes after the next request, and no round trip is measured. `None`: `false`,
@@ -234,6 +242,9 @@ impl Default for Config {
             request_lag: true,
             cap_to_remaining: false,
             request_backoff: 0,
+            request_packets: 8,
+            pacing: true,
+            pacing_batch: Span::ZERO,
             late_answers: None,
             pause_new: true,
             reverse_request: true,
@@ -281,6 +292,9 @@ impl Config {
             request_lag: hosts.request_lag,
             cap_to_remaining: hosts.cap_to_remaining,
             request_backoff: hosts.request_backoff,
+            request_packets: hosts.request_packets,
+            pacing: hosts.pacing,
+            pacing_batch: hosts.pacing_batch,
             late_answers: hosts.late_answers,
             reverse_request: hosts.reverse_request,
             mtu: match self.base_rate {

@@ -1,13 +1,13 @@
-//! What a grant lets leave: bursts with carry, and the FIN's place.
+//! Grants that leave as bursts: their carry, and the place of the FIN.
 
-use crate::host::{Host, RTT, sizes, us};
+use crate::host::{Host, RTT, bursts, sizes, us};
 use duetime_proto::d3::{Config, EncodedRate, Flags, Rounding};
 
 #[test]
 fn sixty_megabits_at_300_us_send_one_packet_and_two_by_turns() {
     let config = Config {
         rounding: Rounding::Exact,
-        ..Config::default()
+        ..bursts()
     };
     let mut host = Host::new(config, 1 << 40, None);
     assert_eq!(
@@ -37,7 +37,7 @@ fn sixty_megabits_at_300_us_send_one_packet_and_two_by_turns() {
 
 #[test]
 fn a_paused_flow_sends_its_request_alone_and_hoards_nothing() {
-    let mut host = Host::new(Config::default(), 1 << 40, None);
+    let mut host = Host::new(bursts(), 1 << 40, None);
     host.burst();
     for _ in 0..10 {
         assert_eq!(sizes(&host.grant(RTT, 0, 0)), [(62, true)]);
@@ -51,7 +51,7 @@ fn a_paused_flow_sends_its_request_alone_and_hoards_nothing() {
 
 #[test]
 fn the_last_burst_has_no_request_but_the_fin_on_its_last_packet() {
-    let mut host = Host::new(Config::default(), 4_000, None);
+    let mut host = Host::new(bursts(), 4_000, None);
     host.burst();
     let burst = host.grant(RTT, 0, 50);
     assert_eq!(
@@ -74,7 +74,7 @@ fn the_last_burst_has_no_request_but_the_fin_on_its_last_packet() {
 
 #[test]
 fn a_fin_that_does_not_fit_follows_alone() {
-    let mut host = Host::new(Config::default(), 1_450, None);
+    let mut host = Host::new(bursts(), 1_450, None);
     host.burst();
     let burst = host.grant(RTT, 0, 50);
     assert_eq!(sizes(&burst), [(1490, false), (62, true)]);
@@ -83,7 +83,7 @@ fn a_fin_that_does_not_fit_follows_alone() {
 
 #[test]
 fn an_empty_flow_opens_and_closes() {
-    let mut host = Host::new(Config::default(), 0, Some(us(5_000)));
+    let mut host = Host::new(bursts(), 0, Some(us(5_000)));
     host.burst();
     let burst = host.grant(RTT, 0, 0);
     assert!(burst.len() == 1 && burst[0].flags.contains(Flags::FIN));

@@ -1,6 +1,6 @@
 //! What deadlines do: requests, quenching, speculation, and what follows a missed one.
 
-use crate::host::{Host, RTT, us};
+use crate::host::{Host, RTT, bursts, us};
 use duetime_core::Span;
 use duetime_proto::d3::{Config, EncodedRate, Flags, Late, Rounding, Speculation};
 
@@ -130,7 +130,7 @@ fn a_speculating_flow_tells_the_routers_that_it_ends() {
 fn flows_without_deadline_or_with_enough_do_not_speculate() {
     let speculative = Config {
         speculative: true,
-        ..Config::default()
+        ..bursts()
     };
     let mut free = Host::new(speculative, 100_000, None);
     free.burst();

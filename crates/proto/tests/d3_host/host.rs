@@ -7,6 +7,13 @@ use duetime_proto::d3::{Config, EncodedRate, Flags, Packet, Request, Sender, Tag
 pub const GIGABIT: Rate = Rate::from_gbps(1);
 /// The usual round trip.
 pub const RTT: Span = Span::from_us(300);
+/// A grant leaves as one burst.
+pub fn bursts() -> Config {
+    Config {
+        pacing: false,
+        ..Config::default()
+    }
+}
 
 /// A sending host; the test plays the network.
 pub struct Host {
@@ -91,6 +98,21 @@ impl Host {
         self.now = self.sender.next_timeout();
         self.sender.timeout(&self.config, self.now);
         self.burst()
+    }
+
+    /// What leaves until `end`, the burst that leaves now included: when, its bytes on the wire, and if it has a request.
+    pub fn departures(&mut self, first: &[Packet], end: Time) -> Vec<(Time, u32, bool)> {
+        let mut departures = Vec::new();
+        let mut note = |now: Time, packets: &[Packet]| {
+            let sizes = sizes(packets).into_iter();
+            departures.extend(sizes.map(|(bytes, request)| (now, bytes, request)));
+        };
+        note(self.now, first);
+        while self.sender.next_timeout() < end {
+            let packets = self.wait();
+            note(self.now, &packets);
+        }
+        departures
     }
 }
 

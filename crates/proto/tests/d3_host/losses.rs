@@ -1,12 +1,12 @@
 //! Lost requests, lost data, and peers that do not answer.
 
-use crate::host::{Host, RTT, sizes, us};
+use crate::host::{Host, RTT, bursts, sizes, us};
 use duetime_core::{Span, Time};
 use duetime_proto::d3::{Config, EncodedRate, Flags};
 
 #[test]
 fn an_unanswered_request_is_asked_again_with_what_is_confirmed() {
-    let mut host = Host::new(Config::default(), 1 << 40, None);
+    let mut host = Host::new(bursts(), 1 << 40, None);
     host.burst();
     let first = host.grant(RTT, 0, 10);
     let lost = host.answer(2_898, EncodedRate::from_byte(99));
@@ -33,7 +33,7 @@ fn an_unanswered_request_is_asked_again_with_what_is_confirmed() {
 
 #[test]
 fn three_arrivals_beyond_a_gap_resend_the_first_hole_and_then_the_next() {
-    let mut host = Host::new(Config::default(), 1 << 40, None);
+    let mut host = Host::new(bursts(), 1 << 40, None);
     host.burst();
     let burst = host.grant(RTT, 0, 50); // ten packets
     assert_eq!(burst.len(), 10);
@@ -62,7 +62,7 @@ fn three_arrivals_beyond_a_gap_resend_the_first_hole_and_then_the_next() {
 
 #[test]
 fn a_timeout_resends_everything_unacknowledged_from_the_allocation() {
-    let mut host = Host::new(Config::default(), 1 << 40, None);
+    let mut host = Host::new(bursts(), 1 << 40, None);
     host.burst();
     host.grant(RTT, 0, 50);
     // The answer comes without any acknowledgement, and then nothing more.

@@ -12,4 +12,5 @@ mod d3_world;
 mod deadlines;
 mod host;
 mod losses;
+mod pace;
 mod worlds;

@@ -253,6 +253,9 @@ impl World {
 
     fn timer(&mut self, id: usize) {
         let flow = &mut self.flows[id];
+        if flow.timer != self.now {
+            return; // an earlier timer has replaced it
+        }
         flow.timer = Time::MAX;
         if flow.dead {
             return;
@@ -278,8 +281,9 @@ impl World {
         };
         let timeout = sender.next_timeout();
         if timeout < flow.timer {
-            flow.timer = timeout;
-            self.at(timeout.max(self.now), Event::Timer(id));
+            let due = timeout.max(self.now);
+            flow.timer = due;
+            self.at(due, Event::Timer(id));
         }
         let flow = &mut self.flows[id];
         let host = if sending {

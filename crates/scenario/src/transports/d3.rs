@@ -76,6 +76,11 @@ options! {
         /// 2^`request_backoff` at most, and half of the time to its deadline at most. At 0 it asks once per round trip
         /// (D3 §4.5).
         request_backoff: Integer(0, Config::MAX_REQUEST_BACKOFF as i64), default 0;
+        /// A flow asks for a rate at most once in the time in which its uplink sends so many of the largest packets; a
+        /// grant holds until it asks again. At 0 it asks once per round trip, however short (D3 §4.5).
+        request_packets: Integer(0, 1_000), default 8;
+        /// Data leaves at the allocated rate, packet by packet; `false`: as one burst when the grant comes (D3 §5).
+        pacing: Boolean, default true;
         /// Take the answer to a request that was given up for lost and sent again, whichever of the two is answered
         /// first; otherwise only the newest one's. Without it a flow whose round trip becomes longer than its wait for an
         /// answer stands still.

@@ -70,8 +70,8 @@ fn the_resolved_form_names_each_option_with_its_unit() {
     assert_eq!(
         names(1),
         "allocation alpha_256 alpha_reference base_rate beta_256 cap_to_left cap_to_remaining ignore_deadlines late \
-         late_answers late_extension_permille mtu_bytes pause_new police_bps quench quench_strict queue_in_service queue_sample repair \
-         request_backoff request_bytes request_lag reset_intervals reverse_request rounding rto_min_ps scale speculative \
+         late_answers late_extension_permille mtu_bytes pacing pause_new police_bps quench quench_strict queue_in_service queue_sample repair \
+         request_backoff request_bytes request_lag request_packets reset_intervals reverse_request rounding rto_min_ps scale speculative \
          speculative_growth_permille speculative_rises target_256 update_interval_ps"
     );
     assert_eq!(

@@ -51,6 +51,7 @@ impl Options {
                 scale: Some(Config::scale_for(uplink)),
                 header_bytes: UDP_IPV4_BYTES,
                 request_backoff: 3,
+                pacing_batch: Span::from_us(50),
                 late_answers: Some(true),
                 allocation: Allocation::Edge,
                 ..Config::default()

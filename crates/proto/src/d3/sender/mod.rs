@@ -1,4 +1,4 @@
-//! The sending host of a flow: asks for rates, spends what it gets in bursts, and repairs losses.
+//! The sending host of a flow: asks for rates, spends them at their pace, and repairs losses.
 
 mod reliability;
 mod slot;
@@ -66,10 +66,24 @@ pub struct Sender {
     reverse: Option<Reverse>,
     /// What rounding took from earlier requests.
     carry: i32,
-    /// Bytes of one slot, s·rtt.
+    /// Bytes of one slot: s times its length.
     slot: u64,
     /// What earlier slots left of the budget, if it is a packet or more.
     overdue: u64,
+    /// When the slot began.
+    slot_start: Time,
+    /// Picoseconds per byte of the slot's budget, in 1/256; zero: the grant leaves as one burst.
+    gap: u64,
+    /// When the next data packet is due at this pace.
+    release: Time,
+    /// The next data packet waits for `release`.
+    gated: bool,
+    /// More than a packet has left ahead of its time.
+    ahead: bool,
+    /// When `release` opens the gate, if a packet waits for it.
+    pace_timer: Time,
+    /// Shortest time from one request to the next.
+    request_interval: Span,
     /// Repair by gaps ends when everything below is acknowledged.
     recover: u64,
     srtt: Span,
@@ -116,7 +130,7 @@ enum RequestState {
     Lost,
     /// Nothing may leave: the flow waits for bytes, for as long as the routers do without hearing it.
     Resting,
-    /// The flow is paused: the next one waits for its time.
+    /// The next one waits for its time: the round trip is short, or the flow is paused.
     BackingOff,
     /// Nothing may leave, and for long: the routers should be told.
     Leaving,
@@ -173,6 +187,13 @@ pub struct Counters {
     pub backoffs: u32,
 }
 
+/// Shortest time from one request to the next, so much below the update interval that D3's routers can follow.
+fn request_interval(config: &Config, uplink: Rate) -> Span {
+    let packets = u64::from(config.request_packets) * u64::from(config.mtu);
+    let longest = Span::from_ps(config.update_interval.as_ps() / 2);
+    uplink.transmit(packets).min(longest)
+}
+
 impl Sender {
     /// A flow that carries `message`, submitted now, and leaves through a link of rate `uplink`. Its SYN is due at once,
     /// unless quenching finds it hopeless: then it is closed and nothing is sent.
@@ -207,6 +228,13 @@ impl Sender {
             carry: 0,
             slot: 0,
             overdue: 0,
+            gap: 0,
+            release: now,
+            gated: false,
+            ahead: false,
+            slot_start: now,
+            pace_timer: Time::MAX,
+            request_interval: request_interval(config, uplink),
             recover: 0,
             srtt: Span::ZERO,
             rttvar: Span::ZERO,
@@ -382,7 +410,7 @@ impl Sender {
     /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
     #[inline]
     pub fn next_timeout(&self) -> Time {
-        self.request_timer.min(self.data_timer)
+        self.request_timer.min(self.data_timer).min(self.pace_timer)
     }
 
     /// Everything is acknowledged, FIN included, or the flow was given up.

@@ -101,16 +101,17 @@ impl Sender {
                     self.request_timer = Time::MAX;
                     self.request = RequestState::Due;
                 }
-                _ => self.request_lost(config),
+                _ => self.request_lost(config, now),
             }
         }
         if self.data_timer <= now {
             self.data_lost(config, now);
         }
+        self.set_gate(config, now);
         self.replan(config);
     }
 
-    fn request_lost(&mut self, config: &Config) {
+    fn request_lost(&mut self, config: &Config, now: Time) {
         self.request_timer = Time::MAX;
         self.request = RequestState::Lost;
         self.request_backoff = self.request_backoff.saturating_add(1);
@@ -120,7 +121,7 @@ impl Sender {
             self.counters.lost_requests += 1;
             if self.request_backoff == 1 {
                 // The old rate for one more round trip, then silence.
-                self.grant_slot(config);
+                self.grant_slot(config, now);
             }
         }
         self.no_answer(MAX_SILENCE);
@@ -172,6 +173,7 @@ impl Sender {
         self.planned = None;
         self.request_timer = Time::MAX;
         self.data_timer = Time::MAX;
+        self.pace_timer = Time::MAX;
     }
 
     pub(super) fn sample(&mut self, rtt: Span) {

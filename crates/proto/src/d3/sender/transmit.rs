@@ -4,6 +4,7 @@ use super::super::desired::Desire;
 use super::super::rate::round_desired;
 use super::super::{Config, EncodedRate, Flags, Packet, Request};
 use super::reliability::MAX_BACKOFF;
+use super::slot::GAP_BITS;
 use super::{Fin, Held, RequestState, Sender, State};
 use duetime_core::{Span, Time};
 
@@ -83,6 +84,7 @@ impl Sender {
                 let sent = u64::from(packet.wire_bytes(config));
                 self.budget = self.budget.saturating_sub(sent);
                 self.overdue = self.overdue.saturating_sub(sent);
+                self.pace_out(config, now, sent);
             }
         }
         self.replan(config);
@@ -92,12 +94,29 @@ impl Sender {
     /// Whether [`poll_transmit`](Self::poll_transmit) would give a packet.
     #[inline]
     pub fn can_transmit(&self, config: &Config) -> bool {
-        debug_assert_eq!(self.planned, self.plan(config), "the plan is up to date");
+        debug_assert_eq!(
+            self.planned,
+            self.plan(config).filter(|plan| !self.waits(plan)),
+            "the plan is up to date"
+        );
         self.planned.is_some()
     }
 
     pub(super) fn replan(&mut self, config: &Config) {
         self.planned = self.plan(config);
+        self.pace_timer = Time::MAX;
+        if let Some(plan) = &self.planned
+            && self.waits(plan)
+        {
+            self.planned = None;
+            self.pace_timer = self.release;
+        }
+    }
+
+    /// Returns true if the packet waits for its time. A packet with a request begins a slot and does not wait: the next
+    /// ones make up for it. A flow that is closing is clocked by what arrives.
+    fn waits(&self, plan: &Plan) -> bool {
+        self.gated && self.state == State::Open && matches!(plan, Plan::Data { request: false, .. })
     }
 
     /// What leaves next from a flow that is given up. A FIN returns what the last feedback said, so it never leaves
@@ -166,7 +185,7 @@ impl Sender {
             } else {
                 0
             };
-        if self.budget >= u64::from(header + len) {
+        if self.budget >= u64::from(header + len) && !(request && self.ahead) {
             Some(Plan::Data {
                 seq,
                 len,
@@ -176,6 +195,26 @@ impl Sender {
         } else {
             request.then_some(Plan::Request)
         }
+    }
+
+    /// `sent` bytes of the budget have left: the next data packet leaves when its time has come.
+    fn pace_out(&mut self, config: &Config, now: Time, sent: u64) {
+        if self.state == State::Open {
+            self.release += self.spacing(sent);
+            self.set_gate(config, now);
+        }
+    }
+
+    /// Finds out which packets wait for `release`.
+    pub(super) fn set_gate(&mut self, config: &Config, now: Time) {
+        let now = now + config.pacing_batch;
+        self.gated = self.release > now;
+        self.ahead = self.gated && self.release > now + self.spacing(u64::from(config.mtu));
+    }
+
+    /// The time that `bytes` of the budget take.
+    fn spacing(&self, bytes: u64) -> Span {
+        Span::from_ps(bytes.saturating_mul(self.gap) >> GAP_BITS)
     }
 
     /// The routers hold nothing any more.
