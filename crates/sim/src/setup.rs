@@ -3,7 +3,7 @@
 use crate::routing::Routing;
 use crate::topology::Network;
 use crate::workload::Workloads;
-use crate::workload::draw::least_gap;
+use crate::workload::draw::{gap_at, least_gap};
 use crate::{Packet, SetupError};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
@@ -145,6 +145,12 @@ impl Setup {
             d3,
             policed,
         })
+    }
+
+    /// Returns the time that all but one in a thousand packets take at most from their host's NIC to the transport.
+    pub fn usual_reception(&self) -> Span {
+        let (delay, jitter) = &self.receive;
+        *delay + gap_at(jitter, 0.999)
     }
 
     /// Returns true if packets take time from their host's NIC to the transport.

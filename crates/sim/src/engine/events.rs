@@ -93,7 +93,7 @@ impl Events {
             .iter()
             .map(|link| (link.rate.transmit(FULL_FRAME) + link.latency).as_ps())
             .max()
-            .map(|longest| longest + setup.send_jitter.as_ps());
+            .map(|longest| longest + setup.send_jitter.as_ps() + setup.usual_reception().as_ps());
         let of = |node: u32| subpartitions.of_node[node as usize];
         let queue = EventQueue::new(
             slowest.unwrap_or(0),

@@ -104,6 +104,10 @@ impl Hosts {
         if nic.is_free(context, wire) {
             return nic.inject_at_once(context, wire, packet);
         }
+        // Nothing goes first: its turn is when the link is free.
+        if nic.plain {
+            return nic.inject(context, wire, packet);
+        }
         nic.waiting = true;
         self.states[host as usize].control.push_back(packet);
         self.wake(context, wire, host);

@@ -379,9 +379,19 @@ impl Wire {
             return Some(Arrived { host, packet });
         }
         let packet = port.arriving();
-        if let Some(next) = port.arrived(packet) {
-            let due = due(&mut self.reception, of, next);
-            context.events.schedule_arrival::<true>(due, link);
+        let next = port.arrived(packet);
+        if of.special & Link::DELAYED != 0 {
+            let host = of.target & !TO_HOST;
+            if let Some(next) = next {
+                let due = self.reception.due(host, next);
+                context.events.schedule_arrival::<true>(due, link);
+            }
+            self.totals.packet_hops += 1;
+            self.totals.arrived_bytes += u64::from(packet.wire_bytes());
+            return Some(Arrived { host, packet });
+        }
+        if let Some(next) = next {
+            context.events.schedule_arrival::<true>(next, link);
         }
         self.pass_on(context, of.target, packet, NONE)
     }

@@ -61,25 +61,25 @@ impl Reception {
     }
 }
 
-/// Steps of equal probability in the inverse CDF of a [`Sampler`]: 2 to the power of this.
-const STEP_BITS: u32 = 8;
+/// Steps of equal probability of a [`Sampler`]: 2 to the power of this.
+const STEP_BITS: u32 = 10;
 const STEPS: usize = 1 << STEP_BITS;
 
-/// Inverse CDF in equal steps, linear within each; the last step, which has the tail, is computed exactly.
+/// Inverse CDF in steps of equal probability, each drawn as its middle; the last step, which has the tail, is exact.
 struct Sampler {
-    /// Quantiles at multiples of 1 / `STEPS`, in picoseconds.
-    quantiles: Box<[u64; STEPS]>,
+    /// In picoseconds.
+    times: Box<[u64; STEPS]>,
     gap: Gap,
 }
 
 impl Sampler {
     fn new(gap: &Gap) -> Self {
-        let mut quantiles = Box::new([0; STEPS]);
-        for (step, quantile) in quantiles.iter_mut().enumerate() {
-            *quantile = draw::gap_at(gap, step as f64 / STEPS as f64).as_ps();
+        let mut times = Box::new([0; STEPS]);
+        for (step, time) in times.iter_mut().enumerate() {
+            *time = draw::gap_at(gap, (step as f64 + 0.5) / STEPS as f64).as_ps();
         }
         Self {
-            quantiles,
+            times,
             gap: gap.clone(),
         }
     }
@@ -92,9 +92,7 @@ impl Sampler {
         if step == STEPS - 1 {
             return self.tail(bits);
         }
-        let [low, high] = [self.quantiles[step], self.quantiles[step + 1]];
-        let within = u128::from(bits << STEP_BITS);
-        low + ((u128::from(high - low) * within) >> u32::BITS) as u64
+        self.times[step]
     }
 
     #[cold]
