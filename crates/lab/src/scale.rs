@@ -170,7 +170,8 @@ impl Scale {
                     rto_min,
                     ..
                 } = config;
-                self.spans([update_interval, rto_min])?;
+                self.spans([rto_min])?;
+                self.spans(update_interval)?;
                 police.iter_mut().try_for_each(|rate| self.rate(rate))?;
                 match base_rate {
                     d3::BaseRate::HeaderOnly => Ok(()),

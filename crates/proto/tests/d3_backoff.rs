@@ -29,7 +29,7 @@ fn config(request_backoff: u8) -> Config {
 
 /// One epoch of the fastest pace.
 fn epoch(config: &Config) -> Span {
-    config.update_interval * u64::from(config.reset_intervals / 2)
+    config.interval() * u64::from(config.reset_intervals / 2)
 }
 
 /// A sender whose requests are answered a round trip later with what the test says.

@@ -19,13 +19,8 @@ struct Shares {
 }
 
 fn run(config: Config, n: usize, rate: Rate, latency: Span, seconds: u64) -> Shares {
-    let scale = Config::scale_for(rate);
-    let config = Config {
-        scale: Some(scale),
-        // The paper's 800 us at 1 Gbps are 67 packets.
-        update_interval: rate.transmit(100_000),
-        ..config
-    };
+    let config = config.for_slowest(rate);
+    let scale = config.exponent();
     let (mut world, down) = star(config, 1, n + 1, rate, latency);
     for source in 0..n {
         let start = Time::ZERO + Span::from_us(7 * source as u64);

@@ -24,7 +24,7 @@ fn config() -> Config {
 }
 
 fn epochs(n: u64) -> Span {
-    config().update_interval * u64::from(config().reset_intervals / 2) * n
+    config().interval() * u64::from(config().reset_intervals / 2) * n
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl Setup {
         let mut d3 = None;
         for transport in &mut transports {
             if let Protocol::D3(config) = &mut transport.protocol {
-                config.scale.get_or_insert(d3::Config::scale_for(slowest));
+                *config = config.for_slowest(slowest);
                 d3.get_or_insert(*config);
             }
         }

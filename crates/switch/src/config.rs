@@ -198,11 +198,8 @@ impl Config {
     pub fn d3(&self) -> d3::Config {
         let ports = self.nodes.iter().flat_map(|node| &node.ports);
         let slowest = ports.filter(|port| port.d3).map(|port| port.rate).min();
-        let scale = self.options.d3.scale;
-        d3::Config {
-            scale: scale.or(slowest.map(d3::Config::scale_for)),
-            ..self.options.d3
-        }
+        let config = self.options.d3;
+        slowest.map_or(config, |slowest| config.for_slowest(slowest))
     }
 
     /// Checks that the network makes sense: every host is reached from every other on every way that a packet may

@@ -37,7 +37,7 @@ impl Router {
         number: usize,
         uplinks: impl Iterator<Item = Rate>,
     ) -> Self {
-        let phase = config.update_interval * (number as u64 % 16);
+        let phase = config.interval() * (number as u64 % 16);
         let phase = Span::from_ps(phase.as_ps() / 16);
         Self {
             driver: PortDriver::new(config, rate, phase),

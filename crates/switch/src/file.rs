@@ -317,7 +317,7 @@ impl Reader<'_> {
         self.known(table, &D3, "[d3]")?;
         let options = &mut config.options.d3;
         if let Some(interval) = self.read(table, "update_interval", parse_time)? {
-            options.update_interval = interval;
+            options.update_interval = Some(interval);
         }
         options.scale = self.number(table, "scale", "-16 to 15")?;
         options.police = self.read(table, "police", parse_rate)?;

@@ -130,14 +130,12 @@ impl Kernel {
 impl D3 {
     fn of(name: String, config: &d3::Config, slowest: Rate) -> Result<Self, LabError> {
         let wire = Options::new(slowest);
-        let scale = config.scale.unwrap_or(d3::Config::scale_for(slowest));
         let policy = Policy::of(config);
         let config = d3::Config {
-            scale: Some(scale),
             header_bytes: UDP_IPV4_BYTES,
             late_answers: config.late_answers.or(wire.config.late_answers),
             pacing_batch: wire.config.pacing_batch,
-            ..*config
+            ..config.for_slowest(slowest)
         };
         let options = Options { config, ..wire };
         if let Some(problem) = options.problem() {

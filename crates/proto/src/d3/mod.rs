@@ -57,8 +57,8 @@ pub struct Config {
     pub late: Late,
     /// By how much [`Late::Extend`] moves a deadline, in 1/1000 of the flow's original allowance; at least 1.
     pub late_extension_permille: u32,
-    /// Period of capacity adaptation, T.
-    pub update_interval: Span,
+    /// Period of capacity adaptation, T; `None`: chosen for the slowest link by [`Config::interval_for`].
+    pub update_interval: Option<Span>,
     /// Gain α of capacity adaptation, in 1/256.
     pub alpha_256: u32,
     /// Gain β of capacity adaptation, in 1/256.
@@ -216,6 +216,9 @@ pub enum Allocation {
     Edge,
 }
 
+/// The period of capacity adaptation on D3's testbed (§4.4, footnote 4).
+const INTERVAL: Span = Span::from_us(800);
+
 impl Default for Config {
     /// The paper's profile with the resolutions of the documentation.
     fn default() -> Self {
@@ -230,7 +233,7 @@ impl Default for Config {
             speculation: Speculation::default(),
             late: Late::FairShare,
             late_extension_permille: 1_000,
-            update_interval: Span::from_us(800),
+            update_interval: None,
             alpha_256: 26,
             beta_256: 256,
             target_256: 256,
@@ -242,7 +245,7 @@ impl Default for Config {
             request_lag: true,
             cap_to_remaining: false,
             request_backoff: 0,
-            request_packets: 8,
+            request_packets: 16,
             pacing: true,
             pacing_batch: Span::ZERO,
             late_answers: None,
@@ -306,6 +309,35 @@ impl Config {
         }
     }
 
+    /// The period of capacity adaptation for a network whose slowest link has this rate: D3's 800 us (§4.4), which are 67
+    /// of the largest packets at 1 Gbps, and as many on a slower link. In an interval of few packets a queue that never
+    /// empties is mere chance, and the controller takes the capacity away.
+    pub const fn interval_for(slowest: Rate) -> Span {
+        let packets = slowest.transmit(100_000);
+        if packets.as_ps() > INTERVAL.as_ps() {
+            packets
+        } else {
+            INTERVAL
+        }
+    }
+
+    /// Chooses what follows from the slowest link's rate, if it is not chosen.
+    #[must_use]
+    pub fn for_slowest(mut self, slowest: Rate) -> Self {
+        self.scale.get_or_insert(Self::scale_for(slowest));
+        self.update_interval
+            .get_or_insert(Self::interval_for(slowest));
+        self
+    }
+
+    /// The period of capacity adaptation in use: `update_interval`, or 800 us while nobody has chosen one.
+    pub const fn interval(&self) -> Span {
+        match self.update_interval {
+            Some(interval) => interval,
+            None => INTERVAL,
+        }
+    }
+
     /// The exponent in use: `scale`, or 0 (made for 1 Gbps) while nobody has chosen one.
     pub const fn exponent(&self) -> i8 {
         match self.scale {
@@ -318,6 +350,22 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_update_interval_holds_67_packets_of_the_slowest_link() {
+        let intervals =
+            [10_000, 1_000, 100, 10].map(|mbps| Config::interval_for(Rate::from_mbps(mbps)));
+        assert_eq!(intervals, [800, 800, 8_000, 80_000].map(Span::from_us));
+        let chosen = Config {
+            update_interval: Some(Span::from_us(50)),
+            ..Config::default()
+        };
+        let resolved = chosen.for_slowest(Rate::from_mbps(100));
+        assert_eq!(
+            (resolved.interval(), resolved.scale),
+            (Span::from_us(50), Some(-3))
+        );
+    }
 
     #[test]
     fn the_slowest_link_encodes_to_the_upper_half_of_seven_bits() {

@@ -160,7 +160,7 @@ impl Policer {
             allowance: fixed_from_rate(allowance, scale).max(1),
             tokens: 0,
             filled: Time::ZERO,
-            burst: config.update_interval * BURST_INTERVALS,
+            burst: config.interval() * BURST_INTERVALS,
             scale,
         };
         policer.tokens = policer.depth();
@@ -359,7 +359,7 @@ mod tests {
         for scale in -16..16 {
             let config = Config {
                 scale: Some(scale),
-                update_interval: Span::from_secs(1),
+                update_interval: Some(Span::from_secs(1)),
                 ..Config::default()
             };
             let rate = Rate::from_gbps(400);

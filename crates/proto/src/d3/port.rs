@@ -40,7 +40,7 @@ impl PortDriver {
         Self {
             allocator: Allocator::new(config, rate),
             due: Time::MAX,
-            phase: Span::from_ps(phase.as_ps() % config.update_interval.as_ps()),
+            phase: Span::from_ps(phase.as_ps() % config.interval().as_ps()),
             departed: None,
             smallest_queue: u64::MAX,
         }
@@ -131,7 +131,7 @@ impl PortDriver {
         };
         self.smallest_queue = u64::MAX;
         if let Some(before) = self.departed.replace(reading.departed_bytes) {
-            let intervals = 1 + now.since(self.due).as_ps() / config.update_interval.as_ps();
+            let intervals = 1 + now.since(self.due).as_ps() / config.interval().as_ps();
             let sent = reading.departed_bytes.saturating_sub(before) / intervals;
             self.allocator.tick(config, now, sent, queue);
         }
@@ -151,7 +151,7 @@ impl PortDriver {
 
     /// The first update after `now`.
     fn update_after(&self, config: &Config, now: Time) -> Time {
-        let interval = config.update_interval.as_ps();
+        let interval = config.interval().as_ps();
         let past = (now.as_ps() % interval + interval - self.phase.as_ps()) % interval;
         now + Span::from_ps(interval - past)
     }

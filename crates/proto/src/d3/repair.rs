@@ -54,7 +54,7 @@ pub(super) fn epoch(config: &Config) -> u32 {
 /// Within this time of a request that tells `pace`, the flow's next one reaches every port in the same epoch or in the
 /// one after it.
 pub(super) fn patience(config: &Config, pace: u8) -> Span {
-    config.update_interval * (u64::from(epoch(config)) << (2 * pace.min(SLOWEST_PACE)))
+    config.interval() * (u64::from(epoch(config)) << (2 * pace.min(SLOWEST_PACE)))
 }
 
 /// The fastest pace that leaves `wait` from one request to the next, or the slowest of all.

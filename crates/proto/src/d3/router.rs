@@ -352,8 +352,8 @@ impl Allocator {
             return;
         }
         let scale = config.exponent();
-        let used = fixed_from_bytes(sent_bytes, config.update_interval, scale);
-        let queued = fixed_from_bytes(queue_bytes, config.update_interval, scale);
+        let used = fixed_from_bytes(sent_bytes, config.interval(), scale);
+        let queued = fixed_from_bytes(queue_bytes, config.interval(), scale);
         let reference = match config.alpha_reference {
             AlphaReference::Physical => self.physical * i64::from(config.target_256) / 256,
             AlphaReference::Literal => self.capacity,

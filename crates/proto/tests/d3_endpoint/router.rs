@@ -130,7 +130,7 @@ impl Router {
     /// How long counters may need to be right, or clear, once nothing goes wrong: four epochs, and what is left of the
     /// present one. The slowest flow stretches them.
     pub fn healing_time(&self) -> Span {
-        let epoch = self.config.update_interval * u64::from(self.config.reset_intervals / 2);
+        let epoch = self.config.interval() * u64::from(self.config.reset_intervals / 2);
         epoch * 5 * (1 << (2 * self.slowest))
     }
 

@@ -122,9 +122,9 @@ fn short_round_trips_are_not_asked_in() {
         let sent = host.wait();
         assert!(sent.iter().any(|packet| packet.request.is_some()));
     }
-    // Eight packets of 1500 B at 1 Gbps.
+    // Sixteen packets of 1500 B at 1 Gbps.
     let gaps = requests.windows(2).map(|pair| pair[1].since(pair[0]));
-    assert!(gaps.into_iter().all(|gap| gap == Span::from_us(96)));
+    assert!(gaps.into_iter().all(|gap| gap == Span::from_us(192)));
 
     let every_round_trip = Config {
         request_packets: 0,

@@ -128,7 +128,7 @@ impl World {
             order: 0,
             stream: Streams::new(seed, 0).stream(0, Purpose::Fault),
         };
-        world.at(Time::ZERO + config.update_interval, Event::Tick);
+        world.at(Time::ZERO + config.interval(), Event::Tick);
         world
     }
 
@@ -461,7 +461,7 @@ impl World {
                 self.audit(id);
             }
         }
-        self.at(self.now + self.config.update_interval, Event::Tick);
+        self.at(self.now + self.config.interval(), Event::Tick);
     }
 
     /// Compares a port's counters with what they should be.

@@ -46,8 +46,9 @@ options! {
         /// allowance (rounded to 1/1000).
         late_extension: Share(0.001, 100.0), default "100%",
             unit "permille", field late_extension_permille, read thousandths;
-        /// Period T of capacity adaptation; longer than the round trip.
-        update_interval: Time(10 * US, S), default "800 us";
+        /// Period T of capacity adaptation; longer than the round trip. `auto`: the paper's 800 us, or the time of 100 KB on
+        /// the slowest link where that is longer.
+        update_interval: Any(&[INTERVAL, Choice(&["auto"])]), default "auto", unit "ps", read update_interval;
         /// Gain of spare capacity (rounded to 1/256).
         alpha: Number(0.0, 16.0), default 0.1, unit "256", field alpha_256, read of_256;
         /// Gain of the queue (rounded to 1/256).
@@ -78,7 +79,7 @@ options! {
         request_backoff: Integer(0, Config::MAX_REQUEST_BACKOFF as i64), default 0;
         /// A flow asks for a rate at most once in the time in which its uplink sends so many of the largest packets; a
         /// grant holds until it asks again. At 0 it asks once per round trip, however short (D3 §4.5).
-        request_packets: Integer(0, 1_000), default 8;
+        request_packets: Integer(0, 1_000), default 16;
         /// Data leaves at the allocated rate, packet by packet; `false`: as one burst when the grant comes (D3 §5).
         pacing: Boolean, default true;
         /// Take the answer to a request that was given up for lost and sent again, whichever of the two is answered
@@ -192,6 +193,17 @@ fn police_can_work(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
     Err(place
         .wrong(message)
         .allowed("police = \"off\", or repair = true and allocation = \"routers\""))
+}
+
+const INTERVAL: Kind = Time(10 * US, S);
+
+fn update_interval(place: &Place<'_>, _: &'static Kind) -> Result<Option<Span>> {
+    match place.node.str() {
+        Some("auto") => Ok(None),
+        _ => Span::read(place, &INTERVAL)
+            .map(Some)
+            .map_err(|wrong| wrong.allowed("a time of 10 us to 1 s, or \"auto\"")),
+    }
 }
 
 fn scale(place: &Place<'_>, _: &'static Kind) -> Result<Option<i8>> {

@@ -4,6 +4,7 @@ use crate::mark_at;
 use crate::topology::Network;
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
+use duetime_proto::d3;
 use duetime_scenario::model::{
     Amount, Buffer, Protocol, Scenario, Transport, Workload, WorkloadKind,
 };
@@ -57,15 +58,21 @@ pub(super) fn of(scenario: &Scenario, network: &Network, round_trip_ns: u64) -> 
             used.push(transport);
         }
     }
+    let slowest = network.links.iter().map(|link| link.rate).min();
+    let interval = |config: &d3::Config| {
+        slowest.map_or(config.interval(), |slowest| {
+            config.for_slowest(slowest).interval()
+        })
+    };
     let mut doubts: Vec<Doubt> = scenario.workloads.iter().filter_map(outside).collect();
     doubts.extend(never_marks(scenario, network, &used));
     doubts.extend(
         used.iter()
             .filter_map(|transport| match &transport.protocol {
-                Protocol::D3(config) if config.update_interval < Span::from_ns(round_trip_ns) => {
+                Protocol::D3(config) if interval(config) < Span::from_ns(round_trip_ns) => {
                     Some(Doubt::ShortInterval {
                         transport: transport.name.clone(),
-                        update_interval_ns: config.update_interval.as_ns(),
+                        update_interval_ns: interval(config).as_ns(),
                         round_trip_ns,
                     })
                 }

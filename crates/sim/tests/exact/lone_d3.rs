@@ -15,7 +15,7 @@ const SIZES: [u64; 10] = [
 fn plain() -> d3::Config {
     d3::Config {
         rounding: d3::Rounding::FloorFloor,
-        update_interval: Span::from_secs(20),
+        update_interval: Some(Span::from_secs(20)),
         rto_min: Span::from_secs(2),
         ..d3::Config::default()
     }

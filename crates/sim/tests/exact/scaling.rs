@@ -49,7 +49,7 @@ fn scaled(transport: &Transport, factor: u64) -> Scenario {
         Protocol::D3(config) => {
             *config = d3::Config {
                 scale: Some(d3::Config::scale_for(Rate::from_gbps(factor))),
-                update_interval: config.update_interval / factor,
+                update_interval: Some(config.interval() / factor),
                 rto_min: config.rto_min / factor,
                 ..*config
             };

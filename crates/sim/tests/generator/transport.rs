@@ -200,7 +200,7 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
         config.alpha_reference = draw.one_of(&[AlphaReference::Physical, AlphaReference::Literal]);
     }
     if draw.flag(0.3) {
-        config.update_interval = draw.span(Span::from_us(20), Span::from_ms(20));
+        config.update_interval = Some(draw.span(Span::from_us(20), Span::from_ms(20)));
         config.reset_intervals = draw.between(1, 20) as u32;
     }
     if draw.flag(0.3) {

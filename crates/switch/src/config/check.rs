@@ -71,8 +71,8 @@ fn options(config: &Config) -> Result<()> {
         return wrong("the switch", message, "at least 1 us");
     }
     let d3 = &options.d3;
-    if !(Span::from_us(10)..=Span::from_secs(1)).contains(&d3.update_interval) {
-        let message = format!("an update interval of {}", d3.update_interval);
+    if !(Span::from_us(10)..=Span::from_secs(1)).contains(&d3.interval()) {
+        let message = format!("an update interval of {}", d3.interval());
         return wrong("D3", message, "10 us to 1 s");
     }
     if let Some(allowance) = d3.police.filter(|_| !d3.repair) {

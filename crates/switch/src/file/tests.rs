@@ -50,7 +50,7 @@ fn a_file_says_all_there_is() {
         (38, false)
     );
     assert_eq!(
-        (config.d3().update_interval, config.d3().scale),
+        (config.d3().interval(), config.d3().scale),
         (Span::from_ms(2), Some(-3))
     );
     assert_eq!(config.options.d3.police, Some(Rate::from_mbps(2)));

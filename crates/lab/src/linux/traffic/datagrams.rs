@@ -403,7 +403,7 @@ impl Datagrams {
 
     /// After so long without a packet a port counts as idle (D3 §4.4).
     pub fn patience(&self) -> Span {
-        self.config.update_interval * u64::from(self.config.reset_intervals + 2)
+        self.config.interval() * u64::from(self.config.reset_intervals + 2)
     }
 }
 

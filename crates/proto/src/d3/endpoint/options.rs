@@ -48,14 +48,14 @@ impl Options {
     pub fn new(uplink: Rate) -> Self {
         Self {
             config: Config {
-                scale: Some(Config::scale_for(uplink)),
                 header_bytes: UDP_IPV4_BYTES,
                 request_backoff: 3,
                 pacing_batch: Span::from_us(50),
                 late_answers: Some(true),
                 allocation: Allocation::Edge,
                 ..Config::default()
-            },
+            }
+            .for_slowest(uplink),
             uplink,
             downlink: uplink,
             batch: Span::from_us(50),
@@ -79,7 +79,8 @@ impl Options {
     /// times the slowest link's rate.
     #[must_use]
     pub fn slowest_link(mut self, rate: Rate) -> Self {
-        self.config.scale = Some(Config::scale_for(rate));
+        (self.config.scale, self.config.update_interval) = (None, None);
+        self.config = self.config.for_slowest(rate);
         self
     }
 
@@ -109,7 +110,7 @@ impl Options {
                 "the largest packet must hold its headers and 64 bytes, and 65535 bytes at most",
             ),
             (
-                self.config.update_interval == Span::ZERO,
+                self.config.interval() == Span::ZERO,
                 "the update interval is zero",
             ),
             (

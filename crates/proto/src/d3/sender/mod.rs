@@ -190,7 +190,7 @@ pub struct Counters {
 /// Shortest time from one request to the next, so much below the update interval that D3's routers can follow.
 fn request_interval(config: &Config, uplink: Rate) -> Span {
     let packets = u64::from(config.request_packets) * u64::from(config.mtu);
-    let longest = Span::from_ps(config.update_interval.as_ps() / 2);
+    let longest = Span::from_ps(config.interval().as_ps() / 2);
     uplink.transmit(packets).min(longest)
 }
 

@@ -69,12 +69,10 @@ impl Sender {
     fn delay_request(&mut self, config: &Config, now: Time, is_new: bool) {
         let backs_off =
             config.request_backoff > 0 && self.rate == EncodedRate::ZERO && self.paused > 0;
-        let wait = if backs_off {
-            self.pause(config)
-        } else if is_new {
-            return;
-        } else {
-            self.request_interval
+        let wait = match backs_off {
+            _ if is_new => return,
+            true => self.pause(config),
+            false => self.request_interval,
         };
         let mut due = self.emitted + wait.min(self.silence_told(config));
         if self.deadline > now {
