@@ -19,6 +19,7 @@ use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_core::Span;
 use duetime_core::random::Purpose;
+use duetime_results::FlowEventKind;
 use host::{Host, Nic};
 
 /// The hosts of a partition.
@@ -112,6 +113,10 @@ impl Hosts {
         if nic.is_free(context, wire) {
             return nic.inject_at_once(context, wire, packet);
         }
+        if context.recorder.is_observing() {
+            let seq = u64::from(packet.seq);
+            context.observe(packet.flow, FlowEventKind::ReplyQueued { seq });
+        }
         nic.waiting = true;
         self.states[host as usize].control.push_back(packet);
         self.wake(context, wire, host);
@@ -133,6 +138,7 @@ impl Hosts {
         }
         if !nic.is_free(context, wire) {
             if end.set_ready() {
+                context.observe(end.binding.hash, FlowEventKind::Ready);
                 self.queue(host, end.binding.class, sender);
                 self.wake(context, wire, host);
             }
