@@ -228,11 +228,14 @@ impl Walk {
 
     /// Follows what allowed the packet that left the sender at `cursor`, back to an arrival at the receiver.
     fn enabler_back(&mut self) {
+        // A packet that waited for the NIC keeps its departure while the walk goes back to the event that allowed it.
+        let mut departure = self.cursor;
         while self.cursor > self.start {
             if let Some(previous) = self.forward.departure_until(self.cursor)
                 && previous.free_at() == self.cursor
             {
                 self.own_packet_back(&previous);
+                departure = self.cursor;
                 continue;
             }
             let enabler = self.latest(self.cursor, is_enabler);
@@ -241,18 +244,6 @@ impl Walk {
                 self.take(since, Cause::Nic);
                 continue;
             }
-            let repeats = until(&self.kinds.sent, self.cursor)
-                .last()
-                .is_some_and(|sent| {
-                    let retransmit = matches!(
-                        sent.what,
-                        FlowEventKind::Sent {
-                            retransmit: true,
-                            ..
-                        }
-                    );
-                    sent.at == self.cursor && retransmit
-                });
             let Some(enabler) = enabler else {
                 return;
             };
@@ -268,6 +259,7 @@ impl Walk {
             let timer = self.happened_at(now, |what| sender_timer(what).is_some());
             if let Some(timer) = timer.and_then(|event| sender_timer(event.what)) {
                 self.timer_back(timer);
+                departure = self.cursor;
                 continue;
             }
             if enabler.what == FlowEventKind::Aborted {
@@ -283,15 +275,26 @@ impl Walk {
             }
             let granted =
                 self.happened_at(now, |what| matches!(what, FlowEventKind::Granted { .. }));
-            self.stage =
-                if repeats && granted.is_none() && self.established.is_none_or(|at| at < now) {
-                    Stage::Loss
-                } else {
-                    self.stage_before(now)
-                };
+            self.stage = if self.repeats(departure)
+                && granted.is_none()
+                && self.established.is_none_or(|at| at < now)
+            {
+                Stage::Loss
+            } else {
+                self.stage_before(now)
+            };
             self.return_back(acknowledged);
             return;
         }
+    }
+
+    /// Returns true if the packet that left the sender at `at` had been sent before.
+    fn repeats(&self, at: Time) -> bool {
+        let sent = until(&self.kinds.sent, at).last();
+        sent.is_some_and(|sent| {
+            let repeats = matches!(sent.what, FlowEventKind::Sent { retransmit, .. } if retransmit);
+            sent.at == at && repeats
+        })
     }
 
     /// Returns the cause of the time between the submission and the first packet that can be followed.

@@ -300,7 +300,7 @@ fn waits_of_a_service_are_named() {
             let scenario = service(transport.clone(), hedges);
             let mut queries = run(&scenario).records.queries;
             queries.retain(|query| query.enough.is_some());
-            queries.truncate(25);
+            queries.truncate(10);
             let sums = activities(&scenario, &queries);
             let of = |doing| sums.get(&doing).copied().unwrap_or_default();
             assert_eq!(of(Doing::Hedging) > Span::ZERO, hedges, "{case}");
