@@ -1,95 +1,109 @@
-//! Where one flow's time went: its completion time, divided into pieces that sum to it exactly.
+//! Breakdown of one flow's completion time into parts that sum to it exactly.
 //!
 //! # Method
 //!
-//! The critical path is followed backwards, from the delivery of the last byte to the submission:
+//! [`explain`] follows the critical path backwards, from the delivery of the last byte to the submission:
 //!
-//! 1. The packet whose arrival completed the delivery is followed back over its hops. Each hop gives a propagation, a
-//!    transmission and a queueing piece; the host at the end one more, if it held the packet.
-//! 2. It left the sender at some instant. If the sender's own NIC had just finished the packet before it, the path
-//!    goes on with that packet; the time is transmission at the NIC. Otherwise something allowed it at that instant:
-//!    a timer (the silence before it is RTO idle), an acknowledgement, a grant, the end of the handshake, or the
-//!    submission. Time between what allowed it and the packet itself is spent at the host.
-//! 3. An acknowledgement or grant is followed back over its own hops to the packet that caused it, with the time the
-//!    receiver held it back as a piece of its own, and that packet goes to step 1.
+//! 1. The packet whose arrival completed the delivery is followed back over its hops. Each hop contributes a propagation, a
+//!    transmission and a queueing part; the hosts at both ends contribute their delays.
+//! 2. The packet left the sender at some instant. If the sender's NIC had just sent another packet of the flow, the path
+//!    continues with that packet. If the NIC was busy with other flows, the time since the flow was ready is waiting for
+//!    the NIC. Otherwise an event at that instant allowed the packet: a timer, an acknowledgement, a grant, the end of the
+//!    handshake, or the submission. A timer leads back to the event that started it.
+//! 3. An acknowledgement or grant is followed back over its own hops to the packet that caused it, with the time for which
+//!    the receiver delayed it as a separate part. That packet continues at step 1.
 //!
-//! So a flow limited by its window is shown what each of its round trips was made of. Each piece is an interval, each
-//! begins where the one before it ends, and together they tile [submission, finish]; that is why they sum exactly.
-//! Beside its [`Cause`], a piece has a [`Stage`]: what the sender waited for meanwhile. Where a trace is incomplete
-//! (acknowledgements not traced, a connection older than the flow), the part that cannot be followed becomes one piece
-//! of cause [`Cause::Untraced`] or [`Cause::Host`].
+//! A flow limited by its window therefore shows the composition of each of its round trips. The parts are intervals, each
+//! beginning where the one before it ends, that together cover [submission, finish]; so their sum is exact. In addition to
+//! its [`Cause`], a part has a [`Stage`]: the state of the sender meanwhile. Where a trace is incomplete (acknowledgements
+//! not traced, a connection older than the flow), the remaining time becomes one part of cause [`Cause::Untraced`],
+//! [`Cause::EarlierMessages`] or [`Cause::Host`].
 
 mod path;
 pub mod query;
 
-use crate::{FlowEvent, FlowEventKind, FlowRecord};
+use crate::{FlowEvent, FlowEventKind, FlowRecord, Timer};
 use duetime_core::{Span, Time};
 use path::Walk;
 use std::collections::BTreeMap;
 
-/// What happened physically during a piece.
+/// Physical cause of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
     /// Waiting in the queue of a directed link.
     Queue(u32),
-    /// The bits going onto a directed link.
+    /// Transmission on a directed link.
     Transmission(u32),
-    /// The bits travelling along links.
+    /// Propagation along links.
     Propagation,
-    /// A packet on its way from the NIC of the host that it had reached to the transport there.
+    /// Delay of a receiving host, between its NIC and its transport.
     Reception,
-    /// Nothing under way until the retransmission timer fired.
-    RtoIdle,
-    /// The receiver held an acknowledgement back.
+    /// Random delay of a sending host's packet at its NIC (`send_jitter`).
+    SendJitter,
+    /// Waiting for a timer to expire.
+    Timer(Timer),
+    /// Waiting at the sending host while its NIC sent packets of other flows.
+    Nic,
+    /// A reply waiting at the receiving host while its NIC sent other packets.
+    ReplyNic,
+    /// Other time between an arrival at the receiver and its reply.
     Receiver,
-    /// The sending host: start jitter, its NIC busy with other flows, or earlier messages of the connection.
+    /// Waiting until the application aborted the message.
+    Aborted,
+    /// Waiting for earlier messages of the same connection.
+    EarlierMessages,
+    /// Other time at the sending host.
     Host,
-    /// In the network, where hops were not traced.
+    /// Time in the network where hops were not traced.
     Untraced,
-    /// Since the last delivery, for a flow that never finished.
+    /// Time after the last delivery of a flow that never finished.
     Unfinished,
 }
 
-/// What the sender waited for during a piece.
+/// State of the sender during a part: what it waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// The handshake.
     Handshake,
     /// Window space.
     Window,
+    /// Recovery of a loss: news of it, or a timer.
+    Loss,
     /// D3: the next grant, while sending at the present one.
     Rate,
-    /// D3: the next grant, while sending at less than was asked for because a router denied it.
+    /// D3: the next packet's turn at the allocated rate.
+    Pace,
+    /// D3: the next grant, after a router granted less than requested.
     Denied,
-    /// D3: a grant to send anything at all.
+    /// D3: a grant above zero.
     Pause,
-    /// Nothing: the last packet was on its way, or waited for the flow's own packets to leave the NIC.
+    /// Delivery of the last packet, including the flow's own packets ahead of it in the NIC.
     Delivery,
 }
 
-/// A piece of the critical path.
+/// Part of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its beginning.
+    /// Beginning of the part.
     pub from: Time,
-    /// Its end: the beginning of the next one.
+    /// End of the part and beginning of the next one.
     pub to: Time,
-    /// What the sender waited for.
+    /// State of the sender.
     pub stage: Stage,
-    /// What happened.
+    /// Physical cause.
     pub cause: Cause,
 }
 
-/// One flow's time, explained.
+/// Breakdown of one flow's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The critical path, first to last, without gaps.
     pub steps: Vec<Step>,
-    /// Completion time; of an unfinished flow, the time from submission to its last event.
+    /// Completion time, or the time from submission to the last event of an unfinished flow.
     pub total: Span,
-    /// Whether the flow finished.
+    /// True if the flow finished.
     pub finished: bool,
-    /// Round trips on the critical path, the handshake's included.
+    /// Round trips on the critical path, including the handshake.
     pub round_trips: u32,
     /// Packets of the flow that were dropped or lost, by link.
     pub losses: BTreeMap<u32, u32>,
@@ -100,17 +114,17 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Time by what happened. The values sum to [`Self::total`].
+    /// Returns the time by cause. The values sum to [`Self::total`].
     pub fn by_cause(&self) -> BTreeMap<Cause, Span> {
         self.sums(|step| step.cause)
     }
 
-    /// Time by what the sender waited for. The values sum to [`Self::total`].
+    /// Returns the time by state of the sender. The values sum to [`Self::total`].
     pub fn by_stage(&self) -> BTreeMap<Stage, Span> {
         self.sums(|step| step.stage)
     }
 
-    /// Time by both. The values sum to [`Self::total`].
+    /// Returns the time by state and cause. The values sum to [`Self::total`].
     pub fn parts(&self) -> BTreeMap<(Stage, Cause), Span> {
         self.sums(|step| (step.stage, step.cause))
     }
@@ -124,11 +138,11 @@ impl Explanation {
     }
 }
 
-/// Explains one flow from its trace. Works with any subset of the events; the fewer, the coarser.
+/// Explains one flow from its trace. Accepts any subset of the events; fewer events give coarser parts.
 pub fn explain(flow: &FlowRecord, events: &[FlowEvent]) -> Explanation {
     let last = events.iter().map(|event| event.at).max();
     let end = flow.finish.or(last).unwrap_or(flow.start).max(flow.start);
-    let (steps, round_trips) = Walk::new(flow.start, end, events).run(flow.finish.is_some());
+    let (steps, round_trips) = Walk::new(flow, end, events).run(flow.finish.is_some());
     let count = |wanted: fn(FlowEventKind) -> Option<u32>| {
         let mut counts = BTreeMap::new();
         for link in events.iter().filter_map(|event| wanted(event.what)) {

@@ -18,4 +18,4 @@ pub use explain::{Explanation, explain};
 pub use record::{Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, Totals};
 pub use stats::{Estimate, Interval};
 pub use summary::{RunSummary, Summary};
-pub use trace::{FlowEvent, FlowEventKind, FlowTrace, TreeNode};
+pub use trace::{FlowEvent, FlowEventKind, FlowTrace, Question, Timer, TreeNode};

@@ -1,4 +1,4 @@
-//! The lives of watched flows, event by event: what `duetime explain` reads.
+//! Traces of watched flows, event by event, as read by `duetime explain`.
 
 use duetime_core::{Span, Time};
 
@@ -13,18 +13,37 @@ pub struct FlowTrace {
     pub events: Vec<FlowEvent>,
 }
 
-/// A node below the root of a tree: the one that a query goes to, or that an answer comes from. Nodes are numbered
-/// within their tree, the root is 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Node below the root of a tree: the destination of a query or the source of an answer. Nodes are indexed within their
+/// tree; the root is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TreeNode {
-    /// Its number, from 1.
+    /// Index of the node, from 1.
     pub node: u32,
-    /// Its parent's number.
+    /// Index of its parent.
     pub parent: u32,
-    /// Its children; 0: it is a leaf, which computes.
+    /// Number of its children; 0 for a leaf.
     pub children: u32,
-    /// Answers of its children that it waits for before it gives its own; 0 for a leaf.
+    /// Answers of its children that the node waits for before it answers; 0 for a leaf.
     pub needed: u32,
+    /// Reason for the query, or for the query that an answer belongs to.
+    pub question: Question,
+    /// Computation of the node before its answer: a leaf's after the query arrives, an aggregator's after the last answer
+    /// that it waits for. Zero for a query.
+    pub computing: Span,
+    /// Start jitter of the message's sender before it submits the message, after any computation.
+    pub jitter: Span,
+}
+
+/// Reason for a query to a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Question {
+    /// The first query to the node.
+    #[default]
+    First,
+    /// A second query, sent while the first one is unanswered.
+    Hedge,
+    /// A further query, sent after the earlier one timed out.
+    Retry,
 }
 
 /// One event of a watched flow. A tracer may record events in any order; the explanation sorts them.
@@ -54,19 +73,26 @@ pub enum FlowEventKind {
         /// Sent before.
         retransmit: bool,
     },
-    /// The last bit of a packet of the flow, in either direction, left the port that feeds `link`; so the packet had
-    /// reached that port at `at - sending - waited`. The hosts' NICs are ports too.
+    /// The last bit of a packet of the flow left the port that feeds `link`. The packet reached that port at
+    /// `at - sending - waited` and reaches the far end of the link at `at + latency`. Hosts' NICs are ports, too.
     Departed {
         /// The directed link.
         link: u32,
+        /// True if the packet travels from the receiver to the sender.
+        reverse: bool,
         /// Sequence number of the packet.
         seq: u64,
         /// Payload bytes of the packet.
         len: u32,
-        /// Time in the queue, before its first bit was sent.
+        /// Time between the packet's arrival at the port and its first bit, `delayed` included.
         waited: Span,
+        /// Random delay of the sending host (`[host] send_jitter`), at the end of `waited`. The port is not busy
+        /// meanwhile.
+        delayed: Span,
         /// Transmission time.
         sending: Span,
+        /// Propagation delay of the link.
+        latency: Span,
     },
     /// A packet of the flow, in either direction, came to the transport of its host, which had held it since it reached
     /// the NIC at `at - held`. Only where hosts hold packets.
@@ -107,8 +133,19 @@ pub enum FlowEventKind {
         /// The cumulative acknowledgement.
         seq: u64,
     },
-    /// The retransmission timer fired.
-    Timeout,
+    /// A timer of the sender expired, or the receiver's timer for delayed acknowledgements.
+    Timer(Timer),
+    /// The sender could transmit while its host's NIC was busy: it entered the NIC's queue of ready senders.
+    Ready,
+    /// A reply of the receiver (acknowledgement, SYN-ACK or grant) was made while its host's NIC was busy.
+    ReplyQueued {
+        /// Sequence number of the reply.
+        seq: u64,
+    },
+    /// The application aborted the message.
+    Aborted,
+    /// The message was submitted to a persistent connection with unacknowledged earlier messages.
+    Behind,
     /// A rate request left the sender (D3 §4.1).
     RequestSent {
         /// Desired rate in bits per second.
@@ -126,8 +163,29 @@ pub enum FlowEventKind {
     },
     /// The sender stopped sending data until it is granted a rate again (D3 §4.5).
     Paused,
-    /// The handshake is over.
+    /// The handshake was completed.
     Established,
     /// The last byte was delivered: the flow's clock stops.
     Finished,
+}
+
+/// Timer of a flow's sender or receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// The SYN was not answered.
+    Handshake,
+    /// Data was not acknowledged: the retransmission timeout.
+    Retransmission,
+    /// The last segments were not acknowledged: a tail loss probe (RFC 8985 §7).
+    TailLossProbe,
+    /// RACK waited for segments that may only be reordered (RFC 8985 §6).
+    Reordering,
+    /// The receiver delayed an acknowledgement.
+    DelayedAck,
+    /// D3: a rate request was not answered.
+    Request,
+    /// D3: the paused sender waited before its next rate request.
+    Pause,
+    /// D3: the next packet was due at the granted rate.
+    Pace,
 }

@@ -2,7 +2,7 @@
 
 use crate::faults::Faults;
 use duetime_core::Span;
-use duetime_results::FlowEventKind;
+use duetime_results::{FlowEventKind, Timer};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -64,13 +64,18 @@ impl Keep {
             | FlowEventKind::Denied { link } => link == port,
             FlowEventKind::Submitted
             | FlowEventKind::Delivered { .. }
-            | FlowEventKind::Timeout
+            | FlowEventKind::Timer(Timer::Handshake | Timer::Retransmission)
             | FlowEventKind::Granted { .. }
             | FlowEventKind::Paused
             | FlowEventKind::Finished => true,
             FlowEventKind::Sent { .. }
             | FlowEventKind::Received { .. }
             | FlowEventKind::Acked { .. }
+            | FlowEventKind::Timer(_)
+            | FlowEventKind::Ready
+            | FlowEventKind::ReplyQueued { .. }
+            | FlowEventKind::Behind
+            | FlowEventKind::Aborted
             | FlowEventKind::RequestSent { .. }
             | FlowEventKind::Established => false,
         }

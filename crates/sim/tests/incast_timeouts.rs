@@ -10,7 +10,7 @@ mod lab;
 
 use duetime_core::{Bytes, Rate, Span};
 use duetime_proto::tcp;
-use duetime_results::{FlowEventKind, FlowRecord};
+use duetime_results::{FlowEventKind, FlowRecord, Timer};
 use duetime_scenario::model::{Amount, Buffer, Deadline, Protocol, Scenario, Size, WorkloadKind};
 use duetime_sim::{Options, Watch};
 use lab::{star, workload};
@@ -82,7 +82,7 @@ fn cause(scenario: &Scenario, repetition: u64, flow: u64) -> Cause {
         match event.what {
             FlowEventKind::Acked { seq } if seq > highest => (highest, duplicates) = (seq, 0),
             FlowEventKind::Acked { .. } => duplicates += 1,
-            FlowEventKind::Timeout => {
+            FlowEventKind::Timer(Timer::Handshake | Timer::Retransmission) => {
                 return match duplicates {
                     0 => Cause::WholeWindow,
                     1 | 2 => Cause::FewDuplicates,

@@ -1,6 +1,6 @@
-//! Where the time of one flow or one query went: the run is repeated while it is watched.
+//! Breakdown of the time of one flow or query, from a traced repetition of its run.
 //!
-//! Runs are deterministic, so nothing need be stored for this but the records that tell which one is meant.
+//! Runs are deterministic, so the stored records suffice to find the run, query or flow.
 
 mod choice;
 mod summary;
@@ -36,8 +36,11 @@ pub enum Told {
 pub struct Names {
     /// Directed links, by number.
     pub links: Vec<String>,
-    /// Hosts of the nodes of the query's tree, by node: 0 is the root. Only those that were watched.
+    /// Hosts of the traced nodes of the query's tree, by node; 0 is the root. For a leaf that was asked more than once,
+    /// the host whose answer counted.
     pub nodes: BTreeMap<u32, String>,
+    /// Hosts to which the first query to each node went.
+    pub first: BTreeMap<u32, String>,
     /// Their parents, by node.
     pub parents: BTreeMap<u32, u32>,
 }
@@ -51,6 +54,11 @@ impl Names {
     /// The host of a node of the tree.
     pub fn node(&self, node: u32) -> &str {
         self.nodes.get(&node).map_or("?", String::as_str)
+    }
+
+    /// Returns the host to which the first query to a node went.
+    pub fn first(&self, node: u32) -> &str {
+        self.first.get(&node).map_or("?", String::as_str)
     }
 
     /// The host of the parent of a node.
@@ -193,7 +201,7 @@ impl Again<'_> {
         Ok(ExplainedQuery {
             run: self.run.clone(),
             workload: self.workload(query.workload),
-            summary: summary::of(query, &explanation, &names),
+            summary: summary::summarize(query, &explanation, &names),
             flows: flows.collect(),
             explanation,
             names,
@@ -245,10 +253,11 @@ fn host(network: &Network, host: u32) -> String {
 }
 
 fn names(network: &Network, query: Option<&QueryRecord>, output: &RunOutput) -> Names {
-    let mut nodes: BTreeMap<u32, String> = query
+    let mut first: BTreeMap<u32, String> = query
         .map(|query| (0, host(network, query.root)))
         .into_iter()
         .collect();
+    let mut answered = BTreeMap::new();
     let mut parents = BTreeMap::new();
     for trace in &output.traces {
         let flows = &output.records.flows;
@@ -256,20 +265,29 @@ fn names(network: &Network, query: Option<&QueryRecord>, output: &RunOutput) -> 
             continue;
         };
         if let Some(node) = trace.node {
-            let own = match flows[at].class {
-                Class::Query | Class::Cancel => flows[at].destination,
-                _ => flows[at].source,
+            let flow = &flows[at];
+            let own = match flow.class {
+                Class::Query | Class::Cancel => flow.destination,
+                _ => flow.source,
             };
-            nodes.insert(node.node, host(network, own));
+            if flow.attempt.0 == 0 {
+                first.insert(node.node, host(network, own));
+            }
+            if flow.class == Class::Response && flow.finish.is_some() && !flow.spare.0 {
+                answered.insert(node.node, host(network, own));
+            }
             parents.insert(node.node, node.parent);
         }
     }
+    let mut nodes = first.clone();
+    nodes.extend(answered);
     Names {
         links: (0..)
             .take(network.links.len())
             .map(|link| network.link_name(link))
             .collect(),
         nodes,
+        first,
         parents,
     }
 }

@@ -30,7 +30,7 @@ pub use port::{PortDriver, Reading};
 pub use rate::{EncodedRate, FixedRate};
 pub use receiver::{Delivery, Receiver};
 pub use router::{Allocator, Outcome};
-pub use sender::{Counters, Sender};
+pub use sender::{Counters, Sender, Timer};
 
 use duetime_core::{Rate, Span};
 

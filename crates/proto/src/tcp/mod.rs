@@ -20,6 +20,19 @@ pub use sender::{Counters, Sender};
 use crate::window::CongestionControl;
 use duetime_core::Span;
 
+/// Timer of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The SYN was not answered.
+    Handshake,
+    /// Data or a FIN was not acknowledged: the retransmission timeout (RFC 6298).
+    Retransmission,
+    /// The last segments were not acknowledged: a tail loss probe is due (RFC 8985 §7).
+    TailLossProbe,
+    /// Time for reordering has passed: segments may count as lost (RFC 8985 §6).
+    Reordering,
+}
+
 /// Options of one TCP stack, shared by all its connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {

@@ -1,7 +1,7 @@
 //! What a sender does about loss: duplicate acknowledgements, fast recovery, timeouts (RFC 5681, RFC 6582, RFC 6298).
 
 use super::sender::{Pending, Phase, Sender};
-use super::{Config, Flags, Sack, Segment};
+use super::{Config, Flags, Sack, Segment, Timer};
 use crate::window::{Control, Controller, on};
 use duetime_core::Time;
 
@@ -149,17 +149,23 @@ impl Sender {
         self.phase = Phase::PartialRecovery;
     }
 
-    /// The timer has expired.
+    /// Handles the timer that has expired and returns its kind.
     #[cold]
-    pub(super) fn expire(&mut self, config: &Config, now: Time) {
+    pub(super) fn expire(&mut self, config: &Config, now: Time) -> Option<Timer> {
         match self.selective.take() {
             Some(mut selective) if self.una > 0 => {
-                self.expire_selective(config, now, &mut selective);
+                let timer = self.expire_selective(config, now, &mut selective);
                 self.selective = Some(selective);
+                timer
             }
             selective => {
                 self.selective = selective;
                 self.retransmission_timeout(config);
+                Some(if self.una == 0 {
+                    Timer::Handshake
+                } else {
+                    Timer::Retransmission
+                })
             }
         }
     }

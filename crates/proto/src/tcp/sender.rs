@@ -4,7 +4,7 @@
 use super::outgoing::Outgoing;
 use super::rtt::Rtt;
 use super::selective::Selective;
-use super::{Config, Flags, Recovery, Segment};
+use super::{Config, Flags, Recovery, Segment, Timer};
 use crate::Message;
 use crate::window::{Control, Controller, Progress, Window, on};
 use duetime_core::fixed::Fraction;
@@ -217,12 +217,14 @@ impl Sender {
         self.update_limit(config);
     }
 
-    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
+    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise. Returns the timer that expired, if
+    /// one did.
     #[inline]
-    pub fn timeout(&mut self, config: &Config, now: Time) {
+    pub fn timeout(&mut self, config: &Config, now: Time) -> Option<Timer> {
         if now >= self.timer && !self.closed {
-            self.expire(config, now);
+            return self.expire(config, now);
         }
+        None
     }
 
     /// The next segment to be sent, or `None` if the window is full or there is nothing to send.

@@ -1,56 +1,65 @@
-//! Where one query's time went: its critical path through the layers of its tree, divided into pieces that sum exactly.
+//! Breakdown of one query's time: its critical path through the layers of its tree, in parts that sum exactly.
 //!
 //! # Method
 //!
-//! The path is followed backwards, from the arrival of the answer with which the root had enough:
+//! [`Tree::explain`] follows the path backwards, from the arrival of the answer with which the root had enough:
 //!
-//! 1. An answer on its way up is a flow, and its time is divided as [`super::explain`] does.
-//! 2. A leaf submitted it when it had computed: back to the arrival of the query there. A node between submitted it
-//!    when the last of the answers that it needed came, and that one goes to step 1; or when it stopped waiting,
-//!    and then the time since its own query came is patience.
-//! 3. The query on its way down to a node is a flow too. Before it the parent held it, for its start jitter; and so on
-//!    up to the arrival at the root.
+//! 1. The answer's path up is a flow, divided as in [`super::explain`]. Its sender submitted it after its start jitter.
+//! 2. A leaf computed before that, since the query arrived. An aggregator computed, too, since the last of the answers
+//!    that it needed arrived, and that answer continues at step 1; or since it stopped waiting, which is a timeout since its
+//!    own query arrived.
+//! 3. The query's path down to a node is a flow as well. The parent sent it after its start jitter; a hedge or a retry
+//!    after a wait for the answer to the earlier query. The parent continues at step 2 or 3, up to the root.
 //!
-//! Each piece begins where the one before it ends: together they tile [arrival at the root, enough].
+//! The trace supplies jitter and computation of each message ([`TreeNode`]). Each part begins where the one before it
+//! ends; together they cover [arrival at the root, enough answers].
 
 use super::{Cause, Explanation, Stage, explain};
-use crate::{Class, FlowRecord, FlowTrace, QueryRecord, TreeNode};
+use crate::{Class, FlowRecord, FlowTrace, QueryRecord, Question, TreeNode};
 use duetime_core::{Span, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-/// What the time of a piece went into.
+/// Activity during a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Doing {
-    /// The parent has the query and has not submitted it to the node: its start jitter; where the node answered a hedge or
-    /// a retry, the wait for it too.
+    /// Start jitter of the parent before its query to the node.
     Asking,
-    /// The query on its way down to the node.
+    /// The parent waits for the node's answer until it sends a hedge.
+    Hedging,
+    /// The parent waits for the node's answer until the query times out and it sends a retry.
+    Retrying,
+    /// Time at the parent that neither its start jitter nor a hedge or retry explains.
+    Parent,
+    /// The query is on its path down to the node.
     Down(Stage, Cause),
-    /// The node, a leaf, computes (jitter included).
+    /// The node, a leaf, computes, including the random part of its computation.
     Computing,
-    /// The node waits for answers that do not come before it stops waiting.
+    /// The aggregator waits for answers until it times out.
     Patience,
-    /// The node has the answers that it needs and has not submitted its own: its start jitter.
+    /// The aggregator computes its answer.
+    Aggregating,
+    /// Start jitter of the node before its answer.
     Joining,
-    /// The node's answer on its way up.
+    /// The answer of the node is on its path up.
     Up(Stage, Cause),
-    /// Nothing more happened that was seen.
+    /// Time after the last event on the path.
     Standing,
     /// Not traced.
     Untraced,
 }
 
-/// A piece of a query's critical path.
+/// Part of a query's critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryStep {
-    /// Its beginning.
+    /// Beginning of the part.
     pub from: Time,
-    /// Its end: the beginning of the next one.
+    /// End of the part and beginning of the next one.
     pub to: Time,
-    /// The node below the root that it is about, numbered within the tree.
+    /// Index of the node below the root that the part is about.
     pub node: u32,
-    /// What it went into.
+    /// Activity.
     pub doing: Doing,
 }
 
@@ -108,8 +117,14 @@ pub fn sums(steps: &[QueryStep]) -> BTreeMap<(u32, Doing), Span> {
 /// The flows of one query, by the node that each goes to or comes from.
 pub struct Tree<'a> {
     start: Time,
-    down: BTreeMap<u32, Leg<'a>>,
+    /// By node and number of the question.
+    queries: BTreeMap<(u32, u32), Leg<'a>>,
+    /// Number of the question that each node answered, or of its first one.
+    down: BTreeMap<u32, u32>,
+    /// Answers that counted, by node.
     up: BTreeMap<u32, Leg<'a>>,
+    /// Other answers of leaves that were asked more than once.
+    spare: Vec<Leg<'a>>,
 }
 
 /// A query's way down to a node, or its answer.
@@ -128,6 +143,12 @@ impl Leg<'_> {
         self.flow.finish.is_some_and(|finish| finish <= at)
     }
 
+    /// Returns the time at which its sender, if an aggregator, had enough answers or stopped waiting.
+    fn made(&self) -> Time {
+        let before = self.node.computing + self.node.jitter;
+        Time::from_ps(self.flow.start.as_ps().saturating_sub(before.as_ps()))
+    }
+
     fn last_event(&self) -> Time {
         let last = self.trace.events.iter().map(|event| event.at).max();
         last.unwrap_or(self.flow.start)
@@ -139,8 +160,10 @@ impl<'a> Tree<'a> {
     pub fn new(query: &QueryRecord, flows: &'a [FlowRecord], traces: &'a [FlowTrace]) -> Self {
         let mut tree = Self {
             start: query.start,
+            queries: BTreeMap::new(),
             down: BTreeMap::new(),
             up: BTreeMap::new(),
+            spare: Vec::new(),
         };
         let traces: BTreeMap<u64, &FlowTrace> =
             traces.iter().map(|trace| (trace.flow, trace)).collect();
@@ -152,10 +175,19 @@ impl<'a> Tree<'a> {
         let (mut down, mut up): (Vec<Leg<'_>>, Vec<Leg<'_>>) = watched
             .filter(|leg| leg.flow.class != Class::Cancel)
             .partition(|leg| leg.flow.class == Class::Query);
-        // Of several answers of a leaf the one that counted, or else that to the first question; then its question.
-        up.sort_by_key(|leg| (leg.flow.spare.0, leg.flow.attempt.0));
+        // Of several answers of a leaf, choose the one that counted, or else the one to the first query. A cancelled query
+        // may leave an answer that never arrives.
+        up.sort_by_key(|leg| {
+            let flow = leg.flow;
+            (flow.spare.0, flow.finish.is_none(), flow.attempt.0)
+        });
         for leg in up {
-            tree.up.entry(leg.node.node).or_insert(leg);
+            match tree.up.entry(leg.node.node) {
+                Entry::Vacant(place) => {
+                    place.insert(leg);
+                }
+                Entry::Occupied(_) => tree.spare.push(leg),
+            }
         }
         let answered = |leg: &Leg<'_>| {
             let answer = tree.up.get(&leg.node.node);
@@ -163,7 +195,9 @@ impl<'a> Tree<'a> {
         };
         down.sort_by_key(|leg| (!answered(leg), leg.flow.attempt.0));
         for leg in down {
-            tree.down.entry(leg.node.node).or_insert(leg);
+            let (node, attempt) = (leg.node.node, leg.flow.attempt.0);
+            tree.down.entry(node).or_insert(attempt);
+            tree.queries.entry((node, attempt)).or_insert(leg);
         }
         tree
     }
@@ -197,47 +231,52 @@ impl<'a> Tree<'a> {
     /// The critical path from the arrival at the root to the submission of one of the query's flows; `None` if it is
     /// none of them.
     pub fn before(&self, flow: u64) -> Option<Vec<QueryStep>> {
-        let of = |legs: &BTreeMap<u32, Leg<'_>>| {
-            let leg = legs.values().find(|leg| leg.flow.flow == flow)?;
-            Some((leg.node.node, leg.flow.start))
-        };
+        let is_meant = |leg: &&Leg<'_>| leg.flow.flow == flow;
         let mut path;
-        if let Some((node, at)) = of(&self.up) {
-            path = Path::new(self, at);
-            path.made_by(node);
+        if let Some(leg) = self.up.values().chain(&self.spare).find(is_meant) {
+            path = Path::new(self, leg.flow.start);
+            path.made_by(leg);
         } else {
-            let (node, at) = of(&self.down)?;
-            path = Path::new(self, at);
-            path.asked_by_parent(node);
+            let leg = self.queries.values().find(is_meant)?;
+            path = Path::new(self, leg.flow.start);
+            path.asked_by_parent(leg);
         }
         Some(path.finish().0)
     }
 
     fn last_event(&self) -> Time {
-        let legs = self.down.values().chain(self.up.values());
+        let legs = self.queries.values().chain(self.up.values());
         let last = legs.map(Leg::last_event).max();
         last.unwrap_or(self.start).max(self.start)
     }
 
-    /// When the query came to a node.
+    /// Returns the arrival of the query at a node.
     fn came(&self, node: u32) -> Option<Time> {
         match node {
             0 => Some(self.start),
-            _ => self.down.get(&node)?.flow.finish,
+            _ => self.query_to(node)?.flow.finish,
         }
+    }
+
+    /// Returns the query that a node answered, or the first one to it.
+    fn query_to(&self, node: u32) -> Option<&Leg<'a>> {
+        self.queries.get(&(node, *self.down.get(&node)?))
     }
 
     /// Whether a node's answer came to its parent in time to be part of the parent's own.
     fn is_held(&self, leg: &Leg<'_>) -> bool {
         match self.up.get(&leg.node.parent) {
-            Some(parent) => leg.finished_by(parent.flow.start),
+            Some(parent) => leg.finished_by(parent.made()),
             None => leg.flow.finish.is_some(),
         }
     }
 
     fn standing(&self) -> Standing {
         let mut standing = Standing::default();
-        for (node, down) in &self.down {
+        for node in self.down.keys() {
+            let Some(down) = self.query_to(*node) else {
+                continue;
+            };
             let count = match (self.up.get(node), down.flow.finish) {
                 (Some(up), _) if up.flow.quenched => &mut standing.quenched,
                 (Some(up), _) if up.flow.finish.is_none() => &mut standing.answering,
@@ -267,7 +306,7 @@ impl<'a> Tree<'a> {
             return Some(Missing::Answer(node));
         }
         let silent = || {
-            let down = self.down.values();
+            let down = self.down.keys().filter_map(|&node| self.query_to(node));
             down.filter(|leg| !self.up.contains_key(&leg.node.node))
         };
         let computing = silent().filter(|leg| leg.node.children == 0);
@@ -327,6 +366,11 @@ impl<'a, 'b> Path<'a, 'b> {
         }
     }
 
+    fn take_span(&mut self, span: Span, node: u32, doing: Doing) {
+        let to = self.cursor.as_ps().saturating_sub(span.as_ps());
+        self.take(Time::from_ps(to), node, doing);
+    }
+
     /// Explains a flow, from its finish or last event to its submission.
     fn take_flow(&mut self, leg: &Leg<'_>, doing: fn(Stage, Cause) -> Doing) {
         let node = leg.node.node;
@@ -342,19 +386,21 @@ impl<'a, 'b> Path<'a, 'b> {
     fn take_from(&mut self, node: Option<u32>) {
         if let Some(leg) = node.and_then(|node| self.tree.up.get(&node)) {
             self.take_flow(leg, Doing::Up);
-            self.made_by(leg.node.node);
+            self.made_by(leg);
         }
     }
 
-    /// Follows what made `node` submit its answer at `cursor`.
-    fn made_by(&mut self, node: u32) {
+    /// Follows what made a node submit its answer at `cursor`.
+    fn made_by(&mut self, own: &Leg<'_>) {
         let tree = self.tree;
-        let Some(own) = tree.up.get(&node) else {
-            return;
-        };
+        let node = own.node.node;
+        self.take_span(own.node.jitter, node, Doing::Joining);
         if own.node.children == 0 {
-            return self.worked(node, Doing::Computing);
+            self.take_span(own.node.computing, node, Doing::Computing);
+            let query = tree.queries.get(&(node, own.flow.attempt.0));
+            return self.query_back(query.or_else(|| tree.query_to(node)), Doing::Untraced);
         }
+        self.take_span(own.node.computing, node, Doing::Aggregating);
         let at = self.cursor;
         let of_children = tree.up.values().filter(|leg| leg.node.parent == node);
         let mut came: Vec<_> = of_children
@@ -366,37 +412,53 @@ impl<'a, 'b> Path<'a, 'b> {
         let Some(&(Some(finish), _, child)) = last.and_then(|last| came.get(last as usize)) else {
             return self.worked(node, Doing::Patience);
         };
-        self.take(finish, node, Doing::Joining);
+        self.take(finish, node, Doing::Untraced);
         self.take_from(Some(child));
     }
 
-    /// The node was busy with the query until `cursor`, since the query came.
+    /// Follows the activity of `node` up to `cursor` back to the arrival of its query.
     fn worked(&mut self, node: u32, doing: Doing) {
-        if let Some(came) = self.tree.came(node) {
-            self.take(came, node, doing);
-            self.way_down(node);
+        self.query_back(self.tree.query_to(node), doing);
+    }
+
+    /// Follows the activity of a node up to `cursor`, and the query before it.
+    fn query_back(&mut self, query: Option<&Leg<'_>>, doing: Doing) {
+        if let Some(leg) = query
+            && let Some(came) = leg.flow.finish
+        {
+            self.take(came, leg.node.node, doing);
+            self.way_down(leg);
         }
     }
 
-    /// Follows the query, which has come to `node` at `cursor`, back to its parent.
-    fn way_down(&mut self, node: u32) {
-        if let Some(leg) = self.tree.down.get(&node) {
-            self.take_flow(leg, Doing::Down);
-            self.asked_by_parent(node);
-        }
+    /// Follows the query, which has come to a node at `cursor`, back to its parent.
+    fn way_down(&mut self, leg: &Leg<'_>) {
+        self.take_flow(leg, Doing::Down);
+        self.asked_by_parent(leg);
     }
 
-    /// Follows the query of `node`, which was submitted at `cursor`, back to the root.
-    fn asked_by_parent(&mut self, node: u32) {
-        let Some(leg) = self.tree.down.get(&node) else {
+    /// Follows a query to a node, which was submitted at `cursor`, back to the root.
+    fn asked_by_parent(&mut self, leg: &Leg<'_>) {
+        let TreeNode { node, parent, .. } = leg.node;
+        let Some(came) = self.tree.came(parent) else {
             return;
         };
-        let parent = leg.node.parent;
-        if let Some(came) = self.tree.came(parent) {
-            self.take(came, node, Doing::Asking);
-            if parent > 0 {
-                self.way_down(parent);
+        let waited = match leg.node.question {
+            Question::First => None,
+            Question::Hedge => Some(Doing::Hedging),
+            Question::Retry => Some(Doing::Retrying),
+        };
+        // A hedge waits since the first query, and so do retries: each timeout starts with the query before.
+        let first = self.tree.queries.get(&(node, 0));
+        if let Some(first) = first {
+            if let Some(waited) = waited {
+                self.take(first.flow.start, node, waited);
             }
+            self.take_span(first.node.jitter, node, Doing::Asking);
+        }
+        self.take(came, node, Doing::Parent);
+        if let Some(query) = self.tree.query_to(parent) {
+            self.way_down(query);
         }
     }
 
@@ -405,7 +467,11 @@ impl<'a, 'b> Path<'a, 'b> {
         match self.tree.missing() {
             Some(Missing::Answer(node)) => self.take_from(Some(node)),
             Some(Missing::Computing(node)) => self.worked(node, Doing::Computing),
-            Some(Missing::Query(node)) => self.way_down(node),
+            Some(Missing::Query(node)) => {
+                if let Some(leg) = self.tree.query_to(node) {
+                    self.way_down(leg);
+                }
+            }
             None => {}
         }
     }

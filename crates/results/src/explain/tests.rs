@@ -35,10 +35,13 @@ impl Wire {
                 left,
                 FlowEventKind::Departed {
                     link,
+                    reverse: links == [3, 1],
                     seq,
                     len,
                     waited,
+                    delayed: Span::ZERO,
                     sending,
+                    latency: LATENCY,
                 },
             );
             now = left + LATENCY;
@@ -206,7 +209,7 @@ fn a_timeout_is_idle_time_and_its_backoff_too() {
         FlowEventKind::Dropped { link: 2 },
     );
     let second = first + Span::from_ms(20);
-    wire.note(second, FlowEventKind::Timeout);
+    wire.note(second, FlowEventKind::Timer(Timer::Retransmission));
     wire.note(
         second,
         FlowEventKind::Sent {
@@ -220,12 +223,15 @@ fn a_timeout_is_idle_time_and_its_backoff_too() {
         FlowEventKind::Dropped { link: 2 },
     );
     let third = second + Span::from_ms(40);
-    wire.note(third, FlowEventKind::Timeout);
+    wire.note(third, FlowEventKind::Timer(Timer::Retransmission));
     let finish = wire.data(third, 1, 100, true);
     wire.note(finish, FlowEventKind::Delivered { seq: 1, len: 100 });
     let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
     check_tiling(&explained, Time::ZERO);
-    assert_eq!(explained.by_cause()[&Cause::RtoIdle], Span::from_ms(60));
+    assert_eq!(
+        explained.by_cause()[&Cause::Timer(Timer::Retransmission)],
+        Span::from_ms(60)
+    );
     assert_eq!(explained.losses[&2], 2);
     assert_eq!(
         explained.by_stage()[&Stage::Handshake],
@@ -313,11 +319,30 @@ fn an_unfinished_flow_is_explained_up_to_its_last_event() {
             retransmit: false,
         },
     );
-    wire.note(established + Span::from_ms(20), FlowEventKind::Timeout);
+    wire.note(
+        established + Span::from_ms(20),
+        FlowEventKind::Timer(Timer::Retransmission),
+    );
     let explained = explain(&flow(Time::ZERO, None), &wire.events);
     check_tiling(&explained, Time::ZERO);
     assert!(!explained.finished);
-    assert_eq!(explained.by_cause()[&Cause::RtoIdle], Span::from_ms(20));
+    assert_eq!(
+        explained.by_cause()[&Cause::Timer(Timer::Retransmission)],
+        Span::from_ms(20)
+    );
+}
+
+fn any_timer() -> impl Strategy<Value = Timer> {
+    proptest::sample::select(vec![
+        Timer::Handshake,
+        Timer::Retransmission,
+        Timer::TailLossProbe,
+        Timer::Reordering,
+        Timer::DelayedAck,
+        Timer::Request,
+        Timer::Pause,
+        Timer::Pace,
+    ])
 }
 
 fn any_event() -> impl Strategy<Value = FlowEvent> {
@@ -332,19 +357,42 @@ fn any_event() -> impl Strategy<Value = FlowEvent> {
                 retransmit,
             }
         }),
-        (link.clone(), seq.clone(), 0u32..3, 0u64..40, 0u64..40).prop_map(
-            |(link, seq, len, waited, sending)| FlowEventKind::Departed {
-                link,
+        (
+            (link.clone(), any::<bool>(), seq.clone(), 0u32..3),
+            (0u64..40, 0u64..40, 0u64..40, 0u64..40)
+        )
+            .prop_map(|((link, reverse, seq, len), times)| {
+                let [waited, delayed, sending, latency] =
+                    <[u64; 4]>::from(times).map(Span::from_ps);
+                FlowEventKind::Departed {
+                    link,
+                    reverse,
+                    seq,
+                    len,
+                    waited,
+                    delayed,
+                    sending,
+                    latency,
+                }
+            }),
+        (0u32..3, seq.clone(), 0u32..3, 0u64..40).prop_map(|(host, seq, len, held)| {
+            FlowEventKind::Received {
+                host,
                 seq,
                 len,
-                waited: Span::from_ps(waited),
-                sending: Span::from_ps(sending),
+                held: Span::from_ps(held),
             }
-        ),
+        }),
+        seq.clone()
+            .prop_map(|seq| FlowEventKind::ReplyQueued { seq }),
+        any_timer().prop_map(FlowEventKind::Timer),
+        Just(FlowEventKind::Ready),
+        Just(FlowEventKind::Behind),
+        Just(FlowEventKind::Aborted),
+        Just(FlowEventKind::RequestSent { desired_bps: 1 }),
         link.prop_map(|link| FlowEventKind::Denied { link }),
         (seq.clone(), 0u32..3).prop_map(|(seq, len)| FlowEventKind::Delivered { seq, len }),
         seq.prop_map(|seq| FlowEventKind::Acked { seq }),
-        Just(FlowEventKind::Timeout),
         Just(FlowEventKind::Granted { allocation_bps: 1 }),
         Just(FlowEventKind::Paused),
         Just(FlowEventKind::Established),

@@ -19,6 +19,7 @@ use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_core::Span;
 use duetime_core::random::Purpose;
+use duetime_results::FlowEventKind;
 use host::{Host, Nic};
 
 /// The hosts of a partition.
@@ -40,6 +41,7 @@ impl Hosts {
             delays: setup.streams.small(host, Purpose::Send),
             uplink,
             plain: Link::of(wire.port(uplink)).special & !Link::LOSSY == 0,
+            appends: Link::of(wire.port(uplink)).special & Link::QUEUES == 0,
             wake_pending: false,
             waiting: false,
             next: None,
@@ -104,8 +106,11 @@ impl Hosts {
         if nic.is_free(context, wire) {
             return nic.inject_at_once(context, wire, packet);
         }
-        // Nothing goes first: its turn is when the link is free.
-        if nic.plain {
+        if context.recorder.is_observing() {
+            let seq = u64::from(packet.seq);
+            context.observe(packet.flow, FlowEventKind::ReplyQueued { seq });
+        }
+        if nic.appends {
             return nic.inject(context, wire, packet);
         }
         nic.waiting = true;
@@ -129,6 +134,7 @@ impl Hosts {
         }
         if !nic.is_free(context, wire) {
             if end.set_ready() {
+                context.observe(end.binding.hash, FlowEventKind::Ready);
                 self.queue(host, end.binding.class, sender);
                 self.wake(context, wire, host);
             }

@@ -274,7 +274,7 @@ impl Workloads {
     /// Of a query or an answer: the node below the root whose it is.
     pub fn tree_node(&self, message: &Message) -> Option<TreeNode> {
         match &self.sources[usize::from(message.workload)] {
-            Source::Oldi(it) => Some(it.tree_node(message)),
+            Source::Oldi(it) => Some(it.tree_node(&self.context, message)),
             _ => None,
         }
     }

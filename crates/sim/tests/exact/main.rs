@@ -13,6 +13,7 @@ mod common;
 
 mod again;
 mod bytes;
+mod causes;
 mod classes;
 mod d3_counters;
 mod determinism;

@@ -4,7 +4,7 @@ use crate::common::*;
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::{self, wire};
 use duetime_results::explain::{Cause, Stage};
-use duetime_results::{FlowEvent, FlowEventKind, FlowRecord, explain};
+use duetime_results::{FlowEvent, FlowEventKind, FlowRecord, Timer, explain};
 use duetime_scenario::model::*;
 use duetime_sim::topology::Network;
 use duetime_sim::{Options, RunOutput, Watch};
@@ -39,6 +39,7 @@ fn assert_hops_fit(network: &Network, events: &[FlowEvent], case: &str) {
                 len,
                 waited,
                 sending,
+                ..
             } => {
                 let came = event.at - sending - waited;
                 hops.push((link, seq as u32, len, came, event.at));
@@ -140,7 +141,12 @@ fn the_trace_of_any_flow_fits_and_explains_its_time() {
                     })
                     .sum();
                 assert_eq!(delivered, flow.size_bytes, "{case}");
-                let timeouts = count(|what| what == FlowEventKind::Timeout);
+                let timeouts = count(|what| {
+                    matches!(
+                        what,
+                        FlowEventKind::Timer(Timer::Handshake | Timer::Retransmission)
+                    )
+                });
                 assert_eq!(timeouts as u32, flow.timeouts, "{case}");
                 let retransmits = count(|what| {
                     matches!(

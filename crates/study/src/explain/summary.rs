@@ -1,87 +1,93 @@
-//! A query's time in a sentence.
+//! Plain-text summary of an explained query.
 
 use std::collections::BTreeMap;
 
 use duetime_core::Span;
-use duetime_results::QueryRecord;
 use duetime_results::explain::query::{Doing, QueryExplanation, Standing};
 use duetime_results::explain::{Cause, Stage};
+use duetime_results::{QueryRecord, Timer};
 
 use super::Names;
 use crate::text;
 
-/// Parts of less than this share are not worth a word.
-const WORTH: f64 = 0.1;
-/// Parts that are named at most.
-const MOST: usize = 3;
-/// Of what the service itself did, this share.
-const WORTH_OF_COMPUTING: f64 = 0.01;
+/// Minimum share of the total time for a part to be named.
+const MIN_SHARE: f64 = 0.1;
+/// Maximum number of largest parts to name. Computing can be named in addition.
+const MAX_PARTS: usize = 3;
+/// Minimum share for computing, which is named even if it is not among the largest parts.
+const MIN_SHARE_OF_COMPUTING: f64 = 0.01;
+/// Prefix by which `largest` recognizes the parts spent computing.
 const COMPUTING: &str = "computing at";
 
-/// How long it took, who was last, and what most of it went into.
-pub(super) fn of(query: &QueryRecord, told: &QueryExplanation, names: &Names) -> String {
-    let largest = largest(told, names);
-    match &told.standing {
+/// Summarizes a query: its time, the answer that completed it and the largest parts of the time.
+pub(super) fn summarize(
+    query: &QueryRecord,
+    explanation: &QueryExplanation,
+    names: &Names,
+) -> String {
+    let largest = largest(explanation, names);
+    match &explanation.standing {
         None => format!(
-            "Query {} took {}: {}; {}.",
+            "Query {} took {}. {}. {}.",
             query.query,
-            budget(query, told.total),
-            last(query, told, names),
+            budget(query, explanation.total),
+            last(query, explanation, names),
             largest.map_or_else(
-                || "no part of it stands out".to_owned(),
-                |(time, what)| format!("{time} of it went into {what}")
+                || "No single part dominates".to_owned(),
+                |(time, what)| format!("Time spent: {time} {what}")
             )
         ),
         Some(standing) => {
-            let missing = told.steps.last().map_or("?", |step| names.node(step.node));
+            let missing = explanation
+                .steps
+                .last()
+                .map_or("?", |step| names.node(step.node));
             format!(
-                "Query {} never had enough answers: {}; of the time of one that is missing, {missing}'s, {}.",
+                "Query {} never received enough answers: {}. Time spent on the missing answer of {missing}: {}.",
                 query.query,
-                stood(query, standing),
+                describe_pending(query, standing),
                 largest.map_or_else(
-                    || "no part stands out".to_owned(),
-                    |(time, what)| format!("{time} went into {what}")
+                    || "no single part dominates".to_owned(),
+                    |(time, what)| format!("{time} {what}")
                 )
             )
         }
     }
 }
 
-/// How long it took, against what it had.
+/// Formats the query's time and compares it with the budget.
 fn budget(query: &QueryRecord, took: Span) -> String {
     let Some(due) = query.due else {
         let own = match query.met() {
-            Some(false) => {
-                ", and too few of its leaves' answers were in time by their own deadlines"
-            }
+            Some(false) => "; too few leaf answers met their own deadlines",
             _ => "",
         };
         return format!("{}{own}", time(took));
     };
     let had = due.since(query.start);
     if took <= had {
-        return format!("{} of the {} it had", time(took), time(had));
+        return format!("{} of its {} budget", time(took), time(had));
     }
     let over = time(took.saturating_sub(had));
-    format!("{}, {over} more than the {} it had", time(took), time(had))
+    format!("{}, {over} over its {} budget", time(took), time(had))
 }
 
-/// Whose answer came last.
-fn last(query: &QueryRecord, told: &QueryExplanation, names: &Names) -> String {
-    let Some(end) = told.steps.last() else {
-        return "it needed no answer".to_owned();
+/// Names the answer that completed the query and the chain of nodes behind it.
+fn last(query: &QueryRecord, explanation: &QueryExplanation, names: &Names) -> String {
+    let Some(end) = explanation.steps.last() else {
+        return "No answer was needed".to_owned();
     };
     let mut parts = vec![format!(
-        "the {} answer came from {}",
-        ordinal(told.answers),
+        "The {} answer came from {}",
+        ordinal(explanation.answers),
         names.node(end.node)
     )];
     let mut before = end.node;
-    for step in told.steps.iter().rev() {
+    for step in explanation.steps.iter().rev() {
         match step.doing {
             Doing::Patience => {
                 let node = names.node(step.node);
-                parts.push(format!("where {node} had stopped waiting for its own"));
+                parts.push(format!("after {node} timed out waiting for its children"));
                 break;
             }
             Doing::Up(..) if step.node != before => {
@@ -93,47 +99,50 @@ fn last(query: &QueryRecord, told: &QueryExplanation, names: &Names) -> String {
     }
     if query.leaves > query.children {
         let (needed, leaves) = (query.needed, query.leaves);
-        parts.push(format!(
-            "and with it those of {needed} of {leaves} leaves were there"
-        ));
+        parts.push(format!("reaching the required {needed} of {leaves} leaves"));
     }
     parts.join(", ")
 }
 
-fn stood(query: &QueryRecord, standing: &Standing) -> String {
+/// Lists what the nodes were doing when the last event of the query was seen.
+fn describe_pending(query: &QueryRecord, standing: &Standing) -> String {
     let mut parts = vec![format!(
-        "of {} leaves {} were needed and the root held {}",
+        "the root needed answers from {1} of {0} leaves and had {2}",
         query.leaves, query.needed, query.leaves_answered
     )];
     let more = [
-        (standing.answering, "answers were on their way"),
-        (standing.quenched, "answers were given up by their senders"),
-        (standing.left_behind, "had come too late for an aggregator"),
-        (standing.waiting, "aggregators still waited"),
-        (standing.computing, "leaves still computed"),
-        (standing.asked, "queries were on their way down"),
+        (standing.answering, "answers were in flight"),
+        (standing.quenched, "answers were quenched by their senders"),
+        (
+            standing.left_behind,
+            "answers arrived too late at an aggregator",
+        ),
+        (standing.waiting, "aggregators were waiting"),
+        (standing.computing, "leaves were computing"),
+        (standing.asked, "queries were in flight"),
     ];
     let more = more.into_iter().filter(|&(count, _)| count > 0);
     parts.extend(more.map(|(count, what)| format!("{count} {what}")));
     parts.join(", ")
 }
 
-/// What most of the time went into: how long, and into what, with what else it went into.
-fn largest(told: &QueryExplanation, names: &Names) -> Option<(String, String)> {
+/// Returns the largest part and its label, followed by the other parts to name. Returns `None` if every part is too
+/// small.
+fn largest(explanation: &QueryExplanation, names: &Names) -> Option<(String, String)> {
     let mut sums: BTreeMap<String, Span> = BTreeMap::new();
-    // What came after a missing answer's own time says nothing about it.
-    let parts = told.parts().into_iter();
+    // The time after a missing answer's last event is no part of its delay.
+    let parts = explanation.parts().into_iter();
     for ((node, doing), span) in parts.filter(|((_, doing), _)| *doing != Doing::Standing) {
-        *sums.entry(what(node, doing, names)).or_default() += span;
+        *sums.entry(label(node, doing, names)).or_default() += span;
     }
     let mut sums: Vec<(String, Span)> = sums.into_iter().collect();
     sums.sort_by_key(|(_, span)| std::cmp::Reverse(*span));
     let whole = sums.iter().map(|(_, span)| span.as_secs_f64()).sum::<f64>();
-    let least = whole * WORTH;
+    let least = whole * MIN_SHARE;
     let worth = sums.iter().filter(|(_, span)| span.as_secs_f64() >= least);
-    let mut named: Vec<&(String, Span)> = worth.take(MOST).collect();
-    // A reader asks first whether it was the network or the service itself.
-    let least = whole * WORTH_OF_COMPUTING;
+    let mut named: Vec<&(String, Span)> = worth.take(MAX_PARTS).collect();
+    // Name computing even if it is small, so that readers can tell a slow service from a slow network.
+    let least = whole * MIN_SHARE_OF_COMPUTING;
     let own = sums
         .iter()
         .find(|(what, span)| what.starts_with(COMPUTING) && span.as_secs_f64() >= least);
@@ -141,38 +150,62 @@ fn largest(told: &QueryExplanation, names: &Names) -> Option<(String, String)> {
     let (first, others) = named.split_first()?;
     let others = others
         .iter()
-        .map(|(what, span)| format!(", {} into {what}", time(*span)));
+        .map(|(what, span)| format!(", {} {what}", time(*span)));
     let what = std::iter::once(first.0.clone()).chain(others);
     Some((time(first.1), what.collect()))
 }
 
-/// What a piece went into, in few words.
-fn what(node: u32, doing: Doing, names: &Names) -> String {
+/// Returns a short label for a part of the time.
+fn label(node: u32, doing: Doing, names: &Names) -> String {
     match doing {
         Doing::Computing => format!("{COMPUTING} {}", names.node(node)),
         Doing::Patience => format!(
-            "waiting at {} for answers that came too late",
+            "waiting at {} for answers that missed its timeout",
             names.node(node)
         ),
-        Doing::Asking | Doing::Joining => "the hosts' start jitter".to_owned(),
-        Doing::Standing => "what came after its last event".to_owned(),
-        Doing::Untraced => "what was not traced".to_owned(),
+        Doing::Aggregating => format!("{COMPUTING} {}", names.node(node)),
+        Doing::Asking | Doing::Joining => "start jitter".to_owned(),
+        Doing::Hedging => format!("waiting at {} to send a hedge", names.parent(node)),
+        Doing::Retrying => format!(
+            "waiting at {} to retry {}",
+            names.parent(node),
+            names.first(node)
+        ),
+        Doing::Parent => format!("waiting at {} for its query", names.parent(node)),
+        Doing::Standing => "after its last event".to_owned(),
+        Doing::Untraced => "untraced".to_owned(),
         Doing::Down(Stage::Pause, _) | Doing::Up(Stage::Pause, _) => {
-            "pauses without a granted rate".to_owned()
+            "paused without a granted rate".to_owned()
         }
         Doing::Down(_, cause) | Doing::Up(_, cause) => match cause {
-            Cause::Queue(link) => format!("the queue of {}", names.link(link)),
+            Cause::Queue(link) => format!("queueing at {}", names.link(link)),
             Cause::Transmission(_) => "transmission".to_owned(),
             Cause::Propagation => "propagation".to_owned(),
-            Cause::Reception => {
-                "the receiving hosts (`receive_delay`, `receive_jitter`)".to_owned()
-            }
-            Cause::RtoIdle => "silence until a retransmission timeout".to_owned(),
-            Cause::Receiver => "acknowledgements held back".to_owned(),
-            Cause::Host => "the sending host (jitter, its link busy, earlier messages)".to_owned(),
-            Cause::Untraced => "what was not traced".to_owned(),
-            Cause::Unfinished => "a flow that never finished".to_owned(),
+            Cause::Reception => "receiving hosts (`receive_delay`, `receive_jitter`)".to_owned(),
+            Cause::SendJitter => "send jitter".to_owned(),
+            Cause::Timer(timer) => waiting_for(timer).to_owned(),
+            Cause::Nic | Cause::ReplyNic => "hosts' NICs busy with other packets".to_owned(),
+            Cause::Receiver => "held acknowledgements".to_owned(),
+            Cause::Aborted => "waiting until it was aborted".to_owned(),
+            Cause::EarlierMessages => "earlier messages of the connection".to_owned(),
+            Cause::Host => "sending hosts".to_owned(),
+            Cause::Untraced => "untraced".to_owned(),
+            Cause::Unfinished => "after the last delivery of an unfinished flow".to_owned(),
         },
+    }
+}
+
+/// Returns a short label for the time before a timer expires.
+fn waiting_for(timer: Timer) -> &'static str {
+    match timer {
+        Timer::Handshake => "waiting to resend an unanswered SYN",
+        Timer::Retransmission => "waiting for a retransmission timeout",
+        Timer::TailLossProbe => "waiting for a tail loss probe",
+        Timer::Reordering => "waiting for reordered segments",
+        Timer::DelayedAck => "delayed acknowledgements",
+        Timer::Request => "waiting to resend an unanswered rate request",
+        Timer::Pause => "paused without a granted rate",
+        Timer::Pace => "sending at the allocated rate",
     }
 }
 
@@ -180,7 +213,7 @@ fn time(span: Span) -> String {
     text::seconds(span.as_secs_f64())
 }
 
-/// 1st, 2nd, 3rd, 4th.
+/// Formats an ordinal number, such as "1st" or "22nd".
 fn ordinal(number: u32) -> String {
     let ending = match (number % 100, number % 10) {
         (11..=13, _) => "th",
@@ -197,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinals_read_well() {
+    fn ordinal_suffixes() {
         let all = [1, 2, 3, 4, 11, 12, 13, 21, 99, 102, 111].map(ordinal);
         assert_eq!(
             all.join(" "),

@@ -1,20 +1,24 @@
-//! The words for what an explanation holds.
+//! Labels of the parts and events of an explanation.
 
 use duetime_results::explain::query::Doing;
 use duetime_results::explain::{Cause, Stage};
-use duetime_results::{FlowEvent, FlowEventKind};
+use duetime_results::{FlowEvent, FlowEventKind, Timer};
 use duetime_study::{Names, text};
 
 use super::moment;
 
-/// Where a piece of a query's time was spent, what was waited for there, and what it went into.
+/// Returns the labels of a part of a query's time: its place, the state of the sender there and its cause.
 pub fn doing(node: u32, doing: Doing, names: &Names) -> [String; 3] {
     let (host, parent) = (names.node(node), names.parent(node));
     let at = |place: &str, spent: &str| [place.to_owned(), String::new(), spent.to_owned()];
     match doing {
         Doing::Asking => at(parent, "start jitter before it asks"),
+        Doing::Hedging => at(parent, &format!("waiting to hedge {}", names.first(node))),
+        Doing::Retrying => at(parent, &format!("waiting to retry {}", names.first(node))),
+        Doing::Parent => at(parent, "before it asks"),
         Doing::Computing => at(host, "computing"),
-        Doing::Patience => at(host, "waiting for answers until it stopped"),
+        Doing::Patience => at(host, "waiting for answers until its timeout"),
+        Doing::Aggregating => at(host, "computing its answer"),
         Doing::Joining => at(host, "start jitter before it answers"),
         Doing::Standing => at("", "after its last event, others went on"),
         Doing::Untraced => at("", "not traced"),
@@ -31,34 +35,55 @@ pub fn doing(node: u32, doing: Doing, names: &Names) -> [String; 3] {
     }
 }
 
-/// What the sender waited for.
+/// Returns the label of the sender's state.
 pub fn waited(stage: Stage) -> &'static str {
     match stage {
         Stage::Handshake => "the handshake",
         Stage::Window => "window space",
+        Stage::Loss => "loss recovery",
         Stage::Rate => "the next grant, sending",
+        Stage::Pace => "the next packet at the allocated rate",
         Stage::Denied => "the next grant, denied the asked rate",
         Stage::Pause => "a grant, paused",
         Stage::Delivery => "delivery of the last packet",
     }
 }
 
-/// What happened meanwhile.
+/// Returns the label of a cause.
 pub fn spent(cause: Cause, names: &Names) -> String {
     match cause {
         Cause::Queue(link) => format!("queue of {}", names.link(link)),
         Cause::Transmission(link) => format!("transmission on {}", names.link(link)),
         Cause::Propagation => "propagation".to_owned(),
         Cause::Reception => "receiving host: from the NIC to the transport".to_owned(),
-        Cause::RtoIdle => "silence until the retransmission timeout".to_owned(),
+        Cause::SendJitter => "sending host: send jitter".to_owned(),
+        Cause::Timer(timer) => waiting_for(timer).to_owned(),
+        Cause::Nic => "sending host: NIC busy with other flows".to_owned(),
+        Cause::ReplyNic => "receiving host: NIC busy with other packets".to_owned(),
         Cause::Receiver => "receiver holding the acknowledgement".to_owned(),
-        Cause::Host => "sending host: jitter, its NIC, earlier messages".to_owned(),
+        Cause::Aborted => "waiting until it was aborted".to_owned(),
+        Cause::EarlierMessages => "earlier messages of the connection".to_owned(),
+        Cause::Host => "sending host: other".to_owned(),
         Cause::Untraced => "network, hops not traced".to_owned(),
         Cause::Unfinished => "never finished".to_owned(),
     }
 }
 
-/// One event.
+/// Returns the label of the time before a timer expires.
+fn waiting_for(timer: Timer) -> &'static str {
+    match timer {
+        Timer::Handshake => "silence until the SYN was sent again",
+        Timer::Retransmission => "silence until the retransmission timeout",
+        Timer::TailLossProbe => "silence until the tail loss probe",
+        Timer::Reordering => "RACK's wait for reordered segments",
+        Timer::DelayedAck => "delayed acknowledgement",
+        Timer::Request => "silence until the rate request was sent again",
+        Timer::Pause => "pause before the next rate request",
+        Timer::Pace => "gap between packets at the allocated rate",
+    }
+}
+
+/// Returns the label of an event.
 pub fn happened(event: &FlowEvent, names: &Names) -> String {
     use FlowEventKind as Kind;
     match event.what {
@@ -79,6 +104,7 @@ pub fn happened(event: &FlowEvent, names: &Names) -> String {
             len,
             waited,
             sending,
+            ..
         } => format!(
             "left {} {seq}+{len} (waited {}, sending {})",
             names.link(link),
@@ -93,7 +119,11 @@ pub fn happened(event: &FlowEvent, names: &Names) -> String {
         Kind::Marked { link } => format!("marked at {}", names.link(link)),
         Kind::Delivered { seq, len } => format!("delivered {seq}+{len}"),
         Kind::Acked { seq } => format!("acknowledged to {seq}"),
-        Kind::Timeout => "timeout".to_owned(),
+        Kind::Timer(timer) => expired(timer).to_owned(),
+        Kind::Ready => "ready, NIC busy".to_owned(),
+        Kind::ReplyQueued { seq } => format!("reply {seq} made, NIC busy"),
+        Kind::Aborted => "aborted".to_owned(),
+        Kind::Behind => "behind earlier messages".to_owned(),
         Kind::RequestSent { desired_bps } => {
             format!("request for {}", text::rate(desired_bps as f64))
         }
@@ -104,5 +134,19 @@ pub fn happened(event: &FlowEvent, names: &Names) -> String {
         Kind::Paused => "paused".to_owned(),
         Kind::Established => "established".to_owned(),
         Kind::Finished => "finished".to_owned(),
+    }
+}
+
+/// Returns the label of a timer's expiry.
+fn expired(timer: Timer) -> &'static str {
+    match timer {
+        Timer::Handshake => "handshake timer",
+        Timer::Retransmission => "timeout",
+        Timer::TailLossProbe => "tail loss probe timer",
+        Timer::Reordering => "reordering timer",
+        Timer::DelayedAck => "delayed acknowledgement timer",
+        Timer::Request => "request timer",
+        Timer::Pause => "pause timer",
+        Timer::Pace => "pacing timer",
     }
 }

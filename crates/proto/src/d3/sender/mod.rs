@@ -166,6 +166,19 @@ struct Held {
     hops: u8,
 }
 
+/// Timer of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// The SYN was not answered.
+    Handshake,
+    /// A rate request was not answered.
+    Request,
+    /// Data or a FIN was not acknowledged: the retransmission timeout.
+    Retransmission,
+    /// A paused flow waited before its next rate request ([`Config::request_backoff`]).
+    Pause,
+}
+
 /// What happened to a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {

@@ -2,7 +2,7 @@
 
 use super::super::{Config, Flags, Packet};
 use super::transmit::payload;
-use super::{Fin, Repair, RequestState, Sender, State};
+use super::{Fin, Repair, RequestState, Sender, State, Timer};
 use duetime_core::{Span, Time};
 
 /// Arrivals beyond a gap that prove a loss.
@@ -86,12 +86,20 @@ impl Sender {
         (self.slot >> (1 + u32::from(self.backoff))).max(u64::from(config.mtu))
     }
 
-    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
-    pub fn timeout(&mut self, config: &Config, now: Time) {
+    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise. Returns the timer that expired, if
+    /// the sender acts on one.
+    pub fn timeout(&mut self, config: &Config, now: Time) -> Option<Timer> {
         if self.next_timeout() > now {
-            return;
+            return None;
         }
+        let mut expired = None;
         if self.request_timer <= now {
+            expired = match (self.request, self.state) {
+                (RequestState::Resting, _) => None,
+                (RequestState::BackingOff, _) => Some(Timer::Pause),
+                (_, State::Opening) => Some(Timer::Handshake),
+                _ => Some(Timer::Request),
+            };
             match self.request {
                 RequestState::Resting if self.acked == self.next && !self.lacks_space => {
                     self.request_timer = Time::MAX;
@@ -105,10 +113,15 @@ impl Sender {
             }
         }
         if self.data_timer <= now {
+            let before = self.counters.timeouts;
             self.data_lost(config, now);
+            if self.counters.timeouts > before {
+                expired = Some(Timer::Retransmission);
+            }
         }
         self.set_gate(config, now);
         self.replan(config);
+        expired
     }
 
     fn request_lost(&mut self, config: &Config, now: Time) {

@@ -2,19 +2,22 @@
 
 use super::Selective;
 use super::probe::{self, Timers};
-use crate::tcp::Config;
 use crate::tcp::sender::{Phase, Sender};
+use crate::tcp::{Config, Timer};
 use duetime_core::Time;
 
 impl Sender {
-    /// The earliest timer has expired.
+    /// Handles the earliest timer, which has expired. Returns its kind; of two that expire together, the later in the
+    /// order reordering, probe, retransmission.
     pub(in crate::tcp) fn expire_selective(
         &mut self,
         config: &Config,
         now: Time,
         selective: &mut Selective,
-    ) {
+    ) -> Option<Timer> {
+        let mut expired = None;
         if now >= selective.timers.reordering {
+            expired = Some(Timer::Reordering);
             self.find_lost(config, now, selective, false);
             if self.phase != Phase::Open {
                 selective.timers.probe = Time::MAX;
@@ -25,10 +28,13 @@ impl Sender {
             selective.timers.probe = Time::MAX;
             selective.timers.retransmission = now + self.rtt.timeout();
             selective.probe.expire();
+            expired = Some(Timer::TailLossProbe);
         } else if now >= selective.timers.retransmission {
             self.retransmit_selective(config, now, selective);
+            expired = Some(Timer::Retransmission);
         }
         self.timer = selective.timers.earliest();
+        expired
     }
 
     /// The retransmission timer has expired (RFC 6298 §5.4 to §5.6).

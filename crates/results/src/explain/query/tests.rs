@@ -1,7 +1,7 @@
 use super::*;
-use crate::FlowEvent;
 use crate::FlowEventKind as Kind;
 use crate::record::sample;
+use crate::{FlowEvent, Timer};
 use proptest::prelude::*;
 
 fn us(us: u64) -> Time {
@@ -55,8 +55,22 @@ fn leaf(node: u32, parent: u32) -> TreeNode {
     TreeNode {
         node,
         parent,
-        children: 0,
-        needed: 0,
+        ..TreeNode::default()
+    }
+}
+
+impl TreeNode {
+    /// The node's message after so many microseconds of computation and of start jitter.
+    fn after(self, computing: u64, jitter: u64) -> Self {
+        Self {
+            computing: Span::from_us(computing),
+            jitter: Span::from_us(jitter),
+            ..self
+        }
+    }
+
+    fn asked_by(self, question: Question) -> Self {
+        Self { question, ..self }
     }
 }
 
@@ -77,16 +91,22 @@ fn tree() -> Flows {
         parent: 0,
         children: 2,
         needed: 1,
+        ..TreeNode::default()
     };
     let mut flows = Flows::default();
-    flows.add(Class::Query, between, 1_010, Some(1_100));
+    flows.add(Class::Query, between.after(0, 10), 1_010, Some(1_100));
     flows.add(Class::Query, leaf(2, 0), 1_000, Some(1_080));
-    flows.add(Class::Query, leaf(3, 1), 1_120, Some(1_200));
+    flows.add(Class::Query, leaf(3, 1).after(0, 20), 1_120, Some(1_200));
     flows.add(Class::Query, leaf(4, 1), 1_100, Some(1_190));
-    flows.add(Class::Response, leaf(3, 1), 1_450, Some(1_600));
-    flows.add(Class::Response, leaf(4, 1), 1_800, Some(1_900));
-    flows.add(Class::Response, between, 1_607, Some(2_000));
-    flows.add(Class::Response, leaf(2, 0), 1_500, Some(1_700));
+    let answers = [
+        (leaf(3, 1).after(240, 10), 1_450, 1_600),
+        (leaf(4, 1).after(610, 0), 1_800, 1_900),
+        (between.after(5, 2), 1_607, 2_000),
+        (leaf(2, 0).after(420, 0), 1_500, 1_700),
+    ];
+    for (node, start, finish) in answers {
+        flows.add(Class::Response, node, start, Some(finish));
+    }
     flows
 }
 
@@ -117,15 +137,20 @@ fn the_path_goes_through_the_answer_that_was_needed() {
             (1, true, 90),   // down to node 1
             (3, false, 20),  // start jitter of node 1
             (3, true, 80),   // down to the leaf
-            (3, false, 250), // it computes
+            (3, false, 240), // it computes
+            (3, false, 10),  // start jitter of the leaf
             (3, true, 150),  // up to node 1
-            (1, false, 7),   // start jitter of node 1
+            (1, false, 5),   // it computes
+            (1, false, 2),   // start jitter of node 1
             (1, true, 393),  // up to the root
         ]
     );
     let parts = told.parts();
-    assert_eq!(parts[&(3, Doing::Computing)], Span::from_us(250));
-    assert_eq!(parts[&(1, Doing::Joining)], Span::from_us(7));
+    assert_eq!(parts[&(3, Doing::Computing)], Span::from_us(240));
+    assert_eq!(parts[&(3, Doing::Joining)], Span::from_us(10));
+    assert_eq!(parts[&(3, Doing::Asking)], Span::from_us(20));
+    assert_eq!(parts[&(1, Doing::Aggregating)], Span::from_us(5));
+    assert_eq!(parts[&(1, Doing::Joining)], Span::from_us(2));
     // With less to wait for, the other answer had been the last.
     let told = flows.tree(&query).explain(Some(us(1_700)));
     tiles(&told.steps, us(1_000), us(1_700));
@@ -142,7 +167,8 @@ fn a_node_that_waits_in_vain_is_patient() {
     let told = flows.tree(&query).explain(Some(us(2_000)));
     tiles(&told.steps, us(1_000), us(2_000));
     assert_eq!(told.flows, [0, 6]);
-    assert_eq!(told.parts()[&(1, Doing::Patience)], Span::from_us(507));
+    assert_eq!(told.parts()[&(1, Doing::Patience)], Span::from_us(500));
+    assert_eq!(told.parts()[&(1, Doing::Aggregating)], Span::from_us(5));
 }
 
 #[test]
@@ -150,7 +176,7 @@ fn a_query_without_enough_answers_says_who_is_missing() {
     let (mut flows, query) = (tree(), query(1_000));
     // Node 2's answer is under way, one of node 1's came too late for it.
     flows.records[7].finish = None;
-    flows.traces[7].events[1].what = Kind::Timeout;
+    flows.traces[7].events[1].what = Kind::Timer(Timer::Retransmission);
     let told = flows.tree(&query).explain(None);
     tiles(&told.steps, us(1_000), us(2_000));
     assert_eq!(told.flows, [1, 7]);
@@ -214,6 +240,72 @@ fn what_came_before_a_flow_leads_back_to_the_root() {
     assert_eq!(tree.before(99), None);
 }
 
+/// Root 0 asks the leaf 1 at 1,010 us, hedges at 1,300 us and retries at 1,400 and 1,800 us.
+fn asked_often(answered: u32) -> Flows {
+    let mut flows = Flows::default();
+    let questions = [
+        (Question::First, 1_010),
+        (Question::Hedge, 1_300),
+        (Question::Retry, 1_400),
+        (Question::Retry, 1_800),
+    ];
+    for (attempt, (question, start)) in (0..).zip(questions) {
+        let node = leaf(1, 0).asked_by(question);
+        let jitter = if question == Question::First { 10 } else { 0 };
+        flows.add(Class::Query, node.after(0, jitter), start, Some(start + 50));
+        flows.records.last_mut().unwrap().attempt.0 = attempt;
+        // Every question is answered; that of `answered` counts.
+        flows.add(
+            Class::Response,
+            node.after(100, 0),
+            start + 150,
+            Some(start + 200),
+        );
+        let record = flows.records.last_mut().unwrap();
+        record.attempt.0 = attempt;
+        record.spare = (attempt != answered).into();
+    }
+    flows
+}
+
+#[test]
+fn waits_for_hedges_and_retries_are_named() {
+    let query = query(1_000);
+    for (answered, doing, waited, end) in [
+        (1, Doing::Hedging, 290, 1_500),
+        (2, Doing::Retrying, 390, 1_600),
+        (3, Doing::Retrying, 790, 2_000),
+    ] {
+        let flows = asked_often(answered);
+        let told = flows.tree(&query).explain(Some(us(end)));
+        tiles(&told.steps, us(1_000), us(end));
+        let parts = told.parts();
+        assert_eq!(parts[&(1, doing)], Span::from_us(waited));
+        assert_eq!(parts[&(1, Doing::Asking)], Span::from_us(10));
+        assert_eq!(parts[&(1, Doing::Computing)], Span::from_us(100));
+        assert!(!parts.contains_key(&(1, Doing::Parent)));
+        // Questions and answers that did not count are explained as well.
+        let tree = flows.tree(&query);
+        for record in &flows.records {
+            let before = tree.before(record.flow).expect("one of the query's");
+            tiles(&before, us(1_000), record.start);
+        }
+    }
+}
+
+#[test]
+fn cancelled_answer_does_not_hide_the_one_that_counted() {
+    let query = query(1_000);
+    let mut flows = asked_often(2);
+    // The first query was cancelled too late to abort its answer, which never arrives.
+    flows.records[1].finish = None;
+    flows.records[1].spare = false.into();
+    let told = flows.tree(&query).explain(Some(us(1_600)));
+    tiles(&told.steps, us(1_000), us(1_600));
+    assert_eq!(told.flows, [4, 5]);
+    assert_eq!(told.parts()[&(1, Doing::Retrying)], Span::from_us(390));
+}
+
 proptest! {
     /// Whatever nonsense the records hold, the pieces tile the query's time.
     #[test]
@@ -228,7 +320,7 @@ proptest! {
         let mut flows = Flows::default();
         for (down, node, parent, children, needed, from, finish) in drawn {
             // A parent comes before its children, as in every tree.
-            let node = TreeNode { node, parent: parent.min(node - 1), children, needed };
+            let node = TreeNode { node, parent: parent.min(node - 1), children, needed, ..TreeNode::default() };
             let class = if down { Class::Query } else { Class::Response };
             flows.add(class, node, from, finish.map(|finish| finish.max(from)));
         }

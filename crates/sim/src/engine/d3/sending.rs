@@ -7,7 +7,7 @@ use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
 use duetime_proto::d3;
-use duetime_results::FlowEventKind;
+use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
 /// The sending end of a flow.
@@ -104,11 +104,16 @@ impl Sender for Sending {
     }
 
     fn timeout(&mut self, binding: &mut Binding, context: &mut Context) {
-        let before = self.machine.counters().timeouts;
-        self.machine.timeout(&self.config, context.now());
-        if self.machine.counters().timeouts > before {
-            context.observe(binding.hash, FlowEventKind::Timeout);
-        }
+        let Some(timer) = self.machine.timeout(&self.config, context.now()) else {
+            return;
+        };
+        let timer = match timer {
+            d3::Timer::Handshake => Timer::Handshake,
+            d3::Timer::Request => Timer::Request,
+            d3::Timer::Retransmission => Timer::Retransmission,
+            d3::Timer::Pause => Timer::Pause,
+        };
+        context.observe(binding.hash, FlowEventKind::Timer(timer));
     }
 
     /// The flow is quenched: a FIN tells the routers and the receiver.

@@ -10,6 +10,7 @@ use crate::engine::wire::Wire;
 use crate::packet::{NONE, Packet};
 use duetime_core::Time;
 use duetime_link::Frame;
+use duetime_results::{FlowEventKind, Timer};
 
 /// A receiver in its host.
 #[repr(C)]
@@ -160,6 +161,10 @@ impl Partition {
         }
         if end.machine.next_timeout() <= context.now() {
             end.machine.timeout(context);
+            if end.machine.can_transmit() {
+                let timer = FlowEventKind::Timer(Timer::DelayedAck);
+                context.observe(end.binding.hash, timer);
+            }
         }
         end.follow_up::<T>(context, wire, hosts, index, false);
     }

@@ -9,6 +9,7 @@ use crate::engine::wire::Wire;
 use crate::packet::{NONE, Packet};
 use crate::workload::{Abort, Message};
 use duetime_core::Time;
+use duetime_results::FlowEventKind;
 
 /// A sender in its host. For TCP, what every acknowledgement touches fills the first cache line and the first three of
 /// the state machine.
@@ -221,6 +222,7 @@ impl Partition {
         };
         context.recorder.records.flows[record as usize].spare = true.into();
         let end = &mut table.senders[index as usize];
+        context.observe(end.binding.hash, FlowEventKind::Aborted);
         if what == Aborted::Gone || end.follow_up(context, wire, hosts, handle::<T>(index)) {
             table.remove_sender(context, hosts, index);
         }

@@ -13,6 +13,8 @@ pub struct Nic {
     pub uplink: u32,
     /// The link takes packets without more ado: nothing about it is special.
     pub plain: bool,
+    /// Acknowledgements wait in the port, since nothing goes before them: each saves an event.
+    pub appends: bool,
     /// A departure event is due when the NIC is free.
     pub wake_pending: bool,
     /// Something waits in [`Host`].

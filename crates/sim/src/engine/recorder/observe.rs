@@ -26,10 +26,19 @@ pub struct Observed {
     taps: Vec<u32>,
     /// Bytes kept of each captured packet.
     snap_length: u32,
-    /// By link and connection: the packets that have not crossed the link, with the time that each came to its port.
-    waiting: FxHashMap<(u32, u32), VecDeque<(Packet, Time)>>,
+    /// Packets that have not crossed a link, by link and connection.
+    waiting: FxHashMap<(u32, u32), VecDeque<Waiting>>,
     /// Who sends the packets of a connection, either way.
     sources: FxHashMap<(u32, bool), u32>,
+}
+
+/// Packet that was offered to a port.
+struct Waiting {
+    packet: Packet,
+    /// Time of the offer.
+    came: Time,
+    /// Random delay of a host's packet (`send_jitter`).
+    delayed: Span,
 }
 
 impl Observed {
@@ -148,9 +157,9 @@ impl Recorder {
 }
 
 impl Context {
-    /// A packet is offered to the port of `link`, which may mark it.
+    /// Handles the offer of a packet to the port of `link`, which may mark it. A host's packet leaves later by `delayed`.
     #[cold]
-    pub fn observe_offer(&mut self, link: u32, packet: Packet, marked: bool) {
+    pub fn observe_offer(&mut self, link: u32, packet: Packet, marked: bool, delayed: Span) {
         if marked {
             self.observe(packet.flow, FlowEventKind::Marked { link });
         }
@@ -167,7 +176,22 @@ impl Context {
                 .waiting
                 .entry((link, packet.flow))
                 .or_default()
-                .push_back((packet, self.events.now));
+                .push_back(Waiting {
+                    packet,
+                    came: self.events.now,
+                    delayed,
+                });
+        }
+    }
+
+    /// Handles the departure of a packet that has waited at the port of `link` and leaves later by `delayed`.
+    #[cold]
+    pub fn observe_delay(&mut self, link: u32, packet: &Packet, delayed: Span) {
+        if let Some(observed) = &mut self.recorder.observed
+            && let Some(waiting) = observed.waiting.get_mut(&(link, packet.flow))
+            && let Some(offer) = (waiting.iter_mut()).find(|offer| same(&offer.packet, packet))
+        {
+            offer.delayed = delayed;
         }
     }
 
@@ -176,7 +200,9 @@ impl Context {
     pub fn observe_drop(&mut self, link: u32, packet: &Packet) {
         if let Some(observed) = &mut self.recorder.observed
             && let Some(waiting) = observed.waiting.get_mut(&(link, packet.flow))
-            && let Some(place) = waiting.iter().rposition(|(other, _)| same(other, packet))
+            && let Some(place) = waiting
+                .iter()
+                .rposition(|other| same(&other.packet, packet))
         {
             waiting.remove(place);
         }
@@ -216,19 +242,23 @@ impl Context {
         let came = observed
             .waiting
             .get_mut(&(link, packet.flow))
-            .and_then(|waiting| waiting.pop_front_if(|(first, _)| same(first, &packet)));
+            .and_then(|waiting| waiting.pop_front_if(|first| same(&first.packet, &packet)));
         if lost {
             return self.observe(packet.flow, FlowEventKind::Lost { link });
         }
-        let waited = came.map_or(Span::ZERO, |(_, came)| {
-            departed.since(came).saturating_sub(sending)
+        let [waited, delayed] = came.map_or([Span::ZERO; 2], |offer| {
+            let waited = departed.since(offer.came).saturating_sub(sending);
+            [waited, offer.delayed]
         });
         let what = FlowEventKind::Departed {
             link,
+            reverse: packet.is_reverse(),
             seq: decoded.seq,
             len: decoded.len,
             waited,
+            delayed,
             sending,
+            latency: wire.latency,
         };
         self.recorder.observe(departed, packet.flow, what);
     }

@@ -2,13 +2,13 @@
 
 use super::{Extra, HEADER_BYTES, Tcp};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Aborted, Binding, Endpoint, Listed, Sender};
+use crate::engine::endpoint::{Aborted, Binding, Endpoint, Listed, Sender, flow_hash};
 use crate::output::WindowSample;
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
 use duetime_proto::tcp::{self, Segment};
-use duetime_results::FlowEventKind;
+use duetime_results::{FlowEventKind, Timer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -82,6 +82,7 @@ impl Sender for Sending {
             message,
         };
         if self.stream.first.is_some() {
+            context.observe(flow_hash(self.stream.opener), FlowEventKind::Behind);
             self.stream.later.push_back(outgoing);
         } else {
             self.first_end = outgoing.end;
@@ -143,11 +144,16 @@ impl Sender for Sending {
     }
 
     fn timeout(&mut self, binding: &mut Binding, context: &mut Context) {
-        let before = self.machine.counters().timeouts;
-        self.machine.timeout(&self.config, context.now());
-        if self.machine.counters().timeouts > before {
-            context.observe(binding.hash, FlowEventKind::Timeout);
-        }
+        let Some(timer) = self.machine.timeout(&self.config, context.now()) else {
+            return;
+        };
+        let timer = match timer {
+            tcp::Timer::Handshake => Timer::Handshake,
+            tcp::Timer::Retransmission => Timer::Retransmission,
+            tcp::Timer::TailLossProbe => Timer::TailLossProbe,
+            tcp::Timer::Reordering => Timer::Reordering,
+        };
+        context.observe(binding.hash, FlowEventKind::Timer(timer));
     }
 
     /// The connection is reset. Its receiver lacks bytes that were never sent, so that it cannot complete the message.

@@ -294,7 +294,7 @@ impl Wire {
         let offer = discipline.offer(memory, now, packet, (at_once, delay), &mut self.dropped);
         if special & Link::OBSERVED != 0 {
             let marked = self.ports[link as usize].counters().marks > marks_before;
-            context.observe_offer(link, packet, marked);
+            context.observe_offer(link, packet, marked, delay);
             for dropped in &self.dropped {
                 context.observe_drop(link, dropped);
             }
@@ -318,7 +318,7 @@ impl Wire {
         }
         self.ports[link as usize].refuse(packet);
         if special & Link::OBSERVED != 0 {
-            context.observe_offer(link, packet, false);
+            context.observe_offer(link, packet, false, Span::ZERO);
             context.observe_drop(link, &packet);
         }
         self.discard(context, packet);
@@ -352,7 +352,13 @@ impl Wire {
         if let Some(wake) = wake {
             context.events.schedule_departure(wake, link);
         }
-        let sent = discipline::delayed(port, sent, delay());
+        let delay = delay();
+        if Link::of(port).special & Link::OBSERVED != 0
+            && let Some(packet) = port.last_sent()
+        {
+            context.observe_delay(link, &packet, delay);
+        }
+        let sent = discipline::delayed(port, sent, delay);
         self.sent(context, link, sent);
     }
 

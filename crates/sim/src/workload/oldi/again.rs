@@ -11,6 +11,7 @@ use super::{Call, Oldi, at};
 use crate::workload::context::Context;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
+use duetime_results::Question;
 use duetime_results::record::{Class, QueryRecord};
 use duetime_scenario::model::{HedgeAfter, RetryAt};
 use rustc_hash::FxHashMap;
@@ -77,14 +78,6 @@ struct Asked {
 struct Times {
     by_age: VecDeque<Span>,
     sorted: Vec<Span>,
-}
-
-/// What a question is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Question {
-    First,
-    Hedge,
-    Retry,
 }
 
 impl Times {
@@ -278,7 +271,7 @@ impl Plan {
         call.context.send(call.actions, call.now, &draft);
     }
 
-    fn question(&self, attempt: u8) -> Question {
+    pub(super) fn question(&self, attempt: u8) -> Question {
         match u32::from(attempt) {
             0 => Question::First,
             number if number < self.first_retry() => Question::Hedge,

@@ -22,8 +22,8 @@ use crate::SetupError;
 use again::Again;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
-use duetime_results::TreeNode;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
+use duetime_results::{Question, TreeNode};
 use duetime_scenario::model::{self, DeadlineFrom};
 pub(super) use plan::attempt;
 use plan::{At, Due, MAX_ROLE, Plan};
@@ -171,16 +171,28 @@ impl Oldi {
         self.plan.relative_deadline(context, role, number)
     }
 
-    /// The node whose query or answer this is.
-    pub(super) fn tree_node(&self, message: &Message) -> TreeNode {
+    /// Returns the node whose query or answer the message is, with what its sender waited for before submitting it.
+    pub(super) fn tree_node(&self, context: &Context, message: &Message) -> TreeNode {
         let plan = &self.plan;
-        let role = at(message).role;
+        let of = at(message);
+        let At { role, number, .. } = of;
         let root = plan.root(plan.tree(role));
+        let question = plan.question(of.attempt);
+        let (computing, jitter) = match message.class {
+            Class::Response => (plan.delay(context, of), plan.answer_jitter(context, of)),
+            Class::Query if question == Question::First => {
+                (Span::ZERO, plan.ask_jitter(context, role, number))
+            }
+            _ => (Span::ZERO, Span::ZERO),
+        };
         TreeNode {
             node: role - root,
             parent: plan.parent(role) - root,
             children: plan.forest.fan_in(role),
             needed: plan.needed(role),
+            question,
+            computing,
+            jitter,
         }
     }
 
@@ -359,10 +371,7 @@ impl Oldi {
     }
 
     fn answer_after(&mut self, call: &mut Call<'_>, query: At, delay: Span) {
-        let plan = &self.plan;
-        let jitter = call
-            .context
-            .jitter(plan.host(query.role), plan.question_key(query).other());
+        let jitter = self.plan.answer_jitter(call.context, query);
         let at = call.now + delay + jitter;
         if at == call.now {
             self.answer(call, query);

@@ -466,6 +466,20 @@ impl Plan {
         draw::gap(&self.config.aggregate_compute, &mut stream)
     }
 
+    /// Returns the computation of a node before its answer.
+    pub(super) fn delay(&self, context: &Context, query: At) -> Span {
+        if self.forest.is_leaf(query.role) {
+            self.leaf_delay(context, query)
+        } else {
+            self.aggregate_delay(context, query)
+        }
+    }
+
+    /// Returns the start jitter between a node's computation and its answer.
+    pub(super) fn answer_jitter(&self, context: &Context, query: At) -> Span {
+        context.jitter(self.host(query.role), self.question_key(query).other())
+    }
+
     /// How long after it got a query a node waits for answers: until the last of its children's deadlines. Where
     /// these start at the hand-over of the answers, it reckons with that as if messages took no time.
     fn patience(&self, context: &Context, role: u32, number: u32) -> Option<Span> {
