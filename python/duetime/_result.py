@@ -27,8 +27,7 @@ TableName: TypeAlias = Literal["queries", "flows", "ports", "queues", "throughpu
 
 
 class Table:
-    """A table in Arrow's memory: one row per query, flow, port or sample of all runs; ``transport`` and ``run`` tell them
-    apart.
+    """A table in Arrow's memory: one row per query, flow, port or sample of all runs, with its ``transport`` and ``run``.
 
     It has the Arrow PyCapsule interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB read it without
     copying. Column names end in their units; what is absent is null.
@@ -147,7 +146,7 @@ class Result:
         self._path = path
         # A temporary folder goes with its last user.
         self._temporary = temporary
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[tuple[str, bool], Table] = {}
 
     @property
     def folder(self) -> Path:
@@ -196,20 +195,26 @@ class Result:
         """What the runs amount to; ``print(result.summary)`` shows the tables that ``duetime run`` prints."""
         return Summary(text=self._folder.text(), **json.loads(self._folder.rows()))
 
-    def table(self, name: TableName) -> Table:
-        """A table of all finished runs. It is read once and then shared."""
-        if name not in self._tables:
-            self._tables[name] = Table(self._folder.table(name), name)
-        return self._tables[name]
+    def table(self, name: TableName, *, all: bool = False) -> Table:
+        """Returns a table of all finished runs. It is read once and then shared.
+
+        :param all: of queries and flows, every row; default: only the rows that :attr:`summary` counts. It leaves out
+            queries and flows that start before ``warm_up`` or from ``duration`` on, and answers that another question to
+            the same leaf made useless (column ``spare``).
+        """
+        if (name, all) not in self._tables:
+            self._tables[name, all] = Table(self._folder.table(name, all), name)
+        return self._tables[name, all]
 
     @property
     def queries(self) -> Table:
-        """One row per query, as the root of its tree sees it."""
+        """One row per measured query, as the root of its tree sees it. ``met`` is false for a query that never had enough
+        answers. ``result.table("queries", all=True)`` has the others too."""
         return self.table("queries")
 
     @property
     def flows(self) -> Table:
-        """One row per flow."""
+        """One row per measured flow. ``result.table("flows", all=True)`` has the others too."""
         return self.table("flows")
 
     @property
@@ -228,15 +233,15 @@ class Result:
         return self.table("throughput")
 
     def to_arrow(self, table: TableName = "flows") -> pyarrow.Table:
-        """A table for pyarrow: see :meth:`Table.to_arrow`."""
+        """Returns a table for pyarrow: see :meth:`table` and :meth:`Table.to_arrow`."""
         return self.table(table).to_arrow()
 
     def to_polars(self, table: TableName = "flows") -> polars.DataFrame:
-        """A table for polars: see :meth:`Table.to_polars`."""
+        """Returns a table for polars: see :meth:`table` and :meth:`Table.to_polars`."""
         return self.table(table).to_polars()
 
     def to_pandas(self, table: TableName = "flows", *, arrow: bool = False) -> pandas.DataFrame:
-        """A table for pandas: see :meth:`Table.to_pandas`."""
+        """Returns a table for pandas: see :meth:`table` and :meth:`Table.to_pandas`."""
         return self.table(table).to_pandas(arrow=arrow)
 
     def save(self, folder: StrPath, *, report: bool = True, overwrite: bool = False) -> Path:

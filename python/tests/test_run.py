@@ -37,8 +37,8 @@ def test_results_are_tables(service: Scenario) -> None:
     assert set(frames[0]["transport"].unique()) == {"dctcp", "d3"}
     assert set(frames[1]["run"]) == {0, 1}
     assert frames[0]["met"].dtype == polars.Boolean
-    measured = frames[0].filter(polars.col("measured")).group_by("transport")
-    counted = {name: (count, met) for name, count, met in measured.agg(polars.len(), polars.col("met").sum()).iter_rows()}
+    grouped = frames[0].group_by("transport").agg(polars.len(), polars.col("met").sum())
+    counted = {name: (count, met) for name, count, met in grouped.iter_rows()}
     told = {row["transport"]: row["objective"] for row in result.summary.queries}
     assert counted == {name: (of["queries"], of["met"]) for name, of in told.items()}
     for name in TABLES:
@@ -48,6 +48,25 @@ def test_results_are_tables(service: Scenario) -> None:
 
 def test_tables_share_their_memory(star: Scenario) -> None:
     flows = duetime.run(star, transports="d3", seeds=1).flows
+def test_tables_have_the_rows_of_the_summary(service: Scenario) -> None:
+    hedged = service.with_({"warm_up": "20 ms", "workload.hedge": {"after": "100 us"}})
+    result = duetime.run(hedged)
+    queries, flows = result.queries.to_polars(), result.flows.to_polars()
+    assert queries["measured"].all() and flows["measured"].all() and not flows["spare"].any()
+    for row in result.summary.rows:
+        own = flows.filter((polars.col("transport") == row["transport"]) & (polars.col("class") == row["class"]))
+        assert len(own) == row["flows"]
+        if row["deadlines"]:
+            assert (own["met"].count(), own["met"].sum()) == (row["deadlines"]["flows"], row["deadlines"]["met"])
+    every = {name: result.table(name, all=True).to_polars() for name in TABLES}
+    measured = polars.col("measured")
+    assert 0 < len(queries) < len(every["queries"])
+    assert every["queries"].filter(measured).equals(queries)
+    assert every["flows"].filter(measured & ~polars.col("spare")).equals(flows)
+    assert every["flows"].filter(measured & polars.col("spare")).height > 0
+    assert every["ports"].equals(result.ports.to_polars())
+
+
     column = flows.to_arrow()["size_bytes"].chunk(0)
     address = column.buffers()[1].address
     assert flows.to_arrow()["size_bytes"].chunk(0).buffers()[1].address == address

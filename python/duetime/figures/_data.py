@@ -93,7 +93,7 @@ class Data:
         return found if point is None else [row for row in found if row["point"] == point[1]]
 
     def table(self, name: TableName, columns: Sequence[str]) -> pyarrow.Table:
-        """Columns of a table beside ``transport``."""
+        """Returns the column ``transport`` and others of a table, of the rows that the summary counts."""
         table = self.result.table(name).to_arrow()
         if self.point is not None:
             table = table.filter(pyarrow.compute.equal(table["point"], self.point[0]))
