@@ -130,8 +130,8 @@ class Folder:
     def rows(self) -> str:
         """The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`."""
 
-    def table(self, name: str) -> Table:
-        """One table of all finished runs."""
+    def table(self, name: str, all: bool) -> Table:
+        """Returns one table of all finished runs; unless `all`, only the rows that the summary counts."""
 
     def report(self) -> Path:
         """Writes `report.html`."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 from . import _native
 from ._errors import FolderError
 from ._place import Storage, path_of, temporary, url_of
+from ._progress import Teller
 from ._scenario import Scenario
-from ._types import StrPath
+from ._types import Progress, StrPath
 
 if TYPE_CHECKING:
     import pandas
@@ -27,8 +30,7 @@ TableName: TypeAlias = Literal["queries", "flows", "ports", "queues", "throughpu
 
 
 class Table:
-    """A table in Arrow's memory: one row per query, flow, port or sample of all runs; ``transport`` and ``run`` tell them
-    apart.
+    """A table in Arrow's memory: one row per query, flow, port or sample of all runs, with its ``transport`` and ``run``.
 
     It has the Arrow PyCapsule interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB read it without
     copying. Column names end in their units; what is absent is null.
@@ -147,7 +149,7 @@ class Result:
         self._path = path
         # A temporary folder goes with its last user.
         self._temporary = temporary
-        self._tables: dict[str, Table] = {}
+        self._tables: dict[tuple[str, bool], Table] = {}
 
     @property
     def folder(self) -> Path:
@@ -196,20 +198,26 @@ class Result:
         """What the runs amount to; ``print(result.summary)`` shows the tables that ``duetime run`` prints."""
         return Summary(text=self._folder.text(), **json.loads(self._folder.rows()))
 
-    def table(self, name: TableName) -> Table:
-        """A table of all finished runs. It is read once and then shared."""
-        if name not in self._tables:
-            self._tables[name] = Table(self._folder.table(name), name)
-        return self._tables[name]
+    def table(self, name: TableName, *, all: bool = False) -> Table:
+        """Returns a table of all finished runs. It is read once and then shared.
+
+        :param all: of queries and flows, every row; default: only the rows that :attr:`summary` counts. It leaves out
+            queries and flows that start before ``warm_up`` or from ``duration`` on, and answers that another question to
+            the same leaf made useless (column ``spare``).
+        """
+        if (name, all) not in self._tables:
+            self._tables[name, all] = Table(self._folder.table(name, all), name)
+        return self._tables[name, all]
 
     @property
     def queries(self) -> Table:
-        """One row per query, as the root of its tree sees it."""
+        """One row per measured query, as the root of its tree sees it. ``met`` is false for a query that never had enough
+        answers. ``result.table("queries", all=True)`` has the others too."""
         return self.table("queries")
 
     @property
     def flows(self) -> Table:
-        """One row per flow."""
+        """One row per measured flow. ``result.table("flows", all=True)`` has the others too."""
         return self.table("flows")
 
     @property
@@ -228,28 +236,39 @@ class Result:
         return self.table("throughput")
 
     def to_arrow(self, table: TableName = "flows") -> pyarrow.Table:
-        """A table for pyarrow: see :meth:`Table.to_arrow`."""
+        """Returns a table for pyarrow: see :meth:`table` and :meth:`Table.to_arrow`."""
         return self.table(table).to_arrow()
 
     def to_polars(self, table: TableName = "flows") -> polars.DataFrame:
-        """A table for polars: see :meth:`Table.to_polars`."""
+        """Returns a table for polars: see :meth:`table` and :meth:`Table.to_polars`."""
         return self.table(table).to_polars()
 
     def to_pandas(self, table: TableName = "flows", *, arrow: bool = False) -> pandas.DataFrame:
-        """A table for pandas: see :meth:`Table.to_pandas`."""
+        """Returns a table for pandas: see :meth:`table` and :meth:`Table.to_pandas`."""
         return self.table(table).to_pandas(arrow=arrow)
 
-    def save(self, folder: StrPath, *, report: bool = True, overwrite: bool = False) -> Path:
-        """Writes the run folder to ``folder``, as ``duetime run --out`` does: whole, or not at all.
+    @overload
+    def save(self, folder: os.PathLike[str], *, report: bool = True, overwrite: bool = False) -> Path: ...
 
-        :param folder: where; it must not hold anything, unless ``overwrite`` is set and it holds a run folder.
+    @overload
+    def save(self, folder: str, *, report: bool = True, overwrite: bool = False) -> Path | str: ...
+
+    def save(self, folder: StrPath, *, report: bool = True, overwrite: bool = False) -> Path | str:
+        """Writes the run folder to ``folder``, as ``duetime run --out`` does: whole, or not at all. Object storage cannot
+        replace a folder at once; the manifest, without which it is not a run folder, comes last there.
+
+        :param folder: a path, or a URL that fsspec knows, such as ``s3://bucket/run``. It must be empty, unless
+            ``overwrite`` is set and it is a run folder.
         :param report: with ``report.html``.
         :param overwrite: replace the run folder that is there.
-        :returns: ``folder``.
+        :returns: the path, or the URL.
         """
-        place = Path(folder)
-        if report and not (self._path / "report.html").exists():
-            self._folder.report()
+        url = url_of(folder)
+        if url is not None:
+            self._send(Storage(url), report, overwrite)
+            return url
+        place = path_of(folder)
+        self._write_report(report)
         holds = place.exists() and (not place.is_dir() or any(place.iterdir()))
         if holds and overwrite:
             # Only a run folder gives way.
@@ -264,6 +283,19 @@ class Result:
                 place.rename(Path(beside) / "old")
             whole.rename(place)
         return place
+
+    def _send(self, storage: Storage, report: bool, overwrite: bool) -> None:
+        if overwrite:
+            # Only a run folder gives way.
+            storage.fetch(self._path, without=True)
+        else:
+            storage.require_empty("overwrite=True")
+        self._write_report(report)
+        storage.finish(self._path)
+
+    def _write_report(self, report: bool) -> None:
+        if report and not (self._path / "report.html").exists():
+            self._folder.report()
 
     def _repr_html_(self) -> str:
         return self.summary._repr_html_()
@@ -302,6 +334,47 @@ def result_of(
     made = Result.__new__(Result)
     made._open(opened, path, temporary)
     return made
+
+
+def made(
+    out: StrPath | None,
+    progress: Progress,
+    make: Callable[[Path, Callable[[str], object] | None], _native.Folder],
+    *,
+    overwrite: bool = False,
+    resume: bool = True,
+) -> Result:
+    """Makes runs into a folder and returns their result.
+
+    :param out: a path, or a URL, to which each run is copied once it is finished; ``None``: a temporary folder.
+    :param make: makes the runs at a path, and calls a function with every event.
+    :param overwrite: what is at the URL is replaced.
+    :param resume: what is at the URL is kept; if neither is set, it must be empty.
+    """
+    url = None if out is None else url_of(out)
+    storage = None if url is None else Storage(url)
+    holder = None
+    if out is None or storage is not None:
+        holder, place = temporary()
+    else:
+        place = path_of(out)
+    try:
+        if storage is not None:
+            if not (overwrite or resume):
+                storage.require_empty("resume=True, overwrite=True")
+            storage.fetch(place, without=overwrite)
+        with Teller(progress) as teller:
+            on_event = teller.on_event if storage is None else storage.hears(place, teller.on_event)
+            try:
+                folder = make(place, on_event)
+            finally:
+                if storage is not None:
+                    storage.finish(place)
+    except BaseException:
+        if holder is not None:
+            holder.cleanup()
+        raise
+    return result_of(folder, place, holder)
 
 
 TABLES: tuple[TableName, ...] = get_args(TableName)

@@ -27,9 +27,16 @@ def test_five_lines_lead_to_a_table_and_a_figure(
     (block,) = blocks_of("README.md")
     assert blocks_of("python/README.md") == [block]
     assert len(block.splitlines()) == 5
-    exec(compile(block, "README.md", "exec"), {})
+    names: dict[str, Any] = {}
+    exec(compile(block, "README.md", "exec"), names)
     shown = capsys.readouterr().out
     assert "dctcp" in shown and "met" in shown
+    queries = names["result"].queries.to_pandas()
+    met = queries.groupby("transport")["met"].mean()
+    summary = {row["transport"]: row["objective"]["in_time"]["value"] for row in names["result"].summary.queries}
+    assert met.to_dict() == pytest.approx(summary)
+    # The scenario has queries that are not measured, which would change the mean.
+    assert len(queries) < len(names["result"].table("queries", all=True))
     assert [path.name for path in tmp_path.iterdir()] == ["budget.pdf"]
 
 

@@ -98,7 +98,7 @@ def test_the_curves_against_the_budget_are_those_of_the_table(result: Result) ->
     ax = figure.axes[0]
     assert re.fullmatch(r"Time until enough answers \((µs|ms)\)", ax.get_xlabel())
     unit = 1e3 if "µs" in ax.get_xlabel() else 1e6
-    queries = result.queries.to_polars().filter(polars.col("measured"))
+    queries = result.queries.to_polars()
     drawn = intervals(ax)
     curves = {str(line.get_color()): line for line in ax.lines if str(line.get_label()).startswith(("DCTCP:", "D3:"))}
     for row in result.summary.queries:
@@ -133,7 +133,7 @@ def test_completion_times_go_through_their_percentiles(result: Result, of: Any) 
             assert drawn[COLOURS[row["transport"]]] == [pytest.approx(one) for one in expected]
             # The curve is that of all runs together.
             table = (result.queries if of == "queries" else result.flows).to_polars()
-            own = table.filter(polars.col("measured") & (polars.col("transport") == row["transport"]))
+            own = table.filter(polars.col("transport") == row["transport"])
             if of == "flows":
                 own = own.filter(polars.col("class") == row["class"])
             took = own["enough_ns" if of == "queries" else "fct_ns"].to_numpy() * 1e-9 / unit
@@ -161,7 +161,7 @@ def test_slack_crosses_zero_at_the_missed_share(result: Result) -> None:
 
 def test_every_flow_with_a_deadline_is_a_point(result: Result) -> None:
     figure = figures.deadlines(result, against="size")
-    flows = result.flows.to_polars().filter(polars.col("measured") & polars.col("deadline_ns").is_not_null())
+    flows = result.flows.to_polars().filter(polars.col("deadline_ns").is_not_null())
     assert [title(ax).split(":")[0] for ax in figure.axes] == ["DCTCP", "D3"]
     for ax, name in zip(figure.axes, ("dctcp", "d3")):
         points = sum(numpy.asarray(of.get_offsets()).shape[0] for of in ax.collections)
@@ -203,7 +203,7 @@ def test_several_budgets_are_multiples_of_each_query_s_own() -> None:
     result = duetime.run(several, "dctcp", 4)
     ax = figures.budget(result).axes[0]
     assert ax.get_xlabel() == "Time until enough answers (budgets)"
-    queries = result.queries.to_polars().filter(polars.col("measured"))
+    queries = result.queries.to_polars()
     assert queries["budget_ns"].n_unique() == 2
     x, y = (numpy.asarray(of, dtype=float) for of in ax.lines[0].get_data())
     late = 1 - result.summary.queries[0]["objective"]["in_time"]["value"]

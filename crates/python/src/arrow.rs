@@ -3,12 +3,17 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchIterator, StringArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowPredicate, ArrowPredicateFn, ParquetRecordBatchReaderBuilder, RowFilter,
+};
+use parquet::schema::types::SchemaDescriptor;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -25,8 +30,9 @@ pub struct Table {
 }
 
 impl Table {
-    /// From Parquet files of the same columns, each with its point of a sweep where there is one.
-    pub fn from_parquet(files: Vec<(Option<String>, Vec<u8>)>) -> Result<Self, String> {
+    /// Reads Parquet files of the same columns, each with its point of a sweep where there is one. Unless `all`, rows that
+    /// the summary leaves out are skipped.
+    pub fn from_parquet(files: Vec<(Option<String>, Vec<u8>)>, all: bool) -> Result<Self, String> {
         let has_points = files.iter().any(|(point, _)| point.is_some());
         let mut schema = None;
         let mut batches = Vec::new();
@@ -37,6 +43,12 @@ impl Table {
                 .map_err(|error| error.to_string())?;
             let own = columns(builder.schema(), has_points);
             let schema = schema.get_or_insert(own);
+            let filter = if all {
+                Vec::new()
+            } else {
+                counted(builder.parquet_schema())
+            };
+            let builder = builder.with_row_filter(RowFilter::new(filter));
             let reader = builder.with_batch_size(rows.max(1)).build();
             let reader = reader.map_err(|error| error.to_string())?;
             for batch in reader {
@@ -51,6 +63,29 @@ impl Table {
             batches,
         })
     }
+}
+
+/// Conditions for the rows that the summary counts: measured queries, and measured flows that are not spare answers. The
+/// columns have these names in folders of all versions.
+fn counted(schema: &SchemaDescriptor) -> Vec<Box<dyn ArrowPredicate>> {
+    let names = [("measured", true), ("counted", true), ("spare", false)];
+    let there = names
+        .into_iter()
+        .filter(|(name, _)| schema.columns().iter().any(|column| column.name() == *name));
+    there
+        .map(|(name, wanted)| {
+            let column = ProjectionMask::columns(schema, [name]);
+            let keep = move |batch: RecordBatch| {
+                let values = batch.column(0).as_boolean_opt();
+                let values = values.ok_or_else(|| {
+                    ArrowError::SchemaError(format!("column `{name}` is not boolean"))
+                })?;
+                let values = values.iter().map(|value| Some(value == Some(wanted)));
+                Ok(values.collect::<BooleanArray>())
+            };
+            Box::new(ArrowPredicateFn::new(column, keep)) as Box<dyn ArrowPredicate>
+        })
+        .collect()
 }
 
 fn columns(of: &Schema, has_points: bool) -> SchemaRef {

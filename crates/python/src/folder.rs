@@ -106,8 +106,8 @@ impl Folder {
         .to_string())
     }
 
-    /// One table of all finished runs.
-    fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
+    /// Returns one table of all finished runs; unless `all`, only the rows that the summary counts.
+    fn table(&self, py: Python<'_>, name: &str, all: bool) -> PyResult<Table> {
         columns(name)?;
         py.detach(|| {
             let folder = self.open_to_read()?;
@@ -126,7 +126,8 @@ impl Folder {
             };
             let files = read().map_err(|error| errors::folder(&error))?;
             let place = self.path.display();
-            Table::from_parquet(files).map_err(|why| errors::runs(&format!("`{place}`: {why}")))
+            Table::from_parquet(files, all)
+                .map_err(|why| errors::runs(&format!("`{place}`: {why}")))
         })
     }
 

@@ -7,7 +7,7 @@ use duetime_figures::{Axis, Figure, Guide, Palette, Panel, Point, Series, Style}
 const POINTS: usize = 160;
 
 /// The share that was complete by each time, for each transport by name, with the budget in seconds; `None` without any.
-pub fn completions(curves: &[(&str, &Completions)], budget_s: Option<f64>) -> Option<String> {
+pub fn completions(curves: &[(&str, Completions)], budget_s: Option<f64>) -> Option<String> {
     let drawn = curves.iter().filter(|(_, of)| !of.ended.is_empty());
     let series: Vec<Series> = drawn.map(|(name, of)| curve(name, of)).collect();
     if series.is_empty() {

@@ -10,7 +10,7 @@ use duetime_sim::Options;
 use duetime_sim::bound::{Late, RunBest};
 use duetime_sim::topology::Network;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Completion times of a transport that are drawn, at most.
 const MOST_DRAWN: usize = 200_000;
@@ -29,8 +29,7 @@ struct Cell {
     name: String,
     /// Its number in the scenario.
     transport: usize,
-    runs: BTreeMap<u64, RunSummary>,
-    completions: Completions,
+    runs: BTreeMap<u64, (RunSummary, Completions)>,
 }
 
 /// How long what a study asks about took, in seconds.
@@ -82,9 +81,8 @@ impl Study {
         };
         let output = duetime_sim::run(&self.scenario, cell.transport, run, &Options::default())?;
         let summary = RunSummary::of(run, &output.records);
-        if cell.runs.insert(run, summary).is_none() {
-            cell.completions.add(&output.records);
-        }
+        let completions = Completions::of(&output.records);
+        cell.runs.insert(run, (summary, completions));
         Ok(json!({
             "transport": cell.name,
             "run": run,
@@ -104,21 +102,26 @@ impl Study {
         Ok(json!({ "run": run, "known": known }))
     }
 
-    /// What is known so far.
+    /// Returns the results so far: of the transports that have run, over the seeds that all of them have finished. A share
+    /// over other seeds is not comparable.
     pub fn results(&self) -> Value {
-        let cells = self.cells.iter().filter(|cell| !cell.runs.is_empty());
-        let rows = cells.map(|cell| {
-            let runs: Vec<RunSummary> = cell.runs.values().cloned().collect();
-            Row::of(&Summary::of(&cell.name, &runs), &runs)
-        });
-        let rows: Vec<Row> = rows.collect();
+        let cells: Vec<&Cell> = self.cells.iter().filter(|of| !of.runs.is_empty()).collect();
+        let seeds = |cell: &Cell| cell.runs.keys().copied().collect::<BTreeSet<u64>>();
+        let complete = cells.iter().map(|cell| seeds(cell));
+        let complete = complete.reduce(|a, b| &a & &b).unwrap_or_default();
+        let (mut rows, mut curves) = (Vec::new(), Vec::new());
+        for cell in cells {
+            let made = complete.iter().map(|run| &cell.runs[run]);
+            let runs: Vec<RunSummary> = made.clone().map(|(summary, _)| summary.clone()).collect();
+            rows.push(Row::of(&Summary::of(&cell.name, &runs), &runs));
+            let mut completions = Completions::default();
+            made.for_each(|(_, of)| completions.add(of));
+            curves.push((cell.name.as_str(), completions));
+        }
+        curves.retain(|(_, completions)| completions.all > 0);
         let subject = answer::subject(&rows);
-        let best = self.best_share(subject);
+        let best = self.best_share(subject, &complete);
         let done = self.cells.iter().map(|cell| cell.runs.len()).sum::<usize>();
-        let curves = self.cells.iter().filter(|cell| cell.completions.all > 0);
-        let curves: Vec<_> = curves
-            .map(|cell| (cell.name.as_str(), &cell.completions))
-            .collect();
         json!({
             "answer": answer::sentence(&rows, best),
             "subject": subject,
@@ -131,9 +134,10 @@ impl Study {
         })
     }
 
-    /// The largest share in time that any transport can have, over the runs that are known.
-    fn best_share(&self, subject: &str) -> Option<f64> {
-        let late = self.best.values().map(|run| match subject {
+    /// Returns the largest share in time that any transport can reach over these runs, or `None` if none of them is known.
+    fn best_share(&self, subject: &str, runs: &BTreeSet<u64>) -> Option<f64> {
+        let known = runs.iter().filter_map(|run| self.best.get(run));
+        let late = known.map(|run| match subject {
             answer::QUERIES => run.all_queries(),
             _ => run.all,
         });
@@ -145,8 +149,9 @@ impl Study {
 }
 
 impl Completions {
-    /// Adds a run: its queries where it has some, else its flows with deadlines, else all flows that have an end.
-    fn add(&mut self, records: &RunRecords) {
+    /// Takes the times of a run's queries; of a run without queries, of its flows with deadlines, or of all flows that have
+    /// an end.
+    fn of(records: &RunRecords) -> Self {
         let queries = records.queries.iter().filter(|query| query.measured);
         let queries = queries.map(|of| Some(of.enough?.since(of.start).as_secs_f64()));
         let flows = |deadlines: bool| {
@@ -162,8 +167,16 @@ impl Completions {
         if times.is_empty() {
             times = flows(false).collect();
         }
-        self.all += times.len() as u64;
+        Self {
+            all: times.len() as u64,
+            ended: times.into_iter().flatten().collect(),
+        }
+    }
+
+    /// Adds the times of another run.
+    fn add(&mut self, run: &Self) {
+        self.all += run.all;
         let left = MOST_DRAWN.saturating_sub(self.ended.len());
-        self.ended.extend(times.into_iter().flatten().take(left));
+        self.ended.extend(run.ended.iter().take(left));
     }
 }

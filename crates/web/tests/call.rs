@@ -101,6 +101,36 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
 }
 
 #[test]
+fn results_are_of_seeds_that_all_have_finished() {
+    let mut page = Page::default();
+    let begin = json!({ "ask": "begin", "text": SMALL, "transports": [] });
+    ok(&mut page, &begin);
+    // Returns the results after each of these runs, and the best possible share in that seed.
+    let mut after = |transport: usize, run: u64| {
+        ok(
+            &mut page,
+            &json!({ "ask": "run", "transport": transport, "run": run }),
+        );
+        ok(&mut page, &json!({ "ask": "best", "run": run }));
+        ok(&mut page, &json!({ "ask": "results" }))
+    };
+    let one = after(0, 0);
+    assert_eq!(one["rows"].as_array().expect("rows").len(), 1);
+    let first = after(1, 0);
+    // The second seed of one transport alone changes nothing but the count of runs.
+    let mut half = after(0, 1);
+    assert_eq!((&first["done"], &half["done"]), (&json!(2), &json!(3)));
+    half["done"] = first["done"].clone();
+    assert_eq!(half, first);
+    let both = after(1, 1);
+    for (results, runs) in [(&first, 1), (&both, 2)] {
+        let rows = results["rows"].as_array().expect("rows");
+        assert!(rows.len() == 2 && rows.iter().all(|row| row["runs"] == runs));
+    }
+    assert_ne!(both["rows"], first["rows"]);
+}
+
+#[test]
 fn what_is_wrong_is_pointed_at() {
     let mut page = Page::default();
     let broken = SMALL.replace("fan_in = 8", "fan_in = 80");

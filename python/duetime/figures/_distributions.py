@@ -88,8 +88,8 @@ def completion_times(
         raise ValueError(f"of={of!r}: \"queries\" or \"flows\"")
     groups = _groups(data, of, workload, flows)
     time = "enough_ns" if of == "queries" else "fct_ns"
-    columns = ["workload", "measured", time, *(["class", "size_bytes"] if of == "flows" else [])]
-    table = where(data.table("queries" if of == "queries" else "flows", columns), measured=True)
+    columns = ["workload", time, *(["class", "size_bytes"] if of == "flows" else [])]
+    table = data.table("queries" if of == "queries" else "flows", columns)
     if of == "flows":
         # Flows without an end have no completion time.
         table = table.filter(pyarrow.compute.is_valid(table["size_bytes"]))
@@ -175,8 +175,7 @@ def _with_deadlines(
 ) -> tuple[Data, list[_Group], Any]:
     """The measured flows with deadlines, and the groups that have some."""
     data = Data(result, transports, at)
-    table = data.table("flows", ["workload", "class", "measured", "deadline_ns", *columns])
-    table = where(table, measured=True)
+    table = data.table("flows", ["workload", "class", "deadline_ns", *columns])
     table = table.filter(pyarrow.compute.is_valid(table["deadline_ns"]))
     groups = [of for of in _groups(data, "flows", workload, flows) if of.rows_of(table).num_rows]
     if not groups:

@@ -180,8 +180,8 @@ def budget(
         for row in data.rows("queries")
         if row["objective"] is not None and workload in (None, row["workload_name"])
     ]
-    columns = ["workload", "enough_ns", "budget_ns", "measured", "judged"]
-    table = where(data.table("queries", columns), measured=True, judged=True)
+    columns = ["workload", "enough_ns", "budget_ns", "judged"]
+    table = where(data.table("queries", columns), judged=True)
     table = table.filter(pyarrow.compute.is_valid(table["budget_ns"]))
     numbered = {row["workload"]: row["workload_name"] for row in rows}
     there = [of for of in numbered if where(table, workload=of).num_rows]
