@@ -127,6 +127,10 @@ pub struct GroupEstimate {
     pub retransmits_per_flow: Option<Estimate>,
     /// Marked data segments per flow.
     pub marks_per_flow: Option<Estimate>,
+    /// D3: rate requests, over all runs.
+    pub requests: u64,
+    /// D3: of them, those that were denied.
+    pub denials: u64,
     /// D3: share of rate requests that were denied.
     pub denied_requests: Option<Estimate>,
     /// D3: share of denials that were priority inversions.
@@ -154,6 +158,8 @@ pub struct QueryEstimate {
     pub asked: u64,
     /// Share of them that arrived by their deadlines.
     pub answers_in_time: Option<Estimate>,
+    /// Leaves of all queries, over all runs.
+    pub leaves: u64,
     /// Share of the leaves whose answers were at the root in time.
     pub leaf_coverage: Option<Estimate>,
     /// Aggregators that stopped waiting for their children, over all runs.
@@ -322,6 +328,8 @@ impl GroupEstimate {
             timeouts_per_flow: share(|group| group.timeouts, |group| group.flows),
             retransmits_per_flow: share(|group| group.retransmits, |group| group.flows),
             marks_per_flow: share(|group| group.marks, |group| group.flows),
+            requests: total(|group| group.requests),
+            denials: total(|group| group.denials),
             denied_requests: share(|group| group.denials, |group| group.requests),
             inverted_denials: share(|group| group.inversions, |group| group.denials),
         }
@@ -356,6 +364,7 @@ impl QueryEstimate {
             }),
             asked: present.iter().map(|query| query.asked).sum(),
             answers_in_time: counts(|query| query.answers_in_time, |query| query.asked),
+            leaves: present.iter().map(|query| query.leaves).sum(),
             leaf_coverage: counts(|query| query.leaves_in_time, |query| query.leaves),
             gave_up: present.iter().map(|query| query.gave_up).sum(),
             again: AskedAgainEstimate::of(&present, &counts),

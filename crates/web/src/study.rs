@@ -106,10 +106,11 @@ impl Study {
 
     /// What is known so far.
     pub fn results(&self) -> Value {
+        let target = answer::target(&self.scenario);
         let cells = self.cells.iter().filter(|cell| !cell.runs.is_empty());
         let rows = cells.map(|cell| {
             let runs: Vec<RunSummary> = cell.runs.values().cloned().collect();
-            Row::of(&Summary::of(&cell.name, &runs), &runs)
+            Row::of(&Summary::of(&cell.name, &runs), &runs, target)
         });
         let rows: Vec<Row> = rows.collect();
         let subject = answer::subject(&rows);
@@ -123,7 +124,7 @@ impl Study {
             "answer": answer::sentence(&rows, best),
             "subject": subject,
             "best": best,
-            "target": answer::target(&self.scenario),
+            "target": target,
             "rows": rows,
             "done": done,
             "of": self.cells.len() * self.scenario.seeds as usize,

@@ -84,14 +84,24 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
     let results = ok(&mut page, &json!({ "ask": "results" }));
     assert_eq!((&results["done"], &results["of"]), (&json!(4), &json!(4)));
     let answer = results["answer"].as_str().expect("a sentence");
-    assert!(answer.contains(" % of queries in time under "), "{answer}");
+    assert!(answer.contains(" queries in time under "), "{answer}");
     assert!(answer.contains("; the best possible is "), "{answer}");
     let best = results["best"].as_f64().expect("a share");
     for row in results["rows"].as_array().expect("rows") {
         let share = row["in_time"]["value"].as_f64().expect("a share");
         assert!((0.0..=best).contains(&share), "{row}");
         assert_eq!(row["runs"], 2);
-        assert!(row["completion_s"][0].as_f64().expect("a median") > 0.0);
+        let asked = row["completions"].as_u64().expect("a count");
+        for (at, needed) in [20, 100, 1_000, 10_000].into_iter().enumerate() {
+            let seconds = row["completion_s"][at].as_f64();
+            assert_eq!(seconds.is_some(), asked >= needed, "{at} of {row}");
+            assert!(seconds.is_none_or(|seconds| seconds > 0.0), "{row}");
+            let ends = &row["completion_intervals_s"][at];
+            assert!(
+                ends[0].as_f64() <= seconds && seconds <= ends[1].as_f64(),
+                "{row}"
+            );
+        }
     }
     let figure = results["figure"].as_str().expect("a figure");
     assert!(

@@ -1,6 +1,6 @@
 //! The same numbers of two sets of runs that share their seeds, and their differences, pair by pair.
 
-use super::{GroupSummary, Key, QuerySummary, RunSummary, keys, mean_of, ratio};
+use super::{GroupSummary, Key, QuerySummary, RunSummary, keys, mean_of, ratio, total};
 use crate::pool::{Pool, Samples};
 use crate::{Class, Estimate};
 use std::collections::BTreeSet;
@@ -70,6 +70,8 @@ pub struct Paired {
     pub second: Option<Estimate>,
     /// The second less the first, with the interval of the pairs; `None` where a side is.
     pub difference: Option<Estimate>,
+    /// Of a share, what it is a share of on each side.
+    pub of: Option<[u64; 2]>,
 }
 
 impl Measure {
@@ -177,6 +179,7 @@ impl Measure {
                 first: first.estimate(per_mille),
                 second: second.estimate(per_mille),
                 difference: second.difference(&first, per_mille),
+                of: None,
             }
         };
         match self {
@@ -184,9 +187,11 @@ impl Measure {
             Self::CompletionP50 => pooled(Some(500)),
             Self::CompletionP99 => pooled(Some(990)),
             Self::QueriesInTime | Self::AnswersInTime | Self::Missed | Self::Timeouts => {
-                Paired::of(first, second, |runs| {
-                    ratio(runs, |run| self.counts(of, run).unwrap_or_default())
-                })
+                let counts = |run: &RunSummary| self.counts(of, run).unwrap_or_default();
+                Paired {
+                    of: Some([first, second].map(|runs| total(runs, counts).1)),
+                    ..Paired::of(first, second, |runs| ratio(runs, counts))
+                }
             }
             Self::Utilisation | Self::Drops | Self::Marks | Self::LargestQueue => {
                 Paired::of(first, second, |runs| {
@@ -222,6 +227,7 @@ impl Paired {
             first: Estimate::of(first, statistic),
             second: Estimate::of(second, statistic),
             difference: Estimate::of_difference(second, first, statistic),
+            of: None,
         }
     }
 }
