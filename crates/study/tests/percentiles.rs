@@ -56,7 +56,7 @@ fn study(
     let execution = Execution {
         jobs: 2,
         threads: 1,
-        if_exists: IfExists::Fail,
+        if_exists: IfExists::Resume,
         cancel: Arc::new(AtomicBool::new(false)),
     };
     execute(&plan, &path, &execution, &Simulator, &Silent).expect("a study");

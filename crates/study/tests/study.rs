@@ -339,7 +339,11 @@ fn an_explanation_sums_to_the_completion_time() {
 fn a_report_needs_nothing_from_elsewhere() {
     for (name, vary) in [
         ("study-report", &[][..]),
-        ("study-report-sweep", &["workload.senders=2,5"][..]),
+        // A curve of the 99th percentile needs 1,000 flows.
+        (
+            "study-report-sweep",
+            &["workload.senders=2,5", "workload.repeat=300"][..],
+        ),
     ] {
         let path = place(name);
         let plan = plan(vary);
