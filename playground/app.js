@@ -1,6 +1,6 @@
 // The page: a scenario with sliders, its runs in a worker, and what they say. `story.js` has the view packet by packet.
 
-import { bytes, colour, count, make, percent, say, time } from "./page.js";
+import { bytes, colour, count, make, percent, percentiles, say, time } from "./page.js";
 import { decode, encode } from "./share.js";
 import { Refused, Simulator, Stopped } from "./simulator.js";
 import { Story } from "./story.js";
@@ -292,8 +292,10 @@ class Service {
     const cellsOf = rows.map((of) => {
       const dot = make("span", { class: "dot" });
       dot.style.background = colour(of.transport);
-      const cells = [of.in_time?.text ?? "–", interval(of.in_time), ...of.completion_s.map(time), percent(of.answers_in_time), count(of.timeouts), count(of.drops), count(of.marks), bytes(of.queue_max_bytes)];
-      return make("tr", {}, make("th", { scope: "row" }, dot, of.transport), ...cells.map((text) => make("td", {}, text)));
+      const inTime = of.in_time ? `${of.in_time.text} of ${count(of.asked)}` : "–";
+      const answers = of.answers_in_time === null ? "–" : `${percent(of.answers_in_time)} of ${count(of.answers_asked)}`;
+      const cells = [inTime, interval(of.in_time), ...percentiles(of), answers, count(of.timeouts), count(of.drops), count(of.marks), bytes(of.queue_max_bytes)];
+      return make("tr", {}, make("th", { scope: "row" }, dot, of.transport), ...cells.map((cell) => make("td", { title: cell.hint ?? null }, cell.text ?? cell)));
     });
     at("rows").replaceChildren(...cellsOf);
   }

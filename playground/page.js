@@ -34,6 +34,18 @@ export function bytes(value) {
 }
 
 export const count = (value) => (value >= 1e6 ? `${digits(value / 1e6)} M` : value >= 1e4 ? `${digits(value / 1e3)} k` : String(Math.round(value * 10) / 10));
+// The samples that each percentile needs: 10 beyond it.
+const NEEDED = [20, 100, 1000, 10000];
+
+// The percentiles of a row with their intervals, or dashes that say why there is none.
+export const percentiles = (of) =>
+  of.completion_s.map((seconds, i) => {
+    const ends = of.completion_intervals_s[i];
+    if (seconds !== null) return { text: time(seconds), hint: ends && `95 %: ${time(ends[0])} to ${time(ends[1])}` };
+    const hint = of.completions < NEEDED[i] ? `Needs ${count(NEEDED[i])}, has ${count(of.completions)}` : "So many never finished";
+    return { text: "–", hint };
+  });
+
 export const percent = (share) => (share === null ? "–" : share === 1 || share === 0 ? `${share * 100} %` : share > 0.995 ? `${Math.min(share * 100, 99.99).toFixed(2)} %` : `${(share * 100).toFixed(1)} %`);
 
 export const rate = (bps) => (bps >= 1e9 ? `${(bps / 1e9).toFixed(2)} Gbps` : `${(bps / 1e6).toFixed(0)} Mbps`);

@@ -337,11 +337,14 @@ fn sentence(event: &Event) -> Option<String> {
             value,
             met,
             measured,
+            target,
             reached,
             values_left,
             eta_s,
         } => {
-            let share = text::percent(*met as f64 / (*measured).max(1) as f64);
+            let share = *met as f64 / (*measured).max(1) as f64;
+            let share = text::percent_near(share, Some(*target));
+            let all = text::count(*measured as f64);
             let verdict = if *reached { "reached" } else { "missed" };
             let left = match values_left.filter(|left| *left > 0) {
                 None => String::new(),
@@ -354,7 +357,7 @@ fn sentence(event: &Event) -> Option<String> {
                     )
                 }
             };
-            format!("{transport} at {value}: {share} in time, target {verdict}{left}")
+            format!("{transport} at {value}: {share} of {all} in time, target {verdict}{left}")
         }
         Event::StudyFinished {
             finished,

@@ -49,13 +49,23 @@ impl Table {
         let mut table = Table::new(&head);
         for line in &results.lines {
             let names = called.iter().map(|&at| line.names[at].clone());
-            let cells = shown.iter().map(|&at| match &line.cells[at] {
-                Cell { value, interval }
-                    if results.columns[at].intervals && !interval.is_empty() =>
-                {
-                    format!("{value} {interval}")
+            // All intervals of a line come from the same seeds: their number is printed once if it is small.
+            let mut is_said = false;
+            let cells = shown.iter().map(|&at| {
+                let Cell {
+                    value, interval, ..
+                } = &line.cells[at];
+                if !results.columns[at].intervals || interval.is_empty() {
+                    return value.clone();
                 }
-                Cell { value, .. } => value.clone(),
+                let range = interval
+                    .split_once(" from ")
+                    .filter(|_| is_said && !results.is_overview);
+                is_said = true;
+                format!(
+                    "{value} {}",
+                    range.map_or(interval.as_str(), |(range, _)| range)
+                )
             });
             table.row(names.chain(cells).collect());
         }

@@ -1,7 +1,8 @@
 //! The simulator and the testbed side by side: what a workload did under a transport on each.
 
 use duetime_core::Time;
-use duetime_results::stats::Estimate;
+use duetime_results::pool::min_samples;
+use duetime_results::stats::{Estimate, nearest_rank};
 use duetime_results::{FlowRecord, PortRecord, RunRecords};
 use duetime_scenario::Scenario;
 use serde::Serialize;
@@ -62,8 +63,8 @@ type Quantity = (&'static str, fn(&[&FlowRecord]) -> Option<f64>);
 /// What is compared of the flows of a workload, over all runs together.
 const QUANTITIES: [Quantity; 12] = [
     ("flows", |flows| Some(flows.len() as f64)),
-    ("fct p50 (ms)", |flows| percentile(flows, 50)),
-    ("fct p99 (ms)", |flows| percentile(flows, 99)),
+    ("fct p50 (ms)", |flows| percentile(flows, 500)),
+    ("fct p99 (ms)", |flows| percentile(flows, 990)),
     ("fct mean (ms)", mean),
     ("throughput per flow (Mbps)", throughput),
     ("unfinished (%)", |flows| {
@@ -150,9 +151,9 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
             lines.push(line(&link, "drops per run", &drops));
             lines.push(line(&link, "mean queue (KB)", &mean));
             lines.push(line(&link, "utilisation (%)", &busy));
-            let median = |runs: &[&RunRecords]| queue(runs, &link, 50);
+            let median = |runs: &[&RunRecords]| queue(runs, &link, 500);
             lines.push(line(&link, "median queue (packets)", &median));
-            let longest = |runs: &[&RunRecords]| queue(runs, &link, 99);
+            let longest = |runs: &[&RunRecords]| queue(runs, &link, 990);
             lines.push(line(&link, "p99 queue (packets)", &longest));
         }
     }
@@ -269,11 +270,14 @@ fn completions(flows: &[&FlowRecord]) -> Vec<f64> {
     ms
 }
 
-/// The smallest completion time that so many of a hundred do not exceed, in milliseconds.
-fn percentile(flows: &[&FlowRecord], percent: usize) -> Option<f64> {
-    let ms = completions(flows);
-    let rank = (ms.len() * percent).div_ceil(100).checked_sub(1)?;
-    ms.get(rank).copied()
+/// Returns the smallest completion time that so many of a thousand flows with an end do not exceed, in milliseconds;
+/// infinite if so many never finished, `None` of too few flows.
+fn percentile(flows: &[&FlowRecord], per_mille: u32) -> Option<f64> {
+    let all = flows.iter().filter(|flow| flow.is_finite()).count();
+    let mut ms = completions(flows);
+    ms.resize(all, f64::INFINITY);
+    let is_enough = all as u64 >= min_samples(per_mille);
+    nearest_rank(&ms, per_mille).copied().filter(|_| is_enough)
 }
 
 fn mean(flows: &[&FlowRecord]) -> Option<f64> {
@@ -333,8 +337,8 @@ fn bottleneck(pairs: &[Pair<'_>]) -> Option<String> {
         .map(|port| port.link.clone())
 }
 
-/// A percentile of the samples of a link's queue while any flow is on its way, in packets.
-fn queue(runs: &[&RunRecords], link: &str, percent: usize) -> Option<f64> {
+/// Returns a percentile of the samples of a link's queue while any flow is in flight, in packets; `None` of too few.
+fn queue(runs: &[&RunRecords], link: &str, per_mille: u32) -> Option<f64> {
     let mut packets: Vec<u32> = Vec::new();
     for run in runs {
         let sampled = run.sampled_links.iter();
@@ -355,8 +359,9 @@ fn queue(runs: &[&RunRecords], link: &str, percent: usize) -> Option<f64> {
         );
     }
     packets.sort_unstable();
-    let rank = packets.len() * percent / 100;
-    packets.get(rank).copied().map(f64::from)
+    let is_enough = packets.len() as u64 >= min_samples(per_mille);
+    let found = nearest_rank(&packets, per_mille).filter(|_| is_enough)?;
+    Some(f64::from(*found))
 }
 
 #[cfg(test)]
@@ -382,8 +387,10 @@ mod tests {
             kind = "burst"
             senders = 4
             receiver = 0
-            size = "uniform 500 KB..2 MB"
+            size = "uniform 20 KB..60 KB"
             deadline = "50 ms"
+            repeat = 130
+            every = "3 ms"
         "#;
         let scenario = load(text, "same.toml", &[], &NoFiles).expect("a scenario");
         let runs = || {

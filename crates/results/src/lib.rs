@@ -5,6 +5,7 @@
 pub mod capture;
 pub mod digest;
 pub mod explain;
+pub mod pool;
 pub mod record;
 pub mod schema;
 pub mod stats;

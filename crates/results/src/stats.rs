@@ -3,6 +3,8 @@
 //! A percentile is the nearest rank: the smallest observed value that at least p % of the values do not exceed. It is
 //! always one of the observations, and never interpolated.
 //!
+//! Percentiles of several runs are those of all their samples together: [`crate::pool`].
+//!
 //! An interval is the 95 % percentile bootstrap over runs: 1,000 times, as many runs are drawn with replacement as
 //! there are, the statistic is computed on them, and the 25th and 975th smallest of the values are the interval. The
 //! draws depend on nothing but the number of runs. So intervals are the same on every machine, and two transports that
@@ -52,7 +54,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// `statistic` on `runs`, with its interval. `None` where the statistic does not exist on all the runs; resamples
-    /// on which it does not exist are left out.
+    /// on which it does not exist are left out. An interval with an infinite end is none.
     pub fn of<R>(runs: &[R], statistic: impl Fn(&[&R]) -> Option<f64>) -> Option<Self> {
         let all: Vec<&R> = runs.iter().collect();
         let value = statistic(&all).filter(|value| value.is_finite())?;
@@ -104,14 +106,12 @@ pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> Option<f64>) -> Optio
         for (i, index) in draw.iter_mut().enumerate() {
             *index = ((u128::from(mix(key, i as u64)) * n as u128) >> 64) as usize;
         }
-        values.extend(statistic(&draw).filter(|value| value.is_finite()));
+        values.extend(statistic(&draw).filter(|value| !value.is_nan()));
     }
     values.sort_by(f64::total_cmp);
-    Some(Interval {
-        low: *nearest_rank(&values, 25)?,
-        high: *nearest_rank(&values, 975)?,
-        runs: n as u32,
-    })
+    let (low, high) = (*nearest_rank(&values, 25)?, *nearest_rank(&values, 975)?);
+    let runs = n as u32;
+    (low.is_finite() && high.is_finite()).then_some(Interval { low, high, runs })
 }
 
 /// The nearest-rank percentile of ascending values: the smallest that at least `per_mille` ‰ of them do not exceed.

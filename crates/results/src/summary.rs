@@ -10,15 +10,16 @@
 //!   Answers for nothing, because another question to the leaf was answered first, enter nothing else.
 //! - *Application throughput*: deadline flows met / all measured deadline flows, pooled over runs. *Missed* is the rest:
 //!   late, quenched, reset and unfinished flows alike.
-//! - *Completion* percentiles are over all measured flows that have an end; unfinished ones are later than all others,
-//!   so a percentile that falls among them is absent. Its mean is over the finished ones.
+//! - *Completion* percentiles are over all measured queries, or all measured flows that have an end. Unfinished ones are
+//!   later than all others, so a percentile that falls among them is absent. The mean is over the finished ones.
 //! - *Slack* is deadline minus finish. Its p99 is what 99 % of the deadline flows had at least; negative is late,
 //!   absent is unfinished.
 //! - *Goodput* is bytes delivered in order per second while the flow is active, per flow; never flows / run time. Its
 //!   p99 is what 99 % of the flows had at least. Quenched flows are left out: their ends say nothing of their
 //!   rates.
-//! - Percentiles and means of several runs are the means of the runs' own; shares are pooled. Intervals are those of
-//!   [`crate::stats`].
+//! - Percentiles, means and shares of several runs are of the samples of all runs together ([`crate::pool`]): a
+//!   percentile of fewer than 10 / (1 - p) samples is absent. Fairness and the figures of the network are the means of
+//!   the runs' own. Intervals are those of [`crate::stats`].
 
 mod comparison;
 mod paired;
@@ -27,9 +28,12 @@ mod stationary;
 
 pub use comparison::{Comparison, GroupComparison};
 pub use paired::{Measure, Paired, Subject, Unit, paired};
-pub use run::{AskedAgain, GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue};
+pub use run::{
+    AskedAgain, GroupSamples, GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue,
+};
 pub use stationary::{Course, Drift, drifts};
 
+use crate::pool::{Pool, Samples};
 use crate::{Class, Estimate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -123,6 +127,10 @@ pub struct GroupEstimate {
     pub retransmits_per_flow: Option<Estimate>,
     /// Marked data segments per flow.
     pub marks_per_flow: Option<Estimate>,
+    /// D3: rate requests, over all runs.
+    pub requests: u64,
+    /// D3: of them, those that were denied.
+    pub denials: u64,
     /// D3: share of rate requests that were denied.
     pub denied_requests: Option<Estimate>,
     /// D3: share of denials that were priority inversions.
@@ -150,6 +158,8 @@ pub struct QueryEstimate {
     pub asked: u64,
     /// Share of them that arrived by their deadlines.
     pub answers_in_time: Option<Estimate>,
+    /// Leaves of all queries, over all runs.
+    pub leaves: u64,
     /// Share of the leaves whose answers were at the root in time.
     pub leaf_coverage: Option<Estimate>,
     /// Aggregators that stopped waiting for their children, over all runs.
@@ -298,8 +308,8 @@ impl GroupEstimate {
             }
         };
         let share = |part, whole| Estimate::of(runs, |drawn| ratio(drawn, counts(part, whole)));
-        let percentiles = |pick: fn(&GroupSummary) -> Percentiles<Option<f64>>| {
-            percentiles(runs, |run| run.group(key).map(pick))
+        let percentiles = |pick: fn(&GroupSamples) -> &Samples| {
+            Pool::of(runs.iter().map(|run| Some(pick(&run.group(key)?.samples)))).estimates()
         };
         Self {
             workload: key.0,
@@ -311,13 +321,15 @@ impl GroupEstimate {
                 runs,
                 counts(|group| group.met, |group| group.deadline_flows),
             ),
-            completion_s: percentiles(|group| group.completion_s),
-            slack_s: percentiles(|group| group.slack_s),
-            goodput_bytes_per_s: percentiles(|group| group.goodput_bytes_per_s),
+            completion_s: percentiles(|of| &of.completion_s),
+            slack_s: percentiles(|of| &of.slack_s),
+            goodput_bytes_per_s: percentiles(|of| &of.goodput_bytes_per_s),
             fairness: Estimate::of(runs, |drawn| mean_of(drawn, |run| run.group(key)?.fairness)),
             timeouts_per_flow: share(|group| group.timeouts, |group| group.flows),
             retransmits_per_flow: share(|group| group.retransmits, |group| group.flows),
             marks_per_flow: share(|group| group.marks, |group| group.flows),
+            requests: total(|group| group.requests),
+            denials: total(|group| group.denials),
             denied_requests: share(|group| group.denials, |group| group.requests),
             inverted_denials: share(|group| group.inversions, |group| group.denials),
         }
@@ -326,17 +338,11 @@ impl GroupEstimate {
 
 impl QueryEstimate {
     fn of(workload: u16, runs: &[RunSummary]) -> Self {
-        let row = |run: &RunSummary| {
-            run.queries
-                .iter()
-                .find(|query| query.workload == workload)
-                .copied()
-        };
         let share = |part: fn(&QuerySummary) -> f64| {
             Estimate::of(runs, |drawn| {
-                let rows = drawn.iter().filter_map(|run| row(run));
+                let rows = drawn.iter().filter_map(|run| queries_of(run, workload));
                 let (part, whole) = rows.fold((0.0, 0), |(sum, whole), query| {
-                    (sum + part(&query), whole + query.queries)
+                    (sum + part(query), whole + query.queries)
                 });
                 (whole > 0).then(|| part / whole as f64)
             })
@@ -344,17 +350,21 @@ impl QueryEstimate {
         let counts = |part: fn(&QuerySummary) -> u64, whole: fn(&QuerySummary) -> u64| {
             Estimate::of(runs, |drawn| {
                 ratio(drawn, |run| {
-                    row(run).map_or((0, 0), |query| (part(&query), whole(&query)))
+                    queries_of(run, workload).map_or((0, 0), |query| (part(query), whole(query)))
                 })
             })
         };
-        let present: Vec<QuerySummary> = runs.iter().filter_map(row).collect();
+        let present: Vec<&QuerySummary> = runs
+            .iter()
+            .filter_map(|run| queries_of(run, workload))
+            .collect();
         Self {
             objective: ObjectiveEstimate::of(runs, |run| {
-                row(run).map_or((0, 0), |query| (query.met, query.judged))
+                queries_of(run, workload).map_or((0, 0), |query| (query.met, query.judged))
             }),
             asked: present.iter().map(|query| query.asked).sum(),
             answers_in_time: counts(|query| query.answers_in_time, |query| query.asked),
+            leaves: present.iter().map(|query| query.leaves).sum(),
             leaf_coverage: counts(|query| query.leaves_in_time, |query| query.leaves),
             gave_up: present.iter().map(|query| query.gave_up).sum(),
             again: AskedAgainEstimate::of(&present, &counts),
@@ -363,7 +373,11 @@ impl QueryEstimate {
             in_time: share(|query| query.in_time),
             no_answer: share(|query| query.no_answer as f64),
             below_95: share(|query| query.below_95 as f64),
-            completion_s: percentiles(runs, |run| Some(row(run)?.completion_s)),
+            completion_s: Pool::of(
+                runs.iter()
+                    .map(|run| Some(&queries_of(run, workload)?.samples)),
+            )
+            .estimates(),
         }
     }
 }
@@ -371,7 +385,7 @@ impl QueryEstimate {
 impl AskedAgainEstimate {
     /// Of the runs that have such queries; `ratio`: a part over a whole, with its interval.
     fn of(
-        runs: &[QuerySummary],
+        runs: &[&QuerySummary],
         ratio: &impl Fn(fn(&QuerySummary) -> u64, fn(&QuerySummary) -> u64) -> Option<Estimate>,
     ) -> Option<Self> {
         let sum = |pick: fn(&AskedAgain) -> u64| runs.iter().map(|run| pick(&run.again)).sum();
@@ -435,17 +449,9 @@ fn keys(runs: &[RunSummary]) -> BTreeSet<Key> {
     groups.map(|group| (group.workload, group.class)).collect()
 }
 
-/// The mean over the runs of each percentile that all of them have: a run whose percentile falls among unfinished flows
-/// leaves the mean without a value.
-fn percentiles(
-    runs: &[RunSummary],
-    of_run: impl Fn(&RunSummary) -> Option<Percentiles<Option<f64>>>,
-) -> Percentiles<Option<Estimate>> {
-    Percentiles::from_fn(|of| {
-        let mut present = runs.iter().filter_map(&of_run);
-        let complete = present.all(|percentiles| of(&percentiles).is_some());
-        complete.then(|| Estimate::of(runs, |drawn| mean_of(drawn, |run| of(&of_run(run)?))))?
-    })
+/// A run's queries of one workload.
+fn queries_of(run: &RunSummary, workload: u16) -> Option<&QuerySummary> {
+    run.queries.iter().find(|query| query.workload == workload)
 }
 
 fn missed_of(runs: &[&RunSummary], key: Key) -> Option<f64> {

@@ -15,6 +15,20 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// Returns a share in per cent, with as many digits as it takes to show on which side of the target it is.
+pub fn percent_near(share: f64, target: Option<f64>) -> String {
+    let shown = percent(share);
+    let Some(target) = target.filter(|&of| of != share && percent(of) == shown) else {
+        return shown;
+    };
+    let digits =
+        (2..=12).map(|digits| [share, target].map(|of| format!("{:.digits$} %", of * 100.0)));
+    digits
+        .into_iter()
+        .find_map(|[own, wanted]| (own != wanted).then_some(own))
+        .unwrap_or(shown)
+}
+
 /// Names one after the other, as a sentence has them: `a, b and c`.
 pub fn list(names: impl IntoIterator<Item = String>) -> String {
     let mut names: Vec<String> = names.into_iter().collect();
@@ -40,6 +54,21 @@ mod tests {
         assert_eq!(percent(0.999), "99.9 %");
         assert_eq!(percent(0.997), "99.7 %");
         assert_eq!(percent(0.999_999), "99.99 %");
+    }
+
+    #[test]
+    fn shares_show_their_side_of_the_target() {
+        let near = |share, target| percent_near(share, Some(target));
+        assert_eq!(near(0.9896, 0.99), "98.96 %");
+        assert_eq!(near(0.9904, 0.99), "99.04 %");
+        assert_eq!(near(0.989_999, 0.99), "98.9999 %");
+        assert_eq!(near(0.99, 0.99), "99.0 %");
+        assert_eq!(near(0.9896, 0.95), "99.0 %");
+        assert_eq!(near(0.999_49, 0.9995), "99.949 %");
+        assert_eq!(near(0.999_999, 0.9999), "99.9999 %");
+        assert_eq!(near(0.9996, 1.0), "99.96 %");
+        assert_eq!(near(0.999_999, 1.0), "99.99 %");
+        assert_eq!(percent_near(0.9896, None), "99.0 %");
     }
 
     #[test]

@@ -184,6 +184,10 @@ pub fn compare(
                 values,
             });
         }
+        first
+            .iter_mut()
+            .chain(&mut second)
+            .for_each(RunSummary::drop_samples);
         runs.extend(first.into_iter().zip(second));
     }
     let (counted, in_time, seeds) = together(&runs);
@@ -251,7 +255,11 @@ fn together(pairs: &[(RunSummary, RunSummary)]) -> (Option<Counted>, Paired, u32
         let sums = sums(count);
         let [first, second] =
             [0, 1].map(|side| sums.iter().map(|of| of[side]).collect::<Vec<Counts>>());
-        let in_time = Paired::of(&first, &second, share);
+        let asked = |of: &[Counts]| of.iter().map(|of| of.1).sum();
+        let in_time = Paired {
+            of: Some([asked(&first), asked(&second)]),
+            ..Paired::of(&first, &second, share)
+        };
         if in_time.difference.is_some() {
             return (Some(counted), in_time, number);
         }
@@ -260,6 +268,7 @@ fn together(pairs: &[(RunSummary, RunSummary)]) -> (Option<Counted>, Paired, u32
         first: None,
         second: None,
         difference: None,
+        of: None,
     };
     (None, none, number)
 }

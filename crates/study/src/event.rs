@@ -137,6 +137,8 @@ pub enum Event {
         met: u64,
         /// Queries, or answers, in the measurement window that could be late.
         measured: u64,
+        /// Share that shall be in time.
+        target: f64,
         /// Whether that reaches the target.
         reached: bool,
         /// Values that bisection still tries at most for this transport; none until one fell short. Those that are

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::bound::BestPossible;
 use crate::error::StudyError;
 use crate::event::RunName;
-use crate::objective::objective;
+use crate::objective::{objective, target_of};
 use crate::plan::{Job, Plan};
 use crate::warnings::{self, Warning};
 
@@ -22,10 +22,12 @@ pub struct Cell {
     pub point: usize,
     /// Index into the point's transports.
     pub transport: usize,
-    /// Each run.
+    /// Each run, without the samples of its percentiles.
     pub runs: Vec<RunSummary>,
     /// All of them.
     pub summary: Summary,
+    /// Differences to the first transport of the point, paired by seed; `None` for that one.
+    pub comparison: Option<Comparison>,
     /// In which ways they were not stationary.
     pub drifts: Vec<Drift>,
 }
@@ -77,12 +79,19 @@ pub struct QueryRow {
     pub workload_name: String,
     /// What is wanted of a query, in words.
     pub wanted: String,
+    /// Share of the queries that shall be in time.
+    #[serde(skip)]
+    pub target: Option<f64>,
     /// The queries.
     #[serde(flatten)]
     pub queries: QueryEstimate,
 }
 
 impl Cell {
+    fn drop_samples(&mut self) {
+        self.runs.iter_mut().for_each(RunSummary::drop_samples);
+    }
+
     /// Whether there is no measured flow and no measured query.
     pub fn measured_nothing(&self) -> bool {
         self.summary.groups.is_empty() && self.summary.queries.is_empty()
@@ -152,22 +161,27 @@ pub fn gather(
                 courses.last_mut().expect("one per cell").push(course);
             }
             _ => {
+                settle(&mut gathered.cells);
                 gathered.cells.push(Cell {
                     point: job.point,
                     transport: job.transport,
                     runs: vec![run],
                     summary: Summary::of(&key.transport, &[]),
+                    comparison: None,
                     drifts: Vec::new(),
                 });
                 courses.push(vec![course]);
             }
         }
     }
+    settle(&mut gathered.cells);
+    for cell in &mut gathered.cells {
+        cell.drop_samples();
+    }
     for (cell, courses) in gathered.cells.iter_mut().zip(&courses) {
         if plan.points[cell.point].scenario.never_stops() {
             cell.drifts = drifts(courses);
         }
-        cell.summary = Summary::of(&cell.summary.transport, &cell.runs);
     }
     let mut points: Vec<usize> = gathered.cells.iter().map(|cell| cell.point).collect();
     points.dedup();
@@ -181,6 +195,33 @@ pub fn gather(
     let after = warnings::afterwards(plan, &gathered);
     gathered.warnings.extend(after);
     Ok(gathered)
+}
+
+/// Summarizes the last cell, of which all runs are read, and compares it with the first transport of its point. Samples
+/// are kept of that one transport alone, and until the next point: those of all runs of a sweep need not fit into memory.
+fn settle(cells: &mut [Cell]) {
+    let Some((last, earlier)) = cells.split_last_mut() else {
+        return;
+    };
+    last.summary = Summary::of(&last.summary.transport, &last.runs);
+    if last.transport != 0 {
+        let base = earlier
+            .iter()
+            .rfind(|of| of.point == last.point && of.transport == 0);
+        last.comparison = base.map(|base| {
+            let [ours, theirs] =
+                [&*last, base].map(|of| (of.summary.transport.as_str(), of.runs.as_slice()));
+            Comparison::of(ours, theirs)
+        });
+        last.drop_samples();
+    }
+    let point = last.point;
+    if let Some(base) = earlier
+        .iter_mut()
+        .rfind(|of| of.transport == 0 && of.point != point)
+    {
+        base.drop_samples();
+    }
 }
 
 /// Why a run is not there.
@@ -211,6 +252,7 @@ impl Gathered {
                     runs: cell.summary.runs,
                     workload_name: workload_name(plan, cell, queries.workload),
                     wanted: objective(&point.scenario, queries.workload)?,
+                    target: target_of(&point.scenario, queries.workload),
                     queries: queries.clone(),
                 })
             };
@@ -256,25 +298,11 @@ impl Gathered {
         rows
     }
 
-    /// Each transport beside the first one of its point: differences, paired by seed.
-    pub fn comparisons(&self) -> Vec<(usize, Comparison)> {
-        let first = |of: &Cell| {
-            self.cells
-                .iter()
-                .find(|cell| cell.point == of.point && cell.transport == 0)
-        };
-        let pair = |cell: &Cell| {
-            let base = first(cell).filter(|base| base.transport != cell.transport)?;
-            let ours = (cell.summary.transport.as_str(), cell.runs.as_slice());
-            Some((
-                cell.point,
-                Comparison::of(
-                    ours,
-                    (base.summary.transport.as_str(), base.runs.as_slice()),
-                ),
-            ))
-        };
-        self.cells.iter().filter_map(pair).collect()
+    /// Differences of each transport to the first one of its point, paired by seed, with the index of the point.
+    pub fn comparisons(&self) -> Vec<(usize, &Comparison)> {
+        let each = self.cells.iter();
+        each.filter_map(|cell| Some((cell.point, cell.comparison.as_ref()?)))
+            .collect()
     }
 }
 
@@ -300,7 +328,7 @@ struct PointSummary<'a> {
     transports: Vec<&'a Summary>,
     #[serde(skip_serializing_if = "Option::is_none")]
     best: Option<&'a BestPossible>,
-    comparisons: Vec<Comparison>,
+    comparisons: Vec<&'a Comparison>,
     runs: Vec<Runs<'a>>,
 }
 
@@ -334,7 +362,7 @@ pub fn write_summary(
             workloads: point.scenario.workload_names(),
             transports: cells().map(|cell| &cell.summary).collect(),
             best: gathered.best_at(index),
-            comparisons: own.map(|(_, of)| of.clone()).collect(),
+            comparisons: own.map(|(_, of)| *of).collect(),
             runs: runs.collect(),
         }
     });

@@ -32,6 +32,11 @@ pub fn objective_of_all(scenario: &Scenario) -> Option<String> {
     }
 }
 
+/// Returns the share of a workload's queries that shall be in time.
+pub fn target_of(scenario: &Scenario, workload: u16) -> Option<f64> {
+    scenario.objective(usize::from(workload))?.share
+}
+
 /// The share of the queries that shall be in time: the strictest of all workloads.
 pub fn target(scenario: &Scenario) -> Option<f64> {
     let all = scenario.workloads.iter().filter_map(Workload::objective);

@@ -1,8 +1,8 @@
 //! The tables of a study's results, for the terminal and for the page: what each shows, of what, and how its numbers are
 //! written. How a table is drawn is up to its renderer.
 
-use duetime_results::Estimate;
-use duetime_results::summary::{AskedAgain, AskedAgainEstimate};
+use duetime_results::summary::{AskedAgain, AskedAgainEstimate, Percentiles};
+use duetime_results::{Class, Estimate};
 use std::collections::BTreeSet;
 
 use crate::bound::BestRow;
@@ -15,10 +15,10 @@ mod across;
 mod cell;
 mod column;
 
-pub(crate) use cell::percent;
+pub(crate) use cell::{percent, percentile};
 
 use across::{differences, overviews};
-use cell::{bytes, count, goodput, mean, number, share, some, time, word};
+use cell::{bytes, count, goodput, mean, near, never, number, part, share, some, time, word};
 use column::column;
 
 /// Where a table or column is shown.
@@ -39,8 +39,8 @@ pub struct Table {
     pub title: String,
     /// How to read it; the page alone says it.
     pub note: String,
-    /// On what its numbers depend; empty if on nothing. It is said everywhere.
-    pub condition: &'static str,
+    /// On what its numbers depend, and what its dashes mean; empty if on nothing. It is said everywhere.
+    pub condition: String,
     /// Where it is shown.
     pub on: On,
     /// Whether it sums up all others: one figure of all points of a sweep.
@@ -85,6 +85,8 @@ pub struct Cell {
     pub value: String,
     /// Its interval, in brackets; empty without one.
     pub interval: String,
+    /// Why there is no number; empty if there is one.
+    pub hint: String,
 }
 
 /// All tables of a study that say something, in their order.
@@ -129,37 +131,61 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
     let specs = vec![
         column("queries", |row| number(row.queries.queries)).best(|row| number(row.asked)),
         column("in time", |row| {
-            share(row.queries.objective.map(|of| of.in_time))
+            let objective = row.queries.objective;
+            objective.map_or(Cell::default(), |of| {
+                let mut cell = near(&of.in_time, row.target);
+                if of.queries != row.queries.queries {
+                    cell.value += &format!(" of {}", text::count(of.queries as f64));
+                }
+                cell
+            })
         })
         .intervals()
-        .best(|row| percent(&row.in_time)),
-        column("p50", |row| time(row.queries.completion_s.p50)).page_head("completion p50"),
-        column("p90", |row| time(row.queries.completion_s.p90)),
-        column("p99", |row| time(row.queries.completion_s.p99)),
-        column("p99.9", |row| time(row.queries.completion_s.p999)),
-        column("answers in time of those asked", |row| {
-            share(row.queries.answers_in_time)
-        }),
-        column("leaf coverage", |row| share(row.queries.leaf_coverage))
-            .page_head("leaves whose answers were in time"),
+        .best(|row| near(&row.in_time, row.target)),
+        column("p50", |row| of_query(row, 0.5, |of| of.p50))
+            .page_head("completion p50")
+            .intervals(),
+        column("p90", |row| of_query(row, 0.9, |of| of.p90)).intervals(),
+        column("p99", |row| of_query(row, 0.99, |of| of.p99)).intervals(),
+        column("p99.9", |row| of_query(row, 0.999, |of| of.p999)).intervals(),
+        column("answers in time", |row| {
+            part(row.queries.answers_in_time, row.queries.asked)
+        })
+        .page_head("answers in time of those asked"),
+        column("leaf coverage", |row| {
+            part(row.queries.leaf_coverage, row.queries.leaves)
+        })
+        .page_head("leaves whose answers were in time"),
         column("gave up", |row| some(row.queries.gave_up)).page_head("aggregators that gave up"),
         column("hedged", |row| {
-            again(row, |of| (of.counts.hedges, of.hedged))
+            again(row, |of| (of.counts.hedges, of.hedged), row.queries.leaves)
         }),
         column("hedges won", |row| again_count(row, |of| of.hedges_won)),
         column("retries", |row| {
-            again(row, |of| (of.counts.retries, of.retried))
+            again(
+                row,
+                |of| (of.counts.retries, of.retried),
+                row.queries.leaves,
+            )
         }),
         column("retries won", |row| again_count(row, |of| of.retries_won)),
         column("added computations", |row| {
-            again(row, |of| (of.counts.extra_computes, of.extra_computes))
+            again(
+                row,
+                |of| (of.counts.extra_computes, of.extra_computes),
+                row.queries.leaves,
+            )
         }),
         column("added answer bytes", |row| {
-            again(row, |of| {
-                (of.counts.hedges + of.counts.retries, of.extra_answer_bytes)
+            let again = row.queries.again.as_ref();
+            again.map_or(Cell::default(), |of| {
+                let mut cell = share(of.extra_answer_bytes);
+                if of.extra_answer_bytes.is_some() {
+                    cell.value += &format!(" of {}", text::bytes(of.counts.answer_bytes as f64));
+                }
+                cell
             })
         }),
-        column("answers asked", |row| some(row.queries.asked)).on(On::Page),
     ];
     let workloads: BTreeSet<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
     let wanted = objective_of_all(&plan.base).map_or(String::new(), |of| format!(": {of}"));
@@ -176,9 +202,16 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
     let best: Vec<&BestRow> = best.iter().filter(|row| row.class.is_none()).collect();
     Table {
         note: "In time: enough answers were at the root within the budget, which begins when the query arrives there. \
-               Answers in time are those that met their own deadlines, of all that were asked for, sent or not. A dash: \
-               in some run that percentile never came."
+               Answers in time are those that met their own deadlines, of all that were asked for, sent or not. \
+               Percentiles are of the queries of all runs."
             .to_owned(),
+        condition: dashes(
+            rows.iter().any(|row| {
+                let of = &row.queries.completion_s;
+                [of.p50, of.p90, of.p99, of.p999].contains(&None)
+            }),
+            "queries",
+        ),
         ..Table::new(
             format!("Queries{wanted}{target}"),
             if workloads.len() > 1 { "workload" } else { "" },
@@ -191,10 +224,65 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
 }
 
 /// A share of leaves that were asked again, where any were.
-fn again(row: &QueryRow, pick: fn(&AskedAgainEstimate) -> (u64, Option<Estimate>)) -> Cell {
+fn again(
+    row: &QueryRow,
+    pick: fn(&AskedAgainEstimate) -> (u64, Option<Estimate>),
+    whole: u64,
+) -> Cell {
     let picked = row.queries.again.as_ref().map(pick);
     let (_, estimate) = picked.filter(|(count, _)| *count > 0).unwrap_or_default();
-    share(estimate)
+    part(estimate, whole)
+}
+
+type Pick = fn(&Percentiles<Option<Estimate>>) -> Option<Estimate>;
+
+/// A percentile of the completion times of queries.
+fn of_query(row: &QueryRow, share: f64, pick: Pick) -> Cell {
+    time(pick(&row.queries.completion_s), row.queries.queries, share)
+}
+
+/// A percentile of the completion times of flows.
+fn of_flow(row: &Row, share: f64, pick: Pick) -> Cell {
+    if row.group.class == Class::Long {
+        return Cell {
+            hint: "These flows have no end".to_owned(),
+            ..never()
+        };
+    }
+    time(pick(&row.group.completion_s), row.group.flows, share)
+}
+
+/// A percentile of the slack of flows with deadlines.
+fn slack(row: &Row, share: f64, pick: Pick) -> Cell {
+    let flows = row.group.deadlines.map_or(0, |of| of.flows);
+    time(pick(&row.group.slack_s), flows, share)
+}
+
+/// A percentile of the goodput of flows that were not quenched.
+fn goodput_at(row: &Row, share: f64, pick: Pick) -> Cell {
+    let flows = row.group.flows - row.group.quenched;
+    percentile(pick(&row.group.goodput_bytes_per_s), flows, share, |of| {
+        text::rate(of * 8.0)
+    })
+}
+
+/// Returns true if a row with an end lacks a percentile that its table shows.
+fn lacks_percentile(rows: &[&Row]) -> bool {
+    rows.iter().any(|row| {
+        let of = &row.group.completion_s;
+        row.group.class != Class::Long && (of.p50.is_none() || of.p99.is_none())
+    })
+}
+
+/// Explains the dashes of a table that has some.
+fn dashes(has_some: bool, things: &str) -> String {
+    if has_some {
+        format!(
+            "–: too few {things} for that percentile (p99 needs 1000), or so many never finished."
+        )
+    } else {
+        String::new()
+    }
 }
 
 /// How many leaves were asked again, where any were.
@@ -223,6 +311,10 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
         })
         .intervals()
         .best(|row| percent(&row.missed)),
+        column("queries", |row| {
+            let queries = row.queries.as_ref();
+            queries.map_or(Cell::default(), |of| number(of.queries))
+        }),
         column("answers in time per query", |row| {
             share(row.queries.as_ref().and_then(|of| of.in_time))
         })
@@ -235,13 +327,23 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
             share(row.queries.as_ref().and_then(|of| of.no_answer))
         })
         .on(On::Page),
-        column("p50", |row| time(row.group.completion_s.p50)).page_head("completion p50"),
-        column("p99", |row| time(row.group.completion_s.p99)).page_head("completion p99"),
-        column("slack p50", |row| time(row.group.slack_s.p50)).on(On::Page),
-        column("slack p99", |row| time(row.group.slack_s.p99)),
+        column("p50", |row| of_flow(row, 0.5, |of| of.p50))
+            .page_head("completion p50")
+            .intervals(),
+        column("p99", |row| of_flow(row, 0.99, |of| of.p99))
+            .page_head("completion p99")
+            .intervals(),
+        column("slack p50", |row| slack(row, 0.5, |of| of.p50)).on(On::Page),
+        column("slack p99", |row| slack(row, 0.99, |of| of.p99)).intervals(),
         column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),
-        column("denied", |row| share(row.group.denied_requests)).on(On::Terminal),
-        column("inverted", |row| share(row.group.inverted_denials)).on(On::Terminal),
+        column("denied", |row| {
+            part(row.group.denied_requests, row.group.requests)
+        })
+        .on(On::Terminal),
+        column("inverted", |row| {
+            part(row.group.inverted_denials, row.group.denials)
+        })
+        .on(On::Terminal),
     ];
     let best: Vec<&BestRow> = best.iter().filter(|row| row.class.is_some()).collect();
     let bound = if best.is_empty() {
@@ -256,10 +358,15 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
     };
     Table {
         note: format!(
-            "Missed: late, ended early, reset and unfinished alike. A dash: in some run that percentile never \
-             finished.{bound}"
+            "Missed: late, ended early, reset and unfinished alike. Percentiles are of the flows of all runs.{bound}"
         ),
-        condition,
+        condition: [
+            condition.to_owned(),
+            dashes(lacks_percentile(rows), "flows"),
+        ]
+        .join(" ")
+        .trim()
+        .to_owned(),
         ..Table::new(
             "Flows with deadlines",
             "flows",
@@ -280,22 +387,22 @@ fn without(rows: &[&Row]) -> Table {
             goodput(row.group.goodput_bytes_per_s.mean)
         })
         .intervals(),
-        column("goodput, p50", |row| {
-            goodput(row.group.goodput_bytes_per_s.p50)
-        }),
-        column("goodput, p99", |row| {
-            goodput(row.group.goodput_bytes_per_s.p99)
-        })
-        .on(On::Page),
-        column("p50", |row| time(row.group.completion_s.p50)).page_head("completion p50"),
-        column("p99", |row| time(row.group.completion_s.p99)).page_head("completion p99"),
+        column("goodput, p50", |row| goodput_at(row, 0.5, |of| of.p50)),
+        column("goodput, p99", |row| goodput_at(row, 0.99, |of| of.p99)).on(On::Page),
+        column("p50", |row| of_flow(row, 0.5, |of| of.p50))
+            .page_head("completion p50")
+            .intervals(),
+        column("p99", |row| of_flow(row, 0.99, |of| of.p99))
+            .page_head("completion p99")
+            .intervals(),
         column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),
         column("fairness", |row| mean(row.group.fairness)).page_head("fairness (Jain)"),
     ];
     Table {
         note: "Goodput: bytes delivered in order per second while the flow is active, per flow. Its p99 is what 99 % \
-               of the flows had at least."
+               of the flows had at least. Percentiles are of the flows of all runs."
             .to_owned(),
+        condition: dashes(lacks_percentile(rows), "flows"),
         ..Table::new(
             "Flows without deadlines",
             "flows",
@@ -314,8 +421,12 @@ fn protocol(rows: &[Row]) -> Table {
         column("sent again", |row| mean(row.group.retransmits_per_flow)),
         column("marked", |row| mean(row.group.marks_per_flow)),
         column("ended early", |row| some(row.group.quenched)),
-        column("requests denied", |row| share(row.group.denied_requests)),
-        column("of them inverted", |row| share(row.group.inverted_denials)),
+        column("requests denied", |row| {
+            part(row.group.denied_requests, row.group.requests)
+        }),
+        column("of them inverted", |row| {
+            part(row.group.inverted_denials, row.group.denials)
+        }),
     ];
     let rows: Vec<&Row> = rows.iter().collect();
     Table {

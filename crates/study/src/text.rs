@@ -2,7 +2,7 @@
 
 use duetime_results::Estimate;
 use duetime_results::summary::NamedLink;
-pub use duetime_results::text::{list, percent};
+pub use duetime_results::text::{list, percent, percent_near};
 
 /// A value and, where there is one that says something, its interval in brackets: `950 Mbps`, `[912, 983]`. Both ends
 /// are in the value's unit; where the value is zero, in that of the upper end, which is then written. Of two or three
@@ -43,6 +43,11 @@ pub fn with_interval(of: &Estimate, show: impl Fn(f64) -> String) -> String {
         .chain(interval)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// A share of a number of things: `92.6 % of 1722`.
+pub fn part(share: f64, whole: u64) -> String {
+    format!("{} of {}", percent(share), count(whole as f64))
 }
 
 /// Units that stand for one another, by their size.

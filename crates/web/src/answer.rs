@@ -1,7 +1,7 @@
 //! What a study says: a row for each transport, and one sentence about all of them.
 
-use duetime_results::summary::{GroupEstimate, Percentiles};
-use duetime_results::text::{list, percent};
+use duetime_results::summary::GroupEstimate;
+use duetime_results::text::{list, percent, percent_near};
 use duetime_results::{Estimate, RunSummary, Summary};
 use duetime_scenario::Scenario;
 use duetime_scenario::model::Workload;
@@ -29,8 +29,15 @@ pub struct Row {
     in_time: Option<Share>,
     /// The share of all answers by their deadlines, where there are queries.
     answers_in_time: Option<f64>,
-    /// Seconds until half, 90, 99 and 99.9 % were complete; null where some of that share never were.
+    /// The answers that it is a share of.
+    answers_asked: u64,
+    /// Seconds until half, 90, 99 and 99.9 % of those of all runs were complete; null where some of that share never
+    /// were, or where they are too few to say.
     completion_s: [Option<f64>; 4],
+    /// Ends of their 95 % intervals; null where there is none.
+    completion_intervals_s: [Option<[f64; 2]>; 4],
+    /// Queries or flows that they are of.
+    completions: u64,
     /// Packets dropped for want of buffer, in a run.
     drops: f64,
     /// Packets marked, in a run.
@@ -54,8 +61,8 @@ struct Share {
 }
 
 impl Row {
-    /// Of these runs and their sum.
-    pub fn of(summary: &Summary, runs: &[RunSummary]) -> Self {
+    /// Of these runs and their sum, with the share that shall be in time.
+    pub fn of(summary: &Summary, runs: &[RunSummary], target: Option<f64>) -> Self {
         let deadlines = summary.deadlines.as_ref();
         let (subject, asked, in_time) = match (&summary.objective, deadlines) {
             (Some(of), _) => (QUERIES, of.queries, Some(of.in_time)),
@@ -76,8 +83,10 @@ impl Row {
                 .or_else(|| groups.clone().next())
         };
         let times = queries
-            .map(|of| of.completion_s)
-            .or_else(|| Some(group()?.completion_s));
+            .map(|of| (of.completion_s, of.queries))
+            .or_else(|| group().map(|of| (of.completion_s, of.flows)));
+        let (times, completions) = times.unwrap_or_default();
+        let times = [times.p50, times.p90, times.p99, times.p999];
         let per_run = |sum: u64| sum as f64 / runs.len().max(1) as f64;
         let network = |pick: fn(&RunSummary) -> u64| per_run(runs.iter().map(pick).sum());
         Self {
@@ -85,9 +94,12 @@ impl Row {
             runs: runs.len(),
             subject,
             asked,
-            in_time: in_time.map(Share::of),
+            in_time: in_time.map(|of| Share::of(of, target)),
+            answers_asked: queries.map_or(0, |of| of.asked),
             answers_in_time: queries.and_then(|of| Some(of.answers_in_time?.value)),
-            completion_s: times.map(percentiles).unwrap_or_default(),
+            completion_s: times.map(|of| of.map(|of| of.value)),
+            completion_intervals_s: times.map(|of| of?.interval.map(|ends| [ends.low, ends.high])),
+            completions,
             drops: network(|run| run.network.drops),
             marks: network(|run| run.network.marks),
             timeouts: network(|run| run.groups.iter().map(|of| of.timeouts).sum()),
@@ -101,19 +113,15 @@ impl Row {
 }
 
 impl Share {
-    fn of(of: Estimate) -> Self {
+    fn of(of: Estimate, target: Option<f64>) -> Self {
         Self {
             value: of.value,
-            text: percent(of.value),
+            text: percent_near(of.value, target),
             low: of.interval.map(|ends| ends.low),
             high: of.interval.map(|ends| ends.high),
             few: of.interval.is_some_and(|ends| ends.is_of_few()),
         }
     }
-}
-
-fn percentiles(of: Percentiles<Option<Estimate>>) -> [Option<f64>; 4] {
-    [of.p50, of.p90, of.p99, of.p999].map(|of| of.map(|of| of.value))
 }
 
 /// What the rows count.
@@ -129,9 +137,9 @@ pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
         .filter_map(|row| Some((row, row.in_time.as_ref()?)));
     let most = shares
         .clone()
-        .map(|(_, share)| share.value)
-        .max_by(f64::total_cmp);
-    let Some(most) = most.map(percent) else {
+        .max_by(|a, b| a.1.value.total_cmp(&b.1.value))
+        .map(|(row, share)| (row.asked, share.text.clone()));
+    let Some((asked, most)) = most else {
         let first = rows.first()?;
         return Some(format!(
             "Nothing says when a flow of this scenario is late: give it a deadline. {} flows ran.",
@@ -144,7 +152,7 @@ pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
         format!("; the best possible is {}", percent(best))
     });
     Some(format!(
-        "{most} of {subject} in time under {}{best}.",
+        "{most} of {asked} {subject} in time under {}{best}.",
         list(names)
     ))
 }

@@ -105,6 +105,7 @@ impl Study {
     /// Returns the results so far: of the transports that have run, over the seeds that all of them have finished. A share
     /// over other seeds is not comparable.
     pub fn results(&self) -> Value {
+        let target = answer::target(&self.scenario);
         let cells: Vec<&Cell> = self.cells.iter().filter(|of| !of.runs.is_empty()).collect();
         let seeds = |cell: &Cell| cell.runs.keys().copied().collect::<BTreeSet<u64>>();
         let complete = cells.iter().map(|cell| seeds(cell));
@@ -113,7 +114,7 @@ impl Study {
         for cell in cells {
             let made = complete.iter().map(|run| &cell.runs[run]);
             let runs: Vec<RunSummary> = made.clone().map(|(summary, _)| summary.clone()).collect();
-            rows.push(Row::of(&Summary::of(&cell.name, &runs), &runs));
+            rows.push(Row::of(&Summary::of(&cell.name, &runs), &runs, target));
             let mut completions = Completions::default();
             made.for_each(|(_, of)| completions.add(of));
             curves.push((cell.name.as_str(), completions));
@@ -126,7 +127,7 @@ impl Study {
             "answer": answer::sentence(&rows, best),
             "subject": subject,
             "best": best,
-            "target": answer::target(&self.scenario),
+            "target": target,
             "rows": rows,
             "done": done,
             "of": self.cells.len() * self.scenario.seeds as usize,

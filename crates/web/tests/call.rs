@@ -48,9 +48,13 @@ fn check(text: &str) -> Value {
 #[test]
 fn a_study_is_made_run_by_run_and_equals_the_simulator() {
     let mut page = Page::default();
+    // More than 100 queries over both runs, so that the 90th percentile exists.
+    let text = SMALL
+        .replace("\"20 ms\"", "\"150 ms\"")
+        .replace("300 /s", "500 /s");
     let begun = ok(
         &mut page,
-        &json!({ "ask": "begin", "text": SMALL, "transports": ["d3", "tcp"] }),
+        &json!({ "ask": "begin", "text": text, "transports": ["d3", "tcp"] }),
     );
     assert_eq!(
         begun["transports"],
@@ -61,7 +65,8 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
         ok(&mut page, &json!({ "ask": "results" }))["answer"],
         Value::Null
     );
-    let scenario = load(SMALL, "x", &[], &NoFiles).expect("a scenario");
+    let scenario = load(&text, "x", &[], &NoFiles).expect("a scenario");
+    let mut took = [Vec::new(), Vec::new()];
     for run in 0..2 {
         for transport in 0..2 {
             let request = json!({ "ask": "run", "transport": transport, "run": run });
@@ -69,6 +74,11 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
             let output =
                 duetime_sim::run(&scenario, transport, run, &duetime_sim::Options::default());
             let records = output.expect("a run").records;
+            let measured = records.queries.iter().filter(|of| of.measured);
+            took[transport as usize].extend(measured.map(|of| {
+                of.enough
+                    .map_or(f64::INFINITY, |at| at.since(of.start).as_secs_f64())
+            }));
             assert_eq!(
                 made["digest"],
                 duetime_results::digest(&records).to_string()
@@ -84,14 +94,29 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
     let results = ok(&mut page, &json!({ "ask": "results" }));
     assert_eq!((&results["done"], &results["of"]), (&json!(4), &json!(4)));
     let answer = results["answer"].as_str().expect("a sentence");
-    assert!(answer.contains(" % of queries in time under "), "{answer}");
+    assert!(answer.contains(" queries in time under "), "{answer}");
     assert!(answer.contains("; the best possible is "), "{answer}");
     let best = results["best"].as_f64().expect("a share");
-    for row in results["rows"].as_array().expect("rows") {
+    let rows = results["rows"].as_array().expect("rows");
+    for (row, took) in rows.iter().zip(&mut took) {
+        took.sort_by(f64::total_cmp);
         let share = row["in_time"]["value"].as_f64().expect("a share");
         assert!((0.0..=best).contains(&share), "{row}");
         assert_eq!(row["runs"], 2);
-        assert!(row["completion_s"][0].as_f64().expect("a median") > 0.0);
+        let asked = row["completions"].as_u64().expect("a count");
+        assert_eq!(asked, took.len() as u64);
+        let ranks = [(20, 500), (100, 900), (1_000, 990), (10_000, 999)];
+        for (at, (needed, per_mille)) in ranks.into_iter().enumerate() {
+            let seconds = row["completion_s"][at].as_f64();
+            let pooled = duetime_results::stats::nearest_rank(took, per_mille).copied();
+            let wanted = pooled.filter(|of| asked >= needed && of.is_finite());
+            assert_eq!(seconds, wanted, "{at} of {row}");
+            let ends = &row["completion_intervals_s"][at];
+            assert!(
+                ends[0].as_f64() <= seconds && seconds <= ends[1].as_f64(),
+                "{row}"
+            );
+        }
     }
     let figure = results["figure"].as_str().expect("a figure");
     assert!(

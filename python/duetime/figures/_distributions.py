@@ -70,7 +70,7 @@ def completion_times(
     """Distributions of completion times: the share of the measured queries or flows (vertical, in percent) that took at
     most a time (horizontal; milliseconds, unless they are very short or long). What never ended counts as longer than
     every time. Points are the 50th, 90th and 99th percentile with their 95 % intervals over runs, from ``result.summary``:
-    the mean over the runs of each run's percentile. Where runs differ much, that is not on the curve of all of them.
+    percentiles of all runs together, so on the curve. A percentile of too few of them is absent.
 
     :param of: ``"queries"``: from a query's arrival until enough answers were at its root; ``"flows"``: from a flow's
         start until its last byte was delivered; default: queries where there are any.

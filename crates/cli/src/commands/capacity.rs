@@ -98,7 +98,13 @@ fn human(subject: &Subject, of: &Search, found: &[Found], journal: &Path) -> Res
     for row in found {
         let capacity = &row.capacity;
         let met = |tried: Option<&Tried>| {
-            let share = |tried: &Tried| text::with_interval(&tried.throughput, text::percent);
+            let near = |share| text::percent_near(share, Some(of.target.share()));
+            let share = |tried: &Tried| {
+                let of = text::count(tried.deadlines.measured as f64);
+                let (value, interval) = text::estimate(&tried.throughput, near);
+                let range = interval.map_or(String::new(), |range| format!(" {range}"));
+                format!("{value} of {of}{range}")
+            };
             tried.map_or_else(String::new, share)
         };
         let next = row.at(capacity.value + 1);
@@ -145,9 +151,10 @@ fn sentence(subject: &Subject, of: &Search, row: &Found) -> String {
     };
     let beyond = match row.at(capacity.value + 1) {
         Some(next) => format!(
-            "; at {} {} of the {} {are} in time",
+            "; at {} {} of {} {} {are} in time",
             subject.text(next.x),
-            text::percent(next.throughput.value),
+            text::percent_near(next.throughput.value, Some(of.target.share())),
+            text::count(next.deadlines.measured as f64),
             subject.what()
         ),
         None if capacity.at_limit => " or more: nothing harder can be tried".to_owned(),

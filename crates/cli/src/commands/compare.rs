@@ -83,7 +83,10 @@ fn answer(of: &Compared) -> String {
         Counted::Queries => "queries",
         Counted::Flows => "flows with deadlines",
     };
-    let share = |of: Option<Estimate>| of.map_or(String::new(), |of| text::percent(of.value));
+    let asked = of.in_time.of.unwrap_or_default();
+    let share = |of: Option<Estimate>, asked: u64| {
+        of.map_or(String::new(), |of| text::part(of.value, asked))
+    };
     let words = match verdict(&difference) {
         Verdict::Equal => ", equal in every pair",
         Verdict::Open => ", not told apart from chance",
@@ -93,8 +96,8 @@ fn answer(of: &Compared) -> String {
     let interval = interval.map_or(String::new(), |range| format!(" {range}"));
     format!(
         "B - A: {by}{interval} of the {what} in time, {} in A and {} in B{words}",
-        share(of.in_time.first),
-        share(of.in_time.second),
+        share(of.in_time.first, asked[0]),
+        share(of.in_time.second, asked[1]),
     )
 }
 
@@ -144,7 +147,12 @@ fn table(of: &Compared) -> Table {
 
 /// A row of the table.
 fn cells(row: &ComparedRow) -> Vec<String> {
-    let side = |of: Option<Estimate>| of.map_or("–".to_owned(), |of| shown(row, of.value));
+    let is_share = row.measure.unit() == Unit::Share;
+    let side = |of: Option<Estimate>, index: usize| match (of, row.values.of) {
+        (None, _) => "–".to_owned(),
+        (Some(of), Some(asked)) if is_share => text::part(of.value, asked[index]),
+        (Some(of), _) => shown(row, of.value),
+    };
     let (difference, interval) = match row.values.difference {
         None => ("–".to_owned(), None),
         Some(of) => with_sign(&of, |by| signed(row, by)),
@@ -160,8 +168,8 @@ fn cells(row: &ComparedRow) -> Vec<String> {
         row.transport.clone(),
         row.subject(),
         row.measure.name().to_owned(),
-        side(row.values.first),
-        side(row.values.second),
+        side(row.values.first, 0),
+        side(row.values.second, 1),
         difference,
         interval.unwrap_or_default(),
         words.to_owned(),
@@ -248,7 +256,7 @@ fn values(of: &Paired) -> Value {
         Verdict::Open => "open",
         Verdict::FewSeeds => "few-seeds",
     });
-    json!({ "a": of.first, "b": of.second, "difference": of.difference, "differs": words })
+    json!({ "a": of.first, "b": of.second, "of": of.of, "difference": of.difference, "differs": words })
 }
 
 fn unit(of: Unit) -> &'static str {

@@ -1,8 +1,11 @@
 //! What one transport does differently from another, run by run.
 
-use super::{GroupSummary, Percentiles, RunSummary, keys, mean_of, missed_of, ratio};
+use super::{GroupSamples, Percentiles, RunSummary, keys, missed_of, ratio};
+use crate::pool::{PER_MILLE, Pool, Samples};
 use crate::{Class, Estimate};
 use serde::Serialize;
+
+type Pick = fn(&GroupSamples) -> &Samples;
 
 /// What one transport does differently from another that shared its seeds: ours minus the baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,23 +49,19 @@ impl Comparison {
             Estimate::of_difference(&left, &right, statistic)
         };
         let groups = keys(&left).into_iter().map(|key| {
-            let percentiles = |pick: fn(&GroupSummary) -> Percentiles<Option<f64>>| {
-                Percentiles::from_fn(|of| {
-                    let value = |run: &RunSummary| of(&pick(run.group(key)?));
-                    // As in a summary, an absent percentile on either side leaves no difference.
-                    let complete = left
-                        .iter()
-                        .chain(&right)
-                        .all(|run| run.group(key).is_none() || value(run).is_some());
-                    complete.then(|| difference(&|drawn| mean_of(drawn, value)))?
-                })
+            let pool = |runs: &[RunSummary], pick: Pick| {
+                Pool::of(runs.iter().map(|run| Some(pick(&run.group(key)?.samples))))
+            };
+            let percentiles = |pick: Pick| {
+                let (ours, theirs) = (pool(&left, pick), pool(&right, pick));
+                Percentiles::from_fn(|of| ours.difference(&theirs, of(&PER_MILLE)))
             };
             GroupComparison {
                 workload: key.0,
                 class: key.1,
                 missed: difference(&|drawn| missed_of(drawn, key)),
-                completion_s: percentiles(|group| group.completion_s),
-                goodput_bytes_per_s: percentiles(|group| group.goodput_bytes_per_s),
+                completion_s: percentiles(|of| &of.completion_s),
+                goodput_bytes_per_s: percentiles(|of| &of.goodput_bytes_per_s),
             }
         });
         Self {

@@ -1,6 +1,7 @@
 //! The same numbers of two sets of runs that share their seeds, and their differences, pair by pair.
 
-use super::{GroupSummary, Key, QuerySummary, RunSummary, keys, mean_of, ratio};
+use super::{GroupSummary, Key, QuerySummary, RunSummary, keys, mean_of, ratio, total};
+use crate::pool::{Pool, Samples};
 use crate::{Class, Estimate};
 use std::collections::BTreeSet;
 
@@ -24,13 +25,13 @@ pub enum Measure {
     AnswersInTime,
     /// Share of the flows with deadlines that missed them, pooled over runs.
     Missed,
-    /// Mean completion time in seconds: the mean of the runs' own, as all below.
+    /// Mean completion time in seconds, of the finished ones of all runs.
     CompletionMean,
-    /// Median completion time in seconds.
+    /// Median of the completion times of all runs in seconds.
     CompletionP50,
-    /// 99th percentile of the completion times in seconds.
+    /// 99th percentile of the completion times of all runs in seconds.
     CompletionP99,
-    /// Mean goodput of a flow in bytes per second.
+    /// Mean goodput of the flows of all runs in bytes per second.
     Goodput,
     /// Retransmission timeouts per flow, pooled over runs.
     Timeouts,
@@ -62,12 +63,15 @@ pub enum Unit {
 /// A number on both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
-    /// Of the first runs; `None`: not on all of them, such as a percentile that falls among unfinished flows.
+    /// Value of the first runs; `None` if they have none, such as a percentile of too few samples or among unfinished
+    /// flows.
     pub first: Option<Estimate>,
     /// Of the second runs.
     pub second: Option<Estimate>,
     /// The second less the first, with the interval of the pairs; `None` where a side is.
     pub difference: Option<Estimate>,
+    /// Of a share, what it is a share of on each side.
+    pub of: Option<[u64; 2]>,
 }
 
 impl Measure {
@@ -142,50 +146,59 @@ impl Measure {
         }
     }
 
-    /// Its value in one run, of those that are not pooled.
-    fn value(self, of: Subject, run: &RunSummary) -> Option<f64> {
-        let completion = || match of {
-            Subject::Queries(_) => queries_of(run, of).map(|of| of.completion_s),
-            _ => flows_of(run, of).map(|of| of.completion_s),
+    /// The samples of a run that a mean or percentile is of.
+    fn samples(self, of: Subject, run: &RunSummary) -> Option<&Samples> {
+        match (self, of) {
+            (Self::Goodput, _) => flows_of(run, of).map(|of| &of.samples.goodput_bytes_per_s),
+            (_, Subject::Queries(_)) => queries_of(run, of).map(|of| &of.samples),
+            _ => flows_of(run, of).map(|of| &of.samples.completion_s),
+        }
+    }
+
+    /// Its value in one run, of the numbers of the network.
+    fn value(self, run: &RunSummary) -> f64 {
+        let network = &run.network;
+        match self {
+            Self::Utilisation => network.utilisation,
+            Self::Drops => network.drops as f64,
+            Self::Marks => network.marks as f64,
+            _ => network.queue_max_bytes as f64,
+        }
+    }
+
+    fn is_percentile(self) -> bool {
+        matches!(self, Self::CompletionP50 | Self::CompletionP99)
+    }
+
+    /// Its values on both sides.
+    fn paired(self, of: Subject, first: &[RunSummary], second: &[RunSummary]) -> Paired {
+        let pooled = |per_mille| {
+            let pool = |runs: &[RunSummary]| Pool::of(runs.iter().map(|run| self.samples(of, run)));
+            let [first, second] = [pool(first), pool(second)];
+            Paired {
+                first: first.estimate(per_mille),
+                second: second.estimate(per_mille),
+                difference: second.difference(&first, per_mille),
+                of: None,
+            }
         };
         match self {
-            Self::CompletionMean => completion()?.mean,
-            Self::CompletionP50 => completion()?.p50,
-            Self::CompletionP99 => completion()?.p99,
-            Self::Goodput => flows_of(run, of)?.goodput_bytes_per_s.mean,
-            Self::Utilisation => Some(run.network.utilisation),
-            Self::Drops => Some(run.network.drops as f64),
-            Self::Marks => Some(run.network.marks as f64),
-            Self::LargestQueue => Some(run.network.queue_max_bytes as f64),
-            Self::QueriesInTime | Self::AnswersInTime | Self::Missed | Self::Timeouts => None,
+            Self::CompletionMean | Self::Goodput => pooled(None),
+            Self::CompletionP50 => pooled(Some(500)),
+            Self::CompletionP99 => pooled(Some(990)),
+            Self::QueriesInTime | Self::AnswersInTime | Self::Missed | Self::Timeouts => {
+                let counts = |run: &RunSummary| self.counts(of, run).unwrap_or_default();
+                Paired {
+                    of: Some([first, second].map(|runs| total(runs, counts).1)),
+                    ..Paired::of(first, second, |runs| ratio(runs, counts))
+                }
+            }
+            Self::Utilisation | Self::Drops | Self::Marks | Self::LargestQueue => {
+                Paired::of(first, second, |runs| {
+                    mean_of(runs, |run| Some(self.value(run)))
+                })
+            }
         }
-    }
-
-    fn is_pooled(self) -> bool {
-        matches!(
-            self,
-            Self::QueriesInTime | Self::AnswersInTime | Self::Missed | Self::Timeouts
-        )
-    }
-
-    /// Its value on several runs.
-    fn on(self, of: Subject, runs: &[&RunSummary]) -> Option<f64> {
-        if self.is_pooled() {
-            return ratio(runs, |run| self.counts(of, run).unwrap_or_default());
-        }
-        mean_of(runs, |run| self.value(of, run))
-    }
-
-    /// Whether every run that has the subject has the value: as in a summary, a percentile that is absent in one run is
-    /// absent from the mean.
-    fn is_complete(self, of: Subject, runs: &[RunSummary]) -> bool {
-        let has = |run: &RunSummary| self.value(of, run).is_some();
-        let there = |run: &RunSummary| match of {
-            Subject::Queries(_) => queries_of(run, of).is_some(),
-            Subject::Flows(..) => flows_of(run, of).is_some(),
-            Subject::Network => true,
-        };
-        self.is_pooled() || runs.iter().all(|run| !there(run) || has(run))
     }
 }
 
@@ -193,7 +206,7 @@ fn queries_of(run: &RunSummary, of: Subject) -> Option<&QuerySummary> {
     let Subject::Queries(workload) = of else {
         return None;
     };
-    run.queries.iter().find(|of| of.workload == workload)
+    super::queries_of(run, workload)
 }
 
 fn flows_of(run: &RunSummary, of: Subject) -> Option<&GroupSummary> {
@@ -214,6 +227,7 @@ impl Paired {
             first: Estimate::of(first, statistic),
             second: Estimate::of(second, statistic),
             difference: Estimate::of_difference(second, first, statistic),
+            of: None,
         }
     }
 }
@@ -224,15 +238,13 @@ pub fn paired(first: &[RunSummary], second: &[RunSummary]) -> Vec<(Subject, Meas
     let mut found = Vec::new();
     for of in subjects(first, second) {
         for &measure in Measure::all(of) {
-            let statistic = |runs: &[&RunSummary]| measure.on(of, runs);
-            let mut pair = Paired::of(first, second, statistic);
-            for (side, runs) in [(&mut pair.first, first), (&mut pair.second, second)] {
-                side.take_if(|_| !measure.is_complete(of, runs));
-            }
-            if pair.first.is_none() || pair.second.is_none() {
-                pair.difference = None;
-            }
-            if pair.first.is_some() || pair.second.is_some() {
+            let pair = measure.paired(of, first, second);
+            // A percentile of too few samples is listed, with the mean before it, and has no value.
+            let is_percentile = measure.is_percentile()
+                && found.iter().any(|(subject, measure, _)| {
+                    (*subject, *measure) == (of, Measure::CompletionMean)
+                });
+            if pair.first.is_some() || pair.second.is_some() || is_percentile {
                 found.push((of, measure, pair));
             }
         }
@@ -315,10 +327,28 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_that_a_run_lacks_has_no_difference() {
-        let mut other = runs(&[10, 4, 9]);
-        other[1].groups[0].completion_s.p99 = None;
-        let pair = find(&paired(&runs(&[10, 4, 9]), &other), Measure::CompletionP99);
-        assert!(pair.first.is_some() && pair.second.is_none() && pair.difference.is_none());
+    fn few_samples_have_no_percentile() {
+        let pair = find(
+            &paired(&runs(&[10, 4, 9]), &runs(&[9, 2, 3])),
+            Measure::CompletionP99,
+        );
+        let all = [pair.first, pair.second, pair.difference];
+        assert_eq!(all, [None; 3], "30 flows");
+    }
+
+    #[test]
+    fn percentiles_differ_by_their_pools() {
+        // Of thirty flows, 23 and 14 take 20 ms; of each first and second pair 20 and 13, 8 and 4, 18 and 11.
+        let pair = find(
+            &paired(&runs(&[10, 4, 9]), &runs(&[9, 2, 3])),
+            Measure::CompletionP50,
+        );
+        let value = |of: Option<Estimate>| of.expect("a value").value;
+        assert_eq!((value(pair.first), value(pair.second)), (0.02, 0.04));
+        let difference = pair.difference.expect("a difference");
+        assert!((difference.value - 0.02).abs() < 1e-12);
+        let interval = difference.interval.expect("three pairs");
+        // Thrice the second pair: both take 40 ms. Thrice the first: both 20 ms.
+        assert!(interval.low == 0.0 && (interval.high - 0.02).abs() < 1e-12);
     }
 }

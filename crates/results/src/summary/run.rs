@@ -1,13 +1,14 @@
 //! What one run amounts to: small enough to keep for every run of a sweep.
 
 use super::{Key, Percentiles};
-use crate::stats::{jain, mean, nearest_rank};
+use crate::pool::Samples;
+use crate::stats::jain;
 use crate::{Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, Totals};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// One run of one transport.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunSummary {
     /// Number of the run: the position of its seed.
     pub run: u64,
@@ -22,7 +23,7 @@ pub struct RunSummary {
 }
 
 /// One workload's measured flows of one class.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupSummary {
     /// Index of the workload in the scenario.
     pub workload: u16,
@@ -60,10 +61,21 @@ pub struct GroupSummary {
     pub denials: u64,
     /// D3: of those, priority inversions.
     pub inversions: u64,
+    /// Samples that the percentiles are of.
+    #[serde(skip)]
+    pub samples: GroupSamples,
+}
+
+/// Samples of one workload's flows of one class in one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GroupSamples {
+    pub(super) completion_s: Samples,
+    pub(super) slack_s: Samples,
+    pub(super) goodput_bytes_per_s: Samples,
 }
 
 /// One workload's measured queries.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QuerySummary {
     /// Index of the workload in the scenario.
     pub workload: u16,
@@ -92,12 +104,14 @@ pub struct QuerySummary {
     /// Aggregators that stopped waiting for their children.
     pub gave_up: u64,
     /// Leaves that were asked a second time, and retries.
-    #[serde(default)]
     pub again: AskedAgain,
+    /// Completion times that the percentiles are of.
+    #[serde(skip)]
+    pub samples: Samples,
 }
 
 /// Questions to leaves beyond the first, and what they cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AskedAgain {
     /// Leaves that were asked a second time while the first question was open.
     pub hedges: u64,
@@ -116,7 +130,7 @@ pub struct AskedAgain {
 }
 
 /// The network over one run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetworkSummary {
     /// Simulated seconds.
     pub end_s: f64,
@@ -139,15 +153,13 @@ pub struct NetworkSummary {
     /// The busiest link.
     pub busiest_link: String,
     /// Most packets dropped at one port.
-    #[serde(default)]
     pub most_drops: u64,
     /// That port, by its link; empty without drops.
-    #[serde(default)]
     pub most_drops_link: String,
 }
 
 /// The samples of one link's queue, in bytes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampledQueue {
     /// The link.
     pub link: String,
@@ -197,6 +209,16 @@ impl RunSummary {
             .find(|group| group.workload == workload && group.class == class)
     }
 
+    /// Drops the samples, so that the run takes little memory. It has no part in pooled percentiles from then on.
+    pub fn drop_samples(&mut self) {
+        for group in &mut self.groups {
+            group.samples = GroupSamples::default();
+        }
+        for query in &mut self.queries {
+            query.samples = Samples::default();
+        }
+    }
+
     /// Measured queries in time, and all that can be judged, of all workloads.
     pub fn queries_in_time(&self) -> (u64, u64) {
         self.queries.iter().fold((0, 0), |(met, judged), query| {
@@ -224,17 +246,19 @@ impl GroupSummary {
             |pick: fn(&FlowRecord) -> u32| flows.iter().map(|flow| u64::from(pick(flow))).sum();
         let completions = flows.iter().filter_map(|flow| flow.completion());
         let completions: Vec<f64> = completions.map(duetime_core::Span::as_secs_f64).collect();
-        let slacks: Vec<f64> = flows
-            .iter()
-            .filter_map(|flow| flow.slack_ps())
-            .map(|ps| -(ps as f64) / 1e12)
-            .collect();
+        let slacks = flows.iter().filter_map(|flow| flow.slack_ps());
+        let slacks = slacks.map(|ps| ps as f64 / 1e12);
         let goodputs: Vec<f64> = flows
             .iter()
             .filter_map(|flow| goodput(flow, totals))
             .collect();
         let finite = count(&FlowRecord::is_finite);
         let deadline_flows = count(&|flow| flow.deadline.is_some());
+        let samples = GroupSamples {
+            completion_s: Samples::least_best(completions, finite),
+            slack_s: Samples::most_best(slacks, deadline_flows),
+            goodput_bytes_per_s: Samples::most_best(goodputs.iter().copied(), 0),
+        };
         Self {
             workload,
             class,
@@ -244,12 +268,10 @@ impl GroupSummary {
             deadline_flows,
             met: count(&|flow| flow.met() == Some(true)),
             delivered_bytes: flows.iter().map(|flow| flow.delivered_bytes).sum(),
-            completion_s: Percentiles::worst_last(&completions, finite),
-            slack_s: Percentiles::worst_last(&slacks, deadline_flows).negated(),
-            goodput_bytes_per_s: {
-                let negative: Vec<f64> = goodputs.iter().map(|goodput| -goodput).collect();
-                Percentiles::worst_last(&negative, goodputs.len() as u64).negated()
-            },
+            completion_s: samples.completion_s.percentiles(),
+            slack_s: samples.slack_s.percentiles(),
+            goodput_bytes_per_s: samples.goodput_bytes_per_s.percentiles(),
+            samples,
             fairness: if class == Class::Long {
                 jain(&goodputs)
             } else {
@@ -283,7 +305,7 @@ impl QuerySummary {
         let completions = queries
             .iter()
             .filter_map(|query| Some(query.enough?.since(query.start).as_secs_f64()));
-        let completions: Vec<f64> = completions.collect();
+        let samples = Samples::least_best(completions.collect(), queries.len() as u64);
         let count = |wanted: fn(&QueryRecord) -> bool| {
             queries.iter().filter(|query| wanted(query)).count() as u64
         };
@@ -323,7 +345,8 @@ impl QuerySummary {
             below_95: count(|query| {
                 u64::from(query.in_time) * 100 < u64::from(query.children) * 95
             }),
-            completion_s: Percentiles::worst_last(&completions, queries.len() as u64),
+            completion_s: samples.percentiles(),
+            samples,
         }
     }
 }
@@ -367,31 +390,8 @@ impl SampledQueue {
         let bytes: Vec<f64> = queues().map(|bytes| bytes as f64).collect();
         Self {
             link: name.to_owned(),
-            queue_bytes: Percentiles::worst_last(&bytes, bytes.len() as u64),
+            queue_bytes: Samples::least_best(bytes, 0).percentiles(),
             max_bytes: queues().max().unwrap_or(0),
         }
-    }
-}
-
-impl Percentiles<Option<f64>> {
-    /// Nearest-rank percentiles of `all` values, of which those not given are worse, so larger, than every given one.
-    fn worst_last(values: &[f64], all: u64) -> Self {
-        let mut sorted: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
-        sorted.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
-        sorted.resize(usize::try_from(all).unwrap_or(0).max(values.len()), None);
-        let at = |per_mille| nearest_rank(&sorted, per_mille).copied().flatten();
-        Self {
-            mean: mean(values),
-            p50: at(500),
-            p90: at(900),
-            p95: at(950),
-            p99: at(990),
-            p999: at(999),
-        }
-    }
-
-    fn negated(self) -> Self {
-        // `0 - x` and not `-x`, so that there is no negative zero.
-        Self::from_fn(|of: fn(&Self) -> Option<f64>| of(&self).map(|value| 0.0 - value))
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{Best, NO_TRANSPORT, ONLINE};
 use crate::gather::{Gathered, flows_name};
+use crate::objective::target_of;
 use crate::plan::Plan;
 
 /// One workload's queries, or its flows of one class, at one point: the best possible, or the online schedule.
@@ -26,6 +27,9 @@ pub struct BestRow {
     pub missed: Estimate,
     /// The share of them that is in time: of the best possible, the most that it can be.
     pub in_time: Estimate,
+    /// Share of the queries that shall be in time; `None` of flows.
+    #[serde(skip)]
+    pub target: Option<f64>,
     /// Whether it holds for transports that deliver queries at once, and not for one that holds them back.
     pub if_prompt: bool,
 }
@@ -56,6 +60,7 @@ impl Gathered {
                     asked: of.asked,
                     missed,
                     in_time,
+                    target: target_of(&point.scenario, workload).filter(|_| class.is_none()),
                     if_prompt: of.if_prompt,
                 };
                 rows.push(row(NO_TRANSPORT, of.late, of.in_time()));

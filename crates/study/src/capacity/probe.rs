@@ -117,6 +117,7 @@ impl<'a> Prober<'a> {
                 value,
                 met: pooled.met,
                 measured: pooled.measured,
+                target: of.target.share(),
                 reached: of.target.is_reached(pooled),
                 values_left,
                 eta_s: values_left.filter(|_| made > 0).map(eta_s),

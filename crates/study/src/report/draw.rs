@@ -419,7 +419,7 @@ fn percentiles(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
         }
     };
     let names = group_names(plan, gathered, |group| group.completion_s.p50.is_some());
-    let note = "Bands: 95 % intervals over runs. A line ends where flows never finished.";
+    let note = "Bands: 95 % intervals over runs. A line ends where flows never finished, or are too few for the percentile.";
     on_page(
         "Completion time percentiles",
         note,

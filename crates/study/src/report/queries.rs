@@ -12,8 +12,9 @@ use super::page::Named;
 use crate::bound::{NO_TRANSPORT, ONLINE};
 use crate::gather::{Cell, Gathered, workload_name};
 use crate::looks::known_as;
-use crate::objective::{objective, objective_of_all};
+use crate::objective::{self, objective, objective_of_all, target_of};
 use crate::plan::Plan;
+use crate::tables::percentile;
 use crate::text;
 
 /// What any transport could reach at most, where it is known.
@@ -82,6 +83,9 @@ struct Card {
 struct Mark {
     name: &'static str,
     value: String,
+    interval: String,
+    /// Why there is no value; empty if there is one.
+    hint: String,
     late: bool,
 }
 
@@ -100,13 +104,20 @@ pub fn answer(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Option<S
     if plan.points.len() > 1 {
         return across(plan, gathered);
     }
-    let share = |cell: &Cell| Some(cell.summary.objective?.in_time.value);
-    let Some((most, value)) = most(gathered, share) else {
-        let met = |cell: &Cell| Some(cell.summary.deadlines?.application_throughput.value);
-        let (most, value) = self::most(gathered, met)?;
+    let target = objective::target(&plan.base);
+    let share = |cell: &Cell| {
+        let of = cell.summary.objective?;
+        Some((of.in_time.value, of.queries))
+    };
+    let Some((most, value, asked)) = most(gathered, target, share) else {
+        let met = |cell: &Cell| {
+            let of = cell.summary.deadlines?;
+            Some((of.application_throughput.value, of.flows))
+        };
+        let (most, value, asked) = self::most(gathered, None, met)?;
         return Some(format!(
-            "{} of the flows with deadlines met theirs under {}{}.",
-            text::percent(value),
+            "{} flows with deadlines met theirs under {}{}.",
+            text::part(value, asked),
             text::list(most),
             at_best(possible.deadlines)
         ));
@@ -114,8 +125,9 @@ pub fn answer(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Option<S
     let wanted = objective_of_all(&plan.base);
     let words = wanted.map_or("were in time".to_owned(), |wanted| format!("had {wanted}"));
     Some(format!(
-        "{} of queries {words} under {}{}.",
-        text::percent(value),
+        "{} of {} queries {words} under {}{}.",
+        text::percent_near(value, target),
+        text::count(asked as f64),
         text::list(most),
         at_best(possible.queries)
     ))
@@ -127,29 +139,31 @@ fn at_best(best: Option<f64>) -> String {
     })
 }
 
-/// The transports with the largest value, as it is shown, by name.
-fn most(gathered: &Gathered, value: impl Fn(&Cell) -> Option<f64>) -> Option<(Vec<String>, f64)> {
-    let all = || {
-        gathered
-            .cells
-            .iter()
-            .filter_map(|cell| Some((cell, value(cell)?)))
-    };
-    let largest = all()
-        .map(|(_, value)| value)
-        .fold(f64::NEG_INFINITY, f64::max);
-    let shown = |value: f64| text::percent(value) == text::percent(largest);
-    let names = all().filter(|&(_, value)| shown(value));
-    let names: Vec<String> = names
-        .map(|(cell, _)| known_as(&cell.summary.transport))
+/// The transports with the largest share, as it is shown, by name; the share, and of how many it is.
+fn most(
+    gathered: &Gathered,
+    target: Option<f64>,
+    share: impl Fn(&Cell) -> Option<(f64, u64)>,
+) -> Option<(Vec<String>, f64, u64)> {
+    let cells = gathered.cells.iter();
+    let all: Vec<(&Cell, f64, u64)> = cells
+        .filter_map(|cell| {
+            let (share, of) = share(cell)?;
+            Some((cell, share, of))
+        })
         .collect();
-    (!names.is_empty()).then_some((names, largest))
+    let &(_, largest, asked) = all.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let shown = |share: f64| text::percent_near(share, target);
+    let names = all.iter().filter(|of| shown(of.1) == shown(largest));
+    let names = names.map(|(cell, ..)| known_as(&cell.summary.transport));
+    Some((names.collect(), largest, asked))
 }
 
 /// Of a sweep: where the most and the fewest queries were in time.
 fn across(plan: &Plan, gathered: &Gathered) -> Option<String> {
     let shares = gathered.cells.iter().filter_map(|cell| {
-        let share = cell.summary.objective?.in_time.value;
+        let of = cell.summary.objective?;
+        let share = (of.in_time.value, of.queries);
         let place = format!(
             "{} at {}",
             known_as(&cell.summary.transport),
@@ -157,14 +171,22 @@ fn across(plan: &Plan, gathered: &Gathered) -> Option<String> {
         );
         Some((share, place))
     });
-    let shares: Vec<(f64, String)> = shares.collect();
-    let most = shares.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let fewest = shares.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let shares: Vec<((f64, u64), String)> = shares.collect();
+    let most = shares.iter().max_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
+    let fewest = shares.iter().min_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
+    let target = objective::target(&plan.base);
+    let share = |(share, of): (f64, u64)| {
+        format!(
+            "{} of {}",
+            text::percent_near(share, target),
+            text::count(of as f64)
+        )
+    };
     Some(format!(
-        "Between {} ({}) and {} ({}) of queries were in time.",
-        text::percent(fewest.0),
+        "Between {} queries ({}) and {} ({}) were in time.",
+        share(fewest.0),
         fewest.1,
-        text::percent(most.0),
+        share(most.0),
         most.1
     ))
 }
@@ -224,19 +246,14 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
         .collect()
 }
 
-/// The share of a workload's queries that shall be in time.
-fn target(plan: &Plan, workload: u16) -> Option<f64> {
-    plan.base.objective(usize::from(workload))?.share
-}
-
 fn note(plan: &Plan, workload: u16, wanted: &str, of: &QueryEstimate) -> String {
-    let target = target(plan, workload).map_or(String::new(), |share| {
+    let target = target_of(&plan.base, workload).map_or(String::new(), |share| {
         format!(" The target is {} of the queries.", text::percent(share))
     });
     format!(
         "A query is in time if it has {wanted}, counted from its arrival at the root. {} queries per transport, over all \
          runs.{target} The strips show percentiles of the completion time on one scale; what is beyond the budget is \
-         shaded. A dash: in some run so many queries never had enough answers.",
+         shaded. A dash: too few queries for that percentile, or so many never had enough answers.",
         text::count(of.queries as f64)
     )
 }
@@ -249,9 +266,10 @@ fn card(
     budget: Option<f64>,
     (low, high): (f64, f64),
 ) -> Card {
+    let target = target_of(&plan.base, of.workload);
     let (share, interval) = of
         .objective
-        .map(|of| text::estimate(&of.in_time, text::percent))
+        .map(|of| text::estimate(&of.in_time, |share| text::percent_near(share, target)))
         .unwrap_or_default();
     let value = |pick: Pick| pick(&of.completion_s).map(|of| of.value);
     let unit = if high < 1e-3 {
@@ -273,7 +291,7 @@ fn card(
         budget: budget.map(|budget| budget * unit.0),
     };
     let in_time = of.objective.map_or(1.0, |of| of.in_time.value);
-    // Where a run lacks a percentile, the share in time says on which side of the budget it lies.
+    // Where there is no percentile, the share in time says on which side of the budget it lies.
     let late = |share: f64, value: Option<f64>| match (value, budget) {
         (_, None) => false,
         (None, Some(_)) => in_time < share,
@@ -282,9 +300,8 @@ fn card(
     let mut lines = Vec::new();
     if let Some(answers) = of.answers_in_time {
         lines.push(format!(
-            "{} of {} answers asked for were in time",
-            text::percent(answers.value),
-            text::count(of.asked as f64)
+            "{} answers asked for were in time",
+            text::part(answers.value, of.asked)
         ));
     }
     let is_deep = match &plan.base.workloads[usize::from(of.workload)].kind {
@@ -294,8 +311,8 @@ fn card(
     };
     if let Some(leaves) = of.leaf_coverage.filter(|_| is_deep) {
         lines.push(format!(
-            "{} of the leaves' answers were at the root in time",
-            text::percent(leaves.value)
+            "{} leaves' answers were at the root in time",
+            text::part(leaves.value, of.leaves)
         ));
     }
     if of.gave_up > 0 {
@@ -307,16 +324,21 @@ fn card(
     Card {
         name: cell.summary.transport.clone(),
         share,
-        short: target(plan, of.workload).is_some_and(|target| in_time < target),
+        short: target.is_some_and(|target| in_time < target),
         interval: interval.unwrap_or_default(),
         strip: strip.to_svg(),
         marks: PICKS
             .iter()
             .zip([0.5, 0.9, 0.99, 0.999])
-            .map(|((name, pick), share)| Mark {
-                name,
-                value: value(*pick).map_or("–".to_owned(), text::seconds),
-                late: late(share, value(*pick)),
+            .map(|((name, pick), share)| {
+                let shown = percentile(pick(&of.completion_s), of.queries, share, text::seconds);
+                Mark {
+                    name,
+                    value: shown.value,
+                    interval: shown.interval,
+                    hint: shown.hint,
+                    late: late(share, value(*pick)),
+                }
             })
             .collect(),
         lines,

@@ -38,6 +38,8 @@ pub struct Entry {
     pub value: String,
     /// Its interval, or, in the first column, what the line is about beside its transport.
     pub interval: String,
+    /// Why there is no number; empty if there is one.
+    pub hint: String,
     /// The transport that its whole column is about; empty if it is about none.
     pub transport: String,
 }
@@ -76,7 +78,7 @@ impl Drawn {
         };
         Self {
             title: table.title.clone(),
-            note: [table.note.as_str(), table.condition]
+            note: [table.note.as_str(), table.condition.as_str()]
                 .join(" ")
                 .trim()
                 .to_owned(),
@@ -111,6 +113,7 @@ impl Entry {
         let interval = cell.interval.replace(' ', "\u{a0}");
         Self {
             value: cell.value.clone(),
+            hint: cell.hint.clone(),
             interval: interval.replace("\u{a0}from\u{a0}", " from\u{a0}"),
             ..Self::default()
         }

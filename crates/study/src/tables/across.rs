@@ -1,13 +1,16 @@
 //! The tables across transports and points: differences to the first transport, and one figure of each point of a sweep.
 
 use duetime_results::{Estimate, Summary};
+use duetime_scenario::Scenario;
 
-use super::cell::{cell, never, percent, share, word};
+use super::cell::{cell, near, never, share, word};
 use super::column::column;
 use super::{Cell, Column, Line, On, Table};
 use crate::bound::{BestPossible, NO_TRANSPORT};
 use crate::gather::{self, Gathered};
+use crate::objective::target;
 use crate::plan::{Plan, Point};
+use crate::text;
 
 /// What each transport does differently from the first one, paired by seed.
 pub(super) fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
@@ -52,18 +55,44 @@ pub(super) fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
 /// What is read of a summary, or of a bound.
 type Read<T> = fn(&T) -> Option<Estimate>;
 
+/// How many queries or flows a share is of.
+type Whole = fn(&Summary) -> Option<u64>;
+
+/// A count, or its range where the transports differ in it.
+fn counts(of: impl Iterator<Item = u64> + Clone) -> Cell {
+    let shown = |of: u64| text::count(of as f64);
+    match (of.clone().min(), of.max()) {
+        (Some(least), Some(most)) if least == most => word(&shown(least)),
+        (Some(least), Some(most)) => word(&format!("{} to {}", shown(least), shown(most))),
+        _ => Cell::default(),
+    }
+}
+
 /// Queries in time and missed deadlines: a line per point of the sweep and a column per transport.
 pub(super) fn overviews(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
-    let all: [(&str, &str, Read<Summary>, Read<BestPossible>); 2] = [
+    type Aim = fn(&Scenario) -> Option<f64>;
+    type Overview = (
+        &'static str,
+        &'static str,
+        Aim,
+        Whole,
+        Read<Summary>,
+        Read<BestPossible>,
+    );
+    let all: [Overview; 2] = [
         (
             "Queries in time",
             "Share of the queries with enough answers at their root within the budget",
+            target,
+            |of| of.objective.map(|of| of.queries),
             |of| of.objective.map(|of| of.in_time),
             |best| best.objective.map(|of| of.in_time()),
         ),
         (
             "Missed deadlines",
             "Share of the flows with deadlines that were not delivered in time",
+            |_| None,
+            |of| of.deadlines.map(|of| of.flows),
             |of| of.deadlines.map(|of| of.missed),
             |best| best.deadlines.map(|of| of.late),
         ),
@@ -78,20 +107,27 @@ pub(super) fn overviews(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
         intervals: true,
         ..column::<()>(name, |()| Cell::default()).column
     });
-    let heads: Vec<Column> = heads.collect();
-    let overview = |(title, note, of, best): &(&str, &str, Read<Summary>, Read<BestPossible>)| {
+    let number = column::<()>("number", |()| Cell::default()).column;
+    let heads: Vec<Column> = [number].into_iter().chain(heads).collect();
+    let overview = |(title, note, aim, whole, of, best): &Overview| {
         let line = |(index, point): (usize, &Point)| {
             let under = |name: &&str| {
                 let mut cells = gathered.cells.iter();
                 let here =
                     |cell: &&gather::Cell| cell.point == index && cell.summary.transport == **name;
                 let found = cells.find(here).and_then(|cell| of(&cell.summary));
-                found.map_or_else(never, |of| percent(&of))
+                found.map_or_else(never, |of| near(&of, aim(&point.scenario)))
             };
+            let here = gathered.cells.iter().filter(|cell| cell.point == index);
+            let wholes = here.filter_map(|cell| whole(&cell.summary));
             let most = gathered.best_at(index).and_then(best);
             Line {
                 names: [point.label(), String::new(), String::new()],
-                cells: names.iter().map(under).chain([share(most)]).collect(),
+                cells: [counts(wholes)]
+                    .into_iter()
+                    .chain(names.iter().map(under))
+                    .chain([share(most)])
+                    .collect(),
             }
         };
         let mut cells = gathered.cells.iter();
@@ -101,7 +137,7 @@ pub(super) fn overviews(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
             note: format!(
                 "{note}, all workloads and runs together. In brackets: 95 % interval over runs."
             ),
-            condition: "",
+            condition: String::new(),
             on: On::Both,
             is_overview: true,
             names: ["point", "", ""],

@@ -1,6 +1,7 @@
 //! How the numbers of a table are written.
 
 use duetime_results::Estimate;
+use duetime_results::pool::min_samples;
 
 use super::Cell;
 use crate::text;
@@ -8,11 +9,11 @@ use crate::text;
 pub(super) fn word(text: &str) -> Cell {
     Cell {
         value: text.to_owned(),
-        interval: String::new(),
+        ..Cell::default()
     }
 }
 
-/// What a percentile shows where it falls among flows or queries that never finished.
+/// What a percentile shows where there is none.
 pub(super) fn never() -> Cell {
     word("–")
 }
@@ -32,6 +33,7 @@ pub(super) fn cell(of: &Estimate, show: impl Fn(f64) -> String) -> Cell {
     Cell {
         value,
         interval: interval.unwrap_or_default(),
+        ..Cell::default()
     }
 }
 
@@ -46,6 +48,23 @@ pub(crate) fn percent(of: &Estimate) -> Cell {
 
 pub(super) fn share(of: Option<Estimate>) -> Cell {
     shown(of, text::percent)
+}
+
+/// A share of a number of things, such as `92.6 % of 1722`.
+pub(super) fn part(of: Option<Estimate>, whole: u64) -> Cell {
+    let shown = share(of);
+    match of {
+        None => shown,
+        Some(_) => Cell {
+            value: format!("{} of {}", shown.value, text::count(whole as f64)),
+            ..shown
+        },
+    }
+}
+
+/// A share that is to reach a target, with the digits that show whether it does.
+pub(super) fn near(of: &Estimate, target: Option<f64>) -> Cell {
+    cell(of, |share| text::percent_near(share, target))
 }
 
 pub(super) fn mean(of: Option<Estimate>) -> Cell {
@@ -64,6 +83,27 @@ pub(super) fn goodput(of: Option<Estimate>) -> Cell {
     of.map_or_else(never, |of| cell(&of, |bytes| text::rate(bytes * 8.0)))
 }
 
-pub(super) fn time(of: Option<Estimate>) -> Cell {
-    of.map_or_else(never, |of| cell(&of, text::seconds))
+/// The percentile at a share of so many samples, or a dash that says why there is none.
+pub(crate) fn percentile(
+    of: Option<Estimate>,
+    samples: u64,
+    share: f64,
+    show: impl Fn(f64) -> String,
+) -> Cell {
+    if let Some(of) = of {
+        return cell(&of, show);
+    }
+    let needed = min_samples((share * 1e3).round() as u32);
+    let hint = if samples < needed {
+        let counts = [needed, samples].map(|of| text::count(of as f64));
+        format!("Needs {}, has {}", counts[0], counts[1])
+    } else {
+        "So many never finished".to_owned()
+    };
+    Cell { hint, ..never() }
+}
+
+/// A percentile of completion times.
+pub(super) fn time(of: Option<Estimate>, samples: u64, share: f64) -> Cell {
+    percentile(of, samples, share, text::seconds)
 }

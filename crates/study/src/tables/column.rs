@@ -87,7 +87,7 @@ impl Table {
         Self {
             title: title.into(),
             note: String::new(),
-            condition: "",
+            condition: String::new(),
             on: On::Both,
             is_overview: false,
             names: ["point", "transport", flows],

@@ -1,0 +1,338 @@
+//! Percentiles of the samples of several runs together.
+//!
+//! A percentile needs 10 samples beyond it: there is none of fewer than 10 / (1 - p) samples, 20 for the median and
+//! 1,000 for the 99th. Samples that have no value, such as queries that never finished, are worse than all others and
+//! count in full: a percentile that falls among them does not exist.
+//!
+//! The interval is the bootstrap of [`crate::stats`]: runs are drawn, and the percentile is that of the samples of the
+//! runs drawn. There is none from one run, and none if one of its ends falls among the samples without a value.
+
+use crate::stats::{bootstrap, mean};
+use crate::summary::Percentiles;
+use crate::{Estimate, Interval};
+use std::sync::Arc;
+
+/// The ranks of the percentiles in thousandths; the mean has none.
+pub(crate) const PER_MILLE: Percentiles<Option<u32>> = Percentiles {
+    mean: None,
+    p50: Some(500),
+    p90: Some(900),
+    p95: Some(950),
+    p99: Some(990),
+    p999: Some(999),
+};
+
+/// Returns the number of samples below which a percentile is not given: 10 / (1 - p).
+pub fn min_samples(per_mille: u32) -> u64 {
+    10_000 / u64::from(1_000 - per_mille.min(999))
+}
+
+/// Samples of one quantity in one run. Clones share them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Samples {
+    /// Values from the best to the worst, negated if a larger value is the better one.
+    worst_last: Arc<[f64]>,
+    /// Number of samples, those without a value included.
+    all: u64,
+    /// True if the values are negated.
+    is_negated: bool,
+}
+
+impl Samples {
+    /// Creates the samples of a quantity of which less is better. `all` counts those without a value too.
+    pub(crate) fn least_best(mut values: Vec<f64>, all: u64) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        Self {
+            all: all.max(values.len() as u64),
+            worst_last: values.into(),
+            is_negated: false,
+        }
+    }
+
+    /// Creates the samples of a quantity of which more is better.
+    pub(crate) fn most_best(values: impl Iterator<Item = f64>, all: u64) -> Self {
+        Self {
+            is_negated: true,
+            ..Self::least_best(values.map(|value| -value).collect(), all)
+        }
+    }
+
+    /// Returns the mean of the samples that have a value.
+    fn mean(&self) -> Option<f64> {
+        Some(signed(mean(&self.worst_last)?, self.is_negated))
+    }
+
+    /// Returns the mean of this run's samples, and its percentiles where there are enough samples.
+    pub(crate) fn percentiles(&self) -> Percentiles<Option<f64>> {
+        Percentiles::from_fn(|of| {
+            let Some(per_mille) = of(&PER_MILLE) else {
+                return self.mean();
+            };
+            let rank = rank(self.all, per_mille)?;
+            let value = self.worst_last.get(usize::try_from(rank).ok()?)?;
+            Some(signed(*value, self.is_negated))
+        })
+    }
+}
+
+/// Returns the index of the nearest rank, or `None` if there are too few samples for the percentile.
+fn rank(all: u64, per_mille: u32) -> Option<u64> {
+    (all >= min_samples(per_mille)).then(|| (all * u64::from(per_mille)).div_ceil(1_000) - 1)
+}
+
+/// `0 - x` and not `-x`, so that there is no negative zero.
+fn signed(value: f64, is_negated: bool) -> f64 {
+    if is_negated { 0.0 - value } else { value }
+}
+
+/// Samples of several runs, one after the other by their values.
+pub(crate) struct Pool {
+    /// Values with the index of their run, from the best to the worst.
+    values: Vec<(f64, u32)>,
+    /// Samples per run among the values before each block, block by block.
+    before: Vec<u64>,
+    /// Values per block.
+    block: usize,
+    /// Samples per run, those without a value included.
+    all: Vec<u64>,
+    /// Mean of each run and the number of samples that it is of.
+    means: Vec<(f64, u64)>,
+    is_negated: bool,
+}
+
+impl Pool {
+    /// Pools the samples of runs; a run may have none.
+    pub(crate) fn of<'a>(runs: impl Iterator<Item = Option<&'a Samples>>) -> Self {
+        let none = Samples::default();
+        let runs: Vec<&Samples> = runs.map(|run| run.unwrap_or(&none)).collect();
+        let each = runs.iter().zip(0_u32..);
+        let mut values: Vec<(f64, u32)> = each
+            .flat_map(|(run, index)| run.worst_last.iter().map(move |&value| (value, index)))
+            .collect();
+        values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let block = values.len().isqrt().max(1);
+        let mut before = Vec::new();
+        let mut so_far = vec![0; runs.len()];
+        for block in values.chunks(block) {
+            before.extend_from_slice(&so_far);
+            for (_, run) in block {
+                so_far[*run as usize] += 1;
+            }
+        }
+        Self {
+            before,
+            block,
+            all: runs.iter().map(|run| run.all).collect(),
+            means: runs
+                .iter()
+                .map(|run| (run.mean().unwrap_or(0.0), run.worst_last.len() as u64))
+                .collect(),
+            is_negated: runs.iter().any(|run| run.is_negated),
+            values,
+        }
+    }
+
+    fn runs(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Returns the percentile of runs that count as often as `weights` says; infinite if it falls among the samples
+    /// without a value, `None` without samples.
+    fn percentile(&self, weights: &[u64], per_mille: u32) -> Option<f64> {
+        let weigh =
+            |counts: &[u64]| -> u64 { counts.iter().zip(weights).map(|(a, b)| a * b).sum() };
+        let all = weigh(&self.all);
+        let rank = (all * u64::from(per_mille)).div_ceil(1_000);
+        let counts = |block: usize| &self.before[block * self.runs()..][..self.runs()];
+        let blocks = self.values.len().div_ceil(self.block);
+        // The last block with fewer samples before it than the rank.
+        let (mut low, mut high) = (0, blocks);
+        while low + 1 < high {
+            let middle = usize::midpoint(low, high);
+            if weigh(counts(middle)) < rank {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        let mut seen = if blocks > 0 { weigh(counts(low)) } else { 0 };
+        let found = self.values.iter().skip(low * self.block).find(|(_, run)| {
+            seen += weights[*run as usize];
+            seen >= rank
+        });
+        let worst = found.map_or(f64::INFINITY, |(value, _)| *value);
+        (all > 0).then(|| signed(worst, self.is_negated))
+    }
+
+    /// Returns the mean of the samples that have a value, of runs that count as often as `weights` says.
+    fn mean(&self, weights: &[u64]) -> Option<f64> {
+        let each = self.means.iter().zip(weights);
+        let (sum, count) = each.fold((0.0, 0), |(sum, count), ((mean, of), weight)| {
+            let of = of * weight;
+            (sum + mean * of as f64, count + of)
+        });
+        (count > 0).then(|| sum / count as f64)
+    }
+
+    /// Returns the mean (without a rank) or percentile of runs that count as often as `weights` says.
+    fn statistic(&self, per_mille: Option<u32>, weights: &[u64]) -> Option<f64> {
+        match per_mille {
+            None => self.mean(weights),
+            Some(per_mille) => self.percentile(weights, per_mille),
+        }
+    }
+
+    /// Returns the statistic of all runs; `None` if it does not exist or has too few samples.
+    fn value(&self, per_mille: Option<u32>) -> Option<f64> {
+        let all: u64 = self.all.iter().sum();
+        let is_enough = per_mille.is_none_or(|per_mille| all >= min_samples(per_mille));
+        let value = self.statistic(per_mille, &vec![1; self.runs()])?;
+        (is_enough && value.is_finite()).then_some(value)
+    }
+
+    /// Returns the mean (without a rank) or a percentile of all samples, with its interval over runs.
+    pub(crate) fn estimate(&self, per_mille: Option<u32>) -> Option<Estimate> {
+        Some(Estimate {
+            value: self.value(per_mille)?,
+            interval: resample(self.runs(), |weights| self.statistic(per_mille, weights)),
+        })
+    }
+
+    /// Returns the mean and the percentiles of all samples, with their intervals over runs.
+    pub(crate) fn estimates(&self) -> Percentiles<Option<Estimate>> {
+        Percentiles::from_fn(|of| self.estimate(of(&PER_MILLE)))
+    }
+
+    /// Returns this pool's mean or percentile minus that of `baseline`, where runs of one index share their seed and
+    /// are resampled together. `None` if one of the pools lacks it, or if the numbers of runs differ.
+    pub(crate) fn difference(&self, baseline: &Self, per_mille: Option<u32>) -> Option<Estimate> {
+        let value = self.value(per_mille)? - baseline.value(per_mille)?;
+        let interval = resample(self.runs(), |weights| {
+            Some(self.statistic(per_mille, weights)? - baseline.statistic(per_mille, weights)?)
+        });
+        (self.runs() == baseline.runs()).then_some(Estimate { value, interval })
+    }
+}
+
+/// The bootstrap interval of a statistic of `runs` runs, given how often each was drawn.
+fn resample(runs: usize, statistic: impl Fn(&[u64]) -> Option<f64>) -> Option<Interval> {
+    bootstrap(runs, |draw| {
+        let mut weights = vec![0; runs];
+        for &run in draw {
+            weights[run] += 1;
+        }
+        statistic(&weights)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pool(runs: &[Samples]) -> Pool {
+        Pool::of(runs.iter().map(Some))
+    }
+
+    fn run(values: impl IntoIterator<Item = u32>, all: u64) -> Samples {
+        Samples::least_best(values.into_iter().map(f64::from).collect(), all)
+    }
+
+    #[test]
+    fn percentiles_are_of_all_runs_together() {
+        // The mean of the runs' medians is 50.5, and a value that no sample has.
+        let runs = [run([1; 30], 0), run([100; 20], 0)];
+        let pooled = pool(&runs).estimates();
+        assert_eq!(pooled.p50.map(|of| of.value), Some(1.0));
+        assert_eq!(pooled.p90, None, "50 samples");
+        assert_eq!(pooled.mean.map(|of| of.value), Some(40.6));
+        let interval = pooled.p50.and_then(|of| of.interval).expect("two runs");
+        assert_eq!((interval.low, interval.high), (1.0, 100.0));
+    }
+
+    #[test]
+    fn few_samples_have_no_percentile() {
+        for (per_mille, needed) in [
+            (500, 20),
+            (900, 100),
+            (950, 200),
+            (990, 1_000),
+            (999, 10_000),
+        ] {
+            assert_eq!(min_samples(per_mille), u64::from(needed));
+            let exists = |of: u32| pool(&[run(0..of, 0)]).estimate(Some(per_mille)).is_some();
+            assert!(exists(needed) && !exists(needed - 1), "{per_mille}");
+        }
+    }
+
+    #[test]
+    fn unfinished_samples_are_worse_than_all() {
+        // 89 of 100 finished, in runs of unequal shares.
+        let runs = [run(0..50, 50), run(50..89, 50)];
+        let pooled = pool(&runs).estimates();
+        assert_eq!(pooled.p50.map(|of| of.value), Some(49.0));
+        assert_eq!(pooled.p90, None);
+        let more = [run(0..50, 50), run(50..90, 50)];
+        let p90 = pool(&more).estimates().p90.expect("90 of 100 finished");
+        assert_eq!(
+            (p90.value, p90.interval),
+            (89.0, None),
+            "the second alone: never"
+        );
+    }
+
+    #[test]
+    fn one_run_has_no_interval() {
+        let median = pool(&[run(0..20, 0)]).estimates().p50;
+        assert_eq!(median.map(|of| (of.value, of.interval)), Some((9.0, None)));
+    }
+
+    #[test]
+    fn the_worst_of_goodputs_is_the_least() {
+        let goodputs = |from: u32| Samples::most_best((from..from + 50).map(f64::from), 0);
+        let pooled = pool(&[goodputs(1), goodputs(51)]).estimates();
+        assert_eq!(
+            pooled.p90.map(|of| of.value),
+            Some(11.0),
+            "90 of 100 have 11 or more"
+        );
+    }
+
+    #[test]
+    fn differences_resample_pairs() {
+        let ours = [run(0..40, 0), run(100..140, 0)];
+        let theirs = [run(5..45, 0), run(105..145, 0)];
+        let difference = pool(&ours)
+            .difference(&pool(&theirs), Some(500))
+            .expect("80 each");
+        assert_eq!(difference.value, -5.0);
+        let interval = difference.interval.expect("two pairs");
+        assert_eq!((interval.low, interval.high), (-5.0, -5.0));
+        assert_eq!(pool(&ours).difference(&pool(&theirs[1..]), Some(500)), None);
+    }
+
+    proptest! {
+        #[test]
+        fn weighted_percentiles_equal_sorted_copies(
+            runs in proptest::collection::vec((proptest::collection::vec(0u32..40, 0..30), 0u64..5), 1..6),
+            weights in proptest::collection::vec(0u64..4, 6),
+            per_mille in 1u32..1_000,
+        ) {
+            let samples: Vec<Samples> = runs
+                .iter()
+                .map(|(values, never)| run(values.clone(), values.len() as u64 + never))
+                .collect();
+            let mut copies = Vec::new();
+            for ((values, never), weight) in runs.iter().zip(&weights) {
+                for _ in 0..*weight {
+                    copies.extend(values.iter().copied().map(f64::from));
+                    copies.extend((0..*never).map(|_| f64::INFINITY));
+                }
+            }
+            copies.sort_by(f64::total_cmp);
+            let wanted = crate::stats::nearest_rank(&copies, per_mille).copied();
+            let found = pool(&samples).percentile(&weights[..runs.len()], per_mille);
+            prop_assert_eq!(found, wanted);
+        }
+    }
+}
