@@ -318,7 +318,7 @@ pub struct Hedge {
     pub after: HedgeAfter,
     /// Whether the host that lost is told to stop.
     pub cancel: bool,
-    /// Answer times that a parent must have seen before a percentile of them counts.
+    /// Answer times that a parent needs for a percentile; declared ones stand in for those that it has not seen yet.
     pub samples: u32,
     /// The latest answer times of a parent whose percentile it is.
     pub window: u32,
