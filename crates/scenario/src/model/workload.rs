@@ -284,6 +284,11 @@ pub struct RecordedNode {
     /// Its own computation: between the request and the answer of a leaf; of another node, between the last answer that
     /// it waits for and its own. At the root it delays nothing.
     pub compute: Span,
+    /// Duration of its span, as recorded. A replay does not read it.
+    pub took: Span,
+    /// Time from the start of its span to the end of its last request, as recorded; longer than `took` if it answered before.
+    /// A replay does not read it.
+    pub waited: Span,
 }
 
 /// What the owner of a service wants of a query: enough answers soon enough, for most queries.
