@@ -189,6 +189,8 @@ fn query(calls: &[Call]) -> Query {
             bytes: of.bytes?,
             compute_ns: of.compute_ns,
             deadline_ns: of.deadline_ns,
+            took_ns: None,
+            waited_ns: None,
         })
     });
     Query {

@@ -38,7 +38,7 @@ const ALIKE: f64 = 0.01;
 /// A named distribution is taken where its CDF is nowhere farther than this from the values'; of few values, than what
 /// chance makes of them in one of twenty cases: `CHANCE` / √n.
 const NEAR: f64 = 0.015;
-const CHANCE: f64 = 1.36;
+pub(crate) const CHANCE: f64 = 1.36;
 /// The same for points, of which there are at most so many.
 const NEAR_POINTS: f64 = 0.004;
 const MOST_POINTS: usize = 48;

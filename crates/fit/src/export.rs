@@ -20,10 +20,16 @@ struct Span<'s> {
     #[serde(skip_serializing_if = "Option::is_none")]
     response_bytes: Option<u64>,
     host: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<u8>,
 }
 
+/// The kind of a client's span in OTLP.
+const CLIENT: u8 = 3;
+
 /// Writes the queries of a run as spans, one a line: the root's from the query's arrival until its answer was complete,
-/// below it each node's from the arrival of its request until it handed its answer over. Queries without an answer by the
+/// below it, for each request, its client's from the request until the answer arrived, and its server's from the arrival of
+/// the request until it handed the answer over. Queries without an answer by the
 /// end of the run are left out. Gives how many were written, and how many left out.
 pub fn spans(records: &RunRecords, to: &mut impl Write) -> io::Result<(u64, u64)> {
     let mut workloads: Vec<u16> = records.queries.iter().map(|of| of.workload).collect();
@@ -55,20 +61,36 @@ pub fn spans(records: &RunRecords, to: &mut impl Write) -> io::Result<(u64, u64)
                 request_bytes: None,
                 response_bytes: None,
                 host: host(query.root),
+                kind: None,
             })?;
             for (at, (_, cause, call)) in layered.iter().enumerate() {
                 let (Some(got), Some(answered)) = (call.asked.finish, call.answered) else {
                     continue;
                 };
+                // An answer that was still on its way when the run ended is one that nobody waited for.
+                let arrived = answered.finish.unwrap_or(complete).max(answered.start);
+                let client = format!("{at}c");
+                line(&Span {
+                    trace: &trace,
+                    id: client.clone(),
+                    parent: Some(cause.map_or("root".to_owned(), |cause| cause.to_string())),
+                    start_ns: call.asked.start.as_ns(),
+                    duration_ns: arrived.since(call.asked.start).as_ns(),
+                    request_bytes: None,
+                    response_bytes: None,
+                    host: host(call.asked.source),
+                    kind: Some(CLIENT),
+                })?;
                 line(&Span {
                     trace: &trace,
                     id: at.to_string(),
-                    parent: Some(cause.map_or("root".to_owned(), |cause| cause.to_string())),
+                    parent: Some(client),
                     start_ns: got.as_ns(),
                     duration_ns: answered.start.since(got).as_ns(),
                     request_bytes: Some(call.asked.size_bytes),
                     response_bytes: Some(answered.size_bytes),
                     host: host(call.asked.destination),
+                    kind: None,
                 })?;
             }
             written += 1;

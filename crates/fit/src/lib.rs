@@ -23,11 +23,12 @@ mod reproduce;
 mod scenario;
 mod table;
 mod text;
+mod verdict;
 
 pub use export::spans;
 pub use input::{Kind, observe, of_bytes};
 pub use model::Known;
-pub use reproduce::{POINTS, Row, WITHIN};
+pub use reproduce::{COMPLETION, KS, POINTS, Row, WITHIN};
 
 use duetime_core::Span;
 use duetime_scenario::{Diagnostic, NoFiles};
@@ -60,6 +61,10 @@ pub struct Fit {
     pub text: String,
     /// Its first sentence: how well the input is reproduced.
     pub answer: String,
+    /// True if every quantity with a threshold is within it.
+    pub reproduces: bool,
+    /// Likely reasons of a bad fit, each with what to change.
+    pub reasons: Vec<String>,
     /// Both sides.
     pub rows: Vec<Row>,
     /// What was left out, taken for granted, or is uncertain.
@@ -124,11 +129,13 @@ pub fn fit(
         Err(Failed::Stopped) => return Err(FitError::Stopped),
     };
     let rows = reproduce::rows(&seen, runs, &model);
-    let answer = text::answer(&rows, &scenario.transports[0].name);
+    let verdict = verdict::verdict(&rows, &model, &scenario.transports[0].name);
     Ok(Fit {
-        text: text::text(&answer, &rows, &model.notes),
+        text: text::text(&verdict, &rows, &model.notes),
         toml,
-        answer,
+        answer: verdict.answer,
+        reproduces: verdict.reproduces,
+        reasons: verdict.reasons,
         rows,
         notes: model.notes,
     })

@@ -2,7 +2,7 @@
 
 use crate::arrivals::Arrivals;
 use crate::distribution::{Fitted, Sample, Shape, whole};
-use crate::observed::{DeadlineFrom, Observed, Query, USUAL_REQUEST, span};
+use crate::observed::{Answer, DeadlineFrom, Observed, Query, USUAL_REQUEST, span};
 use duetime_core::{Rate, Span};
 use duetime_scenario::service::longest_way;
 
@@ -34,6 +34,8 @@ pub struct Model {
     pub compute: Option<Fitted>,
     /// Of aggregators.
     pub aggregate_compute: Option<Fitted>,
+    /// Time after which aggregators answer without the answers that they lack; `None`: they wait for all.
+    pub give_up: Option<GiveUp>,
     /// Roots.
     pub trees: u32,
     /// Hosts of the network.
@@ -73,6 +75,17 @@ pub struct Layer {
     pub fan_in: u32,
     /// Bytes of each answer.
     pub sizes: Fitted,
+}
+
+/// When aggregators stop waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GiveUp {
+    /// Time from the arrival of the request.
+    pub after: Span,
+    /// Aggregators that answered without some of their answers.
+    pub lacking: usize,
+    /// All aggregators that answered.
+    pub all: usize,
 }
 
 /// Transfers that belong to no query, between random hosts.
@@ -118,6 +131,8 @@ const MOST: f64 = 0.9;
 const FEW: usize = 200;
 /// Computation below this share of what half of the queries take is none: hosts need as long to hand a packet over.
 const NOTHING: f64 = 0.002;
+/// Aggregators that give up do so at a common time, which at most this share of the others exceeds; otherwise clocks differ.
+const LONGER: f64 = 0.1;
 /// Hosts that a topology may have.
 const MOST_HOSTS: usize = 100_000;
 
@@ -148,7 +163,10 @@ impl Model {
         let took = Sample::new(took.map(|ns| ns as f64).collect());
         let nothing = NOTHING * took.quantile(0.5);
         let compute = of_times(leaves.filter_map(|of| of.compute_ns), nothing);
-        let aggregators = all().filter(|of| of.children > 0);
+        let give_up = give_up(seen, &mut notes);
+        // An aggregator that gave up was asking until it answered: its span does not show its computation.
+        let aggregators =
+            all().filter(|of| of.children > 0 && (give_up.is_none() || !of.is_hasty()));
         let aggregate_compute = of_times(aggregators.filter_map(|of| of.compute_ns), nothing);
         if compute.is_none() {
             notes.push("nothing says how long servers compute: taken for no time".to_owned());
@@ -240,6 +258,7 @@ impl Model {
             layers,
             compute,
             aggregate_compute,
+            give_up,
             hosts,
             link,
             latency,
@@ -268,7 +287,13 @@ impl Model {
             },
             Due::Never => return None,
         };
-        Some(query.took_ns.is_none_or(|took| took > due_ns))
+        // Aggregators that give up answer without the leaves that are later, and all are wanted.
+        let is_later = |of: &Answer| {
+            of.waited_ns
+                .is_some_and(|ns| self.give_up.is_some_and(|by| ns > by.after.as_ns()))
+        };
+        let lacks = query.answers.iter().any(is_later);
+        Some(lacks || query.took_ns.is_none_or(|took| took > due_ns))
     }
 }
 
@@ -307,6 +332,43 @@ fn layer(seen: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
             .clamp(1, 100_000),
         sizes: sizes.sizes(),
     }
+}
+
+/// Returns when aggregators stop waiting, or `None` if they wait for all answers.
+fn give_up(seen: &Observed, notes: &mut Vec<String>) -> Option<GiveUp> {
+    let all = || seen.queries.iter().flat_map(|of| &of.answers);
+    let aggregators = || all().filter(|of| of.children > 0);
+    let times = |hasty: bool, ns: fn(&Answer) -> Option<u64>| {
+        let some = aggregators().filter(|of| of.is_hasty() == hasty);
+        Sample::new(some.filter_map(ns).map(|ns| ns as f64).collect())
+    };
+    let (lacking, whole) = (times(true, |of| of.took_ns), times(false, |of| of.took_ns));
+    if lacking.is_empty() {
+        return None;
+    }
+    let usual = lacking.quantile(0.5);
+    let counts = format!(
+        "{} of {} aggregators answered while requests of theirs were under way",
+        lacking.len(),
+        lacking.len() + whole.len()
+    );
+    if whole.above(usual) > LONGER {
+        notes.push(format!(
+            "{counts}, at no common time: they are taken to wait for all answers, and clocks to differ"
+        ));
+        return None;
+    }
+    // They answered after their computation, which their spans do not show: that of the others stands in.
+    let computes = times(false, |of| of.compute_ns);
+    let after = span((usual - computes.quantile(0.5)).max(1.0));
+    notes.push(format!(
+        "{counts}: they are taken to give up after {after}; queries with later answers count as late"
+    ));
+    Some(GiveUp {
+        after,
+        lacking: lacking.len(),
+        all: lacking.len() + whole.len(),
+    })
 }
 
 /// The distribution of times; none at all where their mean is below `nothing`.
@@ -353,4 +415,69 @@ fn due(seen: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
         "no budget is known: {stand_in} stands in, within which 99 % of the queries were; --budget says what is wanted"
     ));
     Due::StandIn(stand_in)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observed::Answer;
+
+    /// Aggregators that answered and had all answers after these times, ns.
+    fn aggregators(times: impl Iterator<Item = (u64, u64)>) -> Observed {
+        let answers = times.map(|(took, waited)| Answer {
+            children: 5,
+            compute_ns: Some(took.saturating_sub(waited)),
+            took_ns: Some(took),
+            waited_ns: Some(waited),
+            ..Answer::default()
+        });
+        Observed {
+            queries: vec![Query {
+                answers: answers.collect(),
+                ..Query::default()
+            }],
+            ..Observed::default()
+        }
+    }
+
+    #[test]
+    fn aggregators_give_up_at_a_common_time() {
+        let mut notes = Vec::new();
+        // 0.1 ms of computation.
+        let whole = |at: u64| (1_000_000 + at * 10_000, 900_000 + at * 10_000);
+        let patient = aggregators((0..100).map(whole));
+        assert_eq!(give_up(&patient, &mut notes), None);
+        assert!(notes.is_empty());
+        // One in five has its last answer later than 2 ms.
+        let hasty = aggregators((0..100).map(|at| match at {
+            0..80 => whole(at),
+            _ => (2_100_000, 3_000_000),
+        }));
+        let found = give_up(&hasty, &mut notes);
+        let wanted = GiveUp {
+            after: Span::from_ms(2),
+            lacking: 20,
+            all: 100,
+        };
+        assert_eq!(found, Some(wanted));
+        assert!(notes[0].contains("give up after 2 ms"), "{notes:?}");
+    }
+
+    #[test]
+    fn clocks_that_differ_are_not_giving_up() {
+        let mut notes = Vec::new();
+        let skewed = aggregators((0..100).map(|at| {
+            let took = 1_000_000 + at * 10_000;
+            (
+                took,
+                if at % 5 == 0 {
+                    took + 50_000
+                } else {
+                    took - 100_000
+                },
+            )
+        }));
+        assert_eq!(give_up(&skewed, &mut notes), None);
+        assert!(notes[0].contains("clocks to differ"), "{notes:?}");
+    }
 }

@@ -79,6 +79,18 @@ pub struct Answer {
     pub compute_ns: Option<u64>,
     /// Its deadline, ns.
     pub deadline_ns: Option<u64>,
+    /// Time from the arrival of the request until its sender handed the answer over, ns; `None`: not known.
+    pub took_ns: Option<u64>,
+    /// Time from the arrival of the request until the last answer to its sender, ns; longer than `took_ns` if its sender did
+    /// not wait for that. `None`: its sender asked nobody, or not known.
+    pub waited_ns: Option<u64>,
+}
+
+impl Answer {
+    /// Returns true if its sender answered before it had all answers itself.
+    pub fn is_hasty(&self) -> bool {
+        self.waited_ns > self.took_ns
+    }
 }
 
 impl Observed {
@@ -136,6 +148,8 @@ impl Observed {
                     bytes: node.response.0,
                     compute_ns: Some(node.compute.as_ns()),
                     deadline_ns: None,
+                    took_ns: Some(node.took.as_ns()),
+                    waited_ns: (node.children > 0).then(|| node.waited.as_ns()),
                 }
             });
             Query {
@@ -269,6 +283,8 @@ impl<'f> Calls<'f> {
                 bytes: answered.size_bytes,
                 compute_ns: (children == 0).then(|| answered.start.since(got).as_ns()),
                 deadline_ns: None,
+                took_ns: None,
+                waited_ns: None,
             })
         });
         answers.collect()

@@ -1,6 +1,6 @@
 //! How well the fitted scenario reproduces its input: both side by side.
 
-use crate::distribution::Sample;
+use crate::distribution::{CHANCE, Sample};
 use crate::model::{Due, Model};
 use crate::observed::{Observed, Query};
 use duetime_results::{Estimate, Interval};
@@ -27,6 +27,8 @@ pub struct Row {
     pub difference: Option<f64>,
     /// The largest difference between the CDFs of both sides, where the quantity is of a distribution.
     pub ks: Option<f64>,
+    /// True if the difference is within the threshold of the quantity; `None` where it has none or a side is not known.
+    pub near: Option<bool>,
     /// Of shares of queries: the 95 % interval of the input's, which is a sample of the service, over blocks of its time.
     pub input_interval: Option<Interval>,
     /// That of the fitted scenario, over its runs.
@@ -37,6 +39,16 @@ pub struct Row {
 pub const WITHIN: f64 = 0.05;
 /// The share of late queries within this much.
 pub const POINTS: f64 = 0.02;
+/// The largest difference between the CDFs of completion times; more where samples are so few that chance makes more of it.
+pub const KS: f64 = 0.2;
+/// Quantiles of completion times, the names of their rows, and the shares within which they are reproduced.
+pub const COMPLETION: [(f64, &str, f64); 3] = [
+    (0.5, "completion, p50", 0.1),
+    (0.9, "completion, p90", 0.1),
+    (0.99, "completion, p99", 0.25),
+];
+/// A quantile q is judged from this many values beyond it on, as ten are needed to know it.
+const BEYOND: f64 = 10.0;
 
 /// The quantities that say whether the input is reproduced.
 pub(crate) const SIZE: &str = "answer size, mean";
@@ -156,6 +168,7 @@ pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<
         };
         let sizes = sides.map(|of| Sample::new(of.layer(at).map(|of| of.bytes as f64).collect()));
         rows.quantity(&named(SIZE), "B", &sizes, Sample::mean);
+        rows.judge(WITHIN);
         rows.ks(&sizes);
         rows.quantity(&named("answer size, p50"), "B", &sizes, |of| {
             of.quantile(0.5)
@@ -165,6 +178,7 @@ pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<
         });
         let fan_ins = sides.map(|of| Sample::new(of.fan_ins(at)));
         rows.quantity(&named(FAN_IN), "", &fan_ins, Sample::mean);
+        rows.judge(WITHIN);
         rows.quantity(&named("fan-in, p99"), "", &fan_ins, |of| of.quantile(0.99));
     }
     // The scenario states its rate; how many queries its runs happen to have says nothing of it.
@@ -181,6 +195,7 @@ pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<
     });
     rows.add(LOAD, "share", loads);
     rows.relative();
+    rows.judge(WITHIN);
     let compute = sides.map(|of| {
         let leaves = of
             .queries
@@ -201,14 +216,14 @@ pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<
         let took = of.queries.iter().filter_map(|of| of.took_ns);
         Sample::new(took.map(|ns| ns as f64).collect())
     });
-    for (at, name) in [
-        (0.5, "completion, p50"),
-        (0.9, "completion, p90"),
-        (0.99, "completion, p99"),
-    ] {
+    for (at, name, within) in COMPLETION {
         rows.quantity(name, "ns", &took, |of| of.quantile(at));
+        if took[0].len() as f64 * (1.0 - at) >= BEYOND {
+            rows.judge(within);
+        }
         if at < 0.6 {
             rows.ks(&took);
+            rows.judge_ks(&took);
         }
     }
     if let Due::Budget(due) | Due::StandIn(due) = &model.due {
@@ -233,6 +248,7 @@ impl Rows {
             fitted,
             difference,
             ks: None,
+            near: None,
             input_interval: None,
             fitted_interval: None,
         });
@@ -247,6 +263,7 @@ impl Rows {
             return;
         }
         self.add(quantity, "share", sides.map(|of| of.map(|of| of.value)));
+        self.judge(POINTS);
         if let Some(row) = self.0.last_mut() {
             [row.input_interval, row.fitted_interval] = sides.map(|of| of?.interval);
         }
@@ -279,6 +296,25 @@ impl Rows {
         self.add(name, unit, [of(0), of(1)]);
     }
 
+    /// Compares the difference of the latest row with its threshold.
+    fn judge(&mut self, within: f64) {
+        if let Some(row) = self.0.last_mut().filter(|row| row.input.is_some()) {
+            // Without a difference, the fit has no value, or the input has zero.
+            row.near = Some(row.difference.is_some_and(|of| of.abs() <= within));
+        }
+    }
+
+    /// Compares the distance of the latest row with its threshold too.
+    fn judge_ks(&mut self, sides: &[Sample; 2]) {
+        let few: f64 = sides.iter().map(|of| 1.0 / of.len().max(1) as f64).sum();
+        let most = KS.max(CHANCE * libm::sqrt(few));
+        if let Some(row) = self.0.last_mut()
+            && let Some(ks) = row.ks
+        {
+            row.near = Some(ks <= most && row.near != Some(false));
+        }
+    }
+
     /// The latest row is of distributions: how far they are apart.
     fn ks(&mut self, sides: &[Sample; 2]) {
         let known = !sides[0].is_empty() && !sides[1].is_empty();
@@ -286,14 +322,4 @@ impl Rows {
             row.ks = Some(sides[0].distance(&sides[1]));
         }
     }
-}
-
-/// Whether a row's difference is one that counts as reproduced.
-pub(crate) fn is_near(row: &Row) -> Option<bool> {
-    let most = if row.quantity == MISSED {
-        POINTS
-    } else {
-        WITHIN
-    };
-    row.difference.map(|of| of.abs() <= most)
 }

@@ -140,6 +140,23 @@ impl Model {
                 line(to, &format!("{key} = {}", time(&of.shape)), &distance(of))?;
             }
         }
+        if self.layers.len() > 1 {
+            match self.give_up {
+                None => line(
+                    to,
+                    "give_up = \"never\"",
+                    "aggregators waited for all answers",
+                )?,
+                Some(of) => line(
+                    to,
+                    &format!("give_up = \"{}\"", of.after),
+                    &format!(
+                        "{} of {} aggregators answered without some answers",
+                        of.lacking, of.all
+                    ),
+                )?,
+            }
+        }
         if self.persistent {
             line(
                 to,

@@ -204,6 +204,125 @@ fn spans_give_the_service_back() {
     );
 }
 
+/// Two layers below each of two roots, on 40 hosts.
+const LAYERS: &str = r#"
+transport = ["dctcp"]
+duration = "4 s"
+seed = 1
+[topology]
+kind = "star"
+hosts = 40
+link = { rate = "10 Gbps", latency = "2 us" }
+[[workload]]
+kind = "oldi"
+trees = 2
+fan_in = [4, 6]
+share_hosts = true
+response = "uniform 2 KB..10 KB"
+compute = "exponential 1 ms"
+aggregate_compute = "exponential 200 us"
+rate = "1000 /s"
+deadline = "BUDGET"
+deadline_from = "query"
+give_up = "GIVE_UP"
+objective = { within = "BUDGET", answers = 1, share = "99 %" }
+"#;
+
+/// Fits the exported spans of two layers, and compares the missed shares of the run, its spans and the fit.
+fn check_layers(name: &str, give_up: &str, budget: Span) -> Fit {
+    let text = LAYERS.replace("GIVE_UP", give_up);
+    let text = text.replace("BUDGET", &budget.to_string());
+    let scenario =
+        load(&text, "layers.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
+    let output = run(&scenario, 0, 0, &Options::default()).unwrap();
+    let mut lines = Vec::new();
+    let (_, left_out) = spans(&output.records, &mut lines).unwrap();
+    assert_eq!(left_out, 0);
+    let mut request = request("dctcp", SLOW);
+    request.known.budget = Some(budget);
+    request.known.link = Some(Rate::from_gbps(10));
+    request.known.hosts = Some(40);
+    let fit = fitted(name, &lines, &request);
+    let missed = fit.rows.iter().find(|row| row.quantity == "missed share");
+    let missed = missed.unwrap();
+    let late = late(&output);
+    println!(
+        "{give_up}: in the run {late:.4}\n{}\n{}",
+        fit.text, fit.toml
+    );
+    assert!((0.03..0.5).contains(&late), "{late}");
+    assert!(
+        (missed.input.unwrap() - late).abs() < 0.005,
+        "{missed:?}, in the run {late}"
+    );
+    assert!(
+        (missed.fitted.unwrap() - late).abs() < 0.02,
+        "{missed:?}, in the run {late}"
+    );
+    assert!(fit.reproduces, "{}", fit.text);
+    fit
+}
+
+#[test]
+fn layers_that_wait_for_all_answers() {
+    let fit = check_layers("patient.jsonl", "never", Span::from_ms(6));
+    assert!(fit.toml.contains("give_up = \"never\""), "{}", fit.toml);
+}
+
+#[test]
+fn layers_that_give_up_at_deadlines() {
+    // Aggregators have half of the budget, and answer without the leaves that are slower.
+    let fit = check_layers("hasty.jsonl", "children", Span::from_ms(11));
+    let given_up = fit.toml.lines().find(|line| line.starts_with("give_up = "));
+    let after = given_up.and_then(|line| line.split('"').nth(1)).unwrap();
+    let after = duetime_scenario::parse_time(after).unwrap();
+    assert!(
+        (5_400..5_600).contains(&(after.as_ns() / 1_000)),
+        "{after}, of 5.5 ms"
+    );
+}
+
+#[test]
+fn a_bad_fit_is_called_bad() {
+    let output = service("dctcp", SLOW, &[]);
+    // Nothing says how long servers compute, and the budget is one that all queries meet.
+    let mut csv = "query,client,server,start_ns,end_ns,bytes\n".to_owned();
+    let flows = &output.records.flows;
+    let asked = flows.iter().filter(|of| of.class == Class::Query);
+    let asked: BTreeMap<_, _> = asked
+        .map(|of| ((of.query, of.source, of.destination), of.start))
+        .collect();
+    for answer in flows.iter().filter(|of| of.class == Class::Response) {
+        let start = asked[&(answer.query, answer.destination, answer.source)];
+        let _ = writeln!(
+            csv,
+            "{},h{},h{},{},{},{}",
+            answer.query.unwrap(),
+            answer.destination,
+            answer.source,
+            start.as_ns(),
+            answer.finish.unwrap().as_ns(),
+            answer.size_bytes
+        );
+    }
+    let mut request = request("dctcp", SLOW);
+    request.known.budget = Some(Span::from_ms(50));
+    let fit = fitted("no-compute.csv", csv.as_bytes(), &request);
+    assert!(!fit.reproduces);
+    let begin = "The fitted scenario does not reproduce completion times (KS ";
+    assert!(
+        fit.answer.starts_with(begin) && fit.answer.contains("p50 -"),
+        "{}",
+        fit.answer
+    );
+    assert!(
+        fit.text.contains("reason: the fit is too fast"),
+        "{}",
+        fit.text
+    );
+    assert!(fit.reasons[0].contains("compute_ns"), "{:?}", fit.reasons);
+}
+
 #[test]
 fn the_flows_of_a_run_give_the_service_back() {
     let output = service("tcp", SLOW, &[]);

@@ -94,7 +94,7 @@ pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
     let load = load::describe(scenario, &network, &workloads, &mut described);
     let topology = TopologyDescription::new(&network, &routing, &scenario.host);
     Ok(Description {
-        doubts: doubts::of(scenario, &network, topology.base_rtt_ns),
+        doubts: doubts::of(scenario, &network, &workloads, topology.base_rtt_ns),
         hopeless: hopeless::of(scenario, &network, &workloads),
         topology,
         workloads: described,

@@ -22,6 +22,8 @@ pub enum About {
     EcnThreshold,
     /// D3's `update_interval` is below the round trip.
     UpdateInterval,
+    /// Parents hedge at a percentile that they do not know for a large part of the measurement window.
+    Hedge,
     /// Recorded requests are not within the spans that cause them.
     Spans,
     /// Deadlines or budgets are shorter than the network alone takes.

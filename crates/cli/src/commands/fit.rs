@@ -70,7 +70,14 @@ fn events(fit: &Fit) -> Result<(), Failure> {
     }
     json_line(
         &mut to,
-        &json!({ "event": "fit", "answer": fit.answer, "notes": fit.notes, "scenario": fit.toml }),
+        &json!({
+            "event": "fit",
+            "answer": fit.answer,
+            "reproduces": fit.reproduces,
+            "reasons": fit.reasons,
+            "notes": fit.notes,
+            "scenario": fit.toml,
+        }),
     )
 }
 

@@ -284,6 +284,11 @@ pub struct RecordedNode {
     /// Its own computation: between the request and the answer of a leaf; of another node, between the last answer that
     /// it waits for and its own. At the root it delays nothing.
     pub compute: Span,
+    /// Duration of its span, as recorded. A replay does not read it.
+    pub took: Span,
+    /// Time from the start of its span to the end of its last request, as recorded; longer than `took` if it answered before.
+    /// A replay does not read it.
+    pub waited: Span,
 }
 
 /// What the owner of a service wants of a query: enough answers soon enough, for most queries.
@@ -318,7 +323,7 @@ pub struct Hedge {
     pub after: HedgeAfter,
     /// Whether the host that lost is told to stop.
     pub cancel: bool,
-    /// Answer times that a parent must have seen before a percentile of them counts.
+    /// Answer times that a parent needs for a percentile; declared ones stand in for those that it has not seen yet.
     pub samples: u32,
     /// The latest answer times of a parent whose percentile it is.
     pub window: u32,

@@ -19,6 +19,8 @@ pub(super) const RESPONSE: &[&str] = &["response_bytes", "http.response.body.siz
 const HOST: &[&str] = &["host", "host.name"];
 const SERVICE: &[&str] = &["service", "service.name"];
 const ATTRIBUTES: &[&str] = &["attributes"];
+/// The kind of a client's span, as OTLP writes it: by number or by name.
+const CLIENT: (u64, &str) = (3, "SPAN_KIND_CLIENT");
 
 /// What a span looks like, for messages.
 const EXAMPLE: &str = "one span a line, such as {\"trace_id\": \"a\", \"span_id\": \"2\", \"parent_id\": \"1\", \"start_ns\": 0, \"duration_ns\": 250000, \"response_bytes\": 10000}";
@@ -40,6 +42,8 @@ pub(super) struct Line {
     pub request: Option<u64>,
     pub response: Option<u64>,
     pub host: Option<String>,
+    /// True for the span of a client: from its request until it has the answer.
+    pub is_client: bool,
 }
 
 /// The fields of a line, each in one of its spellings; others are ignored.
@@ -61,6 +65,7 @@ struct Written {
     response_bytes: Option<Value>,
     host: Option<Value>,
     service: Option<Value>,
+    kind: Option<Value>,
     attributes: Option<Vec<Attribute>>,
     #[serde(rename = "resourceSpans")]
     resource_spans: Option<IgnoredAny>,
@@ -145,6 +150,9 @@ pub(super) fn read(file: &str, text: &str, place: &Range<usize>) -> Result<Line>
         request,
         response,
         host,
+        is_client: written
+            .kind
+            .is_some_and(|kind| kind == CLIENT.0 || kind == CLIENT.1),
     })
 }
 

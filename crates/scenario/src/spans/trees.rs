@@ -56,6 +56,8 @@ pub(super) fn build(
 struct Requests {
     /// The requests, by (cause, start, line); roots are none.
     sorted: Vec<(u32, u32)>,
+    /// Per span: the span that shows when the request is under way, itself or its client's.
+    shown_by: Vec<u32>,
 }
 
 impl Requests {
@@ -74,19 +76,23 @@ impl Requests {
             .map(|(index, _)| index)
             .collect();
         let mut sorted = Vec::new();
+        let mut shown_by = stands_for.clone();
         while let Some(parent) = reached.pop() {
             let cause = stands_for[parent as usize];
             for &(_, child) in children(&below, parent) {
                 if name(child).is_some() && name(child) == name(parent) {
                     stands_for[child as usize] = cause;
                 } else {
+                    if file.line(parent).is_client {
+                        shown_by[child as usize] = parent;
+                    }
                     sorted.push((cause, child));
                 }
                 reached.push(child);
             }
         }
         sorted.sort_unstable_by_key(|&(cause, child)| (cause, file.line(child).start_ns, child));
-        Self { sorted }
+        Self { sorted, shown_by }
     }
 
     fn of_node(&self, node: u32) -> &[(u32, u32)] {
@@ -159,6 +165,8 @@ impl Tree<'_> {
                 )));
             }
         };
+        let ends = below.iter().map(|&(_, child)| self.under_way(child).1);
+        let last = ends.max().unwrap_or(line.start_ns);
         Ok(RecordedNode {
             parent,
             children: u32::try_from(below.len()).expect("the children of a span are bounded"),
@@ -166,25 +174,38 @@ impl Tree<'_> {
             request: line.request.map_or(self.request, Bytes),
             response: Bytes(response),
             compute: self.own_time(span, below),
+            took: Span::from_ns(line.end_ns - line.start_ns),
+            waited: Span::from_ns(last.saturating_sub(line.start_ns)),
         })
+    }
+
+    /// Returns when a request is under way: from its start to its end, at its client where that has a span.
+    fn under_way(&self, request: u32) -> (u64, u64) {
+        let line = self.file.line(self.requests.shown_by[request as usize]);
+        (line.start_ns, line.end_ns)
     }
 
     /// The part of a span in which none of its requests is under way.
     fn own_time(&self, span: u32, below: &[(u32, u32)]) -> Span {
         let line = self.file.line(span);
         let mut own = 0;
-        // All requests so far were over by then; they are sorted by their start.
+        let mut times: Vec<(u64, u64)> = below
+            .iter()
+            .map(|&(_, child)| self.under_way(child))
+            .collect();
+        times.sort_unstable();
+        // All requests so far were over by then.
         let mut over = line.start_ns;
-        for &(_, child) in below {
-            let child = self.file.line(child);
-            own += child.start_ns.min(line.end_ns).saturating_sub(over);
-            over = over.max(child.end_ns).min(line.end_ns);
+        for (start, end) in times {
+            own += start.min(line.end_ns).saturating_sub(over);
+            over = over.max(end).min(line.end_ns);
         }
         Span::from_ns(own + (line.end_ns - over))
     }
 
     fn is_outside(&self, span: u32, child: u32) -> bool {
-        let (span, child) = (self.file.line(span), self.file.line(child));
-        child.start_ns < span.start_ns || child.end_ns > span.end_ns
+        let span = self.file.line(span);
+        let (start, end) = self.under_way(child);
+        start < span.start_ns || end > span.end_ns
     }
 }

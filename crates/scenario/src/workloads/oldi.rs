@@ -121,7 +121,9 @@ fields! {
         /// Whether a message tells the host that lost to stop: it computes no further, or its answer is aborted. Otherwise
         /// it goes on, and loads the network for nothing. On a `persistent` connection an answer that has begun goes on.
         cancel: Boolean, default true;
-        /// For a percentile: answer times that a parent must have seen before it hedges.
+        /// For a percentile: answer times that a parent needs. Until it has seen as many, the missing ones are taken from the
+        /// distributions of `compute` and `jitter`, plus the time of the query's messages on an idle network. Where that time
+        /// exceeds the percentile of `compute` and `jitter`, they say little of the answers, and the parent does not hedge yet.
         samples: Integer(10, 100_000), default 100;
         /// For a percentile: it is the exact one (nearest rank) of the parent's latest answer times, so many.
         window: Integer(10, 100_000), default 1000;

@@ -270,7 +270,14 @@ fn a_deep_chain_of_spans_neither_overflows_nor_stalls() {
     );
 }
 
-fn node(parent: u32, children: u32, host: Option<u32>, compute_ns: u64) -> RecordedNode {
+/// A node of this computation, whose span took so long, and whose last request ended so long after its start.
+fn node(
+    parent: u32,
+    children: u32,
+    host: Option<u32>,
+    compute_ns: u64,
+    (took_ns, waited_ns): (u64, u64),
+) -> RecordedNode {
     use duetime_core::{Bytes, Span};
     RecordedNode {
         parent,
@@ -283,6 +290,8 @@ fn node(parent: u32, children: u32, host: Option<u32>, compute_ns: u64) -> Recor
             10
         }),
         compute: Span::from_ns(compute_ns),
+        took: Span::from_ns(took_ns),
+        waited: Span::from_ns(waited_ns),
     }
 }
 
@@ -308,10 +317,10 @@ fn a_trace_becomes_a_tree_of_requests() {
     };
     let expected = [
         // 1000 to 1200; from then on some request is under way to the end.
-        node(0, 2, Some(0), 200),
-        node(0, 1, Some(2), 250),
-        node(0, 0, Some(1), 700),
-        node(1, 0, Some(1), 50),
+        node(0, 2, Some(0), 200, (1_000, 1_100)),
+        node(0, 1, Some(2), 250, (300, 100)),
+        node(0, 0, Some(1), 700, (700, 0)),
+        node(1, 0, Some(1), 50, (50, 0)),
     ];
     assert_eq!(query.nodes, expected);
     assert_eq!(spans.outside, 1, "span 5 ends after the root");
@@ -322,6 +331,42 @@ fn a_trace_becomes_a_tree_of_requests() {
             .iter()
             .all(|node| node.host.is_none() && node.request.0 == 2_000)
     );
+}
+
+#[test]
+fn client_spans_show_when_requests_are_under_way() {
+    let line = |id: &str, parent: &str, host: &str, start: u64, end: u64, more: &str| {
+        format!(
+            r#"{{"trace_id": "a", "span_id": "{id}", "parent_id": "{parent}", "start_ns": {start}, "end_ns": {end}, "response_bytes": 10, "host": "{host}"{more}}}"#
+        )
+    };
+    let of = |kind: &str| {
+        let client = format!(", \"kind\": {kind}");
+        let lines = [
+            line("1", "", "a", 1_000, 2_000, ""),
+            line("2", "1", "a", 1_050, 1_900, &client),
+            line("3", "2", "b", 1_100, 1_700, ", \"kind\": 2"),
+            line("4", "3", "b", 1_150, 1_750, &client),
+            line("5", "4", "c", 1_200, 1_650, ""),
+        ];
+        read(&lines, "").unwrap().queries[0].nodes.clone()
+    };
+    for kind in ["3", "\"SPAN_KIND_CLIENT\""] {
+        // The request to "c" is under way from 1,150 on, and its answer arrives 50 ns after the end of span 3.
+        let expected = [
+            node(0, 1, Some(0), 150, (1_000, 900)),
+            node(0, 1, Some(1), 50, (600, 650)),
+            node(1, 0, Some(2), 450, (450, 0)),
+        ];
+        assert_eq!(of(kind), expected);
+    }
+    // Work inside a host is no sign of a request.
+    let expected = [
+        node(0, 1, Some(0), 400, (1_000, 700)),
+        node(0, 1, Some(1), 150, (600, 550)),
+        node(1, 0, Some(2), 450, (450, 0)),
+    ];
+    assert_eq!(of("1"), expected);
 }
 
 #[test]

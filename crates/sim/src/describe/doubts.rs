@@ -2,6 +2,7 @@
 
 use crate::mark_at;
 use crate::topology::Network;
+use crate::workload::{Workloads, oldi};
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
 use duetime_proto::d3;
@@ -44,10 +45,27 @@ pub enum Doubt {
         /// The longest idle round trip.
         round_trip_ns: u64,
     },
+    /// Parents do not know the percentile at which they hedge for a large part of the measurement window.
+    LateHedges {
+        /// Name of the workload.
+        workload: String,
+        /// Mean time until a parent knows the percentile; of the slowest tree.
+        known_after_ns: u64,
+        /// Share of the measurement window that is over by then, up to 1.
+        unknown: f64,
+    },
 }
 
+/// Shares of the measurement window without hedges below this are not reported.
+const UNHEDGED: f64 = 0.1;
+
 /// The doubts about switches and transports.
-pub(super) fn of(scenario: &Scenario, network: &Network, round_trip_ns: u64) -> Vec<Doubt> {
+pub(super) fn of(
+    scenario: &Scenario,
+    network: &Network,
+    workloads: &Workloads,
+    round_trip_ns: u64,
+) -> Vec<Doubt> {
     let own = scenario
         .workloads
         .iter()
@@ -79,7 +97,24 @@ pub(super) fn of(scenario: &Scenario, network: &Network, round_trip_ns: u64) -> 
                 _ => None,
             }),
     );
+    let all = scenario.workloads.iter().enumerate();
+    doubts.extend(
+        all.filter_map(|(at, workload)| late_hedges(scenario, &workload.name, workloads.oldi(at)?)),
+    );
     doubts
+}
+
+/// Returns the doubt about a workload whose parents start without an estimate, and need long for one.
+fn late_hedges(scenario: &Scenario, name: &str, trees: &oldi::Oldi) -> Option<Doubt> {
+    let known_after = trees.blind_times().max()?;
+    let window = scenario.duration.saturating_sub(scenario.warm_up);
+    let blind = known_after.saturating_sub(scenario.warm_up);
+    let unknown = blind.min(window).as_ps() as f64 / window.as_ps().max(1) as f64;
+    (unknown > UNHEDGED).then(|| Doubt::LateHedges {
+        workload: name.to_owned(),
+        known_after_ns: known_after.as_ns(),
+        unknown,
+    })
 }
 
 /// The recorded requests that are not within the spans that cause them.

@@ -181,6 +181,7 @@ impl Workloads {
             let place = Place {
                 workload: index as u16,
                 name: &workload.name,
+                scenario,
                 network,
                 context: &context,
                 trees_before,
@@ -349,6 +350,7 @@ impl Workloads {
 struct Place<'a> {
     workload: u16,
     name: &'a str,
+    scenario: &'a Scenario,
     network: &'a Network,
     context: &'a Context,
     /// OLDI trees of the workloads before this one: trees are numbered through.

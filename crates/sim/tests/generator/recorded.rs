@@ -75,6 +75,8 @@ fn tree(draw: &mut Draw, budget: &Budget, answers: &[TraceFlow]) -> Vec<Recorded
         request: Bytes(0),
         response: Bytes(0),
         compute: Span::ZERO,
+        took: Span::ZERO,
+        waited: Span::ZERO,
     }];
     // Parents in their order, so that children stand next to each other.
     let mut parent = 0;
@@ -90,6 +92,8 @@ fn tree(draw: &mut Draw, budget: &Budget, answers: &[TraceFlow]) -> Vec<Recorded
             request: Bytes(draw.one_of(&[1, 100, 1_460, 5_000])),
             response: answer.size,
             compute: draw.span(Span::from_ps(1), budget.duration / 10),
+            took: Span::ZERO,
+            waited: Span::ZERO,
         });
     }
     nodes

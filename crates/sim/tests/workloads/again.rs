@@ -2,7 +2,7 @@
 
 use crate::fake::{Fake, Outcome};
 use crate::setup::{of_class, oldi, scenario};
-use duetime_core::{Bytes, Span, Time};
+use duetime_core::{Bytes, Span};
 use duetime_results::record::Class;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::*;
@@ -229,38 +229,68 @@ fn an_answer_after_the_timeout_counts_unless_its_question_was_cancelled() {
     }
 }
 
-#[test]
-fn a_percentile_is_that_of_the_answers_that_the_parent_has_seen() {
-    // The first ten queries are answered in 1.2 to 3.2 ms: none is hedged, and the median of their answers is known.
+/// Ten hosts and one leaf, hedged at the median, for a minute.
+fn hedged_at_the_median(compute: Gap) -> Outcome {
     let tree = Oldi {
         hedge: Some(hedge(HedgeAfter::Percentile(0.5), false)),
-        ..one_leaf(Gap::Uniform(MS(1), MS(3)))
+        ..one_leaf(compute)
     };
     let mut scenario = scenario(10, vec![WorkloadKind::Oldi(tree)]);
     scenario.duration = Span::from_secs(60);
-    let of = Fake::new(&scenario).run();
+    Fake::new(&scenario).run()
+}
+
+/// When a query's leaf was asked, after the query's arrival.
+fn asked(of: &Outcome, number: usize) -> Vec<Span> {
+    let query = &of.queries[number];
+    of_class(&of.messages, Class::Query)
+        .filter(|it| it.query == Some(query.query))
+        .map(|it| it.submitted.since(query.start))
+        .collect()
+}
+
+#[test]
+fn a_percentile_is_that_of_the_answers_that_the_parent_has_seen() {
+    // Ten samples are enough for the median of ten answers to be known.
+    let of = hedged_at_the_median(Gap::Uniform(MS(1), MS(3)));
     let took = |number: usize| {
         let query = &of.queries[number];
         query.complete.unwrap().since(query.start)
     };
     let mut first: Vec<Span> = (0..10).map(took).collect();
     first.sort_unstable();
-    assert!(of.queries[..10].iter().all(|query| query.hedges.0 == 0));
-    let eleventh = &of.queries[10];
-    let asked: Vec<Time> = of_class(&of.messages, Class::Query)
-        .filter(|it| it.query == Some(eleventh.query))
-        .map(|it| it.submitted)
-        .collect();
     if took(10) > first[4] {
-        assert_eq!(asked, [eleventh.start, eleventh.start + first[4]]);
+        assert_eq!(asked(&of, 10), [Span::ZERO, first[4]]);
     } else {
-        assert_eq!(asked, [eleventh.start]);
+        assert_eq!(asked(&of, 10), [Span::ZERO]);
     }
     // Half of all later leaves are asked again: the second question hides nothing from the percentile.
     let later = &of.queries[100..];
     let hedged = later.iter().filter(|query| query.hedges.0 > 0).count();
     let share = hedged as f64 / later.len() as f64;
     assert!((share - 0.5).abs() < 0.07, "{share} of {}", later.len());
+}
+
+#[test]
+fn the_first_query_is_hedged_as_declared() {
+    // The declared median is 2 ms, and a small message takes some microseconds of an idle network.
+    let of = hedged_at_the_median(Gap::Uniform(MS(1), MS(3)));
+    let hedges: Vec<Span> = (0..10)
+        .filter_map(|at| asked(&of, at).get(1).copied())
+        .collect();
+    assert!(hedges.len() > 1, "{hedges:?}");
+    let first = hedges[0];
+    assert!(
+        first >= MS(2) && first < MS(2) + Span::from_us(300),
+        "{first}"
+    );
+}
+
+#[test]
+fn without_a_computation_the_first_are_not_hedged() {
+    // Answers take as long as the network does: nothing declared says how long.
+    let of = hedged_at_the_median(Gap::ZERO);
+    assert!(of.queries[..10].iter().all(|query| query.hedges.0 == 0));
 }
 
 #[test]

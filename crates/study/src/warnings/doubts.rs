@@ -25,6 +25,11 @@ pub(super) fn of(points: &[(String, Description)]) -> Vec<Warning> {
         let outside = all.filter(|it| matches!(it, Doubt::SpansOutside { .. }));
         outside.map(doubt).collect()
     };
+    let hedges = |of: &Description| {
+        let all = of.doubts.iter();
+        let late = all.filter(|it| matches!(it, Doubt::LateHedges { .. }));
+        late.map(doubt).collect()
+    };
     let deadlines = |of: &Description| {
         let more = of.hopeless.len().saturating_sub(SHOWN);
         let shown = of.hopeless.iter().take(SHOWN).enumerate();
@@ -37,6 +42,7 @@ pub(super) fn of(points: &[(String, Description)]) -> Vec<Warning> {
     [
         first(points, About::EcnThreshold, marks),
         first(points, About::UpdateInterval, intervals),
+        first(points, About::Hedge, hedges),
         first(points, About::Spans, spans),
         first(points, About::Deadline, deadlines),
     ]
@@ -99,6 +105,17 @@ fn doubt(of: &Doubt) -> String {
              alone.",
             text::count(*requests as f64),
             text::count(*of as f64)
+        ),
+        Doubt::LateHedges {
+            workload,
+            known_after_ns,
+            unknown,
+        } => format!(
+            "Parents of `{workload}` do not hedge in the first {} of the measurement window{{at}}: each knows the \
+             percentile of `hedge.after` only after {}, when it has received `hedge.samples` answers. Lengthen `warm_up` to \
+             that, state a time in `hedge.after`, or declare `compute`, from which parents then start.",
+            text::percent(*unknown),
+            ns(*known_after_ns)
         ),
         Doubt::ShortInterval {
             transport,

@@ -6,6 +6,7 @@
 
 use super::super::context::{Draft, Key};
 use super::super::{Abort, Message};
+use super::estimate::Times;
 use super::plan::{At, Due, Plan};
 use super::{Call, Oldi, at};
 use crate::workload::context::Context;
@@ -15,7 +16,6 @@ use duetime_results::Question;
 use duetime_results::record::{Class, QueryRecord};
 use duetime_scenario::model::{HedgeAfter, RetryAt};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 
 /// Questions are numbered in four bits: the first, a hedge, and these.
 pub(super) const MOST_RETRIES: u32 = 14;
@@ -73,35 +73,6 @@ struct Asked {
     cancelled: u16,
 }
 
-/// The latest answer times of a parent.
-#[derive(Clone, Debug, Default)]
-struct Times {
-    by_age: VecDeque<Span>,
-    sorted: Vec<Span>,
-}
-
-impl Times {
-    /// Adds a time, and forgets the oldest beyond `window`.
-    fn add(&mut self, time: Span, window: usize) {
-        if self.by_age.len() >= window
-            && let Some(oldest) = self.by_age.pop_front()
-        {
-            let at = self.sorted.partition_point(|&other| other < oldest);
-            self.sorted.remove(at);
-        }
-        self.by_age.push_back(time);
-        let at = self.sorted.partition_point(|&other| other <= time);
-        self.sorted.insert(at, time);
-    }
-
-    /// The nearest-rank percentile: the least time that a share of the times do not exceed.
-    fn percentile(&self, share: f64) -> Option<Span> {
-        // As in `needed`: a product that is whole must not be rounded up for its last bit.
-        let rank = libm::ceil(share * self.sorted.len() as f64 - 1e-9) as usize;
-        self.sorted.get(rank.max(1) - 1).copied()
-    }
-}
-
 impl Oldi {
     /// A leaf has been asked for the first time: asks for the wakes at which it is asked again.
     pub(super) fn watch(&mut self, call: &mut Call<'_>, leaf: At) {
@@ -125,9 +96,16 @@ impl Oldi {
             HedgeAfter::Never => None,
             HedgeAfter::Time(after) => Some(after),
             HedgeAfter::Percentile(share) => {
-                let times = self.again.times.get(&self.plan.parent(leaf))?;
-                let seen = times.sorted.len() >= hedge.samples as usize;
-                times.percentile(share).filter(|_| seen)
+                let plan = &self.plan;
+                let parent = plan.parent(leaf);
+                let declared = plan.declared.as_ref().and_then(|of| {
+                    let application = plan.application(plan.tree(parent));
+                    of.for_application(application)
+                });
+                match self.again.times.get(&parent) {
+                    Some(times) => times.percentile(share, hedge.samples, declared),
+                    None => Times::default().percentile(share, hedge.samples, declared),
+                }
             }
         }
     }
@@ -341,50 +319,6 @@ impl Plan {
         match of.attempt {
             0 => key,
             attempt => key.again(attempt),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_those_of_the_latest_times() {
-        let mut times = Times::default();
-        assert_eq!(times.percentile(0.95), None);
-        let ms = Span::from_ms;
-        for time in [30, 10, 20, 10, 40] {
-            times.add(ms(time), 4);
-        }
-        // The 30 is forgotten: 10, 10, 20, 40.
-        assert_eq!(times.sorted, [ms(10), ms(10), ms(20), ms(40)]);
-        let at = |share| times.percentile(share).unwrap();
-        assert_eq!(
-            [at(0.01), at(0.5), at(0.75), at(0.76)],
-            [ms(10), ms(10), ms(20), ms(40)]
-        );
-    }
-
-    #[test]
-    fn percentiles_equal_those_of_a_sorted_copy() {
-        use duetime_core::random::Streams;
-        let mut stream = Streams::new(1, 0).stream(0, Purpose::Compute);
-        let mut times = Times::default();
-        let mut all: Vec<Span> = Vec::new();
-        for _ in 0..2_000 {
-            let time = Span::from_us(stream.between(1, 300));
-            all.push(time);
-            times.add(time, 100);
-            let mut latest = all[all.len().saturating_sub(100)..].to_vec();
-            latest.sort_unstable();
-            for percent in [5, 50, 95, 99] {
-                let rank = (latest.len() * percent).div_ceil(100);
-                assert_eq!(
-                    times.percentile(percent as f64 / 100.0),
-                    Some(latest[rank - 1])
-                );
-            }
         }
     }
 }

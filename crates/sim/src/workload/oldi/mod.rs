@@ -5,6 +5,7 @@
 //! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
 
 mod again;
+mod estimate;
 mod forest;
 mod plan;
 mod roles;
@@ -24,7 +25,7 @@ use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_results::{Question, TreeNode};
-use duetime_scenario::model::{self, DeadlineFrom};
+use duetime_scenario::model::{self, DeadlineFrom, HedgeAfter};
 pub(super) use plan::attempt;
 use plan::{At, Due, MAX_ROLE, Plan};
 use rustc_hash::FxHashMap;
@@ -120,6 +121,22 @@ impl Oldi {
         gaps.map(|(tree, gap)| {
             let mean = gap.as_ref().map(draw::mean_gap);
             (self.plan.application(tree as u32), mean)
+        })
+    }
+
+    /// Per tree whose parents start without an estimate of the percentile at which they hedge: the mean time until they
+    /// have seen the answers that they need for one. Trees that ask back to back are left out.
+    pub(crate) fn blind_times(&self) -> impl Iterator<Item = Span> {
+        let config = &self.plan.config;
+        let hedge = config
+            .hedge
+            .filter(|hedge| matches!(hedge.after, HedgeAfter::Percentile(_)));
+        let leaves = config.fan_in.last().copied().unwrap_or(1);
+        self.mean_gaps().filter_map(move |(application, gap)| {
+            let declared = self.plan.declared.as_ref();
+            let knows = declared.is_some_and(|of| of.for_application(application).is_some());
+            let queries = hedge.filter(|_| !knows)?.samples.div_ceil(leaves);
+            Some(Span::from_ps(gap?.as_ps().saturating_mul(queries.into())))
         })
     }
 

@@ -3,6 +3,7 @@
 use super::super::context::{Context, Draft, Key};
 use super::super::{Place, Wake, draw};
 use super::Call;
+use super::estimate::Declared;
 use super::forest::{Forest, Recorded};
 use super::setup::{check, place_recorded, place_roles};
 use super::shape::Shape;
@@ -26,6 +27,8 @@ pub(super) struct Plan {
     pub(super) gaps: Vec<Option<Gap>>,
     /// Per tree, where leaves may be asked again: its hosts, sorted.
     pub(super) members: Vec<Vec<u32>>,
+    /// Expected answer times, where leaves are hedged at a percentile.
+    pub(super) declared: Option<Declared>,
 }
 
 /// What a wake is for. Its token is whether the query is measured (1 bit), the kind (3 bits), the role (28 bits), the
@@ -136,10 +139,12 @@ impl Plan {
             hosts,
             gaps: Vec::new(),
             members: Vec::new(),
+            declared: None,
         };
         if config.asks_again() {
             plan.members = plan.hosts_by_tree();
         }
+        plan.declared = Declared::of(config, &plan, place);
         plan.gaps = (0..trees as u32)
             .map(|tree| plan.gap(tree, place))
             .collect::<Result<_, _>>()?;
@@ -169,6 +174,7 @@ impl Plan {
             first_tree: place.trees_before,
             gaps: Vec::new(),
             members: Vec::new(),
+            declared: None,
         })
     }
 
