@@ -292,8 +292,8 @@ impl<'a> Tree<'a> {
         standing
     }
 
-    /// Of the answers that the root lacks: first one under way, then one left behind at a node between, then a leaf
-    /// that computes, then a query on its way; of each the one that began first.
+    /// Returns an answer that the root lacks: one in flight, or else one that reached an aggregator too late, a leaf that
+    /// computes, a query in flight, or an aggregator that has not asked its children; of each kind the earliest.
     fn missing(&self) -> Option<Missing> {
         let up = self.up.values();
         let first = |a: Option<(Time, u32)>| a.map(|(_, node)| node);
@@ -315,15 +315,21 @@ impl<'a> Tree<'a> {
             return Some(Missing::Computing(node));
         }
         let asked = silent().filter(|leg| leg.flow.finish.is_none());
-        first(asked.map(key).min()).map(Missing::Query)
+        if let Some(node) = first(asked.map(key).min()) {
+            return Some(Missing::Query(node));
+        }
+        let waiting = silent().filter_map(|leg| Some((leg.flow.finish?, leg.node.node)));
+        first(waiting.min()).map(Missing::Waiting)
     }
 }
 
-/// What a query without enough answers lacks, by node.
+/// Answer that a query without enough answers lacks, by node.
 enum Missing {
     Answer(u32),
     Computing(u32),
     Query(u32),
+    /// An aggregator that has not asked its children.
+    Waiting(u32),
 }
 
 /// The backward walk through the tree. `cursor` is how far back it has come.
@@ -466,6 +472,7 @@ impl<'a, 'b> Path<'a, 'b> {
     fn take_missing(&mut self) {
         match self.tree.missing() {
             Some(Missing::Answer(node)) => self.take_from(Some(node)),
+            Some(Missing::Waiting(node)) => self.worked(node, Doing::Standing),
             Some(Missing::Computing(node)) => self.worked(node, Doing::Computing),
             Some(Missing::Query(node)) => {
                 if let Some(leg) = self.tree.query_to(node) {

@@ -210,6 +210,14 @@ fn a_query_without_enough_answers_says_who_is_missing() {
     assert_eq!((standing.computing, standing.waiting), (3, 1));
     assert_eq!(told.flows, [1]);
 
+    // An aggregator that has not asked its leaves.
+    let mut early = tree();
+    early.records.truncate(1);
+    let told = early.tree(&query).explain(None);
+    tiles(&told.steps, us(1_000), us(1_100));
+    assert_eq!(told.standing.unwrap().waiting, 1);
+    assert_eq!(told.flows, [0]);
+
     // A query on its way.
     for record in &mut flows.records {
         record.finish = None;
