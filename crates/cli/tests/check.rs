@@ -315,6 +315,54 @@ fn an_update_interval_below_the_round_trip_is_warned_of() {
     assert!(doubts("no-doubt-interval", from, &with("105 us")).is_empty());
 }
 
+/// Four answers at a time, hedged at a percentile; a query every 10 ms.
+const HEDGED: &str = r#"name = "hedged"
+transport = "tcp"
+duration = "1 s"
+[topology]
+kind = "star"
+hosts = 8
+link = { rate = "1 Gbps", latency = "5 us" }
+[[workload]]
+kind = "oldi"
+name = "reads"
+fan_in = 4
+response = "100 KB"
+every = "10 ms"
+hedge = { after = "p95" }
+"#;
+
+#[test]
+fn late_hedges_are_warned_of() {
+    let sandbox = Sandbox::new("late-hedges");
+    let warned = |text: &str| -> Vec<String> {
+        sandbox.file("hedged.toml", text);
+        let checked: Value =
+            serde_json::from_str(&sandbox.duetime("check hedged.toml --json").ok()).unwrap();
+        let all = checked["warnings"].as_array().unwrap().iter();
+        let late = all.filter(|it| it["about"] == "hedge");
+        late.map(|it| it["text"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    // 100 answers, four at a time: the first 25 queries.
+    assert_eq!(
+        warned(HEDGED),
+        [
+            "Parents of `reads` do not hedge in the first 25.0 % of the measurement window: each knows the percentile of \
+          `hedge.after` only after 250 ms, when it has received `hedge.samples` answers. Lengthen `warm_up` to that, state \
+          a time in `hedge.after`, or declare `compute`, from which parents then start."
+        ]
+    );
+    let quick = HEDGED.replace("duration", "warm_up = \"250 ms\"\nduration");
+    assert!(warned(&quick).is_empty());
+    // Four answers take 3.2 ms of a link, more than 95 % of the computations: these say little of the answers.
+    let compute = "compute = \"exponential 1 ms\"\nhedge";
+    let large = HEDGED.replace("hedge =", &format!("{compute} ="));
+    assert_eq!(warned(&large).len(), 1);
+    let small = large.replace("100 KB", "1 KB");
+    assert!(warned(&small).is_empty());
+}
+
 #[test]
 fn deadlines_below_what_the_network_takes_are_warned_of() {
     // 2 x 20 us, 20 KB and 14 headers of 40 B on a link of 1 Gbps, and a least packet on the other: 204.8 us.

@@ -191,6 +191,11 @@ fn query(calls: &[Call]) -> Query {
             deadline_ns: of.deadline_ns,
             took_ns: None,
             waited_ns: None,
+            network_ns: of.end_ns.zip(of.compute_ns).map(|(end_ns, compute_ns)| {
+                end_ns
+                    .saturating_sub(of.start_ns)
+                    .saturating_sub(compute_ns)
+            }),
         })
     });
     Query {

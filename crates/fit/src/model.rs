@@ -1,7 +1,7 @@
 //! The numbers of a service, from what was seen of it.
 
 use crate::arrivals::Arrivals;
-use crate::distribution::{Fitted, Sample, Shape, whole};
+use crate::distribution::{Fitted, Sample, Shape, quantile_of, whole};
 use crate::observed::{Answer, DeadlineFrom, Observed, Query, USUAL_REQUEST, span};
 use duetime_core::{Rate, Span};
 use duetime_scenario::service::longest_way;
@@ -133,6 +133,12 @@ const FEW: usize = 200;
 const NOTHING: f64 = 0.002;
 /// Aggregators that give up do so at a common time, which at most this share of the others exceeds; otherwise clocks differ.
 const LONGER: f64 = 0.1;
+/// Round trips of a call: for a connection for the request, another for the answer, and there and back.
+const ROUND_TRIPS: f64 = 3.0;
+/// This share of the calls is taken to meet no queue.
+const QUIET: f64 = 0.01;
+/// Bytes of a full packet.
+const PACKET: u64 = 1_500;
 /// Hosts that a topology may have.
 const MOST_HOSTS: usize = 100_000;
 
@@ -207,8 +213,10 @@ impl Model {
         let latency = seen
             .round_trip_ns
             .filter(|ns| *ns > 0)
+            .map(|ns| ns as f64)
+            .or_else(|| idle_round_trip(seen, link))
             .map_or(USUAL_LATENCY, |ns| {
-                let one = ns as f64 / (2.0 * f64::from(longest_way(hosts)));
+                let one = ns / (2.0 * f64::from(longest_way(hosts)));
                 // Tenths of a microsecond.
                 span(libm::round(one / 100.0).max(1.0) * 100.0)
             });
@@ -334,6 +342,24 @@ fn layer(seen: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
     }
 }
 
+/// Returns the round trip, in ns, with which the calls of the scenario take as long in an idle network as those of the input,
+/// or `None` if these do not show how long they were in the network.
+fn idle_round_trip(seen: &Observed, link: Rate) -> Option<f64> {
+    // A capture has measured round trips, where it could.
+    if seen.reuses_connections.is_some() {
+        return None;
+    }
+    let answers = seen.queries.iter().flat_map(|of| &of.answers);
+    let times = answers.filter_map(|of| {
+        // The request and the answer cross the links of both hosts, a packet at a time.
+        let sent = |bytes: u64| link.transmit(bytes + bytes.min(PACKET)).as_ns() as f64;
+        let request = of.request_bytes.unwrap_or(USUAL_REQUEST.0);
+        Some(of.network_ns? as f64 - sent(request) - sent(of.bytes))
+    });
+    let round_trip = quantile_of(times.collect(), QUIET)? / ROUND_TRIPS;
+    (round_trip > 0.0).then_some(round_trip)
+}
+
 /// Returns when aggregators stop waiting, or `None` if they wait for all answers.
 fn give_up(seen: &Observed, notes: &mut Vec<String>) -> Option<GiveUp> {
     let all = || seen.queries.iter().flat_map(|of| &of.answers);
@@ -420,7 +446,6 @@ fn due(seen: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::observed::Answer;
 
     /// Aggregators that answered and had all answers after these times, ns.
     fn aggregators(times: impl Iterator<Item = (u64, u64)>) -> Observed {

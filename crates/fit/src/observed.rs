@@ -84,6 +84,8 @@ pub struct Answer {
     /// Time from the arrival of the request until the last answer to its sender, ns; longer than `took_ns` if its sender did
     /// not wait for that. `None`: its sender asked nobody, or not known.
     pub waited_ns: Option<u64>,
+    /// Time that the request and the answer were in the network, ns; `None`: not known.
+    pub network_ns: Option<u64>,
 }
 
 impl Answer {
@@ -150,6 +152,7 @@ impl Observed {
                     deadline_ns: None,
                     took_ns: Some(node.took.as_ns()),
                     waited_ns: (node.children > 0).then(|| node.waited.as_ns()),
+                    network_ns: node.network.map(Span::as_ns),
                 }
             });
             Query {
@@ -285,6 +288,7 @@ impl<'f> Calls<'f> {
                 deadline_ns: None,
                 took_ns: None,
                 waited_ns: None,
+                network_ns: None,
             })
         });
         answers.collect()

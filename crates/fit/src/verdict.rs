@@ -150,8 +150,8 @@ fn reasons(rows: &[Row], model: &Model) -> Vec<String> {
             reasons.push(why.to_owned());
         }
         Some(off) if off < 0.0 => {
-            let why = "the fit is too fast: the service has waits that the scenario lacks, such as slower links (`--link`), \
-                       other traffic (`--other-load`), queues at servers, or calls that follow one another";
+            let why = "the fit is too fast: the service has waits that the scenario lacks, such as slower or longer links \
+                       (`--link`, `latency`), other traffic (`--other-load`), queues at servers, or calls that follow one another";
             reasons.push(why.to_owned());
         }
         Some(_) => {

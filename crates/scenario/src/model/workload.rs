@@ -289,6 +289,9 @@ pub struct RecordedNode {
     /// Time from the start of its span to the end of its last request, as recorded; longer than `took` if it answered before.
     /// A replay does not read it.
     pub waited: Span,
+    /// Time by which its span is shorter than its client's, as recorded: the request and the answer were in the network. `None`
+    /// without a span of its client. A replay does not read it.
+    pub network: Option<Span>,
 }
 
 /// What the owner of a service wants of a query: enough answers soon enough, for most queries.

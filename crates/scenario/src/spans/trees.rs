@@ -176,6 +176,7 @@ impl Tree<'_> {
             compute: self.own_time(span, below),
             took: Span::from_ns(line.end_ns - line.start_ns),
             waited: Span::from_ns(last.saturating_sub(line.start_ns)),
+            network: self.network(span),
         })
     }
 
@@ -183,6 +184,16 @@ impl Tree<'_> {
     fn under_way(&self, request: u32) -> (u64, u64) {
         let line = self.file.line(self.requests.shown_by[request as usize]);
         (line.start_ns, line.end_ns)
+    }
+
+    /// Returns how much shorter a request's span is than its client's, or `None` if its client has none.
+    fn network(&self, request: u32) -> Option<Span> {
+        let client = self.requests.shown_by[request as usize];
+        let took = |span: u32| {
+            let line = self.file.line(span);
+            line.end_ns - line.start_ns
+        };
+        (client != request).then(|| Span::from_ns(took(client).saturating_sub(took(request))))
     }
 
     /// The part of a span in which none of its requests is under way.

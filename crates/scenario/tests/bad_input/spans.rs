@@ -292,6 +292,7 @@ fn node(
         compute: Span::from_ns(compute_ns),
         took: Span::from_ns(took_ns),
         waited: Span::from_ns(waited_ns),
+        network: None,
     }
 }
 
@@ -340,6 +341,7 @@ fn client_spans_show_when_requests_are_under_way() {
             r#"{{"trace_id": "a", "span_id": "{id}", "parent_id": "{parent}", "start_ns": {start}, "end_ns": {end}, "response_bytes": 10, "host": "{host}"{more}}}"#
         )
     };
+    use duetime_core::Span;
     let of = |kind: &str| {
         let client = format!(", \"kind\": {kind}");
         let lines = [
@@ -353,11 +355,13 @@ fn client_spans_show_when_requests_are_under_way() {
     };
     for kind in ["3", "\"SPAN_KIND_CLIENT\""] {
         // The request to "c" is under way from 1,150 on, and its answer arrives 50 ns after the end of span 3.
-        let expected = [
+        let mut expected = [
             node(0, 1, Some(0), 150, (1_000, 900)),
             node(0, 1, Some(1), 50, (600, 650)),
             node(1, 0, Some(2), 450, (450, 0)),
         ];
+        expected[1].network = Some(Span::from_ns(250));
+        expected[2].network = Some(Span::from_ns(150));
         assert_eq!(of(kind), expected);
     }
     // Work inside a host is no sign of a request.

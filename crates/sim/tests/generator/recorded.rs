@@ -77,6 +77,7 @@ fn tree(draw: &mut Draw, budget: &Budget, answers: &[TraceFlow]) -> Vec<Recorded
         compute: Span::ZERO,
         took: Span::ZERO,
         waited: Span::ZERO,
+        network: None,
     }];
     // Parents in their order, so that children stand next to each other.
     let mut parent = 0;
@@ -94,6 +95,7 @@ fn tree(draw: &mut Draw, budget: &Budget, answers: &[TraceFlow]) -> Vec<Recorded
             compute: draw.span(Span::from_ps(1), budget.duration / 10),
             took: Span::ZERO,
             waited: Span::ZERO,
+            network: None,
         });
     }
     nodes
