@@ -300,7 +300,7 @@ fn a_threshold_above_the_buffer_is_warned_of() {
 #[test]
 fn an_update_interval_below_the_round_trip_is_warned_of() {
     let from = "transport = [\"dctcp\", \"d2tcp\"]";
-    // 4 x 20 us, and 1500 B and 40 B over two links of 1 Gbps: 104.64 us.
+    // 4 x 20 us, 1500 B and 40 B over two links of 1 Gbps, and at least 1.2 us at each host: 107.04 us.
     let with = |interval: &str| {
         format!("transport = [\"d3\", \"rcpdc\"]\nrcpdc.update_interval = \"{interval}\"")
     };
@@ -309,10 +309,10 @@ fn an_update_interval_below_the_round_trip_is_warned_of() {
         from,
         &with("104 us"),
         "update-interval",
-        "`update_interval` of rcpdc is 104 us, and the longest idle round trip 105 us: D3's routers allocate anew \
+        "`update_interval` of rcpdc is 104 us, and the longest idle round trip 107 us: D3's routers allocate anew \
          before they see what they allocated (D3 §4.4 wants it longer than the round trip).",
     );
-    assert!(doubts("no-doubt-interval", from, &with("105 us")).is_empty());
+    assert!(doubts("no-doubt-interval", from, &with("108 us")).is_empty());
 }
 
 /// Four answers at a time, hedged at a percentile; a query every 10 ms.
@@ -365,16 +365,17 @@ fn late_hedges_are_warned_of() {
 
 #[test]
 fn deadlines_below_what_the_network_takes_are_warned_of() {
-    // 2 x 20 us, 20 KB and 14 headers of 40 B on a link of 1 Gbps, and a least packet on the other: 204.8 us.
+    // 2 x 20 us, 20 KB and 14 headers of 40 B on a link of 1 Gbps, a least packet on the other, and at
+    // least 1.2 us at the host: 206.0 us.
     doubt(
         "doubt-deadline",
         "base = \"2 ms\"",
         "base = \"204 us\"",
         "deadline",
         "No flows of `burst` can be in time, whatever carries them: deadlines go down to 204 us, and alone in the \
-         network they take 205 us (propagation and transmission; `duetime bound` counts them).",
+         network they take 206 us (propagation and transmission; `duetime bound` counts them).",
     );
-    assert!(doubts("no-doubt-deadline", "base = \"2 ms\"", "base = \"205 us\"").is_empty());
+    assert!(doubts("no-doubt-deadline", "base = \"2 ms\"", "base = \"207 us\"").is_empty());
     // Half of the sizes are too large for it.
     let (from, to) = (
         "size = \"20 KB\"\ndeadline = { base = \"2 ms\" }",
@@ -405,7 +406,7 @@ fn a_trace_and_a_budget_that_cannot_be_met_are_warned_of() {
     let sandbox = Sandbox::new("doubt-trace");
     let head = "transport = \"tcp\"\nduration = \"10 ms\"\n[topology]\nkind = \"star\"\nhosts = 8\n\
                 link = { rate = \"1 Gbps\", latency = \"20 us\" }\n[[workload]]\n";
-    let trace = "start_ns,source,destination,size_bytes,deadline_ns\n0,0,1,20000,204000\n5,1,2,20000,205000\n9,1,2,10,\n";
+    let trace = "start_ns,source,destination,size_bytes,deadline_ns\n0,0,1,20000,204000\n5,1,2,20000,207000\n9,1,2,10,\n";
     sandbox.file("flows.csv", trace);
     sandbox.file(
         "trace.toml",

@@ -137,6 +137,8 @@ const LONGER: f64 = 0.1;
 const ROUND_TRIPS: f64 = 3.0;
 /// This share of the calls is taken to meet no queue.
 const QUIET: f64 = 0.01;
+/// Mean time that the hosts of the fitted scenario add at each end (`host.receive_jitter`), in ns.
+const RECEPTION_NS: f64 = 4_500.0;
 /// Bytes of a full packet.
 const PACKET: u64 = 1_500;
 /// Hosts that a topology may have.
@@ -216,7 +218,8 @@ impl Model {
             .map(|ns| ns as f64)
             .or_else(|| idle_round_trip(seen, link))
             .map_or(USUAL_LATENCY, |ns| {
-                let one = ns / (2.0 * f64::from(longest_way(hosts)));
+                let links = (ns - 2.0 * RECEPTION_NS).max(0.0);
+                let one = links / (2.0 * f64::from(longest_way(hosts)));
                 // Tenths of a microsecond.
                 span(libm::round(one / 100.0).max(1.0) * 100.0)
             });

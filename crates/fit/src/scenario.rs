@@ -69,6 +69,12 @@ impl Model {
             &format!("a choice: some {queries:.0} queries in each run"),
         )?;
         to.push_str(&network(self.hosts, self.link, self.latency, &self.buffer));
+        to.push_str("\n[host]\n");
+        line(
+            to,
+            "start_jitter = false",
+            "times as they were seen have it",
+        )?;
         self.workload(to)
     }
 

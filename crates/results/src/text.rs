@@ -21,10 +21,12 @@ pub fn percent_near(share: f64, target: Option<f64>) -> String {
     let Some(target) = target.filter(|&of| of != share && percent(of) == shown) else {
         return shown;
     };
-    let digits =
-        (2..=12).map(|digits| [share, target].map(|of| format!("{:.digits$} %", of * 100.0)));
+    // A share that is not all is never shown as all.
+    let all =
+        |digits: usize| share < 1.0 && format!("{:.digits$}", share * 100.0).starts_with("100");
+    let digits = (2..=12).filter(|&digits| !all(digits));
     digits
-        .into_iter()
+        .map(|digits| [share, target].map(|of| format!("{:.digits$} %", of * 100.0)))
         .find_map(|[own, wanted]| (own != wanted).then_some(own))
         .unwrap_or(shown)
 }

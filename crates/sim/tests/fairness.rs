@@ -63,11 +63,13 @@ fn equal_flows_get_equal_shares() {
     assert!(unfair.is_empty(), "{unfair:?}");
 }
 
-/// What the delay is for: without it a flow that fills its own link arrives at every instant at which the full queue
+/// What the delays are for: without them a flow that fills its own link arrives at every instant at which the full queue
 /// loses a packet, and shuts out one that waits for its retransmission timeout: with Linux's of 200 ms in each of the runs.
 #[test]
-fn without_the_delay_one_flow_can_shut_the_other_out() {
-    let exact = format!("{SHALLOW}\n[host]\nsend_jitter = \"0 ps\"\n[tcp]\nprofile = \"linux\"");
+fn without_delays_one_flow_shuts_the_other_out() {
+    let exact = format!(
+        "{SHALLOW}\n[host]\nsend_jitter = \"0 ps\"\nreceive_jitter = \"0 ps\"\n[tcp]\nprofile = \"linux\""
+    );
     let worst = (0..4)
         .map(|seed| fairness(&run("tcp", 2, 5, "3 s", &exact, seed)))
         .fold(1.0, f64::min);

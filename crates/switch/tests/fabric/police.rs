@@ -10,8 +10,8 @@ use duetime_proto::d3::Flags;
 const BYTES: usize = 800_000;
 /// 64 Mbps of 100.
 const NEAR: Span = Span::from_ms(100);
-/// The part of an epoch's length that a forged pace cannot exceed: two update intervals, 64 times (`proto`, `repair`).
-const LONGEST_EPOCH: Span = Span::from_us(2 * 800 * 64);
+/// The part of an epoch's length that a forged pace cannot exceed: two update intervals of 8 ms, 64 times (`proto`, `repair`).
+const LONGEST_EPOCH: Span = Span::from_ms(2 * 8 * 64);
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)

@@ -177,6 +177,8 @@ pub enum Timer {
     Retransmission,
     /// A paused flow waited before its next rate request ([`Config::request_backoff`]).
     Pause,
+    /// The next packet, or the next request of a flow whose round trip is short, was due at the granted rate.
+    Pace,
 }
 
 /// What happened to a flow.

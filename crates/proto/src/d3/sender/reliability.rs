@@ -1,6 +1,6 @@
 //! Acknowledgements, losses and timers.
 
-use super::super::{Config, Flags, Packet};
+use super::super::{Config, EncodedRate, Flags, Packet};
 use super::transmit::payload;
 use super::{Fin, Repair, RequestState, Sender, State, Timer};
 use duetime_core::{Span, Time};
@@ -96,6 +96,9 @@ impl Sender {
         if self.request_timer <= now {
             expired = match (self.request, self.state) {
                 (RequestState::Resting, _) => None,
+                (RequestState::BackingOff, _) if self.rate != EncodedRate::ZERO => {
+                    Some(Timer::Pace)
+                }
                 (RequestState::BackingOff, _) => Some(Timer::Pause),
                 (_, State::Opening) => Some(Timer::Handshake),
                 _ => Some(Timer::Request),
@@ -118,6 +121,9 @@ impl Sender {
             if self.counters.timeouts > before {
                 expired = Some(Timer::Retransmission);
             }
+        }
+        if self.pace_timer <= now {
+            expired = expired.or(Some(Timer::Pace));
         }
         self.set_gate(config, now);
         self.replan(config);

@@ -112,6 +112,7 @@ impl Sender for Sending {
             d3::Timer::Request => Timer::Request,
             d3::Timer::Retransmission => Timer::Retransmission,
             d3::Timer::Pause => Timer::Pause,
+            d3::Timer::Pace => Timer::Pace,
         };
         context.observe(binding.hash, FlowEventKind::Timer(timer));
     }

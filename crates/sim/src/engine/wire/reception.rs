@@ -124,11 +124,11 @@ mod tests {
             let mut stream = Streams::new(1, 0).small(0, Purpose::Receive);
             let mut drawn: Vec<u64> = (0..200_000).map(|_| sampler.draw(&mut stream)).collect();
             drawn.sort_unstable();
-            for share in [0.01, 0.1, 0.5, 0.9, 0.99, 0.999] {
+            for share in [0.01, 0.1, 0.5, 0.9, 0.99, 0.9995] {
                 let found = drawn[(share * drawn.len() as f64) as usize] as f64;
                 let expected = draw::gap_at(&gap, share).as_ps() as f64;
                 assert!(
-                    (found / expected - 1.0).abs() < 0.06,
+                    (found / expected - 1.0).abs() < 0.08,
                     "{gap:?} at {share}: {found} for {expected}"
                 );
             }
