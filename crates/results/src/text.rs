@@ -18,7 +18,7 @@ pub fn percent(share: f64) -> String {
 /// Returns a share in per cent, with as many digits as it takes to show on which side of the target it is.
 pub fn percent_near(share: f64, target: Option<f64>) -> String {
     let shown = percent(share);
-    let Some(target) = target.filter(|&of| of != share && percent(of) == shown) else {
+    let Some(target) = target.filter(|&of| percent(of) == shown) else {
         return shown;
     };
     let digits =

@@ -75,7 +75,7 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
                 duetime_sim::run(&scenario, transport, run, &duetime_sim::Options::default());
             let records = output.expect("a run").records;
             let measured = records.queries.iter().filter(|of| of.measured);
-            took[transport as usize].extend(measured.map(|of| {
+            took[transport].extend(measured.map(|of| {
                 of.enough
                     .map_or(f64::INFINITY, |at| at.since(of.start).as_secs_f64())
             }));
