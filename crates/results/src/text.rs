@@ -25,7 +25,7 @@ pub fn percent_near(share: f64, target: Option<f64>) -> String {
         (2..=12).map(|digits| [share, target].map(|of| format!("{:.digits$} %", of * 100.0)));
     digits
         .into_iter()
-        .find_map(|[own, wanted]| (own != wanted).then_some(own))
+        .find_map(|[own, wanted]| (own != wanted && !is_all(&own)).then_some(own))
         .unwrap_or(shown)
 }
 
