@@ -305,9 +305,9 @@ mod tests {
         let difference = pool(&ours)
             .difference(&pool(&theirs), Some(500))
             .expect("80 each");
-        assert_eq!(difference.value, -5.0);
         let interval = difference.interval.expect("two pairs");
-        assert_eq!((interval.low, interval.high), (-5.0, -5.0));
+        let all = (difference.value, interval.low, interval.high);
+        assert_eq!(all, (-5.0, -5.0, -5.0));
         assert_eq!(pool(&ours).difference(&pool(&theirs[1..]), Some(500)), None);
     }
 

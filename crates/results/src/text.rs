@@ -18,16 +18,14 @@ pub fn percent(share: f64) -> String {
 /// Returns a share in per cent, with as many digits as it takes to show on which side of the target it is.
 pub fn percent_near(share: f64, target: Option<f64>) -> String {
     let shown = percent(share);
-    let Some(target) = target.filter(|&of| of != share && percent(of) == shown) else {
+    let Some(target) = target.filter(|&of| percent(of) == shown) else {
         return shown;
     };
-    // A share that is not all is never shown as all.
-    let all =
-        |digits: usize| share < 1.0 && format!("{:.digits$}", share * 100.0).starts_with("100");
-    let digits = (2..=12).filter(|&digits| !all(digits));
+    let digits =
+        (2..=12).map(|digits| [share, target].map(|of| format!("{:.digits$} %", of * 100.0)));
     digits
-        .map(|digits| [share, target].map(|of| format!("{:.digits$} %", of * 100.0)))
-        .find_map(|[own, wanted]| (own != wanted).then_some(own))
+        .into_iter()
+        .find_map(|[own, wanted]| (own != wanted && !is_all(&own)).then_some(own))
         .unwrap_or(shown)
 }
 

@@ -133,21 +133,22 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
         column("in time", |row| {
             let objective = row.queries.objective;
             objective.map_or(Cell::default(), |of| {
-                let mut cell = near(&of.in_time, row.target);
-                if of.queries != row.queries.queries {
-                    cell.value += &format!(" of {}", text::count(of.queries as f64));
+                let cell = near(&of.in_time, row.target);
+                if of.queries == row.queries.queries {
+                    cell
+                } else {
+                    cell.of(&text::count(of.queries as f64))
                 }
-                cell
             })
         })
         .intervals()
         .best(|row| near(&row.in_time, row.target)),
-        column("p50", |row| of_query(row, 0.5, |of| of.p50))
+        column("p50", |row| of_query(row, 500, |of| of.p50))
             .page_head("completion p50")
             .intervals(),
-        column("p90", |row| of_query(row, 0.9, |of| of.p90)).intervals(),
-        column("p99", |row| of_query(row, 0.99, |of| of.p99)).intervals(),
-        column("p99.9", |row| of_query(row, 0.999, |of| of.p999)).intervals(),
+        column("p90", |row| of_query(row, 900, |of| of.p90)).intervals(),
+        column("p99", |row| of_query(row, 990, |of| of.p99)).intervals(),
+        column("p99.9", |row| of_query(row, 999, |of| of.p999)).intervals(),
         column("answers in time", |row| {
             part(row.queries.answers_in_time, row.queries.asked)
         })
@@ -179,11 +180,12 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
         column("added answer bytes", |row| {
             let again = row.queries.again.as_ref();
             again.map_or(Cell::default(), |of| {
-                let mut cell = share(of.extra_answer_bytes);
-                if of.extra_answer_bytes.is_some() {
-                    cell.value += &format!(" of {}", text::bytes(of.counts.answer_bytes as f64));
+                let cell = share(of.extra_answer_bytes);
+                if of.extra_answer_bytes.is_none() {
+                    cell
+                } else {
+                    cell.of(&text::bytes(of.counts.answer_bytes as f64))
                 }
-                cell
             })
         }),
     ];
@@ -237,33 +239,40 @@ fn again(
 type Pick = fn(&Percentiles<Option<Estimate>>) -> Option<Estimate>;
 
 /// A percentile of the completion times of queries.
-fn of_query(row: &QueryRow, share: f64, pick: Pick) -> Cell {
-    time(pick(&row.queries.completion_s), row.queries.queries, share)
+fn of_query(row: &QueryRow, per_mille: u32, pick: Pick) -> Cell {
+    time(
+        pick(&row.queries.completion_s),
+        row.queries.queries,
+        per_mille,
+    )
 }
 
 /// A percentile of the completion times of flows.
-fn of_flow(row: &Row, share: f64, pick: Pick) -> Cell {
+fn of_flow(row: &Row, per_mille: u32, pick: Pick) -> Cell {
     if row.group.class == Class::Long {
         return Cell {
             hint: "These flows have no end".to_owned(),
             ..never()
         };
     }
-    time(pick(&row.group.completion_s), row.group.flows, share)
+    time(pick(&row.group.completion_s), row.group.flows, per_mille)
 }
 
 /// A percentile of the slack of flows with deadlines.
-fn slack(row: &Row, share: f64, pick: Pick) -> Cell {
+fn slack(row: &Row, per_mille: u32, pick: Pick) -> Cell {
     let flows = row.group.deadlines.map_or(0, |of| of.flows);
-    time(pick(&row.group.slack_s), flows, share)
+    time(pick(&row.group.slack_s), flows, per_mille)
 }
 
 /// A percentile of the goodput of flows that were not quenched.
-fn goodput_at(row: &Row, share: f64, pick: Pick) -> Cell {
+fn goodput_at(row: &Row, per_mille: u32, pick: Pick) -> Cell {
     let flows = row.group.flows - row.group.quenched;
-    percentile(pick(&row.group.goodput_bytes_per_s), flows, share, |of| {
-        text::rate(of * 8.0)
-    })
+    percentile(
+        pick(&row.group.goodput_bytes_per_s),
+        flows,
+        per_mille,
+        |of| text::rate(of * 8.0),
+    )
 }
 
 /// Returns true if a row with an end lacks a percentile that its table shows.
@@ -327,14 +336,14 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
             share(row.queries.as_ref().and_then(|of| of.no_answer))
         })
         .on(On::Page),
-        column("p50", |row| of_flow(row, 0.5, |of| of.p50))
+        column("p50", |row| of_flow(row, 500, |of| of.p50))
             .page_head("completion p50")
             .intervals(),
-        column("p99", |row| of_flow(row, 0.99, |of| of.p99))
+        column("p99", |row| of_flow(row, 990, |of| of.p99))
             .page_head("completion p99")
             .intervals(),
-        column("slack p50", |row| slack(row, 0.5, |of| of.p50)).on(On::Page),
-        column("slack p99", |row| slack(row, 0.99, |of| of.p99)).intervals(),
+        column("slack p50", |row| slack(row, 500, |of| of.p50)).on(On::Page),
+        column("slack p99", |row| slack(row, 990, |of| of.p99)).intervals(),
         column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),
         column("denied", |row| {
             part(row.group.denied_requests, row.group.requests)
@@ -387,12 +396,12 @@ fn without(rows: &[&Row]) -> Table {
             goodput(row.group.goodput_bytes_per_s.mean)
         })
         .intervals(),
-        column("goodput, p50", |row| goodput_at(row, 0.5, |of| of.p50)),
-        column("goodput, p99", |row| goodput_at(row, 0.99, |of| of.p99)).on(On::Page),
-        column("p50", |row| of_flow(row, 0.5, |of| of.p50))
+        column("goodput, p50", |row| goodput_at(row, 500, |of| of.p50)),
+        column("goodput, p99", |row| goodput_at(row, 990, |of| of.p99)).on(On::Page),
+        column("p50", |row| of_flow(row, 500, |of| of.p50))
             .page_head("completion p50")
             .intervals(),
-        column("p99", |row| of_flow(row, 0.99, |of| of.p99))
+        column("p99", |row| of_flow(row, 990, |of| of.p99))
             .page_head("completion p99")
             .intervals(),
         column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),

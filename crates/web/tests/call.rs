@@ -68,14 +68,14 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
     let scenario = load(&text, "x", &[], &NoFiles).expect("a scenario");
     let mut took = [Vec::new(), Vec::new()];
     for run in 0..2 {
-        for transport in 0..2 {
+        for (transport, took) in took.iter_mut().enumerate() {
             let request = json!({ "ask": "run", "transport": transport, "run": run });
             let made = ok(&mut page, &request);
             let output =
                 duetime_sim::run(&scenario, transport, run, &duetime_sim::Options::default());
             let records = output.expect("a run").records;
             let measured = records.queries.iter().filter(|of| of.measured);
-            took[transport as usize].extend(measured.map(|of| {
+            took.extend(measured.map(|of| {
                 of.enough
                     .map_or(f64::INFINITY, |at| at.since(of.start).as_secs_f64())
             }));

@@ -60,8 +60,8 @@ impl Comparison {
                 workload: key.0,
                 class: key.1,
                 missed: difference(&|drawn| missed_of(drawn, key)),
-                completion_s: percentiles(|of| &of.completion_s),
-                goodput_bytes_per_s: percentiles(|of| &of.goodput_bytes_per_s),
+                completion_s: percentiles(|of| &of.completion),
+                goodput_bytes_per_s: percentiles(|of| &of.goodput),
             }
         });
         Self {

@@ -149,9 +149,9 @@ impl Measure {
     /// The samples of a run that a mean or percentile is of.
     fn samples(self, of: Subject, run: &RunSummary) -> Option<&Samples> {
         match (self, of) {
-            (Self::Goodput, _) => flows_of(run, of).map(|of| &of.samples.goodput_bytes_per_s),
+            (Self::Goodput, _) => flows_of(run, of).map(|of| &of.samples.goodput),
             (_, Subject::Queries(_)) => queries_of(run, of).map(|of| &of.samples),
-            _ => flows_of(run, of).map(|of| &of.samples.completion_s),
+            _ => flows_of(run, of).map(|of| &of.samples.completion),
         }
     }
 

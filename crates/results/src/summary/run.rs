@@ -69,9 +69,12 @@ pub struct GroupSummary {
 /// Samples of one workload's flows of one class in one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupSamples {
-    pub(super) completion_s: Samples,
-    pub(super) slack_s: Samples,
-    pub(super) goodput_bytes_per_s: Samples,
+    /// Completion times in seconds.
+    pub(super) completion: Samples,
+    /// Slacks in seconds.
+    pub(super) slack: Samples,
+    /// Goodputs in bytes per second.
+    pub(super) goodput: Samples,
 }
 
 /// One workload's measured queries.
@@ -255,9 +258,9 @@ impl GroupSummary {
         let finite = count(&FlowRecord::is_finite);
         let deadline_flows = count(&|flow| flow.deadline.is_some());
         let samples = GroupSamples {
-            completion_s: Samples::least_best(completions, finite),
-            slack_s: Samples::most_best(slacks, deadline_flows),
-            goodput_bytes_per_s: Samples::most_best(goodputs.iter().copied(), 0),
+            completion: Samples::least_best(completions, finite),
+            slack: Samples::most_best(slacks, deadline_flows),
+            goodput: Samples::most_best(goodputs.iter().copied(), 0),
         };
         Self {
             workload,
@@ -268,9 +271,9 @@ impl GroupSummary {
             deadline_flows,
             met: count(&|flow| flow.met() == Some(true)),
             delivered_bytes: flows.iter().map(|flow| flow.delivered_bytes).sum(),
-            completion_s: samples.completion_s.percentiles(),
-            slack_s: samples.slack_s.percentiles(),
-            goodput_bytes_per_s: samples.goodput_bytes_per_s.percentiles(),
+            completion_s: samples.completion.percentiles(),
+            slack_s: samples.slack.percentiles(),
+            goodput_bytes_per_s: samples.goodput.percentiles(),
             samples,
             fairness: if class == Class::Long {
                 jain(&goodputs)

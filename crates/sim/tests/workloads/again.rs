@@ -273,17 +273,14 @@ fn a_percentile_is_that_of_the_answers_that_the_parent_has_seen() {
 
 #[test]
 fn the_first_query_is_hedged_as_declared() {
-    // The declared median is 2 ms, and a small message takes some microseconds of an idle network.
-    let of = hedged_at_the_median(Gap::Uniform(MS(1), MS(3)));
+    // The declared median is 20 ms, and the messages take 3.6 ms of the scenario's idle network.
+    let of = hedged_at_the_median(Gap::Uniform(MS(10), MS(30)));
     let hedges: Vec<Span> = (0..10)
         .filter_map(|at| asked(&of, at).get(1).copied())
         .collect();
     assert!(hedges.len() > 1, "{hedges:?}");
     let first = hedges[0];
-    assert!(
-        first >= MS(2) && first < MS(2) + Span::from_us(300),
-        "{first}"
-    );
+    assert!(first >= MS(20) && first < MS(24), "{first}");
 }
 
 #[test]

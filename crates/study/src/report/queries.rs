@@ -329,15 +329,16 @@ fn card(
         strip: strip.to_svg(),
         marks: PICKS
             .iter()
-            .zip([0.5, 0.9, 0.99, 0.999])
-            .map(|((name, pick), share)| {
-                let shown = percentile(pick(&of.completion_s), of.queries, share, text::seconds);
+            .zip([500, 900, 990, 999])
+            .map(|((name, pick), per_mille)| {
+                let shown =
+                    percentile(pick(&of.completion_s), of.queries, per_mille, text::seconds);
                 Mark {
                     name,
                     value: shown.value,
                     interval: shown.interval,
                     hint: shown.hint,
-                    late: late(share, value(*pick)),
+                    late: late(f64::from(per_mille) / 1e3, value(*pick)),
                 }
             })
             .collect(),

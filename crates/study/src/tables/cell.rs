@@ -53,12 +53,19 @@ pub(super) fn share(of: Option<Estimate>) -> Cell {
 /// A share of a number of things, such as `92.6 % of 1722`.
 pub(super) fn part(of: Option<Estimate>, whole: u64) -> Cell {
     let shown = share(of);
-    match of {
-        None => shown,
-        Some(_) => Cell {
-            value: format!("{} of {}", shown.value, text::count(whole as f64)),
-            ..shown
-        },
+    if of.is_none() {
+        return shown;
+    }
+    shown.of(&text::count(whole as f64))
+}
+
+impl Cell {
+    /// Appends what the value is a share of.
+    pub(super) fn of(self, whole: &str) -> Self {
+        Self {
+            value: format!("{} of {whole}", self.value),
+            ..self
+        }
     }
 }
 
@@ -83,17 +90,17 @@ pub(super) fn goodput(of: Option<Estimate>) -> Cell {
     of.map_or_else(never, |of| cell(&of, |bytes| text::rate(bytes * 8.0)))
 }
 
-/// The percentile at a share of so many samples, or a dash that says why there is none.
+/// The percentile at a rank of so many samples, or a dash that says why there is none.
 pub(crate) fn percentile(
     of: Option<Estimate>,
     samples: u64,
-    share: f64,
+    per_mille: u32,
     show: impl Fn(f64) -> String,
 ) -> Cell {
     if let Some(of) = of {
         return cell(&of, show);
     }
-    let needed = min_samples((share * 1e3).round() as u32);
+    let needed = min_samples(per_mille);
     let hint = if samples < needed {
         let counts = [needed, samples].map(|of| text::count(of as f64));
         format!("Needs {}, has {}", counts[0], counts[1])
@@ -104,6 +111,6 @@ pub(crate) fn percentile(
 }
 
 /// A percentile of completion times.
-pub(super) fn time(of: Option<Estimate>, samples: u64, share: f64) -> Cell {
-    percentile(of, samples, share, text::seconds)
+pub(super) fn time(of: Option<Estimate>, samples: u64, per_mille: u32) -> Cell {
+    percentile(of, samples, per_mille, text::seconds)
 }
