@@ -438,7 +438,7 @@ mod tests {
         let (mut now, mut largest) = (Time::ZERO, Excess::default());
         for number in 0..acknowledgements {
             let draw = mix(seed, number);
-            let below = |bits: u32, limit: u64| (draw >> bits & 0xffff) * limit >> 16;
+            let below = |bits: u32, limit: u64| ((draw >> bits & 0xffff) * limit) >> 16;
             let flight = window.cwnd * (1 + below(0, 4)) / 4;
             match draw % 512 {
                 0 | 1 => {
