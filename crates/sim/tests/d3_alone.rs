@@ -13,6 +13,7 @@ use duetime_proto::d3::RequestBytes;
 use duetime_results::Estimate;
 use duetime_results::stats::{self, jain};
 use duetime_scenario::model::{Amount, Buffer, Link, Protocol, Topology, TraceFlow, WorkloadKind};
+use duetime_scenario::{NoFiles, load};
 use duetime_sim::Options;
 use lab::{
     d3, drops, long, mbps, mean, percentile, queue, run, sample, star, trace, utilisation, workload,
@@ -20,6 +21,65 @@ use lab::{
 
 /// In-rack round trip of the D3 testbed: 500 us over four link crossings.
 const LATENCY: Span = Span::from_us(125);
+
+/// One flow from a host of 10 Gbps into a link of 1 Gbps. As one burst, a grant of 37 packets overruns a buffer of 30.
+#[test]
+fn a_paced_flow_needs_no_buffer_for_its_grant() {
+    let text = r#"
+        transport = ["d3", "rcpdc"]
+        duration = "500 ms"
+        [topology]
+        kind = "dumbbell"
+        left = 1
+        right = 1
+        link = { rate = "10 Gbps", latency = "10 us" }
+        bottleneck = { rate = "1 Gbps", latency = "200 us" }
+        [switch]
+        buffer = "BUFFER packets"
+        [[workload]]
+        kind = "long"
+        pairs = [[0, 1]]
+    "#;
+    for buffer in ["15", "30", "150"] {
+        let text = text.replace("BUFFER", buffer);
+        let scenario = load(&text, "lone.toml", &[], &NoFiles).expect("a scenario");
+        let records = run(&scenario, &Options::default()).records;
+        assert_eq!(drops(&records), 0, "{buffer} packets");
+        let rate = mbps(&records.flows[0], Span::from_ms(500));
+        assert!(rate > 0.97 * 973.0, "{buffer} packets: {rate} Mbps");
+    }
+}
+
+/// Answers of ten hosts at 100 Mbps with round trips of 40 us, shorter than half a packet. Asked for in each of them, rates
+/// cost the links most of their time; adapted every 6.7 packets, capacities fall to a tenth; nothing ended in time.
+#[test]
+fn flows_end_where_round_trips_are_short() {
+    let text = r#"
+        transport = "d3"
+        duration = "3 s"
+        [topology]
+        kind = "star"
+        hosts = 11
+        link = { rate = "100 Mbps", latency = "10 us" }
+        [[workload]]
+        kind = "oldi"
+        name = "answers"
+        fan_in = 10
+        query = "1000 B"
+        response = "20000 B"
+        deadline = "40 ms"
+        deadline_from = "query"
+        every = "exponential 50 ms"
+    "#;
+    let scenario = load(text, "short.toml", &[], &NoFiles).expect("a scenario");
+    let records = run(&scenario, &Options::default()).records;
+    let ended = records.flows.iter().all(|flow| flow.completion().is_some());
+    assert!(ended, "each flow ends");
+    let due = records.flows.iter().filter(|flow| flow.deadline.is_some());
+    let (missed, count) = lab::missed(due);
+    println!("32 % of load at 100 Mbps: {missed:.3} of {count} answers missed");
+    assert!(missed < 0.25, "{missed}");
+}
 
 /// Two flows whose deadlines ask for more than the link: the first at the link holds what it asks for. What it asks for
 /// without its headers is 2.7 % short of what it is charged with, and is late by what it waits for at the end.
@@ -92,6 +152,7 @@ fn long_flows(target_256: u32, median_at_most: u64) {
         let mut transport = d3();
         if let Protocol::D3(config) = &mut transport {
             config.target_256 = target_256;
+            config.pacing = false; // D3 §5
         }
         let mut scenario = star(
             flows + 1,

@@ -198,7 +198,7 @@ pub enum AlphaReference {
 /// Which queue capacity adaptation sees at the end of an update interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSample {
-    /// The smallest since the last update: the queue that stands. Hosts send each round trip's allocation as one burst,
+    /// The smallest since the last update: the queue that stands. Hosts may send each round trip's allocation as one burst,
     /// so queues come and go within a round trip although capacity is not exceeded; XCP, whose controller this is,
     /// takes the queue that does not drain within a round trip.
     Smallest,

@@ -20,7 +20,7 @@ use duetime_core::{Rate, Span, Time};
 const EPOCHS: usize = 3;
 /// Bytes that an ingress may always send at once: some packets that wait for each other at a host.
 const BURST_BYTES: u64 = 32 * 1_500;
-/// Update intervals whose bytes may come at once: hosts send each round trip's allocation as one burst (D3 §5).
+/// Update intervals whose bytes may come at once: hosts may send a grant as one burst (D3 §5).
 const BURST_INTERVALS: u64 = 4;
 /// Demand that is too much for a new flow, over the rate of the ingress.
 const MOST_DEMAND: i64 = 2;

@@ -17,6 +17,8 @@ fn plain() -> d3::Config {
         rounding: d3::Rounding::FloorFloor,
         update_interval: Some(Span::from_secs(20)),
         rto_min: Span::from_secs(2),
+        request_packets: 0,
+        pacing: false,
         ..d3::Config::default()
     }
 }

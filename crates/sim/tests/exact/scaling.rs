@@ -94,7 +94,8 @@ fn twice_the_rates_and_half_the_times_give_half_the_completion_times() {
     assert!(seen >= 6);
 }
 
-/// With the capacities of its ports fixed: their adaptation samples each port at a phase of its own, drawn in picoseconds,
+/// With grants that leave as bursts, since the time from one paced packet to the next is rounded, and with the capacities
+/// of its ports fixed: their adaptation samples each port at a phase of its own, drawn in picoseconds,
 /// which does not halve. With phases that do, D3 is as exact with its default gains.
 #[test]
 fn d3_without_capacity_adaptation_scales_as_well() {
@@ -103,6 +104,7 @@ fn d3_without_capacity_adaptation_scales_as_well() {
             ignore_deadlines,
             alpha_256: 0,
             beta_256: 0,
+            pacing: false,
             ..d3::Config::default()
         });
         let transport = Transport {
