@@ -31,7 +31,7 @@ from ._keys import KnownKey
 from ._native import VERSION as __version__
 from ._result import Failure, Result, Summary, Table, TableName, load
 from ._run import run
-from ._scenario import Flows, Scenario, Value
+from ._scenario import Duration, Flows, Scenario, Value
 from ._searches import Capacity, Experiment, PaperResult, capacity, experiments, paper
 from ._sweep import Plan, plan, sweep
 from ._types import ArrowStream, Event
@@ -46,6 +46,7 @@ __all__ = [
     "Capacity",
     "Comparison",
     "DuetimeError",
+    "Duration",
     "EngineError",
     "Event",
     "Experiment",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _native
-from ._scenario import Scenario
+from ._scenario import Duration, Scenario, text_of
 from ._types import StrPath, names
 
 
@@ -39,13 +38,13 @@ def fit(
     source: StrPath,
     *,
     kind: Literal["pcap", "spans", "csv"] | None = None,
-    budget: str | datetime.timedelta | None = None,
+    budget: str | Duration | None = None,
     link: str | None = None,
     hosts: int | None = None,
     buffer: str | None = None,
     other_load: str | float | None = None,
     transports: str | Iterable[str] | None = None,
-    burst: str | datetime.timedelta | None = None,
+    burst: str | Duration | None = None,
 ) -> Fit:
     """Makes a scenario of what a service already has, and simulates it to say how well it reproduces that.
     ``docs/fit.md`` says what each kind of file must hold, and what is fitted.
@@ -68,21 +67,14 @@ def fit(
     told = _native.fit(
         source,
         kind=kind,
-        budget=_time(budget),
+        budget=text_of("budget", budget),
         link=link,
         hosts=hosts,
         buffer=buffer,
         other_load=None if other_load is None else str(other_load),
         transports=names(transports),
-        burst=_time(burst),
+        burst=text_of("burst", burst),
     )
     of: dict[str, Any] = json.loads(told)
     of["scenario"] = Scenario.from_toml(of["scenario"])
     return Fit(**of)
-
-
-def _time(of: str | datetime.timedelta | None) -> str | None:
-    """A time with its unit."""
-    if isinstance(of, datetime.timedelta):
-        return f"{of / datetime.timedelta(microseconds=1):.0f} us"
-    return of

@@ -12,16 +12,20 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 from . import _native
 from ._errors import ScenarioError
+from ._times import is_missing, kind_of, picoseconds, written
 from ._types import ArrowStream, StrPath
 
 if TYPE_CHECKING:
+    import numpy
+
     from ._keys import KnownKey
 
-Value: TypeAlias = Union[
-    str, int, float, bool, datetime.timedelta, Sequence["Value"], Mapping[str, "Value"]
-]
-"""A value of a scenario. Quantities are texts with their unit, such as ``"10 Gbps"`` or ``"250 packets"``; a
-``timedelta`` stands for a time."""
+Duration: TypeAlias = Union[datetime.timedelta, "numpy.timedelta64"]
+"""A duration, taken to the picosecond: a ``timedelta``, a ``Timedelta`` of pandas, or a ``timedelta64`` of NumPy."""
+
+Value: TypeAlias = Union[str, int, float, bool, Duration, Sequence["Value"], Mapping[str, "Value"]]
+"""A value of a scenario. Quantities are texts with their unit, such as ``"10 Gbps"`` or ``"250 packets"``; a time may be a
+:data:`Duration` too."""
 
 Flows: TypeAlias = Union[ArrowStream, Mapping[str, Sequence[object]]]
 """A table of flows: anything with the Arrow PyCapsule interface, or with ``to_dict``, or a dict of columns."""
@@ -82,7 +86,7 @@ class Scenario:
         kind: Literal["search", "feed", "storage", "inference"] = "search",
         *,
         fan_in: int | str | Sequence[int] | None = None,
-        budget: str | datetime.timedelta | None = None,
+        budget: str | Duration | None = None,
         answer: str | None = None,
         rate: str | float | None = None,
         hosts: int | None = None,
@@ -109,11 +113,9 @@ class Scenario:
             fan_in = ",".join(str(of) for of in fan_in)
         if isinstance(rate, (int, float)):
             rate = f"{rate} /s"
-        if isinstance(budget, datetime.timedelta):
-            budget = str(_plain(budget, "budget"))
         given: dict[str, object] = {
             "fan-in": fan_in,
-            "budget": budget,
+            "budget": text_of("budget", budget),
             "answer": answer,
             "rate": rate,
             "hosts": hosts,
@@ -154,7 +156,8 @@ class Scenario:
         - ``deadline``: after the start, in seconds or as a duration; null: none. The column may be absent.
 
         The names of trace files serve as well: ``source``, ``destination``, ``size_bytes``, and ``start_ns`` and
-        ``deadline_ns`` in nanoseconds. Times are kept to the nanosecond. ``name`` is the workload's in the results. What was
+        ``deadline_ns`` in nanoseconds. Numbers are rounded to the nanosecond; a duration that is not a whole number of
+        nanoseconds is an error. ``name`` is the workload's in the results. What was
         set before becomes a part of the scenario's text, and so do the flows: run folders repeat without the table.
         """
         text = _native.flows_csv(_columns(flows), self._source.hosts)
@@ -239,6 +242,11 @@ def toml_of(key: str, value: Value) -> str:
     return _toml(_plain(value, key))
 
 
+def text_of(name: str, value: str | float | Duration | None) -> str | None:
+    """Returns an argument that is a quantity as text, with its unit if it is a duration."""
+    return None if value is None else str(_plain(value, name))
+
+
 def _restore(text: str, file: str, settings: list[tuple[str, str]]) -> Scenario:
     return Scenario._of(_native.Source(text, file, settings))
 
@@ -251,8 +259,12 @@ def _plain(value: object, path: str) -> Any:
         if not math.isfinite(value):
             raise _wrong(path, value, "not a finite number")
         return value
-    if isinstance(value, datetime.timedelta):
-        return f"{value // datetime.timedelta(microseconds=1)} us"
+    try:
+        ps = picoseconds(value)
+    except ValueError as error:
+        raise _wrong(path, value, str(error)) from None
+    if ps is not None:
+        return written(ps)
     if isinstance(value, Mapping):
         plain = {}
         for key, item in value.items():
@@ -260,12 +272,15 @@ def _plain(value: object, path: str) -> Any:
                 raise _wrong(path, key, "a key that is no text")
             plain[key] = _plain(item, f"{path}.{key}" if path else key)
         return plain
-    # Numbers of numpy and the like.
+    # Numbers of numpy and the like. A number that has no counterpart in Python, and a date, remain what they are.
     item_of = getattr(value, "item", None)
     if callable(item_of) and getattr(value, "ndim", 0) == 0:
-        return _plain(item_of(), path)
+        item = item_of()
+        if kind_of(value) == "M" or type(item) is type(value):
+            raise _wrong(path, value, "no value of a scenario")
+        return _plain(item, path)
     if hasattr(value, "tolist"):
-        value = value.tolist()
+        value = _items(value)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
     raise _wrong(path, value, "no value of a scenario")
@@ -320,15 +335,47 @@ def _columns(flows: Any) -> object:
             flows = as_dict()
     columns = {}
     for name, column in dict(flows).items():
-        values = column.tolist() if hasattr(column, "tolist") else list(column)
-        in_ns = str(name).endswith("_ns")
-        columns[str(name)] = [_cell(value, in_ns) for value in values]
+        columns[str(name)] = [_cell(value, str(name), row) for row, value in enumerate(_items(column))]
     return columns
 
 
-def _cell(value: object, in_ns: bool) -> object:
-    if isinstance(value, datetime.timedelta):
-        microseconds = value / datetime.timedelta(microseconds=1)
-        return microseconds * 1e3 if in_ns else microseconds / 1e6
+def _items(column: Any) -> list[Any]:
+    """Returns the items of a column or an array; durations and dates keep their types."""
+    if str(getattr(column, "dtype", "")).startswith("Duration"):
+        # The items of a series of polars are timedeltas, which have no nanoseconds.
+        column = column.to_numpy()
+    if kind_of(column) in ("m", "M") or not hasattr(column, "tolist"):
+        return list(column)
+    items: list[Any] = column.tolist()
+    return items
+
+
+def _cell(value: object, column: str, row: int) -> object:
+    if is_missing(value):
+        return None
+    try:
+        ps = picoseconds(value)
+        ns, rest = (None, 0) if ps is None else divmod(ps, 1_000)
+        if rest:
+            raise ValueError("not a whole number of nanoseconds")
+    except ValueError as error:
+        raise _wrong_cell(column, row, value, str(error)) from None
+    if ns is not None:
+        return ns if column.endswith("_ns") else ns / 1e9
+    if kind_of(value) == "M":
+        return str(value)
     item = getattr(value, "item", None)
     return item() if callable(item) else value
+
+
+def _wrong_cell(column: str, row: int, value: object, reason: str) -> ScenarioError:
+    allowed = "durations in whole nanoseconds"
+    return ScenarioError(
+        f"<flows>: row {row}, counted from 0: {column} = {value!r}: {reason}\n   allowed: {allowed}",
+        file="<flows>",
+        line=row + 1,
+        key=column,
+        value=repr(value),
+        reason=reason,
+        allowed=allowed,
+    )

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from . import _native
 from ._progress import Teller
-from ._scenario import Scenario, Value, scenario_of, source_of
+from ._scenario import Duration, Scenario, Value, scenario_of, source_of, text_of
 from ._types import Progress, StrPath, names
 
 
@@ -63,7 +63,7 @@ def capacity(
     on: Literal["queries", "answers"] | None = None,
     target: float | str | None = None,
     workload: str | Iterable[str] | None = None,
-    step: float | str | None = None,
+    step: float | str | Duration | None = None,
     check_all: bool = False,
     out: StrPath | None = None,
     jobs: int | None = None,
@@ -100,7 +100,7 @@ def capacity(
             on=on,
             target=None if target is None else str(target),
             workload=names(workload),
-            step=None if step is None else str(step),
+            step=text_of("step", step),
             check_all=check_all,
             transports=names(transports),
             jobs=jobs,

@@ -62,7 +62,7 @@ def test_a_mistake_names_file_line_and_value(calls: Path) -> None:
         duetime.fit(calls.with_name("none.csv"))
     for arguments in ({"kind": "xml"}, {"budget": "5"}, {"link": "10 GB"}, {"other_load": 2}):
         with pytest.raises(ValueError):
-            duetime.fit(calls, **arguments)  # type: ignore[arg-type]
+            duetime.fit(calls, **arguments)
 
 
 def test_a_capture_that_ends_in_the_middle_is_refused(tmp_path: Path) -> None:

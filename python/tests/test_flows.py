@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pandas
 import polars
 import pyarrow
@@ -61,6 +62,56 @@ def test_times_may_be_durations_or_nanoseconds(star: Scenario) -> None:
     of_trace["start_ns"] = [2_000_000, 1_000_000, 1_000_000]
     of_trace["deadline_ns"] = [10_000_000, None, 5_000_000]
     assert star.with_flows(polars.DataFrame(of_trace)) == wanted
+
+
+def test_nanosecond_durations_are_exact(star: Scenario) -> None:
+    start, deadline = [2_000_700, 1_000_001, 1_000_001], [10_000_300, None, 5_000_001]
+    wanted = star.with_flows(
+        {
+            "src": COLUMNS["src"],
+            "dst": COLUMNS["dst"],
+            "bytes": COLUMNS["bytes"],
+            "start_ns": start,
+            "deadline_ns": deadline,
+        }
+    )
+    missing = numpy.timedelta64("NaT", "ns")
+    arrays: list[Any] = [numpy.array([missing if of is None else of for of in ns], "m8[ns]") for ns in (start, deadline)]
+    durations: list[Callable[[Any], Any]] = [
+        lambda array: array,
+        list,
+        pandas.Series,
+        lambda array: list(pandas.Series(array)),
+        polars.Series,
+    ]
+    for column in durations:
+        table = {**COLUMNS, "start": column(arrays[0]), "deadline": column(arrays[1])}
+        assert star.with_flows(table) == wanted
+    for frame in (pandas.DataFrame, polars.DataFrame, pyarrow.table):
+        table = {**COLUMNS, "start": arrays[0], "deadline": arrays[1]}
+        assert star.with_flows(frame(table)) == wanted
+    in_ns: dict[str, Any] = {key: COLUMNS[key] for key in ("src", "dst", "bytes")}
+    assert star.with_flows({**in_ns, "start_ns": arrays[0], "deadline_ns": arrays[1]}) == wanted
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        (numpy.array([1, 2_500, 1], "m8[ps]"), "not a whole number of nanoseconds"),
+        (numpy.array([0, 1, 0], "m8[M]"), "no fixed length"),
+    ],
+    ids=["picoseconds", "months"],
+)
+def test_durations_that_do_not_fit_fail(star: Scenario, start: Any, reason: str) -> None:
+    with pytest.raises(ScenarioError, match=reason) as caught:
+        star.with_flows({**COLUMNS, "start": start})
+    assert (caught.value.file, caught.value.key) == ("<flows>", "start")
+
+
+def test_dates_are_refused(star: Scenario) -> None:
+    dates: Any = numpy.array([1, 2, 3], "M8[ns]")
+    with pytest.raises(ScenarioError, match="not a time"):
+        star.with_flows({**COLUMNS, "start": dates})
 
 
 def test_flows_of_a_result_run_again(star: Scenario) -> None:

@@ -6,8 +6,10 @@ import datetime
 import pickle
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import numpy
+import pandas
 import pytest
 
 import duetime
@@ -55,6 +57,62 @@ def test_values_of_every_kind_can_be_set(star: Scenario) -> None:
     assert changed == of_text
     of_numpy = star.set("workload.senders", numpy.int64(5))  # type: ignore[arg-type]
     assert of_numpy == star.set("workload.senders", 5)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (pandas.Timedelta("700ns"), "700 ns"),
+        (pandas.Timedelta(1_500, unit="us"), "1500 us"),
+        (datetime.timedelta(microseconds=3), "3 us"),
+        (numpy.timedelta64(2, "ms"), "2 ms"),
+        (numpy.timedelta64(700, "ns"), "700 ns"),
+        (numpy.timedelta64(1_234_567, "ps"), "1234567 ps"),
+        (numpy.timedelta64(700_000, "fs"), "700 ps"),
+        (numpy.array(700, "m8[ns]"), "700 ns"),
+        (numpy.array([5, 7], "m8[25ns]")[1], "175 ns"),
+    ],
+    ids=repr,
+)
+def test_durations_are_exact(star: Scenario, value: Any, text: str) -> None:
+    expected = star.set("topology.link.latency", text)
+    assert star.set("topology.link.latency", value) == expected
+    mapping = tomllib.loads(STAR)
+    mapping["topology"]["link"]["latency"] = value
+    assert Scenario.from_dict(mapping) == expected
+
+
+def test_arrays_of_durations_are_exact(service: Scenario) -> None:
+    values = numpy.array([6_000_000, 7_000_001], "m8[ns]")
+    several: list[Any] = [["6 ms", "7000001 ns"], values, list(values), pandas.Series(values), pandas.to_timedelta(values)]
+    changes: dict[str, Any] = {"workload.applications": 2, "workload.objective.within": "6 ms"}
+    scenarios = [service.with_({**changes, "workload.deadline": of}) for of in several]
+    assert all(of == scenarios[0] for of in scenarios)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (numpy.timedelta64("NaT", "ns"), "not a time"),
+        (numpy.timedelta64(700, "as"), "not a whole number of picoseconds"),
+        (numpy.timedelta64(1, "M"), "no fixed length"),
+        (numpy.timedelta64(700), "no unit"),
+        (numpy.datetime64(700, "ns"), "no value of a scenario"),
+        (pandas.NaT, "no value of a scenario"),
+        (numpy.longdouble(0.5), "no value of a scenario"),
+    ],
+    ids=repr,
+)
+def test_durations_without_exact_value_fail(star: Scenario, value: Any, reason: str) -> None:
+    with pytest.raises(ScenarioError, match=reason) as caught:
+        star.set("topology.link.latency", value)
+    assert (caught.value.file, caught.value.key) == ("--set", "topology.link.latency")
+
+
+def test_service_budget_may_be_any_duration() -> None:
+    expected = Scenario.for_service("search", budget="50 ms")
+    for budget in (numpy.timedelta64(50, "ms"), pandas.Timedelta("50ms"), datetime.timedelta(milliseconds=50)):
+        assert Scenario.for_service("search", budget=budget) == expected
 
 
 def test_changes_only_need_to_make_sense_together(star: Scenario) -> None:
