@@ -6,11 +6,11 @@ import html
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from . import _native
-from ._result import Result
+from ._place import url_of
+from ._result import Result, load
 from ._types import StrPath, names
 
 
@@ -60,13 +60,18 @@ def compare(
     Runs of the same number and ``seed`` have the same random draws. What the draws have in common cancels from the
     difference, so its interval is narrower than what two intervals beside each other suggest. ``docs/compare.md`` says more.
 
-    :param a: a result, or the path of a run folder.
-    :param b: another, whose differences from ``a`` are told.
+    :param a: a result, or the run folder of one: a path, or a URL that fsspec knows.
+    :param b: the result that is compared with it.
     :param transports: compare only these, by name; default: those that both have.
     :raises ScenarioError: they have nothing in common, or their ``seed`` differs.
     :raises FolderError: one is no run folder, or cannot be read.
     """
-    text, told = _native.compare(_folder(a), _folder(b), names(transports))
+    # A copy of what is behind a URL goes with its result.
+    results = [of if isinstance(of, Result) else load(of) for of in (a, b)]
+    text, told = _native.compare(results[0].folder, results[1].folder, names(transports))
+    for of, result in zip((a, b), results):
+        if not isinstance(of, Result) and url_of(of) is not None:
+            text = text.replace(str(result.folder), str(of))
     events: list[tuple[str, dict[str, Any]]] = json.loads(told)
     answer = dict(events[0][1])
     del answer["a"], answer["b"]
@@ -76,7 +81,3 @@ def compare(
         rows=[of for event, of in events if event == "difference"],
         **answer,
     )
-
-
-def _folder(of: Result | StrPath) -> Path:
-    return of.folder if isinstance(of, Result) else Path(of)

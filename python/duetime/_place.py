@@ -26,8 +26,13 @@ def url_of(place: StrPath) -> str | None:
 
 
 def path_of(place: StrPath) -> Path:
-    """The path that a place is; it is no URL, but of a file."""
+    """Returns the path of a place, which may be the URL of a file.
+
+    :raises FolderError: it is another URL.
+    """
     text = os.fspath(place)
+    if url_of(text) is not None:
+        raise FolderError(f"`{text}` is a URL, and a path is required here")
     return Path(url2pathname(urlsplit(text).path) if text.startswith("file://") else text)
 
 
@@ -45,6 +50,13 @@ class Storage:
         with self._told("open"):
             self._files, self._root = fsspec.core.url_to_fs(url)
         self._sent: set[str] = set()
+
+    def require_empty(self, remedy: str) -> None:
+        """Raises an error that names the remedy if the folder contains anything."""
+        with self._told("read"):
+            names = self._names()
+        if names:
+            raise FolderError(f"`{self.url}` is there already, and not empty ({remedy})")
 
     def fetch(self, copy: Path, *, without: bool = False) -> None:
         """Copies the folder here. There may be none; what is there and is no run folder is refused.

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 from . import _native
 from ._errors import FolderError
 from ._place import Storage, path_of, temporary, url_of
+from ._progress import Teller
 from ._scenario import Scenario
-from ._types import StrPath
+from ._types import Progress, StrPath
 
 if TYPE_CHECKING:
     import pandas
@@ -244,17 +247,28 @@ class Result:
         """Returns a table for pandas: see :meth:`table` and :meth:`Table.to_pandas`."""
         return self.table(table).to_pandas(arrow=arrow)
 
-    def save(self, folder: StrPath, *, report: bool = True, overwrite: bool = False) -> Path:
-        """Writes the run folder to ``folder``, as ``duetime run --out`` does: whole, or not at all.
+    @overload
+    def save(self, folder: os.PathLike[str], *, report: bool = True, overwrite: bool = False) -> Path: ...
 
-        :param folder: where; it must not hold anything, unless ``overwrite`` is set and it holds a run folder.
+    @overload
+    def save(self, folder: str, *, report: bool = True, overwrite: bool = False) -> Path | str: ...
+
+    def save(self, folder: StrPath, *, report: bool = True, overwrite: bool = False) -> Path | str:
+        """Writes the run folder to ``folder``, as ``duetime run --out`` does: whole, or not at all. Object storage cannot
+        replace a folder at once; the manifest, without which it is not a run folder, comes last there.
+
+        :param folder: a path, or a URL that fsspec knows, such as ``s3://bucket/run``. It must be empty, unless
+            ``overwrite`` is set and it is a run folder.
         :param report: with ``report.html``.
         :param overwrite: replace the run folder that is there.
-        :returns: ``folder``.
+        :returns: the path, or the URL.
         """
-        place = Path(folder)
-        if report and not (self._path / "report.html").exists():
-            self._folder.report()
+        url = url_of(folder)
+        if url is not None:
+            self._send(Storage(url), report, overwrite)
+            return url
+        place = path_of(folder)
+        self._write_report(report)
         holds = place.exists() and (not place.is_dir() or any(place.iterdir()))
         if holds and overwrite:
             # Only a run folder gives way.
@@ -269,6 +283,19 @@ class Result:
                 place.rename(Path(beside) / "old")
             whole.rename(place)
         return place
+
+    def _send(self, storage: Storage, report: bool, overwrite: bool) -> None:
+        if overwrite:
+            # Only a run folder gives way.
+            storage.fetch(self._path, without=True)
+        else:
+            storage.require_empty("overwrite=True")
+        self._write_report(report)
+        storage.finish(self._path)
+
+    def _write_report(self, report: bool) -> None:
+        if report and not (self._path / "report.html").exists():
+            self._folder.report()
 
     def _repr_html_(self) -> str:
         return self.summary._repr_html_()
@@ -307,6 +334,47 @@ def result_of(
     made = Result.__new__(Result)
     made._open(opened, path, temporary)
     return made
+
+
+def made(
+    out: StrPath | None,
+    progress: Progress,
+    make: Callable[[Path, Callable[[str], object] | None], _native.Folder],
+    *,
+    overwrite: bool = False,
+    resume: bool = True,
+) -> Result:
+    """Makes runs into a folder and returns their result.
+
+    :param out: a path, or a URL, to which each run is copied once it is finished; ``None``: a temporary folder.
+    :param make: makes the runs at a path, and calls a function with every event.
+    :param overwrite: what is at the URL is replaced.
+    :param resume: what is at the URL is kept; if neither is set, it must be empty.
+    """
+    url = None if out is None else url_of(out)
+    storage = None if url is None else Storage(url)
+    holder = None
+    if out is None or storage is not None:
+        holder, place = temporary()
+    else:
+        place = path_of(out)
+    try:
+        if storage is not None:
+            if not (overwrite or resume):
+                storage.require_empty("resume=True, overwrite=True")
+            storage.fetch(place, without=overwrite)
+        with Teller(progress) as teller:
+            on_event = teller.on_event if storage is None else storage.hears(place, teller.on_event)
+            try:
+                folder = make(place, on_event)
+            finally:
+                if storage is not None:
+                    storage.finish(place)
+    except BaseException:
+        if holder is not None:
+            holder.cleanup()
+        raise
+    return result_of(folder, place, holder)
 
 
 TABLES: tuple[TableName, ...] = get_args(TableName)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from . import _native
-from ._progress import Teller
-from ._result import Result, result_of
+from ._result import Result, made
 from ._scenario import Scenario, Value, scenario_of, source_of
 from ._types import Progress, StrPath, names
 
@@ -36,7 +34,8 @@ def run(
     :param transports: compare only these, by name; default: those of the scenario.
     :param seeds: runs of each transport, each with random streams of its own; default: the scenario's.
     :param seed: root of all random streams; default: the scenario's.
-    :param out: the run folder, as ``duetime run --out`` writes it; default: a temporary one, which goes with the result.
+    :param out: the run folder, as ``duetime run --out`` writes it: a path, or a URL that fsspec knows, such as
+        ``s3://bucket/run``; default: a temporary one, which goes with the result.
     :param resume: keep finished runs of this very study in ``out``, and make only what is missing.
     :param overwrite: replace what ``out`` holds.
     :param report: write ``report.html`` as well; default: if ``out`` is given.
@@ -56,27 +55,21 @@ def run(
         raise ValueError(f"threads={threads}: at least 1")
     wanted = {"seeds": seeds, "seed": seed}
     changes: dict[str, Value] = {key: value for key, value in wanted.items() if value is not None}
-    scenario = scenario_of(scenario)
+    of = scenario_of(scenario)
     if changes:
-        scenario = scenario.with_(changes)
-    temporary = None
-    if out is None:
-        temporary = tempfile.TemporaryDirectory(prefix="duetime-")
-        out = Path(temporary.name) / "run"
-    try:
-        with Teller(progress) as teller:
-            folder = _native.run(
-                source_of(scenario),
-                out,
-                transports=names(transports),
-                jobs=jobs,
-                threads=threads,
-                if_exists="resume" if resume else "replace" if overwrite else "refuse",
-                report=temporary is None if report is None else report,
-                on_event=teller.on_event,
-            )
-    except BaseException:
-        if temporary is not None:
-            temporary.cleanup()
-        raise
-    return result_of(folder, Path(out), temporary)
+        of = of.with_(changes)
+    with_report = out is not None if report is None else report
+
+    def make(place: Path, on_event: Callable[[str], object] | None) -> _native.Folder:
+        return _native.run(
+            source_of(of),
+            place,
+            transports=names(transports),
+            jobs=jobs,
+            threads=threads,
+            if_exists="resume" if resume else "replace" if overwrite else "refuse",
+            report=with_report,
+            on_event=on_event,
+        )
+
+    return made(out, progress, make, overwrite=overwrite, resume=resume)

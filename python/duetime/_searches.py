@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from . import _native
+from ._place import path_of
 from ._progress import Teller
 from ._scenario import Duration, Scenario, Value, scenario_of, source_of, text_of
 from ._types import Progress, StrPath, names
@@ -94,7 +95,7 @@ def capacity(
     with tempfile.TemporaryDirectory(prefix="duetime-") as temporary, Teller(progress) as teller:
         found = _native.capacity(
             source_of(scenario),
-            Path(temporary) / "journal" if out is None else out,
+            Path(temporary) / "journal" if out is None else path_of(out),
             of=of,
             layer=layer,
             on=on,
@@ -176,7 +177,7 @@ def paper(
         raise ValueError("which experiments? paper(\"all\", ...), or see experiments()")
     with Teller(progress) as teller:
         told = _native.paper(
-            list(which), out, quick=quick, papers=papers, jobs=jobs, on_event=teller.on_event
+            list(which), path_of(out), quick=quick, papers=papers, jobs=jobs, on_event=teller.on_event
         )
     of: dict[str, Any] = json.loads(told)
     of["files"] = {name: Path(path) for name, path in of["files"].items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -11,8 +11,7 @@ from . import _native
 from ._drive import drive
 from ._keys import KnownKey
 from ._place import Storage, path_of, temporary, url_of
-from ._progress import Teller
-from ._result import Result, result_of
+from ._result import Result, made
 from ._scenario import Scenario, Value, scenario_of, source_of, toml_of
 from ._types import Progress, StrPath, names
 from .engines import Engine, Local
@@ -141,36 +140,17 @@ def sweep(
     elif jobs is not None:
         raise ValueError("jobs: only for engine=\"local\"; other engines say themselves how many workers they use")
     of = _plan(scenario, vary, transports, seeds, seed)
-    url = None if out is None else url_of(out)
-    storage = None if url is None else Storage(url)
-    holder = None
-    if out is None or storage is not None:
-        holder, place = temporary()
-    else:
-        place = path_of(out)
-    try:
-        if storage is not None:
-            storage.fetch(place, without=overwrite)
-        with Teller(progress) as teller:
-            on_event = teller.on_event if storage is None else storage.hears(place, teller.on_event)
-            with_report = out is not None if report is None else report
-            try:
-                if isinstance(engine, Local):
-                    folder = _native.sweep(
-                        of, place, jobs=engine.jobs, overwrite=overwrite, report=with_report, on_event=on_event
-                    )
-                else:
-                    folder = drive(
-                        of, place, engine, overwrite=overwrite, report=with_report, on_event=on_event
-                    )
-            finally:
-                if storage is not None:
-                    storage.finish(place)
-    except BaseException:
-        if holder is not None:
-            holder.cleanup()
-        raise
-    return result_of(folder, place, holder)
+    with_report = out is not None if report is None else report
+    where = engine
+
+    def make(place: Path, on_event: Callable[[str], object] | None) -> _native.Folder:
+        if isinstance(where, Local):
+            return _native.sweep(
+                of, place, jobs=where.jobs, overwrite=overwrite, report=with_report, on_event=on_event
+            )
+        return drive(of, place, where, overwrite=overwrite, report=with_report, on_event=on_event)
+
+    return made(out, progress, make, overwrite=overwrite)
 
 
 def _plan(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sysconfig
+from collections.abc import Iterator
 
 import pytest
 
@@ -36,3 +37,13 @@ def command() -> str:
     found = shutil.which("duetime", path=sysconfig.get_path("scripts"))
     assert found is not None, "the wheel installs no command"
     return found
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """An empty folder of a storage in memory."""
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.store.clear()
+    yield "memory://bucket/sweep"
+    memory.store.clear()

@@ -82,3 +82,11 @@ def results(folder: Path) -> dict[str, bytes]:
         if name != "manifest.json":
             found[name] = content
     return found
+
+
+def stored(url: str) -> dict[str, bytes]:
+    """Every file there."""
+    import fsspec
+
+    memory, root = fsspec.core.url_to_fs(url)
+    return {path[len(root) + 1 :]: memory.cat_file(path) for path in memory.find(root)}

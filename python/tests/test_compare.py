@@ -35,6 +35,14 @@ def test_a_comparison_is_that_of_the_command(command: str, service: Scenario, tm
     assert duetime.compare(b, a, ["d3"]).transports == ["d3"]
 
 
+def test_urls_are_compared(service: Scenario, url: str) -> None:
+    a = duetime.run(service, out=url, report=False)
+    b = duetime.run(service.set("switch.buffer", "20 KB"), report=False)
+    compared = duetime.compare(url, b)
+    assert compared.rows == duetime.compare(a, b).rows
+    assert f"\nA  {url}\n" in str(compared)
+
+
 def test_what_has_no_pairs_is_refused(star: Scenario, service: Scenario, tmp_path: Path) -> None:
     a = duetime.run(star, seeds=2)
     with pytest.raises(ScenarioError, match="seed 1.*seed 7"):

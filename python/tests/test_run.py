@@ -11,9 +11,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pandas
 import polars
 import pyarrow
@@ -23,7 +25,7 @@ import duetime
 from duetime import FolderError, Scenario, ScenarioError
 from duetime._result import TABLES
 
-from samples import STAR, files
+from samples import STAR, files, stored
 
 
 def test_results_are_tables(service: Scenario) -> None:
@@ -46,8 +48,6 @@ def test_results_are_tables(service: Scenario) -> None:
     assert result.to_polars("ports").height == len(result.ports)
 
 
-def test_tables_share_their_memory(star: Scenario) -> None:
-    flows = duetime.run(star, transports="d3", seeds=1).flows
 def test_tables_have_the_rows_of_the_summary(service: Scenario) -> None:
     hedged = service.with_({"warm_up": "20 ms", "workload.hedge": {"after": "100 us"}})
     result = duetime.run(hedged)
@@ -67,6 +67,8 @@ def test_tables_have_the_rows_of_the_summary(service: Scenario) -> None:
     assert every["ports"].equals(result.ports.to_polars())
 
 
+def test_tables_share_their_memory(star: Scenario) -> None:
+    flows = duetime.run(star, transports="d3", seeds=1).flows
     column = flows.to_arrow()["size_bytes"].chunk(0)
     address = column.buffers()[1].address
     assert flows.to_arrow()["size_bytes"].chunk(0).buffers()[1].address == address
@@ -130,6 +132,75 @@ def test_a_result_is_saved_whole(star: Scenario, tmp_path: Path) -> None:
     assert (other / "mine.txt").read_text() == "mine"
     result.save(place, overwrite=True)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_runs_land_on_object_storage(star: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = duetime.run(star, out=url)
+    kept = stored(url)
+    assert "manifest.json" in kept and "report.html" in kept
+    assert duetime.load(url).digests == first.digests
+    with pytest.raises(FolderError, match=f"`{url}` is there already"):
+        duetime.run(star, out=url)
+    assert stored(url) == kept
+    events: list[duetime.Event] = []
+    duetime.run(star, out=url, resume=True, progress=events.append)
+    assert events[0]["event"] == "study-started" and events[0]["kept"] == 4
+    assert len(duetime.run(star, "d3", out=url, overwrite=True).digests) == 2
+    assert len(duetime.load(url).digests) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_are_saved_to_a_url(star: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = duetime.run(star, seeds=1)
+    assert result.save(url) == url
+    again = duetime.load(url)
+    assert again.digests == result.digests
+    assert {name for name in files(result.folder) if not name.startswith(".")} == set(stored(url))
+    with pytest.raises(FolderError, match=r"is there already.*overwrite=True"):
+        result.save(url)
+    duetime.run(star, "d3", seeds=1).save(url, overwrite=True)
+    assert duetime.load(url).transports == ["d3"]
+    other = url.replace("sweep", "other")
+    with fsspec.open(f"{other}/mine.txt", "wb") as file:
+        file.write(b"mine")
+    with pytest.raises(FolderError, match="not a run folder"):
+        result.save(other, overwrite=True)
+    assert stored(other) == {"mine.txt": b"mine"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_url_of_a_file_is_its_path(star: Scenario, tmp_path: Path) -> None:
+    result = duetime.run(star, seeds=1, out=(tmp_path / "run").as_uri())
+    assert result.folder == tmp_path / "run"
+    assert result.save((tmp_path / "kept").as_uri()) == tmp_path / "kept"
+    assert duetime.load((tmp_path / "kept").as_uri()).digests == result.digests
+
+
+def test_urls_need_fsspec(star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = duetime.run(star, seeds=1)
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    url = "s3://bucket/run"
+    calls: list[Callable[[], object]] = [
+        lambda: duetime.run(star, out=url),
+        lambda: result.save(url),
+        lambda: duetime.compare(result, url),
+    ]
+    for call in calls:
+        with pytest.raises(FolderError, match=r"`s3://bucket/run` needs fsspec: pip install 'duetime\[cloud\]'"):
+            call()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_folders_are_paths(star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FolderError, match="a path is required"):
+        duetime.capacity(star, "senders", out="s3://bucket/journal")
+    with pytest.raises(FolderError, match="a path is required"):
+        duetime.paper("d3", out="s3://bucket/paper")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_is_resumed_or_replaced(star: Scenario, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import duetime
 from duetime import EngineError, FolderError, RunError, Scenario, ScenarioError, _native
 from duetime.engines import Batch, Dask, Engine, Handle, Local, Ray, Report, Slurm, Work
 
-from samples import STAR, files, results
+from samples import STAR, files, results, stored
 
 GRID: dict[str, Any] = {"workload.senders": [3, 5], "switch.buffer": ["100 KB", "1 MB"]}
 
@@ -423,24 +423,6 @@ def test_ctrl_c_stops_a_sweep(long: Scenario, tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGINT)
     assert process.stdout.read().splitlines()[-1] == "stopped"
     assert process.wait() == 0
-
-
-@pytest.fixture
-def url() -> Iterator[str]:
-    """An empty folder of a storage in memory."""
-    fsspec = pytest.importorskip("fsspec")
-    memory = fsspec.filesystem("memory")
-    memory.store.clear()
-    yield "memory://bucket/sweep"
-    memory.store.clear()
-
-
-def stored(url: str) -> dict[str, bytes]:
-    """Every file there."""
-    import fsspec
-
-    memory, root = fsspec.core.url_to_fs(url)
-    return {path[len(root) + 1 :]: memory.cat_file(path) for path in memory.find(root)}
 
 
 @pytest.mark.parametrize("engine", [Local(2), Here(), Here(sees=False)], ids=["local", "shared", "sent"])

@@ -12,13 +12,13 @@ import pyarrow
 import pyarrow.compute
 
 from .._errors import FigureError
-from .._result import Result, TableName
+from .._result import Result, TableName, load
 from .._types import StrPath, names
 from ._axes import Numbers
 from ._style import Look, looks
 
 Source: TypeAlias = Union[Result, StrPath]
-"""A result, or the path of a run folder of any age that this version reads."""
+"""A result, or a run folder of any age that this version reads: its path, or a URL that fsspec knows."""
 
 At: TypeAlias = Mapping[str, object]
 """A point of a sweep: the values of its axes by their keys, such as ``{"workload.fan_in": 40}``."""
@@ -60,7 +60,7 @@ class Data:
         self, source: Source, transports: str | Iterable[str] | None, at: At | None = None
     ) -> None:
         """Of all transports if there are no names."""
-        self.result = source if isinstance(source, Result) else Result(source)
+        self.result = source if isinstance(source, Result) else load(source)
         wanted = names(transports)
         there = self.result.transports
         for name in wanted:
