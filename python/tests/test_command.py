@@ -31,10 +31,11 @@ def test_the_command_is_that_of_the_binary(command: str, tmp_path: Path) -> None
     assert of_module.stdout == f"duetime {duetime.__version__}\n"
 
 
-def test_the_command_finds_its_package_again_on_large_networks(command: str, tmp_path: Path) -> None:
-    # A large network starts the program again, on huge pages.
+def test_large_networks_read_standard_input(command: str, tmp_path: Path) -> None:
     text = STAR.replace("hosts = 11", "hosts = 2100").replace("seeds = 2", "seeds = 1")
-    (tmp_path / "large.toml").write_text(text, encoding="utf-8")
-    arguments = [command, "run", "large.toml", "--transport", "d3", "--quiet", "--no-report"]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    flags = ["run", "-", "--transport", "d3", "--quiet", "--no-report", "--out"]
+    for out, program in (("command", [command]), ("module", [sys.executable, "-m", "duetime"])):
+        arguments = [*program, *flags, out]
+        done = subprocess.run(arguments, cwd=tmp_path, input=text, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert len(duetime.load(tmp_path / out).digests) == 1

@@ -11,6 +11,9 @@ mod speed;
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: duetime_memory::Allocator = duetime_memory::Allocator;
+
 const USAGE: &str =
     "usage: duetime-bench speed [--json] [--pairs N] | scale [--json] [--hosts N]...
 The gates are printed as met or not met; the exit code is 1 if one is not met.";

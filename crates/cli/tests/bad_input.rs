@@ -262,6 +262,17 @@ fn a_scenario_from_standard_input() {
 }
 
 #[test]
+fn a_large_network_from_standard_input() {
+    let sandbox = Sandbox::new("large-stdin");
+    let large = "transport = \"tcp\"\n[topology]\nkind = \"star\"\nhosts = 2100\nlink = { rate = \"1 Gbps\", latency = \"1 us\" }\n\
+         [[workload]]\nkind = \"burst\"\nsenders = 4\nsize = \"2 KB\"\n";
+    let out = sandbox
+        .duetime_reading("run - --no-report --seeds 1", large)
+        .ok();
+    assert!(out.contains("runs    out/scenario"), "{out}");
+}
+
+#[test]
 fn a_scenario_that_is_no_text() {
     let sandbox = Sandbox::new("no-text");
     let text = [b"# f\xfcr uns\n", TINY.as_bytes()].concat();

@@ -19,6 +19,9 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
+#[global_allocator]
+static ALLOCATOR: duetime_memory::Allocator = duetime_memory::Allocator;
+
 /// Does what the command `duetime` does with these arguments, the first of them the program's name; gives the exit code.
 #[pyfunction]
 fn cli(py: Python<'_>, arguments: Vec<OsString>) -> u8 {

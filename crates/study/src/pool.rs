@@ -59,6 +59,7 @@ impl Engine for Simulator {
         run: u64,
         options: &Options,
     ) -> Result<RunOutput, String> {
+        crate::memory::prefer_huge_pages(scenario);
         duetime_sim::run(scenario, transport, run, options).map_err(|error| error.to_string())
     }
 }

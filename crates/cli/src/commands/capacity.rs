@@ -48,7 +48,6 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
         },
         ..subject.search(args.target.unwrap_or(subject.target(quantity)))
     };
-    duetime_study::prefer_huge_pages(subject.base());
     let journal = journal(args, &subject);
     let execution = execution(args.jobs, 1, IfExists::Resume);
     let listener = progress::listener(args.json, args.quiet, Detail::Whole);

@@ -89,7 +89,6 @@ fn varied(args: &args::Sweep) -> Result<Request, Failure> {
 }
 
 fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
-    duetime_study::prefer_huge_pages(&plan.base);
     let out = out(plan, work);
     let execution = execution(work.jobs, work.threads, if_exists);
     let listener = progress::listener(work.json, work.quiet, Detail::Runs);
