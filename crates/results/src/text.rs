@@ -21,10 +21,11 @@ pub fn percent_near(share: f64, target: Option<f64>) -> String {
     let Some(target) = target.filter(|&of| percent(of) == shown) else {
         return shown;
     };
-    let digits =
+    // A share that is not all is never shown as all.
+    let is_all = |shown: &str| share < 1.0 && shown.starts_with("100");
+    let mut digits =
         (2..=12).map(|digits| [share, target].map(|of| format!("{:.digits$} %", of * 100.0)));
     digits
-        .into_iter()
         .find_map(|[own, wanted]| (own != wanted && !is_all(&own)).then_some(own))
         .unwrap_or(shown)
 }
