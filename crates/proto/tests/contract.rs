@@ -100,7 +100,9 @@ proptest! {
                 sender.input_sack(&config, now, segment, &sack);
             }
             let due = sender.next_timeout();
-            timeout(&mut sender, now, due, |it| it.timeout(&config, now));
+            timeout(&mut sender, now, due, |it| {
+                it.timeout(&config, now);
+            });
             let due = receiver.next_timeout();
             timeout(&mut receiver, now, due, |it| it.timeout(&config, now));
             while let Some(segment) = sender.poll_transmit(&config, now) {
@@ -144,7 +146,9 @@ proptest! {
                 sender.input(&config, now, &packet);
             }
             let due = sender.next_timeout();
-            timeout(&mut sender, now, due, |it| it.timeout(&config, now));
+            timeout(&mut sender, now, due, |it| {
+                it.timeout(&config, now);
+            });
             let due = receiver.next_timeout();
             timeout(&mut receiver, now, due, |it| it.timeout(&config, now));
             let reading = d3::Reading { departed_bytes, queue_bytes: sender.overdue() };

@@ -10,7 +10,8 @@
 )]
 #![expect(
     clippy::disallowed_methods,
-    reason = "the environment sets the number of queries"
+    clippy::print_stdout,
+    reason = "the environment sets the number of queries; totals are printed"
 )]
 
 #[allow(dead_code, reason = "shared with `faults`")]
