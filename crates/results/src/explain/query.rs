@@ -18,8 +18,8 @@ use super::{Cause, Explanation, Stage, explain};
 use crate::{Class, FlowRecord, FlowTrace, QueryRecord, Question, TreeNode};
 use duetime_core::{Span, Time};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Activity during a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -175,25 +175,28 @@ impl<'a> Tree<'a> {
         let (mut down, mut up): (Vec<Leg<'_>>, Vec<Leg<'_>>) = watched
             .filter(|leg| leg.flow.class != Class::Cancel)
             .partition(|leg| leg.flow.class == Class::Query);
-        // Of several answers of a leaf, choose the one that counted, or else the one to the first query. A cancelled query
-        // may leave an answer that never arrives.
-        up.sort_by_key(|leg| {
-            let flow = leg.flow;
-            (flow.spare.0, flow.finish.is_none(), flow.attempt.0)
-        });
+        // Of several answers of a leaf, choose the one that counted, or else the first one in flight. A cancelled query may
+        // leave an answer that never arrives, or one that the parent discards.
+        up.sort_by_key(|leg| (leg.flow.finish.is_none(), leg.flow.attempt.0));
         for leg in up {
             match tree.up.entry(leg.node.node) {
-                Entry::Vacant(place) => {
+                Entry::Vacant(place) if !leg.flow.spare.0 => {
                     place.insert(leg);
                 }
-                Entry::Occupied(_) => tree.spare.push(leg),
+                _ => tree.spare.push(leg),
             }
         }
+        // Of several queries, choose the answered one, or else the first one whose answer may still count.
+        let question = |leg: &Leg<'_>| (leg.node.node, leg.flow.attempt.0);
+        let spare: BTreeSet<(u32, u32)> = tree.spare.iter().map(question).collect();
         let answered = |leg: &Leg<'_>| {
             let answer = tree.up.get(&leg.node.node);
             answer.is_some_and(|answer| answer.flow.attempt == leg.flow.attempt)
         };
-        down.sort_by_key(|leg| (!answered(leg), leg.flow.attempt.0));
+        down.sort_by_key(|leg| {
+            let discarded = spare.contains(&question(leg));
+            (!answered(leg), discarded, leg.flow.attempt.0)
+        });
         for leg in down {
             let (node, attempt) = (leg.node.node, leg.flow.attempt.0);
             tree.down.entry(node).or_insert(attempt);
@@ -245,8 +248,13 @@ impl<'a> Tree<'a> {
     }
 
     fn last_event(&self) -> Time {
-        let legs = self.queries.values().chain(self.up.values());
-        let last = legs.map(Leg::last_event).max();
+        let answers = self.up.values().chain(&self.spare);
+        let last = self
+            .queries
+            .values()
+            .chain(answers)
+            .map(Leg::last_event)
+            .max();
         last.unwrap_or(self.start).max(self.start)
     }
 

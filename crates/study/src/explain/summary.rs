@@ -158,12 +158,11 @@ fn largest(explanation: &QueryExplanation, names: &Names) -> Option<(String, Str
 /// Returns a short label for a part of the time.
 fn label(node: u32, doing: Doing, names: &Names) -> String {
     match doing {
-        Doing::Computing => format!("{COMPUTING} {}", names.node(node)),
+        Doing::Computing | Doing::Aggregating => format!("{COMPUTING} {}", names.node(node)),
         Doing::Patience => format!(
             "waiting at {} for answers that missed its timeout",
             names.node(node)
         ),
-        Doing::Aggregating => format!("{COMPUTING} {}", names.node(node)),
         Doing::Asking | Doing::Joining => "start jitter".to_owned(),
         Doing::Hedging => format!("waiting at {} to send a hedge", names.parent(node)),
         Doing::Retrying => format!(

@@ -314,6 +314,20 @@ fn cancelled_answer_does_not_hide_the_one_that_counted() {
     assert_eq!(told.parts()[&(1, Doing::Retrying)], Span::from_us(390));
 }
 
+#[test]
+fn discarded_answers_are_not_held() {
+    let query = query(1_000);
+    let mut flows = asked_often(3);
+    // The answer to the last query never arrives; the others came after their queries were cancelled.
+    flows.records.truncate(7);
+    let told = flows.tree(&query).explain(None);
+    tiles(&told.steps, us(1_000), us(1_850));
+    assert_eq!(told.flows, [6]);
+    let standing = told.standing.unwrap();
+    assert_eq!((standing.computing, standing.held), (1, 0));
+    assert_eq!(told.parts()[&(1, Doing::Retrying)], Span::from_us(790));
+}
+
 proptest! {
     /// Whatever nonsense the records hold, the pieces tile the query's time.
     #[test]
