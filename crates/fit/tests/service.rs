@@ -246,10 +246,6 @@ fn check_layers(name: &str, give_up: &str, budget: Span) -> Fit {
     let missed = fit.rows.iter().find(|row| row.quantity == "missed share");
     let missed = missed.unwrap();
     let late = late(&output);
-    println!(
-        "{give_up}: in the run {late:.4}\n{}\n{}",
-        fit.text, fit.toml
-    );
     assert!((0.03..0.5).contains(&late), "{late}");
     assert!(
         (missed.input.unwrap() - late).abs() < 0.005,

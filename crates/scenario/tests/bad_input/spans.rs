@@ -341,7 +341,6 @@ fn client_spans_show_when_requests_are_under_way() {
             r#"{{"trace_id": "a", "span_id": "{id}", "parent_id": "{parent}", "start_ns": {start}, "end_ns": {end}, "response_bytes": 10, "host": "{host}"{more}}}"#
         )
     };
-    use duetime_core::Span;
     let of = |kind: &str| {
         let client = format!(", \"kind\": {kind}");
         let lines = [
