@@ -1,7 +1,7 @@
 //! The numbers of a service, from what was seen of it.
 
 use crate::arrivals::Arrivals;
-use crate::distribution::{Fitted, Sample, Shape, quantile_of, whole};
+use crate::distribution::{Fitted, Sample, Shape, whole};
 use crate::observed::{Answer, DeadlineFrom, Observed, Query, USUAL_REQUEST, span};
 use duetime_core::{Rate, Span};
 use duetime_scenario::service::longest_way;
@@ -137,8 +137,12 @@ const LONGER: f64 = 0.1;
 const ROUND_TRIPS: f64 = 3.0;
 /// This share of the calls is taken to meet no queue.
 const QUIET: f64 = 0.01;
+/// Fewer calls than this do not show what a quiet one takes.
+const FEW_CALLS: usize = 100;
 /// Bytes of a full packet.
 const PACKET: u64 = 1_500;
+/// Bytes of two segments. Larger messages may wait for acknowledgements after their initial window.
+const INITIAL_WINDOW: u64 = 2 * 1_460;
 /// Hosts that a topology may have.
 const MOST_HOSTS: usize = 100_000;
 
@@ -354,9 +358,16 @@ fn idle_round_trip(seen: &Observed, link: Rate) -> Option<f64> {
         // The request and the answer cross the links of both hosts, a packet at a time.
         let sent = |bytes: u64| link.transmit(bytes + bytes.min(PACKET)).as_ns() as f64;
         let request = of.request_bytes.unwrap_or(USUAL_REQUEST.0);
+        if request.max(of.bytes) > INITIAL_WINDOW {
+            return None;
+        }
         Some(of.network_ns? as f64 - sent(request) - sent(of.bytes))
     });
-    let round_trip = quantile_of(times.collect(), QUIET)? / ROUND_TRIPS;
+    let times = Sample::new(times.collect());
+    if times.len() < FEW_CALLS {
+        return None;
+    }
+    let round_trip = times.quantile(QUIET) / ROUND_TRIPS;
     (round_trip > 0.0).then_some(round_trip)
 }
 

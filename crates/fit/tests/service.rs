@@ -212,7 +212,7 @@ seed = 1
 [topology]
 kind = "star"
 hosts = 40
-link = { rate = "10 Gbps", latency = "2 us" }
+link = { rate = "10 Gbps", latency = "5 us" }
 [[workload]]
 kind = "oldi"
 trees = 2
