@@ -135,6 +135,8 @@ const NOTHING: f64 = 0.002;
 const LONGER: f64 = 0.1;
 /// Round trips of a call: for a connection for the request, another for the answer, and there and back.
 const ROUND_TRIPS: f64 = 3.0;
+/// Links of a round trip between hosts of one rack.
+const LINKS_IN_RACK: f64 = 4.0;
 /// This share of the calls is taken to meet no queue.
 const QUIET: f64 = 0.01;
 /// Fewer calls than this do not show what a quiet one takes.
@@ -214,16 +216,14 @@ impl Model {
             .clamp(2, MOST_HOSTS);
         let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
         let hosts = known.hosts.map_or(hosts, |of| of.max(hosts));
-        let latency = seen
-            .round_trip_ns
-            .filter(|ns| *ns > 0)
-            .map(|ns| ns as f64)
-            .or_else(|| idle_round_trip(seen, link))
-            .map_or(USUAL_LATENCY, |ns| {
-                let one = ns / (2.0 * f64::from(longest_way(hosts)));
-                // Tenths of a microsecond.
-                span(libm::round(one / 100.0).max(1.0) * 100.0)
-            });
+        let measured = seen.round_trip_ns.filter(|ns| *ns > 0);
+        let one_way = measured
+            .map(|ns| ns as f64 / (2.0 * f64::from(longest_way(hosts))))
+            .or_else(|| idle_latency(seen, link));
+        // Tenths of a microsecond.
+        let latency = one_way.map_or(USUAL_LATENCY, |ns| {
+            span(libm::round(ns / 100.0).max(1.0) * 100.0)
+        });
         let due = due(seen, known, &mut notes);
         let others = (!seen.others.bytes.is_empty()).then(|| {
             let many = seen.others.bytes.len();
@@ -346,9 +346,9 @@ fn layer(seen: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
     }
 }
 
-/// Returns the round trip, in ns, with which the calls of the scenario take as long in an idle network as those of the input,
-/// or `None` if these do not show how long they were in the network.
-fn idle_round_trip(seen: &Observed, link: Rate) -> Option<f64> {
+/// Returns the latency of a link, in ns, with which the calls of the scenario take as long in an idle network as those of the
+/// input, or `None` if these do not show how long they were in the network. The quickest are those within a rack.
+fn idle_latency(seen: &Observed, link: Rate) -> Option<f64> {
     // A capture has measured round trips, where it could.
     if seen.reuses_connections.is_some() {
         return None;
@@ -367,8 +367,8 @@ fn idle_round_trip(seen: &Observed, link: Rate) -> Option<f64> {
     if times.len() < FEW_CALLS {
         return None;
     }
-    let round_trip = times.quantile(QUIET) / ROUND_TRIPS;
-    (round_trip > 0.0).then_some(round_trip)
+    let latency = times.quantile(QUIET) / (ROUND_TRIPS * LINKS_IN_RACK);
+    (latency > 0.0).then_some(latency)
 }
 
 /// Returns when aggregators stop waiting, or `None` if they wait for all answers.
