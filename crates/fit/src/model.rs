@@ -1,7 +1,7 @@
 //! The numbers of a service, from what was seen of it.
 
 use crate::arrivals::Arrivals;
-use crate::distribution::{Fitted, Sample, Shape, quantile_of, whole};
+use crate::distribution::{Fitted, Sample, Shape, whole};
 use crate::observed::{Answer, DeadlineFrom, Observed, Query, USUAL_REQUEST, span};
 use duetime_core::{Rate, Span};
 use duetime_scenario::service::longest_way;
@@ -135,12 +135,18 @@ const NOTHING: f64 = 0.002;
 const LONGER: f64 = 0.1;
 /// Round trips of a call: for a connection for the request, another for the answer, and there and back.
 const ROUND_TRIPS: f64 = 3.0;
+/// Links of a round trip between hosts of one rack.
+const LINKS_IN_RACK: f64 = 4.0;
 /// This share of the calls is taken to meet no queue.
 const QUIET: f64 = 0.01;
-/// Mean time that the hosts of the fitted scenario add at each end (`host.receive_jitter`), in ns.
-const RECEPTION_NS: f64 = 4_500.0;
+/// Median time that the hosts of the fitted scenario add at each end (`host.receive_jitter`), in ns.
+const RECEPTION_NS: f64 = 1_740.0;
+/// Fewer calls than this do not show what a quiet one takes.
+const FEW_CALLS: usize = 100;
 /// Bytes of a full packet.
 const PACKET: u64 = 1_500;
+/// Bytes of two segments. Larger messages may wait for acknowledgements after their initial window.
+const INITIAL_WINDOW: u64 = 2 * 1_460;
 /// Hosts that a topology may have.
 const MOST_HOSTS: usize = 100_000;
 
@@ -212,17 +218,14 @@ impl Model {
             .clamp(2, MOST_HOSTS);
         let hosts = u32::try_from(hosts).unwrap_or(u32::MAX);
         let hosts = known.hosts.map_or(hosts, |of| of.max(hosts));
-        let latency = seen
-            .round_trip_ns
-            .filter(|ns| *ns > 0)
-            .map(|ns| ns as f64)
-            .or_else(|| idle_round_trip(seen, link))
-            .map_or(USUAL_LATENCY, |ns| {
-                let links = (ns - 2.0 * RECEPTION_NS).max(0.0);
-                let one = links / (2.0 * f64::from(longest_way(hosts)));
-                // Tenths of a microsecond.
-                span(libm::round(one / 100.0).max(1.0) * 100.0)
-            });
+        let measured = seen.round_trip_ns.filter(|ns| *ns > 0);
+        let one_way = measured
+            .map(|ns| links_of(ns as f64) / (2.0 * f64::from(longest_way(hosts))))
+            .or_else(|| idle_latency(seen, link));
+        // Tenths of a microsecond.
+        let latency = one_way.map_or(USUAL_LATENCY, |ns| {
+            span(libm::round(ns / 100.0).max(1.0) * 100.0)
+        });
         let due = due(seen, known, &mut notes);
         let others = (!seen.others.bytes.is_empty()).then(|| {
             let many = seen.others.bytes.len();
@@ -345,9 +348,9 @@ fn layer(seen: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
     }
 }
 
-/// Returns the round trip, in ns, with which the calls of the scenario take as long in an idle network as those of the input,
-/// or `None` if these do not show how long they were in the network.
-fn idle_round_trip(seen: &Observed, link: Rate) -> Option<f64> {
+/// Returns the latency of a link, in ns, with which the calls of the scenario take as long in an idle network as those of the
+/// input, or `None` if these do not show how long they were in the network. The quickest are those within a rack.
+fn idle_latency(seen: &Observed, link: Rate) -> Option<f64> {
     // A capture has measured round trips, where it could.
     if seen.reuses_connections.is_some() {
         return None;
@@ -357,10 +360,22 @@ fn idle_round_trip(seen: &Observed, link: Rate) -> Option<f64> {
         // The request and the answer cross the links of both hosts, a packet at a time.
         let sent = |bytes: u64| link.transmit(bytes + bytes.min(PACKET)).as_ns() as f64;
         let request = of.request_bytes.unwrap_or(USUAL_REQUEST.0);
+        if request.max(of.bytes) > INITIAL_WINDOW {
+            return None;
+        }
         Some(of.network_ns? as f64 - sent(request) - sent(of.bytes))
     });
-    let round_trip = quantile_of(times.collect(), QUIET)? / ROUND_TRIPS;
-    (round_trip > 0.0).then_some(round_trip)
+    let times = Sample::new(times.collect());
+    if times.len() < FEW_CALLS {
+        return None;
+    }
+    let latency = links_of(times.quantile(QUIET) / ROUND_TRIPS) / LINKS_IN_RACK;
+    (latency > 0.0).then_some(latency)
+}
+
+/// Returns the part of an idle round trip that the links take, in ns.
+fn links_of(round_trip_ns: f64) -> f64 {
+    (round_trip_ns - 2.0 * RECEPTION_NS).max(0.0)
 }
 
 /// Returns when aggregators stop waiting, or `None` if they wait for all answers.

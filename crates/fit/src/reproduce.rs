@@ -44,7 +44,7 @@ pub const KS: f64 = 0.2;
 /// Quantiles of completion times, the names of their rows, and the shares within which they are reproduced.
 pub const COMPLETION: [(f64, &str, f64); 3] = [
     (0.5, "completion, p50", 0.1),
-    (0.9, "completion, p90", 0.1),
+    (0.9, "completion, p90", 0.15),
     (0.99, "completion, p99", 0.25),
 ];
 /// A quantile q is judged from this many values beyond it on, as ten are needed to know it.

@@ -341,7 +341,6 @@ fn client_spans_show_when_requests_are_under_way() {
             r#"{{"trace_id": "a", "span_id": "{id}", "parent_id": "{parent}", "start_ns": {start}, "end_ns": {end}, "response_bytes": 10, "host": "{host}"{more}}}"#
         )
     };
-    use duetime_core::Span;
     let of = |kind: &str| {
         let client = format!(", \"kind\": {kind}");
         let lines = [
@@ -360,8 +359,8 @@ fn client_spans_show_when_requests_are_under_way() {
             node(0, 1, Some(1), 50, (600, 650)),
             node(1, 0, Some(2), 450, (450, 0)),
         ];
-        expected[1].network = Some(Span::from_ns(250));
-        expected[2].network = Some(Span::from_ns(150));
+        expected[1].network = Some(duetime_core::Span::from_ns(250));
+        expected[2].network = Some(duetime_core::Span::from_ns(150));
         assert_eq!(of(kind), expected);
     }
     // Work inside a host is no sign of a request.
