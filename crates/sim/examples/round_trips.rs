@@ -6,7 +6,6 @@
 
 #![expect(
     clippy::disallowed_methods,
-    clippy::disallowed_types,
     reason = "a program that measures, with arguments and threads"
 )]
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
@@ -111,7 +110,7 @@ impl Case {
                 share >= LEAST.max(ratio.powf(0.5) * LEAST) && share <= ratio.powf(1.5).max(1.05)
             }
             // Explicit rates are equal, whatever the round trips are.
-            _ if self.transport == "d3" => share >= LEAST && share <= 1.0 / LEAST,
+            _ if self.transport == "d3" => (LEAST..=1.0 / LEAST).contains(&share),
             _ => share >= LEAST,
         }
     }
