@@ -107,7 +107,8 @@ impl Case {
     fn meets(&self, share: f64) -> bool {
         match self.shape {
             Shape::Star(ratio) if self.transport == "dctcp" => {
-                share >= LEAST.max(ratio.powf(0.5) * LEAST) && share <= ratio.powf(1.5).max(1.05)
+                share >= (if ratio < 1.1 { LEAST } else { ratio.sqrt() })
+                    && share <= ratio.powf(1.5).max(1.05)
             }
             // Explicit rates are equal, whatever the round trips are.
             _ if self.transport == "d3" => (LEAST..=1.0 / LEAST).contains(&share),

@@ -63,7 +63,7 @@ fn equal_flows_get_equal_shares() {
     assert!(unfair.is_empty(), "{unfair:?}");
 }
 
-/// What the delays are for: without them a flow that fills its own link arrives at every instant at which the full queue
+/// Without the delays of hosts a flow that fills its own link arrives at every instant at which the full queue
 /// loses a packet, and shuts out one that waits for its retransmission timeout: with Linux's of 200 ms in each of the runs.
 #[test]
 fn without_delays_one_flow_shuts_the_other_out() {

@@ -52,7 +52,7 @@ impl Link {
     /// Its far end is a host in a run in which hosts die.
     pub const MORTAL: u32 = 2048;
 
-    /// What waits in its port is seen by more than the link: a program, a discipline or a policer.
+    /// A program, a discipline or a policer reads the queue of its port.
     pub const QUEUES: u32 = Self::PROGRAMMED | Self::DISCIPLINED | Self::CLASSED | Self::POLICED;
 
     /// Arrivals need the slow path.
