@@ -147,15 +147,10 @@ impl Setup {
         })
     }
 
-    /// Returns the time that all but one in a thousand packets take at most from their host's NIC to the transport.
+    /// Returns the time that all but one in a hundred packets take at most from their host's NIC to the transport.
     pub fn usual_reception(&self) -> Span {
         let (delay, jitter) = &self.receive;
-        *delay + gap_at(jitter, 0.999)
-    }
-
-    /// Returns true if packets take time from their host's NIC to the transport.
-    pub fn delays_reception(&self) -> bool {
-        self.receive != (Span::ZERO, Gap::ZERO)
+        *delay + gap_at(jitter, 0.99)
     }
 
     /// The links captured to pcapng.

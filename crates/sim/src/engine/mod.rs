@@ -144,8 +144,11 @@ impl Partition {
             if (id as usize) < self.wire.links() {
                 events.now = Time::from_ps(time);
                 let arrived = self.wire.arrival(&mut self.context, id);
-                if let Some(Arrived { host, packet }) = arrived {
+                if let Some(Arrived { host, packet, more }) = arrived {
                     self.receive(host, packet);
+                    if more {
+                        self.receive_rest(id);
+                    }
                 }
                 continue;
             }
@@ -178,6 +181,18 @@ impl Partition {
         } else {
             self.data::<T>(host, packet);
         });
+    }
+
+    /// A host receives what else of a link has reached it by now.
+    #[inline(never)]
+    fn receive_rest(&mut self, link: u32) {
+        while let Some(Arrived { host, packet, more }) = self.wire.arrival(&mut self.context, link)
+        {
+            self.receive(host, packet);
+            if !more {
+                return;
+            }
+        }
     }
 
     /// Does what a single event asks for.

@@ -46,9 +46,6 @@ impl Link {
     /// A program at its far end, a host, takes note of what arrives.
     pub const WATCHED_BY_HOST: u32 = 256;
 
-    /// Its far end is a host, which delays each packet.
-    pub const DELAYED: u32 = 1024;
-
     /// Its far end is a host in a run in which hosts die.
     pub const MORTAL: u32 = 2048;
 
@@ -64,7 +61,7 @@ impl Link {
         | Self::MORTAL
         | Self::POLICED;
     /// Only arrivals differ: its port takes packets as any.
-    pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST | Self::DELAYED | Self::MORTAL;
+    pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST | Self::MORTAL;
     /// Packets may be lost, or what becomes of them is watched.
     pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

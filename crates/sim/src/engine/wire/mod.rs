@@ -61,6 +61,8 @@ pub struct WireFaults {
 pub struct Arrived {
     pub host: u32,
     pub packet: Packet,
+    /// The host receives the link's next packet together with it: that one has arrived, too.
+    pub more: bool,
 }
 
 impl Wire {
@@ -97,7 +99,6 @@ impl Wire {
             set(place == Some(Place::Port), Link::PROGRAMMED);
             set(place == Some(Place::FarEnd), Link::WATCHED_BY_HOST);
             let host = network.nodes[link.to as usize].host;
-            set(host.is_some() && setup.delays_reception(), Link::DELAYED);
             programs.extend(place.map(Program::at));
             let polices = setup.d3.is_some_and(|config| config.police.is_some());
             set(polices, Link::POLICED);
@@ -381,20 +382,24 @@ impl Wire {
         let port = &mut self.ports[link as usize];
         let of = Link::of(port);
         if of.special & Link::SLOW_ARRIVAL != 0 {
-            let Arrived { host, packet } = self.arrival_with_care(context, link, of)?;
-            return Some(Arrived { host, packet });
+            let Arrived { host, packet, more } = self.arrival_with_care(context, link, of)?;
+            return Some(Arrived { host, packet, more });
         }
         let packet = port.arriving();
         let next = port.arrived(packet);
-        if of.special & Link::DELAYED != 0 {
+        if of.target & TO_HOST != 0 {
             let host = of.target & !TO_HOST;
+            let mut more = false;
             if let Some(next) = next {
                 let due = self.reception.due(host, next);
-                context.events.schedule_arrival::<true>(due, link);
+                more = due == context.now();
+                if !more {
+                    context.events.schedule_arrival::<true>(due, link);
+                }
             }
             self.totals.packet_hops += 1;
             self.totals.arrived_bytes += u64::from(packet.wire_bytes());
-            return Some(Arrived { host, packet });
+            return Some(Arrived { host, packet, more });
         }
         if let Some(next) = next {
             context.events.schedule_arrival::<true>(next, link);
@@ -424,22 +429,42 @@ impl Wire {
         Some(Arrived {
             host: target & !TO_HOST,
             packet,
+            more: false,
         })
     }
 
     /// The same where the link comes from another partition or sub-partition or a port with classes, loses packets or is
     /// watched.
     fn arrival_with_care(&mut self, context: &mut Context, link: u32, of: Link) -> Option<Arrived> {
+        loop {
+            let (arrived, more) = self.one_arrival_with_care(context, link, of);
+            if arrived.is_some() || !more {
+                return arrived.map(|arrived| Arrived { more, ..arrived });
+            }
+        }
+    }
+
+    /// Returns what reached a host, and whether the host receives the link's next packet together with it.
+    fn one_arrival_with_care(
+        &mut self,
+        context: &mut Context,
+        link: u32,
+        of: Link,
+    ) -> (Option<Arrived>, bool) {
         let Link { target, special } = of;
         // Time at which the packet reached the far end: before now if a host has delayed it.
         let mut arrival = context.now();
+        let mut more = false;
         let (packet, out) = if special & Link::CROSSING == 0 {
             let port = &mut self.ports[link as usize];
             let packet = port.arriving();
             arrival = port.next_arrival().unwrap_or(arrival);
             if let Some(next) = port.arrived_classed(context.now(), packet) {
                 let due = due(&mut self.reception, of, next);
-                context.events.schedule_arrival::<false>(due, link);
+                more = due == context.now() && target & TO_HOST != 0;
+                if !more {
+                    context.events.schedule_arrival::<false>(due, link);
+                }
             }
             (packet, NONE)
         } else {
@@ -450,19 +475,22 @@ impl Wire {
             && !self.survives(context, link, packet, (special, arrival))
         {
             self.totals.packet_hops += 1;
-            return None;
+            return (None, more);
         }
         if special & Link::MORTAL != 0 && self.dies(context, target, packet, arrival) {
-            return None;
+            return (None, more);
         }
         if special & Link::WATCHED_BY_HOST != 0 {
             self.programs[link as usize].arrival(context, link, &packet);
         }
-        let arrived = self.pass_on(context, target, packet, out)?;
-        if special & (Link::OBSERVED | Link::DELAYED) == Link::OBSERVED | Link::DELAYED {
-            context.observe_reception(arrived.host, packet, context.now().since(arrival));
+        let arrived = self.pass_on(context, target, packet, out);
+        if let Some(Arrived { host, packet, .. }) = arrived
+            && special & Link::OBSERVED != 0
+            && arrival < context.now()
+        {
+            context.observe_reception(host, packet, context.now().since(arrival));
         }
-        Some(arrived)
+        (arrived, more)
     }
 
     /// Returns true, after discarding the packet, if its host has died since the packet reached the NIC.
@@ -524,7 +552,7 @@ impl Wire {
 /// the first of the link's.
 #[inline(always)]
 fn due(reception: &mut Reception, link: Link, arrival: Time) -> Time {
-    if link.special & Link::DELAYED == 0 {
+    if link.target & TO_HOST == 0 {
         return arrival;
     }
     reception.due(link.target & !TO_HOST, arrival)

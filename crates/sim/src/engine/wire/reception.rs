@@ -17,7 +17,7 @@ pub struct Reception {
     /// Time from the NIC to the queue of packets that wait for a processor.
     delay: Span,
     jitter: Sampler,
-    /// By host; empty if hosts take no time.
+    /// By host.
     hosts: Vec<Host>,
 }
 
@@ -32,11 +32,6 @@ impl Reception {
     /// Creates the receiving side of hosts that have received nothing.
     pub fn new(setup: &Setup) -> Self {
         let (delay, ref jitter) = setup.receive;
-        let count = if setup.delays_reception() {
-            setup.network.hosts()
-        } else {
-            0
-        };
         let host = |host: u32| Host {
             due: Time::ZERO,
             delays: setup.streams.small(u64::from(host), Purpose::Receive),
@@ -44,7 +39,7 @@ impl Reception {
         Self {
             delay,
             jitter: Sampler::new(jitter),
-            hosts: (0..count).map(host).collect(),
+            hosts: (0..setup.network.hosts()).map(host).collect(),
         }
     }
 
@@ -53,9 +48,9 @@ impl Reception {
     #[inline(always)]
     pub fn due(&mut self, host: u32, arrival: Time) -> Time {
         let host = &mut self.hosts[host as usize];
-        let queued = arrival + self.delay;
-        if queued > host.due {
-            host.due = Time::from_ps(queued.as_ps() + self.jitter.draw(&mut host.delays));
+        let queued_ps = arrival.as_ps() + self.delay.as_ps();
+        if queued_ps > host.due.as_ps() {
+            host.due = Time::from_ps(queued_ps + self.jitter.draw(&mut host.delays));
         }
         host.due
     }
@@ -68,13 +63,13 @@ const STEPS: usize = 1 << STEP_BITS;
 /// Inverse CDF in steps of equal probability, each drawn as its middle; the last step, which has the tail, is exact.
 struct Sampler {
     /// In picoseconds.
-    times: Box<[u64; STEPS]>,
+    times: [u64; STEPS],
     gap: Gap,
 }
 
 impl Sampler {
     fn new(gap: &Gap) -> Self {
-        let mut times = Box::new([0; STEPS]);
+        let mut times = [0; STEPS];
         for (step, time) in times.iter_mut().enumerate() {
             *time = draw::gap_at(gap, (step as f64 + 0.5) / STEPS as f64).as_ps();
         }
