@@ -37,6 +37,12 @@ impl<F: Frame> Default for Ring<F> {
 }
 
 impl<F: Frame> Ring<F> {
+    /// Where position `position` lies; in 32 bits, which is an instruction less.
+    #[inline(always)]
+    fn place(&self, position: u32) -> usize {
+        (position & (self.slots.len() as u32).wrapping_sub(1)) as usize
+    }
+
     /// Packets held.
     #[inline(always)]
     pub fn len(&self) -> u32 {
@@ -66,7 +72,7 @@ impl<F: Frame> Ring<F> {
         if self.is_empty() {
             None
         } else {
-            Some(self.slots[self.begin as usize & (self.slots.len() - 1)].arrival)
+            Some(self.slots[self.place(self.begin)].arrival)
         }
     }
 
@@ -94,8 +100,7 @@ impl<F: Frame> Ring<F> {
     #[inline(always)]
     pub(crate) fn first_slot(&self) -> Slot<F> {
         debug_assert!(!self.is_empty(), "nothing is on the way");
-        let mask = self.slots.len().wrapping_sub(1);
-        self.slots[self.begin as usize & mask]
+        self.slots[self.place(self.begin)]
     }
 
     /// Forgets the first packet, which there must be; gives when the one after it arrives.
@@ -108,8 +113,7 @@ impl<F: Frame> Ring<F> {
             return None;
         }
         self.begin = begin;
-        let mask = self.slots.len().wrapping_sub(1);
-        Some(self.slots[begin as usize & mask].arrival)
+        Some(self.slots[self.place(begin)].arrival)
     }
 
     /// Forgets all packets but the last `count`.
@@ -129,15 +133,15 @@ impl<F: Frame> Ring<F> {
         if self.is_full() {
             self.grow(Slot { arrival, frame });
         }
-        let mask = self.slots.len() - 1;
-        self.slots[self.end as usize & mask] = Slot { arrival, frame };
+        let place = self.place(self.end);
+        self.slots[place] = Slot { arrival, frame };
         self.end = self.end.wrapping_add(1);
     }
 
     /// Lets the last packet arrive at `arrival`, later than it would.
     pub(crate) fn delay_last(&mut self, arrival: Time) {
-        let mask = self.slots.len() - 1;
-        let last = &mut self.slots[self.end.wrapping_sub(1) as usize & mask];
+        let place = self.place(self.end.wrapping_sub(1));
+        let last = &mut self.slots[place];
         debug_assert!(last.arrival <= arrival && self.begin != self.end);
         last.arrival = arrival;
     }
@@ -145,7 +149,7 @@ impl<F: Frame> Ring<F> {
     /// The slot that is `count`-th from the end: 1 is the last packet.
     #[inline(always)]
     pub(crate) fn back(&self, count: u32) -> &Slot<F> {
-        &self.slots[self.end.wrapping_sub(count) as usize & (self.slots.len() - 1)]
+        &self.slots[self.place(self.end.wrapping_sub(count))]
     }
 
     /// Reads the slots next to be left and to be filled; see [`crate::Port::prefetch_wire`].
@@ -154,18 +158,16 @@ impl<F: Frame> Ring<F> {
         if self.slots.is_empty() {
             return 0;
         }
-        let mask = self.slots.len() - 1;
-        let oldest = self.begin as usize & mask;
-        self.slots[self.end as usize & mask].arrival.as_ps() ^ self.slots[oldest].arrival.as_ps()
+        let [oldest, free] =
+            [self.begin, self.end].map(|position| self.slots[self.place(position)]);
+        free.arrival.as_ps() ^ oldest.arrival.as_ps()
     }
 
     /// Reads the slot of the first packet; see [`crate::Port::prefetch_first`].
     #[inline(always)]
     pub(crate) fn prefetch_first(&self) -> u64 {
-        let mask = self.slots.len().wrapping_sub(1);
-        let oldest = self.begin as usize & mask;
         self.slots
-            .get(oldest)
+            .get(self.place(self.begin))
             .map_or(0, |slot| slot.arrival.as_ps())
     }
 

@@ -18,6 +18,12 @@ impl<F: Frame> Port<F> {
     /// Offers a packet at `now` to a port without classes; `None`: dropped.
     #[inline(always)]
     pub fn offer_fifo(&mut self, now: Time, frame: F) -> Option<Sent> {
+        self.offer_fifo_delayed(now, frame, Span::ZERO)
+    }
+
+    /// The same of a packet that leaves later by `delay`; see [`Port::delay_last`].
+    #[inline(always)]
+    pub fn offer_fifo_delayed(&mut self, now: Time, frame: F, delay: Span) -> Option<Sent> {
         debug_assert!(!self.has_classes());
         let bytes = frame.wire_bytes();
         // Without a drain the port seems to hold more than it does. Where even that is below the limit, the threshold
@@ -28,14 +34,15 @@ impl<F: Frame> Port<F> {
         {
             self.accepted_bytes += u64::from(bytes);
             self.queue_bytes += bytes;
-            return Some(self.append(now, frame));
+            return Some(self.append(now, frame, delay));
         }
         self.let_go(now);
         if !self.admits_fifo(bytes) {
             self.refuse(frame);
             return None;
         }
-        Some(self.accept_fifo(now, frame))
+        let frame = self.admit(frame, self.staying);
+        Some(self.append(now, frame, delay))
     }
 
     /// Sends a packet at `now` from an idle port without classes, limits or marking: a NIC that pulls. The
@@ -100,16 +107,16 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     pub(crate) fn accept_fifo(&mut self, now: Time, frame: F) -> Sent {
         let frame = self.admit(frame, self.staying);
-        self.append(now, frame)
+        self.append(now, frame, Span::ZERO)
     }
 
-    /// Puts an accepted packet behind those that wait.
+    /// Puts an accepted packet behind those that wait; it leaves later by `delay`.
     #[inline(always)]
-    fn append(&mut self, now: Time, frame: F) -> Sent {
+    fn append(&mut self, now: Time, frame: F, delay: Span) -> Sent {
         let departure = self.busy_until.max(now).as_ps() + self.transmission_ps(frame);
         self.busy_until = Time::from_ps(departure);
         self.queue_integral += byte_time(frame, now, self.busy_until);
-        self.put_on_wire(departure, frame)
+        self.put_on_wire(departure + delay.as_ps(), frame)
     }
 
     /// Marks and counts a packet that finds `packets` in the port.

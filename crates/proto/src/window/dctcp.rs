@@ -80,7 +80,7 @@ impl State {
     }
 
     /// α takes in the window's marked fraction: once per window of data.
-    #[inline]
+    #[inline(always)]
     fn end_window(&mut self, ack: u64, next: u64) {
         self.alpha = self
             .alpha

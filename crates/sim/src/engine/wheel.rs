@@ -68,6 +68,9 @@ impl Wheel {
     pub fn next_time_ps(&self) -> u64 {
         // The first level may hold events of two blocks, and the second some of the later one that are earlier.
         let first = self.first.earliest_from(self.cursor);
+        if first >> self.shift >> BITS == self.cursor >> BITS {
+            return first;
+        }
         let second = self.second.earliest_from((self.cursor >> BITS) + 1);
         first.min(second)
     }

@@ -73,7 +73,7 @@ impl EventQueue {
         let share = BUCKETS / subpartitions.next_power_of_two();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
         let buckets = if fixed < MANY {
-            fixed.max(FEWEST)
+            (2 * fixed).max(FEWEST)
         } else if fixed < VERY_MANY {
             fixed * BUCKETS_PER_EVENT
         } else {

@@ -164,8 +164,7 @@ pub fn take_in(
     if at_once {
         return Some(port.send_at_once(now, packet, delay));
     }
-    let sent = port.offer_fifo(now, packet)?;
-    Some(delayed(port, sent, delay))
+    port.offer_fifo_delayed(now, packet, delay)
 }
 
 /// Lets the packet just sent leave later: a host's.
