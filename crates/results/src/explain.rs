@@ -19,8 +19,10 @@
 //! not traced, a connection older than the flow), the remaining time becomes one part of cause [`Cause::Untraced`],
 //! [`Cause::EarlierMessages`] or [`Cause::Host`].
 
+mod kinds;
 mod path;
 pub mod query;
+mod route;
 
 use crate::{FlowEvent, FlowEventKind, FlowRecord, Timer};
 use duetime_core::{Span, Time};
