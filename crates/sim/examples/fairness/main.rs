@@ -1,9 +1,9 @@
 //! Whether equal long flows get equal shares, over the sizes of the random delay of packets at their hosts
-//! (`host.send_jitter`): Jain's index of N flows into one port of a star, the worst of the seeds. And the share of a
-//! bottleneck that a lone flow has.
+//! (`host.send_jitter`): Jain's index of N flows into one port of a star, the worst of the seeds. And the shares of flows
+//! whose round trips differ, and the share of a bottleneck that a lone flow has.
 //!
 //! `cargo run --release -p duetime-sim --example fairness [-- --send-jitter "2 ns"]... [--seeds 4]
-//! [--only gate|queue|others|lone]`
+//! [--only gate|queue|others|round-trips|lone] [--case TEXT]...`
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -18,6 +18,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to its user")]
 
 mod lone;
+mod round_trips;
 
 use duetime_results::stats::{jain, mean};
 use duetime_scenario::NoFiles;
@@ -383,9 +384,12 @@ fn main() -> Result<ExitCode> {
     if wants("others") {
         table(&chosen(Case::others()), &sizes, seeds)?;
     }
+    let named =
+        |name: &str| cases.is_empty() || cases.iter().any(|part| name.contains(part.as_str()));
+    if wants("round-trips") {
+        round_trips::table(named, seeds)?;
+    }
     if wants("lone") {
-        let named =
-            |name: &str| cases.is_empty() || cases.iter().any(|part| name.contains(part.as_str()));
         met &= lone::table(named, seeds)?;
     }
     println!("{:.0} s", started.elapsed().as_secs_f64());

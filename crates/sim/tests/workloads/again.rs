@@ -252,7 +252,7 @@ fn asked(of: &Outcome, number: usize) -> Vec<Span> {
 }
 
 #[test]
-fn a_percentile_is_that_of_the_answers_that_the_parent_has_seen() {
+fn a_percentile_is_of_the_answers_seen() {
     // Ten samples are enough for the median of ten answers to be known.
     let of = hedged_at_the_median(Gap::Uniform(MS(1), MS(3)));
     let took = |number: usize| {

@@ -1,0 +1,147 @@
+//! Shares of two long flows into one port whose round trips differ: the near flow's throughput over the far one's.
+
+use super::{Result, each};
+use duetime_scenario::NoFiles;
+use duetime_sim::{Options, RunOutput};
+
+/// Least share of the near flow, relative to the far one.
+const LEAST: f64 = 0.95;
+const RATIOS: [f64; 8] = [1.001, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0];
+const RATES_GBPS: [u32; 3] = [1, 10, 100];
+const TRANSPORTS: [&str; 4] = ["tcp", "cubic", "dctcp", "d3"];
+
+/// A network with a near and a far sender.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    /// Both senders at the receiver's switch, by links of different latency; the ratio of the base round trips.
+    Star(f64),
+    /// One sender in the receiver's rack and one in another.
+    LeafSpine,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    gbps: u32,
+    shape: Shape,
+}
+
+impl Row {
+    fn all() -> Vec<Self> {
+        let shapes = || {
+            RATIOS
+                .into_iter()
+                .map(Shape::Star)
+                .chain([Shape::LeafSpine])
+        };
+        RATES_GBPS
+            .into_iter()
+            .flat_map(|gbps| shapes().map(move |shape| Self { gbps, shape }))
+            .collect()
+    }
+
+    fn name(&self) -> String {
+        match self.shape {
+            Shape::Star(ratio) => format!("{} Gbps, round trips 1 : {ratio}", self.gbps),
+            Shape::LeafSpine => format!("{} Gbps, leaf-spine", self.gbps),
+        }
+    }
+
+    fn text(&self, transport: &str) -> String {
+        let Self { gbps, shape } = *self;
+        // As many packets for each rate: about 250,000 at least.
+        let duration_ms = (3_000 / gbps).max(60);
+        let fast_gbps = gbps * 10;
+        let (topology, pairs) = match shape {
+            Shape::Star(ratio) => (
+                format!(
+                    "kind = \"graph\"\nhosts = [\"receiver\", \"near\", \"far\"]\nswitches = [\"switch\"]\nlinks = [\n\
+                     {{ between = [\"receiver\", \"switch\"], rate = \"{gbps} Gbps\", latency = \"20 us\" }},\n\
+                     {{ between = [\"near\", \"switch\"], rate = \"{fast_gbps} Gbps\", latency = \"80 us\" }},\n\
+                     {{ between = [\"far\", \"switch\"], rate = \"{fast_gbps} Gbps\", latency = \"{:.3} us\" }},\n]",
+                    100.0 * ratio - 20.0
+                ),
+                "[[1, 0], [2, 0]]",
+            ),
+            Shape::LeafSpine => (
+                format!(
+                    "kind = \"leaf-spine\"\nracks = 2\nhosts_per_rack = 10\nspines = 1\n\
+                     host_link = {{ rate = \"{gbps} Gbps\", latency = \"20 us\" }}\n\
+                     uplink = {{ rate = \"{} Gbps\", latency = \"20 us\" }}",
+                    if gbps == 1 { 10 } else { gbps * 4 }
+                ),
+                "[[1, 0], [10, 0]]",
+            ),
+        };
+        format!(
+            "name = \"round-trips\"\ntransport = \"{transport}\"\nduration = \"{duration_ms} ms\"\ndrain = \"0 us\"\n\
+             [topology]\n{topology}\n[switch]\nbuffer = \"100 packets\"\n[tcp]\nrecovery = \"sack\"\n\
+             [[workload]]\nkind = \"long\"\npairs = {pairs}\njitter = \"1 ms\"\n"
+        )
+    }
+
+    /// Throughput of the near flow over that of the far one, over all seeds.
+    fn share(&self, transport: &str, seeds: u64) -> Result<f64> {
+        let text = self.text(transport);
+        let scenario = duetime_scenario::load(&text, "round-trips", &[], &NoFiles)
+            .map_err(|error| format!("{error}\n{text}"))?;
+        let (mut near, mut all) = (0, 0);
+        for seed in 0..seeds {
+            let RunOutput { records, .. } =
+                duetime_sim::run(&scenario, 0, seed, &Options::default())?;
+            for flow in &records.flows {
+                all += flow.delivered_bytes;
+                near += if flow.source == 1 {
+                    flow.delivered_bytes
+                } else {
+                    0
+                };
+            }
+        }
+        Ok(near as f64 / (all - near).max(1) as f64)
+    }
+
+    fn meets(&self, transport: &str, share: f64) -> bool {
+        match (transport, self.shape) {
+            ("dctcp", Shape::Star(ratio)) => {
+                let least = if ratio < 1.1 { LEAST } else { ratio.sqrt() };
+                share >= least && share <= ratio.powf(1.5).max(1.0 / LEAST)
+            }
+            // Explicit rates are equal, whatever the round trips are.
+            ("d3", _) => (LEAST..=1.0 / LEAST).contains(&share),
+            _ => share >= LEAST,
+        }
+    }
+}
+
+/// Prints one line per rate and network with the share under each transport, "!" where it is not as it should be: the near
+/// flow must get at least 0.95 of the far one's throughput, under DCTCP between ratio^0.5 and ratio^1.5 times as much, and
+/// under D3 as much as the far one.
+pub fn table(named: impl Fn(&str) -> bool, seeds: u64) -> Result<()> {
+    let rows: Vec<Row> = Row::all()
+        .into_iter()
+        .filter(|row| named(&row.name()))
+        .collect();
+    println!("| near / far, {seeds} seeds | {} |", TRANSPORTS.join(" | "));
+    println!("|---|{}", "---|".repeat(TRANSPORTS.len()));
+    let grid: Vec<(Row, &str)> = rows
+        .iter()
+        .flat_map(|row| TRANSPORTS.map(|transport| (*row, transport)))
+        .collect();
+    let shares = each(&grid, |(row, transport)| {
+        row.share(transport, seeds)
+            .map_err(|error| error.to_string())
+    })
+    .into_iter()
+    .collect::<std::result::Result<Vec<_>, _>>()?;
+    for (row, shares) in rows.iter().zip(shares.chunks(TRANSPORTS.len())) {
+        let cells = TRANSPORTS.iter().zip(shares).map(|(transport, &share)| {
+            let mark = if row.meets(transport, share) { "" } else { " !" };
+            format!("{share:.2}{mark}")
+        });
+        let cells: Vec<String> = cells.collect();
+        println!("| {} | {} |", row.name(), cells.join(" | "));
+    }
+    println!();
+    Ok(())
+}
