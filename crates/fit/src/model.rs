@@ -465,6 +465,15 @@ fn due(seen: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
 mod tests {
     use super::*;
 
+    /// The fitted scenario has the default of `host.receive_jitter`.
+    #[test]
+    fn hosts_add_the_median_of_the_default() {
+        let (_, table) = duetime_scenario::cdf::MEASURED[0];
+        let median_us = table.lines().find_map(|line| line.strip_suffix(",0.5"));
+        let median_us: f64 = median_us.expect("a median").parse().expect("a number");
+        assert!((median_us * 1e3 - RECEPTION_NS).abs() < 1e-6);
+    }
+
     /// Aggregators that answered and had all answers after these times, ns.
     fn aggregators(times: impl Iterator<Item = (u64, u64)>) -> Observed {
         let answers = times.map(|(took, waited)| Answer {
