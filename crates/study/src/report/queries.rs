@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use duetime_figures::Strip;
 use duetime_results::Estimate;
+use duetime_results::pool::min_samples;
 use duetime_results::summary::{Percentiles, QueryEstimate};
 use duetime_scenario::model::WorkloadKind;
 use serde::Serialize;
@@ -98,6 +99,9 @@ const PICKS: [(&str, Pick); 4] = [
     ("p99", |of| of.p99),
     ("p99.9", |of| of.p999),
 ];
+
+/// The same as parts of a thousand.
+const PER_MILLE: [u32; 4] = [500, 900, 990, 999];
 
 /// The page's first sentence; `None` where nothing says when anything is late.
 pub fn answer(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Option<String> {
@@ -277,7 +281,15 @@ fn card(
     } else {
         (1e3, "ms")
     };
-    let marks = PICKS.map(|(name, pick)| (name.to_owned(), value(pick).map(|of| of * unit.0)));
+    // What too few queries have is unknown; what enough of them lack lies beyond all others.
+    let marks = PICKS
+        .iter()
+        .zip(PER_MILLE)
+        .filter_map(|((name, pick), per_mille)| {
+            let value = value(*pick).map(|of| of * unit.0);
+            let is_known = value.is_some() || of.queries >= min_samples(per_mille);
+            is_known.then(|| ((*name).to_owned(), value))
+        });
     let strip = Strip {
         name: cell.summary.transport.clone(),
         palette: crate::palette(),
@@ -287,7 +299,7 @@ fn card(
         ),
         unit: unit.1.to_owned(),
         ends: (low * unit.0, high * unit.0),
-        marks: marks.to_vec(),
+        marks: marks.collect(),
         budget: budget.map(|budget| budget * unit.0),
     };
     let in_time = of.objective.map_or(1.0, |of| of.in_time.value);
@@ -329,7 +341,7 @@ fn card(
         strip: strip.to_svg(),
         marks: PICKS
             .iter()
-            .zip([500, 900, 990, 999])
+            .zip(PER_MILLE)
             .map(|((name, pick), per_mille)| {
                 let shown =
                     percentile(pick(&of.completion_s), of.queries, per_mille, text::seconds);
