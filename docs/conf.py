@@ -56,7 +56,7 @@ maximum_signature_line_length = 80
 # The site is built without a network, so it cannot ask where other projects have their pages.
 nitpick_ignore_regex = [
     ("py:.*", r"(pandas|polars|pyarrow|matplotlib|pathlib|os|collections|typing|datetime)\..*"),
-    ("py:.*", r"(pandas|polars|pyarrow|matplotlib|Path|StrPath|Mapping|Iterable|Callable|Value|Progress|TableName)(\..*)?"),
+    ("py:.*", r"(pandas|polars|pyarrow|matplotlib|Path|StrPath|Mapping|Iterable|Callable|Duration|Value|Progress|TableName)(\..*)?"),
     ("py:.*", r"duetime\._.*"),
 ]
 
