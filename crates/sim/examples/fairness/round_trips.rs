@@ -136,7 +136,11 @@ pub fn table(named: impl Fn(&str) -> bool, seeds: u64) -> Result<()> {
     .collect::<std::result::Result<Vec<_>, _>>()?;
     for (row, shares) in rows.iter().zip(shares.chunks(TRANSPORTS.len())) {
         let cells = TRANSPORTS.iter().zip(shares).map(|(transport, &share)| {
-            let mark = if row.meets(transport, share) { "" } else { " !" };
+            let mark = if row.meets(transport, share) {
+                ""
+            } else {
+                " !"
+            };
             format!("{share:.2}{mark}")
         });
         let cells: Vec<String> = cells.collect();
