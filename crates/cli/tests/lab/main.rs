@@ -172,6 +172,8 @@ fn a_killed_testbed_leaves_a_file_that_clean_removes() {
     let Some(machine) = Machine::take("a killed testbed") else {
         return;
     };
+    // Of a testbed that was killed before: it would be removed with this one's.
+    say(&["lab", "clean"]);
     let scenario = machine.file("burst.toml", BURST);
     let before = Traces::now();
     let mut up = start_up(&scenario);
