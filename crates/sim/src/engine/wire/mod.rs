@@ -486,7 +486,7 @@ impl Wire {
         let arrived = self.pass_on(context, target, packet, out);
         if let Some(Arrived { host, packet, .. }) = arrived
             && special & Link::OBSERVED != 0
-            && arrival < context.now()
+            && self.reception.takes_time
         {
             context.observe_reception(host, packet, context.now().since(arrival));
         }

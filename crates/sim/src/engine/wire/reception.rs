@@ -19,6 +19,8 @@ pub struct Reception {
     jitter: Sampler,
     /// By host.
     hosts: Vec<Host>,
+    /// Packets may take time from the NIC to the transport.
+    pub takes_time: bool,
 }
 
 /// The receiving side of one host.
@@ -40,6 +42,7 @@ impl Reception {
             delay,
             jitter: Sampler::new(jitter),
             hosts: (0..setup.network.hosts()).map(host).collect(),
+            takes_time: setup.receive != (Span::ZERO, Gap::ZERO),
         }
     }
 
