@@ -57,6 +57,16 @@ fn parts_of_random_queries_sum_exactly() {
     );
 }
 
+/// A host that receives a packet after 0 ps, and answers beyond those needed that come in the same instant.
+#[test]
+fn receptions_without_delay_and_answers_at_one_instant_are_explained() {
+    let mut seen = Seen::default();
+    for seed in [716, 3966] {
+        seen.explain(seed, PER_RUN as u64);
+    }
+    assert!(seen.failures.is_empty(), "\n{}\n", seen.failures.join("\n"));
+}
+
 /// Returns the number in an environment variable.
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| {

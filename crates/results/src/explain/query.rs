@@ -273,10 +273,20 @@ impl<'a> Tree<'a> {
 
     /// Whether a node's answer came to its parent in time to be part of the parent's own.
     fn is_held(&self, leg: &Leg<'_>) -> bool {
-        match self.up.get(&leg.node.parent) {
-            Some(parent) => leg.finished_by(parent.made()),
-            None => leg.flow.finish.is_some(),
+        let Some(parent) = self.up.get(&leg.node.parent) else {
+            return leg.flow.finish.is_some();
+        };
+        if leg.flow.finish != Some(parent.made()) {
+            return leg.finished_by(parent.made());
         }
+        // A host can receive more answers in one instant than the parent waited for.
+        let place = |leg: &Leg<'_>| (leg.flow.finish, leg.flow.flow);
+        let siblings = self
+            .up
+            .values()
+            .filter(|it| it.node.parent == leg.node.parent);
+        let before = siblings.filter(|it| it.flow.finish.is_some() && place(it) < place(leg));
+        before.count() < parent.node.needed as usize
     }
 
     fn standing(&self) -> Standing {
