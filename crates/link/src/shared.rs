@@ -1,7 +1,7 @@
 //! One memory shared by the ports of a switch, with a dynamic threshold per port (Choudhury and Hahne, 1998).
 
 use crate::{Frame, Offer, Port, Sent};
-use duetime_core::Time;
+use duetime_core::{Span, Time};
 
 /// The shared memory of one switch.
 ///
@@ -56,7 +56,7 @@ impl SharedBuffer {
         frame: F,
     ) -> Option<Sent> {
         if self.charge(ports, to, now, frame, Port::admits_fifo) {
-            return Some(ports[to as usize].accept_fifo(now, frame));
+            return Some(ports[to as usize].accept_fifo(now, frame, Span::ZERO));
         }
         ports[to as usize].refuse(frame);
         None

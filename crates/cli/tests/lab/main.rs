@@ -172,7 +172,7 @@ fn a_killed_testbed_leaves_a_file_that_clean_removes() {
     let Some(machine) = Machine::take("a killed testbed") else {
         return;
     };
-    // Of a testbed that was killed before: it would be removed with this one's.
+    // Removes what an earlier killed testbed left, which this test would take for its own.
     say(&["lab", "clean"]);
     let scenario = machine.file("burst.toml", BURST);
     let before = Traces::now();

@@ -21,7 +21,8 @@ impl<F: Frame> Port<F> {
         self.offer_fifo_delayed(now, frame, Span::ZERO)
     }
 
-    /// The same of a packet that leaves later by `delay`; see [`Port::delay_last`].
+    /// Offers a packet that leaves `delay` later than it could; otherwise as [`Port::offer_fifo`]. What bounds the delay:
+    /// [`Port::delay_last`].
     #[inline(always)]
     pub fn offer_fifo_delayed(&mut self, now: Time, frame: F, delay: Span) -> Option<Sent> {
         debug_assert!(!self.has_classes());
@@ -41,8 +42,7 @@ impl<F: Frame> Port<F> {
             self.refuse(frame);
             return None;
         }
-        let frame = self.admit(frame, self.staying);
-        Some(self.append(now, frame, delay))
+        Some(self.accept_fifo(now, frame, delay))
     }
 
     /// Sends a packet at `now` from an idle port without classes, limits or marking: a NIC that pulls. The
@@ -89,7 +89,7 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     pub fn accept(&mut self, now: Time, frame: F) -> Offer {
         if !self.has_classes() {
-            return Offer::Sent(self.accept_fifo(now, frame));
+            return Offer::Sent(self.accept_fifo(now, frame, Span::ZERO));
         }
         let frame = self.admit(frame, self.queue_packets());
         if self.busy_until > now || self.waiting != 0 {
@@ -103,14 +103,14 @@ impl<F: Frame> Port<F> {
         Offer::Sent(self.transmit(now, now, frame))
     }
 
-    /// As [`Port::accept`], by a port without classes.
+    /// Accepts a packet at a port without classes, as [`Port::accept`]; it leaves `delay` later than it could.
     #[inline(always)]
-    pub(crate) fn accept_fifo(&mut self, now: Time, frame: F) -> Sent {
+    pub(crate) fn accept_fifo(&mut self, now: Time, frame: F, delay: Span) -> Sent {
         let frame = self.admit(frame, self.staying);
-        self.append(now, frame, Span::ZERO)
+        self.append(now, frame, delay)
     }
 
-    /// Puts an accepted packet behind those that wait; it leaves later by `delay`.
+    /// Appends an accepted packet to the queue; it leaves `delay` later than it could.
     #[inline(always)]
     fn append(&mut self, now: Time, frame: F, delay: Span) -> Sent {
         let departure = self.busy_until.max(now).as_ps() + self.transmission_ps(frame);

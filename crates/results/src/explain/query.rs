@@ -279,7 +279,7 @@ impl<'a> Tree<'a> {
         if leg.flow.finish != Some(parent.made()) {
             return leg.finished_by(parent.made());
         }
-        // A host can receive more answers in one instant than the parent waited for.
+        // A host receives the packets of one wake-up together: more answers than needed can have the same time.
         let place = |leg: &Leg<'_>| (leg.flow.finish, leg.flow.flow);
         let siblings = self
             .up

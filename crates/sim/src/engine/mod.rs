@@ -183,7 +183,7 @@ impl Partition {
         });
     }
 
-    /// A host receives what else of a link has reached it by now.
+    /// A host receives the remaining packets that a link has delivered by now.
     #[inline(never)]
     fn receive_rest(&mut self, link: u32) {
         while let Some(Arrived { host, packet, more }) = self.wire.arrival(&mut self.context, link)

@@ -19,6 +19,8 @@ use calendar::{BUCKETS, Calendar, Store};
 /// The horizon spans at least this many buckets: in a small network few, so that the next event is found in the same
 /// word of the bitmap or in the one after it.
 const FEWEST: usize = 64;
+/// Below [`MANY`] fixed events, buckets of the horizon per event.
+const SMALL_BUCKETS_PER_EVENT: usize = 2;
 /// From so many fixed events on, most of the events that are in come within a few transmission times.
 const MANY: usize = 1_024;
 /// Then the horizon spans so many buckets per event, that a bucket rarely has two.
@@ -73,7 +75,7 @@ impl EventQueue {
         let share = BUCKETS / subpartitions.next_power_of_two();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
         let buckets = if fixed < MANY {
-            (2 * fixed).max(FEWEST)
+            (SMALL_BUCKETS_PER_EVENT * fixed).max(FEWEST)
         } else if fixed < VERY_MANY {
             fixed * BUCKETS_PER_EVENT
         } else {

@@ -100,7 +100,7 @@ const PICKS: [(&str, Pick); 4] = [
     ("p99.9", |of| of.p999),
 ];
 
-/// The same as parts of a thousand.
+/// Ranks of [`PICKS`] in parts per thousand.
 const PER_MILLE: [u32; 4] = [500, 900, 990, 999];
 
 /// The page's first sentence; `None` where nothing says when anything is late.

@@ -61,7 +61,7 @@ pub struct WireFaults {
 pub struct Arrived {
     pub host: u32,
     pub packet: Packet,
-    /// The host receives the link's next packet together with it: that one has arrived, too.
+    /// The link's next packet has arrived too: the host receives both at once.
     pub more: bool,
 }
 
@@ -444,7 +444,7 @@ impl Wire {
         }
     }
 
-    /// Returns what reached a host, and whether the host receives the link's next packet together with it.
+    /// Returns what reached a host, and [`Arrived::more`], also of a packet that reached none.
     fn one_arrival_with_care(
         &mut self,
         context: &mut Context,
