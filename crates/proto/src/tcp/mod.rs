@@ -71,12 +71,19 @@ pub struct Config {
     pub tail_loss_probe: bool,
     /// How much longer a tail loss probe waits when one segment is in flight (RFC 8985 §7.2).
     pub max_ack_delay: Span,
+    /// Added to the wait of a tail loss probe for more than one segment, and to RACK's reordering timer. Linux adds two
+    /// ticks of its clock to both (`TCP_TIMEOUT_MIN`).
+    pub timeout_min: Span,
     /// With [`Recovery::Sack`]: spread the reduction by a loss over the recovery (RFC 6937).
     pub rate_reduction: bool,
+    /// With [`Recovery::Sack`]: the window grows only while it limits the sender, and decays while it does not, as in
+    /// Linux (`tcp_cwnd_validate`, after RFC 2861).
+    pub window_validation: bool,
     /// Segments that a receiver acknowledges one by one at the start, after an idle time above `rto_min` and after data
     /// that it had; at most 255.
     pub quick_ack: u8,
-    /// Fall back to the initial window after an idle time above the RTO (RFC 5681 §4.1).
+    /// Fall back to the initial window after an idle time above the RTO (RFC 5681 §4.1). With `window_validation` the
+    /// window halves for each RTO of idle time instead, and the decay of an unused window depends on this option too.
     pub slow_start_restart: bool,
     /// The receiver's window, in bytes.
     pub receive_window: u64,
@@ -136,7 +143,9 @@ impl Default for Config {
             rack: false,
             tail_loss_probe: false,
             max_ack_delay: Span::from_ms(1),
+            timeout_min: Span::ZERO,
             rate_reduction: false,
+            window_validation: false,
             quick_ack: 0,
             slow_start_restart: true,
             receive_window: 1 << 30,

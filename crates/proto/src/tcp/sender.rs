@@ -134,30 +134,52 @@ impl Sender {
         }
     }
 
+    /// Opens the connection before there is a message to send. Ignored after the SYN has left.
+    pub fn connect(&mut self) {
+        if self.highest == 0 {
+            self.pending = Pending::Syn;
+        }
+    }
+
     /// Appends a message to the stream; the first one opens the connection. Ignored after [`close`](Self::close).
     pub fn send(&mut self, config: &Config, now: Time, message: Message) {
         if self.closing {
             return;
         }
-        if self.end == 1 {
-            self.pending = Pending::Syn;
+        if self.end == 1 && !self.is_established() {
+            self.connect();
         } else if self.una == self.highest && self.is_established() {
-            let idle = now.since(self.last_sent);
-            // RFC 5681 §4.1: after an idle time the old window says nothing.
-            let restarts = config.slow_start_restart && idle > self.rtt.timeout();
-            let window = self.window.cwnd.min(initial_window(config));
-            let falls = restarts && window < self.window.cwnd;
-            on!(&mut self.controller, it => it.resume(idle, falls));
-            if restarts {
-                self.window.cwnd = window;
-                self.window.growth = 0;
-                if self.selective.is_none() {
-                    self.update_limit(config);
-                }
-            }
+            self.resume(config, now);
         }
         self.message_end = self.outgoing.push(message, self.una, self.next);
         self.end = self.outgoing.end();
+    }
+
+    /// Data follows an idle time. RFC 5681 §4.1: after an RTO the old window says nothing about the network.
+    fn resume(&mut self, config: &Config, now: Time) {
+        let (idle, timeout) = (now.since(self.last_sent), self.rtt.timeout());
+        let restarts = config.slow_start_restart && idle > timeout;
+        let mut window = self.window.cwnd;
+        if restarts {
+            let least = window.min(initial_window(config));
+            window = if config.window_validation {
+                self.window.keep_ssthresh();
+                halved(window, idle, timeout).max(least)
+            } else {
+                least
+            };
+        }
+        let falls = window < self.window.cwnd;
+        on!(&mut self.controller, it => it.resume(idle, falls));
+        if restarts {
+            self.window.cwnd = window;
+            self.window.growth = 0;
+            if let Some(selective) = &mut self.selective {
+                selective.restart_usage(now);
+            } else {
+                self.update_limit(config);
+            }
+        }
     }
 
     /// No more messages: FIN rides on the last data segment, or goes alone if that was sent already.
@@ -396,8 +418,17 @@ impl Sender {
     }
 }
 
+/// Returns the window after an idle time: halved for each timeout in it but the first, as Linux's `tcp_cwnd_restart` does.
+fn halved(window: u64, idle: Span, timeout: Span) -> u64 {
+    let timeouts = idle
+        .as_ps()
+        .div_ceil(timeout.as_ps().max(1))
+        .saturating_sub(1);
+    window.checked_shr(timeouts.min(64) as u32).unwrap_or(0)
+}
+
 /// The initial window, in bytes.
-fn initial_window(config: &Config) -> u64 {
+pub(super) fn initial_window(config: &Config) -> u64 {
     u64::from(config.initial_window.max(1)) * u64::from(config.mss)
 }
 

@@ -38,6 +38,12 @@ impl Window {
         }
     }
 
+    /// Raises the slow-start threshold to three quarters of the window, before the window is reduced without a loss
+    /// (RFC 2861 §3, Linux's `tcp_current_ssthresh`).
+    pub fn keep_ssthresh(&mut self) {
+        self.ssthresh = self.ssthresh.max(self.cwnd / 2 + self.cwnd / 4);
+    }
+
     /// The slow-start threshold after a loss with `flight` bytes on their way (RFC 5681 §3.1, equation 4).
     pub fn halve(&mut self, config: &Config, flight: u64) {
         self.ssthresh = (flight / 2).max(2 * u64::from(config.mss));

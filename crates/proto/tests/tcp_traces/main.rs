@@ -10,6 +10,7 @@ mod quick;
 mod rack;
 mod sack;
 mod timeouts;
+mod validation;
 
 /// Segments `first..=last`, new, all at `at`.
 fn burst(at: u64, first: u64, last: u64) -> Vec<(u64, u64, bool)> {

@@ -148,7 +148,7 @@ impl Sender {
         }
         if grows && marked && phase == Phase::Open {
             self.reduce_by_marks(config, now);
-        } else if grows && bytes > 0 {
+        } else if grows && bytes > 0 && selective.usage.allows_growth(config, &self.window) {
             self.grow(config, now, bytes);
         }
         self.restart_timers(config, now, bytes > 0, selective);
@@ -192,7 +192,7 @@ impl Sender {
         let board = &mut selective.board;
         if config.rack {
             let again = (selective.rack).find_lost(board, now, !is_open, self.rtt.smoothed());
-            selective.timers.reordering = again.unwrap_or(Time::MAX);
+            selective.timers.reordering = again.map_or(Time::MAX, |at| at + config.timeout_min);
         } else {
             if repeats && is_open {
                 self.duplicates = self.duplicates.saturating_add(1);

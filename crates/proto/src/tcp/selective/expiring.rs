@@ -100,7 +100,7 @@ impl Sender {
             && selective.probe.is_over();
         selective.timers.probe = if probes {
             let smoothed = self.rtt.smoothed();
-            let wait = probe::wait(smoothed, board.is_single(), config.max_ack_delay);
+            let wait = probe::wait(config, smoothed, board.is_single());
             (now + wait).min(selective.timers.retransmission)
         } else {
             Time::MAX

@@ -2,7 +2,8 @@
 //! `recovery`, which knows cumulative acknowledgements alone.
 //!
 //! A sender that has it leaves the usual path for the functions here: `acknowledging` takes acknowledgements, `sending`
-//! chooses what leaves, `expiring` answers timers.
+//! chooses what leaves, `expiring` answers timers, and `usage`
+//! validates the congestion window.
 
 mod acknowledging;
 mod expiring;
@@ -11,11 +12,13 @@ mod rack;
 mod rate;
 mod scoreboard;
 mod sending;
+mod usage;
 
 use probe::{Probe, Timers};
 use rack::Rack;
 use rate::Rate;
 use scoreboard::Scoreboard;
+use usage::Usage;
 
 /// What selective recovery keeps, apart from the sender.
 #[derive(Clone, Debug)]
@@ -24,6 +27,7 @@ pub(super) struct Selective {
     rack: Rack,
     probe: Probe,
     timers: Timers,
+    usage: Usage,
     /// The recovery under way, with proportional rate reduction.
     rate: Option<Rate>,
     /// The next lost segment leaves whatever the window says (RFC 6675 §5 step 4.3).
@@ -40,6 +44,7 @@ impl Selective {
             rack: Rack::new(),
             probe: Probe::new(),
             timers: Timers::STOPPED,
+            usage: Usage::new(),
             rate: None,
             urgent: false,
             rescued: false,

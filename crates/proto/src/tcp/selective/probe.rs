@@ -1,5 +1,6 @@
 //! Tail loss probes: what is lost at the end of a burst is found by one more segment (RFC 8985 §7).
 
+use crate::tcp::Config;
 use duetime_core::{Span, Time};
 
 /// The wait before a round trip was measured (RFC 8985 §7.2).
@@ -81,15 +82,15 @@ impl Probe {
 }
 
 /// How long to wait for an acknowledgement before a probe (§7.2, `TLP_calc_PTO`).
-pub(super) fn wait(smoothed: Span, is_single: bool, longest_ack_delay: Span) -> Span {
+pub(super) fn wait(config: &Config, smoothed: Span, is_single: bool) -> Span {
     if smoothed == Span::ZERO {
         return UNMEASURED;
     }
     let round_trips = smoothed + smoothed;
     if is_single {
-        round_trips + longest_ack_delay
+        round_trips + config.max_ack_delay
     } else {
-        round_trips
+        round_trips + config.timeout_min
     }
 }
 

@@ -1,0 +1,111 @@
+//! Congestion-window validation as in Linux.
+
+use crate::common::{Pair, plain};
+use duetime_core::Span;
+use duetime_proto::tcp::{Config, Recovery};
+
+fn validating() -> Config {
+    Config {
+        recovery: Recovery::Sack,
+        window_validation: true,
+        initial_window: 10,
+        slow_start_limit: 1_000,
+        ..plain()
+    }
+}
+
+/// Sends `messages` of `bytes` one after another, each after the one before is acknowledged and `idle` has passed.
+fn send_in_turn(pair: &mut Pair, messages: u32, bytes: u64, idle: Span) {
+    for _ in 0..messages {
+        pair.send(bytes);
+        pair.run();
+        let next = pair.now + idle;
+        pair.run_until(next);
+    }
+}
+
+/// Segments of a message of `bytes` that leave together.
+fn burst_of(pair: &mut Pair, bytes: u64) -> usize {
+    let at = pair.now;
+    pair.send(bytes);
+    pair.run();
+    pair.data.iter().filter(|sent| sent.at == at).count()
+}
+
+#[test]
+fn small_messages_do_not_open_the_window() {
+    let mut pair = Pair::new(validating());
+    send_in_turn(&mut pair, 1_000, 1_000, Span::ZERO);
+    assert_eq!(burst_of(&mut pair, 1_000_000), 10);
+    let mut pair = Pair::new(Config {
+        window_validation: false,
+        ..validating()
+    });
+    send_in_turn(&mut pair, 1_000, 1_000, Span::ZERO);
+    assert_eq!(burst_of(&mut pair, 1_000_000), 1_000);
+}
+
+#[test]
+fn slow_start_opens_to_twice_what_is_used() {
+    // Eight segments at a time, of a window of 10.
+    let mut pair = Pair::new(validating());
+    send_in_turn(&mut pair, 20, 8_000, Span::ZERO);
+    assert_eq!(pair.sender.window_bytes(), 16_000);
+}
+
+#[test]
+fn a_window_that_limits_the_sender_grows_unhindered() {
+    let with = |window_validation| {
+        let mut pair = Pair::new(Config {
+            window_validation,
+            ..validating()
+        });
+        pair.send(5_000_000);
+        pair.run();
+        pair.transmissions()
+    };
+    assert_eq!(with(true), with(false));
+}
+
+#[test]
+fn idle_time_halves_the_window_once_in_a_timeout() {
+    // A window of 160 after 150 segments, and a timeout of 10 ms.
+    let after = |idle_us: u64, slow_start_restart| {
+        let mut pair = Pair::new(Config {
+            slow_start_restart,
+            ..validating()
+        });
+        send_in_turn(&mut pair, 1, 150_000, Span::from_us(idle_us));
+        assert_eq!(pair.sender.window_bytes(), 160_000);
+        pair.send(1_000);
+        let window = pair.sender.window_bytes() / 1_000;
+        assert_eq!(pair.sender.ssthresh_bytes(), u64::MAX);
+        pair.run();
+        window
+    };
+    assert_eq!(after(5_000, true), 160);
+    assert_eq!(after(15_000, true), 80);
+    assert_eq!(after(25_000, true), 40);
+    assert_eq!(after(500_000, true), 10);
+    assert_eq!(after(500_000, false), 160);
+}
+
+#[test]
+fn an_unused_window_decays_once_in_a_timeout() {
+    // After a window of 160, one segment in each millisecond: every 10 ms the window falls half way to the initial one.
+    let mut pair = Pair::new(validating());
+    pair.send(150_000);
+    pair.run();
+    let mut windows = vec![pair.sender.window_bytes()];
+    for _ in 0..50 {
+        let next = pair.now + Span::from_ms(1);
+        pair.run_until(next);
+        pair.send(1_000);
+        pair.run();
+        let window = pair.sender.window_bytes();
+        if windows.last() != Some(&window) {
+            windows.push(window);
+        }
+    }
+    assert_eq!(windows, [160_000, 85_000, 47_500, 28_750, 19_375, 14_687]);
+}
