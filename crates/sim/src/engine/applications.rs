@@ -76,6 +76,9 @@ impl Partition {
             context.events.schedule_timer(at, wake.host, slot);
             self.applications.wakes += 1;
         }
+        for message in actions.connects.drain(..) {
+            self.connect(&message);
+        }
         for message in actions.sends.drain(..) {
             self.submit(message);
         }
@@ -99,7 +102,6 @@ impl Partition {
     fn submit(&mut self, message: Message) {
         let Self {
             context,
-            endpoints,
             applications,
             ..
         } = self;
@@ -109,15 +111,31 @@ impl Partition {
         context
             .recorder
             .observe_submission(&message, now, || workloads.tree_node(&message));
-        let transport = context.setup.workload_transport[usize::from(message.workload)];
-        let classes = context.setup.transports[usize::from(transport)].priorities;
-        let class = match context.setup.priorities[usize::from(message.workload)] {
-            Some(own) => own,
-            None if classes > 1 => workloads.priority(&message, classes),
-            None => 0,
-        };
-        dispatch!(endpoints.family(transport), T => {
+        let (transport, class) = self.carrier(&message);
+        dispatch!(self.endpoints.family(transport), T => {
             self.send_by::<T>(message, record, transport, class);
         });
+    }
+
+    /// Opens the connection of which `message` could be the first.
+    #[cold]
+    fn connect(&mut self, message: &Message) {
+        let (transport, class) = self.carrier(message);
+        dispatch!(self.endpoints.family(transport), T => {
+            self.connect_by::<T>(message, transport, class);
+        });
+    }
+
+    /// Returns the index of a message's transport, and its strict-priority class.
+    fn carrier(&self, message: &Message) -> (u8, u8) {
+        let setup = &self.context.setup;
+        let transport = setup.workload_transport[usize::from(message.workload)];
+        let classes = setup.transports[usize::from(transport)].priorities;
+        let class = match setup.priorities[usize::from(message.workload)] {
+            Some(own) => own,
+            None if classes > 1 => self.applications.workloads.priority(message, classes),
+            None => 0,
+        };
+        (transport, class)
     }
 }

@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The packet whose transmission time bounds the start jitter: 1500 B of IP.
 const JITTER_BYTES: u64 = 1500;
 
+/// Set in the numbers of connections that are opened before their first message.
+const OPENED: u32 = 1 << 31;
+
 /// Shared by all workloads of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
@@ -24,6 +27,8 @@ pub(super) struct Context {
     pub(super) header: u32,
     /// Per host: messages started so far.
     started: Vec<u32>,
+    /// Per host: connections opened before their first message.
+    opened: Vec<u32>,
 }
 
 /// A message without what the context adds.
@@ -39,6 +44,27 @@ pub(super) struct Draft {
     pub(super) leaves: [u32; 2],
     pub(super) asked: Time,
     pub(super) measured: bool,
+}
+
+impl Draft {
+    fn message(&self, flow: u64, now: Time) -> Message {
+        Message {
+            flow,
+            workload: self.workload,
+            class: self.class,
+            query: self.query,
+            source: self.source,
+            destination: self.destination,
+            bytes: self.bytes,
+            submitted: now,
+            deadline: self.deadline,
+            tag: self.tag,
+            leaves: self.leaves[0],
+            leaves_in_time: self.leaves[1],
+            asked: self.asked,
+            measured: self.measured,
+        }
+    }
 }
 
 /// Names one flow or query of one sender or role, as the entity of a random stream.
@@ -74,6 +100,7 @@ impl Context {
                 .then(|| network.uplink.iter().map(packet_time).collect()),
             header: draw::TCP_IP_HEADER + scenario.host.frame_overhead,
             started: vec![0; network.hosts() as usize],
+            opened: vec![0; network.hosts() as usize],
         }
     }
 
@@ -125,22 +152,16 @@ impl Context {
         let number = &mut self.started[draft.source as usize];
         let flow = u64::from(draft.source) << 32 | u64::from(*number);
         *number += 1;
-        actions.sends.push(Message {
-            flow,
-            workload: draft.workload,
-            class: draft.class,
-            query: draft.query,
-            source: draft.source,
-            destination: draft.destination,
-            bytes: draft.bytes,
-            submitted: now,
-            deadline: draft.deadline,
-            tag: draft.tag,
-            leaves: draft.leaves[0],
-            leaves_in_time: draft.leaves[1],
-            asked: draft.asked,
-            measured: draft.measured,
-        });
+        actions.sends.push(draft.message(flow, now));
+    }
+
+    /// Opens a persistent connection for messages like this one. It has a number of its own, so that the numbers of the
+    /// flows do not depend on connections.
+    pub(super) fn connect(&mut self, actions: &mut Actions, now: Time, draft: &Draft) {
+        let number = &mut self.opened[draft.source as usize];
+        let flow = u64::from(draft.source) << 32 | u64::from(OPENED | *number);
+        *number += 1;
+        actions.connects.push(draft.message(flow, now));
     }
 
     /// Sends a plain flow, its size and deadline drawn by its key.

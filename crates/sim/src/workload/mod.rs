@@ -22,7 +22,7 @@ use duetime_core::Time;
 use duetime_core::random::Streams;
 use duetime_results::TreeNode;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
-use duetime_scenario::model::{Scenario, WorkloadKind};
+use duetime_scenario::model::{Connection, Scenario, WorkloadKind};
 pub(crate) use offered::{Mean, Offer, Pace};
 use oldi::Call;
 pub use oldi::{Note, add_notes, mark_spare, needed};
@@ -108,6 +108,8 @@ pub struct Wake {
 pub struct Actions {
     /// Messages to send now, each from the host of the call.
     pub sends: Vec<Message>,
+    /// First messages that persistent connections from the host of the call could have: open these connections.
+    pub connects: Vec<Message>,
     /// Calls to make later, each at the host of the call.
     pub wakes: Vec<Wake>,
     /// Answers to abort, each of the host of the call.
@@ -365,6 +367,12 @@ impl Place<'_> {
             workload: self.name.to_owned(),
             what: what.into(),
         }
+    }
+
+    /// Returns true if flows between the same two hosts share a connection.
+    fn keeps_connections(&self) -> bool {
+        let workload = &self.scenario.workloads[usize::from(self.workload)];
+        workload.connection == Connection::Persistent
     }
 
     /// Checks that `host`, named by `what`, exists.

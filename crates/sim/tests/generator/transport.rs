@@ -132,6 +132,13 @@ fn modern(newer: &mut Draw, mut config: tcp::Config) -> tcp::Config {
     config.tail_loss_probe = config.rack && newer.flag(0.7);
     config.max_ack_delay = newer.one_of(&[Span::ZERO, Span::from_ms(1), Span::from_ms(200)]);
     config.rate_reduction = newer.flag(0.5);
+    // Not drawn, so that each seed keeps what it had before there were these options.
+    config.window_validation = config.rate_reduction;
+    config.timeout_min = if config.rate_reduction {
+        Span::from_ms(8)
+    } else {
+        Span::ZERO
+    };
     if let CongestionControl::Cubic(cubic) = &mut config.congestion_control {
         cubic.hystart = newer.flag(0.6);
     }

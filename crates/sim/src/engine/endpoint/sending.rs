@@ -205,6 +205,24 @@ impl Partition {
         }
     }
 
+    /// Opens the persistent connection of which `message` could be the first, unless it exists.
+    #[cold]
+    pub(in crate::engine) fn connect_by<T: Endpoint>(
+        &mut self,
+        message: &Message,
+        transport: u8,
+        class: u8,
+    ) {
+        let (context, wire, hosts, table) = self.parts::<T>();
+        if T::connection(&context.setup, message).is_none() {
+            return;
+        }
+        let index = table.sender_for(context, hosts, message, transport, class);
+        let end = &mut table.senders[index as usize];
+        end.machine.connect();
+        end.follow_up(context, wire, hosts, handle::<T>(index));
+    }
+
     /// Aborts an answer that is no longer wanted, if it is not too late.
     #[cold]
     pub(in crate::engine) fn abort_by<T: Endpoint>(&mut self, abort: &Abort) {

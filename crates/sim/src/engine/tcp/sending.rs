@@ -26,8 +26,8 @@ pub struct Sending {
 struct Stream {
     /// It is not closed after its first message.
     long_lived: bool,
-    /// The flow that opened it.
-    opener: u64,
+    /// The message that opened it.
+    opener: Message,
     /// Stream position after the last message.
     end: u64,
     /// The first message that is not wholly acknowledged.
@@ -56,7 +56,7 @@ impl Sender for Sending {
             first_end: u64::MAX,
             stream: Box::new(Stream {
                 long_lived: Tcp::connection(&context.setup, message).is_some(),
-                opener: message.flow,
+                opener: message.clone(),
                 end: 1,
                 first: None,
                 later: VecDeque::new(),
@@ -82,12 +82,16 @@ impl Sender for Sending {
             message,
         };
         if self.stream.first.is_some() {
-            context.observe(flow_hash(self.stream.opener), FlowEventKind::Behind);
+            context.observe(flow_hash(self.stream.opener.flow), FlowEventKind::Behind);
             self.stream.later.push_back(outgoing);
         } else {
             self.first_end = outgoing.end;
             self.stream.first = Some(outgoing);
         }
+    }
+
+    fn connect(&mut self) {
+        self.machine.connect();
     }
 
     #[inline(always)]
@@ -200,7 +204,7 @@ impl Sender for Sending {
 
     fn window(&self, now: Time) -> Option<WindowSample> {
         Some(WindowSample {
-            flow: self.stream.opener,
+            flow: self.stream.opener.flow,
             at: now,
             window_bytes: self.machine.window_bytes(),
             alpha: self.machine.alpha().to_f64(),
@@ -254,25 +258,20 @@ impl Sending {
     /// Puts what accompanies a SYN or the last segment of a message into the extras.
     #[cold]
     fn attach(&mut self, context: &mut Context, own: u32, segment: Segment) -> u32 {
+        if segment.flags.contains(tcp::Flags::SYN) {
+            return context.attach::<Tcp>(Extra::Syn {
+                reply: own,
+                message: self.stream.opener.clone(),
+            });
+        }
         let end = segment.seq + u64::from(segment.len);
-        let opens = segment.flags.contains(tcp::Flags::SYN);
         let mut messages = self.stream.first.iter().chain(&self.stream.later);
-        let named = messages.find(|outgoing| opens || outgoing.end == end);
-        let message = named
+        let message = messages.find(|outgoing| outgoing.end == end);
+        let message = message
             .expect("a segment belongs to a message")
             .message
             .clone();
-        context.attach::<Tcp>(if opens {
-            Extra::Syn {
-                reply: own,
-                message: Message {
-                    flow: self.stream.opener,
-                    ..message
-                },
-            }
-        } else {
-            Extra::Last { message }
-        })
+        context.attach::<Tcp>(Extra::Last { message })
     }
 
     /// Takes the first message and adds what it cost to its record, whose number it returns.

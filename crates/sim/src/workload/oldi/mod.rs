@@ -146,6 +146,12 @@ impl Oldi {
         owned: &dyn Fn(u32) -> bool,
         actions: &mut Actions,
     ) {
+        if self.plan.keeps_connections {
+            let openings = (0..self.trees()).flat_map(|tree| self.plan.openings(context, tree));
+            actions
+                .wakes
+                .extend(openings.filter(|wake| owned(wake.host)));
+        }
         for tree in (0..self.trees()).filter(|&tree| owned(self.plan.host(self.plan.root(tree)))) {
             let first = self.plan.forest.start(tree).unwrap_or_else(|| {
                 let mut stream = context.stream(self.plan.arrival_key(tree, 0), Purpose::Arrival);
@@ -167,6 +173,7 @@ impl Oldi {
             Due::GiveUp => self.give_up(call, query),
             Due::Hedge => self.hedge(call, query),
             Due::Retry => self.retry(call, query),
+            Due::Connect => self.plan.connect(call, query),
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Plan {
     pub(super) workload: u16,
     pub(super) config: model::Oldi,
     pub(super) forest: Forest,
+    /// True if the nodes' connections are kept, so that they are open before the first query.
+    pub(super) keeps_connections: bool,
     /// Number of the first tree among the trees of all workloads.
     first_tree: u32,
     /// Per role: its host.
@@ -47,7 +49,12 @@ pub(super) enum Due {
     Hedge = 4,
     /// The parent of this role asks it anew.
     Retry = 5,
+    /// The parent of this role opens a connection to it, or this role one to its parent (`attempt` 1).
+    Connect = 6,
 }
+
+/// Time in which persistent connections open at the start of a run. They open one after another, so that no SYN is lost.
+const OPENING: Span = Span::from_ms(1);
 
 /// One more than the largest role.
 pub(super) const MAX_ROLES: u64 = 1 << ROLE_BITS;
@@ -100,7 +107,8 @@ impl Due {
             2 => Self::Answer,
             3 => Self::GiveUp,
             4 => Self::Hedge,
-            _ => Self::Retry,
+            5 => Self::Retry,
+            _ => Self::Connect,
         };
         let at = At {
             role: (token >> 32) as u32 & (MAX_ROLES - 1) as u32,
@@ -133,6 +141,7 @@ impl Plan {
         let first_tree = place.trees_before;
         let mut plan = Self {
             workload: place.workload,
+            keeps_connections: place.keeps_connections(),
             config: config.clone(),
             forest: Forest::Regular(shape),
             first_tree,
@@ -168,6 +177,7 @@ impl Plan {
             .stream(Key::new(place.workload, 0, 0), Purpose::Placement);
         Ok(Self {
             workload: place.workload,
+            keeps_connections: place.keeps_connections(),
             config: shared_by(spans),
             hosts: place_recorded(spans, &forest, place, &mut stream)?,
             forest,
@@ -248,6 +258,56 @@ impl Plan {
         self.wake(self.host(root), Due::Arrival, query, at)
     }
 
+    /// The wakes at which the nodes of a tree open their connections, in both directions.
+    pub(super) fn openings<'a>(
+        &'a self,
+        context: &'a Context,
+        tree: u32,
+    ) -> impl Iterator<Item = Wake> + 'a {
+        let root = self.root(tree);
+        let ends =
+            (root + 1..root + self.forest.nodes(tree)).flat_map(|role| [(role, 0), (role, 1)]);
+        ends.map(|(role, attempt)| {
+            let end = At {
+                role,
+                number: 0,
+                attempt,
+                measured: false,
+            };
+            let key = self.key(role, u32::MAX - u32::from(attempt));
+            let at = Time::ZERO + context.within(OPENING, key);
+            self.wake(
+                self.wake_host(context, Due::Connect, end),
+                Due::Connect,
+                end,
+                at,
+            )
+        })
+    }
+
+    /// Opens the connection of an end of a tree's edge.
+    pub(super) fn connect(&self, call: &mut Call<'_>, end: At) {
+        let (parent, child) = (self.host(self.parent(end.role)), self.host(end.role));
+        let (class, source, destination) = match end.attempt {
+            0 => (Class::Query, parent, child),
+            _ => (Class::Response, child, parent),
+        };
+        let draft = Draft {
+            workload: self.workload,
+            class,
+            query: None,
+            source,
+            destination,
+            bytes: 0,
+            deadline: None,
+            tag: At { attempt: 0, ..end }.tag(),
+            leaves: [0; 2],
+            asked: Time::ZERO,
+            measured: false,
+        };
+        call.context.connect(call.actions, call.now, &draft);
+    }
+
     /// Asks for a wake that the query waits for.
     pub(super) fn await_wake(&self, call: &mut Call<'_>, due: Due, query: At, at: Time) {
         let host = self.wake_host(call.context, due, query);
@@ -271,7 +331,8 @@ impl Plan {
     /// The host at which a wake is due.
     fn wake_host(&self, context: &Context, due: Due, query: At) -> u32 {
         match due {
-            Due::Ask | Due::Hedge | Due::Retry => self.host(self.parent(query.role)),
+            Due::Connect if query.attempt > 0 => self.host(query.role),
+            Due::Ask | Due::Hedge | Due::Retry | Due::Connect => self.host(self.parent(query.role)),
             Due::Arrival | Due::Answer | Due::GiveUp => self.host_of(context, query),
         }
     }
