@@ -58,6 +58,8 @@ pub enum Kind {
     Frequency,
     /// A percentile, such as `p95`.
     Percentile,
+    /// A number of answers out of all, such as `10 of 14`.
+    OutOf,
     /// A random or fixed time.
     Gap,
     /// A distribution of flow sizes.

@@ -71,6 +71,9 @@ fn of(kind: &'static Kind) -> Value {
         Kind::Percentile => {
             json!({ "type": "string", "pattern": "^\\s*p[0-9.]+\\s*$", "$comment": allowed(kind) })
         }
+        Kind::OutOf => {
+            json!({ "type": "string", "pattern": "^\\s*[0-9]+\\s+of\\s+[0-9]+\\s*$", "$comment": allowed(kind) })
+        }
         Kind::Gain => json!({ "type": ["string", "number"], "$comment": allowed(kind) }),
         Kind::Gap => any([
             json!({ "type": "string", "$comment": allowed(kind) }),

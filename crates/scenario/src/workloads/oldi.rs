@@ -86,7 +86,8 @@ fields! {
         let layer_share = layer_share(reader, fan_in.len())?;
         let deadline = scaled(deadline, deadline_scale);
         let arrival = arrival(reader, u64::from(applications) * u64::from(trees))?;
-        let objective = objective(reader, &deadline, complete_at)?;
+        let leaves = fan_in.iter().map(|&children| u64::from(children)).product();
+        let objective = objective(reader, &deadline, complete_at, Some(leaves))?;
     }
 }
 
@@ -94,6 +95,7 @@ words!(DeadlineFrom: Query = "query", Response = "response");
 pub(super) const GIVE_UPS: &[&str] = &["children", "own", "never"];
 
 const RESPONSE: Kind = OneOrMore(&Kind::Sizes);
+const ENOUGH: Kind = Any(&[Share(0.001, 1.0), Kind::OutOf]);
 const WITHIN: Kind = OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1));
 
 /// What is wanted of a query.
@@ -104,8 +106,8 @@ pub(crate) static OBJECTIVE: Table = Table {
         /// Budget of a query, from its arrival at the root; a list has one entry per application.
         within: WITHIN,
             otherwise "the answers' `deadline` where that is one fixed time; otherwise each leaf's answer has its own";
-        /// Share of the leaves' answers that is enough.
-        answers: Share(0.001, 1.0), otherwise "`complete_at`";
+        /// Share of the leaves' answers that is enough, or their number out of all leaves of a tree: `"10 of 14"`.
+        answers: ENOUGH, otherwise "`complete_at`";
         /// Share of the queries that shall be in time.
         share: Share(0.001, 1.0), otherwise "no target";
     }],
@@ -240,6 +242,7 @@ pub(super) fn objective(
     reader: &Reader<'_>,
     deadlines: &[Deadline],
     complete_at: f64,
+    leaves: Option<u64>,
 ) -> Result<Objective> {
     let default = || {
         let within: Option<Vec<Span>> = deadlines.iter().map(Deadline::fixed).collect();
@@ -264,9 +267,42 @@ pub(super) fn objective(
     };
     Ok(Objective {
         within,
-        answers: reader.read("answers", Some(complete_at), Readable::read)?,
+        answers: match reader.get("answers") {
+            Some(place) => enough(&place, leaves)?,
+            None => complete_at,
+        },
         share: reader.value("share")?,
     })
+}
+
+/// Reads the share of the leaves' answers that is enough. `leaves` is the number of leaves of each tree, if they have the
+/// same.
+fn enough(place: &Place<'_>, leaves: Option<u64>) -> Result<f64> {
+    let written = place.node.str().and_then(|text| text.split_once(" of "));
+    let Some((needed, all)) = written else {
+        let share = place.share(0.001, 1.0);
+        return share.map_err(|error| complete(error, place, &ENOUGH));
+    };
+    let allowed = match leaves {
+        Some(leaves) => {
+            format!("\"1 of {leaves}\" to \"{leaves} of {leaves}\", or a share of the answers")
+        }
+        None => {
+            "a share of the answers: recorded trees have different numbers of leaves".to_owned()
+        }
+    };
+    let number = |text: &str| text.trim().parse::<u64>().ok();
+    match (number(needed), number(all), leaves) {
+        (Some(needed), Some(all), Some(leaves)) if all != leaves => {
+            let message = format!("each query has {leaves} leaves, not {all} ({needed} of {all})");
+            Err(place.wrong(message).allowed(allowed))
+        }
+        (Some(needed), Some(all), Some(_)) if (1..=all).contains(&needed) => {
+            Ok(needed as f64 / all as f64)
+        }
+        (Some(_), Some(_), Some(_)) => place.refuse("no number of the answers", allowed),
+        _ => place.refuse("not a number of the answers", allowed),
+    }
 }
 
 impl Resolved for Objective {

@@ -65,7 +65,7 @@ pub(super) fn read(reader: &Reader<'_>) -> Result<Recorded> {
 fn queries(reader: &Reader<'_>, text: &str, file: &str) -> Result<Spans> {
     let deadline = reader.value("deadline")?;
     let complete_at = reader.value("complete_at")?;
-    let objective = super::oldi::objective(reader, &[deadline], complete_at)?;
+    let objective = super::oldi::objective(reader, &[deadline], complete_at, None)?;
     if objective.within.len() > 1 {
         let place = reader.need("objective")?.at("within");
         return place.refuse("several budgets for one application", "one time");
