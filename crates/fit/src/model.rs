@@ -123,7 +123,7 @@ pub enum Due {
 
 /// The link of a host where nobody says otherwise.
 pub(crate) const USUAL_LINK: Rate = Rate::from_gbps(10);
-const USUAL_TRANSPORTS: [&str; 4] = ["tcp", "dctcp", "d2tcp", "d3"];
+const USUAL_TRANSPORTS: [&str; 4] = ["cubic", "dctcp", "d2tcp", "d3"];
 const USUAL_LATENCY: Span = Span::from_us(2);
 /// A fan-in of this share of the nodes is that of all.
 const MOST: f64 = 0.9;

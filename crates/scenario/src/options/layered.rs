@@ -16,6 +16,8 @@ pub(crate) struct Options<C: 'static> {
     pub keys: &'static [Key],
     /// What becomes of each key.
     pub fields: &'static [Field<C>],
+    /// The defaults.
+    pub base: fn() -> C,
     /// Takes what a layer says of several options at once, before its keys.
     pub profile: fn(&mut C, &Reader<'_>) -> Result<()>,
     /// What no single key can say: rules across options.
@@ -34,10 +36,10 @@ pub(crate) struct Field<C> {
     pub write: fn(&C) -> Option<Value>,
 }
 
-impl<C: Default> Options<C> {
+impl<C> Options<C> {
     /// The defaults with the layers over them.
     pub fn over(&self, layers: Layers<'_, '_>) -> Result<C> {
-        let mut config = C::default();
+        let mut config = (self.base)();
         for reader in layers {
             (self.profile)(&mut config, reader)?;
             for (key, field) in self.keys.iter().zip(self.fields) {
@@ -75,7 +77,7 @@ impl<C: Default> Options<C> {
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
-        $table:ident $(over $($below:ident),+)? for $config:ty $(, profiled by $profile:path)? $(, checked by $check:path)? {
+        $table:ident $(over $($below:ident),+)? for $config:ty $(, starting from $base:path)? $(, profiled by $profile:path)? $(, checked by $check:path)? {
             $(
                 $(#[doc = $doc:literal])+
                 $key:ident : $kind:expr
@@ -96,6 +98,7 @@ macro_rules! options {
                 follow: options!(@follow [$($leader)?] [$($follow)?] $key [$($($path)+)?]),
                 write: options!(@write [$($write)?] [$($set)?] $key [$($($path)+)?]),
             }),+],
+            base: options!(@base $($base)?),
             profile: options!(@check $($profile)?),
             check: options!(@check $($check)?),
         };
@@ -139,24 +142,26 @@ macro_rules! options {
     (@follow [] [$follow:path] $key:ident $path:tt) => { $follow };
     (@follow [$leader:ident] [] $key:ident []) => { |config| config.$key = config.$leader };
     (@follow [$leader:ident] [] $key:ident [$($path:ident)+]) => { |config| config.$($path).+ = config.$leader };
+    (@base) => { Default::default };
+    (@base $base:path) => { $base };
     (@check) => { |_, _| Ok(()) };
     (@check $check:path) => { $check };
 }
 pub(crate) use options;
 
 #[cfg(test)]
-impl<C: Default + PartialEq + std::fmt::Debug> Options<C> {
-    /// Holds each default that is a value against the configuration's own.
+impl<C: PartialEq + std::fmt::Debug> Options<C> {
+    /// Compares each documented default that is a value with the configuration's own.
     pub fn check_defaults(&self) {
         for (key, field) in self.keys.iter().zip(self.fields) {
             let line = format!("{} = {}", key.name, key.default);
             let Ok(document) = crate::Document::parse(&line, "default") else {
                 continue;
             };
-            let mut config = C::default();
+            let mut config = (self.base)();
             (field.set)(&mut config, &Place::root(&document).at(key.name), &key.kind)
                 .unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(config, C::default(), "{line}");
+            assert_eq!(config, (self.base)(), "{line}");
         }
     }
 }

@@ -14,7 +14,8 @@
 //!
 //! Options: `unit` ends the name in the resolved form, where the kind does not say it. `field` names the field where it
 //! is not called like the key. `follows` names the field that is taken over where no table has the key, `follow` a
-//! function that does it. `profiled by` names a function that takes what a table says of several options at once. `set` and
+//! function that does it. `starting from` names a function that returns the defaults, where they are not those of the
+//! type. `profiled by` names a function that takes what a table says of several options at once. `set` and
 //! `write` replace both ways where a key is more or less than one field; with `set` alone the resolved form leaves it
 //! out.
 //!

@@ -42,8 +42,8 @@ impl Service {
         )?;
         line(
             to,
-            "transport = [\"tcp\", \"dctcp\", \"d2tcp\", \"d3\"]",
-            "without ECN, with ECN, with ECN and deadlines, with rates from routers",
+            "transport = [\"cubic\", \"dctcp\", \"d2tcp\", \"d3\"]",
+            "Linux as it is, Linux with ECN, with ECN and deadlines, with rates from routers",
         )?;
         line(
             to,

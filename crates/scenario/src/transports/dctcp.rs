@@ -9,18 +9,30 @@ use duetime_proto::window::Dctcp;
 
 options! {
     /// DCTCP, over `[tcp]`: its own keys, and those of `[tcp]` where they shall differ.
-    dctcp over tcp for Dctcp, profiled by linux {
+    dctcp over tcp for Dctcp, starting from linux, profiled by profile {
         /// Gain g of the marked-fraction estimate, 1/2^n.
         gain: Gain, default "1/16", unit "shift", field gain_shift, read shift;
-        /// Marked fraction that a fresh connection assumes; with `profile = "linux"` it is 1.
-        initial_alpha: Number(0.0, 1.0), default 0;
+        /// Marked fraction that a new connection assumes; 0 with `profile = "paper"`.
+        initial_alpha: Number(0.0, 1.0), default 1;
     }
 }
 
-/// Linux expects the worst of a fresh connection.
-fn linux(marks: &mut Dctcp, reader: &Reader<'_>) -> Result<()> {
+/// Linux assumes that all of a new connection's packets are marked.
+fn linux() -> Dctcp {
+    Dctcp {
+        initial_alpha: 1.0,
+        ..Dctcp::default()
+    }
+}
+
+fn profile(marks: &mut Dctcp, reader: &Reader<'_>) -> Result<()> {
     if let Some(place) = reader.find("profile") {
-        marks.initial_alpha = if is_linux(&place)? { 1.0 } else { 0.0 };
+        let profile = if is_linux(&place)? {
+            linux()
+        } else {
+            Dctcp::default()
+        };
+        marks.initial_alpha = profile.initial_alpha;
     }
     Ok(())
 }

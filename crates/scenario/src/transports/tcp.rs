@@ -9,38 +9,38 @@ use duetime_proto::tcp::{Coalescing, Config, Growth, Recovery};
 
 options! {
     /// TCP NewReno, and what DCTCP and D2TCP share with it.
-    tcp for Config, checked by rules {
-        /// All options at once: `paper` has the defaults below, `linux` those of Linux: `initial_window = 10`, `rto_min =
-        /// "200 ms"`, `rto_initial = "1 s"`, `rto_max = "2 min"`, `delayed_ack_timeout = "40 ms"`, `slow_start_limit =
-        /// 1000`, `recovery = "sack"`, `rack`, `tail_loss_probe` and `rate_reduction` on, `max_ack_delay = "200 ms"`,
-        /// `quick_ack = 16`; for DCTCP and D2TCP `initial_alpha = 1`, for CUBIC `hystart = true`, `tick = "4 ms"`
-        /// and `alpha_one = false`. Other keys of the same table, and of more special ones, change single
-        /// options.
-        profile: Choice(PROFILES), default "paper", set profile;
+    tcp for Config, starting from linux, checked by rules {
+        /// Sets all options at once. `linux` has the defaults below, those of a Linux host. `paper` is the TCP of both papers:
+        /// `initial_window = 2`, `rto_min = "10 ms"`, `rto_initial` that of `rto_min`, `rto_max = "1 min"`,
+        /// `delayed_ack_timeout = "1 ms"`, `slow_start_limit = 1`, `recovery = "newreno"`, `rack`, `tail_loss_probe`,
+        /// `rate_reduction` and `window_validation` off, `max_ack_delay = "1 ms"`, `timeout_min = "0 us"`, `quick_ack = 0`;
+        /// for DCTCP and D2TCP `initial_alpha = 0`, for CUBIC `hystart = false`, `tick = "0 us"` and `alpha_one = true`.
+        /// Other keys of the same table, and of more special tables, change single options.
+        profile: Choice(PROFILES), default "linux", set profile;
         /// Largest payload of a segment.
         mss: Size(100, 9_000), default "1460 B";
         /// Initial window, in segments.
-        initial_window: Integer(1, 10_000), default 2, unit "segments";
+        initial_window: Integer(1, 10_000), default 10, unit "segments";
         /// Floor of the window after a reduction by marks, in segments (RFC 8257 §3.3).
         min_window: Integer(1, 100), default 2, unit "segments";
         /// Initial slow-start threshold, in segments.
         initial_ssthresh: Any(&[THRESHOLD, Choice(&["infinite"])]), default "infinite", unit "segments", read threshold;
         /// Smallest retransmission timeout.
-        rto_min: Time(10 * US, 10 * S), default "10 ms";
+        rto_min: Time(10 * US, 10 * S), default "200 ms";
         /// Timeout before the first round-trip sample; at least `rto_min`.
-        rto_initial: Time(10 * US, 10 * S), otherwise "that of `rto_min`, or by `profile`", follow initial_timeout;
+        rto_initial: Time(10 * US, 10 * S), otherwise "1 s, or `rto_min` where that is longer", follow initial_timeout;
         /// Largest timeout after backoff; at least `rto_initial`.
-        rto_max: Time(MS, H), default "1 min";
+        rto_max: Time(MS, H), default "2 min";
         /// Segments acknowledged together; 1 acknowledges each.
         delayed_ack: Integer(1, 100), default 2, unit "segments";
         /// Longest delay of an acknowledgement.
-        delayed_ack_timeout: Time(0, S), default "1 ms";
+        delayed_ack_timeout: Time(0, S), default "40 ms";
         /// Hold acknowledgements that are due back, as receive offload in NICs does: `{ segments = 10, within
         /// = "50 us" }`. The end of a message, data out of order, a FIN and a change of the mark end the wait.
         ack_coalescing: Kind::Table(&ACK_COALESCING), otherwise "none";
         /// Segments by which one acknowledgement opens the window at most in slow start (RFC 5681 §3.1: 1; RFC 3465:
         /// 2).
-        slow_start_limit: Integer(1, 1_000), default 1, unit "segments";
+        slow_start_limit: Integer(1, 1_000), default 1000, unit "segments";
         /// What congestion avoidance counts up to a window before it adds a segment: acknowledged bytes, or
         /// acknowledgements as one segment each (RFC 5681 §3.1, equation 3).
         growth: word::<Growth>(), default "bytes";
@@ -48,22 +48,29 @@ options! {
         limited_transmit: Boolean, default true;
         /// How losses are found and repaired: by cumulative acknowledgements (`newreno`, RFC 6582), or by selective ones
         /// (`sack`, RFC 2018 and RFC 6675), which receivers send then.
-        recovery: word::<Recovery>(), default "newreno";
+        recovery: word::<Recovery>(), default "sack";
         /// With `recovery = "sack"`: a segment is lost when one that left later has arrived and time for reordering has
         /// passed (RACK, RFC 8985), not when three segments have overtaken it.
-        rack: Boolean, default false;
+        rack: Boolean, otherwise "true with `recovery = \"sack\"`", follow rack;
         /// With `rack`: two round trips without an acknowledgement send a segment that tells of losses at the end of a
         /// burst (RFC 8985 §7).
-        tail_loss_probe: Boolean, default false;
-        /// How much longer a tail loss probe waits where one segment is in flight.
-        max_ack_delay: Time(0, S), default "1 ms";
+        tail_loss_probe: Boolean, otherwise "that of `rack`", follow tail_loss_probe;
+        /// Added to the wait of a tail loss probe where one segment is in flight.
+        max_ack_delay: Time(0, S), otherwise "`rto_min`, as in Linux", follow max_ack_delay;
+        /// Added to the wait of a tail loss probe where more segments are in flight, and to RACK's reordering timer. Linux
+        /// adds two ticks of its clock (`TCP_TIMEOUT_MIN`): 8 ms at 250 Hz.
+        timeout_min: Time(0, S), default "8 ms";
         /// With `recovery = "sack"`: a loss reduces the window over the whole recovery, in proportion to what arrives
         /// (RFC 6937), and not at once.
-        rate_reduction: Boolean, default false;
+        rate_reduction: Boolean, otherwise "true with `recovery = \"sack\"`", follow rate_reduction;
+        /// With `recovery = "sack"`: the window grows only while it limits the sender. While it does not, it decays with
+        /// `slow_start_restart` towards what the sender uses, once in an RTO (Linux; RFC 2861).
+        window_validation: Boolean, otherwise "true with `recovery = \"sack\"`", follow window_validation;
         /// Segments that a receiver acknowledges one by one: the first of a connection, and those after an idle time
         /// above `rto_min` and after data that it had already.
-        quick_ack: Integer(0, 255), default 0, unit "segments";
-        /// After an idle time above the RTO the window falls back to the initial one (RFC 5681 §4.1).
+        quick_ack: Integer(0, 255), default 16, unit "segments";
+        /// After an idle time above the RTO the window falls back to the initial one (RFC 5681 §4.1); with
+        /// `window_validation` it halves for each RTO of idle time (Linux, `net.ipv4.tcp_slow_start_after_idle`).
         slow_start_restart: Boolean, default true;
         /// The receiver's window.
         receive_window: Size(1_500, TB), default "1 GiB";
@@ -71,7 +78,7 @@ options! {
 }
 
 /// The values of `profile`.
-const PROFILES: &[&str] = &["paper", "linux"];
+const PROFILES: &[&str] = &["linux", "paper"];
 
 words!(Recovery: NewReno = "newreno", Sack = "sack");
 words!(Growth: Bytes = "bytes", Acknowledgements = "acknowledgements");
@@ -112,8 +119,8 @@ fn profile(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<(
     Ok(())
 }
 
-/// Linux's TCP, as its sources and `tcp(7)` have it. What it does with the round trip of the handshake, and undoing
-/// needless reductions, are not among the options.
+/// Returns the options of Linux's TCP, from its sources and `tcp(7)`. They do not include what Linux does with the round
+/// trip of the handshake, nor undoing needless reductions.
 fn linux() -> Config {
     Config {
         initial_window: 10,
@@ -126,13 +133,15 @@ fn linux() -> Config {
         rack: true,
         tail_loss_probe: true,
         max_ack_delay: Span::from_ms(200),
+        timeout_min: Span::from_ms(8),
         rate_reduction: true,
+        window_validation: true,
         quick_ack: 16,
         ..Config::default()
     }
 }
 
-/// No table has `rto_initial`: that of the profile, or else `rto_min`.
+/// No table has `rto_initial`: `rto_min` with the profile `paper`, otherwise Linux's, which is at least `rto_min`.
 fn initial_timeout(config: &mut Config) {
     config.rto_initial = if config.rto_initial == Config::default().rto_initial {
         config.rto_min
@@ -152,7 +161,31 @@ fn rules(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
     };
     sack.by(layers, "rack", config.rack)?;
     rack.by(layers, "tail_loss_probe", config.tail_loss_probe)?;
-    sack.by(layers, "rate_reduction", config.rate_reduction)
+    sack.by(layers, "rate_reduction", config.rate_reduction)?;
+    sack.by(layers, "window_validation", config.window_validation)
+}
+
+/// No table has `max_ack_delay`: Linux takes its smallest retransmission timeout.
+fn max_ack_delay(config: &mut Config) {
+    if config.max_ack_delay == linux().max_ack_delay {
+        config.max_ack_delay = config.rto_min;
+    }
+}
+
+fn rack(config: &mut Config) {
+    config.rack &= config.recovery == Recovery::Sack;
+}
+
+fn tail_loss_probe(config: &mut Config) {
+    config.tail_loss_probe &= config.rack;
+}
+
+fn rate_reduction(config: &mut Config) {
+    config.rate_reduction &= config.recovery == Recovery::Sack;
+}
+
+fn window_validation(config: &mut Config) {
+    config.window_validation &= config.recovery == Recovery::Sack;
 }
 
 /// An option that others need.

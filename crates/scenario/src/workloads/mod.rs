@@ -38,8 +38,10 @@ const COMMON: &[Key] = keys! {
     name: Text, otherwise "its `kind`, numbered from the second of that kind";
     /// The transport that these flows use, whatever the compared one is.
     transport: Text, otherwise "the compared one";
-    /// `persistent`: flows between the same two hosts share one long-lived connection.
-    connection: word::<Connection>(), default "per-flow";
+    /// `persistent`: flows between the same two hosts share one long-lived connection. Those between the nodes of trees open
+    /// in the first millisecond of a run, before the first queries, as in a service that has been running. `per-flow`: each
+    /// flow opens a connection. D3 and RCPdc need no handshake and have one flow for each message.
+    connection: word::<Connection>(), otherwise "\"persistent\" for queries and their answers, else \"per-flow\"";
     /// The strict-priority class of its packets at every port, under any transport; 0 is the highest. It holds for data
     /// and acknowledgements, queries and answers. Ports have as many classes as the workloads and the transports of a run
     /// use. D3's routers grant rates without regard to classes.
@@ -195,11 +197,17 @@ pub(crate) fn all(
             Some(name) => Some(find(name, &reader.need("transport")?, transports)?),
             None => None,
         };
+        let kind: WorkloadKind = Readable::read(&place, &Kind::Open)?;
+        let connection = match kind {
+            _ if reader.get("connection").is_some() => reader.value("connection")?,
+            WorkloadKind::Oldi(_) | WorkloadKind::Spans(_) => Connection::Persistent,
+            _ => Connection::PerFlow,
+        };
         let workload = Workload {
             name,
-            kind: Readable::read(&place, &Kind::Open)?,
+            kind,
             transport,
-            connection: reader.value("connection")?,
+            connection,
             priority: reader.value("priority")?,
         };
         workloads.push(workload);

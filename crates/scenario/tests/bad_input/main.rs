@@ -341,6 +341,24 @@ search.toml:19:42: workload.objective.answers = 1.5: too large
       |                                          ^^^
    allowed: 0.001..=1, or a percentage such as "50%"
 "#;
+    more_answers_wanted_than_leaves: "load = 0.15" => "load = 0.15\nobjective = { within = \"5 ms\", answers = \"41 of 40\" }", r#"
+search.toml:19:42: workload.objective.answers = "41 of 40": no number of the answers
+   19 | objective = { within = "5 ms", answers = "41 of 40" }
+      |                                          ^^^^^^^^^^
+   allowed: "1 of 40" to "40 of 40", or a share of the answers
+"#;
+    no_answers_wanted: "load = 0.15" => "load = 0.15\nobjective = { within = \"5 ms\", answers = \"0 of 40\" }", r#"
+search.toml:19:42: workload.objective.answers = "0 of 40": no number of the answers
+   19 | objective = { within = "5 ms", answers = "0 of 40" }
+      |                                          ^^^^^^^^^
+   allowed: "1 of 40" to "40 of 40", or a share of the answers
+"#;
+    answers_out_of_another_number_of_leaves: "load = 0.15" => "load = 0.15\nobjective = { within = \"5 ms\", answers = \"11 of 10\" }", r#"
+search.toml:19:42: workload.objective.answers = "11 of 10": each query has 40 leaves, not 10 (11 of 10)
+   19 | objective = { within = "5 ms", answers = "11 of 10" }
+      |                                          ^^^^^^^^^^
+   allowed: "1 of 40" to "40 of 40", or a share of the answers
+"#;
     an_unknown_key_of_an_objective: "load = 0.15" => "load = 0.15\nobjective = { whithin = \"5 ms\" }", r#"
 search.toml:19:15: workload.objective.whithin: unknown key in objective
    19 | objective = { whithin = "5 ms" }
@@ -393,46 +411,40 @@ search.toml:12:8: dctcp.gain = "1/10": not a power of two
    allowed: 1/2^n for n of 0 to 10, such as "1/16"
 "#;
     timeouts_the_wrong_way_round: "[switch]" => "[tcp]\nrto_initial = \"1 ms\"\n[switch]", r#"
-search.toml:12:15: tcp.rto_initial = "1 ms": rto_initial (1 ms) is below rto_min (10 ms)
+search.toml:12:15: tcp.rto_initial = "1 ms": rto_initial (1 ms) is below rto_min (200 ms)
    12 | rto_initial = "1 ms"
       |               ^^^^^^
    allowed: rto_min <= rto_initial <= rto_max
 "#;
-    racks_without_selective_acknowledgements: "[switch]" => "[tcp]\nrack = true\n[switch]", r#"
+    racks_without_selective_acknowledgements: "[switch]" => "[tcp]\nrack = true\nrecovery = \"newreno\"\n[switch]", r#"
 search.toml:12:8: tcp.rack = true: rack = true, with recovery = "newreno"
    12 | rack = true
       |        ^^^^
    allowed: recovery = "sack", or rack = false
 "#;
-    probes_without_rack: "[switch]" => "[tcp]\nrecovery = \"sack\"\ntail_loss_probe = true\n[switch]", r"
+    probes_without_rack: "[switch]" => "[tcp]\nrack = false\ntail_loss_probe = true\n[switch]", r"
 search.toml:13:19: tcp.tail_loss_probe = true: tail_loss_probe = true, with rack = false
    13 | tail_loss_probe = true
       |                   ^^^^
    allowed: rack = true, or tail_loss_probe = false
 ";
-    a_spread_reduction_without_selective_acknowledgements: "[switch]" => "[tcp]\nrate_reduction = true\n[switch]", r#"
+    a_spread_reduction_without_selective_acknowledgements: "[switch]" => "[tcp]\nrate_reduction = true\nrecovery = \"newreno\"\n[switch]", r#"
 search.toml:12:18: tcp.rate_reduction = true: rate_reduction = true, with recovery = "newreno"
    12 | rate_reduction = true
       |                  ^^^^
    allowed: recovery = "sack", or rate_reduction = false
 "#;
-    hystart_without_selective_acknowledgements: "[switch]" => "[cubic]\nhystart = true\n[switch]", r#"
+    hystart_without_selective_acknowledgements: "[switch]" => "[cubic]\nhystart = true\nrecovery = \"newreno\"\n[switch]", r#"
 search.toml:12:11: cubic.hystart = true: hystart = true, with recovery = "newreno"
    12 | hystart = true
       |           ^^^^
    allowed: recovery = "sack", or hystart = false
 "#;
-    a_profile_whose_recovery_is_taken_away: "[switch]" => "[tcp]\nprofile = \"linux\"\nrecovery = \"newreno\"\n[switch]", r#"
-search.toml:13:12: tcp.recovery = "newreno": rack = true, with recovery = "newreno"
-   13 | recovery = "newreno"
-      |            ^^^^^^^^^
-   allowed: recovery = "sack", or rack = false
-"#;
     a_profile_that_there_is_not: "[switch]" => "[tcp]\nprofile = \"windows\"\n[switch]", r#"
 search.toml:12:11: tcp.profile = "windows": not one of the choices
    12 | profile = "windows"
       |           ^^^^^^^^^
-   allowed: "paper", "linux"
+   allowed: "linux", "paper"
 "#;
     a_recovery_that_there_is_not: "[switch]" => "[tcp]\nrecovery = \"rack\"\n[switch]", r#"
 search.toml:12:12: tcp.recovery = "rack": not one of the choices

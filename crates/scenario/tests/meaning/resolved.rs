@@ -61,11 +61,12 @@ fn the_resolved_form_names_each_option_with_its_unit() {
         "ack_coalescing congestion_control delayed_ack_segments delayed_ack_timeout_ps growth \
          initial_ssthresh_segments initial_window_segments limited_transmit max_ack_delay_ps min_window_segments \
          mss_bytes quick_ack_segments rack rate_reduction receive_window_bytes recovery rto_initial_ps rto_max_ps \
-         rto_min_ps slow_start_limit_segments slow_start_restart tail_loss_probe"
+         rto_min_ps slow_start_limit_segments slow_start_restart tail_loss_probe \
+         timeout_min_ps window_validation"
     );
     assert_eq!(
         options(0)["congestion_control"].to_string(),
-        r#"{"deadlines":{"completion":"approximate","expired":0.5,"imminence":[0.5,2.0]},"kind":"d2tcp","marks":{"gain_shift":4,"initial_alpha":0.0}}"#
+        r#"{"deadlines":{"completion":"approximate","expired":0.5,"imminence":[0.5,2.0]},"kind":"d2tcp","marks":{"gain_shift":4,"initial_alpha":1.0}}"#
     );
     assert_eq!(
         names(1),

@@ -14,7 +14,13 @@ fn without_options_the_transports_have_the_defaults_of_the_protocols() {
         "transport",
         r#"["tcp", "dctcp", "d2tcp", "d3", "rcpdc", "tcp-prio", "rcpdc-prio"]"#,
     )]);
-    assert_eq!(*window(&scenario, "tcp"), tcp::Config::default());
+    let linux = window(&scenario, "tcp");
+    assert_eq!(
+        (linux.initial_window, linux.rto_min),
+        (10, Span::from_ms(200))
+    );
+    let paper = extended("[tcp]\nprofile = \"paper\"\n");
+    assert_eq!(*window(&paper, "tcp"), tcp::Config::default());
     assert_eq!(*rates(&scenario, "d3"), d3::Config::default());
     assert_eq!(
         *rates(&scenario, "rcpdc"),
@@ -29,7 +35,10 @@ fn without_options_the_transports_have_the_defaults_of_the_protocols() {
     else {
         panic!()
     };
-    assert_eq!((marks.gain_shift, marks.initial_alpha.to_bits()), (4, 0));
+    assert_eq!(
+        (marks.gain_shift, marks.initial_alpha.to_bits()),
+        (4, 1f64.to_bits())
+    );
     assert_eq!(
         (deadlines.d_min, deadlines.d_max, deadlines.d_expired),
         (0.5, 2.0, 0.5)
@@ -55,7 +64,9 @@ completion = "precise"
     let floors = ["tcp", "dctcp", "d2tcp"].map(|name| window(&scenario, name).min_window);
     assert_eq!(floors, [1, 2, 3]);
     let timeouts = ["tcp", "dctcp", "d2tcp"].map(|name| window(&scenario, name).rto_initial);
-    assert_eq!(timeouts, [Span::from_ms(20); 3]);
+    assert_eq!(timeouts, [Span::from_secs(1); 3]);
+    let probes = ["tcp", "dctcp", "d2tcp"].map(|name| window(&scenario, name).max_ack_delay);
+    assert_eq!(probes, [Span::from_ms(20); 3]);
     let CongestionControl::D2tcp(marks, deadlines) = window(&scenario, "d2tcp").congestion_control
     else {
         panic!()
@@ -66,11 +77,18 @@ completion = "precise"
 }
 
 #[test]
-fn the_profile_of_linux_is_all_its_options() {
+fn taking_selective_recovery_away_takes_what_needs_it() {
+    let scenario = extended("[tcp]\nrecovery = \"newreno\"\n");
+    let tcp = window(&scenario, "tcp");
+    assert_eq!((tcp.rack, tcp.tail_loss_probe), (false, false));
+    assert_eq!((tcp.rate_reduction, tcp.window_validation), (false, false));
+    assert_eq!(tcp.initial_window, 10);
+}
+
+#[test]
+fn the_profile_of_linux_is_the_default_and_all_its_options() {
     let scenario = extended(
         r#"
-[tcp]
-profile = "linux"
 [[variant]]
 name = "cubic-of-papers"
 base = "cubic"
@@ -112,7 +130,9 @@ transport = "shy"
         rack: true,
         tail_loss_probe: true,
         max_ack_delay: Span::from_ms(200),
+        timeout_min: Span::from_ms(8),
         rate_reduction: true,
+        window_validation: true,
         quick_ack: 16,
         ..tcp::Config::default()
     };

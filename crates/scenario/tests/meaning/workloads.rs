@@ -8,6 +8,16 @@ use duetime_scenario::model::{
 use duetime_scenario::{NoFiles, load, resolved_json};
 
 #[test]
+fn a_number_of_answers_is_its_share_of_all() {
+    let scenario = with(&[(
+        "workload.oldi.objective",
+        r#"{ within = "7 ms", answers = "29 of 40" }"#,
+    )]);
+    let answers = trees(&scenario).objective.answers;
+    assert_eq!(answers.to_bits(), (29.0f64 / 40.0).to_bits());
+}
+
+#[test]
 fn a_query_is_in_time_by_its_objective_or_by_what_its_answers_say() {
     let objective = |overrides: &[(&str, &str)]| trees(&with(overrides)).objective.clone();
     let own_deadlines = Objective {
