@@ -40,6 +40,20 @@ section() {
     printf '── %s: ok, %d s\n' "$name" $((SECONDS - started))
 }
 
+# quiet COMMAND...: runs the command; off a terminal its output is printed only if it fails.
+quiet() {
+    local log status=0
+    if [ -t 1 ]; then
+        "$@"
+        return
+    fi
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || status=$?
+    [ "$status" = 0 ] || cat "$log" >&2
+    rm -f "$log"
+    return "$status"
+}
+
 # target_dir: where cargo builds.
 target_dir() {
     printf '%s\n' "${CARGO_TARGET_DIR:-$ROOT/target}"

@@ -2,8 +2,8 @@
 //!
 //! Sizes, buffers and thresholds stay. Every transmission, delay, deadline and timer then takes the factor times as
 //! long, so a transport whose rules hold no time of their own behaves the same in slow motion. CUBIC's growth is such a
-//! time: C is in segments per cubic second. It stays as it is, because a kernel's cannot be changed per connection. D3
-//! rounds rates to a byte and so is scaled only nearly.
+//! time: C is in segments per cubic second. `timeout_min`, two ticks of the kernel's clock, is another. Both stay, because a
+//! kernel's cannot be changed. D3 rounds rates to a byte and so is scaled only nearly.
 
 use duetime_core::{Rate, Span};
 use duetime_proto::{d3, tcp};
