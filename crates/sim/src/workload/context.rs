@@ -1,6 +1,7 @@
 //! What all workloads share: the window in which flows count, the random streams, the numbering of flows.
 
 use super::draw;
+use super::servers::Servers;
 use super::{Actions, Message, Wake};
 use crate::topology::Network;
 use duetime_core::random::{Purpose, Stream, Streams, mix};
@@ -24,6 +25,8 @@ pub(super) struct Context {
     pub(super) header: u32,
     /// Per host: messages started so far.
     started: Vec<u32>,
+    /// Servers of the hosts, if they have slots.
+    pub(super) servers: Option<Servers>,
 }
 
 /// A message without what the context adds.
@@ -38,6 +41,7 @@ pub(super) struct Draft {
     pub(super) tag: u32,
     pub(super) leaves: [u32; 2],
     pub(super) asked: Time,
+    pub(super) waited: Span,
     pub(super) measured: bool,
 }
 
@@ -74,6 +78,7 @@ impl Context {
                 .then(|| network.uplink.iter().map(packet_time).collect()),
             header: draw::TCP_IP_HEADER + scenario.host.frame_overhead,
             started: vec![0; network.hosts() as usize],
+            servers: Servers::new(scenario, network.hosts()),
         }
     }
 
@@ -139,6 +144,7 @@ impl Context {
             leaves: draft.leaves[0],
             leaves_in_time: draft.leaves[1],
             asked: draft.asked,
+            waited: draft.waited,
             measured: draft.measured,
         });
     }
@@ -165,6 +171,7 @@ impl Context {
             tag: 0,
             leaves: [0; 2],
             asked: Time::ZERO,
+            waited: Span::ZERO,
             measured: self.measured(now),
         };
         self.send(actions, now, &draft);

@@ -213,6 +213,7 @@ impl Oldi {
     /// A host is told to stop: it computes no further, or else its answer is aborted.
     pub(super) fn cancelled(&mut self, call: &mut Call<'_>, message: &Message) {
         let question = at(message);
+        self.cancel_computation(call, question);
         let open = &mut self.open[question.role as usize];
         if open.remove(&question.slot()).is_none() {
             call.actions.aborts.push(Abort {
@@ -244,6 +245,7 @@ impl Plan {
             tag: leaf.tag(),
             leaves: [0; 2],
             asked: Time::ZERO,
+            waited: Span::ZERO,
             measured: leaf.measured,
         };
         call.context.send(call.actions, call.now, &draft);

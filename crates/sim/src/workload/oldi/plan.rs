@@ -47,6 +47,8 @@ pub(super) enum Due {
     Hedge = 4,
     /// The parent of this role asks it anew.
     Retry = 5,
+    /// This role's computation ends, and frees its slot.
+    Computed = 6,
 }
 
 /// One more than the largest role.
@@ -100,7 +102,8 @@ impl Due {
             2 => Self::Answer,
             3 => Self::GiveUp,
             4 => Self::Hedge,
-            _ => Self::Retry,
+            5 => Self::Retry,
+            _ => Self::Computed,
         };
         let at = At {
             role: (token >> 32) as u32 & (MAX_ROLES - 1) as u32,
@@ -109,6 +112,14 @@ impl Due {
             measured: token >> 63 != 0,
         };
         (due, at)
+    }
+
+    /// Returns the token of a wake.
+    pub(super) fn token(self, query: At) -> u64 {
+        u64::from(query.measured) << 63
+            | (self as u64) << 60
+            | u64::from(query.role) << 32
+            | u64::from(query.slot())
     }
 }
 
@@ -256,15 +267,11 @@ impl Plan {
     }
 
     fn wake(&self, host: u32, due: Due, query: At, at: Time) -> Wake {
-        let token = u64::from(query.measured) << 63
-            | (due as u64) << 60
-            | u64::from(query.role) << 32
-            | u64::from(query.slot());
         Wake {
             host,
             at,
             workload: self.workload,
-            token,
+            token: due.token(query),
         }
     }
 
@@ -272,7 +279,9 @@ impl Plan {
     fn wake_host(&self, context: &Context, due: Due, query: At) -> u32 {
         match due {
             Due::Ask | Due::Hedge | Due::Retry => self.host(self.parent(query.role)),
-            Due::Arrival | Due::Answer | Due::GiveUp => self.host_of(context, query),
+            Due::Arrival | Due::Answer | Due::GiveUp | Due::Computed => {
+                self.host_of(context, query)
+            }
         }
     }
 
@@ -383,6 +392,7 @@ impl Plan {
             tag: child.tag(),
             leaves: [0; 2],
             asked,
+            waited: Span::ZERO,
             measured: child.measured,
         };
         call.context.send(call.actions, call.now, &draft);
@@ -455,11 +465,27 @@ impl Plan {
 
     /// A leaf's computation and its jitter.
     pub(super) fn leaf_delay(&self, context: &Context, query: At) -> Span {
+        let (compute, jitter) = self.leaf_delays(context, query);
+        compute + jitter
+    }
+
+    /// Returns a leaf's computation and its jitter, separately.
+    pub(super) fn leaf_delays(&self, context: &Context, query: At) -> (Span, Span) {
         if let Some(recorded) = self.forest.recorded() {
-            return recorded.role(query.role).compute;
+            return (recorded.role(query.role).compute, Span::ZERO);
         }
         let mut stream = context.stream(self.question_key(query), Purpose::Compute);
-        draw::gap(&self.config.compute, &mut stream) + draw::gap(&self.config.jitter, &mut stream)
+        let compute = draw::gap(&self.config.compute, &mut stream);
+        (compute, draw::gap(&self.config.jitter, &mut stream))
+    }
+
+    /// Returns the computation of a node before its answer, and the further delay of its answer after it.
+    pub(super) fn delays(&self, context: &Context, query: At) -> (Span, Span) {
+        if self.forest.is_leaf(query.role) {
+            self.leaf_delays(context, query)
+        } else {
+            (self.aggregate_delay(context, query), Span::ZERO)
+        }
     }
 
     /// An aggregator's computation.
