@@ -35,7 +35,7 @@ query = "1 B"
 response = "1 B"
 compute = "{compute}"
 "#,
-        (duration_s * 1e3) as u64 + 20
+        duration_s * 1e3 + 20.0
     );
     load(&text, "servers.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
 }

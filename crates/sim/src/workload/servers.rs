@@ -135,21 +135,25 @@ impl Servers {
         Some(waited)
     }
 
-    /// Removes a computation from its queue, or frees its slot; does nothing if it has ended.
+    /// Removes a computation from its queue, or frees its slot; does nothing if it has ended. Returns true if it was
+    /// waiting.
     pub(super) fn cancel(
         &mut self,
         now: Time,
         (host, workload, token): (u32, u16, u64),
         actions: &mut Actions,
-    ) {
+    ) -> bool {
         let of = self.reach(now, host);
         if let Some(place) = of.places.remove(&(workload, token)) {
             if let Some(waiting) = of.waiting.remove(&place) {
                 actions.awaited -= i64::from(waiting.job.measured);
             }
-        } else if of.running.remove(&(workload, token)).is_some() {
+            return true;
+        }
+        if of.running.remove(&(workload, token)).is_some() {
             self.start_next(now, host, actions);
         }
+        false
     }
 
     /// Returns the records of the hosts whose servers were used, at the end of the run; `name` names a host.

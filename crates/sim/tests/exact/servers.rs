@@ -206,6 +206,12 @@ fn of_hedge(records: &RunRecords, class: Class) -> Option<&FlowRecord> {
     flows.find(|flow| flow.workload == 0 && flow.class == class && flow.attempt.0 == 1)
 }
 
+/// Hedges of the first query, and computations that began for them.
+fn computed(records: &RunRecords) -> (u32, u32) {
+    let query = &records.queries[0];
+    (query.hedges.0, query.extra_computes.0)
+}
+
 #[test]
 fn a_cancelled_computation_leaves_the_queue() {
     let ms = Span::from_ms;
@@ -214,11 +220,13 @@ fn a_cancelled_computation_leaves_the_queue() {
     let (records, times) = hedged(true, &busy);
     assert_eq!(times[1].1, times[0].1 + ms(1), "nothing is between");
     assert!(of_hedge(&records, Class::Response).is_none());
+    assert_eq!(computed(&records), (1, 0));
 
     let (records, times) = hedged(false, &busy);
     let hedge = of_hedge(&records, Class::Response).expect("it computes for nothing");
     assert_eq!(hedge.start, times[0].1 + ms(3));
     assert_eq!(times[1].1, hedge.start + ms(1));
+    assert_eq!(computed(&records), (1, 1));
 }
 
 #[test]

@@ -43,15 +43,14 @@ impl Oldi {
         }
     }
 
-    /// Takes a question that is cancelled out of the queue for a server, or off its slot.
-    pub(super) fn cancel_computation(&self, call: &mut Call<'_>, query: At) {
+    /// Removes a cancelled question from the queue for a server, or from its slot; returns true if it was waiting.
+    pub(super) fn cancel_computation(&self, call: &mut Call<'_>, query: At) -> bool {
         if call.context.servers.is_none() {
-            return;
+            return false;
         }
         let job = self.job(call, query);
-        if let Some(servers) = &mut call.context.servers {
-            servers.cancel(call.now, job, call.actions);
-        }
+        let servers = call.context.servers.as_mut();
+        servers.is_some_and(|servers| servers.cancel(call.now, job, call.actions))
     }
 
     /// Returns the host, the workload and the token of a node's computation.
