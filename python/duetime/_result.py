@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-TableName: TypeAlias = Literal["queries", "flows", "ports", "queues", "throughput"]
+TableName: TypeAlias = Literal["queries", "flows", "ports", "servers", "queues", "throughput"]
 """The tables of a run folder; ``docs/results.md`` has every column."""
 
 
@@ -224,6 +224,11 @@ class Result:
     def ports(self) -> Table:
         """One row per port, which is one direction of a link."""
         return self.table("ports")
+
+    @property
+    def servers(self) -> Table:
+        """One row per computing host: utilisation and waits of its servers. Only where ``host.servers`` has slots."""
+        return self.table("servers")
 
     @property
     def queues(self) -> Table:

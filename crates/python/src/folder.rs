@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use duetime_results::schema::{FLOWS, PORTS, QUERIES, QUEUES, THROUGHPUT};
+use duetime_results::schema::{FLOWS, PORTS, QUERIES, QUEUES, SERVERS, THROUGHPUT};
 use duetime_store::{IfExists, RunFolder, RunKey, State};
 use duetime_study::{Execution, Gathered, Outcome, Plan, Simulator, StudyError};
 use pyo3::exceptions::PyValueError;
@@ -267,8 +267,8 @@ pub fn columns(table: &str) -> PyResult<Vec<(&'static str, &'static str)>> {
             })+
         };
     }
-    columns!(FLOWS, QUERIES, PORTS, QUEUES, THROUGHPUT);
-    let allowed = "queries, flows, ports, queues, throughput";
+    columns!(FLOWS, QUERIES, PORTS, SERVERS, QUEUES, THROUGHPUT);
+    let allowed = "queries, flows, ports, servers, queues, throughput";
     Err(PyValueError::new_err(format!(
         "no table `{table}`; there are {allowed}"
     )))

@@ -19,6 +19,7 @@ pub fn digest(records: &RunRecords) -> Digest {
         flows,
         queries,
         ports,
+        servers,
         sampled_links,
         series,
         totals,
@@ -27,6 +28,10 @@ pub fn digest(records: &RunRecords) -> Digest {
     lanes.list(flows, Digested::digest);
     lanes.list(queries, Digested::digest);
     lanes.list(ports, Digested::digest);
+    // Runs with unlimited servers have the digests of versions that knew no servers.
+    if !servers.is_empty() {
+        lanes.list(servers, Digested::digest);
+    }
     lanes.list(sampled_links, |name, lanes| lanes.text(name));
     lanes.list(series, Digested::digest);
     totals.digest(&mut lanes);
@@ -105,6 +110,7 @@ mod tests {
             |r| r.queries[0].retries = 1.into(),
             |r| r.ports[0].link.push('x'),
             |r| r.ports[0].utilisation += 1e-12,
+            |r| r.servers.push(crate::ServerRecord::default()),
             |r| r.sampled_links.push("a->b".into()),
             |r| r.series[0].queue_packets += 1,
             |r| r.totals.in_flight_bytes += 1,

@@ -16,7 +16,9 @@ pub mod trace;
 pub use capture::CapturedPacket;
 pub use digest::{Digest, digest};
 pub use explain::{Explanation, explain};
-pub use record::{Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, Totals};
+pub use record::{
+    Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, ServerRecord, Totals,
+};
 pub use stats::{Estimate, Interval};
 pub use summary::{RunSummary, Summary};
 pub use trace::{FlowEvent, FlowEventKind, FlowTrace, Question, Timer, TreeNode};

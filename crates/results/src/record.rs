@@ -10,6 +10,7 @@ mod query;
 #[cfg(test)]
 pub(crate) mod sample;
 mod series;
+mod server;
 mod totals;
 
 use crate::digest::Digested;
@@ -21,6 +22,7 @@ pub use flow::{FLOWS, FlowRecord};
 pub use port::{PORTS, PortRecord};
 pub use query::{QUERIES, QueryRecord};
 pub use series::{QUEUES, SeriesSample, THROUGHPUT};
+pub use server::{SERVERS, ServerRecord};
 pub use totals::Totals;
 
 /// What a flow is for.
@@ -73,6 +75,8 @@ pub struct RunRecords {
     pub queries: Vec<QueryRecord>,
     /// By node order of the topology.
     pub ports: Vec<PortRecord>,
+    /// By host; empty where servers are unlimited.
+    pub servers: Vec<ServerRecord>,
     /// Names of the sampled links.
     pub sampled_links: Vec<String>,
     /// By time, then link.

@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-pub use crate::record::{FLOWS, PORTS, QUERIES, QUEUES, THROUGHPUT};
+pub use crate::record::{FLOWS, PORTS, QUERIES, QUEUES, SERVERS, THROUGHPUT};
 
 /// What a row needs beside its own record.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,7 @@ pub fn markdown() -> String {
         describe(&FLOWS),
         describe(&QUERIES),
         describe(&PORTS),
+        describe(&SERVERS),
         describe(&QUEUES),
         describe(&THROUGHPUT),
     ]
@@ -212,6 +213,7 @@ mod tests {
         check(&FLOWS, &context, &records.flows);
         check(&QUERIES, &context, &records.queries);
         check(&PORTS, &context, &records.ports);
+        check(&SERVERS, &context, &records.servers);
         check(&QUEUES, &context, &records.series);
         check(&THROUGHPUT, &context, &records.series);
     }

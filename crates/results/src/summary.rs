@@ -24,6 +24,7 @@
 mod comparison;
 mod paired;
 mod run;
+mod servers;
 mod stationary;
 
 pub use comparison::{Comparison, GroupComparison};
@@ -31,6 +32,7 @@ pub use paired::{Measure, Paired, Subject, Unit, paired};
 pub use run::{
     AskedAgain, GroupSamples, GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue,
 };
+pub use servers::{NamedHost, ServersEstimate, ServersSummary};
 pub use stationary::{Course, Drift, drifts};
 
 use crate::pool::{Pool, Samples};
@@ -72,6 +74,9 @@ pub struct Summary {
     pub queries: Vec<QueryEstimate>,
     /// The network.
     pub network: NetworkEstimate,
+    /// Servers of the hosts; `None` where they are unlimited or computed nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<ServersEstimate>,
 }
 
 /// How many queries were in time.
@@ -254,6 +259,7 @@ impl Summary {
                 .map(|workload| QueryEstimate::of(workload, runs))
                 .collect(),
             network: NetworkEstimate::of(runs),
+            servers: ServersEstimate::of(runs),
         }
     }
 

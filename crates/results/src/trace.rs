@@ -30,6 +30,8 @@ pub struct TreeNode {
     /// Computation of the node before its answer: a leaf's after the query arrives, an aggregator's after the last answer
     /// that it waits for. Zero for a query.
     pub computing: Span,
+    /// Time that the computation waited for a server before it started. Zero for a query.
+    pub waiting: Span,
     /// Start jitter of the message's sender before it submits the message, after any computation.
     pub jitter: Span,
 }

@@ -5,7 +5,7 @@ use crate::distribution::delay;
 use crate::document::Value as Written;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, List, Number, Size, Text, Time};
 use crate::keys::{H, MS, POOL, S, TB, Table, US};
-use crate::model::{Amount, Buffer, Host, Lab, Nic, Record, Switch};
+use crate::model::{Amount, Buffer, Host, Lab, Nic, Record, ServerQueue, Servers, Slots, Switch};
 use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
 use crate::place::Place;
 use crate::quantity::SIZE;
@@ -118,10 +118,52 @@ fields! {
         /// (`docs/validation.md`). Without it hosts answer in exact step, and flows whose round trips differ can share a
         /// link the wrong way. `"0 ps"`: exact times.
         receive_jitter: Kind::Gap, default "kernel-tcp", read delay;
+        /// Servers that compute for queries (`compute`, `aggregate_compute`, recorded spans): `"unlimited"`, where every
+        /// computation starts at once, or `{ slots = 8, queue = "fifo" }`. All workloads at a host share its slots. A
+        /// cancelled computation leaves the queue or frees its slot when the cancel message arrives.
+        servers: Any(&[Choice(&[UNLIMITED]), Kind::Table(&SLOTS)]), default "unlimited";
     }
 }
 
 words!(Nic: Pull = "pull", Fifo = "fifo");
+
+fields! {
+    /// Limited servers of each host. A computation occupies a slot for its whole time; `jitter` does not.
+    pub(crate) static SLOTS: "host.servers" for Slots {
+        /// Computations that run at once.
+        slots: Integer(1, 100_000);
+        /// Order in which waiting computations get a slot: by arrival, or by the deadline of their answers, those without a
+        /// deadline last. A running computation is never interrupted.
+        queue: word::<ServerQueue>(), default "fifo";
+    }
+}
+
+words!(ServerQueue: Fifo = "fifo", EarliestDeadline = "earliest-deadline");
+
+/// The value of `servers` without a limit.
+const UNLIMITED: &str = "unlimited";
+
+impl Readable for Servers {
+    fn read(place: &Place<'_>, kind: &'static Kind) -> Result<Self> {
+        if place.node.table().is_some() {
+            return Slots::read(place, kind).map(Self::Slots);
+        }
+        let allowed = "\"unlimited\", or a table such as { slots = 8, queue = \"fifo\" }";
+        match place.str("servers", allowed)? {
+            UNLIMITED => Ok(Self::Unlimited),
+            _ => place.refuse("not a kind of servers", allowed),
+        }
+    }
+}
+
+impl Resolved for Servers {
+    fn resolved(&self) -> Value {
+        match self {
+            Self::Unlimited => json!(UNLIMITED),
+            Self::Slots(slots) => slots.resolved(),
+        }
+    }
+}
 
 fields! {
     /// What is recorded beside flows and queries.

@@ -1,7 +1,7 @@
 //! The reference page of all keys, `docs/scenario.md`, made from the declarations of the keys.
 
 use crate::cdf::{MEASURED, PUBLISHED};
-use crate::devices::{BUFFERS, ECN, HOSTS, LAB, RECORD, SWITCH};
+use crate::devices::{BUFFERS, ECN, HOSTS, LAB, RECORD, SLOTS, SWITCH};
 use crate::distribution::{DEADLINES, SIZES, TIMES};
 use crate::keys::{Key, Kind, SCENARIO, Table};
 use crate::network::{EDGE, LINK, TOPOLOGIES};
@@ -23,6 +23,7 @@ pub fn reference() -> String {
     tagged(&mut page, BUFFERS);
     section(&mut page, "###", ECN.name, &ECN);
     section(&mut page, "##", "`[host]`", &HOSTS);
+    section(&mut page, "###", "Servers with slots", &SLOTS);
     page.push_str("\n## Workloads\n\nEach `[[workload]]`, by its `kind`.\n");
     page.push_str("\nAll kinds have these keys:\n");
     if let Some((common, _)) = WORKLOADS[0].1.keys.split_first() {

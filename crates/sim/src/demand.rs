@@ -25,7 +25,9 @@ use crate::workload::{Actions, Message, Wake, Workloads};
 use duetime_core::random::Streams;
 use duetime_core::{Rate, Span, Time};
 use duetime_results::Class;
-use duetime_scenario::model::{DeadlineFrom, Oldi, Protocol, QueryArrival, Scenario, WorkloadKind};
+use duetime_scenario::model::{
+    DeadlineFrom, Oldi, Protocol, QueryArrival, Scenario, Servers, WorkloadKind,
+};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use ways::Ways;
@@ -66,7 +68,7 @@ pub enum Clock {
     /// On when a query arrived at the sender or its parent. It is as if queries were delivered at once; a transport
     /// that holds them back moves it.
     Query,
-    /// On when the answers of its children arrived. Only the time from hand-over to deadline is known.
+    /// On when the answers of its children arrived, or a server became free. Only the time from hand-over to deadline is known.
     Answers,
 }
 
@@ -84,7 +86,10 @@ impl Demand {
     /// What run `run` of the scenario asks of its network.
     pub fn new(scenario: &Scenario, run: u64, network: &Network) -> Result<Self, SetupError> {
         let streams = Streams::new(scenario.seed, run);
-        let mut workloads = Workloads::new(scenario, network, &streams)?;
+        // Waits for servers depend on when the network delivers queries; without them all answers come earliest.
+        let mut unlimited = scenario.clone();
+        unlimited.host.servers = Servers::Unlimited;
+        let mut workloads = Workloads::new(&unlimited, network, &streams)?;
         let header = HEADER_BYTES + scenario.host.frame_overhead;
         let kinds = scenario.workloads.iter().enumerate();
         // What is asked depends on how the network serves it: the next query of a loop, or a leaf asked again.
@@ -252,7 +257,10 @@ impl Driver<'_> {
             (Class::Query, _) | (Class::Response, DeadlineFrom::Query) if depth == 1 => {
                 Clock::Fixed
             }
-            (Class::Response, DeadlineFrom::Response) if !trees.is_leaf(message.tag) => {
+            // A wait for a server moves a leaf's deadline, too.
+            (Class::Response, DeadlineFrom::Response)
+                if !trees.is_leaf(message.tag) || self.scenario.host.servers.slots().is_some() =>
+            {
                 Clock::Answers
             }
             _ => Clock::Query,

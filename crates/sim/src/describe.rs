@@ -6,11 +6,13 @@ mod hopeless;
 mod load;
 mod measured;
 mod recorded;
+mod servers;
 mod workloads;
 
 pub use doubts::Doubt;
 pub use hopeless::{Hopeless, Judged};
 pub use load::{HEAVY, LinkLoad, LoadDescription, NotSustained, Oversubscription, WorkloadLoad};
+pub use servers::{HostLoad, ServersDescription};
 pub use workloads::{DeadlineQuantiles, WorkloadDescription};
 
 use crate::SetupError;
@@ -33,6 +35,8 @@ pub struct Description {
     pub workloads: Vec<WorkloadDescription>,
     /// What the workloads offer to the links.
     pub load: LoadDescription,
+    /// Load of the hosts' servers.
+    pub servers: ServersDescription,
     /// Settings that are allowed, but hardly meant.
     pub doubts: Vec<Doubt>,
     /// Deadlines that no transport meets, by workload.
@@ -96,6 +100,7 @@ pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
     Ok(Description {
         doubts: doubts::of(scenario, &network, &workloads, topology.base_rtt_ns),
         hopeless: hopeless::of(scenario, &network, &workloads),
+        servers: servers::describe(scenario, &network, &workloads),
         topology,
         workloads: described,
         load,

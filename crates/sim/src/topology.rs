@@ -86,6 +86,11 @@ impl Network {
         )
     }
 
+    /// Returns the name of a host.
+    pub fn host_name(&self, host: u32) -> &str {
+        &self.nodes[self.hosts[host as usize] as usize].name
+    }
+
     /// The first link with this name, written as [`Network::link_name`] writes it.
     pub fn find_link(&self, name: &str) -> Option<u32> {
         // A node's name may itself hold an arrow, so names are compared whole rather than split.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use duetime_results::record::Record;
-use duetime_results::schema::{Context, FLOWS, PORTS, QUERIES, QUEUES, THROUGHPUT, Table};
+use duetime_results::schema::{Context, FLOWS, PORTS, QUERIES, QUEUES, SERVERS, THROUGHPUT, Table};
 use duetime_results::{RunRecords, Totals};
 use serde::{Deserialize, Serialize};
 
@@ -227,6 +227,9 @@ pub fn write(
     partial.add_table(&FLOWS, &context, &records.flows)?;
     partial.add_table(&QUERIES, &context, &records.queries)?;
     partial.add_table(&PORTS, &context, &records.ports)?;
+    if !records.servers.is_empty() {
+        partial.add_table(&SERVERS, &context, &records.servers)?;
+    }
     let sampled = |link: u32| (link as usize) < records.sampled_links.len();
     assert!(
         records.series.iter().all(|sample| sampled(sample.link)),
@@ -312,6 +315,12 @@ pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
         flows: rows(place, &info, &FLOWS, &[])?,
         queries: rows(place, &info, &QUERIES, &[])?,
         ports: rows(place, &info, &PORTS, &[])?,
+        // Runs whose servers are unlimited have no such table.
+        servers: if info.files.contains_key(&file_of(&SERVERS)) {
+            rows(place, &info, &SERVERS, &[])?
+        } else {
+            Vec::new()
+        },
         sampled_links: info.sampled_links.clone(),
         series: rows(place, &info, &QUEUES, &[&throughput])?,
         totals: info.totals,

@@ -2,7 +2,8 @@
 
 use duetime_core::Time;
 use duetime_results::summary::{
-    Comparison, Course, Drift, GroupEstimate, NetworkEstimate, QueryEstimate, drifts,
+    Comparison, Course, Drift, GroupEstimate, NetworkEstimate, QueryEstimate, ServersEstimate,
+    drifts,
 };
 use duetime_results::{Class, RunRecords, RunSummary, Summary};
 use duetime_store::{RunFolder, RunKey};
@@ -64,6 +65,9 @@ pub struct Row {
     pub queries: Option<QueryEstimate>,
     /// The network, the same for all rows of a transport at a point.
     pub network: NetworkEstimate,
+    /// Servers of the hosts, the same for all rows of a transport at a point; `None` where they are unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<ServersEstimate>,
 }
 
 /// One workload's queries under one transport at one point: the first thing that a table shows.
@@ -292,6 +296,7 @@ impl Gathered {
                     group: group.clone(),
                     queries: queries.filter(|_| group.class == Class::Response).cloned(),
                     network: cell.summary.network.clone(),
+                    servers: cell.summary.servers.clone(),
                 });
             }
         }

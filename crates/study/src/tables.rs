@@ -1,7 +1,7 @@
 //! The tables of a study's results, for the terminal and for the page: what each shows, of what, and how its numbers are
 //! written. How a table is drawn is up to its renderer.
 
-use duetime_results::summary::{AskedAgain, AskedAgainEstimate, Percentiles};
+use duetime_results::summary::{AskedAgain, AskedAgainEstimate, Percentiles, ServersEstimate};
 use duetime_results::{Class, Estimate};
 use std::collections::BTreeSet;
 
@@ -18,7 +18,9 @@ mod column;
 pub(crate) use cell::{percent, percentile};
 
 use across::{differences, overviews};
-use cell::{bytes, count, goodput, mean, near, never, number, part, share, some, time, word};
+use cell::{
+    bytes, count, goodput, mean, near, never, number, part, seconds, share, some, time, word,
+};
 use column::column;
 
 /// Where a table or column is shown.
@@ -105,6 +107,7 @@ pub fn tables(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
         without(&other),
         protocol(&rows),
         network(&rows),
+        servers(&rows),
     ]);
     tables.extend(differences(plan, gathered));
     tables.retain(|table| !table.lines.is_empty());
@@ -486,5 +489,40 @@ fn network(rows: &[Row]) -> Table {
     Table {
         note: "From the warm-up until sources stop, or until the run ends where they stop by themselves.".to_owned(),
         ..Table::new("Network, per run", "", specs, &unique, names, &[])
+    }
+}
+
+/// Creates the table of the hosts' servers, with one line per transport and point; it is empty where they are unlimited.
+fn servers(rows: &[Row]) -> Table {
+    let column = column::<(&Row, &ServersEstimate)>;
+    let specs = vec![
+        column("slots", |(_, of)| number(of.slots.into())),
+        column("busiest host", |(_, of)| share(of.utilisation)),
+        column("which", |(row, of)| {
+            let busiest = of.busiest_host.as_ref();
+            busiest.map_or(Cell::default(), |of| {
+                word(&text::most_often(&of.host, of.runs, row.runs))
+            })
+        })
+        .words(),
+        column("mean of all", |(_, of)| share(of.utilisation_mean)),
+        column("mean wait", |(_, of)| seconds(of.wait_mean_s)),
+        column("longest wait", |(_, of)| seconds(of.wait_max_s)),
+        column("longest queue", |(_, of)| count(of.queue_max)),
+    ];
+    let mut unique: Vec<(&Row, &ServersEstimate)> = rows
+        .iter()
+        .filter_map(|row| Some((row, row.servers.as_ref()?)))
+        .collect();
+    unique.dedup_by(|a, b| a.0.point == b.0.point && a.0.transport == b.0.transport);
+    let names = |(row, _): &(&Row, &ServersEstimate)| {
+        [row.point.clone(), row.transport.clone(), String::new()]
+    };
+    Table {
+        note: "Utilisation: share of the time of all slots that computations occupied, of the hosts that computed. Waits \
+               are of the computations that got a slot. From the warm-up until sources stop, or until the run ends where \
+               they stop by themselves."
+            .to_owned(),
+        ..Table::new("Servers of the hosts, per run", "", specs, &unique, names, &[])
     }
 }

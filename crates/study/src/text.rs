@@ -82,10 +82,15 @@ fn number_in(wanted: &str, shown: &str) -> String {
 
 /// The name of a link that stood out; of several runs, in how many it did.
 pub fn named(of: Option<&NamedLink>, runs: u64) -> String {
-    match of {
-        None => String::new(),
-        Some(of) if of.runs == runs => of.link.clone(),
-        Some(of) => format!("{} in {} of {runs} runs", of.link, of.runs),
+    of.map_or_else(String::new, |of| most_often(&of.link, of.runs, runs))
+}
+
+/// Returns the name of something that stood out in `in_runs` of all `runs`.
+pub fn most_often(name: &str, in_runs: u64, runs: u64) -> String {
+    if in_runs == runs {
+        name.to_owned()
+    } else {
+        format!("{name} in {in_runs} of {runs} runs")
     }
 }
 

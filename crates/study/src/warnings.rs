@@ -2,9 +2,12 @@
 //! are not stationary.
 
 mod doubts;
+mod servers;
+
+pub use servers::slots_of;
 
 use duetime_results::summary::Drift;
-use duetime_sim::describe::{Description, HEAVY, LinkLoad, describe};
+use duetime_sim::describe::{Description, HEAVY, WorkloadLoad, describe};
 use serde::Serialize;
 
 use crate::error::StudyError;
@@ -18,6 +21,8 @@ use crate::text;
 pub enum About {
     /// Some link is offered more than 90 % of what it carries.
     Load,
+    /// The servers of some host are offered more than 90 % of the computation that their slots can do.
+    Servers,
     /// Ports drop before they hold as much as their ECN threshold.
     EcnThreshold,
     /// D3's `update_interval` is below the round trip.
@@ -55,6 +60,7 @@ pub(crate) fn described(plan: &Plan) -> Result<Vec<(String, Description)>, Study
 pub fn of_points(points: &[(String, Description)]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     warnings.extend(load(points));
+    warnings.extend(servers::load(points));
     warnings.extend(doubts::of(points));
     warnings.extend(nothing_will_count(points));
     warnings
@@ -182,7 +188,7 @@ fn load(points: &[(String, Description)]) -> Option<Warning> {
         text::percent(link.load),
         text::rate(link.rate_bps as f64),
         at_point(label),
-        shares(link)
+        shares(&link.by_workload)
     );
     Some(Warning {
         about: About::Load,
@@ -191,9 +197,9 @@ fn load(points: &[(String, Description)]) -> Option<Warning> {
 }
 
 /// `storage 120.6 %, feed 0.70 %`
-pub fn shares(link: &LinkLoad) -> String {
-    let shares = link.by_workload.iter();
-    let shares: Vec<String> = shares
+pub fn shares(of: &[WorkloadLoad]) -> String {
+    let shares: Vec<String> = of
+        .iter()
         .map(|of| format!("{} {}", of.workload, text::percent(of.load)))
         .collect();
     shares.join(", ")

@@ -2,7 +2,7 @@
 
 use std::io::{Write, stdout};
 
-use duetime_sim::describe::{Description, LoadDescription};
+use duetime_sim::describe::{Description, LoadDescription, ServersDescription};
 use duetime_study::{About, Warning, text, warnings};
 use serde_json::json;
 
@@ -22,6 +22,7 @@ pub fn check(args: &args::Show) -> Result<(), Failure> {
         let line = json!({
             "scenario": plan.name(),
             "load": description.load,
+            "servers": description.servers,
             "measured": measured(&description)
                 .map(|(name, kind, expected)| json!({ "workload": name, "kind": kind, "expected": expected }))
                 .collect::<Vec<_>>(),
@@ -66,6 +67,7 @@ fn human(
             text::rate(kind.to_switches_bps as f64)
         )?;
     }
+    servers(to, &of.servers)?;
     for out in &of.load.not_sustained {
         writeln!(to, "not in the load: {} ({})", out.workload, out.why)?;
     }
@@ -109,7 +111,7 @@ fn links(to: &mut impl Write, of: &LoadDescription) -> Result<(), Failure> {
             text::percent(link.load),
             text::rate(link.offered_bps),
             text::rate(link.rate_bps as f64),
-            warnings::shares(link),
+            warnings::shares(&link.by_workload),
         ]);
     }
     writeln!(to, "{table}")?;
@@ -118,6 +120,57 @@ fn links(to: &mut impl Write, of: &LoadDescription) -> Result<(), Failure> {
         "of {} directed links, {} are offered more than 90 %, {} more than they carry \
          (headers in, acknowledgements and retransmissions not)",
         of.of_links, of.heavy_links, of.overloaded_links
+    )?;
+    Ok(())
+}
+
+/// Writes the load of the hosts' servers, or that they are unlimited.
+fn servers(to: &mut impl Write, of: &ServersDescription) -> Result<(), Failure> {
+    let Some(slots) = of.slots else {
+        if of.computes {
+            writeln!(
+                to,
+                "servers: unlimited, so no computation waits (`host.servers`)"
+            )?;
+        }
+        return Ok(());
+    };
+    let slots = warnings::slots_of(slots);
+    if of.hosts.is_empty() {
+        let why = if of.computes {
+            "no workload computes with a sustained load"
+        } else {
+            "no workload computes"
+        };
+        return Ok(writeln!(to, "servers: {slots} on each host; {why}")?);
+    }
+    writeln!(
+        to,
+        "\nservers: offered load of the busiest hosts, {slots} each"
+    )?;
+    let mut table = Table::new(&[
+        ("host", Align::Left),
+        ("load", Align::Right),
+        ("busy slots", Align::Right),
+        ("by", Align::Left),
+    ]);
+    for host in &of.hosts {
+        table.row(vec![
+            host.host.clone(),
+            text::percent(host.load),
+            text::significant(host.offered_slots),
+            warnings::shares(&host.by_workload),
+        ]);
+    }
+    writeln!(to, "{table}")?;
+    writeln!(
+        to,
+        "of {} computing hosts with a mean load of {}, {} are offered more than 90 %, {} are overloaded (hedges and \
+         retries not counted)",
+        of.of_hosts,
+        text::percent(of.mean_load),
+        of.heavy_hosts,
+        of.overloaded_hosts
     )?;
     Ok(())
 }

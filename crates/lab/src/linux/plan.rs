@@ -4,7 +4,7 @@ use duetime_core::random::Streams;
 use duetime_link::Limit;
 use duetime_proto::d3::Allocation;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Buffer, Oldi};
+use duetime_scenario::model::{Buffer, Oldi, Servers};
 use duetime_sim::topology::Network;
 use duetime_sim::{limit_of, mark_at};
 use duetime_switch::{
@@ -39,6 +39,11 @@ pub fn network(scenario: &Scenario) -> Result<Network, LabError> {
         return unsupported(format!(
             "`record.pcap` asks for {name}; use `duetime lab shell HOST -- tcpdump`"
         ));
+    }
+    if scenario.host.servers != Servers::Unlimited {
+        return unsupported(
+            "`host.servers` has slots, and its hosts compute without them; leave it out".to_owned(),
+        );
     }
     let cancels = |of: &Oldi| {
         of.hedge.is_some_and(|hedge| hedge.cancel) || of.retry.is_some_and(|retry| retry.cancel)

@@ -57,6 +57,7 @@ pub fn output(
         records: RunRecords {
             flows: left.flows,
             queries: left.queries,
+            servers: Vec::new(),
             ports,
             sampled_links: names,
             series,

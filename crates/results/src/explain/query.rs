@@ -5,8 +5,8 @@
 //! [`Tree::explain`] follows the path backwards, from the arrival of the answer with which the root had enough:
 //!
 //! 1. The answer's path up is a flow, divided as in [`super::explain`]. Its sender submitted it after its start jitter.
-//! 2. A leaf computed before that, since the query arrived. An aggregator computed, too, since the last of the answers
-//!    that it needed arrived, and that answer continues at step 1; or since it stopped waiting, which is a timeout since its
+//! 2. A leaf computed before that, since the query arrived or, after a wait, since it got a server of its host. An
+//!    aggregator computed, too, since the last of the answers that it needed arrived, and that answer continues at step 1; or since it stopped waiting, which is a timeout since its
 //!    own query arrived.
 //! 3. The query's path down to a node is a flow as well. The parent sent it after its start jitter; a hedge or a retry
 //!    after a wait for the answer to the earlier query. The parent continues at step 2 or 3, up to the root.
@@ -34,6 +34,8 @@ pub enum Doing {
     Parent,
     /// The query is on its path down to the node.
     Down(Stage, Cause),
+    /// The node's computation waits for a server of its host.
+    Queueing,
     /// The node, a leaf, computes, including the random part of its computation.
     Computing,
     /// The aggregator waits for answers until it times out.
@@ -70,7 +72,7 @@ pub struct Standing {
     pub held: u32,
     /// Queries still on their way down.
     pub asked: u32,
-    /// Leaves that compute.
+    /// Leaves that compute or wait for a server.
     pub computing: u32,
     /// Nodes between that wait for answers.
     pub waiting: u32,
@@ -145,7 +147,7 @@ impl Leg<'_> {
 
     /// Returns the time at which its sender, if an aggregator, had enough answers or stopped waiting.
     fn made(&self) -> Time {
-        let before = self.node.computing + self.node.jitter;
+        let before = self.node.waiting + self.node.computing + self.node.jitter;
         Time::from_ps(self.flow.start.as_ps().saturating_sub(before.as_ps()))
     }
 
@@ -421,10 +423,12 @@ impl<'a, 'b> Path<'a, 'b> {
         self.take_span(own.node.jitter, node, Doing::Joining);
         if own.node.children == 0 {
             self.take_span(own.node.computing, node, Doing::Computing);
+            self.take_span(own.node.waiting, node, Doing::Queueing);
             let query = tree.queries.get(&(node, own.flow.attempt.0));
             return self.query_back(query.or_else(|| tree.query_to(node)), Doing::Untraced);
         }
         self.take_span(own.node.computing, node, Doing::Aggregating);
+        self.take_span(own.node.waiting, node, Doing::Queueing);
         let at = self.cursor;
         let of_children = tree.up.values().filter(|leg| leg.node.parent == node);
         let mut came: Vec<_> = of_children

@@ -91,6 +91,7 @@ pub(crate) fn records() -> RunRecords {
             queue_mean_bytes: 1_234.5,
             utilisation: 0.25,
         }],
+        servers: Vec::new(),
         sampled_links: vec!["s->h9".into()],
         series: (0..4)
             .map(|i| SeriesSample {

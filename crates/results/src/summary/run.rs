@@ -1,6 +1,6 @@
 //! What one run amounts to: small enough to keep for every run of a sweep.
 
-use super::{Key, Percentiles};
+use super::{Key, Percentiles, ServersSummary};
 use crate::pool::Samples;
 use crate::stats::jain;
 use crate::{Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, Totals};
@@ -18,6 +18,9 @@ pub struct RunSummary {
     pub queries: Vec<QuerySummary>,
     /// The network.
     pub network: NetworkSummary,
+    /// Servers of the hosts; `None` where they are unlimited or computed nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<ServersSummary>,
     /// By sampled link.
     pub sampled: Vec<SampledQueue>,
 }
@@ -199,6 +202,7 @@ impl RunSummary {
                 .map(|(workload, rows)| QuerySummary::of(workload, &rows, &records.flows))
                 .collect(),
             network: NetworkSummary::of(&records.ports, &records.totals),
+            servers: ServersSummary::of(&records.servers),
             sampled: links
                 .map(|(i, name)| SampledQueue::of(name, i, &records.series))
                 .collect(),

@@ -5,7 +5,9 @@ mod workload;
 
 use duetime_core::Span;
 use duetime_proto::{d3, tcp};
-pub use network::{Amount, Buffer, Edge, Host, Link, Nic, Node, Switch, Topology};
+pub use network::{
+    Amount, Buffer, Edge, Host, Link, Nic, Node, ServerQueue, Servers, Slots, Switch, Topology,
+};
 pub use workload::{
     Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Hedge, HedgeAfter, Intensity,
     Objective, Oldi, QueryArrival, RecordedNode, RecordedQuery, Retry, RetryAt, Size, SourceGap,

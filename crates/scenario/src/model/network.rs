@@ -159,6 +159,46 @@ pub struct Host {
     pub receive_delay: Span,
     /// Added to `receive_delay`, drawn when a packet arrives and no other waits; packets keep their order.
     pub receive_jitter: Gap,
+    /// Servers that compute for queries.
+    pub servers: Servers,
+}
+
+/// Servers of a host, shared by all its computations for queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Servers {
+    /// Every computation starts at once.
+    #[default]
+    Unlimited,
+    /// Computations wait for a free slot.
+    Slots(Slots),
+}
+
+impl Servers {
+    /// Returns the slots, or `None` without a limit.
+    pub fn slots(self) -> Option<Slots> {
+        match self {
+            Self::Unlimited => None,
+            Self::Slots(slots) => Some(slots),
+        }
+    }
+}
+
+/// Limited servers of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Computations that run at once, 1 to 100,000.
+    pub slots: u32,
+    /// Order in which waiting computations get a slot.
+    pub queue: ServerQueue,
+}
+
+/// Order in which waiting computations get a slot. None of them is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServerQueue {
+    /// By arrival at the host.
+    Fifo,
+    /// By the deadline of the answer, those without a deadline last; by arrival among equals.
+    EarliestDeadline,
 }
 
 /// How the NIC takes packets from the flows.

@@ -2,7 +2,7 @@
 
 use super::{GOOD, said_of};
 use duetime_core::Span;
-use duetime_scenario::model::Gap;
+use duetime_scenario::model::{Gap, ServerQueue, Servers, Slots};
 use duetime_scenario::{NoFiles, load, resolved_json};
 
 fn with(host: &str) -> String {
@@ -73,4 +73,53 @@ fn both_are_in_the_resolved_form() {
     let host = &resolved_json(&slow)["host"];
     assert_eq!(host["receive_delay_ps"], 5_000_000);
     assert_eq!(host["receive_jitter"]["exponential_ps"], 2_000_000);
+}
+
+mod servers {
+    use super::*;
+
+    #[test]
+    fn refused_values_name_what_is_allowed() {
+        let forms = "\"unlimited\", or a table such as { slots = 8, queue = \"fifo\" }";
+        refused("servers", "\"many\"", "not a kind of servers", forms);
+        refused("servers", "8", "expected servers, found an integer", forms);
+        for (servers, key, value, message, allowed) in [
+            ("{ slots = 0 }", "slots", "0", "too small", "1..=100000"),
+            (
+                "{ slots = 8, queue = \"lifo\" }",
+                "queue",
+                "\"lifo\"",
+                "not one of the choices",
+                "\"fifo\", \"earliest-deadline\"",
+            ),
+        ] {
+            let said = said_of(&with(&format!("servers = {servers}")), &[]);
+            let place = format!("host.servers.{key} = {value}: {message}");
+            assert!(said.starts_with("search.toml:20:"), "{said}");
+            assert!(said.contains(&place), "{said}");
+            assert!(said.contains(&format!("allowed: {allowed}")), "{said}");
+        }
+        let said = said_of(&with("servers = { queue = \"fifo\" }"), &[]);
+        assert!(said.contains("slots"), "{said}");
+    }
+
+    #[test]
+    fn slots_are_in_the_resolved_form() {
+        let of = |host: &str| {
+            load(&with(host), "search.toml", &[], &NoFiles)
+                .unwrap_or_else(|error| panic!("{error}"))
+        };
+        let unlimited = of("");
+        assert_eq!(unlimited.host.servers, Servers::Unlimited);
+        assert_eq!(resolved_json(&unlimited)["host"]["servers"], "unlimited");
+        let limited = of("servers = { slots = 3, queue = \"earliest-deadline\" }");
+        let slots = Slots {
+            slots: 3,
+            queue: ServerQueue::EarliestDeadline,
+        };
+        assert_eq!(limited.host.servers.slots(), Some(slots));
+        let resolved = &resolved_json(&limited)["host"]["servers"];
+        assert_eq!(resolved["slots"], 3);
+        assert_eq!(resolved["queue"], "earliest-deadline");
+    }
 }

@@ -19,7 +19,7 @@ const ACKNOWLEDGEMENTS: f64 = 0.6;
 /// Packets that open and close a connection.
 const CONTROL: f64 = 4.0;
 /// Links that are listed.
-const LISTED: usize = 10;
+pub(super) const LISTED: usize = 10;
 
 /// What the workloads offer to the links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

@@ -3,8 +3,10 @@
 use super::Partition;
 use super::endpoint::dispatch;
 use super::hosts::Owner;
+use crate::topology::Network;
 use crate::workload::{Abort, Actions, Message, Note, Workloads};
-use duetime_results::QueryRecord;
+use duetime_core::Time;
+use duetime_results::{QueryRecord, ServerRecord};
 
 /// The workloads of a partition.
 pub struct Applications {
@@ -28,6 +30,11 @@ impl Applications {
     /// Whether workloads here will still do something by themselves.
     pub fn has_wakes(&self) -> bool {
         self.wakes > 0
+    }
+
+    /// Returns the use of the servers of hosts here, by host.
+    pub fn servers(&mut self, end: Time, network: &Network) -> Vec<(u32, ServerRecord)> {
+        self.workloads.take_servers(end, network)
     }
 
     /// The queries rooted here, and what happened to queries here away from their roots.

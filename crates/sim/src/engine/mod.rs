@@ -295,6 +295,7 @@ impl Partition {
         self.endpoints.finish(&mut self.context);
         let mut records = self.context.finish_records(&mut self.wire);
         (records.queries, records.notes) = self.applications.finish();
+        records.servers = self.applications.servers(end, &self.context.setup.network);
         records.allocators = self.wire.allocators(&self.context.setup);
         records
     }

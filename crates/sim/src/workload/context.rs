@@ -1,6 +1,7 @@
 //! What all workloads share: the window in which flows count, the random streams, the numbering of flows.
 
 use super::draw;
+use super::servers::Servers;
 use super::{Actions, Message, Wake};
 use crate::topology::Network;
 use duetime_core::random::{Purpose, Stream, Streams, mix};
@@ -29,6 +30,8 @@ pub(super) struct Context {
     started: Vec<u32>,
     /// Per host: connections opened before their first message.
     opened: Vec<u32>,
+    /// Servers of the hosts, if they have slots.
+    pub(super) servers: Option<Servers>,
 }
 
 /// A message without what the context adds.
@@ -43,6 +46,7 @@ pub(super) struct Draft {
     pub(super) tag: u32,
     pub(super) leaves: [u32; 2],
     pub(super) asked: Time,
+    pub(super) waited: Span,
     pub(super) measured: bool,
 }
 
@@ -62,6 +66,7 @@ impl Draft {
             leaves: self.leaves[0],
             leaves_in_time: self.leaves[1],
             asked: self.asked,
+            waited: self.waited,
             measured: self.measured,
         }
     }
@@ -101,6 +106,7 @@ impl Context {
             header: draw::TCP_IP_HEADER + scenario.host.frame_overhead,
             started: vec![0; network.hosts() as usize],
             opened: vec![0; network.hosts() as usize],
+            servers: Servers::new(scenario, network.hosts()),
         }
     }
 
@@ -186,6 +192,7 @@ impl Context {
             tag: 0,
             leaves: [0; 2],
             asked: Time::ZERO,
+            waited: Span::ZERO,
             measured: self.measured(now),
         };
         self.send(actions, now, &draft);

@@ -276,6 +276,7 @@ impl Long {
             tag: 0,
             leaves: [0; 2],
             asked: Time::ZERO,
+            waited: Span::ZERO,
             measured: context.measured(now),
         };
         context.send(actions, now, &draft);

@@ -11,6 +11,7 @@ mod fixed;
 mod offered;
 pub(crate) mod oldi;
 pub(crate) mod priority;
+mod servers;
 mod trace;
 
 use crate::SetupError;
@@ -18,10 +19,10 @@ use crate::topology::Network;
 pub(crate) use arrivals::Background;
 use context::Context;
 pub use draw::mean_gap;
-use duetime_core::Time;
 use duetime_core::random::Streams;
-use duetime_results::TreeNode;
+use duetime_core::{Span, Time};
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
+use duetime_results::{ServerRecord, TreeNode};
 use duetime_scenario::model::{Connection, Scenario, WorkloadKind};
 pub(crate) use offered::{Mean, Offer, Pace};
 use oldi::Call;
@@ -57,6 +58,8 @@ pub struct Message {
     pub leaves_in_time: u32,
     /// Of a query on its way down: when its parent got it; zero for others.
     pub asked: Time,
+    /// Time that the computation of an answer waited for a server; zero for other messages.
+    pub waited: Span,
     /// In the measurement window: submitted, or, for queries and answers, asked for at the root, within [warm-up, duration).
     pub measured: bool,
 }
@@ -292,6 +295,14 @@ impl Workloads {
             }
         }
         notes
+    }
+
+    /// Returns the use of the servers of the hosts that were started here, with the indices of the hosts, at the end of the
+    /// run. Called once, after the last other call.
+    pub fn take_servers(&mut self, end: Time, network: &Network) -> Vec<(u32, ServerRecord)> {
+        let name = |host| network.host_name(host).to_owned();
+        let servers = self.context.servers.as_mut();
+        servers.map_or_else(Vec::new, |servers| servers.records(end, name))
     }
 
     /// Takes the records of all queries rooted at the hosts that were started here, by query. Called once, after the

@@ -75,6 +75,7 @@ impl Trace {
                 tag: 0,
                 leaves: [0; 2],
                 asked: Time::ZERO,
+                waited: Span::ZERO,
                 measured: context.measured(now),
             };
             context.send(actions, now, &draft);

@@ -2,7 +2,7 @@
 
 use duetime_core::Span;
 use duetime_scenario::model::{
-    Buffer, Connection, Gap, Host, Lab, Nic, Record, Scenario, Switch, Topology, Workload,
+    Buffer, Connection, Gap, Host, Lab, Nic, Record, Scenario, Servers, Switch, Topology, Workload,
     WorkloadKind,
 };
 
@@ -28,6 +28,7 @@ pub fn scenario(topology: Topology, workloads: Vec<Workload>) -> Scenario {
             send_jitter: Span::ZERO,
             receive_delay: Span::ZERO,
             receive_jitter: Gap::ZERO,
+            servers: Servers::Unlimited,
         },
         workloads,
         lab: Lab::default(),

@@ -27,4 +27,5 @@ mod policed;
 mod queries;
 mod reception;
 mod scaling;
+mod servers;
 mod watched;

@@ -56,6 +56,7 @@ impl Case {
         }
         let mut host = network::host(&mut draw(4));
         network::reception(&mut draw(14), &mut host);
+        network::servers(&mut draw(22), &mut host);
         let (transport, others) = transport::transports(&mut draw(5), &mut draw(10), patient);
         if patient {
             budget.drain = time_in_the_world(&transport.protocol, budget.rate);

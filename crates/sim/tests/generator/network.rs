@@ -2,7 +2,9 @@
 
 use super::{Budget, Draw};
 use duetime_core::{Bytes, Rate, Span};
-use duetime_scenario::model::{Amount, Buffer, Edge, Gap, Host, Link, Nic, Node, Switch, Topology};
+use duetime_scenario::model::{
+    Amount, Buffer, Edge, Gap, Host, Link, Nic, Node, ServerQueue, Servers, Slots, Switch, Topology,
+};
 use duetime_sim::topology::Network;
 
 /// Links on the longest path: slots in D3's allocation vector.
@@ -156,6 +158,17 @@ pub(super) fn host(draw: &mut Draw) -> Host {
         send_jitter: Span::from_ps(draw.one_of(&[0, 0, 200, 1_000, 50_000])),
         receive_delay: Span::ZERO,
         receive_jitter: Gap::ZERO,
+        servers: Servers::Unlimited,
+    }
+}
+
+/// Limits the servers of some scenarios' hosts.
+pub(super) fn servers(draw: &mut Draw, host: &mut Host) {
+    if draw.flag(0.25) {
+        host.servers = Servers::Slots(Slots {
+            slots: draw.one_of(&[1, 1, 2, 3, 8, 64]),
+            queue: draw.one_of(&[ServerQueue::Fifo, ServerQueue::EarliestDeadline]),
+        });
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use duetime_core::Time;
 use duetime_results::{
-    Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, Totals,
+    Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, ServerRecord, Totals,
 };
 use duetime_store::{IfExists, Manifest, RunFolder, RunNotes};
 use serde_json::json;
@@ -149,6 +149,15 @@ pub fn records() -> RunRecords {
             },
         ],
         ports: vec![port],
+        servers: vec![ServerRecord {
+            host: "host3".to_owned(),
+            slots: 8,
+            computations: u64::MAX,
+            wait_mean_ps: 1_234,
+            wait_max_ps: u64::MAX,
+            queue_max: 17,
+            utilisation: 2.0 / 3.0,
+        }],
         sampled_links: vec![
             "a->b".to_owned(),
             "never sampled".to_owned(),

@@ -118,7 +118,10 @@ fn describe_pending(query: &QueryRecord, standing: &Standing) -> String {
             "answers arrived too late at an aggregator",
         ),
         (standing.waiting, "aggregators were waiting"),
-        (standing.computing, "leaves were computing"),
+        (
+            standing.computing,
+            "leaves were computing or waiting for a server",
+        ),
         (standing.asked, "queries were in flight"),
     ];
     let more = more.into_iter().filter(|&(count, _)| count > 0);
@@ -159,6 +162,7 @@ fn largest(explanation: &QueryExplanation, names: &Names) -> Option<(String, Str
 fn label(node: u32, doing: Doing, names: &Names) -> String {
     match doing {
         Doing::Computing | Doing::Aggregating => format!("{COMPUTING} {}", names.node(node)),
+        Doing::Queueing => format!("waiting for a server at {}", names.node(node)),
         Doing::Patience => format!(
             "waiting at {} for answers that missed its timeout",
             names.node(node)

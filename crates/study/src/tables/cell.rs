@@ -82,6 +82,10 @@ pub(super) fn count(of: Option<Estimate>) -> Cell {
     shown(of, text::count)
 }
 
+pub(super) fn seconds(of: Option<Estimate>) -> Cell {
+    shown(of, text::seconds)
+}
+
 pub(super) fn bytes(of: Option<Estimate>) -> Cell {
     shown(of, text::bytes)
 }

@@ -44,6 +44,8 @@ const SHORTER: &[(&str, &str, &str)] = &[
     ("incast.toml", "workload.repeat", "30"),
     ("search-fanout.toml", "duration", "15 ms"),
     ("search-fanout.toml", "drain", "60 ms"),
+    ("servers.toml", "warm_up", "20 ms"),
+    ("servers.toml", "duration", "60 ms"),
     ("storage.toml", "warm_up", "100 us"),
     ("storage.toml", "workload.rebuild.at", "100 us"),
     ("storage.toml", "duration", "600 us"),

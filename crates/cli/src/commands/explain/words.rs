@@ -16,6 +16,7 @@ pub fn doing(node: u32, doing: Doing, names: &Names) -> [String; 3] {
         Doing::Hedging => at(parent, &format!("waiting to hedge {}", names.first(node))),
         Doing::Retrying => at(parent, &format!("waiting to retry {}", names.first(node))),
         Doing::Parent => at(parent, "before it asks"),
+        Doing::Queueing => at(host, "waiting for a server"),
         Doing::Computing => at(host, "computing"),
         Doing::Patience => at(host, "waiting for answers until its timeout"),
         Doing::Aggregating => at(host, "computing its answer"),

@@ -83,6 +83,11 @@ impl Connection {
         self.messages.push_back((self.submitted, waiting));
     }
 
+    /// Returns true if it has had a message.
+    pub fn has_carried(&self) -> bool {
+        self.submitted > 0
+    }
+
     /// Nothing is on its way.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()

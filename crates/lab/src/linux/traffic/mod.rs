@@ -223,6 +223,9 @@ impl<'a> Traffic<'a> {
         for wake in actions.wakes.drain(..) {
             self.wakes.add(wake);
         }
+        for message in actions.connects.drain(..) {
+            self.open_connection(&message)?;
+        }
         for message in actions.sends.drain(..) {
             self.submit(now, message)?;
         }

@@ -28,10 +28,7 @@ impl Traffic<'_> {
         waiting: Waiting,
     ) -> Result<(), LabError> {
         let message = &waiting.message;
-        let workload = &self.given.scenario.workloads[usize::from(message.workload)];
-        let persistent = workload.connection == model::Connection::Persistent;
-        let key: Option<Key> =
-            persistent.then_some((message.workload, message.source, message.destination));
+        let key = self.key(message);
         let known = key.and_then(|key| self.connections.long_lived(key));
         let id = match known {
             Some(id) => id,
@@ -47,6 +44,23 @@ impl Traffic<'_> {
             self.write(now, id);
         }
         Ok(())
+    }
+
+    /// Opens the persistent connection of which `message` could be the first, unless it exists.
+    pub(super) fn open_connection(&mut self, message: &Message) -> Result<(), LabError> {
+        let key = self.key(message);
+        if key.is_some_and(|key| self.connections.long_lived(key).is_none()) {
+            self.connect(message, key)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the key of the persistent connection that carries the message, or `None` if the message gets a separate
+    /// connection.
+    fn key(&self, message: &Message) -> Option<Key> {
+        let workload = &self.given.scenario.workloads[usize::from(message.workload)];
+        let persistent = workload.connection == model::Connection::Persistent;
+        persistent.then_some((message.workload, message.source, message.destination))
     }
 
     /// Opens a connection for a message; `None` if the kernel refuses.
@@ -223,7 +237,13 @@ impl Traffic<'_> {
             {
                 self.left.fail(format!("a connection failed: {error}"));
             }
-            self.count(id, record);
+            if self
+                .connections
+                .get_mut(id)
+                .is_some_and(|of| of.has_carried())
+            {
+                self.count(id, record);
+            }
         }
         self.drop_connection(id);
     }
@@ -275,6 +295,9 @@ impl Traffic<'_> {
             let Some(connection) = self.connections.get_mut(id) else {
                 continue;
             };
+            if !connection.has_carried() {
+                continue;
+            }
             let record = connection.record;
             for (record, bytes) in connection.unfinished() {
                 self.left.flows[record].delivered_bytes = bytes;

@@ -4,7 +4,8 @@ use crate::output::{AllocatorState, RunOutput, WindowSample};
 use crate::workload::{Note, add_notes, mark_spare};
 use duetime_core::Time;
 use duetime_results::{
-    CapturedPacket, FlowRecord, FlowTrace, PortRecord, QueryRecord, SeriesSample, Totals,
+    CapturedPacket, FlowRecord, FlowTrace, PortRecord, QueryRecord, SeriesSample, ServerRecord,
+    Totals,
 };
 use rustc_hash::FxHashMap;
 
@@ -38,6 +39,8 @@ pub struct PartRecords {
     pub ports: Vec<(u32, PortRecord)>,
     /// The same over the whole run.
     pub whole_ports: Vec<(u32, PortRecord)>,
+    /// Use of the servers of hosts here, by host.
+    pub servers: Vec<(u32, ServerRecord)>,
     /// Samples taken here.
     pub series: Vec<SeriesSample>,
     /// What D3's routers here held at the end, by link.
@@ -62,10 +65,11 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut denials: FxHashMap<u64, (u32, u32)> = FxHashMap::default();
     let mut windows = Vec::new();
-    let (mut notes, mut spare) = (Vec::new(), Vec::new());
+    let (mut notes, mut spare, mut servers) = (Vec::new(), Vec::new(), Vec::new());
     for mut part in parts {
         notes.append(&mut part.notes);
         spare.append(&mut part.spare);
+        servers.append(&mut part.servers);
         windows.append(&mut part.windows);
         run.flows.append(&mut part.flows);
         run.queries.append(&mut part.queries);
@@ -112,6 +116,8 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
         }
     }
     run.ports = by_link(ports);
+    servers.sort_unstable_by_key(|(host, _)| *host);
+    run.servers = servers.into_iter().map(|(_, servers)| servers).collect();
     traces.sort_by_key(|trace: &FlowTrace| trace.flow);
     captures.sort_by_key(|capture: &CapturedPacket| (capture.at, capture.link));
     windows.sort_by_key(|sample: &WindowSample| (sample.at, sample.flow));

@@ -35,8 +35,10 @@ pub enum Note {
     Retried,
     /// A retry was answered first.
     RetryWon,
-    /// A host began to compute for a hedge or a retry.
+    /// A host received a hedge or a retry that it computes for.
     Computed,
+    /// A hedge or a retry was cancelled while it waited for a server, so that its host never began to compute.
+    NotComputed,
 }
 
 impl Note {
@@ -49,6 +51,10 @@ impl Note {
             Self::Retried => &mut query.retries.0,
             Self::RetryWon => &mut query.retries_won.0,
             Self::Computed => &mut query.extra_computes.0,
+            Self::NotComputed => {
+                query.extra_computes.0 = query.extra_computes.0.saturating_sub(1);
+                return;
+            }
         };
         *count += 1;
     }
@@ -213,6 +219,9 @@ impl Oldi {
     /// A host is told to stop: it computes no further, or else its answer is aborted.
     pub(super) fn cancelled(&mut self, call: &mut Call<'_>, message: &Message) {
         let question = at(message);
+        if self.cancel_computation(call, question) && question.attempt > 0 {
+            self.note(question, Note::NotComputed);
+        }
         let open = &mut self.open[question.role as usize];
         if open.remove(&question.slot()).is_none() {
             call.actions.aborts.push(Abort {
@@ -244,6 +253,7 @@ impl Plan {
             tag: leaf.tag(),
             leaves: [0; 2],
             asked: Time::ZERO,
+            waited: Span::ZERO,
             measured: leaf.measured,
         };
         call.context.send(call.actions, call.now, &draft);

@@ -5,10 +5,12 @@
 //! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
 
 mod again;
+mod connections;
 mod estimate;
 mod forest;
 mod plan;
 mod roles;
+mod servers;
 mod setup;
 mod shape;
 
@@ -54,6 +56,8 @@ struct Open {
     missing: u32,
     /// Leaves whose answers it holds, and of them those that came by their own deadlines.
     leaves: [u32; 2],
+    /// Time that its computation waited for a server.
+    waited: Span,
 }
 
 /// One call of the engine.
@@ -174,6 +178,7 @@ impl Oldi {
             Due::Hedge => self.hedge(call, query),
             Due::Retry => self.retry(call, query),
             Due::Connect => self.plan.connect(call, query),
+            Due::Computed => self.computed(call, query),
         }
     }
 
@@ -210,6 +215,7 @@ impl Oldi {
             _ => (Span::ZERO, Span::ZERO),
         };
         TreeNode {
+            waiting: message.waited,
             node: role - root,
             parent: plan.parent(role) - root,
             children: plan.forest.fan_in(role),
@@ -289,14 +295,14 @@ impl Oldi {
             at_parent: message.asked,
             missing: plan.needed(query.role),
             leaves: [u32::from(is_leaf); 2],
+            waited: Span::ZERO,
         };
         self.open[query.role as usize].insert(query.slot(), open);
         if is_leaf {
-            let delay = plan.leaf_delay(call.context, query);
             if query.attempt > 0 {
                 self.note(query, Note::Computed);
             }
-            self.answer_after(call, query, delay);
+            self.compute(call, query);
         } else {
             plan.limit_aggregator(call, query, message.asked);
             self.ask(call, query);
@@ -325,7 +331,7 @@ impl Oldi {
             open.leaves[1] += own_in_time;
             open.missing -= 1;
             if open.missing == 0 {
-                self.aggregate(call, parent);
+                self.compute(call, parent);
             }
             return;
         }
@@ -355,14 +361,8 @@ impl Oldi {
         } else if let Some(open) = self.open_mut(query) {
             open.missing = 0;
             self.note(query, Note::GaveUp);
-            self.aggregate(call, query);
+            self.compute(call, query);
         }
-    }
-
-    /// An aggregator waits for nothing more: it computes, and answers.
-    fn aggregate(&mut self, call: &mut Call<'_>, query: At) {
-        let delay = self.plan.aggregate_delay(call.context, query);
-        self.answer_after(call, query, delay);
     }
 
     /// A query for which this inner node still waits.
@@ -428,6 +428,7 @@ impl Oldi {
             tag: query.tag(),
             leaves: open.leaves,
             asked: Time::ZERO,
+            waited: open.waited,
             measured: query.measured,
         };
         call.context.send(call.actions, call.now, &draft);

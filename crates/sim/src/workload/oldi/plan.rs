@@ -51,10 +51,9 @@ pub(super) enum Due {
     Retry = 5,
     /// The parent of this role opens a connection to it, or this role one to its parent (`attempt` 1).
     Connect = 6,
+    /// This role's computation ends, and frees its slot.
+    Computed = 7,
 }
-
-/// Time in which persistent connections open at the start of a run. They open one after another, so that no SYN is lost.
-const OPENING: Span = Span::from_ms(1);
 
 /// One more than the largest role.
 pub(super) const MAX_ROLES: u64 = 1 << ROLE_BITS;
@@ -108,7 +107,8 @@ impl Due {
             3 => Self::GiveUp,
             4 => Self::Hedge,
             5 => Self::Retry,
-            _ => Self::Connect,
+            6 => Self::Connect,
+            _ => Self::Computed,
         };
         let at = At {
             role: (token >> 32) as u32 & (MAX_ROLES - 1) as u32,
@@ -117,6 +117,14 @@ impl Due {
             measured: token >> 63 != 0,
         };
         (due, at)
+    }
+
+    /// Returns the token of a wake.
+    pub(super) fn token(self, query: At) -> u64 {
+        u64::from(query.measured) << 63
+            | (self as u64) << 60
+            | u64::from(query.role) << 32
+            | u64::from(query.slot())
     }
 }
 
@@ -258,56 +266,6 @@ impl Plan {
         self.wake(self.host(root), Due::Arrival, query, at)
     }
 
-    /// The wakes at which the nodes of a tree open their connections, in both directions.
-    pub(super) fn openings<'a>(
-        &'a self,
-        context: &'a Context,
-        tree: u32,
-    ) -> impl Iterator<Item = Wake> + 'a {
-        let root = self.root(tree);
-        let ends =
-            (root + 1..root + self.forest.nodes(tree)).flat_map(|role| [(role, 0), (role, 1)]);
-        ends.map(|(role, attempt)| {
-            let end = At {
-                role,
-                number: 0,
-                attempt,
-                measured: false,
-            };
-            let key = self.key(role, u32::MAX - u32::from(attempt));
-            let at = Time::ZERO + context.within(OPENING, key);
-            self.wake(
-                self.wake_host(context, Due::Connect, end),
-                Due::Connect,
-                end,
-                at,
-            )
-        })
-    }
-
-    /// Opens the connection of an end of a tree's edge.
-    pub(super) fn connect(&self, call: &mut Call<'_>, end: At) {
-        let (parent, child) = (self.host(self.parent(end.role)), self.host(end.role));
-        let (class, source, destination) = match end.attempt {
-            0 => (Class::Query, parent, child),
-            _ => (Class::Response, child, parent),
-        };
-        let draft = Draft {
-            workload: self.workload,
-            class,
-            query: None,
-            source,
-            destination,
-            bytes: 0,
-            deadline: None,
-            tag: At { attempt: 0, ..end }.tag(),
-            leaves: [0; 2],
-            asked: Time::ZERO,
-            measured: false,
-        };
-        call.context.connect(call.actions, call.now, &draft);
-    }
-
     /// Asks for a wake that the query waits for.
     pub(super) fn await_wake(&self, call: &mut Call<'_>, due: Due, query: At, at: Time) {
         let host = self.wake_host(call.context, due, query);
@@ -315,25 +273,23 @@ impl Plan {
         call.actions.awaited += i64::from(query.measured);
     }
 
-    fn wake(&self, host: u32, due: Due, query: At, at: Time) -> Wake {
-        let token = u64::from(query.measured) << 63
-            | (due as u64) << 60
-            | u64::from(query.role) << 32
-            | u64::from(query.slot());
+    pub(super) fn wake(&self, host: u32, due: Due, query: At, at: Time) -> Wake {
         Wake {
             host,
             at,
             workload: self.workload,
-            token,
+            token: due.token(query),
         }
     }
 
     /// The host at which a wake is due.
-    fn wake_host(&self, context: &Context, due: Due, query: At) -> u32 {
+    pub(super) fn wake_host(&self, context: &Context, due: Due, query: At) -> u32 {
         match due {
             Due::Connect if query.attempt > 0 => self.host(query.role),
             Due::Ask | Due::Hedge | Due::Retry | Due::Connect => self.host(self.parent(query.role)),
-            Due::Arrival | Due::Answer | Due::GiveUp => self.host_of(context, query),
+            Due::Arrival | Due::Answer | Due::GiveUp | Due::Computed => {
+                self.host_of(context, query)
+            }
         }
     }
 
@@ -444,6 +400,7 @@ impl Plan {
             tag: child.tag(),
             leaves: [0; 2],
             asked,
+            waited: Span::ZERO,
             measured: child.measured,
         };
         call.context.send(call.actions, call.now, &draft);
@@ -516,11 +473,27 @@ impl Plan {
 
     /// A leaf's computation and its jitter.
     pub(super) fn leaf_delay(&self, context: &Context, query: At) -> Span {
+        let (compute, jitter) = self.leaf_delays(context, query);
+        compute + jitter
+    }
+
+    /// Returns a leaf's computation and its jitter, separately.
+    pub(super) fn leaf_delays(&self, context: &Context, query: At) -> (Span, Span) {
         if let Some(recorded) = self.forest.recorded() {
-            return recorded.role(query.role).compute;
+            return (recorded.role(query.role).compute, Span::ZERO);
         }
         let mut stream = context.stream(self.question_key(query), Purpose::Compute);
-        draw::gap(&self.config.compute, &mut stream) + draw::gap(&self.config.jitter, &mut stream)
+        let compute = draw::gap(&self.config.compute, &mut stream);
+        (compute, draw::gap(&self.config.jitter, &mut stream))
+    }
+
+    /// Returns the computation of a node before its answer, and the further delay of its answer after it.
+    pub(super) fn delays(&self, context: &Context, query: At) -> (Span, Span) {
+        if self.forest.is_leaf(query.role) {
+            self.leaf_delays(context, query)
+        } else {
+            (self.aggregate_delay(context, query), Span::ZERO)
+        }
     }
 
     /// An aggregator's computation.

@@ -1,0 +1,173 @@
+//! Computation that the workloads offer to the servers of each host, before anything runs.
+//!
+//! The load of a host's servers is the mean rate of its computations times their mean time, over its slots. Hedges and
+//! retries are left out.
+
+use super::load::{LISTED, WorkloadLoad};
+use crate::topology::Network;
+use crate::workload::{Workloads, draw};
+use duetime_core::Span;
+use duetime_scenario::model::{Gap, Oldi, Scenario, WorkloadKind};
+use serde::Serialize;
+use std::cmp::Reverse;
+
+/// Load of the servers of hosts with slots.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ServersDescription {
+    /// True if some workload computes.
+    pub computes: bool,
+    /// Computations that each host runs at once, or `None` if servers are unlimited.
+    pub slots: Option<u32>,
+    /// Busiest hosts, busiest first; at most ten. Empty if servers are unlimited.
+    pub hosts: Vec<HostLoad>,
+    /// Hosts that compute with a sustained load.
+    pub of_hosts: u32,
+    /// Mean load of these hosts.
+    pub mean_load: f64,
+    /// Hosts with a load above 90 %.
+    pub heavy_hosts: u32,
+    /// Hosts with a load above 100 %: their servers cannot compute everything that is offered.
+    pub overloaded_hosts: u32,
+}
+
+/// Load of one host's servers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostLoad {
+    /// Name of the host.
+    pub host: String,
+    /// Mean number of busy slots that the computations need.
+    pub offered_slots: f64,
+    /// These slots as a share of the host's slots.
+    pub load: f64,
+    /// Loads by workload, largest first; only workloads that compute at the host.
+    pub by_workload: Vec<WorkloadLoad>,
+}
+
+/// Describes the load of the servers.
+pub(super) fn describe(
+    scenario: &Scenario,
+    network: &Network,
+    workloads: &Workloads,
+) -> ServersDescription {
+    let computes = scenario.workloads.iter().any(|of| computes(&of.kind));
+    let Some(limit) = scenario.host.servers.slots() else {
+        return ServersDescription {
+            computes,
+            ..ServersDescription::default()
+        };
+    };
+    // By workload and host.
+    let busy: Vec<Vec<f64>> = (0..scenario.workloads.len())
+        .map(|index| busy_slots(scenario, network, workloads, index))
+        .collect();
+    let slots = f64::from(limit.slots);
+    let loads: Vec<f64> = (0..network.hosts() as usize)
+        .map(|host| busy.iter().map(|of| of[host]).sum::<f64>() / slots)
+        .collect();
+    let mut order: Vec<usize> = (0..loads.len()).filter(|&host| loads[host] > 0.0).collect();
+    let of_hosts = order.len() as u32;
+    let sum: f64 = order.iter().map(|&host| loads[host]).sum();
+    // Sums of many terms differ in their last bits; equal hosts stay in the order of the network.
+    let rounded = |host: usize| libm::round(loads[host] * 1e9) as u64;
+    order.sort_by_key(|&host| (Reverse(rounded(host)), host));
+    order.truncate(LISTED);
+    let listed = order.iter().map(|&host| {
+        let mut by_workload: Vec<WorkloadLoad> = scenario
+            .workloads
+            .iter()
+            .zip(&busy)
+            .filter(|(_, busy)| busy[host] > 0.0)
+            .map(|(workload, busy)| WorkloadLoad {
+                workload: workload.name.clone(),
+                load: busy[host] / slots,
+            })
+            .collect();
+        by_workload.sort_by(|a, b| b.load.total_cmp(&a.load));
+        HostLoad {
+            host: network.host_name(host as u32).to_owned(),
+            offered_slots: loads[host] * slots,
+            load: loads[host],
+            by_workload,
+        }
+    });
+    let above = |limit: f64| loads.iter().filter(|load| **load > limit).count() as u32;
+    ServersDescription {
+        computes,
+        slots: Some(limit.slots),
+        hosts: listed.collect(),
+        of_hosts,
+        mean_load: if of_hosts > 0 {
+            sum / f64::from(of_hosts)
+        } else {
+            0.0
+        },
+        heavy_hosts: above(super::HEAVY),
+        overloaded_hosts: above(1.0),
+    }
+}
+
+fn computes(kind: &WorkloadKind) -> bool {
+    match kind {
+        WorkloadKind::Oldi(oldi) => {
+            let aggregates = oldi.fan_in.len() > 1 && oldi.aggregate_compute != Gap::ZERO;
+            oldi.compute != Gap::ZERO || aggregates
+        }
+        WorkloadKind::Spans(spans) => {
+            let mut nodes = spans.queries.iter().flat_map(|query| &query.nodes[1..]);
+            nodes.any(|node| node.compute > Span::ZERO)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the mean number of slots of each host that a workload's computations occupy. A workload that asks back to back
+/// offers no load of its own.
+fn busy_slots(
+    scenario: &Scenario,
+    network: &Network,
+    workloads: &Workloads,
+    index: usize,
+) -> Vec<f64> {
+    let mut busy = vec![0.0; network.hosts() as usize];
+    let Some(placed) = workloads.oldi(index) else {
+        return busy;
+    };
+    match &scenario.workloads[index].kind {
+        WorkloadKind::Oldi(config) => {
+            let seconds = by_depth(config);
+            for (tree, (_, gap)) in placed.mean_gaps().enumerate() {
+                let Some(gap) = gap else { continue };
+                for (depth, child, _) in placed.edges(tree as u32) {
+                    busy[child as usize] += seconds[depth] / gap.as_secs_f64();
+                }
+            }
+        }
+        WorkloadKind::Spans(spans) => {
+            let started = (0u32..).zip(&spans.queries);
+            let started = started.take_while(|(_, query)| query.start < scenario.duration);
+            for (tree, query) in started {
+                let edges = placed.edges(tree);
+                for (node, (_, child, _)) in query.nodes[1..].iter().zip(edges) {
+                    let seconds = node.compute.as_secs_f64();
+                    busy[child as usize] += seconds / scenario.duration.as_secs_f64();
+                }
+            }
+        }
+        _ => {}
+    }
+    busy
+}
+
+/// Returns the mean computation of a child, in seconds, by the depth of its parent.
+fn by_depth(config: &Oldi) -> Vec<f64> {
+    let leaves = config.fan_in.len() - 1;
+    let mean = |depth| {
+        let of = if depth == leaves {
+            &config.compute
+        } else {
+            &config.aggregate_compute
+        };
+        draw::mean_gap(of).as_secs_f64()
+    };
+    (0..=leaves).map(mean).collect()
+}

@@ -1,0 +1,186 @@
+//! Waits for servers against queueing theory, and the load of servers that a description predicts.
+#![expect(clippy::print_stdout, reason = "the figures are the point")]
+
+use duetime_results::{RunRecords, ServerRecord};
+use duetime_scenario::model::Scenario;
+use duetime_scenario::{NoFiles, load};
+use duetime_sim::describe::describe;
+use duetime_sim::{Options, run};
+
+/// Mean computation in seconds.
+const MEAN_S: f64 = 100e-6;
+
+/// Queries of one leaf each; 20 us lie between the arrival at the root and at the leaf.
+fn scenario(slots: u32, utilisation: f64, compute: &str, duration_s: f64) -> Scenario {
+    let rate = utilisation * f64::from(slots) / MEAN_S;
+    let text = format!(
+        r#"
+transport = ["tcp"]
+warm_up = "20 ms"
+duration = "{} ms"
+[topology]
+kind = "star"
+hosts = 2
+link = {{ rate = "100 Gbps", latency = "100 ns" }}
+[host]
+receive_jitter = "0 ps"
+send_jitter = "0 ps"
+start_jitter = false
+servers = {{ slots = {slots} }}
+[[workload]]
+kind = "oldi"
+fan_in = 1
+rate = "{rate} /s"
+query = "1 B"
+response = "1 B"
+compute = "{compute}"
+"#,
+        duration_s * 1e3 + 20.0
+    );
+    load(&text, "servers.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn records(scenario: &Scenario, seed: u64) -> RunRecords {
+    let options = Options::default();
+    let output = run(scenario, 0, seed, &options).expect("a sound scenario");
+    output.records
+}
+
+/// Mean wait in units of the mean computation, and utilisation, over `runs` of so many seconds.
+fn measured(slots: u32, utilisation: f64, compute: &str, duration_s: f64, runs: u64) -> (f64, f64) {
+    let scenario = scenario(slots, utilisation, compute, duration_s);
+    let (mut waited, mut count, mut busy) = (0.0, 0.0, 0.0);
+    for seed in 0..runs {
+        let records = records(&scenario, seed);
+        let [
+            ServerRecord {
+                computations,
+                wait_mean_ps,
+                utilisation,
+                ..
+            },
+        ] = records.servers[..]
+        else {
+            panic!("one host computes: {:?}", records.servers)
+        };
+        waited += wait_mean_ps as f64 * computations as f64;
+        count += computations as f64;
+        busy += utilisation / runs as f64;
+    }
+    (waited / count / 1e12 / MEAN_S, busy)
+}
+
+/// Mean wait of M/M/c in units of the mean service (Erlang C).
+fn mmc(slots: u32, utilisation: f64) -> f64 {
+    let offered = f64::from(slots) * utilisation;
+    // Erlang B by its recursion.
+    let blocked = (1..=slots).fold(1.0, |blocked, servers| {
+        offered * blocked / (f64::from(servers) + offered * blocked)
+    });
+    let waits = blocked / (1.0 - utilisation * (1.0 - blocked));
+    waits / (f64::from(slots) * (1.0 - utilisation))
+}
+
+/// Mean wait of M/D/1 in units of the service (Pollaczek and Khinchine).
+fn md1(utilisation: f64) -> f64 {
+    utilisation / (2.0 * (1.0 - utilisation))
+}
+
+fn compare(
+    name: &str,
+    (wait, busy): (f64, f64),
+    (theory, utilisation): (f64, f64),
+    tolerance: f64,
+) {
+    let error = wait / theory - 1.0;
+    println!(
+        "{name} at {utilisation}: mean wait {wait:.4} service times, theory {theory:.4} ({:+.2} %); utilisation {busy:.4}",
+        100.0 * error
+    );
+    assert!(error.abs() < tolerance, "{name}: {error}");
+    assert!(
+        (busy / utilisation - 1.0).abs() < tolerance,
+        "{name}: {busy}"
+    );
+}
+
+#[test]
+fn mean_waits_follow_queueing_theory() {
+    assert!((mmc(1, 0.5) - 1.0).abs() < 1e-12 && (mmc(2, 0.5) - 1.0 / 3.0).abs() < 1e-12);
+    for (slots, utilisation, duration_s, tolerance) in [(4, 0.5, 8.0, 0.03), (4, 0.8, 8.0, 0.03)] {
+        let compute = "exponential 100 us";
+        let measured = measured(slots, utilisation, compute, duration_s, 1);
+        let theory = (mmc(slots, utilisation), utilisation);
+        compare("M/M/4", measured, theory, tolerance);
+    }
+    for (utilisation, duration_s, tolerance) in [(0.5, 20.0, 0.02), (0.8, 30.0, 0.03)] {
+        let measured = measured(1, utilisation, "100 us", duration_s, 1);
+        compare(
+            "M/D/1",
+            measured,
+            (md1(utilisation), utilisation),
+            tolerance,
+        );
+    }
+}
+
+/// Waits by the recursion of Kiefer and Wolfowitz, from the arrivals of the queries and the computations of the same run
+/// with unlimited servers.
+#[test]
+fn every_wait_equals_the_recursion() {
+    for (slots, compute) in [(1, "100 us"), (3, "exponential 100 us")] {
+        let limited = scenario(slots, 0.85, compute, 0.3);
+        let mut unlimited = limited.clone();
+        unlimited.host.servers = duetime_scenario::model::Servers::Unlimited;
+        let answers = |scenario: &Scenario| {
+            use duetime_results::Class::{Query, Response};
+            let records = records(scenario, 0);
+            let of = |class| {
+                let flows = records.flows.iter();
+                let mut flows: Vec<_> = flows.filter(|flow| flow.class == class).collect();
+                flows.sort_by_key(|flow| flow.query);
+                flows.into_iter()
+            };
+            let pairs = of(Query).zip(of(Response));
+            let pairs = pairs.map(|(query, answer)| {
+                let arrived = query.finish.expect("the query arrives");
+                (arrived, answer.start.since(arrived))
+            });
+            pairs.collect::<Vec<_>>()
+        };
+        let (waited, at_once) = (answers(&limited), answers(&unlimited));
+        let mut jobs: Vec<usize> = (0..at_once.len()).collect();
+        jobs.sort_by_key(|&job| waited[job].0);
+        let mut free = vec![duetime_core::Time::ZERO; slots as usize];
+        let mut waits = 0;
+        for job in jobs {
+            let ((arrived, took), (_, compute)) = (waited[job], at_once[job]);
+            free.sort_unstable();
+            let start = free[0].max(arrived);
+            free[0] = start + compute;
+            assert_eq!(arrived + took, free[0], "query {job}");
+            waits += u32::from(start > arrived);
+        }
+        assert!(waits > 1_000, "{waits}");
+    }
+}
+
+#[test]
+fn overloaded_servers_are_described_before_the_run() {
+    let of = |slots, utilisation| {
+        let scenario = scenario(slots, utilisation, "exponential 100 us", 1.0);
+        describe(&scenario).expect("a sound scenario").servers
+    };
+    let over = of(8, 2.5);
+    assert_eq!((over.slots, over.of_hosts), (Some(8), 1));
+    assert_eq!((over.heavy_hosts, over.overloaded_hosts), (1, 1));
+    let host = &over.hosts[0];
+    assert!((host.load - 2.5).abs() < 1e-9 && (host.offered_slots - 20.0).abs() < 1e-9);
+    let under = of(8, 0.5);
+    assert_eq!((under.heavy_hosts, under.overloaded_hosts), (0, 0));
+    assert!((under.mean_load - 0.5).abs() < 1e-9);
+    let mut scenario = scenario(8, 0.5, "exponential 100 us", 1.0);
+    scenario.host.servers = duetime_scenario::model::Servers::Unlimited;
+    let unlimited = describe(&scenario).expect("a sound scenario").servers;
+    assert!(unlimited.computes && unlimited.slots.is_none() && unlimited.hosts.is_empty());
+}
