@@ -5,6 +5,10 @@
 //! cargo run --release -p duetime-sim --example servers -- hedges  # scenarios/servers.toml: a minute
 //! ```
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "an argument chooses the figures, and two threads make the runs"
+)]
 
 use duetime_results::{RunSummary, ServerRecord};
 use duetime_scenario::model::Scenario;
