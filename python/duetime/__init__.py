@@ -29,11 +29,12 @@ from ._errors import (
 from ._fit import Fit, fit
 from ._keys import KnownKey
 from ._native import VERSION as __version__
-from ._result import Failure, Result, Summary, Table, TableName, load
+from ._result import Failure, Result, Table, TableName, load
 from ._run import run
 from ._scenario import Duration, Flows, Scenario, Value
 from ._searches import Capacity, Experiment, PaperResult, capacity, experiments, paper
-from ._sweep import Plan, plan, sweep
+from ._summary import Number, Summary
+from ._sweep import Plan, Vary, plan, sweep
 from ._types import ArrowStream, Event
 
 if _TYPE_CHECKING:
@@ -56,6 +57,7 @@ __all__ = [
     "Flows",
     "FolderError",
     "KnownKey",
+    "Number",
     "PaperResult",
     "Plan",
     "Result",
@@ -66,6 +68,7 @@ __all__ = [
     "Table",
     "TableName",
     "Value",
+    "Vary",
     "__version__",
     "capacity",
     "compare",
@@ -85,3 +88,7 @@ def __getattr__(name: str) -> "_ModuleType":
     if name == "figures":
         return _importlib.import_module(".figures", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "figures"})

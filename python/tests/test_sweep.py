@@ -317,7 +317,7 @@ def test_a_worker_that_does_not_fit_is_refused(star: Scenario, tmp_path: Path, e
 def test_a_worker_refuses_an_order_of_another_version(star: Scenario, tmp_path: Path) -> None:
     from duetime._worker import make
 
-    plan = _native.Plan(star._source, [], [("workload.senders", ["2"])])
+    plan = _native.Plan(star._source, [], [[("workload.senders", ["2"])]])
     order = {"version": "0.0.1", "manifest": plan.manifest(), "files": {}, "staging": str(tmp_path), "jobs": 1}
     assert make(order, [(0, 0, "d3", 0)])["version"] == duetime.__version__
     assert list(tmp_path.iterdir()) == []
