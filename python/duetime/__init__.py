@@ -4,6 +4,7 @@ A :class:`Scenario` describes a network, its traffic and the transports to compa
 :class:`Result`: tables in Arrow's memory, and the same run folder as the command ``duetime``. :func:`sweep` does so at every
 point of a grid, here or on a cluster. :func:`capacity` searches for the most that each transport carries, :func:`compare`
 holds two results against each other, :func:`paper` repeats the papers' experiments, and :mod:`duetime.figures` draws.
+:func:`start` makes any of these calls in the background.
 :func:`fit` makes a scenario of what a service already has: packets, spans, or a table of its calls.
 
     >>> import duetime
@@ -33,6 +34,7 @@ from ._result import Failure, Result, Table, TableName, load
 from ._run import run
 from ._scenario import Duration, Flows, Scenario, Value
 from ._searches import Capacity, Experiment, PaperResult, capacity, experiments, paper
+from ._start import Run, start
 from ._summary import Number, Summary
 from ._sweep import Plan, Vary, plan, sweep
 from ._types import ArrowStream, Event
@@ -61,6 +63,7 @@ __all__ = [
     "PaperResult",
     "Plan",
     "Result",
+    "Run",
     "RunError",
     "Scenario",
     "ScenarioError",
@@ -79,6 +82,7 @@ __all__ = [
     "paper",
     "plan",
     "run",
+    "start",
     "sweep",
 ]
 
