@@ -86,7 +86,7 @@ pub struct Additions {
 
 impl Additions {
     /// Returns the place of the seed among the columns of a file.
-    fn seed_place(&self, columns: &Schema) -> usize {
+    fn seed_place(columns: &Schema) -> usize {
         columns.index_of("run").map_or(0, |run| run + 1)
     }
 
@@ -94,7 +94,7 @@ impl Additions {
         let point = Field::new("point", DataType::Utf8, true);
         let point = described(point, None, Some("The point of the sweep."));
         let mut fields: Vec<Arc<Field>> = of.fields().iter().map(|field| self.own(field)).collect();
-        fields.insert(self.seed_place(of), Arc::new(self.seed.field()));
+        fields.insert(Self::seed_place(of), Arc::new(self.seed.field()));
         let axes = self.axes.iter().map(|axis| Arc::new(axis.field()));
         let front = has_points.then(|| Arc::new(point)).into_iter().chain(axes);
         Arc::new(Schema::new(front.chain(fields).collect::<Vec<_>>()))
@@ -117,7 +117,7 @@ impl Additions {
         let rows = batch.num_rows();
         let mut own = batch.columns().to_vec();
         own.insert(
-            self.seed_place(batch.schema_ref()),
+            Self::seed_place(batch.schema_ref()),
             self.seed.column(point, rows),
         );
         let name = has_points.then(|| Arc::new(StringArray::from(vec![point; rows])) as ArrayRef);
