@@ -26,9 +26,9 @@ class Run(Generic[T]):
         self._ended = threading.Event()
         self._value: T | None = None
         self._error: BaseException | None = None
-        self._call = lambda: call(*arguments, **{**named, "progress": self._on})
+        self._call: Callable[[], T] = lambda: call(*arguments, **{**named, "progress": self._on})
         # The interpreter waits for the thread at exit: it cannot be stopped within Rust.
-        threading.Thread(target=self._work, name=f"duetime {call.__name__}").start()
+        threading.Thread(target=self._work, name="duetime").start()
 
     def _work(self) -> None:
         try:
