@@ -40,6 +40,7 @@ _UNITS: list[dict[str, int]] = [
 """Units by dimension, the smallest first, each with its size in the smallest one."""
 _NAMES = {"µs": "us", "packet": "packets", "B": "bytes", "/s": "per_s", "per second": "per_s", "%": "percent"}
 """Units as the name of a column has them, where that is not the unit in small letters."""
+_SHORT = {word: word.upper() for word in ("ecn", "mss", "mtu", "nic", "rto")}
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)")
 
 
@@ -65,8 +66,9 @@ class Axis:
     @property
     def label(self) -> str:
         """The last part of the key in words, with the unit, as figures have it."""
-        words = self.key.rsplit(".", 1)[-1].replace("_", " ")
-        return f"{words[:1].upper()}{words[1:]}" + (f" ({self.unit})" if self.unit else "")
+        words = [_SHORT.get(word, word) for word in self.key.rsplit(".", 1)[-1].split("_")]
+        text = " ".join(words)
+        return f"{text[:1].upper()}{text[1:]}" + (f" ({self.unit})" if self.unit else "")
 
     def at(self, point: Mapping[str, str]) -> Cell:
         """Returns its value at a point: see :func:`settings_of`."""

@@ -79,6 +79,11 @@ def test_a_column_is_named_after_its_key(key: str, value: str, name: str) -> Non
     assert grid.find(key) == grid.find(name) == grid.axes[0]
 
 
+def test_a_label_has_words_and_the_unit() -> None:
+    grid = Grid.of({"points": [{"id": "of", "values": [["switch.ecn_threshold", "20 KB"], ["workload.fan_in", "4"]]}]})
+    assert [axis.label for axis in grid.axes] == ["ECN threshold (KB)", "Fan in"]
+
+
 @pytest.mark.parametrize("name", ["queries", "flows", "ports"])
 def test_axes_are_columns_of_every_table(swept: Result, name: TableName) -> None:
     table = swept.to_polars(name)
