@@ -55,7 +55,7 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 80
 # The site is built without a network, so it cannot ask where other projects have their pages.
 nitpick_ignore_regex = [
-    ("py:.*", r"(pandas|polars|pyarrow|matplotlib|pathlib|os|collections|typing|datetime)\..*"),
+    ("py:.*", r"(pandas|polars|pyarrow|xarray|concurrent|matplotlib|pathlib|os|collections|typing|datetime)\..*"),
     ("py:.*", r"(pandas|polars|pyarrow|matplotlib|Path|StrPath|Mapping|Iterable|Callable|Duration|Value|Progress|TableName)(\..*)?"),
     ("py:.*", r"duetime\._.*"),
 ]

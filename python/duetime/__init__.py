@@ -4,6 +4,7 @@ A :class:`Scenario` describes a network, its traffic and the transports to compa
 :class:`Result`: tables in Arrow's memory, and the same run folder as the command ``duetime``. :func:`sweep` does so at every
 point of a grid, here or on a cluster. :func:`capacity` searches for the most that each transport carries, :func:`compare`
 holds two results against each other, :func:`paper` repeats the papers' experiments, and :mod:`duetime.figures` draws.
+:func:`start` makes any of these calls in the background.
 :func:`fit` makes a scenario of what a service already has: packets, spans, or a table of its calls.
 
     >>> import duetime
@@ -29,11 +30,13 @@ from ._errors import (
 from ._fit import Fit, fit
 from ._keys import KnownKey
 from ._native import VERSION as __version__
-from ._result import Failure, Result, Summary, Table, TableName, load
+from ._result import Failure, Result, Table, TableName, load
 from ._run import run
 from ._scenario import Duration, Flows, Scenario, Value
 from ._searches import Capacity, Experiment, PaperResult, capacity, experiments, paper
-from ._sweep import Plan, plan, sweep
+from ._start import Run, start
+from ._summary import Number, Summary
+from ._sweep import Plan, Vary, plan, sweep
 from ._types import ArrowStream, Event
 
 if _TYPE_CHECKING:
@@ -56,9 +59,11 @@ __all__ = [
     "Flows",
     "FolderError",
     "KnownKey",
+    "Number",
     "PaperResult",
     "Plan",
     "Result",
+    "Run",
     "RunError",
     "Scenario",
     "ScenarioError",
@@ -66,6 +71,7 @@ __all__ = [
     "Table",
     "TableName",
     "Value",
+    "Vary",
     "__version__",
     "capacity",
     "compare",
@@ -76,6 +82,7 @@ __all__ = [
     "paper",
     "plan",
     "run",
+    "start",
     "sweep",
 ]
 
@@ -85,3 +92,7 @@ def __getattr__(name: str) -> "_ModuleType":
     if name == "figures":
         return _importlib.import_module(".figures", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "figures"})

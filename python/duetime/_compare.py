@@ -1,4 +1,4 @@
-"""Two run folders in pairs of runs."""
+"""Two run folders, or two transports of one, in pairs of runs."""
 
 from __future__ import annotations
 
@@ -52,10 +52,14 @@ class Comparison:
 
 def compare(
     a: Result | StrPath,
-    b: Result | StrPath,
+    b: Result | StrPath | None = None,
     transports: str | Iterable[str] | None = None,
+    *,
+    pair: tuple[str, str] | None = None,
 ) -> Comparison:
-    """Holds two results against each other in pairs of runs with the same seed, as ``duetime compare`` does.
+    """Compares two results, or two transports of one result, in pairs of runs with the same seed, as ``duetime compare`` does.
+
+        >>> duetime.compare(result, pair=("dctcp", "d2tcp"))
 
     Runs of the same number and ``seed`` have the same random draws. What the draws have in common cancels from the
     difference, so its interval is narrower than what two intervals beside each other suggest. ``docs/compare.md`` says more.
@@ -63,13 +67,23 @@ def compare(
     :param a: a result, or the run folder of one: a path, or a URL that fsspec knows.
     :param b: the result that is compared with it.
     :param transports: compare only these, by name; default: those that both have.
+    :param pair: in place of ``b``, two transports of ``a``: the second is compared with the first. The transport of the rows
+        is ``"dctcp -> d2tcp"`` then.
     :raises ScenarioError: they have nothing in common, or their ``seed`` differs.
     :raises FolderError: one is no run folder, or cannot be read.
     """
+    if (b is None) == (pair is None):
+        raise ValueError("compare: a second result, or pair=(\"dctcp\", \"d2tcp\")")
+    if pair is not None and (transports is not None or isinstance(pair, str) or len(pair) != 2):
+        raise ValueError(f"pair={pair!r}: two transports, without `transports`")
+    given = [a] if b is None else [a, b]
     # A copy of what is behind a URL goes with its result.
-    results = [of if isinstance(of, Result) else load(of) for of in (a, b)]
-    text, told = _native.compare(results[0].folder, results[1].folder, names(transports))
-    for of, result in zip((a, b), results):
+    results = [of if isinstance(of, Result) else load(of) for of in given]
+    if pair is not None:
+        text, told = _native.compare_transports(results[0].folder, *pair)
+    else:
+        text, told = _native.compare(results[0].folder, results[1].folder, names(transports))
+    for of, result in zip(given, results):
         if not isinstance(of, Result) and url_of(of) is not None:
             text = text.replace(str(result.folder), str(of))
     events: list[tuple[str, dict[str, Any]]] = json.loads(told)

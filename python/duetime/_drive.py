@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
 import shutil
@@ -23,6 +24,8 @@ _LOOK_S = 0.1
 """Between two looks for Ctrl-C."""
 _TELL_S = 0.5
 """Between two messages of how far things are."""
+_LAST_S = 5.0
+"""How long the folder of the workers is tried to be removed."""
 _STAGING = ".workers-"
 
 
@@ -131,7 +134,7 @@ class _Driver:
             try:
                 self._take_staged()
             finally:
-                shutil.rmtree(self._staging, ignore_errors=True)
+                _remove_staging(self._staging)
                 self._remote.end(not finished)
                 if unusable and not self._ended:
                     _remove(self._staging.parent, made)
@@ -159,7 +162,9 @@ class _Driver:
                     told = time.monotonic()
                 self._tell()
         except BaseException:
-            self._engine.cancel(list(at_work))
+            # What the engine says now must not hide why the sweep ends.
+            with contextlib.suppress(Exception):
+                self._engine.cancel(list(at_work))
             raise
 
     def _batch(self) -> Batch:
@@ -260,6 +265,15 @@ class _Driver:
         for event in self._remote.events():
             if self._on_event is not None:
                 self._on_event(event)
+
+
+def _remove_staging(staging: Path) -> None:
+    """Removes the folder of the workers, also while one that has lost its cluster still writes to it."""
+    until = time.monotonic() + _LAST_S
+    shutil.rmtree(staging, ignore_errors=True)
+    while staging.exists() and time.monotonic() < until:
+        time.sleep(_LOOK_S)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
 def _made(out: Path) -> list[Path]:

@@ -16,6 +16,7 @@ __all__ = [
     "cli",
     "columns",
     "compare",
+    "compare_transports",
     "experiments",
     "fit",
     "flows_csv",
@@ -100,6 +101,13 @@ class Source:
 class Table:
     """A table in Arrow's memory, one batch per run."""
 
+    @staticmethod
+    def from_ipc(bytes: bytes) -> Table:
+        """Reads a table from the bytes of an Arrow IPC stream."""
+
+    def to_ipc(self) -> bytes:
+        """Returns the table as the bytes of an Arrow IPC stream."""
+
     @property
     def num_rows(self) -> int:
         """Rows."""
@@ -130,8 +138,15 @@ class Folder:
     def rows(self) -> str:
         """The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`."""
 
-    def table(self, name: str, all: bool) -> Table:
-        """Returns one table of all finished runs; unless `all`, only the rows that the summary counts."""
+    def table(
+        self,
+        name: str,
+        all: bool,
+        axes: list[tuple[str, str | None, str, dict[str, bool | int | float | str]]],
+        seed: tuple[str, str | None, str, dict[str, bool | int | float | str]],
+    ) -> Table:
+        """Returns one table of all finished runs; unless `all`, only the rows that the summary counts. `axes` are columns in
+        front, `seed` is a column behind the number of the run: name, unit, meaning, and values by points."""
 
     def report(self) -> Path:
         """Writes `report.html`."""
@@ -141,10 +156,10 @@ class Plan:
     """A sweep, resolved: points × transports × runs. It never changes."""
 
     def __new__(
-        cls, source: Source, transports: list[str], axes: list[tuple[str, str | list[str]]] | None
+        cls, source: Source, transports: list[str], axes: list[list[tuple[str, str | list[str]]]] | None
     ) -> Plan:
         """Of a grid over these axes: their values, each in TOML, or as `--vary` takes them all; none: those of the
-        scenario."""
+        scenario. The keys of one axis change together."""
 
     def check(self) -> None:
         """Whether every point can be simulated; a sweep looks itself."""
@@ -250,6 +265,9 @@ def compare(
 ) -> tuple[str, str]:
     """What `duetime compare` prints of two run folders, and its events as JSON: pairs of a name and fields."""
 
+def compare_transports(folder: str | os.PathLike[str], a: str, b: str) -> tuple[str, str]:
+    """Compares two transports of one run folder; returns what `compare` returns."""
+
 def looks(names: list[str]) -> list[tuple[str, str, str, list[float]]]:
     """How the series of these transports look in one figure: name for readers, colour as `#rrggbb`, name of the marker, and
     lengths of strokes and gaps, none for a solid line."""
@@ -261,9 +279,9 @@ def service(kind: str, answers: list[tuple[str, str]]) -> str:
     """What `duetime new` writes for a service of this kind: `answers` are names of its flags with what they are given; for
     the others usual values are taken."""
 
-def flows_csv(table: object, hosts: int) -> str:
+def flows_csv(table: object, hosts: int, accept_extra: bool) -> str:
     """The text of a trace in CSV, sorted by start, of a table of flows: an Arrow stream in a capsule, or a dict of lists.
-    `hosts` is how many hosts the flows may be between."""
+    `hosts` is how many hosts the flows may be between. With `accept_extra`, columns of other names are left out."""
 
 def capacity(
     source: Source,

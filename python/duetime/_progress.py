@@ -1,7 +1,10 @@
-"""Progress: a bar of tqdm where that is installed, otherwise lines of our own."""
+"""Progress: a bar of tqdm where that is installed, otherwise a line of text. In a notebook without widgets, a line that is
+replaced: a published notebook has the last one alone."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import json
 import sys
 import time
@@ -30,7 +33,7 @@ class Teller:
         """For the argument ``progress`` of a call."""
         self._heard: Callable[[Event], object] | None = progress if callable(progress) else None
         wanted = progress is True or (progress is None and _somebody_looks())
-        self._bar: _Bar | None = (_tqdm() or _Lines()) if wanted else None
+        self._bar: _Bar | None = _bar() if wanted else None
         self._runs = 0
         self._done = 0
         self._parts: dict[int, float] = {}
@@ -80,9 +83,21 @@ class Teller:
 
 def _somebody_looks() -> bool:
     """Whether this is a terminal or a notebook."""
-    if "ipykernel" in sys.modules:
-        return True
-    return sys.stderr is not None and sys.stderr.isatty()
+    return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _in_notebook() -> bool:
+    # Other programs import ipykernel as well, such as those that start kernels.
+    shell: Any = sys.modules.get("IPython")
+    return "ipykernel" in sys.modules and shell is not None and shell.get_ipython() is not None
+
+
+def _bar() -> _Bar:
+    if not _in_notebook():
+        return _tqdm() or _Lines()
+    if importlib.util.find_spec("ipywidgets") is None:
+        return _Replaced()
+    return _tqdm() or _Replaced()
 
 
 def _tqdm() -> _Bar | None:
@@ -132,7 +147,9 @@ class _Lines:
         share = done / runs if runs else 0.0
         parts = [note] if note else []
         parts += [f"{share:4.0%}", f"{done:.1f} of {runs} runs", f"{now - self._began:.0f} s"]
-        line = "  ".join(parts)
+        self._write("  ".join(parts))
+
+    def _write(self, line: str) -> None:
         sys.stderr.write("\r" + line.ljust(self._wide))
         sys.stderr.flush()
         self._wide = len(line)
@@ -141,3 +158,18 @@ class _Lines:
         if self._wide:
             sys.stderr.write("\n")
             sys.stderr.flush()
+
+
+class _Replaced(_Lines):
+    """One output of a notebook's cell, whose text is replaced."""
+
+    _handle: Any = None
+
+    def _write(self, line: str) -> None:
+        text = {"text/plain": line}
+        if self._handle is None:
+            # It has no types.
+            shown: Any = importlib.import_module("IPython.display")
+            self._handle = shown.display(text, raw=True, display_id=True)
+        else:
+            self._handle.update(text, raw=True)

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 from . import _native
 from ._errors import FolderError
+from ._grid import Cell, Grid
 from ._place import Storage, path_of, temporary, url_of
 from ._progress import Teller
 from ._scenario import Scenario
+from ._summary import Summary, table
 from ._types import Progress, StrPath
 
 if TYPE_CHECKING:
@@ -28,25 +30,33 @@ if TYPE_CHECKING:
 TableName: TypeAlias = Literal["queries", "flows", "ports", "servers", "queues", "throughput"]
 """The tables of a run folder; ``docs/results.md`` has every column."""
 
+_SHOWN = 8
+"""Rows of a table that a notebook shows."""
+
 
 class Table:
     """A table in Arrow's memory: one row per query, flow, port or sample of all runs, with its ``transport`` and ``run``.
 
     It has the Arrow PyCapsule interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB read it without
-    copying. Column names end in their units; what is absent is null.
+    copying. Column names end in their units; what is absent is null. Each field has its meaning in the metadata under
+    ``description`` and, if it has a unit, the unit under ``unit``. The tables of a sweep have its axes in front, next to the
+    name of the ``point``: ``workload.deadline`` in milliseconds is the column ``workload_deadline_ms``.
     """
 
-    def __init__(self, table: _native.Table, name: TableName) -> None:
-        """Of a table of the part in Rust."""
+    def __init__(self, table: _native.Table, name: TableName, additions: Mapping[str, str] | None = None) -> None:
+        """Of a table of the part in Rust; ``additions`` are its columns that are not in the files, with what they mean."""
         self._table = table
         self._name = name
+        self._additions = dict(additions or {})
 
     @property
     def columns(self) -> dict[str, str]:
         """What each column means, with its unit, by its name."""
-        meanings = dict(_native.columns(self._name))
-        meanings["point"] = "The point of the sweep."
+        meanings = {**dict(_native.columns(self._name)), **self._additions}
         return {name: meanings[name] for name in self._table.names}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _table_of, (self._table.to_ipc(), self._name, self._additions)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -95,27 +105,24 @@ class Table:
         rows, columns = self.shape
         return f"<Table {self._name}: {rows} rows, {columns} columns>"
 
-
-@dataclass(frozen=True)
-class Summary:
-    """What all runs of each transport amount to. Its text is the table that ``duetime run`` prints."""
-
-    text: str
-    """The tables as text, with warnings first."""
-    warnings: list[dict[str, Any]]
-    """What to know before any number: ``about`` and ``text``."""
-    queries: list[dict[str, Any]]
-    """A row per transport and workload with queries that can be late, as ``duetime run --json`` prints them."""
-    best: list[dict[str, Any]]
-    """The same of what no transport can beat."""
-    rows: list[dict[str, Any]]
-    """A row per transport, workload and class of flows."""
-
-    def __str__(self) -> str:
-        return self.text
-
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.text)}</pre>"
+        """The first rows where pyarrow or polars is installed, otherwise what the columns mean."""
+        title = f"<p>{html.escape(self._name)}: {self.shape[0]:,} rows, {self.shape[1]} columns</p>"
+        rows = self._first(_SHOWN)
+        if rows is None:
+            return title + table(["column", "meaning"], [[*of] for of in self.columns.items()])
+        return title + table(self._table.names, [["" if of is None else str(of) for of in row] for row in rows])
+
+    def _first(self, count: int) -> list[tuple[object, ...]] | None:
+        try:
+            import polars
+        except ImportError:
+            try:
+                head = self.to_arrow().slice(0, count)
+            except ImportError:
+                return None
+            return list(zip(*(column.to_pylist() for column in head.columns)))
+        return polars.DataFrame(self).head(count).rows()
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,10 @@ class Failure:
 
 
 class Result:
-    """The runs of a scenario: tables, their summary, and the run folder behind them."""
+    """The runs of a scenario: tables, their summary, and the run folder behind them.
+
+    A pickle has the path of the run folder, and of a temporary one all files.
+    """
 
     def __init__(self, folder: StrPath) -> None:
         """Of a run folder that is there; :func:`run` makes one."""
@@ -196,7 +206,11 @@ class Result:
     @cached_property
     def summary(self) -> Summary:
         """What the runs amount to; ``print(result.summary)`` shows the tables that ``duetime run`` prints."""
-        return Summary(text=self._folder.text(), **json.loads(self._folder.rows()))
+        return Summary(text=self._folder.text(), **json.loads(self._folder.rows()), _grid=self._grid)
+
+    @cached_property
+    def _grid(self) -> Grid:
+        return Grid.of(self.manifest)
 
     def table(self, name: TableName, *, all: bool = False) -> Table:
         """Returns a table of all finished runs. It is read once and then shared.
@@ -206,7 +220,21 @@ class Result:
             the same leaf made useless (column ``spare``).
         """
         if (name, all) not in self._tables:
-            self._tables[name, all] = Table(self._folder.table(name, all), name)
+            grid = self._grid
+            meanings = {"point": "The point of the sweep."}
+            columns: list[tuple[str, str | None, str, dict[str, Cell]]] = []
+            for axis in grid.columns:
+                unit = f", in {axis.unit}" if axis.unit else ""
+                meanings[axis.name] = f"`{axis.key}` of the point{unit}."
+                values = {point: axis.at(settings) for point, settings in grid.points.items()}
+                columns.append((axis.name, axis.unit, meanings[axis.name], values))
+            swept = grid.find("seed")
+            seeds: dict[str, Cell] = dict.fromkeys(grid.points or [""], self.manifest["seed"])
+            if swept is not None:
+                seeds = {point: swept.at(settings) for point, settings in grid.points.items()}
+            meanings["seed"] = "`seed` of the scenario. Runs with the same `seed` and `run` have the same random draws."
+            seed = ("seed", None, meanings["seed"], seeds)
+            self._tables[name, all] = Table(self._folder.table(name, all, columns, seed), name, meanings)
         return self._tables[name, all]
 
     @property
@@ -302,8 +330,15 @@ class Result:
         if report and not (self._path / "report.html").exists():
             self._folder.report()
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # A temporary folder is gone once its last user is: its files go along.
+        if self._temporary is None:
+            return Result, (str(self._path.resolve()),)
+        files = (path for path in self._path.rglob("*") if path.is_file())
+        return _unpacked, ({path.relative_to(self._path).as_posix(): path.read_bytes() for path in files},)
+
     def _repr_html_(self) -> str:
-        return self.summary._repr_html_()
+        return f"<p>{html.escape(repr(self)[1:-1])}</p>{self.summary._repr_html_()}"
 
     def __repr__(self) -> str:
         done = sum(run["state"] == "done" for run in self.manifest["runs"])
@@ -328,6 +363,20 @@ def load(folder: StrPath) -> Result:
     except BaseException:
         holder.cleanup()
         raise
+
+
+def _table_of(content: bytes, name: TableName, additions: Mapping[str, str]) -> Table:
+    return Table(_native.Table.from_ipc(content), name, additions)
+
+
+def _unpacked(files: Mapping[str, bytes]) -> Result:
+    """Returns a result whose files are in a new temporary folder."""
+    holder, place = temporary()
+    for name, content in files.items():
+        path = place / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return result_of(_native.Folder(place), place, holder)
 
 
 def result_of(

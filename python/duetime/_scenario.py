@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 import json
 import math
 import os
@@ -34,6 +35,8 @@ _TEXT = "<text>"
 _DICT = "<dict>"
 _SERVICE = "<service>"
 _SET = "--set"
+_SHOWN = 20_000
+"""Characters of a scenario that a notebook shows: a table of flows may be many millions."""
 
 
 class Scenario:
@@ -145,7 +148,14 @@ class Scenario:
             self._source.set([(key, toml_of(key, value)) for key, value in wanted.items()])
         )
 
-    def with_flows(self, flows: Flows, *, name: str = "flows", beside: bool = False) -> Scenario:
+    def with_flows(
+        self,
+        flows: Flows,
+        *,
+        name: str = "flows",
+        beside: bool = False,
+        accept_extra_columns: bool = False,
+    ) -> Scenario:
         """The same scenario with these flows as its traffic; ``beside=True``: beside its workloads.
 
         A row is a flow. Its columns, of any order:
@@ -157,10 +167,11 @@ class Scenario:
 
         The names of trace files serve as well: ``source``, ``destination``, ``size_bytes``, and ``start_ns`` and
         ``deadline_ns`` in nanoseconds. Numbers are rounded to the nanosecond; a duration that is not a whole number of
-        nanoseconds is an error. ``name`` is the workload's in the results. What was
+        nanoseconds is an error. ``name`` is the workload's in the results. A column of any other name is an error;
+        ``accept_extra_columns=True`` leaves it out, also where its name is a misspelt ``deadline``. What was
         set before becomes a part of the scenario's text, and so do the flows: run folders repeat without the table.
         """
-        text = _native.flows_csv(_columns(flows), self._source.hosts)
+        text = _native.flows_csv(_columns(flows), self._source.hosts, accept_extra_columns)
         return Scenario._of(self._source.with_trace(text, name, beside))
 
     def to_toml(self, path: StrPath | None = None) -> str:
@@ -219,6 +230,14 @@ class Scenario:
 
     def __hash__(self) -> int:
         return hash(self._source.resolved())
+
+    def _repr_html_(self) -> str:
+        """What it is in a line, and its text below."""
+        text = html.escape(self.to_toml())
+        if len(text) > _SHOWN:
+            text = text[:_SHOWN] + "…"
+        title = html.escape(repr(self)[1:-1])
+        return f"<p>{title}</p><details><summary>TOML</summary><pre>{text}</pre></details>"
 
     def __repr__(self) -> str:
         return (

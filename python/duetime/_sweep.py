@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeAlias, Union
 
 from . import _native
 from ._drive import drive
@@ -15,6 +15,11 @@ from ._result import Result, made
 from ._scenario import Scenario, Value, scenario_of, source_of, toml_of
 from ._types import Progress, StrPath, names
 from .engines import Engine, Local
+
+
+Vary: TypeAlias = Union[Mapping[Union[KnownKey, str], Union[Iterable[Value], str]], Mapping[Any, Any]]
+"""The axes of a sweep: a key with its values, or a tuple of keys that change together, with a tuple of values for each point
+of the axis."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Plan:
 
 def plan(
     scenario: Scenario | StrPath | Mapping[str, object],
-    vary: Mapping[KnownKey | str, Iterable[Value] | str] | None = None,
+    vary: Vary | None = None,
     transports: str | Iterable[str] | None = None,
     seeds: int | None = None,
     *,
@@ -96,7 +101,7 @@ def plan(
 
 def sweep(
     scenario: Scenario | StrPath | Mapping[str, object],
-    vary: Mapping[KnownKey | str, Iterable[Value] | str] | None = None,
+    vary: Vary | None = None,
     transports: str | Iterable[str] | None = None,
     seeds: int | None = None,
     *,
@@ -117,7 +122,8 @@ def sweep(
 
     :param scenario: a scenario, or what one is made from: a file, a text or a dict.
     :param vary: the values of each key; the grid has all combinations, the last key fastest. A text in place of the values is
-        what ``--vary`` takes, such as ``"5..40:5"``. Default: the ``[sweep]`` table of the scenario.
+        what ``--vary`` takes, such as ``"5..40:5"``. A tuple of keys is one axis, with a tuple of values each:
+        ``{("switch.buffer", "switch.ecn_threshold"): [("100 KB", "20 KB"), ("1 MB", "65 KB")]}``. Default: the ``[sweep]`` table of the scenario.
     :param transports: compare only these, by name; default: those of the scenario.
     :param seeds: runs of each transport at each point; default: the scenario's.
     :param seed: root of all random streams; default: the scenario's.
@@ -155,7 +161,7 @@ def sweep(
 
 def _plan(
     scenario: Scenario | StrPath | Mapping[str, object],
-    vary: Mapping[KnownKey | str, Iterable[Value] | str] | None,
+    vary: Vary | None,
     transports: str | Iterable[str] | None,
     seeds: int | None,
     seed: int | None,
@@ -165,10 +171,20 @@ def _plan(
     scenario = scenario_of(scenario)
     if changes:
         scenario = scenario.with_(changes)
-    axes: list[tuple[str, str | list[str]]] | None = None
+    axes: list[list[tuple[str, str | list[str]]]] | None = None
     if vary is not None:
-        axes = [
-            (key, values if isinstance(values, str) else [toml_of(key, value) for value in values])
-            for key, values in vary.items()
-        ]
+        axes = [_axis(keys, values) for keys, values in vary.items()]
     return _native.Plan(source_of(scenario), names(transports), axes)
+
+
+def _axis(keys: str | tuple[str, ...], values: Any) -> list[tuple[str, str | list[str]]]:
+    """An axis: its key, or its keys, with their values in TOML."""
+    if isinstance(keys, str):
+        return [(keys, values if isinstance(values, str) else [toml_of(keys, value) for value in values])]
+    rows = [] if isinstance(values, str) else [row if isinstance(row, Sequence) else (row,) for row in values]
+    for row in rows:
+        if isinstance(row, str) or len(row) != len(keys):
+            raise ValueError(f"vary: {row!r} is not a tuple of {len(keys)} values, one for each of {', '.join(keys)}")
+    if not rows or not keys:
+        raise ValueError(f"vary: {keys!r}: one or more keys, with a list of tuples of a value for each")
+    return [(key, [toml_of(key, row[place]) for row in rows]) for place, key in enumerate(keys)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,34 @@ def test_a_comparison_is_that_of_the_command(command: str, service: Scenario, tm
     assert compared.rows and "B - A" in compared._repr_html_()
     assert duetime.compare(a, a).in_time["differs"] == "equal"
     assert duetime.compare(b, a, ["d3"]).transports == ["d3"]
+
+
+def test_transports_of_a_result_are_compared(service: Scenario, tmp_path: Path) -> None:
+    result = duetime.run(service.set("workload.load", 0.5), "dctcp,d2tcp,d3", 4, out=tmp_path / "out", report=False)
+    compared = duetime.compare(result, pair=("dctcp", "d3"))
+    assert (compared.transports, compared.pairs, compared.settings) == (["dctcp -> d3"], 4, [])
+    assert f"\nA  {result.folder}, dctcp\nB  {result.folder}, d3\n" in str(compared)
+    numbers = {
+        (row["transport"], row["kind"], row["metric"]): row["value"] for row in result.summary.to_polars().to_dicts()
+    }
+    medians = [of for of in compared.rows if of["number"] == "completion p50" and of["class"] is None]
+    for row in medians:
+        assert row["a"]["value"] == pytest.approx(numbers["dctcp", "queries", "completion_p50"])
+        assert row["b"]["value"] == pytest.approx(numbers["d3", "queries", "completion_p50"])
+        assert row["difference"]["value"] == pytest.approx(row["b"]["value"] - row["a"]["value"])
+    assert medians
+    back = duetime.compare(tmp_path / "out", pair=("d3", "dctcp"))
+    for one, other in zip(compared.rows, back.rows):
+        if one["difference"] is not None:
+            assert one["difference"]["value"] == pytest.approx(-other["difference"]["value"])
+    with pytest.raises(ScenarioError, match="d4.*allowed: dctcp, d2tcp, d3"):
+        duetime.compare(result, pair=("dctcp", "d4"))
+    with pytest.raises(ScenarioError, match="both transports"):
+        duetime.compare(result, pair=("d3", "d3"))
+    wrong: list[dict[str, Any]] = [{}, {"b": result, "pair": ("dctcp", "d3")}, {"pair": "d3"}, {"pair": ("d3",)}]
+    for arguments in wrong:
+        with pytest.raises(ValueError, match="pair"):
+            duetime.compare(result, **arguments)
 
 
 def test_urls_are_compared(service: Scenario, url: str) -> None:

@@ -226,8 +226,72 @@ def test_a_sweep_has_the_numbers_of_its_summary(swept: Result) -> None:
             assert list(numpy.asarray(line.get_ydata())) == pytest.approx(values)
     by_size = figures.sweep(swept, "switch.buffer", "p50", log=True)
     assert len(by_size.axes) == 3 and by_size.axes[0].get_ylabel().endswith("(ms)")
-    # Values of several units are names.
-    assert [of.get_text() for of in by_size.axes[0].get_xticklabels()] == ["100 KB", "1 MB"]
+    # Sizes have one unit, the smallest of theirs.
+    assert by_size.axes[-1].get_xlabel() == "Buffer (KB)"
+    assert list(numpy.asarray(by_size.axes[0].lines[0].get_xdata())) == [100, 1000]
+
+
+def test_a_facet_is_a_panel_of_one_scale(swept: Result) -> None:
+    figure = figures.sweep(swept, "workload.fan_in", "p50", facet="switch_buffer_kb")
+    assert [title(ax) for ax in figure.axes] == ["switch.buffer = 100 KB", "switch.buffer = 1 MB"]
+    assert len({ax.get_ylim() for ax in figure.axes}) == 1
+    frame = swept.summary.to_polars().filter(kind="queries", metric="completion_p50")
+    for ax, buffer in zip(figure.axes, (100, 1000)):
+        for name, colour in COLOURS.items():
+            line = next(line for line in ax.lines if line.get_color() == colour)
+            rows = frame.filter(transport=name, switch_buffer_kb=buffer).sort("workload_fan_in")
+            assert list(numpy.asarray(line.get_xdata())) == rows["workload_fan_in"].to_list()
+            assert list(numpy.asarray(line.get_ydata())) == pytest.approx((rows["value"] * 1e3).to_list())
+    (only,) = figures.sweep(swept, "workload.fan_in", at={"switch_buffer_kb": 1000}).axes
+    assert list(numpy.asarray(only.lines[0].get_xdata())) == [2, 5, 8]
+    with pytest.raises(FigureError, match="choose another axis"):
+        figures.sweep(swept, "workload.fan_in", facet="workload.fan_in")
+    with pytest.raises(FigureError, match="no axis"):
+        figures.sweep(swept, facet="workload.load")
+
+
+@pytest.mark.parametrize(("metric", "name", "factor"), [("in_time", "in_time", 100.0), ("p50", "completion_p50", 1e3)])
+def test_a_heat_map_has_the_numbers_of_the_summary(swept: Result, metric: Any, name: str, factor: float) -> None:
+    figure = figures.heatmap(swept, "workload.fan_in", "switch_buffer_kb", metric)
+    panels = figure.axes[:2]
+    assert [title(ax) for ax in panels] == ["DCTCP", "D3"]
+    assert panels[1].get_xlabel() == "Fan in" and panels[0].get_ylabel() == "Buffer (KB)"
+    assert figure.axes[-1].get_ylabel() == {"in_time": "Queries in time (%)", "p50": "Query time, median (ms)"}[metric]
+    frame = swept.summary.to_polars().filter(kind="queries", metric=name)
+    for ax, transport in zip(panels, COLOURS):
+        drawn = ax.collections[0].get_array()
+        assert drawn is not None
+        rows = frame.filter(transport=transport).sort("switch_buffer_kb", "workload_fan_in")
+        assert numpy.asarray(drawn).ravel() == pytest.approx(rows["value"].to_numpy() * factor)
+        assert [of.get_text() for of in ax.get_xticklabels()] == ["2", "5", "8"]
+        texts = [float(of.get_text()) for of in ax.texts]
+        assert texts == pytest.approx([float(f"{of:.3g}") for of in rows["value"] * factor])
+    assert [of.get_text() for of in panels[0].get_yticklabels()] == ["100", "1000"]
+    # One scale for all panels.
+    assert panels[0].collections[0].norm is panels[1].collections[0].norm
+
+
+def test_a_heat_map_needs_two_axes(swept: Result, star: Scenario) -> None:
+    (panel, _) = figures.heatmap(swept, transport="d3").axes
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("Buffer (KB)", "Fan in")
+    with pytest.raises(FigureError, match="two axes"):
+        figures.heatmap(swept, "workload.fan_in", "workload.fan_in")
+    with pytest.raises(ValueError, match="p98"):
+        figures.heatmap(swept, metric="p98")  # type: ignore[arg-type]
+    third = duetime.sweep(
+        star,
+        {"seed": [1, 2], "workload.senders": [2, 3], ("switch.buffer", "workload.size"): [("1 MB", "10 KB"), ("2 MB", "9 KB")]},
+        seeds=1,
+    )
+    with pytest.raises(FigureError, match="seed varies as well"):
+        figures.heatmap(third)
+    with pytest.raises(FigureError, match="change together"):
+        figures.heatmap(third, "switch.buffer", "workload.size", at={"seed": 1})
+    # Only the axes themselves need room: what changes with one of them does not vary as well.
+    panels = figures.heatmap(third, at={"seed": 1}).axes
+    assert panels[0].get_xlabel() == "Buffer (MB)" and len(panels) == 3
+    with pytest.raises(FigureError, match="seed varies as well"):
+        figures.sweep(third, "switch.buffer", facet="workload.senders")
 
 
 def test_a_point_of_a_sweep_is_chosen(swept: Result) -> None:

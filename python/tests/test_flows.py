@@ -122,6 +122,25 @@ def test_flows_of_a_result_run_again(star: Scenario) -> None:
     assert sorted(second.to_polars()["size_bytes"]) == sorted(first.to_polars()["size_bytes"])
 
 
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda of: of.__name__)
+def test_extra_columns_are_accepted_if_asked(star: Scenario, frame: Callable[[Any], Any]) -> None:
+    more = frame({**COLUMNS, "user": ["a", "b", "c"], "deadlin": [1.0, 2.0, 3.0]})
+    with pytest.raises(ScenarioError, match="unknown column `user`") as caught:
+        star.with_flows(more)
+    assert caught.value.help is not None and "accept_extra_columns=True" in caught.value.help
+    assert star.with_flows(more, accept_extra_columns=True) == star.with_flows(COLUMNS)
+    with pytest.raises(ScenarioError, match="column `src` is missing"):
+        star.with_flows(frame({"source_host": [1], "dst": [0]}), accept_extra_columns=True)
+
+
+def test_a_table_of_flows_runs_again_as_it_is(star: Scenario) -> None:
+    first = duetime.run(star, transports="d3", seeds=1)
+    second = duetime.run(star.with_flows(first.flows, accept_extra_columns=True), transports="d3", seeds=1)
+    columns = ["start_ns", "source", "destination", "size_bytes", "deadline_ns"]
+    tables = [of.to_polars().select(columns).sort(columns) for of in (first, second)]
+    assert tables[0].equals(tables[1])
+
+
 def test_flows_stand_beside_other_workloads(star: Scenario) -> None:
     both = star.set("workload.senders", 3).with_flows(COLUMNS, beside=True)
     assert both.workloads == ["burst", "flows"]

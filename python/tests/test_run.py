@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
 
@@ -361,3 +362,38 @@ def test_a_sweep_of_the_command_is_read(command: str, tmp_path: Path) -> None:
     assert len(result.digests) == 4
     assert pyarrow.table(result.flows).num_rows == flows.height
     assert isinstance(result.to_pandas(), pandas.DataFrame)
+
+
+def test_a_run_in_the_background_is_cancelled(long: Scenario, tmp_path: Path) -> None:
+    at_work = threading.Event()
+
+    def told(event: duetime.Event) -> None:
+        if event["event"] == "progress":
+            at_work.set()
+
+    run = duetime.start(duetime.run, long, out=tmp_path / "out", progress=told)
+    assert at_work.wait(60)
+    assert not run.done() and not run.cancelled()
+    with pytest.raises(TimeoutError):
+        run.result(timeout=0.01)
+    began = time.monotonic()
+    run.cancel()
+    with pytest.raises(CancelledError):
+        run.result(timeout=60)
+    print(f"cancel to the end of the run: {time.monotonic() - began:.2f} s")
+    assert run.done() and run.cancelled() and "cancelled" in repr(run)
+    states = [run["state"] for run in json.loads((tmp_path / "out" / "manifest.json").read_text())["runs"]]
+    assert "done" not in states
+
+
+def test_a_call_in_the_background_gives_what_it_gives(star: Scenario) -> None:
+    wanted = duetime.run(star, "d3", 1)
+    run = duetime.start(duetime.run, star, "d3", seeds=1)
+    sweep = duetime.start(duetime.sweep, star, {"workload.senders": [2]}, "d3", 1)
+    assert run.result(60).digests == wanted.digests
+    assert len(sweep.result(60).digests) == 1
+    run.cancel()
+    assert run.done() and not run.cancelled() and run.result().digests == wanted.digests
+    wrong = duetime.start(duetime.run, star, "d4")
+    with pytest.raises(ScenarioError, match="d4"):
+        wrong.result(60)

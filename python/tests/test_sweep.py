@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -267,6 +269,85 @@ def test_runs_whose_workers_die_are_given_up(star: Scenario, tmp_path: Path) -> 
     assert len(duetime.load(tmp_path / "out").failures) == 4
 
 
+class SimpleHandle:
+    """A batch that has ended."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+
+
+class Dead(Here):
+    """A cluster that is lost with its workers, and with it every further call."""
+
+    def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
+        if len(self.batches) > 5:
+            raise EngineError("the cluster has died")
+        return super().wait(handles, timeout_s)
+
+    def cancel(self, handles: Sequence[Handle]) -> None:
+        raise ConnectionError("no connection")
+
+
+def test_a_cluster_that_dies_leaves_no_folder_of_workers(star: Scenario, reference: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(EngineError, match="the cluster has died"):
+        duetime.sweep(star, GRID, out=out, engine=Dead())
+    assert not list(out.glob(".workers*"))
+    assert 0 < len(duetime.load(out).digests) < 16
+    duetime.sweep(star, GRID, out=out)
+    assert results(out) == results(reference)
+
+
+@pytest.mark.parametrize("lost", ["node", "connection"])
+def test_ray_that_dies_is_an_error_of_the_engine(
+    star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    class RaySystemError(Exception):
+        pass
+
+    place = tmp_path / "raylet"
+    node = socket.socket(socket.AF_UNIX)
+    node.bind(str(place))
+    node.listen()
+    calls: list[str] = []
+    fake: Any = ModuleType("ray")
+
+    def wait(handles: list[Any], num_returns: int, timeout: float) -> tuple[list[Any], list[Any]]:
+        calls.append("wait")
+        if len(calls) > 3 and lost == "connection":
+            raise RaySystemError("connection lost")
+        if len(calls) > 3:
+            node.close()
+            return [], handles
+        return handles[:1], handles[1:]
+
+    class Remote:
+        def __init__(self, work: Work) -> None:
+            self.work = work
+
+        def remote(self, order: dict[str, Any], batch: Batch) -> SimpleHandle:
+            return SimpleHandle(self.work(order, batch))
+
+    fake.exceptions = SimpleNamespace(RaySystemError=RaySystemError)
+    fake._private = SimpleNamespace(
+        worker=SimpleNamespace(_global_node=SimpleNamespace(gcs_address=None, raylet_socket_name=str(place)))
+    )
+    fake.is_initialized = lambda: True
+    fake.cluster_resources = lambda: {"CPU": 2.0}
+    fake.put = lambda order: order
+    fake.remote = lambda **options: Remote
+    fake.wait = wait
+    fake.get = lambda handle: handle.report
+    fake.cancel = lambda handle, force: calls.append("cancel")
+    fake.shutdown = lambda: calls.append("shutdown")
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    with pytest.raises(EngineError, match="the Ray cluster has died"):
+        duetime.sweep(star, GRID, out=tmp_path / "out", engine=Ray())
+    # Ray ends the process of a driver that stays.
+    assert calls[-1] == "shutdown" and "cancel" not in calls
+    assert not list((tmp_path / "out").glob(".workers*"))
+
+
 class Old(Here):
     """A worker of another version."""
 
@@ -317,7 +398,7 @@ def test_a_worker_that_does_not_fit_is_refused(star: Scenario, tmp_path: Path, e
 def test_a_worker_refuses_an_order_of_another_version(star: Scenario, tmp_path: Path) -> None:
     from duetime._worker import make
 
-    plan = _native.Plan(star._source, [], [("workload.senders", ["2"])])
+    plan = _native.Plan(star._source, [], [[("workload.senders", ["2"])]])
     order = {"version": "0.0.1", "manifest": plan.manifest(), "files": {}, "staging": str(tmp_path), "jobs": 1}
     assert make(order, [(0, 0, "d3", 0)])["version"] == duetime.__version__
     assert list(tmp_path.iterdir()) == []

@@ -1,11 +1,16 @@
 //! Tables in Arrow's memory, shared with other libraries through the Arrow `PyCapsule` interface.
 
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
@@ -16,7 +21,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::schema::types::SchemaDescriptor;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyBytes, PyCapsule};
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -29,10 +34,123 @@ pub struct Table {
     batches: Vec<RecordBatch>,
 }
 
+/// The values of a [`Constant`] by points of the sweep; without a sweep the point's name is empty.
+#[derive(Debug, FromPyObject)]
+enum Values {
+    Boolean(BTreeMap<String, bool>),
+    Whole(BTreeMap<String, i64>),
+    Real(BTreeMap<String, f64>),
+    Text(BTreeMap<String, String>),
+}
+
+/// A column with one value for all rows of a point.
+#[derive(Debug, FromPyObject)]
+pub struct Constant(String, Option<String>, String, Values);
+
+impl Constant {
+    fn field(&self) -> Field {
+        let Self(name, unit, meaning, values) = self;
+        let kind = match values {
+            Values::Boolean(_) => DataType::Boolean,
+            Values::Whole(_) => DataType::Int64,
+            Values::Real(_) => DataType::Float64,
+            Values::Text(_) => DataType::Utf8,
+        };
+        described(Field::new(name, kind, true), unit.as_deref(), Some(meaning))
+    }
+
+    fn column(&self, point: Option<&str>, rows: usize) -> ArrayRef {
+        let point = point.unwrap_or_default();
+        match &self.3 {
+            Values::Boolean(of) => Arc::new(BooleanArray::from(vec![of.get(point).copied(); rows])),
+            Values::Whole(of) => Arc::new(Int64Array::from(vec![of.get(point).copied(); rows])),
+            Values::Real(of) => Arc::new(Float64Array::from(vec![of.get(point).copied(); rows])),
+            Values::Text(of) => Arc::new(StringArray::from(vec![
+                of.get(point).map(String::as_str);
+                rows
+            ])),
+        }
+    }
+}
+
+/// What a table has in addition to the columns of its files.
+#[derive(Debug)]
+pub struct Additions {
+    /// Columns in front, next to the point of the sweep.
+    pub axes: Vec<Constant>,
+    /// Column behind the number of the run.
+    pub seed: Constant,
+    /// Names and meanings of the files' columns.
+    pub meanings: Vec<(&'static str, &'static str)>,
+}
+
+impl Additions {
+    /// Returns the place of the seed among the columns of a file.
+    fn seed_place(columns: &Schema) -> usize {
+        columns.index_of("run").map_or(0, |run| run + 1)
+    }
+
+    fn schema(&self, of: &Schema, has_points: bool) -> SchemaRef {
+        let point = Field::new("point", DataType::Utf8, true);
+        let point = described(point, None, Some("The point of the sweep."));
+        let mut fields: Vec<Arc<Field>> = of.fields().iter().map(|field| self.own(field)).collect();
+        fields.insert(Self::seed_place(of), Arc::new(self.seed.field()));
+        let axes = self.axes.iter().map(|axis| Arc::new(axis.field()));
+        let front = has_points.then(|| Arc::new(point)).into_iter().chain(axes);
+        Arc::new(Schema::new(front.chain(fields).collect::<Vec<_>>()))
+    }
+
+    fn own(&self, field: &Field) -> Arc<Field> {
+        let mut meanings = self.meanings.iter();
+        let meaning = meanings.find(|(name, _)| name == field.name());
+        let meaning = meaning.map(|(_, meaning)| *meaning);
+        Arc::new(described(field.clone(), unit_of(field.name()), meaning))
+    }
+
+    fn add(
+        &self,
+        batch: &RecordBatch,
+        schema: &SchemaRef,
+        has_points: bool,
+        point: Option<&str>,
+    ) -> Result<RecordBatch, ArrowError> {
+        let rows = batch.num_rows();
+        let mut own = batch.columns().to_vec();
+        own.insert(
+            Self::seed_place(batch.schema_ref()),
+            self.seed.column(point, rows),
+        );
+        let name = has_points.then(|| Arc::new(StringArray::from(vec![point; rows])) as ArrayRef);
+        let axes = self.axes.iter().map(|axis| axis.column(point, rows));
+        let columns = name.into_iter().chain(axes).chain(own).collect();
+        RecordBatch::try_new(Arc::clone(schema), columns)
+    }
+}
+
+/// Returns the field with its unit and its meaning in the metadata, under `unit` and `description`.
+fn described(field: Field, unit: Option<&str>, meaning: Option<&str>) -> Field {
+    let entries = [("unit", unit), ("description", meaning)];
+    let entries = entries
+        .into_iter()
+        .filter_map(|(key, of)| Some((key.to_owned(), of?.to_owned())));
+    field.with_metadata(entries.collect::<HashMap<_, _>>())
+}
+
+/// Returns the unit in which the name of a file's column ends.
+fn unit_of(name: &str) -> Option<&'static str> {
+    let units = [("_ns", "ns"), ("_ps", "ps"), ("_bytes", "bytes")];
+    let mut units = units.into_iter();
+    units.find_map(|(end, unit)| name.ends_with(end).then_some(unit))
+}
+
 impl Table {
     /// Reads Parquet files of the same columns, each with its point of a sweep where there is one. Unless `all`, rows that
     /// the summary leaves out are skipped.
-    pub fn from_parquet(files: Vec<(Option<String>, Vec<u8>)>, all: bool) -> Result<Self, String> {
+    pub fn from_parquet(
+        files: Vec<(Option<String>, Vec<u8>)>,
+        all: bool,
+        additions: &Additions,
+    ) -> Result<Self, String> {
         let has_points = files.iter().any(|(point, _)| point.is_some());
         let mut schema = None;
         let mut batches = Vec::new();
@@ -41,7 +159,7 @@ impl Table {
                 .map_err(|error| error.to_string())?;
             let rows = usize::try_from(builder.metadata().file_metadata().num_rows())
                 .map_err(|error| error.to_string())?;
-            let own = columns(builder.schema(), has_points);
+            let own = additions.schema(builder.schema(), has_points);
             let schema = schema.get_or_insert(own);
             let filter = if all {
                 Vec::new()
@@ -53,7 +171,7 @@ impl Table {
             let reader = reader.map_err(|error| error.to_string())?;
             for batch in reader {
                 let batch = batch
-                    .and_then(|batch| with_point(&batch, schema, point.as_deref()))
+                    .and_then(|batch| additions.add(&batch, schema, has_points, point.as_deref()))
                     .map_err(|error| error.to_string())?;
                 batches.push(batch);
             }
@@ -88,27 +206,32 @@ fn counted(schema: &SchemaDescriptor) -> Vec<Box<dyn ArrowPredicate>> {
         .collect()
 }
 
-fn columns(of: &Schema, has_points: bool) -> SchemaRef {
-    let point = has_points.then(|| Arc::new(Field::new("point", DataType::Utf8, true)));
-    let fields = point.into_iter().chain(of.fields().iter().cloned());
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-fn with_point(
-    batch: &RecordBatch,
-    schema: &SchemaRef,
-    point: Option<&str>,
-) -> Result<RecordBatch, ArrowError> {
-    let mut columns = batch.columns().to_vec();
-    if schema.fields().len() > columns.len() {
-        let points: StringArray = (0..batch.num_rows()).map(|_| point).collect();
-        columns.insert(0, Arc::new(points) as ArrayRef);
-    }
-    RecordBatch::try_new(Arc::clone(schema), columns)
-}
-
 #[pymethods]
 impl Table {
+    /// Reads a table from the bytes of an Arrow IPC stream.
+    #[staticmethod]
+    fn from_ipc(bytes: &[u8]) -> PyResult<Self> {
+        let wrong = |error: ArrowError| PyValueError::new_err(error.to_string());
+        let reader = StreamReader::try_new(bytes, None).map_err(wrong)?;
+        let schema = reader.schema();
+        let batches = reader.collect::<Result<_, _>>().map_err(wrong)?;
+        Ok(Self { schema, batches })
+    }
+
+    /// Returns the table as the bytes of an Arrow IPC stream.
+    fn to_ipc<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let write = || {
+            let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
+            for batch in &self.batches {
+                writer.write(batch)?;
+            }
+            writer.into_inner()
+        };
+        let bytes = py.detach(write);
+        let bytes = bytes.map_err(|error: ArrowError| PyValueError::new_err(error.to_string()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
     /// Rows.
     #[getter]
     fn num_rows(&self) -> usize {

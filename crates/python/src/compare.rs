@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use duetime_study::StudyError;
+use duetime_study::compare::Compared;
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -18,9 +20,34 @@ pub fn compare(
     transports: Vec<String>,
 ) -> PyResult<(String, String)> {
     attended(py, None, move |_, _| {
-        let compared = duetime_study::compare::compare(&a, &b, &transports, |_, _| {});
-        let compared = compared.map_err(|error| errors::study(&error))?;
-        let events = json!(duetime_cli::compared_events(&compared));
-        Ok((duetime_cli::compared_text(&compared), events.to_string()))
+        told(&duetime_study::compare::compare(
+            &a,
+            &b,
+            &transports,
+            |_, _| {},
+        ))
     })
+}
+
+/// Compares two transports of one run folder; returns what [`compare`] returns.
+#[pyfunction]
+pub fn compare_transports(
+    py: Python<'_>,
+    folder: PathBuf,
+    a: String,
+    b: String,
+) -> PyResult<(String, String)> {
+    attended(py, None, move |_, _| {
+        told(&duetime_study::compare::compare_transports(
+            &folder,
+            [a, b],
+            |_, _| {},
+        ))
+    })
+}
+
+fn told(compared: &Result<Compared, StudyError>) -> PyResult<(String, String)> {
+    let compared = compared.as_ref().map_err(errors::study)?;
+    let events = json!(duetime_cli::compared_events(compared));
+    Ok((duetime_cli::compared_text(compared), events.to_string()))
 }

@@ -48,13 +48,14 @@ enum Cell {
 }
 
 /// The text of a trace in CSV, sorted by start, of a table of flows: an Arrow stream in a capsule, or a dict of lists.
-/// `hosts` is how many hosts the flows may be between.
+/// `hosts` is how many hosts the flows may be between. With `accept_extra`, columns of other names are left out.
 #[pyfunction]
-pub fn flows_csv(table: &Bound<'_, PyAny>, hosts: u32) -> PyResult<String> {
+pub fn flows_csv(table: &Bound<'_, PyAny>, hosts: u32, accept_extra: bool) -> PyResult<String> {
+    let wanted = |name: &str| !accept_extra || COLUMNS.iter().flatten().any(|of| *of == name);
     let (names, columns) = if let Ok(stream) = table.cast::<PyCapsule>() {
-        of_arrow(&arrow::import(stream)?)
+        of_arrow(&arrow::import(stream)?, wanted)
     } else if let Ok(columns) = table.cast::<PyDict>() {
-        of_dict(columns)?
+        of_dict(columns, wanted)?
     } else {
         return Err(PyTypeError::new_err("an Arrow stream or a dict of lists"));
     };
@@ -63,10 +64,14 @@ pub fn flows_csv(table: &Bound<'_, PyAny>, hosts: u32) -> PyResult<String> {
 
 type Columns = (Vec<String>, Vec<Vec<Cell>>);
 
-fn of_dict(table: &Bound<'_, PyDict>) -> PyResult<Columns> {
+fn of_dict(table: &Bound<'_, PyDict>, wanted: impl Fn(&str) -> bool) -> PyResult<Columns> {
     let (mut names, mut columns) = (Vec::new(), Vec::new());
     for (name, values) in table {
-        names.push(name.extract()?);
+        let name: String = name.extract()?;
+        if !wanted(&name) {
+            continue;
+        }
+        names.push(name);
         let values = values.cast::<PyList>()?.iter();
         columns.push(values.map(|value| cell(&value)).collect::<PyResult<_>>()?);
     }
@@ -90,17 +95,18 @@ fn cell(value: &Bound<'_, PyAny>) -> PyResult<Cell> {
     }
 }
 
-fn of_arrow(batches: &[RecordBatch]) -> Columns {
+fn of_arrow(batches: &[RecordBatch], wanted: impl Fn(&str) -> bool) -> Columns {
     let Some(first) = batches.first() else {
         return (Vec::new(), Vec::new());
     };
-    let fields = first.schema_ref().fields().iter();
-    let names = fields.map(|field| field.name().clone()).collect();
-    let columns = (0..first.num_columns()).map(|at| {
-        let parts = batches.iter().map(|batch| cells(batch.column(at)));
-        parts.flatten().collect()
-    });
-    (names, columns.collect())
+    let fields = first.schema_ref().fields().iter().enumerate();
+    let fields = fields.filter(|(_, field)| wanted(field.name()));
+    fields
+        .map(|(at, field)| {
+            let parts = batches.iter().map(|batch| cells(batch.column(at)));
+            (field.name().clone(), parts.flatten().collect())
+        })
+        .unzip()
 }
 
 fn cells(column: &dyn Array) -> Vec<Cell> {
@@ -235,6 +241,7 @@ fn find<'a>(
         let Some(which) = known else {
             let known = COLUMNS.iter().flatten().copied();
             let wrong = of_table(format!("unknown column `{name}`")).key(name);
+            let wrong = wrong.help("accept_extra_columns=True leaves other columns out");
             return Err(wrong.suggest(name, known, '`'));
         };
         let column = Found {

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::arrow::Table;
+use crate::arrow::{Additions, Constant, Table};
 use crate::attended::attended;
 use crate::errors;
 use crate::source::Source;
@@ -106,9 +106,22 @@ impl Folder {
         .to_string())
     }
 
-    /// Returns one table of all finished runs; unless `all`, only the rows that the summary counts.
-    fn table(&self, py: Python<'_>, name: &str, all: bool) -> PyResult<Table> {
-        columns(name)?;
+    /// Returns one table of all finished runs; unless `all`, only the rows that the summary counts. `axes` are columns in
+    /// front, `seed` is a column behind the number of the run.
+    fn table(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        all: bool,
+        axes: Vec<Constant>,
+        seed: Constant,
+    ) -> PyResult<Table> {
+        let meanings = columns(name)?;
+        let additions = Additions {
+            axes,
+            seed,
+            meanings,
+        };
         py.detach(|| {
             let folder = self.open_to_read()?;
             let read = || {
@@ -126,7 +139,7 @@ impl Folder {
             };
             let files = read().map_err(|error| errors::folder(&error))?;
             let place = self.path.display();
-            Table::from_parquet(files, all)
+            Table::from_parquet(files, all, &additions)
                 .map_err(|why| errors::runs(&format!("`{place}`: {why}")))
         })
     }

@@ -52,6 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flows::flows_csv, module)?)?;
     module.add_function(wrap_pyfunction!(fits::fit, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_transports, module)?)?;
     module.add_function(wrap_pyfunction!(looks::looks, module)?)?;
     module.add_function(wrap_pyfunction!(looks::numbers, module)?)?;
     module.add_function(wrap_pyfunction!(service::service, module)?)?;

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use duetime_scenario::sweep::grid;
 use duetime_scenario::{Axis, Diagnostic, Document};
 use duetime_store::{Copies, Files, IfExists, Manifest, Recording, RunFolder};
 use duetime_study::remote::{self, Piece, make};
@@ -41,16 +40,16 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Of a grid over these axes; none: those of the scenario.
+    /// Of a grid over these axes; none: those of the scenario. The keys of one axis change together.
     #[new]
     fn new(
         py: Python<'_>,
         source: &Source,
         transports: Vec<String>,
-        axes: Option<Vec<(String, Values)>>,
+        axes: Option<Vec<Vec<(String, Values)>>>,
     ) -> PyResult<Self> {
         let mut request = source.request(transports);
-        request.points = grid(&read_axes(&request, axes).map_err(|of| errors::scenario(&of))?);
+        request.points = points(&request, axes).map_err(|of| errors::scenario(&of))?;
         py.detach(|| {
             let beside = Files::beside(&request.file);
             let recording = Recording::new(&beside);
@@ -140,32 +139,85 @@ impl Plan {
     }
 }
 
-fn read_axes(
+type Settings = Vec<(String, String)>;
+
+/// All combinations of the values of the axes, the last axis fastest. Each value of an axis is a setting of all its keys.
+fn points(
     request: &Request,
-    axes: Option<Vec<(String, Values)>>,
-) -> Result<Vec<Axis>, Diagnostic> {
+    axes: Option<Vec<Vec<(String, Values)>>>,
+) -> Result<Vec<Settings>, Diagnostic> {
     let file = request.file.display().to_string();
-    let axes = match axes {
+    let axes: Vec<Vec<Settings>> = match axes {
         None => {
             let mut document = Document::parse(&request.text, &file)?;
             for (key, value) in &request.settings {
                 document.set(key, value)?;
             }
-            document.sweep()?
+            document.sweep()?.into_iter().map(settings).collect()
         }
-        Some(axes) => axes
-            .into_iter()
-            .map(|(key, values)| match values {
-                Values::Written(text) => Axis::parse(&format!("{key}={text}")),
-                Values::Each(values) => Axis::of(&key, &values),
-            })
-            .collect::<Result<_, _>>()?,
+        Some(axes) => axes.into_iter().map(read_axis).collect::<Result<_, _>>()?,
     };
     if axes.is_empty() {
         let why = "nothing to vary: give vary, or a [sweep] table in the scenario";
         return Err(Diagnostic::of_file(&file, why.to_owned()));
     }
-    Ok(axes)
+    Ok(axes.iter().fold(vec![Vec::new()], |points, axis| {
+        let extend = |point: &Settings| {
+            let point = point.clone();
+            axis.iter()
+                .map(move |settings| [point.as_slice(), settings].concat())
+        };
+        points.iter().flat_map(extend).collect()
+    }))
+}
+
+fn read_axis(keys: Vec<(String, Values)>) -> Result<Vec<Settings>, Diagnostic> {
+    let linked = keys.len() > 1;
+    let mut rows: Vec<Settings> = Vec::new();
+    for (place, (key, values)) in keys.into_iter().enumerate() {
+        let axis = match values {
+            Values::Written(text) => Axis::parse(&format!("{key}={text}"))?,
+            // A value may return where another key changes with it.
+            Values::Each(values) if linked => {
+                let each = values
+                    .iter()
+                    .map(|value| Axis::of(&key, std::slice::from_ref(value)));
+                let each: Vec<Axis> = each.collect::<Result<_, _>>()?;
+                let values = each.into_iter().flat_map(|axis| axis.values).collect();
+                Axis { key, values }
+            }
+            Values::Each(values) => Axis::of(&key, &values)?,
+        };
+        if place == 0 {
+            rows = settings(axis);
+        } else if axis.values.len() == rows.len() {
+            for (row, setting) in rows.iter_mut().zip(settings(axis)) {
+                row.extend(setting);
+            }
+        } else {
+            let (has, wanted) = (axis.values.len(), rows.len());
+            let why = format!("{} has {has} values and changes with {wanted}", axis.key);
+            return Err(Diagnostic::of_file("--vary", why));
+        }
+    }
+    match (1..rows.len()).find(|&at| rows[..at].contains(&rows[at])) {
+        Some(twice) => {
+            let shown = rows[twice]
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"));
+            let shown: Vec<String> = shown.collect();
+            let why = format!("{} is listed twice", shown.join(", "));
+            Err(Diagnostic::of_file("--vary", why).allowed("each combination once"))
+        }
+        None => Ok(rows),
+    }
+}
+
+/// Each value of an axis as a setting of its key.
+fn settings(axis: Axis) -> Vec<Settings> {
+    let Axis { key, values } = axis;
+    let each = values.into_iter();
+    each.map(|value| vec![(key.clone(), value)]).collect()
 }
 
 /// Makes the runs of a sweep that the folder `out` does not hold, here.

@@ -32,11 +32,13 @@ pub enum Counted {
 pub struct Compared {
     /// The folders, the first is A.
     pub folders: [PathBuf; 2],
+    /// The transports of A and B if two transports of one folder are compared.
+    pub pair: Option<[String; 2]>,
     /// Keys on which their scenarios disagree.
     pub settings: Vec<Change>,
     /// What to know about the comparison: what only one of them has, and what was left out.
     pub notes: Vec<String>,
-    /// Transports compared, in the order of A.
+    /// Transports compared, in the order of A; of two transports of one folder `A -> B`.
     pub transports: Vec<String>,
     /// Different seeds among the pairs of runs.
     pub seeds: u32,
@@ -113,41 +115,67 @@ pub fn compare(
     a: &Path,
     b: &Path,
     transports: &[String],
-    mut each: impl FnMut(usize, usize),
+    each: impl FnMut(usize, usize),
 ) -> Result<Compared, StudyError> {
     let sides = [Side::open(a)?, Side::open(b)?];
     let mut notes = Vec::new();
     let transports = common_transports(&sides, transports, &mut notes)?;
-    let points = common_points(&sides, &mut notes)?;
+    let pairs = transports.into_iter().map(|name| [name.clone(), name]);
+    compare_sides(&sides, &pairs.collect::<Vec<_>>(), notes, each)
+}
+
+/// Compares two transports of one run folder; A has the first. `each` is called as by [`compare`].
+pub fn compare_transports(
+    folder: &Path,
+    pair: [String; 2],
+    each: impl FnMut(usize, usize),
+) -> Result<Compared, StudyError> {
+    let sides = [Side::open(folder)?, Side::open(folder)?];
+    if pair[0] == pair[1] {
+        let why = format!("`{}` is both transports of the pair; name two", pair[0]);
+        return Err(StudyError::Choice(why));
+    }
+    let mut notes = Vec::new();
+    common_transports(&sides, &pair, &mut notes)?;
+    let mut compared = compare_sides(&sides, std::slice::from_ref(&pair), notes, each)?;
+    compared.pair = Some(pair);
+    Ok(compared)
+}
+
+/// Compares two sides over pairs of transports: the first is that of A, the second that of B.
+fn compare_sides(
+    sides: &[Side; 2],
+    transports: &[[String; 2]],
+    mut notes: Vec<String>,
+    mut each: impl FnMut(usize, usize),
+) -> Result<Compared, StudyError> {
+    let points = common_points(sides, &mut notes)?;
     if sides[0].manifest.seed != sides[1].manifest.seed {
-        return Err(refused(&sides, |side| {
+        return Err(refused(sides, |side| {
             format!("seed {}", side.manifest.seed)
         })
         .with("no run of one has the random draws of a run of the other; both need the same `seed`"));
     }
-    versions(&sides, &mut notes);
-    let workloads = common_workloads(&sides, &mut notes)?;
+    versions(sides, &mut notes);
+    let workloads = common_workloads(sides, &mut notes)?;
     let mut cells = Vec::new();
     for (id, label) in &points {
-        for transport in &transports {
-            let key = |run| RunKey {
+        for transports in transports {
+            let key = |side: usize, run| RunKey {
                 point: id.clone(),
-                transport: transport.clone(),
+                transport: transports[side].clone(),
                 run,
             };
-            let [first, second] = [0, 1].map(|side| there(&sides[side], key));
-            let both: Vec<u64> = first.intersection(&second).copied().collect();
-            incomplete(&sides, label, transport, [&first, &second], &mut notes);
-            cells.push((
-                label,
-                transport,
-                both.into_iter().map(key).collect::<Vec<_>>(),
-            ));
+            let [first, second] = [0, 1].map(|side| there(&sides[side], |run| key(side, run)));
+            incomplete(sides, label, transports, [&first, &second], &mut notes);
+            let both = first.intersection(&second);
+            let keys: Vec<_> = both.map(|&run| [key(0, run), key(1, run)]).collect();
+            cells.push((label, shown(transports), keys));
         }
     }
     let all = cells.iter().map(|(_, _, keys)| keys.len()).sum();
     if all == 0 {
-        return Err(refused(&sides, |side| {
+        return Err(refused(sides, |side| {
             format!("{} of its runs finished", finished(side))
         })
         .with("no finished run of one has its pair in the other; finish them with `--resume`"));
@@ -157,10 +185,10 @@ pub fn compare(
     let mut runs = Vec::new();
     for (label, transport, keys) in cells {
         let mut pair = [Vec::new(), Vec::new()];
-        for key in &keys {
+        for keys in &keys {
             each(done, all);
             done += 1;
-            for (side, into) in sides.iter().zip(&mut pair) {
+            for ((side, key), into) in sides.iter().zip(keys).zip(&mut pair) {
                 let records = side.folder.read_run(key)?.records;
                 into.push(RunSummary::of(key.run, &records));
             }
@@ -192,16 +220,26 @@ pub fn compare(
     }
     let (counted, in_time, seeds) = together(&runs);
     Ok(Compared {
-        folders: [a.to_path_buf(), b.to_path_buf()],
+        folders: [0, 1].map(|side| sides[side].folder.path().to_path_buf()),
+        pair: None,
         settings: changes(&sides[0].manifest.scenario, &sides[1].manifest.scenario),
         notes,
-        transports,
+        transports: transports.iter().map(shown).collect(),
         seeds,
         pairs: runs.len(),
         counted,
         in_time,
         rows,
     })
+}
+
+/// The name of a pair of transports.
+fn shown([a, b]: &[String; 2]) -> String {
+    if a == b {
+        a.clone()
+    } else {
+        format!("{a} -> {b}")
+    }
 }
 
 /// Numbers the workloads of the runs by their place in the common list, and drops those that are not in it.

@@ -9,7 +9,7 @@ and that a transport has in every report of Duetime. Intervals are 95 % interval
 
 :func:`budget` is the one to look at first. :func:`in_time`, :func:`completion_times`, :func:`slack` and :func:`deadlines`
 show what became of queries and flows, :func:`queues` and :func:`throughput` what happened on links over time, and
-:func:`sweep` what changes along an axis.
+:func:`sweep` what changes along an axis, and :func:`heatmap` what changes over two axes.
 """
 
 try:
@@ -21,6 +21,7 @@ except ImportError as _missing:
     ) from None
 
 from ._distributions import completion_times, deadlines, slack
+from ._heatmap import heatmap
 from ._queries import budget, in_time
 from ._series import queues, throughput
 from ._style import Style, Width
@@ -35,6 +36,7 @@ __all__ = [
     "budget",
     "completion_times",
     "deadlines",
+    "heatmap",
     "in_time",
     "queues",
     "slack",

@@ -12,6 +12,7 @@ import pyarrow
 import pyarrow.compute
 
 from .._errors import FigureError
+from .._grid import Grid
 from .._result import Result, TableName, load
 from .._types import StrPath, names
 from ._axes import Numbers
@@ -21,7 +22,8 @@ Source: TypeAlias = Union[Result, StrPath]
 """A result, or a run folder of any age that this version reads: its path, or a URL that fsspec knows."""
 
 At: TypeAlias = Mapping[str, object]
-"""A point of a sweep: the values of its axes by their keys, such as ``{"workload.fan_in": 40}``."""
+"""A point of a sweep: the values of its axes by their keys, such as ``{"workload.fan_in": 40}``, or by the names of their
+columns, such as ``{"workload_deadline_ms": 5}``."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +77,32 @@ class Data:
         points = self.result.manifest["points"]
         if not points and self._at is None:
             return None
-        wanted = {str(key): _as_written(value) for key, value in (self._at or {}).items()}
-        fits = [of for of in points if wanted.items() <= {key: bare(value) for key, value in of["values"]}.items()]
+        fits = [of for of in points if self.is_at(of["id"])]
         if len(fits) != 1:
-            axes = "; ".join(f"{key} = {', '.join(values)}" for key, values in axes_of(self.result).items())
+            wanted = {str(key): _as_written(value) for key, value in (self._at or {}).items()}
+            axes = "; ".join(f"{axis.key} = {', '.join(axis.values)}" for axis in self.grid.axes)
             raise FigureError(
                 f"at={wanted}: {len(fits)} points of the sweep; choose one, or use sweep()"
                 f"\n   axes: {axes or 'none: it is no sweep'}"
             )
         values = ",".join(f"{key}={value}" for key, value in fits[0]["values"])
         return fits[0]["id"], values
+
+    @property
+    def grid(self) -> Grid:
+        """The axes of the sweep, and its points."""
+        return self.result._grid
+
+    def is_at(self, point: str) -> bool:
+        """Returns true if a point has all the values of ``at``: each as the scenario has it, or as its column has it."""
+        for name, value in (self._at or {}).items():
+            axis = self.grid.find(str(name))
+            if axis is None:
+                return False
+            text = self.grid.points[point][axis.key]
+            if _as_written(value) != text and (isinstance(value, str) or value != axis.values[text]):
+                return False
+        return True
 
     def rows(self, which: str) -> list[dict[str, Any]]:
         """Rows of the summary: ``queries``, ``rows`` or ``best``."""
@@ -103,22 +121,6 @@ class Data:
 def _as_written(value: object) -> str:
     """A value as an axis of a sweep has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def bare(value: str) -> str:
-    """A value of a sweep without the quotes of TOML."""
-    return value.strip('"')
-
-
-def axes_of(result: Result) -> dict[str, list[str]]:
-    """The axes of a sweep: keys with their values, in order."""
-    axes: dict[str, list[str]] = {}
-    for point in result.manifest["points"]:
-        for key, value in point["values"]:
-            values = axes.setdefault(key, [])
-            if bare(value) not in values:
-                values.append(bare(value))
-    return axes
 
 
 def where(table: pyarrow.Table, **equal: object) -> pyarrow.Table:

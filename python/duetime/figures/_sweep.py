@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeAlias
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from .. import _native
 from .._errors import FigureError
+from .._grid import Axis
 from ._axes import log_ticks, plain
-from ._data import Data, Estimate, Source, axes_of, bare
+from ._data import At, Data, Estimate, Source
 from ._queries import BOUND
 from ._style import BAND_ALPHA, GUIDE_COLOUR, Look, Style, Width, drawing, legend
 
@@ -22,6 +22,11 @@ Measure: TypeAlias = Literal["missed", "in_time", "p50", "p90", "p99", "p999", "
 ``in_time``: the others, in percent; ``p50`` to ``p999``: percentiles of completion times, of queries where there are any,
 in milliseconds; ``goodput``: mean over the flows without deadlines, in Gbps."""
 
+Measured: TypeAlias = tuple[str, dict[str, str], str, str, Estimate]
+"""Transport, settings of the point, what the number is about, its label, and the number."""
+
+_FAR = 20
+"""Largest value of an axis over its smallest, from which on the axis is logarithmic."""
 _PERCENTILES = ("p50", "p90", "p99", "p999")
 _WORDS = {"p50": "median", "p90": "90th percentile", "p99": "99th percentile", "p999": "99.9th percentile"}
 
@@ -43,6 +48,8 @@ def sweep(
     *,
     transports: str | Iterable[str] | None = None,
     workload: str | None = None,
+    facet: str | None = None,
+    at: At | None = None,
     log: bool = False,
     ax: Axes | None = None,
     style: Style = "sans",
@@ -52,57 +59,116 @@ def sweep(
     what no transport can beat where that is known. One panel per workload, and per setting of the other axes. The numbers
     are those of ``result.summary``.
 
-    :param x: the key along which curves run, such as ``"workload.fan_in"``; default: the axis with the most values.
+    :param x: the axis along which curves run: its key, such as ``"workload.fan_in"``, or the name of its column; default: the
+        axis with the most values.
     :param y: what to show: see :data:`duetime.figures.Measure`.
     :param workload: only this workload, by name.
+    :param facet: one panel per value of this axis, with the same scale. Any further axis needs its value in ``at``.
+    :param at: only points with these values, such as ``{"switch.buffer": "1 MB"}``.
     :param log: the measure by logarithm; what is zero is left out there.
     :raises FigureError: the result is no sweep, has no such axis, or nothing was measured that ``y`` shows.
 
     The other arguments are those of :func:`duetime.figures.in_time`.
     """
-    data = Data(result, transports)
-    axes = axes_of(data.result)
-    if not axes:
-        raise FigureError("this result is no sweep: make one with duetime.sweep() or `duetime sweep`")
-    if x is None:
-        x = max(axes, key=lambda key: len(axes[key]))
-    if x not in axes:
-        raise FigureError(f"x={x!r}: no axis of this sweep; there are {', '.join(axes)}")
-    if y not in (*_PERCENTILES, "missed", "in_time", "goodput"):
-        raise ValueError(f"y={y!r}: \"missed\", \"in_time\", \"p50\", \"p90\", \"p99\", \"p999\" or \"goodput\"")
-    found = _native.numbers(axes[x])
-    places = dict(zip(axes[x], found[0] if found else map(float, range(len(axes[x])))))
-    panels = _panels(data, x, y, places, workload)
-    if not panels:
-        named = "" if workload is None else f"workload {workload!r}: "
-        raise FigureError(f"{named}nothing was measured that y={y!r} shows")
-    with drawing(ax, len(panels), style=style, width=width) as (figure, drawn):
+    data = Data(result, transports, at)
+    axes = axes_of(data)
+    along = axis_of(axes, "x", x) if x is not None else max(axes, key=lambda axis: len(axis.values))
+    check_measure("y", y)
+    others = [axis for axis in axes if axis != along and not data.grid.leads(along, axis)]
+    if facet is not None:
+        facets = axis_of(axes, "facet", facet)
+        if facets not in others:
+            raise FigureError(f"facet={facet!r}: {along.key} is along x; choose another axis")
+        others = only(data, others, facets)
+    panels = _panels(data, along, others, y, workload, named=facet is None)
+    with drawing(ax, len(panels), style=style, width=width, share=facet is not None) as (figure, drawn):
         for place, panel in zip(drawn, panels):
+            place.set_xlabel(along.label)
             _draw(place, data, panel, log)
             if len(panels) > 1:
                 place.set_title(panel.title)
-            _axis(place, x, found[1] if found else "", None if found else axes[x])
+            _ticks(place, along)
         drawn[0].set_ylabel(panels[0].label)
         legend(figure, drawn)
     return figure
 
 
-def _panels(data: Data, x: str, y: Measure, places: dict[str, float], workload: str | None) -> list[_Panel]:
-    points = {
-        ",".join(f"{key}={value}" for key, value in point["values"]): {
-            key: bare(value) for key, value in point["values"]
-        }
-        for point in data.result.manifest["points"]
-    }
-    panels: dict[str, _Panel] = {}
-    for row, title, label, estimate in _told(data, y):
-        settings = points.get(row["point"])
-        if settings is None or estimate is None or workload not in (None, row["workload_name"]):
+def _ticks(ax: Axes, along: Axis) -> None:
+    """Names where the values are no numbers; a logarithmic axis, with a tick at each value, where they are far apart."""
+    if not along.is_numeric:
+        ax.set_xticks(range(len(along.values)), list(along.values))
+        return
+    values = [float(of) for of in along.values.values()]
+    if min(values) > 0 and max(values) >= _FAR * min(values):
+        ax.set_xscale("log")
+        ax.set_xticks(values)
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.xaxis.set_major_formatter(FuncFormatter(plain))
+
+
+def axes_of(data: Data) -> list[Axis]:
+    """Returns the axes of the sweep; a result without any is an error."""
+    if not data.grid.axes:
+        raise FigureError("this result is no sweep: make one with duetime.sweep() or `duetime sweep`")
+    return data.grid.axes
+
+
+def axis_of(axes: list[Axis], argument: str, name: str) -> Axis:
+    """Returns the axis that an argument names by its key or by its column."""
+    for axis in axes:
+        if name in (axis.key, axis.name):
+            return axis
+    there = ", ".join(axis.key for axis in axes)
+    raise FigureError(f"{argument}={name!r}: no axis of this sweep; there are {there}")
+
+
+def check_measure(argument: str, measure: str) -> None:
+    """Raises an error if there is no such measure."""
+    if measure not in (*_PERCENTILES, "missed", "in_time", "goodput"):
+        allowed = "\"missed\", \"in_time\", \"p50\", \"p90\", \"p99\", \"p999\" or \"goodput\""
+        raise ValueError(f"{argument}={measure!r}: {allowed}")
+
+
+def only(data: Data, others: list[Axis], *shown: Axis) -> list[Axis]:
+    """Returns the axes among the others that are shown, if all the remaining ones have one value at the points in question."""
+    points = [point for name, point in data.grid.points.items() if data.is_at(name)]
+    for axis in others:
+        if axis in shown or any(data.grid.leads(of, axis) for of in shown):
             continue
-        others = [f"{key} = {value}" for key, value in settings.items() if key != x]
-        whole = ", ".join([title, *others])
+        if len({point[axis.key] for point in points}) > 1:
+            raise FigureError(f"{axis.key} varies as well: choose one of {', '.join(axis.values)} with at={{{axis.key!r}: …}}")
+    return [axis for axis in others if axis in shown]
+
+
+def measured(data: Data, measure: Measure, workload: str | None, argument: str) -> list[Measured]:
+    """Returns what the summary has of a measure at the points that are shown, each with the settings of its point."""
+    found: list[Measured] = []
+    for row, title, label, estimate in _told(data, measure):
+        point = data.grid.labels.get(row["point"])
+        if point is None or estimate is None or workload not in (None, row["workload_name"]) or not data.is_at(point):
+            continue
+        found.append((row["transport"], data.grid.points[point], title, label, estimate))
+    if not found:
+        named = "" if workload is None else f"workload {workload!r}: "
+        raise FigureError(f"{named}nothing was measured that {argument}={measure!r} shows")
+    return found
+
+
+def _panels(
+    data: Data, along: Axis, others: list[Axis], y: Measure, workload: str | None, *, named: bool
+) -> list[_Panel]:
+    places = {
+        text: float(value) if along.is_numeric else float(index)
+        for index, (text, value) in enumerate(along.values.items())
+    }
+    rows = measured(data, y, workload, "y")
+    titled = named or len({title for _, _, title, _, _ in rows}) > 1
+    panels: dict[str, _Panel] = {}
+    for transport, settings, title, label, estimate in rows:
+        about = [f"{axis.key} = {settings[axis.key]}" for axis in others]
+        whole = ", ".join([title, *about] if titled else about)
         panel = panels.setdefault(whole, _Panel(whole, label))
-        panel.curves.setdefault(row["transport"], []).append((places[settings[x]], estimate))
+        panel.curves.setdefault(transport, []).append((places[settings[along.key]], estimate))
     for panel in panels.values():
         for curve in panel.curves.values():
             curve.sort(key=lambda at: at[0])
@@ -187,13 +253,3 @@ def _curve(ax: Axes, look: Look, points: list[tuple[float, Estimate]], log: bool
     lowest = min((of.value for _, of in points), default=0) / 10 if log else None
     low = [of.low if lowest is None else max(of.low, lowest) for _, of in points]
     ax.fill_between(x, low, [of.high for _, of in points], color=look.colour, alpha=BAND_ALPHA, lw=0)
-
-
-def _axis(ax: Axes, key: str, unit: str, values: list[str] | None) -> None:
-    """Ticks and label of the axis of the key: names where its values are not numbers."""
-    words = key.rsplit(".", 1)[-1].replace("_", " ")
-    ax.set_xlabel(f"{words[:1].upper()}{words[1:]}" + (f" ({unit})" if unit else ""))
-    if values is not None:
-        ax.set_xticks(range(len(values)), values)
-    else:
-        ax.xaxis.set_major_formatter(FuncFormatter(plain))

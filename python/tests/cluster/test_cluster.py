@@ -191,3 +191,38 @@ def test_engines_start_clusters_of_their_own(star: Scenario, tmp_path: Path) -> 
     star.to_toml(tmp_path / "star.toml")
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
     subprocess.run([sys.executable, "script.py"], cwd=tmp_path, check=True, timeout=300)
+
+
+DIES = """
+import os, signal, sys
+import duetime, ray
+from pathlib import Path
+from duetime.engines import Ray
+
+ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+raylet = ray._private.worker._global_node.all_processes["raylet"][0].process.pid
+ended = 0
+
+def told(event):
+    global ended
+    ended += event["event"] == "run-finished"
+    if ended == 3 and event["event"] == "run-finished":
+        os.kill(raylet, signal.SIGKILL)
+
+vary = {"workload.senders": [4, 6], "seed": list(range(1, 101))}
+try:
+    duetime.sweep(sys.stdin.read(), vary, "d3", 1, out=sys.argv[1], engine=Ray(), progress=told)
+except duetime.EngineError as error:
+    print(error)
+"""
+
+
+def test_a_cluster_that_dies_is_told(star: Scenario, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    # Ray ends the process of a driver that does not leave a dead cluster.
+    done = subprocess.run(
+        [sys.executable, "-c", DIES, str(out)], input=star.to_toml(), capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0 and "the Ray cluster has died" in done.stdout, done.stderr
+    assert not list(out.glob(".workers*"))
+    assert 0 < len(duetime.load(out).digests) < 200

@@ -47,10 +47,15 @@ fn write_text(to: &mut String, of: &Compared) -> fmt::Result {
     for note in &of.notes {
         writeln!(to, "WARNING  {note}")?;
     }
-    for (name, folder) in ["A", "B"].into_iter().zip(&of.folders) {
-        writeln!(to, "{name}  {}", folder.display())?;
+    for (side, folder) in of.folders.iter().enumerate() {
+        let name = ["A", "B"][side];
+        let transport = of
+            .pair
+            .as_ref()
+            .map_or(String::new(), |pair| format!(", {}", pair[side]));
+        writeln!(to, "{name}  {}{transport}", folder.display())?;
     }
-    if of.settings.is_empty() {
+    if of.settings.is_empty() && of.pair.is_none() {
         writeln!(to, "their scenarios are the same")?;
     }
     for change in &of.settings {

@@ -183,12 +183,12 @@ pub(super) fn finished(side: &Side) -> usize {
 pub(super) fn incomplete(
     sides: &[Side; 2],
     point: &str,
-    transport: &str,
+    transports: &[String; 2],
     there: [&BTreeSet<u64>; 2],
     notes: &mut Vec<String>,
 ) {
     let pairs = there[0].intersection(there[1]).count();
-    for (side, runs) in sides.iter().zip(there) {
+    for ((side, transport), runs) in sides.iter().zip(transports).zip(there) {
         let asked = side.manifest.seeds;
         if runs.len() as u64 != asked {
             let at = if point.is_empty() {
