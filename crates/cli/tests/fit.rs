@@ -11,7 +11,7 @@ duration = "400 ms"
 [topology]
 kind = "star"
 hosts = 16
-link = { rate = "1 Gbps", latency = "5 us" }
+link = { rate = "1 Gbps", latency = "2 us" }
 [[workload]]
 kind = "oldi"
 name = "reads"

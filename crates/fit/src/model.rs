@@ -268,7 +268,7 @@ impl Model {
                 [] => USUAL_TRANSPORTS.map(str::to_owned).to_vec(),
                 named => named.to_vec(),
             },
-            persistent: seen.reuses_connections == Some(true),
+            persistent: seen.reuses_connections != Some(false),
             layers,
             compute,
             aggregate_compute,

@@ -163,11 +163,11 @@ impl Model {
                 )?,
             }
         }
-        if self.persistent {
+        if !self.persistent {
             line(
                 to,
-                "connection = \"persistent\"",
-                "connections carried several calls",
+                "connection = \"per-flow\"",
+                "each call had a connection",
             )?;
         }
         self.due(to)?;

@@ -26,6 +26,8 @@ link = { rate = "1 Gbps", latency = "5 us" }
 buffer = "BUFFER"
 [[workload]]
 kind = "oldi"
+# Of connections that are kept the simulator has one for each direction, where a capture shows one for both.
+connection = "per-flow"
 trees = TREES
 fan_in = 12
 share_hosts = true
@@ -70,17 +72,17 @@ const SLOW: Kind = Kind {
 /// which request it is to.
 const QUICK: Kind = Kind {
     trees: 2,
-    compute: "exponential 200 us",
-    mean_compute_ns: 2e5,
+    compute: "exponential 100 us",
+    mean_compute_ns: 1e5,
     buffer: "4 MB",
-    budget: Span::from_us(1_800),
+    budget: Span::from_us(1_500),
 };
 /// Late for what the network drops. Answers of one leaf do not overtake each other by computing.
 const SHALLOW: Kind = Kind {
     trees: 1,
     compute: "0 us",
     mean_compute_ns: 0.0,
-    buffer: "50 packets",
+    buffer: "60 packets",
     budget: Span::from_ms(3),
 };
 

@@ -322,7 +322,7 @@ mod tests {
         load(text, "test.toml", &[], &NoFiles).expect("a scenario")
     }
 
-    /// Times without draws, which would round to picoseconds, and bursts that fill the buffer.
+    /// Times without draws, which would round to picoseconds, no times of the kernel, and bursts that fill the buffer.
     const EXACT: &str = r#"
         name = "exact"
         transport = ["tcp", "dctcp", "d2tcp"]
@@ -335,6 +335,8 @@ mod tests {
         uplink = { rate = "4 Gbps", latency = "10 us" }
         [switch]
         buffer = { kind = "static", size = "60 KB" }
+        [tcp]
+        profile = "paper"
         [host]
         start_jitter = false
         send_jitter = "0 ps"
@@ -434,8 +436,9 @@ mod tests {
         let Protocol::Tcp(config) = &slow.transports[0].protocol else {
             panic!("DCTCP is no window protocol");
         };
-        assert_eq!(config.rto_min, Span::from_ms(100));
-        assert_eq!(config.delayed_ack_timeout, Span::from_ms(10));
+        assert_eq!(config.rto_min, Span::from_secs(2));
+        assert_eq!(config.delayed_ack_timeout, Span::from_ms(400));
+        assert_eq!(config.timeout_min, Span::from_ms(8));
         let WorkloadKind::Poisson {
             intensity,
             deadline,

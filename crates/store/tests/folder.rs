@@ -52,6 +52,7 @@ fn a_run_reads_back_exactly() {
             "queries.parquet",
             "queues.parquet",
             "run.json",
+            "servers.parquet",
             "throughput.parquet"
         ]
     );

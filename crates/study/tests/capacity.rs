@@ -27,6 +27,8 @@ link = { rate = "1 Gbps", latency = "20 us" }
 [switch]
 buffer = "100 KB"
 
+[tcp]
+profile = "paper"
 [[workload]]
 kind = "burst"
 senders = 8

@@ -167,4 +167,7 @@ kind = "background"
 count = 1
 size = "50 KB"
 every = "5 ms"
+
+[tcp]
+profile = "paper"
 "#;

@@ -339,7 +339,7 @@ search.toml:19:11: workload.give_up = "5": the unit of this time is missing
 search.toml:19:42: workload.objective.answers = 1.5: too large
    19 | objective = { within = "5 ms", answers = 1.5 }
       |                                          ^^^
-   allowed: 0.001..=1, or a percentage such as "50%"
+   allowed: 0.001..=1, or a percentage such as "50%"; or a number of all answers, such as "10 of 14"
 "#;
     more_answers_wanted_than_leaves: "load = 0.15" => "load = 0.15\nobjective = { within = \"5 ms\", answers = \"41 of 40\" }", r#"
 search.toml:19:42: workload.objective.answers = "41 of 40": no number of the answers
