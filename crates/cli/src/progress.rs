@@ -324,12 +324,17 @@ fn sentence(event: &Event) -> Option<String> {
             packet_hops,
             ns_per_packet_hop,
             ..
-        } => format!(
-            "{name}: {} simulated in {}, {} packet-hops, {ns_per_packet_hop:.0} ns each",
-            text::seconds(*simulated_s),
-            text::wall(*wall_s),
-            text::count(*packet_hops as f64)
-        ),
+        } => {
+            let (simulated, wall) = (text::seconds(*simulated_s), text::wall(*wall_s));
+            // Real hosts count no packet-hops.
+            match *packet_hops {
+                0 => format!("{name}: {simulated} in {wall}"),
+                hops => format!(
+                    "{name}: {simulated} simulated in {wall}, {} packet-hops, {ns_per_packet_hop:.0} ns each",
+                    text::count(hops as f64)
+                ),
+            }
+        }
         Event::RunFailed { name, error, .. } => format!("{name}: FAILED: {error}"),
         Event::Damaged { name, reason } => format!("{name} is made again: {reason}"),
         Event::ValueFinished {

@@ -34,7 +34,7 @@ pub fn play(args: &args::Play) -> Result<(), Failure> {
 #[cfg(not(feature = "play"))]
 pub fn play(_: &args::Play) -> Result<(), Failure> {
     Err(Failure::Input(
-        "this program was built without the playground; the Python package has it (`pip install duetime`), and so has a \
+        "this program was built without the playground; the Python package that `script/python` builds has it, and so has a \
          build with `--features play`, which needs `rustup target add wasm32-unknown-unknown`"
             .to_owned(),
     ))

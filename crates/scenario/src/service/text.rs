@@ -28,7 +28,8 @@ impl Service {
         let budget = shown(self.budget);
         writeln!(
             to,
-            "# A {kind} service: {}, within {budget}.",
+            "# {} {kind} service: {}, within {budget}.",
+            if kind.starts_with('i') { "An" } else { "A" },
             self.kind.about()
         )?;
         writeln!(
