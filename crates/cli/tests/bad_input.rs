@@ -111,9 +111,9 @@ fn recorded_links_that_do_not_exist() {
         (
             "links",
             "[\"host0->switch\", \"swich->host3\"]",
-            "tiny.toml:31:27: record.links",
+            "tiny.toml:34:27: record.links",
         ),
-        ("pcap", "\"swich->host3\"", "tiny.toml:31:8: record.pcap"),
+        ("pcap", "\"swich->host3\"", "tiny.toml:34:8: record.pcap"),
     ] {
         let sandbox = Sandbox::new(&format!("no-such-{key}"));
         sandbox.file("tiny.toml", &with(&format!("{key} = {value}")));

@@ -76,14 +76,14 @@ pub struct Config {
     pub timeout_min: Span,
     /// With [`Recovery::Sack`]: spread the reduction by a loss over the recovery (RFC 6937).
     pub rate_reduction: bool,
-    /// With [`Recovery::Sack`]: the window grows only while it limits the sender, and decays while it does not, as in
-    /// Linux (`tcp_cwnd_validate`, after RFC 2861).
+    /// With [`Recovery::Sack`]: the window grows only while it limits the sender, as in Linux (`tcp_cwnd_validate`, after
+    /// RFC 2861).
     pub window_validation: bool,
     /// Segments that a receiver acknowledges one by one at the start, after an idle time above `rto_min` and after data
     /// that it had; at most 255.
     pub quick_ack: u8,
     /// Fall back to the initial window after an idle time above the RTO (RFC 5681 §4.1). With `window_validation` the
-    /// window halves for each RTO of idle time instead, and the decay of an unused window depends on this option too.
+    /// window halves for each RTO of idle time instead, as in Linux (`tcp_cwnd_restart`).
     pub slow_start_restart: bool,
     /// The receiver's window, in bytes.
     pub receive_window: u64,

@@ -174,9 +174,7 @@ impl Sender {
         if restarts {
             self.window.cwnd = window;
             self.window.growth = 0;
-            if let Some(selective) = &mut self.selective {
-                selective.restart_usage(now);
-            } else {
+            if self.selective.is_none() {
                 self.update_limit(config);
             }
         }
@@ -428,7 +426,7 @@ fn halved(window: u64, idle: Span, timeout: Span) -> u64 {
 }
 
 /// The initial window, in bytes.
-pub(super) fn initial_window(config: &Config) -> u64 {
+fn initial_window(config: &Config) -> u64 {
     u64::from(config.initial_window.max(1)) * u64::from(config.mss)
 }
 

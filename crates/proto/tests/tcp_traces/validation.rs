@@ -69,7 +69,8 @@ fn a_window_that_limits_the_sender_grows_unhindered() {
 
 #[test]
 fn idle_time_halves_the_window_once_in_a_timeout() {
-    // A window of 160 after 150 segments, and a timeout of 10 ms.
+    // A window of 160 after 150 segments, and a timeout of 10 ms. Measured on Linux 6.18 with an RTO of 204 ms: 1806 segments
+    // are 903 after 300 ms, 1557 are 389 after 500 ms, 1862 are 116 after 900 ms and 2000 are 10 after 2 s.
     let after = |idle_us: u64, slow_start_restart| {
         let mut pair = Pair::new(Config {
             slow_start_restart,
@@ -91,21 +92,10 @@ fn idle_time_halves_the_window_once_in_a_timeout() {
 }
 
 #[test]
-fn an_unused_window_decays_once_in_a_timeout() {
-    // After a window of 160, one segment in each millisecond: every 10 ms the window falls half way to the initial one.
+fn acknowledged_small_messages_keep_the_window() {
+    // Measured on Linux 6.18: one small message in 20 ms leaves the window as it is, although the RTO is 204 ms.
     let mut pair = Pair::new(validating());
-    pair.send(150_000);
-    pair.run();
-    let mut windows = vec![pair.sender.window_bytes()];
-    for _ in 0..50 {
-        let next = pair.now + Span::from_ms(1);
-        pair.run_until(next);
-        pair.send(1_000);
-        pair.run();
-        let window = pair.sender.window_bytes();
-        if windows.last() != Some(&window) {
-            windows.push(window);
-        }
-    }
-    assert_eq!(windows, [160_000, 85_000, 47_500, 28_750, 19_375, 14_687]);
+    send_in_turn(&mut pair, 1, 150_000, Span::ZERO);
+    send_in_turn(&mut pair, 50, 1_000, Span::from_ms(1));
+    assert_eq!(pair.sender.window_bytes(), 160_000);
 }

@@ -63,8 +63,7 @@ options! {
         /// With `recovery = "sack"`: a loss reduces the window over the whole recovery, in proportion to what arrives
         /// (RFC 6937), and not at once.
         rate_reduction: Boolean, otherwise "true with `recovery = \"sack\"`", follow rate_reduction;
-        /// With `recovery = "sack"`: the window grows only while it limits the sender. While it does not, it decays with
-        /// `slow_start_restart` towards what the sender uses, once in an RTO (Linux; RFC 2861).
+        /// With `recovery = "sack"`: the window grows only while it limits the sender (Linux; RFC 2861).
         window_validation: Boolean, otherwise "true with `recovery = \"sack\"`", follow window_validation;
         /// Segments that a receiver acknowledges one by one: the first of a connection, and those after an idle time
         /// above `rto_min` and after data that it had already.

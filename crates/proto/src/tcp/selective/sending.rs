@@ -111,7 +111,7 @@ impl Sender {
             selective.timers.retransmission = now + self.rtt.timeout();
         }
         self.restart_probe(config, now, selective);
-        self.validate_window(config, now, selective);
+        self.validate_window(config, selective);
         segment
     }
 
