@@ -355,7 +355,7 @@ def of_run(page: Page, folder: Path, shots: str) -> None:
     titles = page.locator("figcaption").all_inner_texts()
     places = [titles.index(title) for title in [*wanted, "Queue of a link", "Throughput of that link"]]
     assert places == sorted(places), titles
-    at = page.evaluate(PLACE, ["Completion of queries", 0, "tcp", first_x(page)])
+    at = page.evaluate(PLACE, ["Completion of queries", 0, "cubic", first_x(page)])
     page.mouse.move(at[0], at[1])
     page.screenshot(path=Path(shots) / f"run-hover-{width_of(page)}.png")
 
