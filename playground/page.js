@@ -2,7 +2,8 @@
 
 const KNOWN = ["tcp", "dctcp", "d2tcp", "d3", "rcpdc"];
 
-export const colour = (transport) => `var(--${KNOWN.includes(transport) ? transport : "other"})`;
+// CUBIC has the colour of TCP, in whose place it stands.
+export const colour = (transport) => `var(--${transport === "cubic" ? "tcp" : KNOWN.includes(transport) ? transport : "other"})`;
 
 // An element with attributes, classes as `class`, and children.
 export function make(tag, attributes = {}, ...children) {

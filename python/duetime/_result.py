@@ -255,7 +255,7 @@ class Result:
 
     @property
     def servers(self) -> Table:
-        """One row per computing host: utilisation and waits of its servers. Only where ``host.servers`` has slots."""
+        """One row per computing host: utilisation and waits of its servers. Empty where ``host.servers`` is unlimited."""
         return self.table("servers")
 
     @property

@@ -203,7 +203,7 @@ def test_a_summary_is_an_array(swept: Result) -> None:
     assert found > 300
     hide = "import sys; sys.modules['xarray'] = None; import duetime\n"
     code = hide + f"try: duetime.load({str(swept.folder)!r}).summary.to_xarray()\nexcept ImportError as error: print(error)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert "pip install 'duetime[xarray]'" in done.stdout
 
 
@@ -256,7 +256,7 @@ def test_pickles_reach_other_processes(star: Scenario, tmp_path: Path) -> None:
     result = duetime.run(star, seeds=1)
     file.write_bytes(pickle.dumps((result, result.flows)))
     code = "import pickle, sys; r, t = pickle.load(open(sys.argv[1], 'rb')); print(len(r.digests), len(t), len(r.flows))"
-    done = subprocess.run([sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-I", "-c", code, str(file)], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [str(of) for of in (len(result.digests), len(result.flows), len(result.flows))]
 
 
@@ -275,12 +275,12 @@ def test_notebooks_show_html(swept: Result, star: Scenario) -> None:
     assert "# &lt;b&gt;" in odd._repr_html_() and "<b>" not in odd._repr_html_()
     hide = "import sys; sys.modules['polars'] = sys.modules['pyarrow'] = None; import duetime\n"
     code = hide + f"print(duetime.load({str(swept.folder)!r}).flows._repr_html_())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert "<td>Completion time; null if unfinished, quenched or reset.</td>" in done.stdout
 
 
 def test_figures_are_listed() -> None:
     code = "import sys; import duetime; print('figures' in dir(duetime), 'matplotlib' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]
     assert duetime.figures is figures

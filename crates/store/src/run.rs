@@ -328,9 +328,24 @@ pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
     Ok(StoredRun { info, records })
 }
 
-/// The Parquet file of a table, by its name.
+/// Returns the Parquet file of a table, by its name. A run whose servers are unlimited has no file of servers: its table is
+/// empty.
 pub fn table(place: &Path, name: &str) -> Result<Vec<u8>, StoreError> {
-    checked(place, &info(place)?, &format!("{name}.parquet"))
+    let info = info(place)?;
+    let file = file_of(&SERVERS);
+    if name == SERVERS.name && !info.files.contains_key(&file) {
+        let empty = to_parquet(&SERVERS, &context(&info), &[]);
+        return empty.map_err(|error| StoreError::damaged(&place.join(file), error.to_string()));
+    }
+    checked(place, &info, &format!("{name}.parquet"))
+}
+
+fn context(info: &RunInfo) -> Context<'_> {
+    Context {
+        transport: &info.transport,
+        run: info.run,
+        sampled_links: &info.sampled_links,
+    }
 }
 
 /// The records of a table; `beside` are tables with the rest of their columns.
@@ -340,11 +355,7 @@ fn rows<R: Record>(
     table: &Table<R>,
     beside: &[&StoredTable],
 ) -> Result<Vec<R>, StoreError> {
-    let context = Context {
-        transport: &info.transport,
-        run: info.run,
-        sampled_links: &info.sampled_links,
-    };
+    let context = context(info);
     let stored = open(place, info, table)?;
     let mut tables = vec![&stored];
     tables.extend(beside);

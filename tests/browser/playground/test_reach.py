@@ -22,7 +22,7 @@ def test_the_keyboard_is_enough(opened: Opened) -> None:
         assert found[1], f"{found[0]} does not show its focus"
         reached.append(found[0])
         page.keyboard.press("Tab")
-    order = ["tab-service", "run", "preset", "control-fan_in", "tcp", "share", "download", "text"]
+    order = ["tab-service", "run", "preset", "control-fan_in", "cubic", "share", "download", "text"]
     places = [reached.index(of) for of in order]
     assert places == sorted(places), reached
     # From the tab to the stories, to the play button and to the time, without a pointer.

@@ -46,7 +46,7 @@ def test_transports_are_chosen_and_a_run_can_be_stopped(opened: Opened) -> None:
     page.locator("#stop").click()
     expect(page.locator("body")).to_have_attribute("data-state", "stopped")
     small(opened)
-    page.get_by_role("checkbox", name="tcp", exact=True).uncheck()
+    page.get_by_role("checkbox", name="cubic", exact=True).uncheck()
     expect(page.locator("#progress-text")).to_contain_text("2 of 2 runs", timeout=LONG)
     opened.done()
     assert page.locator("#rows tr").count() == 1
@@ -91,7 +91,7 @@ def test_what_is_too_large_is_refused_with_its_limit(opened: Opened) -> None:
 
 def test_a_link_brings_the_scenario_back(opened: Opened, browser: Browser, url: str, pictures: Path) -> None:
     small(opened)
-    opened.page.get_by_role("checkbox", name="tcp", exact=True).uncheck()
+    opened.page.get_by_role("checkbox", name="cubic", exact=True).uncheck()
     expect(opened.page.locator("#progress-text")).to_contain_text("2 of 2 runs", timeout=LONG)
     opened.page.get_by_role("button", name="Copy a link").first.click()
     expect(opened.page.locator("#shared")).to_contain_text("link")
@@ -104,7 +104,7 @@ def test_a_link_brings_the_scenario_back(opened: Opened, browser: Browser, url: 
     other.done()
     assert other.page.locator("#text").input_value() == SMALL
     assert other.answer() == answer
-    assert not other.page.get_by_role("checkbox", name="tcp", exact=True).is_checked()
+    assert not other.page.get_by_role("checkbox", name="cubic", exact=True).is_checked()
     # A link that lost its end is told, and the page works all the same.
     other.page.goto("about:blank")
     other.page.goto(link[:-40])

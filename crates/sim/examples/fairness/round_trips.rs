@@ -75,7 +75,7 @@ impl Row {
         };
         format!(
             "name = \"round-trips\"\ntransport = \"{transport}\"\nduration = \"{duration_ms} ms\"\ndrain = \"0 us\"\n\
-             [topology]\n{topology}\n[switch]\nbuffer = \"100 packets\"\n[tcp]\nrecovery = \"sack\"\n\
+             [topology]\n{topology}\n[switch]\nbuffer = \"100 packets\"\n[tcp]\nprofile = \"paper\"\nrecovery = \"sack\"\n\
              [[workload]]\nkind = \"long\"\npairs = {pairs}\njitter = \"1 ms\"\n"
         )
     }
