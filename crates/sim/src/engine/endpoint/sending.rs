@@ -219,7 +219,7 @@ impl Partition {
         }
         let index = table.sender_for(context, hosts, message, transport, class);
         let end = &mut table.senders[index as usize];
-        end.machine.connect();
+        end.machine.connect(message);
         end.follow_up(context, wire, hosts, handle::<T>(index));
     }
 

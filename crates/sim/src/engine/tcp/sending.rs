@@ -26,8 +26,10 @@ pub struct Sending {
 struct Stream {
     /// It is not closed after its first message.
     long_lived: bool,
-    /// The message that opened it.
-    opener: Message,
+    /// The flow that opened it.
+    opener: u64,
+    /// The message that a connection without messages is opened for.
+    opening: Option<Box<Message>>,
     /// Stream position after the last message.
     end: u64,
     /// The first message that is not wholly acknowledged.
@@ -56,7 +58,8 @@ impl Sender for Sending {
             first_end: u64::MAX,
             stream: Box::new(Stream {
                 long_lived: Tcp::connection(&context.setup, message).is_some(),
-                opener: message.clone(),
+                opener: message.flow,
+                opening: None,
                 end: 1,
                 first: None,
                 later: VecDeque::new(),
@@ -82,7 +85,7 @@ impl Sender for Sending {
             message,
         };
         if self.stream.first.is_some() {
-            context.observe(flow_hash(self.stream.opener.flow), FlowEventKind::Behind);
+            context.observe(flow_hash(self.stream.opener), FlowEventKind::Behind);
             self.stream.later.push_back(outgoing);
         } else {
             self.first_end = outgoing.end;
@@ -90,7 +93,8 @@ impl Sender for Sending {
         }
     }
 
-    fn connect(&mut self) {
+    fn connect(&mut self, message: &Message) {
+        self.stream.opening = Some(Box::new(message.clone()));
         self.machine.connect();
     }
 
@@ -204,7 +208,7 @@ impl Sender for Sending {
 
     fn window(&self, now: Time) -> Option<WindowSample> {
         Some(WindowSample {
-            flow: self.stream.opener.flow,
+            flow: self.stream.opener,
             at: now,
             window_bytes: self.machine.window_bytes(),
             alpha: self.machine.alpha().to_f64(),
@@ -259,9 +263,15 @@ impl Sending {
     #[cold]
     fn attach(&mut self, context: &mut Context, own: u32, segment: Segment) -> u32 {
         if segment.flags.contains(tcp::Flags::SYN) {
+            let first = self.stream.first.as_ref().map(|outgoing| &outgoing.message);
+            let message = first.or(self.stream.opening.as_deref());
+            let message = Message {
+                flow: self.stream.opener,
+                ..message.expect("a connection opens for a message").clone()
+            };
             return context.attach::<Tcp>(Extra::Syn {
                 reply: own,
-                message: self.stream.opener.clone(),
+                message,
             });
         }
         let end = segment.seq + u64::from(segment.len);
