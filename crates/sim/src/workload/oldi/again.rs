@@ -7,7 +7,8 @@
 use super::super::context::{Draft, Key};
 use super::super::{Abort, Message};
 use super::estimate::Times;
-use super::plan::{At, Due, Plan};
+use super::plan::Plan;
+use super::token::{At, Due};
 use super::{Call, Oldi, at};
 use crate::workload::context::Context;
 use duetime_core::random::Purpose;

@@ -3,7 +3,8 @@
 use super::super::Wake;
 use super::super::context::{Context, Draft};
 use super::Call;
-use super::plan::{At, Due, Plan};
+use super::plan::Plan;
+use super::token::{At, Due};
 use duetime_core::{Span, Time};
 use duetime_results::record::Class;
 

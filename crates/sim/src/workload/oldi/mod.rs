@@ -13,6 +13,7 @@ mod roles;
 mod servers;
 mod setup;
 mod shape;
+mod token;
 
 pub use again::Note;
 pub use plan::needed;
@@ -28,10 +29,11 @@ use duetime_core::{Span, Time};
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_results::{Question, TreeNode};
 use duetime_scenario::model::{self, DeadlineFrom, HedgeAfter};
-pub(super) use plan::attempt;
-use plan::{At, Due, MAX_ROLE, Plan};
+use plan::Plan;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+pub(super) use token::attempt;
+use token::{At, Due, MAX_ROLE};
 
 /// All trees of one workload. A role is tree × nodes per tree + node; a message's tag is its child's role.
 #[derive(Clone, Debug)]

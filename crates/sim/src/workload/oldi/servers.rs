@@ -1,7 +1,7 @@
 //! Computations of nodes: each starts at once, or takes a slot of its host's servers (`host.servers`).
 
 use super::super::servers::Job;
-use super::plan::{At, Due};
+use super::token::{At, Due};
 use super::{Call, Oldi};
 use duetime_core::{Span, Time};
 use duetime_scenario::model::DeadlineFrom;

@@ -1,6 +1,6 @@
 //! How the nodes of a tree are numbered.
 
-use super::plan::MAX_ROLES;
+use super::token::MAX_ROLES;
 
 /// Every node of a tree, breadth first: the root is 0, each layer follows the one above it.
 #[derive(Debug)]
