@@ -1,4 +1,4 @@
-//! Waits for servers beside queueing theory, and where hedging helps and hurts when servers have slots.
+//! Compares waits for servers with queueing theory, and shows where hedging helps and hurts when servers have slots.
 //!
 //! ```text
 //! cargo run --release -p duetime-sim --example servers            # M/M/c and M/D/1, within 1 %: some minutes
@@ -10,13 +10,15 @@
     reason = "an argument chooses the figures, and two threads make the runs"
 )]
 
+#[path = "../tests/queueing/mod.rs"]
+mod queueing;
+
 use duetime_results::{RunSummary, ServerRecord};
 use duetime_scenario::model::Scenario;
 use duetime_scenario::{NoFiles, load};
 use duetime_sim::{Options, run};
+use queueing::{MEAN_S, md1, mmc, service};
 
-/// Mean computation in seconds.
-const MEAN_S: f64 = 100e-6;
 /// Computations of one run.
 const PER_RUN: f64 = 400_000.0;
 
@@ -45,13 +47,7 @@ fn theory() {
     }
     for (utilisation, runs) in [(0.5, 10), (0.8, 20)] {
         let wait = mean_wait(1, utilisation, "100 us", runs);
-        row(
-            "M/D/1",
-            utilisation,
-            runs,
-            wait,
-            utilisation / (2.0 * (1.0 - utilisation)),
-        );
+        row("M/D/1", utilisation, runs, wait, md1(utilisation));
     }
 }
 
@@ -64,42 +60,10 @@ fn row(name: &str, utilisation: f64, runs: u64, wait: f64, theory: f64) {
     );
 }
 
-/// Mean wait of M/M/c in units of the mean computation (Erlang C).
-fn mmc(slots: u32, utilisation: f64) -> f64 {
-    let offered = f64::from(slots) * utilisation;
-    let blocked = (1..=slots).fold(1.0, |blocked, servers| {
-        offered * blocked / (f64::from(servers) + offered * blocked)
-    });
-    blocked / (1.0 - utilisation * (1.0 - blocked)) / (f64::from(slots) * (1.0 - utilisation))
-}
-
 /// Mean wait in units of the mean computation, over so many runs on two threads.
 fn mean_wait(slots: u32, utilisation: f64, compute: &str, runs: u64) -> f64 {
     let rate = utilisation * f64::from(slots) / MEAN_S;
-    let text = format!(
-        r#"
-transport = ["tcp"]
-warm_up = "50 ms"
-duration = "{} ms"
-[topology]
-kind = "star"
-hosts = 2
-link = {{ rate = "100 Gbps", latency = "100 ns" }}
-[host]
-receive_jitter = "0 ps"
-send_jitter = "0 ps"
-start_jitter = false
-servers = {{ slots = {slots} }}
-[[workload]]
-kind = "oldi"
-fan_in = 1
-rate = "{rate} /s"
-query = "1 B"
-response = "1 B"
-compute = "{compute}"
-"#,
-        PER_RUN / rate * 1e3 + 50.0
-    );
+    let text = service(slots, utilisation, compute, 50.0, PER_RUN / rate);
     let scenario = parse(&text);
     let scenario = &scenario;
     let part = |first: u64| {

@@ -1,42 +1,18 @@
 //! Waits for servers against queueing theory, and the load of servers that a description predicts.
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
 
+mod queueing;
+
 use duetime_results::{RunRecords, ServerRecord};
 use duetime_scenario::model::Scenario;
 use duetime_scenario::{NoFiles, load};
 use duetime_sim::describe::describe;
 use duetime_sim::{Options, run};
-
-/// Mean computation in seconds.
-const MEAN_S: f64 = 100e-6;
+use queueing::{MEAN_S, md1, mmc, service};
 
 /// Queries of one leaf each; 20 us lie between the arrival at the root and at the leaf.
 fn scenario(slots: u32, utilisation: f64, compute: &str, duration_s: f64) -> Scenario {
-    let rate = utilisation * f64::from(slots) / MEAN_S;
-    let text = format!(
-        r#"
-transport = ["tcp"]
-warm_up = "20 ms"
-duration = "{} ms"
-[topology]
-kind = "star"
-hosts = 2
-link = {{ rate = "100 Gbps", latency = "100 ns" }}
-[host]
-receive_jitter = "0 ps"
-send_jitter = "0 ps"
-start_jitter = false
-servers = {{ slots = {slots} }}
-[[workload]]
-kind = "oldi"
-fan_in = 1
-rate = "{rate} /s"
-query = "1 B"
-response = "1 B"
-compute = "{compute}"
-"#,
-        duration_s * 1e3 + 20.0
-    );
+    let text = service(slots, utilisation, compute, 20.0, duration_s);
     load(&text, "servers.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -68,22 +44,6 @@ fn measured(slots: u32, utilisation: f64, compute: &str, duration_s: f64, runs: 
         busy += utilisation / runs as f64;
     }
     (waited / count / 1e12 / MEAN_S, busy)
-}
-
-/// Mean wait of M/M/c in units of the mean service (Erlang C).
-fn mmc(slots: u32, utilisation: f64) -> f64 {
-    let offered = f64::from(slots) * utilisation;
-    // Erlang B by its recursion.
-    let blocked = (1..=slots).fold(1.0, |blocked, servers| {
-        offered * blocked / (f64::from(servers) + offered * blocked)
-    });
-    let waits = blocked / (1.0 - utilisation * (1.0 - blocked));
-    waits / (f64::from(slots) * (1.0 - utilisation))
-}
-
-/// Mean wait of M/D/1 in units of the service (Pollaczek and Khinchine).
-fn md1(utilisation: f64) -> f64 {
-    utilisation / (2.0 * (1.0 - utilisation))
 }
 
 fn compare(

@@ -295,11 +295,27 @@ pub fn run_on(scenario: &Scenario, threads: usize) -> RunOutput {
     duetime_sim::run(scenario, 0, 0, &options).expect("a sound scenario")
 }
 
+/// Asserts that a run of `scenario` gives the records of `alone` for each number of threads and of parts on a thread.
+pub fn assert_same_when_split(scenario: &Scenario, alone: &RunRecords, splits: &[(usize, usize)]) {
+    for &(threads, subpartitions) in splits {
+        let options = Options {
+            threads,
+            subpartitions,
+            ..Options::default()
+        };
+        let split = duetime_sim::run(scenario, 0, 0, &options).expect("a sound scenario");
+        let transport = &scenario.transports[0].name;
+        let case = format!("{transport}, {threads} threads, {subpartitions} parts");
+        assert_same(alone, &split.records, &case);
+    }
+}
+
 /// That two runs left the same behind; the first record that differs is shown.
 pub fn assert_same(one: &RunRecords, other: &RunRecords, case: &str) {
     for (one, other) in one.flows.iter().zip(&other.flows) {
         assert_eq!(one, other, "{case}");
     }
+    assert_eq!(one.servers, other.servers, "{case}");
     for (one, other) in one.ports.iter().zip(&other.ports) {
         assert_eq!(one, other, "{case}");
     }

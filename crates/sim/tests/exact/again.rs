@@ -5,7 +5,6 @@ use crate::common::*;
 use duetime_core::{Bytes, Span, Time};
 use duetime_results::{Class, FlowRecord, RunRecords};
 use duetime_scenario::model::*;
-use duetime_sim::Options;
 
 /// The mixture with hedges and retries of its leaves.
 fn asked_again(transport: Transport, cancel: bool) -> Scenario {
@@ -46,19 +45,7 @@ fn threads_and_parts_ask_the_same_again() {
             };
             assert!(sum(|of| of.hedges.0) > 10 && sum(|of| of.hedges_won.0) > 2);
             assert!(sum(|of| of.retries.0) > 2, "{}", transport.name);
-            for (threads, subpartitions) in [(2, 1), (1, 3)] {
-                let options = Options {
-                    threads,
-                    subpartitions,
-                    ..Options::default()
-                };
-                let split = duetime_sim::run(&scenario, 0, 0, &options).expect("a sound scenario");
-                let case = format!(
-                    "{}, {threads} threads, {subpartitions} parts",
-                    transport.name
-                );
-                assert_same(&alone.records, &split.records, &case);
-            }
+            assert_same_when_split(&scenario, &alone.records, &[(2, 1), (1, 3)]);
         }
     }
 }

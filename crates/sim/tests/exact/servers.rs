@@ -271,20 +271,7 @@ fn waits_do_not_depend_on_threads() {
             let alone = run(&scenario);
             let waits = |of: &duetime_results::ServerRecord| of.wait_max_ps > 0;
             assert!(alone.records.servers.iter().filter(|of| waits(of)).count() > 5);
-            for (threads, subpartitions) in [(2, 1), (4, 1), (1, 3)] {
-                let options = Options {
-                    threads,
-                    subpartitions,
-                    ..Options::default()
-                };
-                let split = duetime_sim::run(&scenario, 0, 0, &options).expect("a sound scenario");
-                let case = format!(
-                    "{}, {threads} threads, {subpartitions} parts",
-                    transport.name
-                );
-                assert_same(&alone.records, &split.records, &case);
-                assert_eq!(alone.records.servers, split.records.servers, "{case}");
-            }
+            assert_same_when_split(&scenario, &alone.records, &[(2, 1), (4, 1), (1, 3)]);
         }
     }
 }
