@@ -287,7 +287,7 @@ def test_a_heat_map_needs_two_axes(swept: Result, star: Scenario) -> None:
         figures.heatmap(third)
     with pytest.raises(FigureError, match="change together"):
         figures.heatmap(third, "switch.buffer", "workload.size", at={"seed": 1})
-    # Only the axes themselves need room: what changes with one of them does not vary as well.
+    # A key that is linked to an axis does not need a separate axis.
     panels = figures.heatmap(third, at={"seed": 1}).axes
     assert panels[0].get_xlabel() == "Buffer (MB)" and len(panels) == 3
     with pytest.raises(FigureError, match="seed varies as well"):

@@ -73,7 +73,7 @@ impl Constant {
     }
 }
 
-/// What a table has in addition to the columns of its files.
+/// Columns and descriptions that a table gains over its files.
 #[derive(Debug)]
 pub struct Additions {
     /// Columns in front, next to the point of the sweep.

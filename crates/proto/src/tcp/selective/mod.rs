@@ -2,8 +2,7 @@
 //! `recovery`, which knows cumulative acknowledgements alone.
 //!
 //! A sender that has it leaves the usual path for the functions here: `acknowledging` takes acknowledgements, `sending`
-//! chooses what leaves, `expiring` answers timers, and `usage`
-//! validates the congestion window.
+//! chooses what leaves, `expiring` answers timers, and `usage` validates the congestion window.
 
 mod acknowledging;
 mod expiring;

@@ -9,7 +9,7 @@ use crate::tcp::Config;
 use crate::tcp::sender::Sender;
 use crate::window::Window;
 
-/// How much of its window a sender uses.
+/// Use of the congestion window by a sender.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
     /// True if the window limited the sender in the current window of data (`is_cwnd_limited`).
@@ -29,8 +29,8 @@ impl Usage {
         }
     }
 
-    /// Returns true if acknowledgements may open the window (`tcp_is_cwnd_limited`). Slow start may probe for up to twice
-    /// what was used.
+    /// Returns true if acknowledgements may open the window (`tcp_is_cwnd_limited`). Slow start may grow to twice the
+    /// largest amount outstanding.
     pub const fn allows_growth(&self, config: &Config, window: &Window) -> bool {
         !config.window_validation
             || self.is_limited
