@@ -92,9 +92,11 @@ impl Demand {
         let mut workloads = Workloads::new(&unlimited, network, &streams)?;
         let header = HEADER_BYTES + scenario.host.frame_overhead;
         let kinds = scenario.workloads.iter().enumerate();
-        // What is asked depends on how the network serves it: the next query of a loop, or a leaf asked again.
+        // What is asked depends on how the network serves it: the next query of a loop, or a leaf asked again or
+        // cancelled.
         let depends = |kind: &WorkloadKind| {
-            let of = |oldi: &Oldi| oldi.arrival == QueryArrival::BackToBack || oldi.asks_again();
+            let of =
+                |oldi: &Oldi| oldi.arrival == QueryArrival::BackToBack || oldi.follows_leaves();
             matches!(kind, WorkloadKind::Oldi(oldi) if of(oldi))
         };
         let unknown: Vec<u16> = kinds

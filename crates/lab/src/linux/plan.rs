@@ -46,7 +46,9 @@ pub fn network(scenario: &Scenario) -> Result<Network, LabError> {
         );
     }
     let cancels = |of: &Oldi| {
-        of.hedge.is_some_and(|hedge| hedge.cancel) || of.retry.is_some_and(|retry| retry.cancel)
+        of.hedge.is_some_and(|hedge| hedge.cancel)
+            || of.retry.is_some_and(|retry| retry.cancel)
+            || of.cancel_spares
     };
     let mut workloads = scenario.workloads.iter();
     if let Some(workload) = workloads.find(|it| it.oldi().is_some_and(cancels)) {

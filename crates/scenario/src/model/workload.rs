@@ -190,6 +190,8 @@ pub struct Oldi {
     pub hedge: Option<Hedge>,
     /// Whether and when a leaf that has not answered is asked anew.
     pub retry: Option<Retry>,
+    /// Whether a parent with enough answers of its leaves cancels the others.
+    pub cancel_spares: bool,
     /// Hosts may play several roles at once; otherwise each host has at most one.
     pub share_hosts: bool,
 }
@@ -209,6 +211,11 @@ impl Oldi {
     /// Whether leaves may be asked more than once for a query.
     pub fn asks_again(&self) -> bool {
         self.hedge.is_some() || self.retry.is_some()
+    }
+
+    /// Whether parents keep account of each leaf's answer: they may ask it again, or cancel it.
+    pub fn follows_leaves(&self) -> bool {
+        self.asks_again() || self.cancel_spares
     }
 
     /// The budget of an application's queries, from their arrival at the root; `None`: each leaf's answer has its own

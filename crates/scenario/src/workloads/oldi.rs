@@ -75,12 +75,17 @@ fields! {
         hedge: Kind::Table(&HEDGE), otherwise "none" is None, read hedge;
         /// Retries: a leaf that has not answered after a time is asked anew.
         retry: Kind::Table(&RETRY), otherwise "none" is None, read retry;
+        /// A parent that holds enough answers of its leaves tells the others to stop, as storage does with coded reads: they
+        /// compute no further, and their answers are aborted. Enough is what the objective asks for at a root, and
+        /// `complete_at` at an aggregator.
+        cancel_spares: Boolean, default false;
         /// Whether a host may play several roles at once. Each tree takes hosts in an order of its own, from the start
         /// again when they are used up.
         share_hosts: Boolean, default false;
     } into {
         applications, trees, fan_in, query, response, layer_response, deadline, layer_share, deadline_from, query_deadline,
-        arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, share_hosts
+        arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry,
+        cancel_spares, share_hosts
     } then |reader| {
         let (response, layer_response) = responses(reader, fan_in.len())?;
         let layer_share = layer_share(reader, fan_in.len())?;

@@ -258,6 +258,7 @@ pub fn mixture(transport: Transport) -> Scenario {
         },
         hedge: None,
         retry: None,
+        cancel_spares: false,
         aggregate_compute: Gap::ZERO,
         layer_response: Vec::new(),
         give_up: GiveUp::Children,

@@ -28,4 +28,5 @@ mod queries;
 mod reception;
 mod scaling;
 mod servers;
+mod spares;
 mod watched;

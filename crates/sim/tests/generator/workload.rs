@@ -132,6 +132,7 @@ pub(super) fn services(draw: &mut Draw, budget: &Budget, workloads: &mut [Worklo
                 cancel: draw.flag(0.5),
             });
         }
+        oldi.cancel_spares = draw.flag(0.3);
     }
 }
 
@@ -339,6 +340,7 @@ impl Share<'_> {
                 share: draw.one_of(&[None, Some(0.99)]),
             },
             hedge: None,
+            cancel_spares: false,
             retry: None,
             aggregate_compute: Gap::ZERO,
             layer_response: Vec::new(),

@@ -17,6 +17,7 @@ use duetime_results::Question;
 use duetime_results::record::{Class, QueryRecord};
 use duetime_scenario::model::{HedgeAfter, RetryAt};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// Questions are numbered in four bits: the first, a hedge, and these.
 pub(super) const MOST_RETRIES: u32 = 14;
@@ -215,6 +216,29 @@ impl Oldi {
             Question::Retry => self.note(leaf, Note::RetryWon),
         }
         true
+    }
+
+    /// A parent holds enough answers: the leaves that have not answered are told to stop, where they are to be.
+    pub(super) fn cancel_spares(&mut self, call: &mut Call<'_>, parent: At) {
+        if !self.plan.config.cancel_spares {
+            return;
+        }
+        let plan = Arc::clone(&self.plan);
+        for role in plan.children(parent.role) {
+            let Some(asked) = self.again.open.remove(&(role, parent.number)) else {
+                continue;
+            };
+            for attempt in 0..16 {
+                let leaf = At {
+                    role,
+                    attempt,
+                    ..parent
+                };
+                if asked.sent & !asked.cancelled & leaf.bit() != 0 {
+                    plan.cancel(call, leaf);
+                }
+            }
+        }
     }
 
     /// A host is told to stop: it computes no further, or else its answer is aborted.

@@ -284,7 +284,7 @@ impl Oldi {
         let plan = &self.plan;
         let jitter = plan.ask_jitter(call.context, child.role, child.number);
         plan.send_query(call, child, call.now - jitter);
-        if plan.asks_again(child.role) {
+        if plan.follows(child.role) {
             self.watch(call, child);
         }
     }
@@ -313,7 +313,7 @@ impl Oldi {
 
     fn answer_delivered(&mut self, call: &mut Call<'_>, message: &Message) {
         let child = at(message);
-        if self.plan.asks_again(child.role) && !self.is_first(call, message, child) {
+        if self.plan.follows(child.role) && !self.is_first(call, message, child) {
             return;
         }
         let (role, number) = (self.plan.parent(child.role), child.number);
@@ -333,6 +333,7 @@ impl Oldi {
             open.leaves[1] += own_in_time;
             open.missing -= 1;
             if open.missing == 0 {
+                self.cancel_spares(call, parent);
                 self.compute(call, parent);
             }
             return;
@@ -347,11 +348,18 @@ impl Oldi {
             Some(_) => 0,
             None => own_in_time,
         };
-        if record.enough.is_none() && record.leaves_answered >= record.needed {
+        let is_enough = record.enough.is_none() && record.leaves_answered >= record.needed;
+        if is_enough {
             record.enough = Some(call.now);
         }
-        if record.answered == self.plan.needed(role) {
+        let is_complete = record.answered == self.plan.needed(role);
+        if is_complete {
             record.complete = Some(call.now);
+        }
+        if is_enough {
+            self.cancel_spares(call, parent);
+        }
+        if is_complete {
             self.next_back_to_back(call, tree, number);
         }
     }

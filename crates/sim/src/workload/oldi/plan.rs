@@ -135,9 +135,9 @@ impl Plan {
         sorted.collect()
     }
 
-    /// Whether this role is a leaf, and leaves may be asked again.
-    pub(super) fn asks_again(&self, role: u32) -> bool {
-        self.config.asks_again() && self.forest.is_leaf(role)
+    /// Whether this role is a leaf that may be asked again or cancelled.
+    pub(super) fn follows(&self, role: u32) -> bool {
+        self.config.follows_leaves() && self.forest.is_leaf(role)
     }
 
     pub(super) fn host(&self, role: u32) -> u32 {
@@ -483,6 +483,7 @@ fn shared_by(spans: &model::Spans) -> model::Oldi {
         give_up: spans.give_up,
         hedge: None,
         retry: None,
+        cancel_spares: false,
         share_hosts: true,
     }
 }
