@@ -136,7 +136,7 @@ class Folder:
         """The tables that `duetime run` prints."""
 
     def rows(self) -> str:
-        """The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`."""
+        """The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`, `verdicts`."""
 
     def table(
         self,

@@ -85,6 +85,9 @@ class Summary:
     """The same of what no transport can beat."""
     rows: list[dict[str, Any]]
     """A row per transport, workload and class of flows."""
+    verdicts: list[dict[str, Any]]
+    """What limits the queries under the first transport, per workload: ``text`` says it, ``settings`` and ``command`` try
+    what may help, ``limits`` counts the late queries by what took most of their time. A sweep has none."""
     _grid: Grid = field(default=Grid([], {}, {}), repr=False, compare=False)
 
     @cached_property

@@ -79,7 +79,10 @@ impl Listener for Quiet {
 fn lasts(event: &Event) -> bool {
     !matches!(
         event,
-        Event::RunStarted { .. } | Event::Progress { .. } | Event::Overall { .. }
+        Event::RunStarted { .. }
+            | Event::Progress { .. }
+            | Event::Overall { .. }
+            | Event::Explaining { .. }
     )
 }
 
@@ -128,7 +131,7 @@ const SAY_EVERY: Duration = Duration::from_secs(10);
 impl Listener for Lines {
     fn on(&self, event: &Event) {
         match event {
-            Event::Overall { .. } => {
+            Event::Overall { .. } | Event::Explaining { .. } => {
                 let mut said = self.said.lock().expect("no panic holds it");
                 if said.elapsed() < SAY_EVERY {
                     return;
@@ -245,6 +248,12 @@ impl Listener for Bars {
             Event::Warning(_) | Event::Damaged { .. } | Event::ValueFinished { .. } => {
                 self.say(event);
             }
+            Event::Explaining { done, runs, eta_s } => {
+                self.all.set_length(*runs as u64);
+                self.all.set_position(*done as u64);
+                self.all.set_message(explaining(*eta_s));
+                self.all.tick();
+            }
             Event::StudyFinished { .. } => {
                 for bar in std::mem::take(&mut *runs).into_values() {
                     bar.finish_and_clear();
@@ -286,6 +295,13 @@ fn remaining(packet_hops_per_s: f64, eta_s: Option<f64>) -> String {
     }
 }
 
+fn explaining(eta_s: Option<f64>) -> String {
+    let left = eta_s.map_or(String::new(), |eta| {
+        format!(", about {} left", text::wall(eta))
+    });
+    format!("repeated to explain late queries{left}")
+}
+
 /// An event in words; none for what only moves a bar.
 fn sentence(event: &Event) -> Option<String> {
     Some(match event {
@@ -317,6 +333,9 @@ fn sentence(event: &Event) -> Option<String> {
             "{done} of {runs} runs done, {}",
             remaining(*packet_hops_per_s, *eta_s)
         ),
+        Event::Explaining { done, runs, eta_s } => {
+            format!("{done} of {runs} runs {}", explaining(*eta_s))
+        }
         Event::RunFinished {
             name,
             wall_s,

@@ -94,7 +94,7 @@ impl Folder {
         Ok(duetime_cli::results(plan, gathered))
     }
 
-    /// The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`.
+    /// The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`, `verdicts`.
     fn rows(&self, py: Python<'_>) -> PyResult<String> {
         let (plan, gathered) = self.gathered(py)?;
         Ok(json!({
@@ -102,6 +102,7 @@ impl Folder {
             "queries": gathered.query_rows(plan),
             "best": gathered.best_rows(plan),
             "rows": gathered.rows(plan),
+            "verdicts": gathered.verdicts,
         })
         .to_string())
     }
@@ -227,6 +228,8 @@ pub fn conduct(
             if outcome.cancelled {
                 return Ok((outcome, Gathered::default()));
             }
+            let folder = RunFolder::open(&out)?;
+            duetime_study::verdict::verdicts(&plan, &folder, &execution, &Simulator, listener)?;
             let gathered = summarise(&plan, &out, how.report)?;
             Ok((outcome, gathered))
         };

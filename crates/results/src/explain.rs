@@ -20,6 +20,7 @@
 //! [`Cause::EarlierMessages`] or [`Cause::Host`].
 
 mod kinds;
+pub mod limit;
 mod path;
 pub mod query;
 mod route;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use duetime_results::RunRecords;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::run::{self, Captures, RunInfo, RunKey, RunNotes, StoredRun};
@@ -164,9 +165,22 @@ impl RunFolder {
         self.write_json(SUMMARY, summary)
     }
 
-    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
+    /// Replaces a JSON file at the top of the folder in one step.
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.path.join(name);
         file::replace(&path, &file::json(&path, value)?)
+    }
+
+    /// Reads a JSON file at the top of the folder; `None` if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be read, or does not hold a `T`.
+    pub fn read_json_if_there<T: DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> Result<Option<T>, StoreError> {
+        let path = self.path.join(name);
+        path.exists().then(|| file::read_json(&path)).transpose()
     }
 
     /// Replaces a file at the top of the folder in one step, as `report.html`; gives its path.

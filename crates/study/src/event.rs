@@ -147,6 +147,15 @@ pub enum Event {
         /// What their runs take at the pace of the slowest value so far, s; none where all of this one's were kept.
         eta_s: Option<f64>,
     },
+    /// Runs are repeated to explain their late queries; a few times per second, after the study has ended.
+    Explaining {
+        /// Runs explained.
+        done: usize,
+        /// Runs to explain in all.
+        runs: usize,
+        /// Wall time still needed, s; none until one is done.
+        eta_s: Option<f64>,
+    },
     /// A study or campaign ends.
     StudyFinished {
         /// Runs that are in the folder now.

@@ -14,6 +14,7 @@ use crate::error::StudyError;
 use crate::event::RunName;
 use crate::objective::{objective, target_of};
 use crate::plan::{Job, Plan};
+use crate::verdict::{self, Verdict};
 use crate::warnings::{self, Warning};
 
 /// One transport at one point, over all its runs.
@@ -42,6 +43,9 @@ pub struct Gathered {
     pub absent: Vec<(RunName, String)>,
     /// What to know before any number: what was known before the runs first.
     pub warnings: Vec<Warning>,
+    /// What limits the queries under the first transport, by workload; empty until [`crate::verdict::verdicts`] has found
+    /// it.
+    pub verdicts: Vec<Verdict>,
     /// The best possible at each point that has a run, by point; points where nothing has a bound are left out.
     pub best: Vec<(usize, BestPossible)>,
 }
@@ -198,6 +202,7 @@ pub fn gather(
         .retain(|of| of.about != warnings::About::NothingMeasured);
     let after = warnings::afterwards(plan, &gathered);
     gathered.warnings.extend(after);
+    gathered.verdicts = verdict::kept(folder, &gathered)?;
     Ok(gathered)
 }
 
@@ -331,6 +336,9 @@ struct PointSummary<'a> {
     settings: &'a [(String, String)],
     workloads: Vec<&'a str>,
     transports: Vec<&'a Summary>,
+    /// A study with a sweep has none.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    verdicts: &'a [Verdict],
     #[serde(skip_serializing_if = "Option::is_none")]
     best: Option<&'a BestPossible>,
     comparisons: Vec<&'a Comparison>,
@@ -366,6 +374,7 @@ pub fn write_summary(
             settings: &point.settings,
             workloads: point.scenario.workload_names(),
             transports: cells().map(|cell| &cell.summary).collect(),
+            verdicts: &gathered.verdicts,
             best: gathered.best_at(index),
             comparisons: own.map(|(_, of)| *of).collect(),
             runs: runs.collect(),

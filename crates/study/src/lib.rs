@@ -27,6 +27,7 @@ pub mod remote;
 mod report;
 mod resume;
 pub mod tables;
+pub mod verdict;
 pub mod warnings;
 
 pub use error::StudyError;

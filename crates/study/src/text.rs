@@ -45,6 +45,24 @@ pub fn with_interval(of: &Estimate, show: impl Fn(f64) -> String) -> String {
         .join(" ")
 }
 
+/// Alternatives in a sentence: `a`, `a or b`, `a, b or c`.
+pub fn either(of: Vec<String>) -> String {
+    match of.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+    }
+}
+
+/// A word of a shell command, in quotes where it needs them.
+pub fn quoted(word: &str) -> String {
+    let is_plain = |of: char| of.is_alphanumeric() || "_-./=:+%@".contains(of);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// A share of a number of things: `92.6 % of 1722`.
 pub fn part(share: f64, whole: u64) -> String {
     format!("{} of {}", percent(share), count(whole as f64))

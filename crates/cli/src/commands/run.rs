@@ -88,6 +88,7 @@ fn varied(args: &args::Sweep) -> Result<Request, Failure> {
     Ok(request)
 }
 
+/// Makes the runs and shows what they amount to.
 fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     let out = out(plan, work);
     let execution = execution(work.jobs, work.threads, if_exists);
@@ -103,6 +104,10 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
         },
     )?;
     let folder = RunFolder::open(&out)?;
+    if !outcome.cancelled {
+        duetime_study::verdict::verdicts(plan, &folder, &execution, &Simulator, &*listener)?;
+    }
+    drop(listener);
     let mut report = None;
     let gathered = if work.no_report {
         duetime_study::gather(plan, &folder, |_, _| {})?
@@ -178,6 +183,16 @@ pub fn results(plan: &Plan, gathered: &Gathered) -> String {
             line(&format_args!("{}\n", table.condition));
         }
     }
+    for verdict in &gathered.verdicts {
+        match plan.base.workloads.len() {
+            1 => line(&verdict.text),
+            _ => line(&format_args!("{}: {}", verdict.workload_name, verdict.text)),
+        }
+        if let Some(command) = &verdict.command {
+            line(&format_args!("  {command}"));
+        }
+        line(&"");
+    }
     shown
 }
 
@@ -197,6 +212,9 @@ pub(super) fn json_rows(
     }
     for row in gathered.rows(plan) {
         json_event(&mut to, "row", &row)?;
+    }
+    for verdict in &gathered.verdicts {
+        json_event(&mut to, "verdict", verdict)?;
     }
     let done = json!({ "folder": out, "report": report, "warnings": gathered.warnings });
     json_event(&mut to, "done", &done)

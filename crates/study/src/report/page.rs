@@ -13,6 +13,7 @@ use crate::gather::{Cell, Gathered};
 use crate::plan::Plan;
 use crate::tables::{On, percent, tables};
 use crate::text;
+use crate::verdict::Verdict;
 
 /// A figure on the page.
 #[derive(Debug, Serialize)]
@@ -65,6 +66,7 @@ struct View<'a> {
     answer: Option<String>,
     lead: String,
     services: Vec<Service>,
+    verdicts: &'a [Verdict],
     facts: Vec<Named>,
     warnings: Vec<&'a str>,
     failures: Vec<Failure>,
@@ -112,6 +114,7 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
         // Where queries are judged, flows explain them, and have their table.
         headline: headline(plan, gathered).filter(|_| services.is_empty()),
         services,
+        verdicts: &gathered.verdicts,
         tables,
         figures: draw::figures(plan, gathered, samples),
         command: command(plan),
@@ -217,32 +220,25 @@ fn file_name(plan: &Plan) -> String {
 
 /// The command that makes the folder again.
 fn command(plan: &Plan) -> String {
-    let quoted = |text: String| {
-        if text.contains([' ', '"', '[', ',']) {
-            format!("'{text}'")
-        } else {
-            text
-        }
-    };
     let command = if plan.request.points.is_empty() {
         "run"
     } else {
         "sweep"
     };
     let mut words = vec!["duetime".to_owned(), command.to_owned()];
-    words.push(quoted(file_name(plan)));
+    words.push(text::quoted(&file_name(plan)));
     let names = plan.base.transport_names();
     words.extend(["--transport".to_owned(), names.join(",")]);
     for (key, value) in &plan.request.settings {
         match key.as_str() {
             "seeds" | "seed" => words.extend([format!("--{key}"), value.clone()]),
-            _ => words.extend(["--set".to_owned(), quoted(format!("{key}={value}"))]),
+            _ => words.extend(["--set".to_owned(), text::quoted(&format!("{key}={value}"))]),
         }
     }
     for (key, values) in plan.axes() {
         words.extend([
             "--vary".to_owned(),
-            quoted(format!("{key}={}", values.join(","))),
+            text::quoted(&format!("{key}={}", values.join(","))),
         ]);
     }
     words.join(" ")

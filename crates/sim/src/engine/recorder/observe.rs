@@ -141,7 +141,7 @@ impl Recorder {
             what: FlowEventKind::Finished,
         });
         // A long-lived connection of a query may carry many others.
-        if matches!(observed.watch, Watch::Query(_)) {
+        if observed.traces[index].0.node.is_some() {
             observed.disconnect(index);
         }
     }

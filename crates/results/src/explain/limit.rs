@@ -1,0 +1,166 @@
+//! What limits a query: the kind of waiting that takes the largest part of its time.
+
+use super::query::{Doing, QueryStep};
+use super::{Cause, Stage};
+use crate::Timer;
+use duetime_core::Span;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Kind of waiting on a query's critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// Silence until a retransmission timeout.
+    RetransmissionTimeout,
+    /// Silence until a tail loss probe.
+    TailLossProbe,
+    /// Recovery of a loss without such a timer.
+    LossRecovery,
+    /// The handshake of a connection.
+    Handshake,
+    /// Queues of switch ports and hosts' NICs.
+    Queue,
+    /// Transmission of packets on links.
+    Transmission,
+    /// Further round trips, because the window holds less than the message.
+    RoundTrips,
+    /// Earlier messages of the same connection.
+    EarlierMessages,
+    /// D3: no rate is granted.
+    Pause,
+    /// D3: the allocated rate is smaller than the requested one.
+    Allocation,
+    /// Propagation and hosts' network stacks.
+    Hosts,
+    /// A free server of a host.
+    Server,
+    /// Computation.
+    Computing,
+    /// The time before a hedge or a retry is sent.
+    AskingAgain,
+    /// An aggregator's timeout.
+    Patience,
+    /// A message that was aborted or never finished.
+    Unfinished,
+}
+
+impl Limit {
+    /// Every kind, in order of declaration.
+    pub const ALL: [Self; 16] = [
+        Self::RetransmissionTimeout,
+        Self::TailLossProbe,
+        Self::LossRecovery,
+        Self::Handshake,
+        Self::Queue,
+        Self::Transmission,
+        Self::RoundTrips,
+        Self::EarlierMessages,
+        Self::Pause,
+        Self::Allocation,
+        Self::Hosts,
+        Self::Server,
+        Self::Computing,
+        Self::AskingAgain,
+        Self::Patience,
+        Self::Unfinished,
+    ];
+
+    /// Returns the kind of a part of a query's time; `None` for time that is no part of its delay.
+    fn of(doing: Doing) -> Option<Self> {
+        Some(match doing {
+            Doing::Queueing => Self::Server,
+            Doing::Computing | Doing::Aggregating => Self::Computing,
+            Doing::Hedging | Doing::Retrying => Self::AskingAgain,
+            Doing::Patience => Self::Patience,
+            Doing::Asking | Doing::Joining | Doing::Parent | Doing::Untraced => Self::Hosts,
+            Doing::Down(stage, cause) | Doing::Up(stage, cause) => Self::of_flow(stage, cause),
+            Doing::Standing => return None,
+        })
+    }
+
+    fn of_flow(stage: Stage, cause: Cause) -> Self {
+        match (stage, cause) {
+            (_, Cause::Timer(Timer::Retransmission)) => Self::RetransmissionTimeout,
+            (_, Cause::Timer(Timer::TailLossProbe)) => Self::TailLossProbe,
+            (_, Cause::Aborted | Cause::Unfinished) => Self::Unfinished,
+            (_, Cause::EarlierMessages) => Self::EarlierMessages,
+            (Stage::Handshake, _) | (_, Cause::Timer(Timer::Handshake)) => Self::Handshake,
+            (Stage::Loss, _) | (_, Cause::Timer(Timer::Reordering)) => Self::LossRecovery,
+            (Stage::Pause, _) | (_, Cause::Timer(Timer::Pause | Timer::Request)) => Self::Pause,
+            (Stage::Denied | Stage::Pace, _) | (_, Cause::Timer(Timer::Pace)) => Self::Allocation,
+            (_, Cause::Queue(_) | Cause::Nic | Cause::ReplyNic) => Self::Queue,
+            (_, Cause::Transmission(_)) => Self::Transmission,
+            (Stage::Window | Stage::Rate, _) => Self::RoundTrips,
+            (Stage::Delivery, _) => Self::Hosts,
+        }
+    }
+}
+
+/// Returns the time of a path by kind.
+pub fn by_limit(steps: &[QueryStep]) -> BTreeMap<Limit, Span> {
+    let mut sums = BTreeMap::new();
+    for step in steps {
+        if let Some(limit) = Limit::of(step.doing) {
+            *sums.entry(limit).or_default() += step.to.since(step.from);
+        }
+    }
+    sums
+}
+
+/// Returns the kind that takes the largest part of a path, of equal parts the one declared first; `None` for a path
+/// without time.
+pub fn largest(steps: &[QueryStep]) -> Option<Limit> {
+    let sums = by_limit(steps).into_iter();
+    // `max_by_key` takes the last of equals.
+    sums.rev()
+        .max_by_key(|&(_, span)| span)
+        .map(|(limit, _)| limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use duetime_core::Time;
+
+    fn steps(parts: &[(u64, Doing)]) -> Vec<QueryStep> {
+        let mut at = Time::ZERO;
+        let step = |&(us, doing): &(u64, Doing)| {
+            let from = at;
+            at = from + Span::from_us(us);
+            QueryStep {
+                from,
+                to: at,
+                node: 1,
+                doing,
+            }
+        };
+        parts.iter().map(step).collect()
+    }
+
+    #[test]
+    fn parts_of_one_kind_add_up_and_the_largest_sum_is_the_limit() {
+        let up = |stage, cause| Doing::Up(stage, cause);
+        let path = steps(&[
+            (30, Doing::Computing),
+            (20, up(Stage::Window, Cause::Queue(3))),
+            (15, up(Stage::Delivery, Cause::Nic)),
+            (10, up(Stage::Window, Cause::Propagation)),
+            (900, Doing::Standing),
+        ]);
+        assert_eq!(largest(&path), Some(Limit::Queue), "20 + 15 us");
+        let sums = by_limit(&path);
+        assert_eq!(sums[&Limit::Computing], Span::from_us(30));
+        assert_eq!(sums[&Limit::RoundTrips], Span::from_us(10));
+        assert_eq!(sums.len(), 3, "time after the last event is no delay");
+        assert_eq!(largest(&steps(&[(5, Doing::Standing)])), None);
+    }
+
+    #[test]
+    fn a_timeout_is_one_in_every_state_of_the_sender() {
+        for stage in [Stage::Loss, Stage::Handshake, Stage::Window] {
+            let timeout = Cause::Timer(Timer::Retransmission);
+            assert_eq!(Limit::of_flow(stage, timeout), Limit::RetransmissionTimeout);
+        }
+    }
+}

@@ -1,0 +1,349 @@
+//! Counts late queries by what took the largest part of their time, from watched repetitions of their runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use duetime_core::Span;
+use duetime_results::explain::Cause;
+use duetime_results::explain::limit::{Limit, largest};
+use duetime_results::explain::query::{Doing, QueryExplanation, QueryStep, Tree};
+use duetime_results::{Class, FlowEventKind, FlowRecord, FlowTrace, QueryRecord, RunRecords};
+use duetime_sim::topology::Network;
+use duetime_sim::{Options, Progress, RunOutput, Watch};
+use duetime_store::RunFolder;
+
+use crate::error::StudyError;
+use crate::event::{Event, Listener};
+use crate::plan::{Job, Plan};
+use crate::pool::{Engine, Execution, each};
+
+/// Trace events that a repetition may keep, about 64 B each. Where the late queries of a run have more, every n-th of
+/// them is explained.
+const MOST_EVENTS: u64 = 2_000_000;
+
+/// Late queries of one workload.
+#[derive(Clone, Debug, Default)]
+pub struct Accounting {
+    /// Measured queries that could be late.
+    pub queries: u64,
+    /// Of them, late ones.
+    pub late: u64,
+    /// Late ones that were explained.
+    pub explained: u64,
+    /// Explained ones by what took the largest part of their time.
+    pub limits: BTreeMap<Limit, u64>,
+    /// Those limited by queues, by the place of the longest queue on their path.
+    pub queues: BTreeMap<Place, u64>,
+}
+
+/// Place of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// A switch port to a host.
+    ToHost,
+    /// A switch port to a switch.
+    Between,
+    /// A host's own port.
+    FromHost,
+}
+
+impl Accounting {
+    /// The most frequent place of the longest queue.
+    pub fn queue(&self) -> Option<Place> {
+        let places = self.queues.iter().rev();
+        places
+            .max_by_key(|&(_, count)| *count)
+            .map(|(place, _)| *place)
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.queries += other.queries;
+        self.late += other.late;
+        self.explained += other.explained;
+        for (limit, count) in &other.limits {
+            *self.limits.entry(*limit).or_default() += count;
+        }
+        for (place, count) in &other.queues {
+            *self.queues.entry(*place).or_default() += count;
+        }
+    }
+}
+
+/// Accounts for the late queries of the first transport at the plan's first point, by workload; `None` if it was stopped.
+pub fn account(
+    plan: &Plan,
+    folder: &RunFolder,
+    execution: &Execution,
+    engine: &dyn Engine,
+    listener: &dyn Listener,
+) -> Result<Option<BTreeMap<u16, Accounting>>, StudyError> {
+    let is_first = |job: &Job| job.point == 0 && job.transport == 0;
+    let jobs: Vec<Job> = plan.jobs().into_iter().filter(is_first).collect();
+    let network = Network::build(&plan.points[0].scenario.topology)?;
+    let progress: Vec<Arc<Progress>> = jobs.iter().map(|_| Arc::default()).collect();
+    let done = Mutex::new(0);
+    let began = Instant::now();
+    let stopped = || execution.cancel.load(Ordering::Relaxed);
+    let one = |at: usize| {
+        let again = Again {
+            plan,
+            job: jobs[at],
+            engine,
+            network: &network,
+            progress: &progress[at],
+            threads: execution.threads,
+        };
+        let accounted = again.account(folder);
+        *done.lock().expect("no panic holds it") += 1;
+        accounted
+    };
+    let tick = |_| {
+        if stopped() {
+            for run in &progress {
+                run.cancel.store(true, Ordering::Relaxed);
+            }
+        }
+        let done: usize = *done.lock().expect("no panic holds it");
+        let left = (jobs.len() - done) as f64;
+        let eta_s = (done > 0).then(|| began.elapsed().as_secs_f64() / done as f64 * left);
+        listener.on(&Event::Explaining {
+            done,
+            runs: jobs.len(),
+            eta_s,
+        });
+    };
+    let made = each(jobs.len(), execution.jobs, stopped, one, tick);
+    let mut sums: BTreeMap<u16, Accounting> = BTreeMap::new();
+    for run in made {
+        let Some(run) = run.transpose()?.flatten() else {
+            return Ok(None);
+        };
+        for (workload, accounting) in &run {
+            sums.entry(*workload).or_default().add(accounting);
+        }
+    }
+    Ok(Some(sums))
+}
+
+/// A run that is repeated to watch its late queries.
+struct Again<'a> {
+    plan: &'a Plan,
+    job: Job,
+    engine: &'a dyn Engine,
+    network: &'a Network,
+    progress: &'a Arc<Progress>,
+    threads: usize,
+}
+
+type Accounts = BTreeMap<u16, Accounting>;
+
+impl Again<'_> {
+    /// Accounts for one run; nothing if it is not in the folder, `None` if it was stopped.
+    fn account(&self, folder: &RunFolder) -> Result<Option<Accounts>, StudyError> {
+        let key = self.plan.key(self.job);
+        if !folder.has_run(&key) {
+            return Ok(Some(Accounts::new()));
+        }
+        let stored = folder.read_run(&key)?.records;
+        let mut accounts = Accounts::new();
+        for query in stored.queries.iter().filter(|query| query.measured) {
+            let Some(met) = query.met() else { continue };
+            let account = accounts.entry(query.workload).or_default();
+            account.queries += 1;
+            account.late += u64::from(!met);
+        }
+        let late = Late::of(&stored);
+        if late.queries.is_empty() {
+            return Ok(Some(accounts));
+        }
+        let output = self.repeat(Watch::Flows(late.flows()))?;
+        if !output.complete {
+            return Ok(None);
+        }
+        if output.records.queries != stored.queries {
+            return Err(StudyError::Choice(format!(
+                "{}: repeating the run gave other queries than the folder holds; it was made by another build of Duetime, \
+                 or its files were changed",
+                self.plan.describe(self.job)
+            )));
+        }
+        let with_timeout = stored.flows.iter().filter(|flow| flow.timeouts > 0);
+        let with_timeout: Vec<&FlowRecord> = with_timeout.collect();
+        let traces = output.traces.into_iter();
+        let mut traces: BTreeMap<u64, FlowTrace> =
+            traces.map(|trace| (trace.flow, trace)).collect();
+        for (query, path) in late.queries {
+            let of_path = path.iter().filter_map(|flow| traces.remove(&flow.flow));
+            let of_path: Vec<FlowTrace> = of_path.collect();
+            let explanation = Tree::new(query, &path, &of_path).explain(query.enough);
+            let limit = limit(&explanation, &path, &of_path, &with_timeout);
+            let account = accounts.entry(query.workload).or_default();
+            account.explained += 1;
+            *account.limits.entry(limit).or_default() += 1;
+            if limit == Limit::Queue
+                && let Some(place) = longest_queue(&explanation.steps, self.network)
+            {
+                *account.queues.entry(place).or_default() += 1;
+            }
+        }
+        Ok(Some(accounts))
+    }
+
+    fn repeat(&self, watch: Watch) -> Result<RunOutput, StudyError> {
+        let options = Options {
+            threads: self.threads,
+            watch,
+            progress: Some(Arc::clone(self.progress)),
+            ..Options::default()
+        };
+        let scenario = &self.plan.points[self.job.point].scenario;
+        self.engine
+            .run(
+                scenario,
+                self.job.transport,
+                u64::from(self.job.run),
+                &options,
+            )
+            .map_err(StudyError::Choice)
+    }
+}
+
+/// Late queries to explain, each with the flows that can lie on its critical path.
+struct Late<'a> {
+    queries: Vec<(&'a QueryRecord, Vec<FlowRecord>)>,
+}
+
+impl<'a> Late<'a> {
+    fn of(records: &'a RunRecords) -> Self {
+        let late = |query: &&QueryRecord| query.measured && query.met() == Some(false);
+        let late: Vec<&QueryRecord> = records.queries.iter().filter(late).collect();
+        let mut own: BTreeMap<u64, Vec<&FlowRecord>> =
+            late.iter().map(|query| (query.query, Vec::new())).collect();
+        for flow in &records.flows {
+            if let Some(flows) = flow.query.and_then(|query| own.get_mut(&query)) {
+                flows.push(flow);
+            }
+        }
+        let path = |query: &QueryRecord| on_path(query, &own[&query.query]);
+        let queries = late.into_iter().map(|query| (query, path(query)));
+        let queries: Vec<(&QueryRecord, Vec<FlowRecord>)> = queries.collect();
+        let flows = queries.iter().flat_map(|(_, flows)| flows);
+        let events: u64 = flows.map(events).sum();
+        let every = events.div_ceil(MOST_EVENTS).max(1);
+        let every = usize::try_from(every).unwrap_or(usize::MAX);
+        Self {
+            queries: queries.into_iter().step_by(every).collect(),
+        }
+    }
+
+    /// Numbers of the flows to watch.
+    fn flows(&self) -> BTreeSet<u64> {
+        let flows = self.queries.iter().flat_map(|(_, flows)| flows);
+        flows.map(|flow| flow.flow).collect()
+    }
+}
+
+/// Returns the flows of a query that can lie on its critical path, in the order of the records.
+fn on_path(query: &QueryRecord, own: &[&FlowRecord]) -> Vec<FlowRecord> {
+    let has_layers = query.leaves > query.children;
+    let is_last = |flow: &FlowRecord| flow.class == Class::Response && flow.finish == query.enough;
+    let last: Vec<&FlowRecord> = own.iter().copied().filter(|flow| is_last(flow)).collect();
+    // A path through aggregators, or a leaf that was asked more than once, can lead over any of the flows.
+    if has_layers || last.is_empty() || last.iter().any(|flow| flow.attempt.0 > 0) {
+        return own.iter().copied().cloned().collect();
+    }
+    let asked = |flow: &FlowRecord| {
+        let mut sources = last.iter().map(|answer| answer.source);
+        flow.class == Class::Query && sources.any(|source| source == flow.destination)
+    };
+    let own = own.iter().copied();
+    own.filter(|flow| is_last(flow) || asked(flow))
+        .cloned()
+        .collect()
+}
+
+/// Estimates the trace events of a flow: some for the message and some for each packet and its acknowledgement.
+fn events(flow: &FlowRecord) -> u64 {
+    const OF_MESSAGE: u64 = 20;
+    const OF_PACKET: u64 = 15;
+    OF_MESSAGE + flow.size_bytes / 1_000 * OF_PACKET
+}
+
+/// What takes the largest part of a query's time.
+fn limit(
+    explanation: &QueryExplanation,
+    path: &[FlowRecord],
+    traces: &[FlowTrace],
+    with_timeout: &[&FlowRecord],
+) -> Limit {
+    let limit = largest(&explanation.steps).unwrap_or(Limit::Unfinished);
+    let Some(&last) = explanation.flows.last() else {
+        return limit;
+    };
+    match limit {
+        // A run that ends before the timer does: the loss is seen, the timeout is not.
+        Limit::Unfinished
+            if traces
+                .iter()
+                .any(|trace| trace.flow == last && loses(trace)) =>
+        {
+            Limit::RetransmissionTimeout
+        }
+        // A message waits behind one of an earlier query. If that one waits for a timer, so does this one.
+        Limit::EarlierMessages
+            if path
+                .iter()
+                .any(|flow| flow.flow == last && is_behind(flow, with_timeout)) =>
+        {
+            Limit::RetransmissionTimeout
+        }
+        _ => limit,
+    }
+}
+
+/// Whether a packet was dropped or lost.
+fn loses(trace: &FlowTrace) -> bool {
+    use FlowEventKind::{Dropped, Lost};
+    let mut events = trace.events.iter();
+    events.any(|event| matches!(event.what, Dropped { .. } | Lost { .. }))
+}
+
+/// Whether one of the others is a message of the same connection that was submitted earlier and was still open when this
+/// one was submitted.
+fn is_behind(flow: &FlowRecord, others: &[&FlowRecord]) -> bool {
+    let mut others = others.iter();
+    others.any(|earlier| {
+        (earlier.source, earlier.destination) == (flow.source, flow.destination)
+            && earlier.start < flow.start
+            && earlier.finish.is_none_or(|finish| finish > flow.start)
+    })
+}
+
+/// Returns the place of the queues in which a path waited longest.
+fn longest_queue(steps: &[QueryStep], network: &Network) -> Option<Place> {
+    let is_host = |node: u32| network.nodes[node as usize].host.is_some();
+    let mut sums: BTreeMap<Place, Span> = BTreeMap::new();
+    for step in steps {
+        let (Doing::Down(_, cause) | Doing::Up(_, cause)) = step.doing else {
+            continue;
+        };
+        let place = match cause {
+            Cause::Queue(link) => {
+                let link = &network.links[link as usize];
+                match (is_host(link.from), is_host(link.to)) {
+                    (true, _) => Place::FromHost,
+                    (_, true) => Place::ToHost,
+                    _ => Place::Between,
+                }
+            }
+            Cause::Nic | Cause::ReplyNic => Place::FromHost,
+            _ => continue,
+        };
+        *sums.entry(place).or_default() += step.to.since(step.from);
+    }
+    let longest = sums.into_iter().max_by_key(|&(_, span)| span);
+    longest.map(|(place, _)| place)
+}
