@@ -313,10 +313,12 @@ fn sentence(event: &Event) -> Option<String> {
             folder,
             runs,
             kept,
+            effort,
         } => {
-            let there = match kept {
-                0 => String::new(),
-                kept => format!(", {kept} there already"),
+            let there = match (kept, effort) {
+                (0, None) => String::new(),
+                (0, Some(effort)) => format!(": {effort}"),
+                (kept, _) => format!(", {kept} there already"),
             };
             format!(
                 "{name}: {runs} {} into {folder}{there}",

@@ -205,6 +205,7 @@ pub fn run_campaign<'a>(
         execution,
         listener,
         warnings: warnings::of_points(&described),
+        effort: None,
     };
     let order = |missing| probes_first(missing, &batches);
     let (ends, mut outcome) = resume(of, &batches, found, order, &mut costs);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::effort::Effort;
 use crate::warnings::Warning;
 
 /// One run, by names.
@@ -40,6 +41,8 @@ pub enum Event {
         runs: usize,
         /// Runs that were there already.
         kept: usize,
+        /// What the runs take, to first order; none where some were there already, or where it cannot be told.
+        effort: Option<Effort>,
     },
     /// Something to know before the runs; follows the beginning.
     Warning(Warning),

@@ -18,6 +18,7 @@ use duetime_store::{RunFolder, RunKey};
 
 use crate::archive;
 use crate::demand::before_runs;
+use crate::effort::Effort;
 use crate::error::StudyError;
 use crate::eta::Eta;
 use crate::event::{Listener, RunName};
@@ -72,7 +73,8 @@ pub fn execute(
         folder: path,
         execution,
         listener,
-        warnings: warnings::of_points(&described),
+        warnings: warnings::of_plan(plan, &described),
+        effort: Effort::of(plan, &described, execution.jobs),
     };
     let (ends, outcome) = resume(study, &work, found, |missing| missing, &mut eta);
     archive::finish(&mut manifest, &keys, &ends);

@@ -195,7 +195,7 @@ pub fn gather(
     points.dedup();
     gathered.best = BestPossible::of_points(plan, points.into_iter())?;
     gathered.best.retain(|(_, best)| !best.is_empty());
-    gathered.warnings = warnings::of_points(&warnings::described(plan)?);
+    gathered.warnings = warnings::of_plan(plan, &warnings::described(plan)?);
     // Whether anything measured is known by now.
     gathered
         .warnings

@@ -12,6 +12,7 @@ pub mod bound;
 pub mod capacity;
 pub mod compare;
 mod demand;
+mod effort;
 mod error;
 mod eta;
 mod event;
@@ -37,6 +38,7 @@ pub mod text;
 pub use archive::{manifest, plan, request};
 pub use bound::BestPossible;
 pub use demand::before_runs;
+pub use effort::Effort;
 pub use execute::{check, estimate, execute, missing};
 pub use explain::{
     Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,

@@ -51,7 +51,9 @@ impl Remote {
             name: plan.name(),
             folder: path,
             listener,
-            warnings: warnings::of_points(&described),
+            warnings: warnings::of_plan(&plan, &described),
+            // How many run at a time is the cluster's.
+            effort: None,
         };
         let name = |task: usize| plan.describe(jobs[task]);
         let begun = beginning.begin(found(&folder, &keys), &|_| 1, &name);

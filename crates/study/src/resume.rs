@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use crate::effort::Effort;
 use crate::event::{Event, Listener, RunName};
 use crate::pool::{Conduct, End, Estimator, Execution, Found, Outcome, Work, conduct};
 use crate::warnings::Warning;
@@ -20,6 +21,8 @@ pub struct Resume<'a> {
     pub listener: &'a dyn Listener,
     /// What to know before the runs.
     pub warnings: Vec<Warning>,
+    /// What all runs take, where it is known.
+    pub effort: Option<Effort>,
 }
 
 /// Makes the tasks that were not `found`, in the order that `order` puts them; gives the ends of all tasks in the order
@@ -37,6 +40,7 @@ pub fn resume<W: Work>(
         folder: of.folder,
         listener,
         warnings: of.warnings,
+        effort: of.effort,
     };
     let runs = |task| work.runs(task).len();
     let name = |task| work.name(task, work.runs(task).start);
@@ -62,6 +66,7 @@ pub(crate) struct Beginning<'a> {
     pub folder: &'a Path,
     pub listener: &'a dyn Listener,
     pub warnings: Vec<Warning>,
+    pub effort: Option<Effort>,
 }
 
 /// A study or campaign whose missing runs are being made.
@@ -110,6 +115,7 @@ impl Beginning<'_> {
             folder: self.folder.display().to_string(),
             runs: begun.runs,
             kept: begun.kept,
+            effort: self.effort.filter(|_| begun.kept == 0),
         });
         for (name, reason) in begun.damaged.iter().cloned() {
             self.listener.on(&Event::Damaged { name, reason });

@@ -2,6 +2,7 @@
 //! are not stationary.
 
 mod doubts;
+mod effects;
 mod servers;
 
 pub use servers::slots_of;
@@ -31,6 +32,10 @@ pub enum About {
     Hedge,
     /// Recorded requests are not within the spans that cause them.
     Spans,
+    /// A setting, or a point of a sweep, changes nothing.
+    NoEffect,
+    /// Too few queries will count to show the target.
+    FewQueries,
     /// Deadlines or budgets are shorter than the network alone takes.
     Deadline,
     /// Nothing counts, or hardly anything.
@@ -63,6 +68,13 @@ pub fn of_points(points: &[(String, Description)]) -> Vec<Warning> {
     warnings.extend(servers::load(points));
     warnings.extend(doubts::of(points));
     warnings.extend(nothing_will_count(points));
+    warnings
+}
+
+/// What can be told of a plan before it runs; `described` has its points in their order.
+pub fn of_plan(plan: &Plan, described: &[(String, Description)]) -> Vec<Warning> {
+    let mut warnings = of_points(described);
+    warnings.extend(effects::of(plan, described));
     warnings
 }
 

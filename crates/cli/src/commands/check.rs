@@ -3,9 +3,10 @@
 use std::io::{Write, stdout};
 
 use duetime_sim::describe::{Description, LoadDescription, ServersDescription};
-use duetime_study::{About, Warning, text, warnings};
+use duetime_study::{About, Effort, Warning, text, warnings};
 use serde_json::json;
 
+use super::at_once;
 use super::show::described;
 use crate::args;
 use crate::failure::Failure;
@@ -15,7 +16,8 @@ use crate::table::{Align, Table};
 pub fn check(args: &args::Show) -> Result<(), Failure> {
     let (plan, description) = described(args)?;
     let described = [(String::new(), description)];
-    let warnings = warnings::of_points(&described);
+    let warnings = warnings::of_plan(&plan, &described);
+    let effort = Effort::of(&plan, &described, at_once(None, 1));
     let [(_, description)] = described;
     let mut to = stdout().lock();
     if args.json {
@@ -26,11 +28,12 @@ pub fn check(args: &args::Show) -> Result<(), Failure> {
             "measured": measured(&description)
                 .map(|(name, kind, expected)| json!({ "workload": name, "kind": kind, "expected": expected }))
                 .collect::<Vec<_>>(),
+            "effort": effort,
             "warnings": warnings,
         });
         writeln!(to, "{line}")?;
     } else {
-        human(&mut to, plan.name(), &description, &warnings)?;
+        human(&mut to, plan.name(), &description, effort, &warnings)?;
     }
     // Suspected is not certain: only what cannot count is a failure.
     if description.counts_nothing() {
@@ -47,6 +50,7 @@ fn human(
     to: &mut impl Write,
     name: &str,
     of: &Description,
+    effort: Option<Effort>,
     warnings: &[Warning],
 ) -> Result<(), Failure> {
     writeln!(to, "{name}: offered load of the busiest links")?;
@@ -88,6 +92,9 @@ fn human(
         "expected to count, in each run: {}",
         expected.join("; ")
     )?;
+    if let Some(effort) = effort {
+        writeln!(to, "{} runs: {effort}", effort.runs)?;
+    }
     for warning in warnings {
         writeln!(to, "\nWARNING  {}", warning.text)?;
     }
