@@ -1,6 +1,6 @@
 // The page: a scenario with sliders, its runs in a worker, and what they say. `story.js` has the view packet by packet.
 
-import { bytes, colour, count, make, percent, percentiles, say, time } from "./page.js";
+import { bytes, coded, count, make, percent, percentiles, say, time } from "./page.js";
 import { decode, encode } from "./share.js";
 import { Refused, Simulator, Stopped } from "./simulator.js";
 import { Story } from "./story.js";
@@ -131,11 +131,11 @@ class Service {
       this.shown(input, of.value);
       say(input.previousElementSibling.previousElementSibling, of.label);
     }
-    const names = facts.transports.join(" ");
+    const told = JSON.stringify(facts.transports);
     const checks = at("transports");
-    if (checks.dataset.names !== names) {
-      checks.dataset.names = names;
-      checks.replaceChildren(...facts.transports.map((name) => this.check(name)));
+    if (checks.dataset.told !== told) {
+      checks.dataset.told = told;
+      checks.replaceChildren(...facts.transports.map((of) => this.check(of)));
     }
     const kind = facts.workloads.map((of) => (of.queries ? `${count(Math.round(of.queries))} queries` : of.flows ? `${count(Math.round(of.flows))} flows` : "flows")).join(" and ");
     const busy = facts.overloaded_links ? ` ${facts.overloaded_links} links are offered more than they carry.` : facts.busiest ? ` The busiest link has a load of ${percent(facts.busiest.load)}.` : "";
@@ -159,17 +159,29 @@ class Service {
     input.setAttribute("aria-valuetext", text);
   }
 
-  check(name) {
-    const input = make("input", { type: "checkbox", value: name });
+  // A transport's switch, with what it is and what it needs.
+  check({ name, what, needs }) {
+    const id = `about-${name}`;
+    const input = make("input", { type: "checkbox", value: name, "aria-describedby": id });
     input.checked = !this.off.has(name);
     input.addEventListener("change", () => {
       if (input.checked) this.off.delete(name);
       else this.off.add(name);
       this.later("transports", () => this.run(), 150);
     });
+    const about = make("p", { class: "quiet", id }, ...coded(what), " ", make("b", {}, "Needs"), " ", ...coded(needs), ".");
+    return make("div", { class: "check" }, make("label", {}, input, this.dot(name), name), about);
+  }
+
+  // The colour of a transport, as the figures have it.
+  colour(name) {
+    return this.facts.transports.find((of) => of.name === name)?.colour ?? "";
+  }
+
+  dot(name) {
     const dot = make("span", { class: "dot" });
-    dot.style.background = colour(name);
-    return make("label", {}, input, dot, name);
+    dot.style.background = this.colour(name);
+    return dot;
   }
 
   // One after the other, so that each finds the text that the one before left.
@@ -185,7 +197,7 @@ class Service {
   }
 
   chosen() {
-    return this.facts.transports.filter((name) => !this.off.has(name));
+    return this.facts.transports.map((of) => of.name).filter((name) => !this.off.has(name));
   }
 
   halt(said) {
@@ -276,7 +288,7 @@ class Service {
       track.append(dot);
       return make("li", { class: more.best ? "best" : null }, make("span", { class: "name" }, name), track, make("span", { class: "value" }, text));
     };
-    const lines = judged.map((of) => line(of.transport, of.in_time.value, of.in_time.text, { colour: colour(of.transport), low: of.in_time.low, high: of.in_time.high }));
+    const lines = judged.map((of) => line(of.transport, of.in_time.value, of.in_time.text, { colour: this.colour(of.transport), low: of.in_time.low, high: of.in_time.high }));
     if (results.best !== null) lines.push(line("best possible", results.best, percent(results.best), { best: true }));
     at("bars").replaceChildren(...lines);
     const ends = [0, 0.25, 0.5, 0.75, 1].map((of) => make("span", {}, `${Math.round((first + of * (1 - first)) * 1e4) / 100} %`));
@@ -290,12 +302,10 @@ class Service {
     }
     const interval = (of) => (!of || of.low === null ? "–" : `${percent(of.low)} to ${percent(of.high)}${of.few ? " (few runs)" : ""}`);
     const cellsOf = rows.map((of) => {
-      const dot = make("span", { class: "dot" });
-      dot.style.background = colour(of.transport);
       const inTime = of.in_time ? `${of.in_time.text} of ${count(of.asked)}` : "–";
       const answers = of.answers_in_time === null ? "–" : `${percent(of.answers_in_time)} of ${count(of.answers_asked)}`;
       const cells = [inTime, interval(of.in_time), ...percentiles(of), answers, count(of.timeouts), count(of.drops), count(of.marks), bytes(of.queue_max_bytes)];
-      return make("tr", {}, make("th", { scope: "row" }, dot, of.transport), ...cells.map((cell) => make("td", { title: cell.hint ?? null }, cell.text ?? cell)));
+      return make("tr", {}, make("th", { scope: "row" }, this.dot(of.transport), of.transport), ...cells.map((cell) => make("td", { title: cell.hint ?? null }, cell.text ?? cell)));
     });
     at("rows").replaceChildren(...cellsOf);
   }
@@ -375,7 +385,7 @@ async function begin() {
       show("service");
       at("preset").value = "";
       await service.desk.ask({ ask: "check", text: shared.text }).then(({ ok }) => {
-        service.off = new Set(shared.transports.length ? ok.transports.filter((of) => !shared.transports.includes(of)) : []);
+        service.off = new Set(shared.transports.length ? ok.transports.map((of) => of.name).filter((of) => !shared.transports.includes(of)) : []);
       }, () => {});
       service.take(shared.text, "own");
     } else return false;

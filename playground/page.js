@@ -1,10 +1,5 @@
 // What both views make elements and write numbers with.
 
-const KNOWN = ["tcp", "dctcp", "d2tcp", "d3", "rcpdc"];
-
-// CUBIC has the colour of TCP, in whose place it stands.
-export const colour = (transport) => `var(--${transport === "cubic" ? "tcp" : KNOWN.includes(transport) ? transport : "other"})`;
-
 // An element with attributes, classes as `class`, and children.
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -14,6 +9,9 @@ export function make(tag, attributes = {}, ...children) {
   element.append(...children);
   return element;
 }
+
+// A text with what is between backquotes as code.
+export const coded = (text) => text.split("`").map((part, i) => (i % 2 ? make("code", {}, part) : part));
 
 // Sets a text only where it changes, so that nothing is announced twice.
 export function say(element, text) {

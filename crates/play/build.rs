@@ -1,5 +1,5 @@
 //! With the feature `page`: builds `duetime-web` for wasm32 in a target directory of its own, so that it waits for no lock
-//! that the outer cargo holds, and leaves the module where the crate includes it.
+//! that the outer cargo holds, and leaves the module where the crate includes it, plain and with gzip.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,6 +40,20 @@ fn main() {
     let module = build(&root, &out.join("wasm"));
     fs::copy(&module, out.join("duetime.wasm"))
         .unwrap_or_else(|why| stop(&format!("{} cannot be copied: {why}", module.display())));
+    #[cfg(feature = "page")]
+    compress(&module, &out.join("duetime.wasm.gz"))
+        .unwrap_or_else(|why| stop(&format!("{} cannot be compressed: {why}", module.display())));
+}
+
+/// Writes `from` with gzip, as small as it gets, to `to`.
+#[cfg(feature = "page")]
+fn compress(from: &Path, to: &Path) -> std::io::Result<()> {
+    use std::io::Write;
+
+    let file = fs::File::create(to)?;
+    let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+    encoder.write_all(&fs::read(from)?)?;
+    encoder.finish()?.sync_all()
 }
 
 /// Builds the module and says where it is.

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes the files into the folder `to`, which is made if it is not there and must be empty if it is.
+/// Writes the files, and next to each the form with gzip that it has (`.gz`), into the folder `to`, which is made if it is not there and must be empty if it is.
 ///
 /// # Errors
 /// If it is not empty or cannot be written; then it is as it was before.
@@ -51,6 +51,9 @@ fn write(files: &[File], to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
     for file in files {
         fs::write(to.join(file.name), file.content)?;
+        if let Some(packed) = file.gzip {
+            fs::write(to.join(format!("{}.gz", file.name)), packed)?;
+        }
     }
     Ok(())
 }

@@ -21,6 +21,8 @@ pub struct File {
     pub media_type: &'static str,
     /// Its content.
     pub content: &'static [u8],
+    /// The content with gzip, for browsers that accept it; `None` for a file that is served plain only.
+    pub gzip: Option<&'static [u8]>,
 }
 
 /// Why the page cannot be served or exported. Each message names the value and what is allowed.
@@ -68,6 +70,7 @@ macro_rules! file {
             name: $name,
             media_type: $media_type,
             content: include_bytes!(concat!("../../../playground/", $name)),
+            gzip: None,
         }
     };
 }
@@ -90,6 +93,7 @@ pub const PAGE: [File; 12] = [
         name: "duetime.wasm",
         media_type: "application/wasm",
         content: include_bytes!(concat!(env!("OUT_DIR"), "/duetime.wasm")),
+        gzip: Some(include_bytes!(concat!(env!("OUT_DIR"), "/duetime.wasm.gz"))),
     },
 ];
 

@@ -3,7 +3,7 @@
 use crate::{File, PlayError};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -113,9 +113,43 @@ fn answer(request: &Request<Incoming>, files: &'static [File]) -> Response<Full<
         name => name,
     };
     match files.iter().find(|file| file.name == name) {
-        Some(file) => with(StatusCode::OK, file.media_type, file.content),
+        Some(file) => content(file, accepts_gzip(request.headers())),
         None => plain(StatusCode::NOT_FOUND, "no such file\n"),
     }
+}
+
+/// Answers with the file, compressed if the client accepts that.
+fn content(file: &File, gzip: bool) -> Response<Full<Bytes>> {
+    let Some(packed) = file.gzip else {
+        return with(StatusCode::OK, file.media_type, file.content);
+    };
+    let body = if gzip { packed } else { file.content };
+    let mut response = with(StatusCode::OK, file.media_type, body);
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    if gzip {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// Returns true if `Accept-Encoding` lists gzip, or any encoding, with a weight above zero (RFC 9110 §12.5.3).
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).into_iter();
+    let codings = values.filter_map(|value| value.to_str().ok());
+    let weights = codings.flat_map(|value| value.split(',')).map(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
+        let weight = weight.trim().trim_start_matches(['q', 'Q', '=', ' ']);
+        (name.trim(), weight.parse::<f64>().unwrap_or(0.0))
+    });
+    let weights: Vec<(&str, f64)> = weights.collect();
+    let find = |wanted: &str| {
+        let mut all = weights.iter();
+        all.find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+    };
+    // `*` stands for all that are not listed.
+    let found = find("gzip").or_else(|| find("*"));
+    found.is_some_and(|&(_, weight)| weight > 0.0)
 }
 
 fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {

@@ -13,11 +13,13 @@ const FILES: &[File] = &[
         name: "index.html",
         media_type: "text/html; charset=utf-8",
         content: b"<p>hello",
+        gzip: None,
     },
     File {
         name: "m.wasm",
         media_type: "application/wasm",
         content: b"\0asm",
+        gzip: Some(b"packed"),
     },
 ];
 
@@ -71,6 +73,35 @@ fn files_are_served_as_what_they_are_until_it_is_told_to_stop() {
         "{page}"
     );
     assert!(get("GET /m.wasm?x=1").contains("content-type: application/wasm"));
+    for (accepted, body, encoded) in [
+        ("gzip, deflate, br, zstd", "packed", true),
+        ("br;q=1.0, GZIP ; q=0.5", "packed", true),
+        ("*", "packed", true),
+        ("identity", "\0asm", false),
+        ("", "\0asm", false),
+        ("*;q=0.1, gzip;q=0", "\0asm", false),
+        ("gzip;q=nonsense", "\0asm", false),
+    ] {
+        let module = ask(&format!(
+            "GET /m.wasm HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: {accepted}\r\n\r\n"
+        ));
+        assert!(module.ends_with(&format!("\r\n\r\n{body}")), "{module}");
+        assert_eq!(
+            module.contains("content-encoding: gzip"),
+            encoded,
+            "{module}"
+        );
+        assert!(module.contains("vary: Accept-Encoding"), "{module}");
+        assert!(
+            module.contains("content-type: application/wasm"),
+            "{module}"
+        );
+    }
+    let plain = get("GET /m.wasm");
+    assert!(
+        plain.ends_with("\0asm") && !plain.contains("content-encoding"),
+        "{plain}"
+    );
     let head = get("HEAD /index.html");
     assert!(
         head.contains("content-length: 8") && !head.contains("hello"),
@@ -94,6 +125,8 @@ fn an_export_is_whole_or_not_there() {
     let to = folder.join("new/page");
     export(FILES, &to).expect("a new folder");
     assert_eq!(fs::read(to.join("m.wasm")).expect("a file"), b"\0asm");
+    assert_eq!(fs::read(to.join("m.wasm.gz")).expect("a file"), b"packed");
+    assert!(!to.join("index.html.gz").exists());
     let error = export(FILES, &to).expect_err("files are there").to_string();
     assert!(
         error.contains("not empty") && error.contains("allowed"),
@@ -123,6 +156,27 @@ fn an_export_is_whole_or_not_there() {
         0,
         "{names:?}"
     );
+}
+
+/// The page is served where no documents are, so it links to the repository's.
+#[test]
+fn links_lead_to_documents_of_the_repository() {
+    let page = include_str!("../../../playground/index.html");
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    let links = page.split("href=\"https").skip(1);
+    let links: Vec<String> = links
+        .map(|rest| format!("https{}", rest.split('"').next().expect("an address")))
+        .collect();
+    assert!(links.len() >= 4, "{links:?}");
+    for link in links {
+        let place = link.strip_prefix(repository);
+        let place = place.unwrap_or_else(|| panic!("{link}: not in {repository}"));
+        let path = ["/blob/main/", "/tree/main/"].map(|kind| place.strip_prefix(kind));
+        if let Some(path) = path.into_iter().flatten().next() {
+            assert!(root.join(path).exists(), "{link}: no such document");
+        }
+    }
 }
 
 #[test]

@@ -56,6 +56,7 @@ pub use sources::{NoFiles, Sources, TraceRow};
 pub use spans::{is_json, recorded};
 pub use sweep::Axis;
 pub use text::decode;
+pub use transports::About;
 
 /// Reads a scenario: `text` is the file's content, `file_name` what errors call it, `overrides` are (key path, value)
 /// pairs that are set over it in turn (see [`Document::set`]), and `sources` reads the files that it names.

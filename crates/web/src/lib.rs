@@ -29,6 +29,7 @@ mod ready;
 mod scenario;
 mod stories;
 mod study;
+mod transports;
 
 use error::Error;
 use port::Port;

@@ -3,6 +3,7 @@
 use crate::controls;
 use crate::error::Error;
 use crate::limits::{self, MOST_TEXT};
+use crate::transports;
 use duetime_scenario::{Document, NoFiles, Scenario, Sources};
 use duetime_sim::describe::{Description, describe};
 use serde_json::{Value, json};
@@ -63,7 +64,7 @@ fn facts(scenario: &Scenario, of: &Description, controls: &[Value]) -> Value {
     let busiest = of.load.links.first();
     json!({
         "name": scenario.name,
-        "transports": scenario.transport_names(),
+        "transports": transports::all(scenario),
         "seeds": scenario.seeds,
         "duration_s": scenario.duration.as_secs_f64(),
         "hosts": of.topology.hosts,

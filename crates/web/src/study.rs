@@ -4,6 +4,7 @@ use crate::answer::{self, Row};
 use crate::error::Error;
 use crate::figure;
 use crate::scenario;
+use crate::transports;
 use duetime_results::{Class, RunRecords, RunSummary, Summary, digest};
 use duetime_scenario::Scenario;
 use duetime_sim::Options;
@@ -131,7 +132,11 @@ impl Study {
             "rows": rows,
             "done": done,
             "of": self.cells.len() * self.scenario.seeds as usize,
-            "figure": figure::completions(&curves, answer::budget_s(&self.scenario)),
+            "figure": figure::tails(
+                &curves,
+                answer::budget_s(&self.scenario),
+                transports::palette(&self.scenario),
+            ),
         })
     }
 
@@ -174,10 +179,11 @@ impl Completions {
         }
     }
 
-    /// Adds the times of another run.
+    /// Adds the times of another run, unless they would be too many to draw. A part of a run would be a wrong share.
     fn add(&mut self, run: &Self) {
-        self.all += run.all;
-        let left = MOST_DRAWN.saturating_sub(self.ended.len());
-        self.ended.extend(run.ended.iter().take(left));
+        if self.ended.len() + run.ended.len() <= MOST_DRAWN {
+            self.all += run.all;
+            self.ended.extend(&run.ended);
+        }
     }
 }

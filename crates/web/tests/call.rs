@@ -123,6 +123,61 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
         figure.starts_with("<svg") && figure.contains("d3"),
         "{figure}"
     );
+    assert!(
+        figure.contains("longer than that (%)") && figure.contains("budget"),
+        "{figure}"
+    );
+}
+
+#[test]
+fn transports_explain_themselves() {
+    let mut page = Page::default();
+    let text = SMALL.replace(
+        r#"["tcp", "d3"]"#,
+        r#"["cubic", "dctcp", "mine", "tcp-prio"]"#,
+    );
+    let text = format!("{text}[[variant]]\nname = \"mine\"\nbase = \"d2tcp\"\n");
+    let facts = ok(&mut page, &check(&text));
+    let [cubic, dctcp, mine, classes] = &facts["transports"].as_array().expect("a list")[..] else {
+        panic!("{facts}");
+    };
+    assert_eq!(
+        (&cubic["name"], &cubic["needs"]),
+        (&json!("cubic"), &json!("nothing"))
+    );
+    let needs = |of: &Value| of["needs"].as_str().expect("text").to_owned();
+    assert!(needs(dctcp).contains("ECN marking"), "{dctcp}");
+    assert!(needs(mine).contains("eBPF"), "{mine}");
+    assert!(needs(classes).ends_with("strict-priority queues in the switches"));
+}
+
+#[test]
+fn a_transport_has_the_colour_that_it_has_in_figures() {
+    let mut page = Page::default();
+    let text = SMALL.replace(
+        r#"["tcp", "d3"]"#,
+        r#"["tcp-prio", "cubic", "d3", "rcpdc-prio"]"#,
+    );
+    let facts = ok(&mut page, &check(&text));
+    let colour = |at: usize| facts["transports"][at]["colour"].as_str().expect("text");
+    // The report draws all of them with the palette of transports.
+    let names = ["tcp-prio", "cubic", "d3", "rcpdc-prio"];
+    let looks = duetime_figures::Palette::of_transports().looks(&names);
+    for (at, look) in looks.iter().enumerate() {
+        assert_eq!(colour(at), look.colour.svg(), "{}", names[at]);
+    }
+    // A figure of one of them keeps its colour.
+    ok(
+        &mut page,
+        &json!({ "ask": "begin", "text": text, "transports": ["rcpdc-prio"] }),
+    );
+    ok(
+        &mut page,
+        &json!({ "ask": "run", "transport": 0, "run": 0 }),
+    );
+    let results = ok(&mut page, &json!({ "ask": "results" }));
+    let figure = results["figure"].as_str().expect("a figure");
+    assert!(figure.contains(colour(3)), "{figure}");
 }
 
 #[test]

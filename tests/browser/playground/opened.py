@@ -12,7 +12,7 @@ DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
 SMALL = """name = "small"
-transport = ["tcp", "d3"]
+transport = ["cubic", "d3"]
 seeds = 2
 duration = "20 ms"
 [topology]

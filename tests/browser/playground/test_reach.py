@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from opened import LONG, PHONE, Opened, small, story, to
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, FloatRect, expect
 
 
 def test_the_keyboard_is_enough(opened: Opened) -> None:
@@ -69,6 +69,30 @@ def test_a_phone_has_nothing_wider_than_its_screen(browser: Browser, url: str, p
     of.picture(f"phone-story-{scheme}")
     assert of.said == []
     of.context.close()
+
+
+def box(of: Opened, at: str) -> FloatRect:
+    """Place of a visible element on the screen."""
+    found = of.page.locator(at).bounding_box()
+    assert found is not None, at
+    return found
+
+
+def test_the_answer_is_above_the_fold(browser: Browser, url: str, pictures: Path) -> None:
+    """On a phone the answer, all transports and the best possible come first; at a desk the controls are beside them."""
+    for name, screen in [("phone", PHONE), ("desk", {"width": 1280, "height": 800})]:
+        of = Opened(browser, pictures, viewport=screen)
+        of.page.goto(url)
+        expect(of.page.locator("#bars li")).to_have_count(5, timeout=LONG)
+        answer, best, scale, controls = (box(of, at) for at in ["#answer", "#bars .best", "#scale", "#controls"])
+        assert 0 < answer["y"] < best["y"] < scale["y"] + scale["height"] <= screen["height"]
+        if name == "phone":
+            assert controls["y"] > scale["y"], "the controls are below"
+        else:
+            assert controls["x"] + controls["width"] < best["x"] and controls["y"] < best["y"], "the controls are beside"
+        of.picture(f"fold-{name}", whole=False)
+        assert of.said == []
+        of.context.close()
 
 
 def test_the_dark_page_on_a_desk(browser: Browser, url: str, pictures: Path) -> None:

@@ -1,5 +1,6 @@
 """The page's files: as the command serves them, and elsewhere."""
 
+import gzip
 import re
 import subprocess
 import urllib.request
@@ -14,6 +15,8 @@ def test_exported_files_work_elsewhere(
 ) -> None:
     folder = tmp_path / "below" / "page"
     subprocess.run([duetime, "play", "--export", folder], check=True, capture_output=True)
+    module = (folder / "duetime.wasm").read_bytes()
+    assert gzip.decompress((folder / "duetime.wasm.gz").read_bytes()) == module
     again = subprocess.run([duetime, "play", "--export", folder], capture_output=True, text=True)
     assert again.returncode == 2 and "not empty" in again.stderr
     # Python's own server, in a folder below its root.
@@ -35,6 +38,17 @@ def test_the_server_says_what_its_files_are(url: str) -> None:
         with urllib.request.urlopen(url + name) as answer:
             assert answer.headers["Content-Type"].startswith(kind)
             assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_the_module_is_served_compressed(url: str) -> None:
+    bodies = {}
+    for accepted in ["gzip, deflate, br, zstd", "identity"]:
+        asked = urllib.request.Request(url + "duetime.wasm", headers={"Accept-Encoding": accepted})
+        with urllib.request.urlopen(asked) as answer:
+            bodies[answer.headers["Content-Encoding"]] = answer.read()
+    plain, packed = bodies[None], bodies["gzip"]
+    assert gzip.decompress(packed) == plain and len(packed) < len(plain) / 2
+    print(f"\nduetime.wasm: {len(plain)} B, with gzip {len(packed)} B")
 
 
 def test_a_port_in_use_is_named(duetime: str, url: str) -> None:

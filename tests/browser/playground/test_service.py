@@ -18,8 +18,8 @@ def test_the_first_scenario_answers_and_a_slider_changes_the_answer(opened: Open
     opened.slide("seeds", -8)
     opened.done()
     assert re.search(r"% of \d+ queries in time under .*; the best possible is [\d.]+ %", opened.answer())
-    assert page.locator("#rows tr").count() == 5
-    assert page.locator("#figure svg path").count() >= 5
+    assert page.locator("#rows tr").count() == 4
+    assert page.locator("#figure svg path").count() >= 4
     opened.picture("service")
     before = page.locator("#rows").inner_text()
     value = opened.slide("budget", -4)
@@ -30,6 +30,34 @@ def test_the_first_scenario_answers_and_a_slider_changes_the_answer(opened: Open
     text = page.locator("#text").input_value()
     assert f'deadline = "{value}"' in text and f'within = "{value}"' in text
     assert "# shallow: each port its own" in text, "comments stay"
+
+
+def test_a_transport_explains_itself_in_its_colour(opened: Opened) -> None:
+    page = opened.page
+    expect(page.locator("#rows tr")).to_have_count(4, timeout=LONG)
+    for name, needs in [
+        ("cubic", "Needs nothing."),
+        ("dctcp", "Needs ECN marking in the switches, dctcp as congestion control."),
+        ("d2tcp", "an eBPF program on the hosts (duetime kernel attach)."),
+        ("d3", "its software switch as router."),
+    ]:
+        switch = page.get_by_role("checkbox", name=name, exact=True)
+        expect(switch).to_have_accessible_description(re.compile(re.escape(needs) + "$"))
+        # The dot beside the switch, the point of its share and its curve.
+        dot, point = (
+            page.locator(of).first.evaluate("of => getComputedStyle(of).backgroundColor")
+            for of in [f"#transports label:has([value={name}]) .dot", f"#bars li:has-text('{name}') .point"]
+        )
+        colour = "#" + "".join(f"{int(of):02x}" for of in re.findall(r"\d+", dot))
+        assert dot == point and page.locator(f"#figure path[stroke='{colour}']").count() >= 1, (name, dot, point)
+
+
+def test_the_tail_is_visible(opened: Opened) -> None:
+    figure = opened.page.locator("#figure svg")
+    expect(figure).to_contain_text("longer than that (%)", timeout=LONG)
+    for share in ["100", "10", "1", "0.1"]:
+        expect(figure.get_by_text(share, exact=True).first).to_be_visible()
+    expect(figure.get_by_text("budget", exact=True)).to_be_visible()
 
 
 def test_sliders_that_are_turned_quickly_are_all_heard(opened: Opened) -> None:

@@ -29,7 +29,7 @@ def test_speed_beside_native(opened: Opened, request: pytest.FixtureRequest) -> 
     opened.page.locator("#stop").click()
     opened.page.evaluate(START)
     text = (Path(__file__).parents[3] / "scenarios" / "feature-store.toml").read_text()
-    transports = ["tcp", "dctcp", "d2tcp", "rcpdc", "d3"]
+    transports = ["cubic", "dctcp", "d2tcp", "d3"]
     runs = [(of, run) for run in range(3) for of in range(len(transports))]
     #: By transport: packet-hops, seconds in the page, seconds of the native program.
     spent = {name: [0.0, 0.0, 0.0] for name in transports}

@@ -11,10 +11,11 @@ pub fn play(args: &args::Play) -> Result<(), Failure> {
     let files = duetime_play::page().expect("the feature `play` brings the page");
     if let Some(folder) = &args.export {
         duetime_play::export(files, folder)?;
+        let packed = files.iter().filter(|file| file.gzip.is_some()).count();
         writeln!(
             stdout(),
-            "{} files in {}: publish them with any web server, which must serve .wasm as application/wasm",
-            files.len(),
+            "{} files in {}: publish them with any web server, which must serve .wasm as application/wasm, best with gzip",
+            files.len() + packed,
             folder.display()
         )?;
         return Ok(());

@@ -1,5 +1,6 @@
 //! The options of CUBIC.
 
+use super::About;
 use super::d3::thousandths;
 use super::tcp;
 use crate::keys::Kind::{Boolean, Number, Time};
@@ -8,6 +9,11 @@ use crate::options::{Layers, Result, options};
 use crate::table::Reader;
 use duetime_core::Span;
 use duetime_proto::window::Cubic;
+
+pub(super) const ABOUT: About = About {
+    what: "Default of Linux: fills the buffers until a packet is lost, then reduces its window by 30 %.",
+    needs: "nothing",
+};
 
 options! {
     /// CUBIC, over `[tcp]`: its own keys, and those of `[tcp]` where they shall differ.

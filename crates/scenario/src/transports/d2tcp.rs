@@ -1,5 +1,6 @@
 //! The options of D2TCP.
 
+use super::About;
 use crate::keys::Kind::{self, List, Number};
 use crate::options::{Result, options, word, words};
 use crate::place::Place;
@@ -7,6 +8,11 @@ use duetime_proto::window::{Completion, D2tcp};
 use serde_json::json;
 
 const IMMINENCE: Kind = Number(0.0625, 16.0);
+
+pub(super) const ABOUT: About = About {
+    what: "DCTCP that reduces its window less, the nearer its deadline is.",
+    needs: "ECN marking in the switches, and an eBPF program on the hosts (`duetime kernel attach`)",
+};
 
 options! {
     /// D2TCP, over `[tcp]` and `[dctcp]`: its own keys, and theirs where they shall differ.

@@ -6,6 +6,7 @@
     reason = "the keys' ranges are positive and small"
 )]
 
+use super::About;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
 use crate::keys::{S, TB, Table, US};
 use crate::options::{Layers, Readable, Resolved, Result, keys, options, word, words};
@@ -16,6 +17,21 @@ use duetime_proto::d3::{
     Allocation, AlphaReference, BaseRate, Config, Late, QueueSample, RequestBytes, Rounding,
 };
 use serde_json::{Value, json};
+
+/// Describes D3 with these options, or RCPdc.
+pub(super) const fn about(config: &Config) -> About {
+    About {
+        what: if config.ignore_deadlines {
+            "D3 without deadlines: each link is divided evenly among its flows."
+        } else {
+            "Each flow requests the rate that meets its deadline; requests are granted first come, first served."
+        },
+        needs: match config.allocation {
+            Allocation::Routers => "UDP sockets of Duetime, and its software switch as router",
+            Allocation::Edge => "UDP sockets of Duetime, nothing of the switches",
+        },
+    }
+}
 
 options! {
     /// D3, and what RCPdc shares with it.

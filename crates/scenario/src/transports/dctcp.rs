@@ -1,11 +1,17 @@
 //! The options of DCTCP.
 
+use super::About;
 use super::tcp::is_linux;
 use crate::keys::Kind::{self, Gain, Number};
 use crate::options::{Result, options};
 use crate::place::Place;
 use crate::table::Reader;
 use duetime_proto::window::Dctcp;
+
+pub(super) const ABOUT: About = About {
+    what: "Reduces its window by the share of packets that switches mark, so queues stay short.",
+    needs: "ECN marking in the switches, `dctcp` as congestion control",
+};
 
 options! {
     /// DCTCP, over `[tcp]`: its own keys, and those of `[tcp]` where they shall differ.

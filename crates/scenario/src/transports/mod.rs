@@ -3,11 +3,14 @@
 //! Options are read from the defaults of `proto` over the tables, from the general to the special, to a variant's own
 //! keys.
 
+mod about;
 mod cubic;
 mod d2tcp;
 mod d3;
 mod dctcp;
 mod tcp;
+
+pub use about::About;
 
 use crate::diagnostic::Diagnostic;
 use crate::keys::{Key, Kind, Table};
@@ -70,6 +73,13 @@ macro_rules! transports {
                 })+
                 _ => None,
             })
+        }
+
+        /// The description of a window protocol.
+        const fn about_window(controller: &CongestionControl) -> About {
+            match controller {
+                $(CongestionControl::$controller { .. } => $name::ABOUT,)+
+            }
         }
 
         fn resolved_controller(controller: &CongestionControl) -> Value {

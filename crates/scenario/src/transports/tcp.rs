@@ -1,11 +1,17 @@
 //! The options of TCP, which all window protocols share.
 
+use super::About;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Size, Time};
 use crate::keys::{H, MS, S, TB, US};
 use crate::options::{Layers, Result, fields, options, word, words};
 use crate::place::Place;
 use duetime_core::Span;
 use duetime_proto::tcp::{Coalescing, Config, Growth, Recovery};
+
+pub(super) const ABOUT: About = About {
+    what: "TCP NewReno: halves its window when a packet is lost.",
+    needs: "`reno` as congestion control",
+};
 
 options! {
     /// TCP NewReno, and what DCTCP and D2TCP share with it.
