@@ -35,9 +35,12 @@ pub struct Accounting {
     pub explained: u64,
     /// Explained ones by what took the largest part of their time.
     pub limits: BTreeMap<Limit, u64>,
-    /// Those limited by queues, by the place of the longest queue on their path.
-    pub queues: BTreeMap<Place, u64>,
+    /// Those limited by queues, by the queue in which they waited longest.
+    pub queues: BTreeMap<Queue, u64>,
 }
+
+/// A queue: its place, and the name of its link; empty for a host's own port.
+pub type Queue = (Place, String);
 
 /// Place of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,12 +54,20 @@ pub enum Place {
 }
 
 impl Accounting {
-    /// The most frequent place of the longest queue.
-    pub fn queue(&self) -> Option<Place> {
-        let places = self.queues.iter().rev();
-        places
-            .max_by_key(|&(_, count)| *count)
-            .map(|(place, _)| *place)
+    /// The most frequent place of the longest queue; and its link, if that accounts for half of all queries that are
+    /// limited by queues.
+    pub fn queue(&self) -> Option<(Place, Option<&str>)> {
+        let mut places: BTreeMap<Place, u64> = BTreeMap::new();
+        for ((place, _), count) in &self.queues {
+            *places.entry(*place).or_default() += count;
+        }
+        let (place, _) = places.into_iter().rev().max_by_key(|of| of.1)?;
+        let all: u64 = self.queues.values().sum();
+        let mut links = self.queues.iter();
+        let link = links.find(|((of, link), count)| {
+            *of == place && !link.is_empty() && **count * 2 >= all && all > 1
+        });
+        Some((place, link.map(|((_, link), _)| link.as_str())))
     }
 
     fn add(&mut self, other: &Self) {
@@ -66,8 +77,8 @@ impl Accounting {
         for (limit, count) in &other.limits {
             *self.limits.entry(*limit).or_default() += count;
         }
-        for (place, count) in &other.queues {
-            *self.queues.entry(*place).or_default() += count;
+        for (queue, count) in &other.queues {
+            *self.queues.entry(queue.clone()).or_default() += count;
         }
     }
 }
@@ -184,9 +195,9 @@ impl Again<'_> {
             account.explained += 1;
             *account.limits.entry(limit).or_default() += 1;
             if limit == Limit::Queue
-                && let Some(place) = longest_queue(&explanation.steps, self.network)
+                && let Some(queue) = longest_queue(&explanation.steps, self.network)
             {
-                *account.queues.entry(place).or_default() += 1;
+                *account.queues.entry(queue).or_default() += 1;
             }
         }
         Ok(Some(accounts))
@@ -322,28 +333,28 @@ fn is_behind(flow: &FlowRecord, others: &[&FlowRecord]) -> bool {
     })
 }
 
-/// Returns the place of the queues in which a path waited longest.
-fn longest_queue(steps: &[QueryStep], network: &Network) -> Option<Place> {
+/// Returns the queue in which a path waited longest.
+fn longest_queue(steps: &[QueryStep], network: &Network) -> Option<Queue> {
     let is_host = |node: u32| network.nodes[node as usize].host.is_some();
-    let mut sums: BTreeMap<Place, Span> = BTreeMap::new();
+    let mut sums: BTreeMap<Queue, Span> = BTreeMap::new();
     for step in steps {
         let (Doing::Down(_, cause) | Doing::Up(_, cause)) = step.doing else {
             continue;
         };
-        let place = match cause {
+        let queue = match cause {
             Cause::Queue(link) => {
-                let link = &network.links[link as usize];
-                match (is_host(link.from), is_host(link.to)) {
-                    (true, _) => Place::FromHost,
-                    (_, true) => Place::ToHost,
-                    _ => Place::Between,
+                let ends = &network.links[link as usize];
+                match (is_host(ends.from), is_host(ends.to)) {
+                    (true, _) => (Place::FromHost, String::new()),
+                    (_, true) => (Place::ToHost, network.link_name(link)),
+                    _ => (Place::Between, network.link_name(link)),
                 }
             }
-            Cause::Nic | Cause::ReplyNic => Place::FromHost,
+            Cause::Nic | Cause::ReplyNic => (Place::FromHost, String::new()),
             _ => continue,
         };
-        *sums.entry(place).or_default() += step.to.since(step.from);
+        *sums.entry(queue).or_default() += step.to.since(step.from);
     }
     let longest = sums.into_iter().max_by_key(|&(_, span)| span);
-    longest.map(|(place, _)| place)
+    longest.map(|(queue, _)| queue)
 }

@@ -20,7 +20,7 @@ pub struct Advice {
 }
 
 /// Returns what a query does meanwhile, as in `The largest part of its time is …`.
-pub fn waiting(limit: Limit, queue: Option<Place>) -> String {
+pub fn waiting(limit: Limit, queue: Option<(Place, Option<&str>)>) -> String {
     let words = match limit {
         Limit::RetransmissionTimeout => "waiting for a retransmission timeout",
         Limit::TailLossProbe => "waiting for a tail loss probe",
@@ -28,12 +28,12 @@ pub fn waiting(limit: Limit, queue: Option<Place>) -> String {
         Limit::Handshake => "the handshake",
         Limit::Queue => {
             return match queue {
-                Some(Place::ToHost) => "queueing at switch ports to hosts",
-                Some(Place::Between) => "queueing between switches",
-                Some(Place::FromHost) => "queueing at hosts' own ports",
-                None => "queueing",
-            }
-            .to_owned();
+                Some((_, Some(link))) => format!("queueing, most of it at {link}"),
+                Some((Place::ToHost, None)) => "queueing at switch ports to hosts".to_owned(),
+                Some((Place::Between, None)) => "queueing between switches".to_owned(),
+                Some((Place::FromHost, None)) => "queueing at hosts' own ports".to_owned(),
+                None => "queueing".to_owned(),
+            };
         }
         Limit::Transmission => "transmission on links",
         Limit::RoundTrips => "round trips until the window has grown",
@@ -85,7 +85,6 @@ pub fn of(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
         }
         Limit::Queue => {
             let mut tries = Tries::default();
-            tries.add("to cancel the spare answers", spares(scenario, workload));
             tries.add(
                 "a priority class for the queries",
                 class(scenario, workload),
@@ -98,7 +97,7 @@ pub fn of(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
         }
         Limit::Transmission => {
             let mut tries = Tries::default();
-            tries.add("to cancel the spare answers", spares(scenario, workload));
+            tries.add("cancelling the spare answers", spares(scenario, workload));
             tries.with("faster links, smaller answers or a smaller fan-in", true)
         }
         Limit::RoundTrips => {

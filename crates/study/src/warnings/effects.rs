@@ -85,6 +85,10 @@ fn unread(plan: &Plan) -> Vec<Warning> {
         resolve(&request, &plan.points[0].settings, &files).ok()
     };
     let unread = (0..settings.len()).filter(|&at| {
+        // To state the number of runs again is no mistake.
+        if ["seeds", "seed"].contains(&settings[at].0.as_str()) {
+            return false;
+        }
         let is_set_twice = settings[at + 1..]
             .iter()
             .any(|(key, _)| *key == settings[at].0);
