@@ -273,7 +273,7 @@ pub struct New {
     pub out: Option<PathBuf>,
     /// Replace the file where there is one
     #[arg(long, requires = "out")]
-    pub force: bool,
+    pub overwrite: bool,
     /// Ask nothing: take a usual value for what no flag says
     #[arg(long)]
     pub defaults: bool,

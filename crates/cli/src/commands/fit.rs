@@ -36,10 +36,10 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
     if let Some(out) = args
         .out
         .as_deref()
-        .filter(|out| !args.force && out.exists())
+        .filter(|out| !args.overwrite && out.exists())
     {
         return Err(Failure::Input(format!(
-            "{} exists already: choose another file, or --force to replace it",
+            "{} exists already: choose another file, or --overwrite to replace it",
             out.display()
         )));
     }
@@ -49,7 +49,7 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
     let fit = duetime_fit::fit(&args.input, &request, &stop, &begun).map_err(failure)?;
     drop(bar);
     if let Some(out) = &args.out {
-        keep(out, &fit.toml, args.force)?;
+        keep(out, &fit.toml, args.overwrite)?;
     }
     if args.json {
         return events(&fit);
