@@ -42,6 +42,8 @@ pub struct Gathered {
     pub absent: Vec<(RunName, String)>,
     /// What to know before any number: what was known before the runs first.
     pub warnings: Vec<Warning>,
+    /// How many of the warnings were known before the runs.
+    pub foretold: usize,
     /// The best possible at each point that has a run, by point; points where nothing has a bound are left out.
     pub best: Vec<(usize, BestPossible)>,
 }
@@ -196,6 +198,7 @@ pub fn gather(
     gathered
         .warnings
         .retain(|of| of.about != warnings::About::NothingMeasured);
+    gathered.foretold = gathered.warnings.len();
     let after = warnings::afterwards(plan, &gathered);
     gathered.warnings.extend(after);
     Ok(gathered)

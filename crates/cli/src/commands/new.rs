@@ -1,7 +1,7 @@
 //! `duetime new`
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, IsTerminal, Write, stderr, stdin, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stdin};
 use std::path::Path;
 
 use dialoguer::{Input, Select};
@@ -9,10 +9,11 @@ use duetime_scenario::service::{Question, Service, ServiceKind};
 
 use crate::args;
 use crate::failure::Failure;
+use crate::terminal::{stderr, stdout};
 
 /// Writes a scenario for a service.
 pub fn new(args: &args::New) -> Result<(), Failure> {
-    let asks = !args.defaults && stdin().is_terminal() && stderr().is_terminal();
+    let asks = !args.defaults && stdin().is_terminal() && std::io::stderr().is_terminal();
     let kind = kind(args.kind.as_deref(), asks)?;
     let mut service = Service::usual(kind);
     let mut taken = Vec::new();
