@@ -12,9 +12,11 @@ use crate::plan::Plan;
 use crate::text;
 
 mod across;
+mod capacity;
 mod cell;
 mod column;
 
+pub use capacity::{capacities, capacity_sentence};
 pub use cell::DASH;
 pub(crate) use cell::{percent, percentile};
 
