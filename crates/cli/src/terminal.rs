@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn control_characters_are_escaped() {
         let mut out = Printable(Vec::new());
-        write!(out, "{}\n\tred", "\u{1b}[31m\u{7f}\u{9b}é\r").expect("a vector grows");
+        let text = "\u{1b}[31m\u{7f}\u{9b}é\r";
+        write!(out, "{text}\n\tred").expect("a vector grows");
         let said = String::from_utf8(out.0).expect("text");
         assert_eq!(said, "\\u{1b}[31m\\u{7f}\\u{9b}é\\r\n\tred");
     }

@@ -391,6 +391,19 @@ fn deadlines_below_what_the_network_takes_are_warned_of() {
 }
 
 #[test]
+fn points_that_drift_are_one_warning() {
+    let sandbox = Sandbox::new("drifting-sweep");
+    sandbox.file("over.toml", OVERSUBSCRIBED);
+    let out = sandbox
+        .duetime("sweep over.toml --vary workload.load=0.29,0.3,0.31")
+        .ok();
+    assert_eq!(out.matches("was not stationary").count(), 1, "{out}");
+    let expected = "dctcp was not stationary at workload.load=0.29, and at 2 more of 3 points, so its figures depend on \
+                    `duration`: at the first of them the backlog grew from ";
+    assert!(out.contains(expected), "{out}");
+}
+
+#[test]
 fn a_point_of_a_sweep_is_named_in_what_is_warned_of() {
     let sandbox = Sandbox::new("doubt-sweep");
     sandbox.file("tiny.toml", TINY);
