@@ -67,7 +67,7 @@ pub enum Command {
     /// Write one self-contained HTML page about a finished study.
     Report(Report),
     /// Say how busy each link will be and what will count, without running anything.
-    Check(Show),
+    Check(Check),
     /// Show the network of a scenario without running it.
     Topology(Show),
     /// Show the flows that a scenario will offer, without running it.
@@ -217,6 +217,14 @@ impl Choice {
     }
 }
 
+/// How tables are printed.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct Tables {
+    /// All columns of all tables [default: those for which the terminal is wide enough; 100 characters elsewhere]
+    #[arg(long)]
+    pub wide: bool,
+}
+
 /// How to run.
 #[derive(Args, Debug, Clone)]
 pub struct Work {
@@ -232,6 +240,9 @@ pub struct Work {
     /// Replace what the folder holds
     #[arg(long)]
     pub overwrite: bool,
+    /// How tables are printed.
+    #[command(flatten)]
+    pub tables: Tables,
     /// JSON lines on standard output: every event, then every row of the table (docs/events.md)
     #[arg(long)]
     pub json: bool,
@@ -273,7 +284,7 @@ pub struct New {
     pub out: Option<PathBuf>,
     /// Replace the file where there is one
     #[arg(long, requires = "out")]
-    pub force: bool,
+    pub overwrite: bool,
     /// Ask nothing: take a usual value for what no flag says
     #[arg(long)]
     pub defaults: bool,
@@ -356,15 +367,21 @@ pub struct Capacity {
     /// Runs at the same time [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Folder for the journal of runs [default: out/NAME-capacity, by the name of the scenario]
-    #[arg(long, short, value_name = "FILE")]
+    /// Folder for the journal of runs and for the page [default: out/NAME-capacity, by the name of the scenario]
+    #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// How tables are printed.
+    #[command(flatten)]
+    pub tables: Tables,
     /// JSON lines on standard output: every event, then every row of the table (docs/events.md)
     #[arg(long)]
     pub json: bool,
     /// No progress: standard error has only warnings, failures and errors, and --json only lasting events
     #[arg(long, short)]
     pub quiet: bool,
+    /// Do not write `capacity.html`
+    #[arg(long)]
+    pub no_report: bool,
 }
 
 /// `duetime bound`
@@ -379,6 +396,9 @@ pub struct Bound {
     /// Runs at the same time [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
+    /// How tables are printed.
+    #[command(flatten)]
+    pub tables: Tables,
     /// One JSON object on standard output
     #[arg(long)]
     pub json: bool,
@@ -450,6 +470,9 @@ pub struct Compare {
     /// Compare only these transports, with commas [default: all that both have]
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub transport: Vec<String>,
+    /// How tables are printed.
+    #[command(flatten)]
+    pub tables: Tables,
     /// JSON lines on standard output: the answer, each key and each number that is compared (docs/events.md)
     #[arg(long)]
     pub json: bool,
@@ -518,7 +541,18 @@ pub struct Paper {
     pub write_docs: Option<PathBuf>,
 }
 
-/// `duetime check`, `duetime topology`, `duetime workload`
+/// `duetime check`
+#[derive(Args, Debug)]
+pub struct Check {
+    /// Of what.
+    #[command(flatten)]
+    pub show: Show,
+    /// How tables are printed.
+    #[command(flatten)]
+    pub tables: Tables,
+}
+
+/// `duetime topology`, `duetime workload`, and what `duetime check` takes too
 #[derive(Args, Debug)]
 pub struct Show {
     /// The scenario file; `-`: standard input, with the files that it names seen from the current folder

@@ -17,7 +17,7 @@ pub fn flag_saying(what: &'static str) -> Arc<AtomicBool> {
         if set.swap(true, Ordering::SeqCst) {
             std::process::exit(130);
         }
-        let _ = writeln!(std::io::stderr(), "{what}");
+        let _ = writeln!(crate::terminal::stderr(), "{what}");
     };
     // Without a handler Ctrl-C still ends the process, and a run folder is whole or absent in any case.
     let _ = ctrlc::set_handler(handler);

@@ -13,6 +13,7 @@ mod progress;
 #[cfg(test)]
 mod reference;
 mod table;
+mod terminal;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -39,7 +40,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         // Whoever reads our output has seen enough.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(failure) => {
-            let _ = writeln!(std::io::stderr(), "{failure}");
+            let _ = writeln!(terminal::stderr(), "{failure}");
             failure.code()
         }
     }
@@ -74,7 +75,7 @@ fn command(cli: Cli) -> Result<(), Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "duetime", &mut script);
-            Ok(std::io::stdout().write_all(&script)?)
+            Ok(terminal::stdout().write_all(&script)?)
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Numbers for Prometheus: a page of text, served over HTTP.
 
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write, stderr};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use crate::failure::Failure;
+use crate::terminal::stderr;
 
 /// Begins a metric of a page: its name, its type ("gauge" or "counter"), and what it is.
 pub fn begin(page: &mut String, name: &str, kind: &str, help: &str) {

@@ -10,6 +10,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use duetime_study::text;
 
+use crate::terminal::{self, Room};
+
 /// A bar for pieces of work of which only the number is known. It goes when it is dropped.
 pub struct Pieces(Option<ProgressBar>);
 
@@ -142,7 +144,7 @@ impl Listener for Lines {
             _ => {}
         }
         if let Some(line) = sentence(event) {
-            let _ = writeln!(stderr(), "{line}");
+            let _ = writeln!(terminal::stderr(), "{line}");
         }
     }
 }
@@ -173,7 +175,8 @@ impl Bars {
     /// A line above the bars.
     fn say(&self, event: &Event) {
         if let Some(line) = sentence(event) {
-            let _ = self.multi.println(line);
+            let line = Room::of_stdout(false).wrapped(&line).into_owned();
+            let _ = self.multi.println(terminal::printable(&line));
         }
     }
 
@@ -200,12 +203,14 @@ impl Listener for Bars {
                 kept,
             } => {
                 self.begin(*of, *kept);
-                self.all.set_prefix(format!("{transport} at {value}  "));
+                let prefix = format!("{transport} at {value}  ");
+                self.all
+                    .set_prefix(terminal::printable(&prefix).into_owned());
             }
             Event::RunStarted { name, job, of_s } if self.detail == Detail::Runs => {
                 let bar = self.multi.add(ProgressBar::new(steps(*of_s)));
                 bar.set_style(style("      {bar:24.cyan} {prefix}  {msg}"));
-                bar.set_prefix(name.to_string());
+                bar.set_prefix(terminal::printable(&name.to_string()).into_owned());
                 runs.insert(*job, bar);
             }
             Event::RunStarted { .. } => {}
@@ -259,7 +264,11 @@ impl Listener for Bars {
                     bar.finish_and_clear();
                 }
                 self.all.finish_and_clear();
-                let _ = writeln!(stderr(), "{}", sentence(event).unwrap_or_default());
+                let _ = writeln!(
+                    terminal::stderr(),
+                    "{}",
+                    sentence(event).unwrap_or_default()
+                );
             }
         }
     }
@@ -325,7 +334,7 @@ fn sentence(event: &Event) -> Option<String> {
                 plural(*runs, "run")
             )
         }
-        Event::Warning(of) => format!("WARNING  {}", of.text),
+        Event::Warning(of) => of.line(),
         Event::Overall {
             done,
             runs,

@@ -12,6 +12,11 @@ fn rows(out: &str) -> Vec<Value> {
         .collect()
 }
 
+/// Whether a file in the folder of a search is its page, and none of its runs.
+fn is_page(name: &str) -> bool {
+    name.ends_with("/capacity.html")
+}
+
 #[test]
 fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
     let sandbox = Sandbox::new("capacity");
@@ -108,7 +113,11 @@ fn the_tightest_budget_is_told_in_milliseconds() {
         (1.5..4.0).contains(&value),
         "more than computing takes: {row}"
     );
-    let answer = format!("dctcp: {value} ms; at ");
+    let interval = match (row["low"].as_f64(), row["high"].as_f64()) {
+        (Some(low), Some(high)) if low < high => format!(" [{low}, {high}]"),
+        _ => String::new(),
+    };
+    let answer = format!("dctcp: {value} ms{interval}; at ");
     assert!(
         out.contains(&answer) && out.contains(" queries are in time"),
         "{out}"
@@ -129,7 +138,7 @@ fn the_tightest_budget_is_told_in_milliseconds() {
     let row = &rows(&answers)[0];
     assert_eq!(row["on"], "answers");
     let grown = sandbox.files("out/tree-capacity");
-    let kept = |(name, text)| grown.get(name) == Some(text);
+    let kept = |(name, text): (&String, &String)| is_page(name) || grown.get(name) == Some(text);
     assert!(journal.iter().all(kept));
     let tried = row["curve"].as_array().expect("a curve");
     let whole = tried
@@ -214,7 +223,14 @@ fn the_most_queries_per_second_are_told_with_their_load() {
     let bits = 12.0 * (5_000.0 + 4.0 * 40.0) * 8.0;
     assert!((load - value * bits / 1e9).abs() < 1e-6, "{row}");
     assert_eq!(row["loads"][0], row["loads"][1], "one workload");
-    let answer = format!("dctcp: {value} /s (load {:.1} %); at ", load * 100.0);
+    let interval = match (row["low"].as_f64(), row["high"].as_f64()) {
+        (Some(low), Some(high)) if low < high => format!(" [{low}, {high}]"),
+        _ => String::new(),
+    };
+    let answer = format!(
+        "dctcp: {value} /s{interval} (load {:.1} %); at ",
+        load * 100.0
+    );
     assert!(
         out.contains(&answer) && out.contains(" queries are in time"),
         "{answer}: {out}"
@@ -239,7 +255,8 @@ fn a_damaged_file_is_named_and_its_run_made_again() {
     let command = "capacity tiny.toml --of deadline --transport dctcp --out kept";
     let out = sandbox.duetime(command).ok();
     let kept = sandbox.files("kept");
-    let (name, text) = kept.iter().nth(1).expect("a file");
+    let mut runs = kept.iter().filter(|(name, _)| !is_page(name));
+    let (name, text) = runs.nth(1).expect("a file");
     sandbox.file(name, &text[..text.len() - 20]);
     let again = sandbox.duetime(command);
     let said = |line: &str| line.contains(name) && line.contains("is made again");
@@ -307,4 +324,35 @@ fn what_cannot_be_searched_is_refused() {
         ["none.toml", "tiny.toml"],
         "nothing is written"
     );
+}
+
+#[test]
+fn the_page_says_what_the_command_says() {
+    let sandbox = Sandbox::new("capacity-page");
+    let varied = TREE.replace("compute = \"1 ms\"", "compute = \"exponential 1 ms\"");
+    sandbox.file("tree.toml", &varied);
+    let command = "capacity tree.toml --of budget --step 0.5ms --seeds 4";
+    let out = sandbox.duetime(command).ok();
+    assert!(
+        out.contains("report  out/tree-capacity/capacity.html"),
+        "{out}"
+    );
+    let page = sandbox.read("out/tree-capacity/capacity.html");
+    let sentence = out.lines().find(|line| line.starts_with("dctcp: "));
+    let sentence = sentence.expect("the answer");
+    assert!(sentence.contains(" ["), "with its interval: {sentence}");
+    for part in [
+        &format!("<p class=\"answer\">{sentence}</p>"),
+        "target, 90 %",
+        "duetime capacity tree.toml --of budget --target 90% --step 0.5ms --transport dctcp --seeds 4",
+        "in time there",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("src=") && !page.contains("href=\"http"));
+
+    sandbox
+        .duetime(&format!("{command} --no-report --out bare"))
+        .ok();
+    assert!(!sandbox.0.join("bare/capacity.html").exists());
 }

@@ -84,9 +84,11 @@ fn a_file_that_is_there_is_kept() {
     sandbox.file("mine.toml", "mine");
     sandbox
         .duetime("fit calls.csv -o mine.toml")
-        .refused(&["mine.toml exists already", "--force"]);
+        .refused(&["mine.toml exists already", "--overwrite"]);
     assert_eq!(sandbox.read("mine.toml"), "mine");
-    sandbox.duetime("fit calls.csv --force -o mine.toml").ok();
+    sandbox
+        .duetime("fit calls.csv --overwrite -o mine.toml")
+        .ok();
     assert!(sandbox.read("mine.toml").contains("kind = \"oldi\""));
 }
 

@@ -81,9 +81,9 @@ fn a_file_that_is_there_stays() {
     );
     sandbox
         .duetime("new feed -o mine.toml")
-        .refused(&["mine.toml exists already", "--force"]);
+        .refused(&["mine.toml exists already", "--overwrite"]);
     assert_eq!(sandbox.read("mine.toml"), text);
-    sandbox.duetime("new feed -o mine.toml --force").ok();
+    sandbox.duetime("new feed -o mine.toml --overwrite").ok();
     assert!(sandbox.read("mine.toml").contains("layer_share"));
     // To standard output, and from there to a run.
     let text = sandbox.duetime("new storage --defaults").ok();
@@ -121,7 +121,7 @@ fn what_cannot_be_is_refused_and_nothing_written() {
             "new search -o nowhere/a.toml",
             &["nowhere/a.toml: cannot write it"],
         ),
-        ("new search --force", &["--out"]),
+        ("new search --overwrite", &["--out"]),
     ] {
         sandbox.duetime(command).refused(parts);
     }

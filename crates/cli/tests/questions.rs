@@ -79,7 +79,7 @@ fn answers_make_the_file_that_the_flags_make() {
     assert!(asked.starts_with("# A storage service"), "{asked}");
     sandbox.duetime("check mine.toml").ok();
     let flags = "--fan-in 6 --budget 30ms --rate 800/s --defaults";
-    let new = format!("new storage {flags} --force --out mine.toml");
+    let new = format!("new storage {flags} --overwrite --out mine.toml");
     sandbox.duetime(&new).ok();
     assert_eq!(asked, sandbox.read("mine.toml"));
 }
@@ -106,7 +106,7 @@ fn what_a_flag_says_is_not_asked() {
     assert!(matches!(ended(terminal), WaitStatus::Exited(_, 0)));
     let asked = sandbox.read("mine.toml");
     let flags = "feed --fan-in 2,3 --answer 10KB --rate 50/s --hosts 20 --link 25Gbps";
-    let new = format!("new {flags} --defaults --force --out mine.toml");
+    let new = format!("new {flags} --defaults --overwrite --out mine.toml");
     sandbox.duetime(&new).ok();
     assert_eq!(asked, sandbox.read("mine.toml"));
 }

@@ -274,7 +274,12 @@ impl Step {
 
 /// 12000 as 12k, but 9000 as it is.
 fn thousands(value: i64) -> String {
-    for (unit, name) in [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")] {
+    for (unit, name) in [
+        (1_000_000_000_000, "T"),
+        (1_000_000_000, "G"),
+        (1_000_000, "M"),
+        (1_000, "k"),
+    ] {
         if value.abs() >= 10_000.max(unit) && value % (unit / 10) == 0 {
             let (whole, part) = (value / unit, (value % unit).abs() / (unit / 10));
             return if part == 0 {
@@ -322,6 +327,7 @@ mod tests {
             labels(&axis, 0.0, 45_000.0, false),
             ["0", "10k", "20k", "30k", "40k", "50k"]
         );
+        assert_eq!(labels(&axis, 0.0, 1.2e12, true), ["0", "500G", "1T"]);
         assert_eq!(
             labels(&axis, -0.02, 0.013, false),
             ["-0.02", "-0.01", "0", "0.01", "0.02"]
@@ -362,6 +368,7 @@ mod tests {
             (1e-7, 3e-4),
             (2.0, 2.0),
             (-4.0, 1e16),
+            (1e11, 2.4e12),
             (1_234.5, 1_234.9),
         ];
         let asked = [

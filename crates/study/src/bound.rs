@@ -53,8 +53,8 @@ pub struct BestPossible {
     pub groups: Vec<BestGroup>,
     /// By workload.
     pub queries: Vec<BestQueries>,
-    /// The workloads of which nothing is known beforehand: their queries follow each other, so that a faster transport
-    /// is asked more.
+    /// The workloads of which nothing is known beforehand: their queries follow each other, or their leaves are asked
+    /// again, so that what is asked depends on the transport.
     pub unknown: Vec<u16>,
 }
 

@@ -46,6 +46,8 @@ pub struct Gathered {
     /// What limits the queries under the first transport, by workload; empty until [`crate::verdict::verdicts`] has found
     /// it.
     pub verdicts: Vec<Verdict>,
+    /// How many of the warnings were known before the runs.
+    pub foretold: usize,
     /// The best possible at each point that has a run, by point; points where nothing has a bound are left out.
     pub best: Vec<(usize, BestPossible)>,
 }
@@ -200,6 +202,7 @@ pub fn gather(
     gathered
         .warnings
         .retain(|of| of.about != warnings::About::NothingMeasured);
+    gathered.foretold = gathered.warnings.len();
     let after = warnings::afterwards(plan, &gathered);
     gathered.warnings.extend(after);
     gathered.verdicts = verdict::kept(folder, &gathered)?;

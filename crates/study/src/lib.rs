@@ -51,6 +51,6 @@ pub use plan::{Job, Plan, Point, Request, load};
 pub use pool::{
     AtWork, End, Engine, Estimator, Execution, Found, Made, Outcome, Simulator, Work, each,
 };
-pub use report::{PAGE_STYLE, page_script, report};
+pub use report::{PAGE_STYLE, capacity_page, page_script, report};
 pub use resume::{Resume, resume};
 pub use warnings::{About, Warning};

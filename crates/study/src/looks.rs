@@ -1,10 +1,22 @@
 //! How the transports look in every figure.
 
-use duetime_figures::Palette;
+use duetime_figures::{Colour, Dash, Look, Marker, Palette};
 
-/// The looks of the transports that a scenario names. Those of other names follow from the name alone.
+use crate::bound::NO_TRANSPORT;
+
+/// The looks of the transports that a scenario names, and of the best possible. Those of other names follow from the name
+/// alone.
 pub fn palette() -> Palette {
-    Palette::of_transports()
+    let mut palette = Palette::of_transports();
+    let best = Look {
+        colour: Colour::Page,
+        marker: Marker::Square,
+        dash: Dash::Short,
+    };
+    palette
+        .add(NO_TRANSPORT, best)
+        .expect("no transport has its look");
+    palette
 }
 
 /// A transport as a reader knows it; other names are their own.

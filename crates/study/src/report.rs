@@ -16,6 +16,8 @@ use crate::error::StudyError;
 use crate::gather::{Gathered, gather};
 use crate::plan::Plan;
 
+pub use page::capacity::html as capacity_page;
+
 /// The style sheet of the page, for pages like it.
 pub const PAGE_STYLE: &str = include_str!("report/page.css");
 

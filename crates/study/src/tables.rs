@@ -12,9 +12,12 @@ use crate::plan::Plan;
 use crate::text;
 
 mod across;
+mod capacity;
 mod cell;
 mod column;
 
+pub use capacity::{capacities, capacity_sentence};
+pub use cell::DASH;
 pub(crate) use cell::{percent, percentile};
 
 use across::{differences, overviews};
@@ -41,8 +44,10 @@ pub struct Table {
     pub title: String,
     /// How to read it; the page alone says it.
     pub note: String,
-    /// On what its numbers depend, and what its dashes mean; empty if on nothing. It is said everywhere.
+    /// On what its numbers depend; empty if on nothing. It is said everywhere.
     pub condition: String,
+    /// What its dashes mean; empty if it has none. It is said wherever a dash is shown.
+    pub dashes: String,
     /// Where it is shown.
     pub on: On,
     /// Whether it sums up all others: one figure of all points of a sweep.
@@ -69,6 +74,20 @@ pub struct Column {
     pub words: bool,
     /// Whether the terminal shows its intervals; the page always does.
     pub intervals: bool,
+    /// What the terminal may leave out of it.
+    pub spare: Spare,
+}
+
+/// What may be left out of a column where the table is wider than the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spare {
+    /// Nothing: the column answers the question of the table.
+    Nothing,
+    /// Its intervals.
+    Intervals,
+    /// Its intervals, and after all intervals the column: columns with larger numbers first, and of equal numbers the
+    /// rightmost first.
+    All(u8),
 }
 
 /// A line of a table.
@@ -131,8 +150,11 @@ impl Table {
 
 fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
     let column = column::<QueryRow>;
+    let has_objective = rows.iter().any(|row| row.queries.objective.is_some());
     let specs = vec![
-        column("queries", |row| number(row.queries.queries)).best(|row| number(row.asked)),
+        column("queries", |row| number(row.queries.queries))
+            .best(|row| number(row.asked))
+            .spare(Spare::All(1)),
         column("in time", |row| {
             let objective = row.queries.objective;
             objective.map_or(Cell::default(), |of| {
@@ -145,13 +167,25 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
             })
         })
         .intervals()
+        .spare(Spare::Nothing)
         .best(|row| near(&row.in_time, row.target)),
         column("p50", |row| of_query(row, 500, |of| of.p50))
             .page_head("completion p50")
-            .intervals(),
-        column("p90", |row| of_query(row, 900, |of| of.p90)).intervals(),
-        column("p99", |row| of_query(row, 990, |of| of.p99)).intervals(),
-        column("p99.9", |row| of_query(row, 999, |of| of.p999)).intervals(),
+            .intervals()
+            .spare(Spare::All(2)),
+        column("p90", |row| of_query(row, 900, |of| of.p90))
+            .intervals()
+            .spare(Spare::All(4)),
+        column("p99", |row| of_query(row, 990, |of| of.p99))
+            .intervals()
+            .spare(if has_objective {
+                Spare::All(1)
+            } else {
+                Spare::Nothing
+            }),
+        column("p99.9", |row| of_query(row, 999, |of| of.p999))
+            .intervals()
+            .spare(Spare::All(3)),
         column("answers in time", |row| {
             part(row.queries.answers_in_time, row.queries.asked)
         })
@@ -210,7 +244,7 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
                Answers in time are those that met their own deadlines, of all that were asked for, sent or not. \
                Percentiles are of the queries of all runs."
             .to_owned(),
-        condition: dashes(
+        dashes: dashes(
             rows.iter().any(|row| {
                 let of = &row.queries.completion_s;
                 [of.p50, of.p90, of.p99, of.p999].contains(&None)
@@ -290,7 +324,7 @@ fn lacks_percentile(rows: &[&Row]) -> bool {
 fn dashes(has_some: bool, things: &str) -> String {
     if has_some {
         format!(
-            "–: too few {things} for that percentile (p99 needs 1000), or so many never finished."
+            "{DASH}: too few {things} for that percentile (p99 needs 1000), or so many never finished."
         )
     } else {
         String::new()
@@ -317,11 +351,13 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
             let deadlines = row.group.deadlines.as_ref();
             deadlines.map_or(Cell::default(), |of| number(of.flows))
         })
-        .best(|row| number(row.asked)),
+        .best(|row| number(row.asked))
+        .spare(Spare::All(2)),
         column("missed", |row| {
             share(row.group.deadlines.map(|of| of.missed))
         })
         .intervals()
+        .spare(Spare::Nothing)
         .best(|row| percent(&row.missed)),
         column("queries", |row| {
             let queries = row.queries.as_ref();
@@ -341,10 +377,12 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
         .on(On::Page),
         column("p50", |row| of_flow(row, 500, |of| of.p50))
             .page_head("completion p50")
-            .intervals(),
+            .intervals()
+            .spare(Spare::All(3)),
         column("p99", |row| of_flow(row, 990, |of| of.p99))
             .page_head("completion p99")
-            .intervals(),
+            .intervals()
+            .spare(Spare::All(1)),
         column("slack p50", |row| slack(row, 500, |of| of.p50)).on(On::Page),
         column("slack p99", |row| slack(row, 990, |of| of.p99)).intervals(),
         column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),
@@ -372,13 +410,8 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
         note: format!(
             "Missed: late, ended early, reset and unfinished alike. Percentiles are of the flows of all runs.{bound}"
         ),
-        condition: [
-            condition.to_owned(),
-            dashes(lacks_percentile(rows), "flows"),
-        ]
-        .join(" ")
-        .trim()
-        .to_owned(),
+        condition: condition.to_owned(),
+        dashes: dashes(lacks_percentile(rows), "flows"),
         ..Table::new(
             "Flows with deadlines",
             "flows",
@@ -393,20 +426,23 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
 fn without(rows: &[&Row]) -> Table {
     let column = column::<&Row>;
     let specs = vec![
-        column("number", |row| number(row.group.flows)),
+        column("number", |row| number(row.group.flows)).spare(Spare::All(2)),
         column("finished", |row| number(row.group.finished)),
-        column("goodput, mean", |row| {
+        column("mean goodput", |row| {
             goodput(row.group.goodput_bytes_per_s.mean)
         })
-        .intervals(),
-        column("goodput, p50", |row| goodput_at(row, 500, |of| of.p50)),
-        column("goodput, p99", |row| goodput_at(row, 990, |of| of.p99)).on(On::Page),
+        .intervals()
+        .spare(Spare::Nothing),
+        column("goodput p50", |row| goodput_at(row, 500, |of| of.p50)),
+        column("goodput p99", |row| goodput_at(row, 990, |of| of.p99)).on(On::Page),
         column("p50", |row| of_flow(row, 500, |of| of.p50))
             .page_head("completion p50")
-            .intervals(),
+            .intervals()
+            .spare(Spare::All(3)),
         column("p99", |row| of_flow(row, 990, |of| of.p99))
             .page_head("completion p99")
-            .intervals(),
+            .intervals()
+            .spare(Spare::All(1)),
         column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),
         column("fairness", |row| mean(row.group.fairness)).page_head("fairness (Jain)"),
     ];
@@ -414,7 +450,7 @@ fn without(rows: &[&Row]) -> Table {
         note: "Goodput: bytes delivered in order per second while the flow is active, per flow. Its p99 is what 99 % \
                of the flows had at least. Percentiles are of the flows of all runs."
             .to_owned(),
-        condition: dashes(lacks_percentile(rows), "flows"),
+        dashes: dashes(lacks_percentile(rows), "flows"),
         ..Table::new(
             "Flows without deadlines",
             "flows",
@@ -463,25 +499,28 @@ fn network(rows: &[Row]) -> Table {
     let column = column::<&Row>;
     let specs = vec![
         column("runs", |row| number(row.runs)).on(On::Terminal),
-        column("drops", |row| count(row.network.drops)),
+        column("drops", |row| count(row.network.drops)).spare(Spare::Nothing),
         column("most at", |row| {
             word(&text::named(row.network.most_drops_link.as_ref(), row.runs))
         })
         .words(),
         column("losses", |row| {
             count(row.network.losses.filter(|of| of.value > 0.0))
-        }),
+        })
+        .spare(Spare::All(4)),
         column("marks", |row| {
             count(row.network.marks.filter(|of| of.value > 0.0))
-        }),
-        column("largest queue", |row| bytes(row.network.queue_max_bytes)),
+        })
+        .spare(Spare::All(4)),
+        column("largest queue", |row| bytes(row.network.queue_max_bytes)).spare(Spare::All(1)),
         column("its mean", |row| bytes(row.network.queue_mean_bytes))
             .page_head("mean of that queue"),
-        column("busiest link", |row| share(row.network.utilisation)),
+        column("busiest link", |row| share(row.network.utilisation)).spare(Spare::All(2)),
         column("which", |row| {
             word(&text::named(row.network.busiest_link.as_ref(), row.runs))
         })
-        .words(),
+        .words()
+        .spare(Spare::All(3)),
     ];
     let mut unique: Vec<&Row> = rows.iter().collect();
     unique.dedup_by(|a, b| a.point == b.point && a.transport == b.transport);
@@ -496,8 +535,8 @@ fn network(rows: &[Row]) -> Table {
 fn servers(rows: &[Row]) -> Table {
     let column = column::<(&Row, &ServersEstimate)>;
     let specs = vec![
-        column("slots", |(_, of)| number(of.slots.into())),
-        column("busiest host", |(_, of)| share(of.utilisation)),
+        column("slots", |(_, of)| number(of.slots.into())).spare(Spare::All(2)),
+        column("busiest host", |(_, of)| share(of.utilisation)).spare(Spare::Nothing),
         column("which", |(row, of)| {
             let busiest = of.busiest_host.as_ref();
             busiest.map_or(Cell::default(), |of| {
@@ -505,8 +544,8 @@ fn servers(rows: &[Row]) -> Table {
             })
         })
         .words(),
-        column("mean of all", |(_, of)| share(of.utilisation_mean)),
-        column("mean wait", |(_, of)| seconds(of.wait_mean_s)),
+        column("mean of all", |(_, of)| share(of.utilisation_mean)).spare(Spare::All(1)),
+        column("mean wait", |(_, of)| seconds(of.wait_mean_s)).spare(Spare::All(1)),
         column("longest wait", |(_, of)| seconds(of.wait_max_s)),
         column("longest queue", |(_, of)| count(of.queue_max)),
     ];

@@ -71,9 +71,21 @@ pub fn part(share: f64, whole: u64) -> String {
 /// Units that stand for one another, by their size.
 const LADDERS: [&[(&str, f64)]; 4] = [SECONDS, RATE, BYTES, COUNT];
 const SECONDS: &[(&str, f64)] = &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)];
-const RATE: &[(&str, f64)] = &[("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6), ("Gbps", 1e9)];
-const BYTES: &[(&str, f64)] = &[("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9)];
-const COUNT: &[(&str, f64)] = &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)];
+const RATE: &[(&str, f64)] = &[
+    ("bps", 1.0),
+    ("kbps", 1e3),
+    ("Mbps", 1e6),
+    ("Gbps", 1e9),
+    ("Tbps", 1e12),
+];
+const BYTES: &[(&str, f64)] = &[
+    ("B", 1.0),
+    ("KB", 1e3),
+    ("MB", 1e6),
+    ("GB", 1e9),
+    ("TB", 1e12),
+];
+const COUNT: &[(&str, f64)] = &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)];
 
 /// What follows the number of a shown value.
 fn unit(shown: &str) -> &str {
@@ -134,7 +146,7 @@ pub fn wall(seconds: f64) -> String {
     }
 }
 
-/// A count with its thousands as k, M or G; below 10,000 in full.
+/// A count with its thousands as k, M, G or T; below 10,000 in full.
 pub fn count(value: f64) -> String {
     if value.abs() < 1e4 {
         return significant(value);
@@ -152,9 +164,10 @@ pub fn bytes(bytes: f64) -> String {
     scaled(bytes, BYTES)
 }
 
-/// A value in the largest of the units, from the smallest up, that it has at least one of.
+/// A value in the largest of the units, from the smallest up, that it has at least one of when it is rounded: 999.96 Mbps is
+/// 1 Gbps.
 fn scaled(value: f64, units: &[(&str, f64)]) -> String {
-    let fits = |(_, size): &&(&str, f64)| value.abs() >= *size;
+    let fits = |(_, size): &&(&str, f64)| value.abs() >= 0.9995 * *size;
     let (unit, size) = units.iter().rfind(fits).unwrap_or(&units[0]);
     format!("{} {unit}", significant(value / size))
 }
@@ -257,6 +270,8 @@ mod tests {
         assert_eq!(count(12_345.0), "12.3 k");
         assert_eq!(count(7.0), "7");
         assert_eq!(rate(9.5e8), "950 Mbps");
+        assert_eq!(rate(1e12), "1 Tbps");
+        assert_eq!(bytes(2.5e12), "2.50 TB");
         assert_eq!(significant(99.97), "100");
         assert_eq!(significant(9.996), "10.0");
         assert_eq!(significant(-12.34), "-12.3");

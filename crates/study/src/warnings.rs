@@ -53,6 +53,13 @@ pub struct Warning {
     pub text: String,
 }
 
+impl Warning {
+    /// The warning as a command prints it.
+    pub fn line(&self) -> String {
+        format!("WARNING  {}", self.text)
+    }
+}
+
 /// The points of a plan, each with its label, which is empty without a sweep.
 pub(crate) fn described(plan: &Plan) -> Result<Vec<(String, Description)>, StudyError> {
     let points = plan.points.iter();
@@ -100,21 +107,43 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
             text,
         });
     }
-    warnings.extend(gathered.cells.iter().flat_map(|cell| {
-        let at = at_point(&plan.points[cell.point].label());
-        let who = format!("{}{at}", cell.summary.transport);
-        let texts = cell.drifts.iter().map(move |drift| {
-            format!(
-                "{who} was not stationary, so its figures depend on `duration`: {}.",
-                drifting(plan, cell, drift)
-            )
-        });
-        texts.map(|text| Warning {
-            about: About::NotStationary,
-            text,
-        })
-    }));
+    warnings.extend(not_stationary(plan, gathered));
     warnings
+}
+
+/// A warning for each transport and way of drifting, with the first point that has it and the number of others.
+fn not_stationary(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
+    type Kind<'a> = (&'a str, Option<String>);
+    let mut found: Vec<(Kind<'_>, &Cell, &Drift, usize)> = Vec::new();
+    for cell in &gathered.cells {
+        for drift in &cell.drifts {
+            let of = match drift {
+                Drift::Backlog { .. } => None,
+                Drift::Share { workload, .. } => Some(workload_name(plan, cell, *workload)),
+            };
+            let kind = (cell.summary.transport.as_str(), of);
+            match found.iter_mut().find(|(known, ..)| *known == kind) {
+                Some((.., others)) => *others += 1,
+                None => found.push((kind, cell, drift, 0)),
+            }
+        }
+    }
+    let warning = |((transport, _), cell, drift, others): (Kind<'_>, &Cell, &Drift, usize)| {
+        let at = at_points(&plan.points[cell.point].label(), others, plan.points.len());
+        let there = if others > 0 {
+            "at the first of them "
+        } else {
+            ""
+        };
+        Warning {
+            about: About::NotStationary,
+            text: format!(
+                "{transport} was not stationary{at}, so its figures depend on `duration`: {there}{}.",
+                drifting(plan, cell, drift)
+            ),
+        }
+    };
+    found.into_iter().map(warning).collect()
 }
 
 /// What drifted, in words.
@@ -151,6 +180,17 @@ fn at_point(label: &str) -> String {
         String::new()
     } else {
         format!(" at {label}")
+    }
+}
+
+/// ` at POINT, and at 3 more of 8 points`, or nothing without a sweep.
+fn at_points(label: &str, others: usize, points: usize) -> String {
+    match others {
+        0 => at_point(label),
+        others => format!(
+            "{}, and at {others} more of {points} points",
+            at_point(label)
+        ),
     }
 }
 

@@ -54,7 +54,7 @@ pub struct Fit {
     pub out: Option<PathBuf>,
     /// Replace the file where there is one
     #[arg(long, requires = "out")]
-    pub force: bool,
+    pub overwrite: bool,
     /// JSON lines on standard output: both sides of each quantity, then the scenario (docs/events.md)
     #[arg(long)]
     pub json: bool,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::Choice;
+use super::{Choice, Tables};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,6 +81,9 @@ pub struct LabRun {
     /// Replace what the folder holds
     #[arg(long, conflicts_with = "resume")]
     pub overwrite: bool,
+    /// How tables are printed.
+    #[command(flatten)]
+    pub tables: Tables,
     /// JSON lines on standard output
     #[arg(long)]
     pub json: bool,

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use super::Tables;
 use super::quantity::said;
 use clap::{Args, Subcommand};
 use duetime_core::{Bytes, Rate, Span};
@@ -102,6 +103,9 @@ pub struct Query {
     /// Replace what the folder holds
     #[arg(long)]
     pub overwrite: bool,
+    /// How tables are printed.
+    #[command(flatten)]
+    pub tables: Tables,
     /// JSON lines on standard output, those of each second too
     #[arg(long)]
     pub json: bool,

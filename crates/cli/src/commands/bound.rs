@@ -1,9 +1,10 @@
 //! `duetime bound`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use duetime_results::Class;
 use duetime_scenario::Scenario;
+use duetime_scenario::model::WorkloadKind;
 use duetime_study::bound::Best;
 use duetime_study::{BestPossible, Plan, StudyError, text};
 use serde_json::json;
@@ -12,6 +13,7 @@ use super::{at_once, json_event, request};
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
+use crate::terminal::{Room, stdout};
 
 /// Bounds what any transport can do, and prints it.
 pub fn bound(args: &args::Bound) -> Result<(), Failure> {
@@ -22,31 +24,38 @@ pub fn bound(args: &args::Bound) -> Result<(), Failure> {
         return Err(Failure::from(StudyError::Choice(format!(
             "{}: there is no bound: {}",
             args.scenario.display(),
-            if best.unknown.is_empty() {
-                "no measured flow has a deadline, and no query is judged"
-            } else {
-                FOLLOWING
+            match best.unknown.first() {
+                None => "no measured flow has a deadline, and no query is judged",
+                Some(&workload) => why_unknown(scenario, workload),
             }
         ))));
     }
     if args.json {
         return json_object(scenario, &best);
     }
-    human(scenario, &best)
+    human(scenario, &best, Room::of_stdout(args.tables.wide))
 }
 
-/// Why nothing is known beforehand of some workloads.
-const FOLLOWING: &str = "its queries follow each other, so that a faster transport is asked more";
+/// Why nothing is known beforehand of a workload.
+fn why_unknown(scenario: &Scenario, workload: u16) -> &'static str {
+    match &scenario.workloads[usize::from(workload)].kind {
+        WorkloadKind::Oldi(oldi) if oldi.asks_again() => {
+            "it hedges or retries: which hosts answer a leaf's part, and how often, depends on the transport"
+        }
+        _ => "its queries follow each other, so that a faster transport is asked more",
+    }
+}
 
-fn human(scenario: &Scenario, best: &BestPossible) -> Result<(), Failure> {
-    let mut to = stdout().lock();
+fn human(scenario: &Scenario, best: &BestPossible, room: Room) -> Result<(), Failure> {
+    let mut to = stdout();
     let mut table = Table::new(&[
         ("asked", Align::Left),
         ("number", Align::Right),
-        ("no transport: missed at least", Align::Right),
-        ("online EDF of the receivers' links", Align::Right),
+        ("missed at least", Align::Right),
+        ("online EDF", Align::Right),
         ("", Align::Left),
-    ]);
+    ])
+    .sparing(&["online EDF", "number"]);
     for (name, best) in rows(scenario, best) {
         let share = |of| text::with_interval(of, text::percent);
         let condition = if best.if_prompt {
@@ -62,12 +71,13 @@ fn human(scenario: &Scenario, best: &BestPossible) -> Result<(), Failure> {
             condition.to_owned(),
         ]);
     }
-    writeln!(to, "{}", sentence(scenario, best))?;
-    writeln!(to)?;
-    write!(to, "{}", table.without_empty_columns())?;
+    writeln!(to, "{}\n", room.wrapped(&sentence(scenario, best)))?;
+    let table = table.without_empty_columns();
+    write!(to, "{}", table.within(room.tables))?;
     for &workload in &best.unknown {
         let name = &scenario.workloads[usize::from(workload)].name;
-        writeln!(to, "{name}: no bound, {FOLLOWING}")?;
+        let line = format!("{name}: no bound, {}", why_unknown(scenario, workload));
+        writeln!(to, "{}", room.wrapped(&line))?;
     }
     Ok(())
 }

@@ -1,13 +1,16 @@
 //! `duetime capacity`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use duetime_store::{IfExists, StoreError};
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use duetime_store::{IfExists, StoreError, replace_file};
 use duetime_study::capacity::{
-    Capacity, Check, Found, On, Prober, Quantity, Search, Stopped, Subject, Tried, answers, rising,
+    Check, Found, On, Prober, Quantity, Search, Stopped, Subject, answers,
 };
-use duetime_study::{Simulator, text};
+use duetime_study::tables::{capacities, capacity_sentence};
+use duetime_study::{Simulator, capacity_page};
 use serde_json::json;
 
 use super::{execution, request};
@@ -15,7 +18,8 @@ use crate::args;
 use crate::failure::Failure;
 use crate::progress;
 use crate::progress::Detail;
-use crate::table::{Align, Table};
+use crate::table::Table;
+use crate::terminal::{Room, stdout};
 
 /// Searches for each transport in turn, and prints the table.
 pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
@@ -61,12 +65,23 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
         Failure::from(error).and(more)
     })?;
     let (found, failed) = answers(&prober, &subject, &of, &execution);
+    let warnings = prober.warnings();
     drop(prober);
     drop(listener);
+    let page = if args.no_report || failed.is_some() {
+        None
+    } else {
+        let command = command(args, &subject, &of);
+        let html = capacity_page(&subject, &of, &found, &warnings, &command)?;
+        let path = journal.join("capacity.html");
+        replace_file(&path, html.as_bytes())?;
+        Some(path)
+    };
     if args.json {
-        json_rows(&subject, &of, &found, &journal)?;
+        json_rows(&subject, &of, &found, &journal, page.as_deref())?;
     } else if !found.is_empty() {
-        human(&subject, &of, &found, &journal)?;
+        let room = Room::of_stdout(args.tables.wide);
+        human(&subject, &of, &found, &journal, page.as_deref(), room)?;
     }
     match failed {
         None => Ok(()),
@@ -84,114 +99,68 @@ fn journal(args: &args::Capacity, subject: &Subject) -> PathBuf {
         .unwrap_or_else(|| Path::new("out").join(format!("{}-capacity", subject.base().name)))
 }
 
-fn human(subject: &Subject, of: &Search, found: &[Found], journal: &Path) -> Result<(), Failure> {
-    let mut table = Table::new(&[
-        ("transport", Align::Left),
-        ("capacity", Align::Right),
-        ("95 %", Align::Left),
-        ("in time there", Align::Right),
-        ("next", Align::Right),
-        ("in time there", Align::Right),
-        ("tried", Align::Right),
-        ("", Align::Left),
-    ]);
-    for row in found {
-        let capacity = &row.capacity;
-        let met = |tried: Option<&Tried>| {
-            let near = |share| text::percent_near(share, Some(of.target.share()));
-            let share = |tried: &Tried| {
-                let of = text::count(tried.deadlines.measured as f64);
-                let (value, interval) = text::estimate(&tried.throughput, near);
-                let range = interval.map_or(String::new(), |range| format!(" {range}"));
-                format!("{value} of {of}{range}")
-            };
-            tried.map_or_else(String::new, share)
-        };
-        let next = row.at(capacity.value + 1);
-        table.row(vec![
-            row.name(subject.base()).to_owned(),
-            subject.text(capacity.value),
-            range(subject, capacity),
-            met(row.at(capacity.value)),
-            next.map_or_else(String::new, |tried| subject.text(tried.x)),
-            met(next),
-            capacity.curve.len().to_string(),
-            remark(subject, of, row),
-        ]);
-    }
-    let mut to = stdout().lock();
+fn human(
+    subject: &Subject,
+    of: &Search,
+    found: &[Found],
+    journal: &Path,
+    page: Option<&Path>,
+    room: Room,
+) -> Result<(), Failure> {
+    let mut to = stdout();
     writeln!(to)?;
     for row in found {
-        writeln!(to, "{}", sentence(subject, of, row))?;
+        let sentence = capacity_sentence(subject, of, row);
+        writeln!(to, "{}", room.wrapped(&sentence))?;
     }
-    writeln!(
-        to,
-        "\n{} at {} of {} in time, over {} {}",
-        subject.keys().join(", "),
-        of.target,
-        subject.what(),
-        subject.base().seeds,
-        if subject.base().seeds == 1 {
-            "run (no interval)"
-        } else {
-            "runs"
-        }
-    )?;
-    writeln!(to, "{}", table.without_empty_columns())?;
+    let table = capacities(subject, of, found);
+    writeln!(to, "\n{}", room.wrapped(&table.title))?;
+    writeln!(to, "{}", Table::of(&table).within(room.tables))?;
     writeln!(to, "runs    {}", journal.display())?;
+    if let Some(page) = page {
+        writeln!(to, "report  {}", page.display())?;
+    }
     Ok(())
 }
 
-/// The answer in words: `d2tcp: 37 senders; at 38 senders 98.6 % of the queries are in time`.
-fn sentence(subject: &Subject, of: &Search, row: &Found) -> String {
-    let (name, capacity) = (row.name(subject.base()), &row.capacity);
-    let are = match row.transport {
-        Some(_) => "are",
-        None => "can be",
+/// The command line that finds this again.
+fn command(args: &args::Capacity, subject: &Subject, of: &Search) -> String {
+    let file = args.scenario.file_name().unwrap_or_default();
+    let mut words = vec![
+        "duetime capacity".to_owned(),
+        duetime_study::text::quoted(&file.to_string_lossy()),
+    ];
+    let mut option = |name: &str, value: &str| {
+        words.push(format!("--{name} {}", duetime_study::text::quoted(value)))
     };
-    let beyond = match row.at(capacity.value + 1) {
-        Some(next) => format!(
-            "; at {} {} of {} {} {are} in time",
-            subject.text(next.x),
-            text::percent_near(next.throughput.value, Some(of.target.share())),
-            text::count(next.deadlines.measured as f64),
-            subject.what()
-        ),
-        None if capacity.at_limit => " or more: nothing harder can be tried".to_owned(),
-        None => String::new(),
+    let name = |of: &dyn Fn() -> Option<PossibleValue>| {
+        of().map_or(String::new(), |of| of.get_name().to_owned())
     };
-    let value = match capacity.value {
-        0 => format!("never {} of the {}", of.target, subject.what()),
-        value => subject.text(value),
-    };
-    format!("{name}: {value}{beyond}")
-}
-
-/// The interval, from the smaller number to the larger; empty where it says nothing.
-fn range(subject: &Subject, capacity: &Capacity) -> String {
-    let Some((low, high)) = capacity.interval.filter(|(low, high)| low < high) else {
-        return String::new();
-    };
-    let (low, high) = rising(subject, (low, high));
-    format!("[{}, {}]", subject.text(low), subject.text(high))
-}
-
-fn remark(subject: &Subject, of: &Search, row: &Found) -> String {
-    let capacity = &row.capacity;
-    let mut parts = Vec::new();
-    if row.if_prompt {
-        parts.push("of those that deliver queries at once".to_owned());
+    option("of", &name(&|| args.of.to_possible_value()));
+    if let Some(layer) = args.layer {
+        option("layer", &layer.to_string());
     }
-    if capacity.at_limit {
-        parts.push("or more: nothing harder can be tried".to_owned());
+    if let Some(on) = args.on {
+        option("on", &name(&|| on.to_possible_value()));
     }
-    if capacity.value == 0 {
-        parts.push(format!("not even {}", subject.text(1)));
+    option("target", &of.target.to_string().replace(' ', ""));
+    if !args.workload.is_empty() {
+        option("workload", &args.workload.join(","));
     }
-    if of.check == Check::Doubtful && capacity.untried > 0 {
-        parts.push(format!("{} easier values not tried", capacity.untried));
+    if let Some(step) = &args.step {
+        option("step", step);
     }
-    parts.join("; ")
+    option("transport", &subject.base().transport_names().join(","));
+    for (key, value) in &subject.request().settings {
+        match key.as_str() {
+            "seeds" | "seed" => option(key, value),
+            _ => option("set", &format!("{key}={value}")),
+        }
+    }
+    if args.check_all {
+        words.push("--check-all".to_owned());
+    }
+    words.join(" ")
 }
 
 fn json_rows(
@@ -199,11 +168,13 @@ fn json_rows(
     of: &Search,
     found: &[Found],
     journal: &Path,
+    page: Option<&Path>,
 ) -> Result<(), Failure> {
-    let mut to = stdout().lock();
+    let mut to = stdout();
     for found in found {
         writeln!(to, "{}", found.row(subject, of))?;
     }
-    writeln!(to, "{}", json!({ "event": "done", "journal": journal }))?;
+    let done = json!({ "event": "done", "journal": journal, "report": page });
+    writeln!(to, "{done}")?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `duetime check`: is the scenario what was meant, and can the network carry it?
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use duetime_sim::describe::{Description, LoadDescription, ServersDescription};
 use duetime_study::{About, Effort, Warning, text, warnings};
@@ -11,16 +11,17 @@ use super::show::described;
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
+use crate::terminal::{Room, stdout};
 
 /// Says how busy the links will be and what will count, without running anything.
-pub fn check(args: &args::Show) -> Result<(), Failure> {
-    let (plan, description) = described(args)?;
+pub fn check(args: &args::Check) -> Result<(), Failure> {
+    let (plan, description) = described(&args.show)?;
     let described = [(String::new(), description)];
     let warnings = warnings::of_plan(&plan, &described);
     let effort = Effort::of(&plan, &described, at_once(None, 1));
     let [(_, description)] = described;
-    let mut to = stdout().lock();
-    if args.json {
+    let mut to = stdout();
+    if args.show.json {
         let line = json!({
             "scenario": plan.name(),
             "load": description.load,
@@ -33,7 +34,8 @@ pub fn check(args: &args::Show) -> Result<(), Failure> {
         });
         writeln!(to, "{line}")?;
     } else {
-        human(&mut to, plan.name(), &description, effort, &warnings)?;
+        let room = Room::of_stdout(args.tables.wide);
+        human(&mut to, room, plan.name(), &description, effort, &warnings)?;
     }
     // Suspected is not certain: only what cannot count is a failure.
     if description.counts_nothing() {
@@ -48,13 +50,14 @@ pub fn check(args: &args::Show) -> Result<(), Failure> {
 
 fn human(
     to: &mut impl Write,
+    room: Room,
     name: &str,
     of: &Description,
     effort: Option<Effort>,
     warnings: &[Warning],
 ) -> Result<(), Failure> {
     writeln!(to, "{name}: offered load of the busiest links")?;
-    links(to, &of.load)?;
+    links(to, room, &of.load)?;
     for kind in &of.load.oversubscription {
         let (which, hosts) = match kind.switches {
             1 => (format!("`{}`", kind.switch), "its hosts can send"),
@@ -63,15 +66,15 @@ fn human(
                 "the hosts of each can send",
             ),
         };
-        writeln!(
-            to,
+        let line = format!(
             "oversubscription {} : 1 at {which}: {hosts} {}, the links to other switches carry {}",
             text::significant(kind.ratio),
             text::rate(kind.from_hosts_bps as f64),
             text::rate(kind.to_switches_bps as f64)
-        )?;
+        );
+        writeln!(to, "{}", room.wrapped(&line))?;
     }
-    servers(to, &of.servers)?;
+    servers(to, room, &of.servers)?;
     for out in &of.load.not_sustained {
         writeln!(to, "not in the load: {} ({})", out.workload, out.why)?;
     }
@@ -87,21 +90,18 @@ fn human(
             }
         })
         .collect();
-    writeln!(
-        to,
-        "expected to count, in each run: {}",
-        expected.join("; ")
-    )?;
+    let line = format!("expected to count, in each run: {}", expected.join("; "));
+    writeln!(to, "{}", room.wrapped(&line))?;
     if let Some(effort) = effort {
         writeln!(to, "{} runs: {effort}", effort.runs)?;
     }
     for warning in warnings {
-        writeln!(to, "\nWARNING  {}", warning.text)?;
+        writeln!(to, "\n{}", room.wrapped(&warning.line()))?;
     }
     Ok(())
 }
 
-fn links(to: &mut impl Write, of: &LoadDescription) -> Result<(), Failure> {
+fn links(to: &mut impl Write, room: Room, of: &LoadDescription) -> Result<(), Failure> {
     if of.links.is_empty() {
         return Ok(writeln!(to, "none: no workload has a sustained load")?);
     }
@@ -111,7 +111,8 @@ fn links(to: &mut impl Write, of: &LoadDescription) -> Result<(), Failure> {
         ("offered", Align::Right),
         ("of", Align::Right),
         ("by", Align::Left),
-    ]);
+    ])
+    .sparing(&["offered", "of", "by"]);
     for link in &of.links {
         table.row(vec![
             link.link.clone(),
@@ -121,18 +122,18 @@ fn links(to: &mut impl Write, of: &LoadDescription) -> Result<(), Failure> {
             warnings::shares(&link.by_workload),
         ]);
     }
-    writeln!(to, "{table}")?;
-    writeln!(
-        to,
+    writeln!(to, "{}", table.within(room.tables))?;
+    let line = format!(
         "of {} directed links, {} are offered more than 90 %, {} more than they carry \
          (headers in, acknowledgements and retransmissions not)",
         of.of_links, of.heavy_links, of.overloaded_links
-    )?;
+    );
+    writeln!(to, "{}", room.wrapped(&line))?;
     Ok(())
 }
 
 /// Writes the load of the hosts' servers, or that they are unlimited.
-fn servers(to: &mut impl Write, of: &ServersDescription) -> Result<(), Failure> {
+fn servers(to: &mut impl Write, room: Room, of: &ServersDescription) -> Result<(), Failure> {
     let Some(slots) = of.slots else {
         if of.computes {
             writeln!(
@@ -160,7 +161,8 @@ fn servers(to: &mut impl Write, of: &ServersDescription) -> Result<(), Failure> 
         ("load", Align::Right),
         ("busy slots", Align::Right),
         ("by", Align::Left),
-    ]);
+    ])
+    .sparing(&["busy slots", "by"]);
     for host in &of.hosts {
         table.row(vec![
             host.host.clone(),
@@ -169,16 +171,16 @@ fn servers(to: &mut impl Write, of: &ServersDescription) -> Result<(), Failure> 
             warnings::shares(&host.by_workload),
         ]);
     }
-    writeln!(to, "{table}")?;
-    writeln!(
-        to,
+    writeln!(to, "{}", table.within(room.tables))?;
+    let line = format!(
         "of {} computing hosts with a mean load of {}, {} are offered more than 90 %, {} are overloaded (hedges and \
          retries not counted)",
         of.of_hosts,
         text::percent(of.mean_load),
         of.heavy_hosts,
         of.overloaded_hosts
-    )?;
+    );
+    writeln!(to, "{}", room.wrapped(&line))?;
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! `duetime compare`
 
 use std::fmt::{self, Write as _};
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use duetime_results::Estimate;
 use duetime_results::summary::{Paired, Unit};
@@ -14,6 +14,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::progress::Pieces;
 use crate::table::{Align, Table};
+use crate::terminal::{Room, stdout};
 
 const METHOD: &str = "percentile bootstrap over pairs of runs with the same seed, 95 %";
 
@@ -23,29 +24,34 @@ pub fn compare(args: &args::Compare) -> Result<(), Failure> {
     let reads = |done: usize, all: usize| bar.set(done, all);
     let compared = duetime_study::compare::compare(&args.a, &args.b, &args.transport, reads)?;
     drop(bar);
-    let mut to = stdout().lock();
+    let mut to = stdout();
     if args.json {
         for (event, line) in compared_events(&compared) {
             json_event(&mut to, event, &line)?;
         }
     } else {
-        write!(to, "{}", compared_text(&compared))?;
+        let room = Room::of_stdout(args.tables.wide);
+        write!(to, "{}", text_within(&compared, room))?;
     }
     Ok(())
 }
 
-/// What `duetime compare` prints.
+/// What `duetime compare --wide` prints.
 pub fn compared_text(of: &Compared) -> String {
+    text_within(of, Room::UNLIMITED)
+}
+
+fn text_within(of: &Compared, room: Room) -> String {
     let mut text = String::new();
-    write_text(&mut text, of).expect("a text takes all that is written");
+    write_text(&mut text, of, room).expect("a text takes all that is written");
     text
 }
 
-fn write_text(to: &mut String, of: &Compared) -> fmt::Result {
-    writeln!(to, "{}", answer(of))?;
-    writeln!(to, "{}\n", method(of))?;
+fn write_text(to: &mut String, of: &Compared, room: Room) -> fmt::Result {
+    writeln!(to, "{}", room.wrapped(&answer(of)))?;
+    writeln!(to, "{}\n", room.wrapped(&method(of)))?;
     for note in &of.notes {
-        writeln!(to, "WARNING  {note}")?;
+        writeln!(to, "{}", room.wrapped(&format!("WARNING  {note}")))?;
     }
     for (side, folder) in of.folders.iter().enumerate() {
         let name = ["A", "B"][side];
@@ -61,19 +67,19 @@ fn write_text(to: &mut String, of: &Compared) -> fmt::Result {
     for change in &of.settings {
         writeln!(to, "{}: {} -> {}", change.key, change.old, change.new)?;
     }
-    writeln!(to, "\n{}", table(of))?;
+    writeln!(to, "\n{}", table(of).within(room.tables))?;
     let sure = of.rows.iter().filter_map(judged);
     let sure: Vec<Verdict> = sure
         .filter(|of| *of != Verdict::FewSeeds && *of != Verdict::Equal)
         .collect();
     let differ = sure.iter().filter(|of| **of != Verdict::Open).count();
     if !sure.is_empty() {
-        writeln!(
-            to,
+        let line = format!(
             "{differ} of {} numbers that are not equal differ by more than chance: their interval leaves out 0. By chance alone \
              about one in 20 would.",
             sure.len()
-        )?;
+        );
+        writeln!(to, "{}", room.wrapped(&line))?;
     }
     Ok(())
 }
@@ -128,8 +134,9 @@ fn table(of: &Compared) -> Table {
         ("B", Align::Right),
         ("B - A", Align::Right),
         ("95 % interval", Align::Right),
-        ("", Align::Left),
-    ]);
+        ("B is", Align::Left),
+    ])
+    .sparing(&["B is", "A", "B"]);
     let of_one =
         |a: &&ComparedRow, b: &&ComparedRow| a.point == b.point && a.transport == b.transport;
     let rows: Vec<&ComparedRow> = of.rows.iter().collect();

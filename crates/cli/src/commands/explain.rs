@@ -4,7 +4,7 @@ mod digits;
 mod query;
 mod words;
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use duetime_core::Span;
 use duetime_results::FlowEvent;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
+use crate::terminal::stdout;
 use digits::Digits;
 use words::{happened, spent, waited};
 
@@ -29,7 +30,7 @@ pub fn explain(args: &args::Explain) -> Result<(), Failure> {
         run: args.run,
     };
     let told = duetime_study::explain(&folder, &plan, &which, choice, &Simulator)?;
-    let mut out = stdout().lock();
+    let mut out = stdout();
     match (&told, args.json) {
         (Told::Flow(flow), true) => writeln!(out, "{}", to_json(flow, args.events))?,
         (Told::Flow(flow), false) => human(&mut out, flow, args.events)?,

@@ -1,7 +1,7 @@
 //! `duetime export`
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use duetime_fit::spans;
@@ -10,6 +10,7 @@ use duetime_store::export_csv;
 use super::report::open;
 use crate::args;
 use crate::failure::Failure;
+use crate::terminal::stdout;
 
 /// Writes every table of every run as CSV, or its queries as spans, in the folders' own shape.
 pub fn export(args: &args::Export) -> Result<(), Failure> {

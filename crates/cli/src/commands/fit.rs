@@ -1,6 +1,6 @@
 //! `duetime fit`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use duetime_fit::{Fit, FitError, Kind, Known, Request};
 use duetime_scenario::{NotQuantity, parse_rate, parse_share, parse_time};
@@ -12,6 +12,7 @@ use crate::args::{self, InputKind};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::progress::Pieces;
+use crate::terminal::stdout;
 
 /// Fits a scenario, and says how well it reproduces its input.
 pub fn fit(args: &args::Fit) -> Result<(), Failure> {
@@ -36,10 +37,10 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
     if let Some(out) = args
         .out
         .as_deref()
-        .filter(|out| !args.force && out.exists())
+        .filter(|out| !args.overwrite && out.exists())
     {
         return Err(Failure::Input(format!(
-            "{} exists already: choose another file, or --force to replace it",
+            "{} exists already: choose another file, or --overwrite to replace it",
             out.display()
         )));
     }
@@ -49,12 +50,12 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
     let fit = duetime_fit::fit(&args.input, &request, &stop, &begun).map_err(failure)?;
     drop(bar);
     if let Some(out) = &args.out {
-        keep(out, &fit.toml, args.force)?;
+        keep(out, &fit.toml, args.overwrite)?;
     }
     if args.json {
         return events(&fit);
     }
-    let mut to = stdout().lock();
+    let mut to = stdout();
     write!(to, "{}", fit.text)?;
     match &args.out {
         Some(out) => writeln!(to, "\n{0} is written; next: duetime run {0}", out.display())?,
@@ -64,7 +65,7 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
 }
 
 fn events(fit: &Fit) -> Result<(), Failure> {
-    let mut to = stdout().lock();
+    let mut to = stdout();
     for row in &fit.rows {
         json_event(&mut to, "fitted", row)?;
     }

@@ -3,13 +3,14 @@
 mod serve;
 mod status;
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use duetime_kernel::{Completion, Error, Parameters, Standing, examine, unregister_left};
 
 use crate::args::kernel::{self, Attach, Kernel, KernelCommand};
 use crate::failure::Failure;
+use crate::terminal::stdout;
 
 /// Does what was asked for.
 pub fn kernel(args: &Kernel) -> Result<(), Failure> {
@@ -72,7 +73,7 @@ fn detach() -> Result<(), Failure> {
 
 fn doctor() -> Result<(), Failure> {
     let findings = examine();
-    let mut out = stdout().lock();
+    let mut out = stdout();
     for it in &findings {
         let standing = match it.standing {
             Standing::Good => "good",

@@ -2,7 +2,7 @@
 
 mod fidelity;
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -19,6 +19,7 @@ use crate::args::Choice;
 use crate::args::lab::{Lab, LabCommand, LabRun, LabShell, LabUp, Recovery};
 use crate::failure::Failure;
 use crate::progress::Detail;
+use crate::terminal::stdout;
 use crate::{interrupt, progress};
 
 /// Does what was asked for.
@@ -122,7 +123,7 @@ fn run(args: &LabRun) -> Result<(), Failure> {
     if args.json {
         json_rows(&plan, &gathered, &out, None)?;
     } else {
-        human(&plan, &gathered, &outcome, &out, None)?;
+        human(&plan, &gathered, &outcome, &out, None, args.tables)?;
     }
     fidelity::show(args, &testbed)?;
     only_late(&outcome, &testbed)?;
@@ -166,7 +167,7 @@ fn compare(args: &LabRun) -> Result<(), Failure> {
         .expect("plain data");
     write(&out.join("compare.json"), &text)?;
     if args.json {
-        let mut to = stdout().lock();
+        let mut to = stdout();
         for line in &lines {
             writeln!(to, "{}", json!({ "event": "compared", "line": line }))?;
         }
@@ -205,7 +206,7 @@ fn records(plan: &Plan, folder: &Path) -> Result<Vec<Run>, Failure> {
 }
 
 fn side_by_side(lines: &[Line], gains: &[Gain]) -> Result<(), Failure> {
-    let mut to = stdout().lock();
+    let mut to = stdout();
     writeln!(
         to,
         "\n{:<10} {:<16} {:<28} {:>24} {:>24} {:>22}",
@@ -266,7 +267,7 @@ fn up(args: &LabUp) -> Result<(), Failure> {
     };
     let stop = interrupt::flag();
     let ready = |hosts: &[duetime_lab::RunningHost]| {
-        let mut to = stdout().lock();
+        let mut to = stdout();
         for host in hosts {
             let address = host.address.as_deref().unwrap_or("-");
             let _ = writeln!(to, "{:<16} {address}", host.name);
@@ -294,7 +295,7 @@ fn clean() -> Result<(), Failure> {
     let removed = duetime_lab::clean()?;
     // Before Linux 6.4 these do not end with a testbed that was killed.
     let left = duetime_kernel::unregister_left()?;
-    let mut to = stdout().lock();
+    let mut to = stdout();
     for path in &removed {
         writeln!(to, "removed {}", path.display())?;
     }
@@ -309,7 +310,7 @@ fn clean() -> Result<(), Failure> {
 
 fn doctor() -> Result<(), Failure> {
     let findings = duetime_lab::doctor();
-    let mut to = stdout().lock();
+    let mut to = stdout();
     for finding in &findings {
         match &finding.found {
             Ok(()) => writeln!(to, "has     {}", finding.what)?,

@@ -1,6 +1,6 @@
 //! `duetime load`: partition-aggregate load between real hosts.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use super::run::{human, json_rows, verdict};
 use crate::args::load::{self, LoadCommand, Query, Serve};
 use crate::failure::Failure;
 use crate::progress::Detail;
+use crate::terminal::stdout;
 use crate::{interrupt, progress};
 
 /// Does what was asked for.
@@ -39,7 +40,10 @@ fn serve(args: &Serve) -> Result<(), Failure> {
     let address = server.local_addr().map_err(wrong)?;
     server
         .start(|error| {
-            let _ = writeln!(std::io::stderr(), "a query was not answered: {error}");
+            let _ = writeln!(
+                crate::terminal::stderr(),
+                "a query was not answered: {error}"
+            );
         })
         .map_err(wrong)?;
     let mut to = stdout();
@@ -95,7 +99,14 @@ fn query(args: &Query) -> Result<(), Failure> {
     if args.json {
         json_rows(&plan, &gathered, &args.out, Some(&report))?;
     } else {
-        human(&plan, &gathered, &outcome, &args.out, Some(&report))?;
+        human(
+            &plan,
+            &gathered,
+            &outcome,
+            &args.out,
+            Some(&report),
+            args.tables,
+        )?;
     }
     verdict(&outcome, &gathered)
 }
@@ -120,7 +131,7 @@ fn asked(args: &Query) -> Load {
 
 /// What is going on.
 fn show(is_json: bool, name: &str, live: &Live) -> Result<(), Failure> {
-    let mut to = stdout().lock();
+    let mut to = stdout();
     if is_json {
         return json_event(
             &mut to,

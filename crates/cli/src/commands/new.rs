@@ -1,7 +1,7 @@
 //! `duetime new`
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, IsTerminal, Write, stderr, stdin, stdout};
+use std::io::{ErrorKind, IsTerminal, Write, stdin};
 use std::path::Path;
 
 use dialoguer::{Input, Select};
@@ -9,10 +9,11 @@ use duetime_scenario::service::{Question, Service, ServiceKind};
 
 use crate::args;
 use crate::failure::Failure;
+use crate::terminal::{stderr, stdout};
 
 /// Writes a scenario for a service.
 pub fn new(args: &args::New) -> Result<(), Failure> {
-    let asks = !args.defaults && stdin().is_terminal() && stderr().is_terminal();
+    let asks = !args.defaults && stdin().is_terminal() && std::io::stderr().is_terminal();
     let kind = kind(args.kind.as_deref(), asks)?;
     let mut service = Service::usual(kind);
     let mut taken = Vec::new();
@@ -45,7 +46,7 @@ pub fn new(args: &args::New) -> Result<(), Failure> {
         }
         Some(path) => {
             let text = service.to_toml(&name(path, kind.name()), &path.display().to_string());
-            keep(path, &text, args.force)?;
+            keep(path, &text, args.overwrite)?;
             if args.quiet {
                 return Ok(());
             }
@@ -129,19 +130,19 @@ pub fn name(path: &Path, otherwise: &str) -> String {
     stem.filter(can_be).unwrap_or(otherwise).to_owned()
 }
 
-/// Writes the file; one that is there stays, unless `force` says otherwise.
-pub fn keep(path: &Path, text: &str, force: bool) -> Result<(), Failure> {
+/// Writes the file; one that is there stays, unless `overwrite` says otherwise.
+pub fn keep(path: &Path, text: &str, overwrite: bool) -> Result<(), Failure> {
     let shown = path.display();
     let mut options = OpenOptions::new();
     options.write(true);
-    if force {
+    if overwrite {
         options.create(true).truncate(true);
     } else {
         options.create_new(true);
     }
     let mut file = options.open(path).map_err(|why| match why.kind() {
         ErrorKind::AlreadyExists => wrong(format!(
-            "{shown} exists already: choose another file, or --force to replace it"
+            "{shown} exists already: choose another file, or --overwrite to replace it"
         )),
         _ => wrong(format!("{shown}: cannot write it: {why}")),
     })?;

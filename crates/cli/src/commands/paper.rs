@@ -1,6 +1,6 @@
 //! `duetime paper`
 
-use std::io::{Write, stderr, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use duetime_papers::{
@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::progress;
 use crate::progress::Detail;
 use crate::table::{Align, Table};
+use crate::terminal::{stderr, stdout};
 
 /// Lists the experiments, or runs some of them and prints their table.
 pub fn paper(args: &Paper) -> Result<(), Failure> {
@@ -45,12 +46,12 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
     // What was measured is shown even where it cannot be written.
     let files = write(args, &results, &rows);
     if args.json {
-        let mut to = stdout().lock();
+        let mut to = stdout();
         rows.iter().try_for_each(|row| json_line(&mut to, row))?;
         // Standard output is for the rows alone.
         writeln!(stderr(), "{}", counts(&rows, campaign.quick))?;
     } else {
-        let mut to = stdout().lock();
+        let mut to = stdout();
         writeln!(to, "\n{}", table(&rows))?;
         for (run, error) in &outcome.failures {
             writeln!(to, "FAILED  {run}: {error}")?;
@@ -113,7 +114,7 @@ fn list(experiments: Vec<Experiment>) -> Result<(), Failure> {
             of.title.clone(),
         ]);
     }
-    Ok(write!(stdout().lock(), "{table}")?)
+    Ok(write!(stdout(), "{table}")?)
 }
 
 fn table(rows: &[PaperRow]) -> Table {

@@ -6,7 +6,8 @@ use crate::failure::Failure;
 /// Serves the playground until Ctrl-C, or writes its files.
 #[cfg(feature = "play")]
 pub fn play(args: &args::Play) -> Result<(), Failure> {
-    use std::io::{Write, stdout};
+    use crate::terminal::stdout;
+    use std::io::Write;
 
     let files = duetime_play::page().expect("the feature `play` brings the page");
     if let Some(folder) = &args.export {

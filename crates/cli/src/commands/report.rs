@@ -1,12 +1,13 @@
 //! `duetime report`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 use duetime_store::RunFolder;
 
 use crate::args::{self, Open};
 use crate::failure::Failure;
+use crate::terminal::stdout;
 
 /// Writes the page about a study, and opens it where asked.
 pub fn report(args: &args::Report) -> Result<(), Failure> {

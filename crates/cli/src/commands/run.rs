@@ -1,22 +1,23 @@
 //! `duetime run` and `duetime sweep`
 
 use std::fmt::{Display, Write as _};
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use duetime_scenario::sweep::grid;
 use duetime_scenario::{Axis, Document};
 use duetime_store::{IfExists, Manifest, RunFolder, StoreError};
-use duetime_study::tables::{On, tables};
+use duetime_study::tables::{DASH, On, tables};
 use duetime_study::{Gathered, Outcome, Plan, Request, Simulator, StudyError, text};
 use serde_json::json;
 
 use super::{at_once, execution, json_event, request};
-use crate::args::{self, Work};
+use crate::args::{self, Tables, Work};
 use crate::failure::Failure;
 use crate::progress;
 use crate::progress::Detail;
 use crate::table::Table;
+use crate::terminal::{Room, stdout};
 
 /// Runs a scenario and prints its table.
 pub fn run(args: &args::Run) -> Result<(), Failure> {
@@ -120,7 +121,14 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     if work.json {
         json_rows(plan, &gathered, &out, report.as_deref())?;
     } else {
-        human(plan, &gathered, &outcome, &out, report.as_deref())?;
+        human(
+            plan,
+            &gathered,
+            &outcome,
+            &out,
+            report.as_deref(),
+            work.tables,
+        )?;
     }
     verdict(&outcome, &gathered)
 }
@@ -151,9 +159,16 @@ pub(super) fn human(
     outcome: &Outcome,
     out: &Path,
     report: Option<&Path>,
+    shown: Tables,
 ) -> Result<(), Failure> {
-    let mut to = stdout().lock();
-    write!(to, "\n{}", results(plan, gathered))?;
+    let mut to = stdout();
+    let room = Room::of_stdout(shown.wide);
+    writeln!(to)?;
+    // Those known before the runs were told when they began.
+    for warning in &gathered.warnings[gathered.foretold..] {
+        writeln!(to, "{}", room.wrapped(&warning.line()))?;
+    }
+    write!(to, "{}", tables_text(plan, gathered, room))?;
     for (run, error) in &outcome.failures {
         writeln!(to, "FAILED  {run}: {error}")?;
     }
@@ -167,27 +182,37 @@ pub(super) fn human(
     Ok(())
 }
 
-/// The tables of a study's results as a terminal shows them, below what there is to know before any number.
+/// Returns all columns of the tables of a study's results, below what there is to know before any number.
 pub fn results(plan: &Plan, gathered: &Gathered) -> String {
+    let warnings = gathered.warnings.iter().map(|of| of.line() + "\n");
+    warnings
+        .chain([tables_text(plan, gathered, Room::UNLIMITED)])
+        .collect()
+}
+
+/// Returns the tables of a study's results.
+fn tables_text(plan: &Plan, gathered: &Gathered, room: Room) -> String {
     let mut shown = String::new();
     let mut line = |text: &dyn Display| {
         writeln!(shown, "{text}").expect("a string can always grow");
     };
-    for warning in &gathered.warnings {
-        line(&format_args!("WARNING  {}", warning.text));
-    }
     let tables = tables(plan, gathered);
     for table in tables.iter().filter(|table| table.on != On::Page) {
-        line(&format_args!("{}\n{}", table.title, Table::of(table)));
-        if !table.condition.is_empty() {
-            line(&format_args!("{}\n", table.condition));
+        line(&room.wrapped(&table.title));
+        let drawn = Table::of(table).within(room.tables);
+        line(&drawn);
+        let dashes = Some(table.dashes.as_str()).filter(|_| drawn.has(DASH));
+        let below = [table.condition.as_str(), dashes.unwrap_or_default()].join(" ");
+        if !below.trim().is_empty() {
+            line(&format_args!("{}\n", room.wrapped(below.trim())));
         }
     }
     for verdict in &gathered.verdicts {
-        match plan.base.workloads.len() {
-            1 => line(&verdict.text),
-            _ => line(&format_args!("{}: {}", verdict.workload_name, verdict.text)),
-        }
+        let text = match plan.base.workloads.len() {
+            1 => verdict.text.clone(),
+            _ => format!("{}: {}", verdict.workload_name, verdict.text),
+        };
+        line(&room.wrapped(&text));
         if let Some(command) = &verdict.command {
             line(&format_args!("  {command}"));
         }
@@ -203,7 +228,7 @@ pub(super) fn json_rows(
     out: &Path,
     report: Option<&Path>,
 ) -> Result<(), Failure> {
-    let mut to = stdout().lock();
+    let mut to = stdout();
     for row in gathered.query_rows(plan) {
         json_event(&mut to, "queries", &row)?;
     }
@@ -232,7 +257,7 @@ fn dry_run(plan: &Plan, work: &Work) -> Result<(), Failure> {
     let runs = plan.jobs().len();
     let jobs = at_once(work.jobs, work.threads);
     let seconds = duetime_study::estimate(plan, &missing, jobs, &Simulator)?;
-    let mut to = stdout().lock();
+    let mut to = stdout();
     if work.json {
         let line = json!({
             "points": plan.points.len(), "runs": runs, "missing": missing.len(), "estimate_s": seconds,

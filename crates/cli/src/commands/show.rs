@@ -1,6 +1,6 @@
 //! `duetime topology`, `duetime workload` and `duetime schema`
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use duetime_sim::describe::{Description, TopologyDescription, WorkloadDescription, describe};
 use duetime_study::{Plan, StudyError, text};
@@ -8,6 +8,7 @@ use duetime_study::{Plan, StudyError, text};
 use super::{json_line, request};
 use crate::args;
 use crate::failure::Failure;
+use crate::terminal::stdout;
 
 /// Shows the network.
 pub fn topology(args: &args::Show) -> Result<(), Failure> {
@@ -48,7 +49,7 @@ pub(super) fn described(args: &args::Show) -> Result<(Plan, Description), Failur
 /// A heading, and names with their values below it.
 fn lines(heading: &str, facts: &[(&str, String)]) -> Result<(), Failure> {
     let wide = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut to = stdout().lock();
+    let mut to = stdout();
     writeln!(to, "{heading}")?;
     for (name, value) in facts {
         writeln!(to, "  {name:<wide$}  {value}")?;

@@ -3,7 +3,7 @@
 mod live;
 mod metrics;
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +20,7 @@ use crate::args::switch::Switch;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::table::{Align, Table};
+use crate::terminal::{stderr, stdout};
 
 /// The time between two lines of JSON.
 const SAY_EVERY: Duration = Duration::from_secs(1);
@@ -99,7 +100,7 @@ fn show(
     stop: &AtomicBool,
     is_finished: impl Fn() -> bool,
 ) -> Result<(), Failure> {
-    let bar = (!args.json && stderr().is_terminal()).then(ProgressBar::new_spinner);
+    let bar = (!args.json && std::io::stderr().is_terminal()).then(ProgressBar::new_spinner);
     let start = Instant::now();
     let end = args.time.map(|time| Duration::from_nanos(time.as_ns()));
     let (mut said, mut before) = (start, Report::default());
@@ -132,7 +133,7 @@ fn show(
 fn line(event: &str, report: &Report) -> Result<(), Failure> {
     let mut object = serde_json::to_value(report).expect("plain data");
     object["event"] = json!(event);
-    let mut out = stdout().lock();
+    let mut out = stdout();
     writeln!(out, "{object}")?;
     Ok(out.flush()?)
 }
@@ -160,7 +161,7 @@ fn human(report: &Report, wants_real_time: bool) -> Result<(), Failure> {
             text::bytes(port.queue_max_bytes as f64),
         ]);
     }
-    let mut out = stdout().lock();
+    let mut out = stdout();
     write!(out, "{table}")?;
     routers(&mut out, report)?;
     let late = &report.lateness;

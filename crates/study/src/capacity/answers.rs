@@ -113,9 +113,10 @@ impl Found {
     }
 }
 
-/// Two positions, that of the smaller number first: tighter deadlines are smaller numbers.
+/// Two positions, that of the smaller number first: tighter deadlines are smaller numbers, and infinite ones the largest.
 pub fn rising(subject: &Subject, (one, other): (u32, u32)) -> (u32, u32) {
-    if subject.value(one) <= subject.value(other) {
+    let number = |position| subject.value(position).unwrap_or(f64::INFINITY);
+    if number(one) <= number(other) {
         (one, other)
     } else {
         (other, one)

@@ -1,6 +1,5 @@
 //! Runs a scenario at the values that a search asks for, on several cores, and keeps what every run saw.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
@@ -20,7 +19,7 @@ use crate::error::StudyError;
 use crate::eta::Eta;
 use crate::event::{Event, Listener, RunName};
 use crate::pool::{Conduct, End, Engine, Execution, Made, Work, conduct};
-use crate::warnings;
+use crate::warnings::{self, Warning};
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -65,8 +64,8 @@ pub struct Prober<'a> {
     execution: &'a Execution,
     listener: &'a dyn Listener,
     journal: Journal,
-    /// Texts of the warnings that were told: once for all transports.
-    warned: Mutex<HashSet<String>>,
+    /// The warnings that were told, each with its transport.
+    warned: Mutex<Vec<(String, Warning)>>,
 }
 
 impl<'a> Prober<'a> {
@@ -144,13 +143,29 @@ impl<'a> Prober<'a> {
     fn before(&self, scenario: &Scenario, value: &str) -> Result<(), StudyError> {
         let at_once = self.execution.jobs.clamp(1, scenario.seeds.max(1) as usize);
         let described = before_runs([(value.to_owned(), scenario)], at_once)?;
+        let transport = &scenario.transports[0].name;
         let mut warned = self.warned.lock().expect("no panic holds it");
-        for warning in warnings::of_points(&described) {
-            if warned.insert(warning.text.clone()) {
-                self.listener.on(&Event::Warning(warning));
-            }
+        // Of a transport, harder values have the same warnings with other numbers: the first value's are enough. Of several
+        // transports, those that do not depend on them are the same.
+        let is_told = |new: &Warning| {
+            let like = |(of, told): &(String, Warning)| {
+                told.text == new.text || (of == transport && told.about == new.about)
+            };
+            warned.iter().any(like)
+        };
+        let mut new = warnings::of_points(&described);
+        new.retain(|warning| !is_told(warning));
+        for warning in new {
+            self.listener.on(&Event::Warning(warning.clone()));
+            warned.push((transport.clone(), warning));
         }
         Ok(())
+    }
+
+    /// The warnings that were told so far.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let warned = self.warned.lock().expect("no panic holds it");
+        warned.iter().map(|(_, warning)| warning.clone()).collect()
     }
 
     /// What each run of the scenario's one transport sees, in the order of the seeds; and how many were made for it.

@@ -9,7 +9,7 @@ use duetime_core::Span;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::Workload;
 
-use super::{On, Search, Target};
+use super::{On, Search, Target, rising};
 use crate::error::StudyError;
 use crate::plan::{Plan, Request};
 use crate::text;
@@ -293,6 +293,11 @@ impl Subject {
         &self.base
     }
 
+    /// What was asked about the file.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
     /// What is varied, as key paths.
     pub fn keys(&self) -> Vec<String> {
         let key = match &self.varied {
@@ -326,28 +331,37 @@ impl Subject {
     /// The value with its unit: `26 senders`, `1300 /s`, `15 %`, `4.2 ms`, `x 0.85`; the last with the deadlines that it
     /// makes, where these are fixed: `x 0.85 (17 ms)`. A rate of queries with the load that it means: `1300 /s (load 15 %)`.
     pub fn text(&self, position: u32) -> String {
-        match self.micros(position) {
+        self.text_with(position, None)
+    }
+
+    /// The value with its unit, and with its interval in brackets: `4.25 ms [3.25, 5.25]`, `1300 /s [1250, 1400] (load 15 %)`.
+    pub fn text_with(&self, position: u32, interval: Option<(u32, u32)>) -> String {
+        let value = match self.micros(position) {
             None => "none".to_owned(),
-            Some(micros) if self.varied == Varied::Deadlines => {
-                let factor = format!("x {}", decimal(micros));
-                match self.deadlines_ms(position) {
-                    Some((low, high)) if low < high => format!(
-                        "{factor} ({} to {} ms)",
-                        text::significant(low),
-                        text::significant(high)
-                    ),
-                    Some((low, _)) => format!("{factor} ({} ms)", text::significant(low)),
-                    None => factor,
-                }
-            }
-            Some(micros) => {
-                let value = format!("{} {}", decimal(micros), self.unit());
-                match self.loads(position) {
-                    Some((low, high)) => format!("{value} (load {})", between_loads(low, high)),
-                    None => value,
-                }
-            }
-        }
+            Some(micros) if self.varied == Varied::Deadlines => format!("x {}", decimal(micros)),
+            Some(micros) => format!("{} {}", decimal(micros), self.unit()),
+        };
+        let meaning = match (self.deadlines_ms(position), self.loads(position)) {
+            (Some((low, high)), _) if low < high => Some(format!(
+                "({} to {} ms)",
+                text::significant(low),
+                text::significant(high)
+            )),
+            (Some((low, _)), _) => Some(format!("({} ms)", text::significant(low))),
+            (None, Some((low, high))) => Some(format!("(load {})", between_loads(low, high))),
+            (None, None) => None,
+        };
+        let parts = [Some(value), self.interval(interval), meaning];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        parts.join(" ")
+    }
+
+    /// An interval between two positions in brackets, in [`Subject::unit`]: `[3.25, 5.25]`. `None` where both are the same
+    /// value, or there is none.
+    pub fn interval(&self, between: Option<(u32, u32)>) -> Option<String> {
+        let (low, high) = rising(self, between.filter(|(one, other)| one != other)?);
+        let number = |position| self.micros(position).map_or("none".to_owned(), decimal);
+        Some(format!("[{}, {}]", number(low), number(high)))
     }
 
     /// The least and the largest load that the rate at a position means to the workloads that change, as shares of each

@@ -57,7 +57,9 @@ function addSwitches(place, switches, lookOf) {
   show();
 }
 
-const UNITS = { ns: 1e-9, us: 1e-6, ms: 1e-3, kbps: 1e3, Mbps: 1e6, Gbps: 1e9, KB: 1e3, MB: 1e6, GB: 1e9, k: 1e3, M: 1e6, G: 1e9 };
+const UNITS = {
+  ns: 1e-9, us: 1e-6, ms: 1e-3, kbps: 1e3, Mbps: 1e6, Gbps: 1e9, Tbps: 1e12, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, k: 1e3, M: 1e6, G: 1e9, T: 1e12,
+};
 
 // What a cell is sorted by: its number, in one unit. A dash is a time that never came.
 function sizeOf(cell) {

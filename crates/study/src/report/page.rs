@@ -1,5 +1,8 @@
 //! What the page says.
 
+pub mod capacity;
+
+use duetime_scenario::Scenario;
 use minijinja::Environment;
 use minijinja::value::Serde;
 use serde::Serialize;
@@ -10,7 +13,7 @@ use super::samples::Samples;
 use super::tables::{Drawn, Entry};
 use crate::error::StudyError;
 use crate::gather::{Cell, Gathered};
-use crate::plan::Plan;
+use crate::plan::{Plan, Request};
 use crate::tables::{On, percent, tables};
 use crate::text;
 use crate::verdict::Verdict;
@@ -57,7 +60,7 @@ struct Term {
 }
 
 /// Everything that the page's template takes.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct View<'a> {
     title: &'a str,
     style: &'a str,
@@ -103,7 +106,7 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
         style: super::PAGE_STYLE,
         script: super::page_script(),
         version: duetime_store::VERSION,
-        lead: lead(plan),
+        lead: lead(&plan.request, &plan.base),
         facts: facts(plan, gathered),
         warnings: gathered
             .warnings
@@ -118,19 +121,23 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
         tables,
         figures: draw::figures(plan, gathered, samples),
         command: command(plan),
-        file: file_name(plan),
+        file: file_name(&plan.request),
         scenario: &plan.request.text,
         terms: TERMS,
     };
+    rendered(&view)
+}
+
+/// The page that shows all of this.
+fn rendered(view: &View<'_>) -> Result<String, StudyError> {
     Environment::new()
-        .render_named_str("page.html", include_str!("page.html"), Serde(&view))
+        .render_named_str("page.html", include_str!("page.html"), Serde(view))
         .map_err(|error| StudyError::Choice(format!("the report cannot be drawn: {error}")))
 }
 
 /// The first comment of the scenario file, which says what it is about; else what was compared.
-fn lead(plan: &Plan) -> String {
-    let comment = plan
-        .request
+fn lead(request: &Request, base: &Scenario) -> String {
+    let comment = request
         .text
         .lines()
         .take_while(|line| line.starts_with('#'));
@@ -140,7 +147,7 @@ fn lead(plan: &Plan) -> String {
     if !comment.is_empty() {
         return comment.join(" ");
     }
-    format!("{} compared.", plan.base.transport_names().join(", "))
+    format!("{} compared.", base.transport_names().join(", "))
 }
 
 fn facts(plan: &Plan, gathered: &Gathered) -> Vec<Named> {
@@ -211,8 +218,8 @@ fn headline(plan: &Plan, gathered: &Gathered) -> Option<Headline> {
     })
 }
 
-fn file_name(plan: &Plan) -> String {
-    plan.request
+fn file_name(request: &Request) -> String {
+    request
         .file
         .file_name()
         .map_or(String::new(), |name| name.to_string_lossy().into_owned())
@@ -226,7 +233,7 @@ fn command(plan: &Plan) -> String {
         "sweep"
     };
     let mut words = vec!["duetime".to_owned(), command.to_owned()];
-    words.push(text::quoted(&file_name(plan)));
+    words.push(text::quoted(&file_name(&plan.request)));
     let names = plan.base.transport_names();
     words.extend(["--transport".to_owned(), names.join(",")]);
     for (key, value) in &plan.request.settings {

@@ -78,7 +78,7 @@ impl Drawn {
         };
         Self {
             title: table.title.clone(),
-            note: [table.note.as_str(), table.condition.as_str()]
+            note: [table.note.as_str(), &table.condition, &table.dashes]
                 .join(" ")
                 .trim()
                 .to_owned(),

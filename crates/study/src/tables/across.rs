@@ -5,7 +5,7 @@ use duetime_scenario::Scenario;
 
 use super::cell::{cell, near, never, share, word};
 use super::column::column;
-use super::{Cell, Column, Line, On, Table};
+use super::{Cell, Column, Line, On, Spare, Table};
 use crate::bound::{BestPossible, NO_TRANSPORT};
 use crate::gather::{self, Gathered};
 use crate::objective::target;
@@ -105,6 +105,7 @@ pub(super) fn overviews(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
     }
     let heads = names.iter().chain(&[NO_TRANSPORT]).map(|&name| Column {
         intervals: true,
+        spare: Spare::Intervals,
         ..column::<()>(name, |()| Cell::default()).column
     });
     let number = column::<()>("number", |()| Cell::default()).column;
@@ -138,6 +139,7 @@ pub(super) fn overviews(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
                 "{note}, all workloads and runs together. In brackets: 95 % interval over runs."
             ),
             condition: String::new(),
+            dashes: String::new(),
             on: On::Both,
             is_overview: true,
             names: ["point", "", ""],

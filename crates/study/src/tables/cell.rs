@@ -13,9 +13,11 @@ pub(super) fn word(text: &str) -> Cell {
     }
 }
 
-/// What a percentile shows where there is none.
+/// A percentile where there is none.
+pub const DASH: &str = "–";
+
 pub(super) fn never() -> Cell {
-    word("–")
+    word(DASH)
 }
 
 pub(super) fn number(of: u64) -> Cell {

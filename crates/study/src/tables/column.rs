@@ -1,6 +1,6 @@
 //! What the columns of a table say of its rows, and how a table is made of them.
 
-use super::{Cell, Column, Line, On, Table};
+use super::{Cell, Column, Line, On, Spare, Table};
 use crate::bound::BestRow;
 
 /// A column with what it says of a row, and of the best possible beside the rows.
@@ -10,7 +10,7 @@ pub(super) struct Spec<R> {
     best: fn(&BestRow) -> Cell,
 }
 
-/// A column of numbers that is shown everywhere.
+/// A column of numbers that is shown everywhere, and is among the first to be left out where there is no room.
 pub(super) fn column<R>(head: &str, of: fn(&R) -> Cell) -> Spec<R> {
     Spec {
         column: Column {
@@ -19,6 +19,7 @@ pub(super) fn column<R>(head: &str, of: fn(&R) -> Cell) -> Spec<R> {
             on: On::Both,
             words: false,
             intervals: false,
+            spare: Spare::All(u8::MAX),
         },
         of,
         best: |_| Cell::default(),
@@ -43,6 +44,11 @@ impl<R> Spec<R> {
 
     pub(super) fn intervals(mut self) -> Self {
         self.column.intervals = true;
+        self
+    }
+
+    pub(super) fn spare(mut self, spare: Spare) -> Self {
+        self.column.spare = spare;
         self
     }
 
@@ -88,6 +94,7 @@ impl Table {
             title: title.into(),
             note: String::new(),
             condition: String::new(),
+            dashes: String::new(),
             on: On::Both,
             is_overview: false,
             names: ["point", "transport", flows],

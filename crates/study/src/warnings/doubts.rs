@@ -2,7 +2,7 @@
 
 use duetime_sim::describe::{Description, Doubt, Hopeless, Judged};
 
-use super::{About, Warning, at_point};
+use super::{About, Warning, at_points};
 use crate::text;
 
 /// Deadlines and budgets of so many workloads are told of one by one.
@@ -60,14 +60,7 @@ fn first(
     let Some((label, texts)) = with.next() else {
         return Vec::new();
     };
-    let more = match with.count() {
-        0 => at_point(label),
-        others => format!(
-            "{}, and at {others} more of {} points",
-            at_point(label),
-            points.len()
-        ),
-    };
+    let more = at_points(label, with.count(), points.len());
     let texts = texts.into_iter();
     texts
         .map(|text| Warning {

@@ -2,7 +2,7 @@
 //! JSON object back.
 
 use std::fs::{DirBuilder, remove_dir, remove_file};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write, stderr, stdout};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::parameters;
 use crate::args::kernel::Attach;
 use crate::failure::Failure;
+use crate::terminal::{stderr, stdout};
 
 /// Root's alone.
 const FOLDER: &str = "/run/duetime";

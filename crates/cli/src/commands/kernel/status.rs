@@ -1,7 +1,7 @@
 //! `duetime kernel status`: the sockets under the congestion controllers, as a table, as JSON, as Prometheus metrics.
 
 use std::fmt::Write as _;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use crate::args::kernel::Status;
 use crate::failure::Failure;
 use crate::metrics::{begin, bind, serve};
 use crate::table::{Align, Table};
+use crate::terminal::stdout;
 
 /// `duetime kernel status`
 pub fn status(args: &Status) -> Result<(), Failure> {
@@ -20,7 +21,7 @@ pub fn status(args: &Status) -> Result<(), Failure> {
     }
     loop {
         let status = ask("status")?;
-        let mut out = stdout().lock();
+        let mut out = stdout();
         if args.json {
             return Ok(writeln!(out, "{status}")?);
         }

@@ -1,6 +1,6 @@
 //! What runs on the testbed say of themselves: `fidelity.json`, and the same in short.
 
-use std::io::{ErrorKind, Write, stdout};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use duetime_lab::{D3Port, Testbed};
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::args::lab::{LabRun, Recovery};
 use crate::failure::Failure;
+use crate::terminal::stdout;
 
 /// Writes what the runs say of themselves beside them, after what the runs say that were there before.
 pub fn write(out: &Path, args: &LabRun, plan: &Plan, testbed: &Testbed) -> Result<(), Failure> {
@@ -64,7 +65,7 @@ const fn recovery(args: &LabRun) -> &'static str {
 /// What the runs say of themselves, in short.
 pub fn show(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
     let reports = testbed.reports();
-    let mut to = stdout().lock();
+    let mut to = stdout();
     if args.json {
         for report in &reports {
             writeln!(to, "{}", json!({ "event": "fidelity", "report": report }))?;

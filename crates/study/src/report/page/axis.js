@@ -29,7 +29,7 @@ function label(step, i) {
 
 // 12000 as 12k, but 9000 as it is.
 function thousands(value) {
-  for (const [unit, name] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
+  for (const [unit, name] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
     if (Math.abs(value) >= Math.max(1e4, unit) && value % (unit / 10) === 0) {
       const [whole, part] = [Math.trunc(value / unit), Math.abs(value % unit) / (unit / 10)];
       return part === 0 ? `${whole}${name}` : `${whole}.${part}${name}`;
