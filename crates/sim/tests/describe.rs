@@ -167,6 +167,7 @@ fn trees_are_described_by_their_load_and_their_burst() {
         },
         hedge: None,
         retry: None,
+        cancel_spares: false,
         aggregate_compute: Gap::ZERO,
         layer_response: Vec::new(),
         give_up: GiveUp::Children,

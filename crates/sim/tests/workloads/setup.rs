@@ -54,6 +54,7 @@ pub fn oldi() -> Oldi {
         },
         hedge: None,
         retry: None,
+        cancel_spares: false,
         aggregate_compute: Gap::ZERO,
         layer_response: Vec::new(),
         give_up: GiveUp::Children,
