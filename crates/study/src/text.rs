@@ -46,8 +46,8 @@ pub fn with_interval(of: &Estimate, show: impl Fn(f64) -> String) -> String {
 }
 
 /// Alternatives in a sentence: `a`, `a or b`, `a, b or c`.
-pub fn either(of: Vec<String>) -> String {
-    match of.as_slice() {
+pub fn either(of: &[String]) -> String {
+    match of {
         [] => String::new(),
         [one] => one.clone(),
         [others @ .., last] => format!("{} or {last}", others.join(", ")),

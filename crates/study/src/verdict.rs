@@ -205,7 +205,7 @@ fn shares(limits: &[Limited], of: &Accounting) -> String {
     let their = if of.late == 1 { "its" } else { "their" };
     format!(
         "The largest part of {their} time is {}{only}.",
-        text::either(named.collect())
+        text::either(&named.collect::<Vec<_>>())
     )
 }
 

@@ -131,7 +131,7 @@ fn command(args: &args::Capacity, subject: &Subject, of: &Search) -> String {
         duetime_study::text::quoted(&file.to_string_lossy()),
     ];
     let mut option = |name: &str, value: &str| {
-        words.push(format!("--{name} {}", duetime_study::text::quoted(value)))
+        words.push(format!("--{name} {}", duetime_study::text::quoted(value)));
     };
     let name = |of: &dyn Fn() -> Option<PossibleValue>| {
         of().map_or(String::new(), |of| of.get_name().to_owned())

@@ -174,7 +174,7 @@ impl Tries {
             words: if self.words.is_empty() {
                 String::new()
             } else {
-                format!("Try {}", text::either(self.words.clone()))
+                format!("Try {}", text::either(&self.words))
             },
             settings: self.settings.clone(),
         }
@@ -206,10 +206,12 @@ fn deeper(scenario: &Scenario) -> Option<(String, Vec<String>)> {
         }
         Buffer::Static(Amount::Bytes(bytes)) => [bytes, bytes * TIMES]
             .map(|bytes| format!("{{ kind = \"static\", size = \"{bytes} B\" }}")),
-        Buffer::Dynamic { pool, alpha } if alpha == 1.0 => {
+        Buffer::Dynamic { pool, alpha: 1.0 } => {
             [pool.0, pool.0 * TIMES].map(|bytes| format!("{bytes} B"))
         }
-        Buffer::Dynamic { .. } => return None,
+        Buffer::Dynamic { pool, alpha } => [pool.0, pool.0 * TIMES].map(|bytes| {
+            format!("{{ kind = \"dynamic\", pool = \"{bytes} B\", alpha = {alpha} }}")
+        }),
     };
     Some(("switch.buffer".to_owned(), values.to_vec()))
 }
@@ -246,7 +248,7 @@ fn answers_to_marks(transport: &Transport) -> bool {
             CongestionControl::Dctcp(_) | CongestionControl::D2tcp(..)
         ),
         // D3 takes rates from routers instead.
-        _ => true,
+        Protocol::D3(_) => true,
     }
 }
 
