@@ -49,6 +49,18 @@ def test_results_are_tables(service: Scenario) -> None:
     assert result.to_polars("ports").height == len(result.ports)
 
 
+def test_the_verdict_counts_the_late_queries(service: Scenario) -> None:
+    late = service.with_({"workload.compute": "exponential 2 ms"})
+    result = duetime.run(late)
+    (verdict,) = result.summary.verdicts
+    queries = result.queries.to_polars().filter(polars.col("transport") == "dctcp")
+    assert verdict["transport"] == "dctcp"
+    assert verdict["late"] == queries.filter(~polars.col("met")).height > 0
+    assert sum(of["queries"] for of in verdict["limits"]) == verdict["explained"] == verdict["late"]
+    assert verdict["limits"][0]["limit"] == "computing"
+    assert verdict["text"] in result.summary.text.replace("\n", " ")
+
+
 def test_tables_have_the_rows_of_the_summary(service: Scenario) -> None:
     hedged = service.with_({"warm_up": "20 ms", "workload.hedge": {"after": "100 us"}})
     result = duetime.run(hedged)
