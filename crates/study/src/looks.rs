@@ -23,6 +23,7 @@ pub fn palette() -> Palette {
 pub fn known_as(transport: &str) -> String {
     let known = [
         ("tcp", "TCP"),
+        ("cubic", "CUBIC"),
         ("dctcp", "DCTCP"),
         ("d2tcp", "D2TCP"),
         ("d3", "D3"),
