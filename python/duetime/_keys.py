@@ -355,6 +355,7 @@ KnownKey: TypeAlias = Literal[
     "workload.applications",
     "workload.arrival",
     "workload.at",
+    "workload.cancel_spares",
     "workload.complete_at",
     "workload.compute",
     "workload.compute.cap",

@@ -23,7 +23,7 @@ def test_a_comparison_is_that_of_the_command(command: str, service: Scenario, tm
         return subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     # The folders are named as they were given.
-    assert str(compared).replace(f"{tmp_path}/", "") == told()
+    assert str(compared).replace(f"{tmp_path}/", "") == told("--wide")
     lines = [json.loads(line) for line in told("--json").splitlines()]
     assert compared.in_time == lines[0]["in_time"]
     assert (compared.pairs, compared.seeds, compared.in_time_of) == (8, 4, "queries")

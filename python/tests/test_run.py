@@ -104,7 +104,7 @@ def test_tables_outlive_their_result(star: Scenario) -> None:
 
 def test_the_summary_is_what_the_command_prints(star: Scenario, command: str, tmp_path: Path) -> None:
     (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
-    arguments = [command, "run", "star.toml", "--set", "workload.senders=5", "--out", "cli"]
+    arguments = [command, "run", "star.toml", "--set", "workload.senders=5", "--out", "cli", "--wide"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
     scenario = Scenario.from_toml(tmp_path / "star.toml").set("workload.senders", 5)
     result = duetime.run(scenario, out=tmp_path / "python")
