@@ -73,7 +73,7 @@ fn check(
     }
     let (name, key) = largest(scenario, most);
     Err(StudyError::Choice(format!(
-        "the run does not fit into memory: {needs}; about {} flows fit: lower `{key}` of the workload `{name}` (or name \
+        "the run does not fit into memory: {needs}; about {} flows fit: lower {key} of the workload `{name}` (or name \
          another limit in {LIMIT})",
         text::count(fit)
     )))
@@ -87,16 +87,16 @@ fn largest<'a>(scenario: &'a Scenario, of: &Description) -> (&'a str, &'static s
     };
     let most = (0..scenario.workloads.len()).max_by(|&a, &b| expected(a).total_cmp(&expected(b)));
     let Some(workload) = most.map(|at| &scenario.workloads[at]) else {
-        return ("", "duration");
+        return ("", "`duration`");
     };
     let key = match &workload.kind {
         WorkloadKind::Burst {
             senders, repeat, ..
-        } if repeat > senders => "repeat",
-        WorkloadKind::Burst { .. } => "senders",
-        WorkloadKind::Trace { .. } | WorkloadKind::Spans(_) => "file",
-        WorkloadKind::Long { .. } => "pairs",
-        _ => return (&workload.name, "duration` of the scenario or the rate"),
+        } if repeat > senders => "`repeat`",
+        WorkloadKind::Burst { .. } => "`senders`",
+        WorkloadKind::Trace { .. } | WorkloadKind::Spans(_) => "`file`",
+        WorkloadKind::Long { .. } => "`pairs`",
+        _ => return (&workload.name, "`duration` of the scenario, or the rate"),
     };
     (&workload.name, key)
 }

@@ -93,7 +93,8 @@ fn human(
     let line = format!("expected to count, in each run: {}", expected.join("; "));
     writeln!(to, "{}", room.wrapped(&line))?;
     if let Some(effort) = effort {
-        writeln!(to, "{} runs: {effort}", effort.runs)?;
+        let runs = if effort.runs == 1 { "run" } else { "runs" };
+        writeln!(to, "{} {runs}: {effort}", effort.runs)?;
     }
     for warning in warnings {
         writeln!(to, "\n{}", room.wrapped(&warning.line()))?;
