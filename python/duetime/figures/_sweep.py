@@ -243,7 +243,8 @@ def _draw(ax: Axes, data: Data, panel: _Panel, log: bool) -> None:
         ax.set_ylim(low, high)
         log_ticks(ax, "y", low, high)
     elif "%" in panel.label:
-        low, high = ax.get_ylim()
+        # Around zero alone the axis would have negative shares.
+        low, high = ax.get_ylim() if any(values) else (-0.04, 1.0)
         ax.set_ylim(max(low, -1.0), min(high, 102.0))
 
 
