@@ -126,6 +126,7 @@ pub fn account(
             eta_s,
         });
     };
+    tick(0);
     let made = each(jobs.len(), execution.jobs, stopped, one, tick);
     let mut sums: BTreeMap<u16, Accounting> = BTreeMap::new();
     for run in made {
