@@ -106,7 +106,7 @@ search.toml:11:2: swich: unknown key in scenario
 search.toml:15:1: workload.fan_ni: unknown key in workload of kind "oldi"
    15 | fan_ni = 40
       | ^^^^^^
-   allowed: kind, name, transport, connection, priority, applications, trees, fan_in, query, response, layer_response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, rate, every, arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, share_hosts
+   allowed: kind, name, transport, connection, priority, applications, trees, fan_in, query, response, layer_response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, rate, every, arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, cancel_spares, share_hosts
    help: did you mean `fan_in`?
 "#;
     an_unknown_kind: "\"oldi\"" => "\"odli\"", r#"
@@ -493,7 +493,7 @@ search.toml:12:11: priority.classes = 5: too large
 search.toml:12:20: sweep.workload.fan_out = [1, 2]: unknown key `fan_out` in workload of kind "oldi"
    12 | workload.fan_out = [1, 2]
       |                    ^^^^^^
-   allowed: kind, name, transport, connection, priority, applications, trees, fan_in, query, response, layer_response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, rate, every, arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, share_hosts
+   allowed: kind, name, transport, connection, priority, applications, trees, fan_in, query, response, layer_response, deadline, deadline_scale, layer_share, deadline_from, query_deadline, load, load_over, rate, every, arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry, cancel_spares, share_hosts
 "#;
     one_table_where_a_list_belongs: "[[workload]]" => "[workload]", r"
 search.toml:13:1: workload: `[workload]` is one table
