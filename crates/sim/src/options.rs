@@ -37,6 +37,8 @@ pub enum Watch {
     Nothing,
     /// These, by `FlowRecord::flow`; from their submission on.
     Flows(BTreeSet<u64>),
+    /// These, each from submission to delivery.
+    Deliveries(BTreeSet<u64>),
     /// All of this query, by `QueryRecord::query`: its ways down and its answers, each from submission to delivery.
     Query(u64),
 }

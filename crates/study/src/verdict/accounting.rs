@@ -171,7 +171,7 @@ impl Again<'_> {
         if late.queries.is_empty() {
             return Ok(Some(accounts));
         }
-        let output = self.repeat(Watch::Flows(late.flows()))?;
+        let output = self.repeat(Watch::Deliveries(late.flows()))?;
         if !output.complete {
             return Ok(None);
         }

@@ -69,7 +69,7 @@ impl Observed {
     fn watches(&self, message: &Message) -> bool {
         match &self.watch {
             Watch::Nothing => false,
-            Watch::Flows(flows) => flows.contains(&message.flow),
+            Watch::Flows(flows) | Watch::Deliveries(flows) => flows.contains(&message.flow),
             Watch::Query(query) => message.query == Some(*query),
         }
     }
@@ -141,7 +141,7 @@ impl Recorder {
             what: FlowEventKind::Finished,
         });
         // A long-lived connection of a query may carry many others.
-        if observed.traces[index].0.node.is_some() {
+        if matches!(observed.watch, Watch::Query(_) | Watch::Deliveries(_)) {
             observed.disconnect(index);
         }
     }
