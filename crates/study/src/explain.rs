@@ -210,27 +210,15 @@ impl Again<'_> {
     }
 
     fn repeat(&self, watch: Watch) -> Result<RunOutput, StudyError> {
-        let scenario = &self.plan.points[self.job.point].scenario;
         let options = Options {
             watch,
             ..Options::default()
         };
-        self.engine
-            .run(
-                scenario,
-                self.job.transport,
-                u64::from(self.job.run),
-                &options,
-            )
-            .map_err(StudyError::Choice)
+        repeat(self.plan, self.job, self.engine, &options)
     }
 
     fn differs(&self, what: &str) -> StudyError {
-        StudyError::Choice(format!(
-            "{}: repeating the run gave {what} another course than the folder holds; it was made by another build of \
-             Duetime, or its files were changed",
-            self.run
-        ))
+        differs(&self.run, what)
     }
 
     fn network(&self) -> Result<Network, StudyError> {
@@ -245,6 +233,27 @@ impl Again<'_> {
             .get(usize::from(index))
             .map_or_else(String::new, |workload| workload.name.clone())
     }
+}
+
+/// Makes a run of the plan again.
+pub(crate) fn repeat(
+    plan: &Plan,
+    job: Job,
+    engine: &dyn Engine,
+    options: &Options,
+) -> Result<RunOutput, StudyError> {
+    let scenario = &plan.points[job.point].scenario;
+    engine
+        .run(scenario, job.transport, u64::from(job.run), options)
+        .map_err(StudyError::Choice)
+}
+
+/// Returns the error for a repeated run in which `what` differs from the stored one.
+pub(crate) fn differs(run: &RunName, what: &str) -> StudyError {
+    StudyError::Choice(format!(
+        "{run}: repeating the run gave {what} another course than the folder holds; it was made by another build of Duetime, \
+         or its files were changed"
+    ))
 }
 
 fn host(network: &Network, host: u32) -> String {

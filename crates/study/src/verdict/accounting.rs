@@ -12,11 +12,12 @@ use duetime_results::explain::limit::{Limit, largest};
 use duetime_results::explain::query::{Doing, QueryExplanation, QueryStep, Tree};
 use duetime_results::{Class, FlowEventKind, FlowRecord, FlowTrace, QueryRecord, RunRecords};
 use duetime_sim::topology::Network;
-use duetime_sim::{Options, Progress, RunOutput, Watch};
+use duetime_sim::{Options, Progress, Watch};
 use duetime_store::RunFolder;
 
 use crate::error::StudyError;
 use crate::event::{Event, Listener};
+use crate::explain::{differs, repeat};
 use crate::plan::{Job, Plan};
 use crate::pool::{Engine, Execution, each};
 
@@ -171,16 +172,18 @@ impl Again<'_> {
         if late.queries.is_empty() {
             return Ok(Some(accounts));
         }
-        let output = self.repeat(Watch::Deliveries(late.flows()))?;
+        let options = Options {
+            threads: self.threads,
+            watch: Watch::Deliveries(late.flows()),
+            progress: Some(Arc::clone(self.progress)),
+            ..Options::default()
+        };
+        let output = repeat(self.plan, self.job, self.engine, &options)?;
         if !output.complete {
             return Ok(None);
         }
         if output.records.queries != stored.queries {
-            return Err(StudyError::Choice(format!(
-                "{}: repeating the run gave other queries than the folder holds; it was made by another build of Duetime, \
-                 or its files were changed",
-                self.plan.describe(self.job)
-            )));
+            return Err(differs(&self.plan.describe(self.job), "its queries"));
         }
         let with_timeout = stored.flows.iter().filter(|flow| flow.timeouts > 0);
         let with_timeout: Vec<&FlowRecord> = with_timeout.collect();
@@ -202,24 +205,6 @@ impl Again<'_> {
             }
         }
         Ok(Some(accounts))
-    }
-
-    fn repeat(&self, watch: Watch) -> Result<RunOutput, StudyError> {
-        let options = Options {
-            threads: self.threads,
-            watch,
-            progress: Some(Arc::clone(self.progress)),
-            ..Options::default()
-        };
-        let scenario = &self.plan.points[self.job.point].scenario;
-        self.engine
-            .run(
-                scenario,
-                self.job.transport,
-                u64::from(self.job.run),
-                &options,
-            )
-            .map_err(StudyError::Choice)
     }
 }
 
