@@ -79,7 +79,7 @@ fn check_names_the_overloaded_uplinks() {
 }
 
 #[test]
-fn an_overload_is_said_once_at_the_start_on_the_page_and_in_json() {
+fn an_overload_is_reported_once_in_each_output() {
     let sandbox = Sandbox::new("overload");
     sandbox.file("over.toml", OVERSUBSCRIBED);
     let said = sandbox.duetime("run over.toml");

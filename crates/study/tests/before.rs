@@ -144,7 +144,7 @@ fn a_setting_that_nothing_reads_is_named() {
 }
 
 #[test]
-fn too_few_queries_for_the_target_are_told_with_how_many_it_needs() {
+fn too_few_queries_for_a_target_give_the_number_needed() {
     // 0.99^n < 0.05 from n = 299 on.
     let of = |duration: &'static str| Asked {
         text: SERVICE.replace("500 ms", duration),

@@ -42,6 +42,9 @@ fn why_unknown(scenario: &Scenario, workload: u16) -> &'static str {
         WorkloadKind::Oldi(oldi) if oldi.asks_again() => {
             "it hedges or retries: which hosts answer a leaf's part, and how often, depends on the transport"
         }
+        WorkloadKind::Oldi(oldi) if oldi.cancel_spares => {
+            "it cancels spare answers: which answers are spare depends on the transport"
+        }
         _ => "its queries follow each other, so that a faster transport is asked more",
     }
 }

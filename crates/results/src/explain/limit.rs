@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_one_kind_add_up_and_the_largest_sum_is_the_limit() {
+    fn the_largest_sum_by_kind_is_the_limit() {
         let up = |stage, cause| Doing::Up(stage, cause);
         let path = steps(&[
             (30, Doing::Computing),
