@@ -3,6 +3,7 @@
 use crate::common::{Pair, plain};
 use duetime_core::Span;
 use duetime_proto::tcp::{Config, Recovery};
+use std::ops::RangeInclusive;
 
 fn validating() -> Config {
     Config {
@@ -98,4 +99,29 @@ fn acknowledged_small_messages_keep_the_window() {
     send_in_turn(&mut pair, 1, 150_000, Span::ZERO);
     send_in_turn(&mut pair, 50, 1_000, Span::from_ms(1));
     assert_eq!(pair.sender.window_bytes(), 160_000);
+}
+
+#[test]
+fn a_loss_reduces_the_whole_validated_window() {
+    // Measured on Linux 6.18 with Reno: the window was 73 segments when the first of the last 25 segments of a message was
+    // found lost, and 36 afterwards (`tcp_probe`). Here the window is 160 segments after the first message, and 20 are in
+    // flight when one of them is lost.
+    let after = |window_validation, lost: RangeInclusive<usize>| {
+        let mut pair = Pair::new(Config {
+            window_validation,
+            rate_reduction: true,
+            ..validating()
+        })
+        .losing(move |packet| lost.contains(&packet)); // the SYN is packet 0
+        send_in_turn(&mut pair, 1, 150_000, Span::ZERO);
+        assert_eq!(pair.sender.window_bytes(), 160_000);
+        pair.send(20_000);
+        pair.run();
+        pair.sender.ssthresh_bytes()
+    };
+    assert_eq!(after(true, 151..=151), 80_000);
+    assert_eq!(after(false, 151..=151), 10_000);
+    // All twenty are lost: the timer expires.
+    assert_eq!(after(true, 151..=170), 80_000);
+    assert_eq!(after(false, 151..=170), 10_000);
 }

@@ -208,7 +208,8 @@ impl Sender {
     fn begin_repair(&mut self, config: &Config, selective: &mut Selective) {
         self.counters.fast_retransmits += 1;
         let flight = self.highest - self.una;
-        selective.rate = (config.rate_reduction).then(|| Rate::new(flight.min(self.window.cwnd)));
+        let window = self.window_at_loss(config, flight);
+        selective.rate = (config.rate_reduction).then(|| Rate::new(window));
         self.reduce_for_loss(config, flight);
         self.phase = Phase::Recovery;
         self.recover = self.highest;
@@ -218,11 +219,10 @@ impl Sender {
         selective.probe.forget();
     }
 
-    /// The window's answer to a loss with `flight` bytes under way. What limited transmit has sent beyond the window does
-    /// not count (RFC 6675 §5 step 4.2).
+    /// Reduces the window for a loss with `flight` bytes in flight.
     fn reduce_for_loss(&mut self, config: &Config, flight: u64) {
-        let flight = flight.min(self.window.cwnd);
-        on!(&mut self.controller, it => it.reduce_by_loss(config, &mut self.window, flight));
+        let window = self.window_at_loss(config, flight);
+        on!(&mut self.controller, it => it.reduce_by_loss(config, &mut self.window, window));
         self.window.cwnd = self.window.ssthresh;
         self.window.growth = 0;
         self.reduced_end = self.highest;

@@ -43,8 +43,8 @@ impl Sender {
         self.counters.timeouts += 1;
         self.rtt.back_off(config);
         // After an earlier timeout `highest` is ahead of the window by what that one has made lost.
-        let flight = (self.highest - self.una).min(self.window.cwnd);
-        self.reduce_for_timeout(config, flight);
+        let window = self.window_at_loss(config, self.highest - self.una);
+        self.reduce_for_timeout(config, window);
         self.attempts = self.attempts.saturating_add(1);
         if self.gives_up() {
             return;

@@ -39,6 +39,19 @@ impl Usage {
 }
 
 impl Sender {
+    /// Returns the bytes from which a loss reduces the window: the window itself where it is validated, as in Linux
+    /// (`tcp_reno_ssthresh`, `prior_cwnd`), otherwise the data in flight (RFC 5681 §3.1, equation 4).
+    ///
+    /// At the end of a message less is in flight than the window allows. Linux has kept that window honest while it grew
+    /// and reduces it alone. Limited transmit sends beyond the window, which does not count (RFC 6675 §5 step 4.2).
+    pub(super) fn window_at_loss(&self, config: &Config, flight: u64) -> u64 {
+        if config.window_validation {
+            self.window.cwnd
+        } else {
+            flight.min(self.window.cwnd)
+        }
+    }
+
     /// Records how much of the window is in use. Called when new data leaves.
     ///
     /// A NIC that pulls sends a window segment by segment, where Linux hands all of it to the queue of its NIC at once; so
