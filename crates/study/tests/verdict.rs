@@ -83,6 +83,26 @@ rate = "900 /s"
 objective = { within = "4 ms", answers = 1, share = "99 %" }
 "#;
 
+/// Answers of 4 MB in all over a link of 10 Gbps, at 40 % of its rate: late ones wait behind those of earlier queries.
+const READS: &str = r#"
+transport = "dctcp"
+seeds = 2
+duration = "1200 ms"
+
+[topology]
+kind = "star"
+hosts = 5
+link = { rate = "10 Gbps", latency = "1 us" }
+
+[[workload]]
+kind = "oldi"
+name = "read"
+fan_in = 4
+response = "1 MB"
+load = 0.4
+objective = { within = "8 ms", answers = 1, share = "99 %" }
+"#;
+
 fn plan(text: &str, settings: &[(&str, &str)]) -> Plan {
     let settings = settings.iter();
     Plan::new(Request {
@@ -184,6 +204,31 @@ fn following_the_verdict_on_losses_helps() {
     assert!(
         soon * 2 < before,
         "{soon} of {before} with a smaller rto_min"
+    );
+}
+
+#[test]
+fn a_service_alone_needs_faster_links() {
+    let (_, folder) = run(&plan(READS, &[]), "verdict-reads");
+    let before = verdict(&plan(READS, &[]), &folder);
+    assert_eq!(before.limits[0].limit, Limit::Queue, "{before:#?}");
+    assert!(
+        before
+            .text
+            .contains("Try faster host links, smaller answers or less load"),
+        "{}",
+        before.text
+    );
+    let setting = "--vary 'topology.link.rate=10 Gbps,20 Gbps'";
+    assert!(before.command.expect("a command").ends_with(setting));
+    let after = plan(READS, &[("topology.link.rate", "20 Gbps")]);
+    let (_, folder) = run(&after, "verdict-reads-fast");
+    let after = verdict(&after, &folder);
+    assert!(
+        after.late * 2 < before.late,
+        "{} of {}",
+        after.late,
+        before.late
     );
 }
 

@@ -1,11 +1,11 @@
 //! What to change first against a limit, from the settings of the scenario.
 
-use duetime_core::Span;
+use duetime_core::{Rate, Span};
 use duetime_proto::tcp;
 use duetime_proto::window::CongestionControl;
 use duetime_results::explain::limit::Limit;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Amount, Buffer, Connection, Protocol, Transport};
+use duetime_scenario::model::{Amount, Buffer, Connection, Protocol, Topology, Transport};
 
 use super::accounting::Place;
 use crate::text;
@@ -82,6 +82,13 @@ pub fn of(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
                 );
             }
             tries.done()
+        }
+        // Alone on the network, answers queue behind one another: all of them cross the link, under any transport.
+        Limit::Queue if scenario.workloads.len() == 1 => {
+            let mut tries = Tries::default();
+            tries.add("faster host links", faster_host_links(scenario));
+            tries.words.push("smaller answers".to_owned());
+            tries.with("less load", true)
         }
         Limit::Queue => {
             let mut tries = Tries::default();
@@ -260,6 +267,21 @@ fn spares(scenario: &Scenario, workload: u16) -> Option<(String, Vec<String>)> {
         let key = of_workload(scenario, workload, "cancel_spares");
         (key, vec!["false".to_owned(), "true".to_owned()])
     })
+}
+
+/// Host links at twice the rate; `None` for a graph, whose links have separate entries.
+fn faster_host_links(scenario: &Scenario) -> Option<(String, Vec<String>)> {
+    let (key, link) = match &scenario.topology {
+        Topology::Star { link, .. }
+        | Topology::Dumbbell { link, .. }
+        | Topology::D3Testbed { link }
+        | Topology::FatTree { link, .. } => ("link", link),
+        Topology::LeafSpine { host_link, .. } => ("host_link", host_link),
+        Topology::Graph { .. } => return None,
+    };
+    let twice = Rate::from_bps(link.rate.as_bps().saturating_mul(2));
+    let values = [link.rate, twice].map(|rate| rate.to_string());
+    Some((format!("topology.{key}.rate"), values.to_vec()))
 }
 
 /// A lower class for the one other workload that shares the queues.
