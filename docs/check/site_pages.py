@@ -31,10 +31,10 @@ FROM_ROOT = {
 }
 """Pages from outside `docs/`, by their places in the site."""
 
-ELSEWHERE = {"README.md": "index.md", "docs/README.md": "index.md"}
+ELSEWHERE = {"README.md": "index.md"}
 """Pages that the site has in another form."""
 
-NOT_PAGES = {"README.md", "conf.py", "requirements.txt"}
+NOT_PAGES = {"conf.py", "requirements.txt"}
 """What in `docs/` is no part of the site's sources."""
 
 
