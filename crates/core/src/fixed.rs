@@ -1,27 +1,28 @@
-//! Fixed-point arithmetic of the congestion controllers: the same bits on every machine and in the kernel.
+//! Fixed-point arithmetic of the congestion controllers, bit-exact on every machine and in the kernel.
 //!
-//! Everything here is unsigned 64-bit addition, multiplication, shift and (rarely) division. So it can be repeated exactly
-//! where there is neither floating point nor signed division.
+//! All operations are unsigned 64-bit addition, multiplication, shift and (rarely) division, so that code without
+//! floating point or signed division can reproduce them exactly.
 
 use core::fmt;
 
-/// A fraction in [0, 1] with 20 bits after the point: α, p and marked fractions (D2TCP §3.1).
+/// Fraction in [0, 1] with 20 bits after the binary point: α, p and marked fractions (D2TCP §3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fraction(u32);
 
-/// A non-negative factor with 16 bits after the point: the deadline imminence d (D2TCP §3.2) and times in round trips.
+/// Non-negative factor with 16 bits after the binary point: the deadline imminence d (D2TCP §3.2) and times in round
+/// trips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Factor(u64);
 
 impl Fraction {
-    /// Bits after the point.
+    /// Number of bits after the binary point.
     pub const BITS: u32 = 20;
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The whole.
+    /// One.
     pub const ONE: Self = Self(1 << Self::BITS);
 
-    /// The fraction of these bits, at most one.
+    /// Creates a fraction from its bits, clamped to one.
     #[inline]
     pub const fn from_bits(bits: u32) -> Self {
         if bits > Self::ONE.0 {
@@ -31,47 +32,47 @@ impl Fraction {
         }
     }
 
-    /// Its bits: the fraction times 2²⁰.
+    /// Returns the fraction times 2²⁰.
     #[inline]
     pub const fn to_bits(self) -> u32 {
         self.0
     }
 
-    /// The nearest fraction to `value`, clamped to [0, 1]; zero for NaN.
+    /// Returns the fraction nearest to `value`, clamped to [0, 1], or zero for NaN.
     pub const fn from_f64(value: f64) -> Self {
         Self::from_bits((value * Self::ONE.0 as f64 + 0.5) as u32)
     }
 
-    /// For display and statistics only.
+    /// Returns the fraction as a float, for display and statistics only.
     pub const fn to_f64(self) -> f64 {
         self.0 as f64 / Self::ONE.0 as f64
     }
 
-    /// `amount` times the fraction, rounded down. `amount` is below 2⁴³.
+    /// Returns `amount` times the fraction, rounded down. `amount` must be below 2⁴³.
     #[inline]
     pub const fn of(self, amount: u64) -> u64 {
         (amount * self.0 as u64) >> Self::BITS
     }
 
-    /// One step of the moving average with gain g = 2^-`gain_shift` towards `part / whole`:
-    /// `(1 - g) self + g part / whole`. Reaches zero and one exactly.
+    /// Returns the moving average with gain g = 2^-`gain_shift` after one step towards `part / whole`: `(1 - g) self +
+    /// g part / whole`. Repeated steps reach zero and one exactly.
     ///
-    /// `part ≤ whole < 2⁴⁴`, `whole` is not zero, `gain_shift ≤ 20`.
+    /// Requires `part ≤ whole < 2⁴⁴`, `whole > 0` and `gain_shift ≤ 20`.
     #[inline]
     #[must_use]
     pub const fn averaged(self, gain_shift: u32, part: u64, whole: u64) -> Self {
         let decay = match self.0 >> gain_shift {
-            0 => self.0, // too small to decay by its share: let it reach zero
+            0 => self.0, // the shift rounds to zero: drop the remainder so that the average reaches zero
             share => share,
         };
         let gained = (part << (Self::BITS - gain_shift)) / whole;
         Self::from_bits(self.0 - decay + gained as u32)
     }
 
-    /// The fraction to the power of `exponent`, within 10⁻⁶ of real arithmetic for exponents up to 4.
+    /// Returns the fraction to the power of `exponent`, within 10⁻⁶ of real arithmetic for exponents up to 4.
     ///
-    /// The power of one is one, of zero zero, and to the power one every fraction is itself, exactly. A larger
-    /// exponent never gives a larger power.
+    /// Powers of zero and one, and the first power of any fraction, are exact. A larger exponent never gives a larger
+    /// power. Exponents above 4096 are treated as 4096.
     #[must_use]
     pub const fn power(self, exponent: Factor) -> Self {
         if self.0 == 0 || exponent.0 == Factor::ONE.0 {
@@ -87,31 +88,31 @@ impl Fraction {
 }
 
 impl Factor {
-    /// Bits after the point.
+    /// Number of bits after the binary point.
     pub const BITS: u32 = 16;
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// Leaves what it multiplies as it is.
+    /// One.
     pub const ONE: Self = Self(1 << Self::BITS);
 
-    /// The factor of these bits.
+    /// Creates a factor from its bits.
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Its bits: the factor times 2¹⁶.
+    /// Returns the factor times 2¹⁶.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The nearest factor to `value`; zero for NaN and below.
+    /// Returns the factor nearest to `value`, or zero for NaN and negative values.
     pub const fn from_f64(value: f64) -> Self {
         Self((value * Self::ONE.0 as f64 + 0.5) as u64)
     }
 
-    /// For display and statistics only.
+    /// Returns the factor as a float, for display and statistics only.
     pub const fn to_f64(self) -> f64 {
         self.0 as f64 / Self::ONE.0 as f64
     }
@@ -129,13 +130,13 @@ impl fmt::Display for Factor {
     }
 }
 
-/// Bits after the point inside the logarithm and the exponential.
+/// Number of bits after the binary point in the logarithm and the exponential.
 const INNER: u32 = 30;
 
-/// 4096: keeps the product of logarithm and exponent within 63 bits.
+/// Maximum exponent, 4096: keeps the product of logarithm and exponent within 63 bits.
 const MAX_EXPONENT: u64 = 1 << (12 + Factor::BITS);
 
-/// log2(1 + x) = x (c0 - x (c1 - x (c2 - …))), x in [0, 1): 2·10⁻⁷ at worst, exact at both ends.
+/// Coefficients of log2(1 + x) = x (c0 - x (c1 - x (c2 - …))) for x in [0, 1): error up to 2·10⁻⁷, exact at both ends.
 const LOG2: [u64; 8] = [
     1_549_081_644,
     774_495_135,
@@ -147,7 +148,7 @@ const LOG2: [u64; 8] = [
     12_703_975,
 ];
 
-/// 2^x = 1 + x (c0 + x (c1 + …)), x in [0, 1]: 2·10⁻⁸ at worst, exact at both ends.
+/// Coefficients of 2^x = 1 + x (c0 + x (c1 + …)) for x in [0, 1]: error up to 2·10⁻⁸, exact at both ends.
 const EXP2: [u64; 6] = [
     744_261_106,
     257_942_067,
@@ -157,7 +158,7 @@ const EXP2: [u64; 6] = [
     224_717,
 ];
 
-/// -log2 of a fraction that is not zero, in [0, 20], with [`INNER`] bits after the point.
+/// Returns -log2 of a non-zero fraction, in [0, 20], with [`INNER`] bits after the point.
 const fn minus_log2(fraction: Fraction) -> u64 {
     let top = fraction.0.ilog2();
     let x = ((fraction.0 as u64) << (INNER - top)) - (1 << INNER);
@@ -171,7 +172,7 @@ const fn minus_log2(fraction: Fraction) -> u64 {
     (((Fraction::BITS - top) as u64) << INNER) - log2
 }
 
-/// 2^-`x`, rounded to nearest; `x` has [`INNER`] bits after the point.
+/// Returns 2^-`x`, rounded to nearest; `x` has [`INNER`] bits after the point.
 const fn exp2_of_minus(x: u64) -> Fraction {
     let whole = x >> INNER;
     // 2^-f = 2^(1-f) / 2 keeps every term positive.
@@ -183,7 +184,7 @@ const fn exp2_of_minus(x: u64) -> Fraction {
         sum = EXP2[term] + ((g * sum) >> INNER);
     }
     let double = (1 << INNER) + ((g * sum) >> INNER);
-    // Beyond 2^-32 nothing is left of it.
+    // Below 2^-32 every result rounds to zero.
     let whole = if whole > 32 { 32 } else { whole };
     let shift = whole + 1 + (INNER - Fraction::BITS) as u64;
     Fraction(((double + (1 << (shift - 1))) >> shift) as u32)
@@ -193,13 +194,13 @@ const fn exp2_of_minus(x: u64) -> Fraction {
 mod tests {
     use super::*;
 
-    /// Real arithmetic, from the pure-Rust libm.
+    /// Returns `alpha` to the power of `d` in floating point, from the pure-Rust libm.
     fn real(alpha: Fraction, d: Factor) -> f64 {
         libm::pow(alpha.to_f64(), d.to_f64())
     }
 
     #[test]
-    fn powers_are_within_the_bound_on_a_grid() {
+    fn power_error_is_bounded_on_a_grid() {
         let mut worst = 0.0_f64;
         for exponent in (Factor::ONE.0 / 4..=4 * Factor::ONE.0).step_by(1021) {
             let exponent = Factor(exponent);
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_alpha_is_within_the_bound_at_the_clamps() {
+    fn power_error_is_bounded_at_the_clamps() {
         for exponent in [0.5, 2.0].map(Factor::from_f64) {
             for alpha in 0..=Fraction::ONE.0 {
                 let alpha = Fraction(alpha);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn one_zero_and_the_first_power_are_exact() {
+    fn powers_of_zero_and_one_are_exact() {
         for bits in (0..=Fraction::ONE.0).step_by(97) {
             assert_eq!(Fraction(bits).power(Factor::ONE), Fraction(bits));
         }
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_fall_with_the_exponent_and_rise_with_the_base() {
+    fn power_is_monotonic() {
         for alpha in (1..Fraction::ONE.0).step_by(4_999) {
             let mut last = Fraction::ONE;
             for d in (1..=4 * Factor::ONE.0).step_by(331) {
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_reaches_both_ends_exactly() {
+    fn average_reaches_zero_and_one() {
         let mut alpha = Fraction::ZERO;
         alpha = alpha.averaged(4, 1460, 1460);
         assert_eq!(alpha, Fraction::from_f64(1.0 / 16.0));

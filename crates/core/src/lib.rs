@@ -1,14 +1,14 @@
-//! What every crate of Duetime uses: integer time, rates and sizes, fixed-point arithmetic, and the random streams.
+//! Basic types of all Duetime crates: integer time, rates and sizes, fixed-point arithmetic, and random streams.
 //!
-//! Nothing here uses a socket, a file or a wall clock. Times, rates and fractions are exact integer arithmetic, so that a
-//! result is the same bytes on any machine.
+//! This crate uses no socket, file or wall clock. Times, rates and fractions are exact integers, so results are
+//! identical on every machine.
 #![forbid(unsafe_code)]
 #![no_std]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_possible_wrap,
-    reason = "the packet path: sequence numbers wrap, and indices and sizes are bounded where they are made"
+    reason = "the packet path: sequence numbers wrap, and indices and sizes are bounded where they are created"
 )]
 extern crate alloc;
 

@@ -1,13 +1,13 @@
-//! The standard normal distribution, on pure-Rust `libm`: the same bits on every machine.
+//! Standard normal distribution, built on pure-Rust `libm` so that results are identical on every machine.
 
 use core::f64::consts::{PI, SQRT_2};
 
-/// The probability of a value of at most `z`.
+/// Returns the probability that a standard normal variable is at most `z`.
 pub fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / SQRT_2)
 }
 
-/// The value that a share `p` of the distribution lies below; infinite where `p` is 0 or less, or 1 or more.
+/// Returns the `p` quantile of the standard normal distribution: -∞ for `p` ≤ 0 and ∞ for `p` ≥ 1.
 pub fn normal_quantile(p: f64) -> f64 {
     if p <= 0.0 {
         return f64::NEG_INFINITY;
@@ -19,7 +19,7 @@ pub fn normal_quantile(p: f64) -> f64 {
         // 1 - p is exact here (Sterbenz), and the lower tail keeps its precision.
         return -normal_quantile(1.0 - p);
     }
-    // Abramowitz and Stegun, 26.2.23: to 4.5e-4. Two steps of Halley's method make it as good as the CDF is.
+    // Abramowitz and Stegun, 26.2.23, accurate to 4.5e-4. Two steps of Halley's method raise it to the CDF's accuracy.
     let t = libm::sqrt(-2.0 * libm::log(p));
     let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
     let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
@@ -36,8 +36,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
-        // To ten places, as published tables have them.
+    fn quantiles_match_published_tables() {
+        // From published tables, to ten places.
         for (p, z) in [
             (0.5, 0.0),
             (0.75, 0.674_489_750_2),
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_quantile_is_the_inverse_of_the_cdf_far_into_the_tail() {
+    fn quantile_inverts_cdf_in_the_tail() {
         let mut p = 0.5;
         while p > 1e-300 {
             let back = normal_cdf(normal_quantile(p));

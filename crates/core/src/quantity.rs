@@ -1,19 +1,19 @@
-//! Sizes and rates, and the exact time that a packet takes on a wire.
+//! Sizes, rates, and exact transmission times.
 
 use crate::Span;
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A number of bytes. KB and MB are 1000 and 10⁶; KiB and MiB are 1024 and 2²⁰.
+/// Number of bytes. KB and MB are 10³ and 10⁶ bytes; KiB and MiB are 2¹⁰ and 2²⁰ bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bytes(pub u64);
 
-/// A rate in bits per second.
+/// Rate in bits per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-/// The transmission time of a packet at one fixed rate: `ceil(bytes × num / den)` picoseconds. The fraction is reduced
-/// once, so that the usual rates (1, 10, 40, 100 Gbps) need no division per packet.
+/// Transmission time per packet at a fixed rate: `ceil(bytes × num / den)` picoseconds. The fraction is reduced in
+/// advance, so that common rates (1, 10, 40, 100 Gbps) need no division per packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransmitCost {
     num: u64,
@@ -23,30 +23,30 @@ pub struct TransmitCost {
 const PS_BITS_PER_BYTE: u64 = 8_000_000_000_000;
 
 impl Rate {
-    /// `bps` bits per second.
+    /// Creates a rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
 
-    /// `mbps` megabits (10⁶) per second.
+    /// Creates a rate of `mbps` megabits (10⁶ bits) per second.
     pub const fn from_mbps(mbps: u64) -> Self {
         Self(mbps * 1_000_000)
     }
 
-    /// `gbps` gigabits (10⁹) per second.
+    /// Creates a rate of `gbps` gigabits (10⁹ bits) per second.
     pub const fn from_gbps(gbps: u64) -> Self {
         Self(gbps * 1_000_000_000)
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
 
-    /// The cost of sending at this rate.
+    /// Returns the transmission cost at this rate.
     ///
     /// # Panics
-    /// If the rate is zero; scenarios are checked before this is reached.
+    /// Panics if the rate is zero. Scenarios are validated before this is called.
     pub const fn transmit_cost(self) -> TransmitCost {
         let (mut a, mut b) = (PS_BITS_PER_BYTE, self.0);
         while b != 0 {
@@ -58,24 +58,24 @@ impl Rate {
         }
     }
 
-    /// The time that `bytes` take at this rate, rounded up to a picosecond.
+    /// Returns the transmission time of `bytes` at this rate, rounded up to a picosecond.
     pub const fn transmit(self, bytes: u64) -> Span {
         self.transmit_cost().of_large(bytes)
     }
 
-    /// The whole bytes that fit into `span` at this rate, rounded down.
+    /// Returns the number of whole bytes that can be transmitted in `span` at this rate.
     pub const fn bytes_in(self, span: Span) -> u64 {
         (self.0 as u128 * span.as_ps() as u128 / PS_BITS_PER_BYTE as u128) as u64
     }
 }
 
 impl TransmitCost {
-    /// Picoseconds per byte, where that is a whole number.
+    /// Returns the picoseconds per byte, or `None` if they are not a whole number.
     pub const fn ps_per_byte(self) -> Option<u64> {
         if self.den == 1 { Some(self.num) } else { None }
     }
 
-    /// The transmission time of one packet of `bytes` (below 2¹⁶), rounded up to a picosecond.
+    /// Returns the transmission time of one packet of `bytes` (below 2¹⁶), rounded up to a picosecond.
     #[inline]
     pub const fn of(self, bytes: u32) -> Span {
         let product = bytes as u64 * self.num;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_print_as_they_are_written() {
+    fn display_uses_scenario_units() {
         assert_eq!(Bytes(4_000_000).to_string(), "4 MB");
         assert_eq!(Bytes(1_500).to_string(), "1.5 KB");
         assert_eq!(Rate::from_mbps(250).to_string(), "250 Mbps");

@@ -1,26 +1,26 @@
-//! The tree of random streams: one named generator (Xoshiro256++) per (seed, run, entity, purpose), so that adding
-//! one consumer never shifts the draws of another. Draws for every packet come from a smaller generator, Knuth's MMIX
-//! ([`Small`]). Samplers are inverse CDFs on pure-Rust `libm`: the same bits on every machine.
+//! Tree of random streams. Each (seed, run, entity, purpose) has its own generator (Xoshiro256++), so adding a consumer
+//! never shifts the draws of another. Per-packet draws use a smaller generator, Knuth's MMIX ([`Small`]). Samplers are
+//! inverse CDFs on pure-Rust `libm`, so results are identical on every machine.
 
 use crate::Span;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// The root of one run's streams.
+/// Root of the random streams of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
     seed: u64,
 }
 
-/// What a stream is drawn for; together with the entity it names the stream.
+/// Purpose of a stream. A stream is identified by its entity and purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u64)]
 pub enum Purpose {
-    /// Where an application's hosts are placed.
+    /// Placement of an application's hosts.
     Placement = 1,
-    /// When queries or flows arrive.
+    /// Arrival times of queries or flows.
     Arrival = 2,
-    /// How large flows are.
+    /// Flow sizes.
     Size = 3,
     /// Deadlines.
     Deadline = 4,
@@ -38,26 +38,26 @@ pub enum Purpose {
     Path = 10,
     /// Destination choice.
     Destination = 11,
-    /// Faults put in by a test.
+    /// Faults injected by tests.
     Fault = 12,
-    /// A flow's start within the time that its workload gives.
+    /// Start of a flow within the interval given by its workload.
     Start = 13,
-    /// The delay before a host's packet goes on the link.
+    /// Delay before a host sends a packet.
     Send = 14,
-    /// The time that a host holds a packet before its transport has it.
+    /// Delay before a host passes a received packet to its transport.
     Receive = 15,
 }
 
-/// One stream of draws.
+/// Stream of random draws.
 #[derive(Clone, Debug)]
 pub struct Stream(Xoshiro256PlusPlus);
 
-/// A stream of draws that takes 8 bytes and five instructions: the high half of Knuth's linear congruential generator
-/// for MMIX (The Art of Computer Programming, volume 2, 3rd edition, §3.3.4, table 1, line 26).
+/// Stream of random draws with 8 bytes of state and five instructions per draw: the high half of Knuth's linear
+/// congruential generator for MMIX (The Art of Computer Programming, volume 2, 3rd edition, §3.3.4, table 1, line 26).
 #[derive(Clone, Copy, Debug)]
 pub struct Small(u64);
 
-/// Mixes two words into one, bijectively in the first (the finaliser of `SplitMix64`).
+/// Mixes two words into one with the finalizer of `SplitMix64`; bijective in the first word.
 #[inline]
 pub const fn mix(a: u64, b: u64) -> u64 {
     let mut z = a
@@ -69,24 +69,24 @@ pub const fn mix(a: u64, b: u64) -> u64 {
 }
 
 impl Streams {
-    /// The streams of run number `run` under `seed`.
+    /// Creates the streams of run number `run` under `seed`.
     pub const fn new(seed: u64, run: u64) -> Self {
         Self {
             seed: mix(mix(0, seed), run),
         }
     }
 
-    /// A word that names (entity, purpose) in this run: for hashes that need no stream.
+    /// Returns a word that identifies (entity, purpose) in this run, for hashes that need no stream.
     pub const fn key(&self, entity: u64, purpose: Purpose) -> u64 {
         mix(mix(self.seed, purpose as u64), entity)
     }
 
-    /// The stream of (entity, purpose).
+    /// Returns the stream of (entity, purpose).
     pub fn stream(&self, entity: u64, purpose: Purpose) -> Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(self.key(entity, purpose)))
     }
 
-    /// The same as a small stream.
+    /// Returns the small stream of (entity, purpose).
     pub const fn small(&self, entity: u64, purpose: Purpose) -> Small {
         Small(self.key(entity, purpose))
     }
@@ -104,7 +104,7 @@ impl Small {
         (self.0 >> 32) as u32
     }
 
-    /// Uniform integer in [0, bound); zero if `bound` is zero.
+    /// Returns a uniform integer in [0, bound), or zero if `bound` is zero.
     #[expect(clippy::inline_always, reason = "the packet path: measured")]
     #[inline(always)]
     pub const fn below(&mut self, bound: u32) -> u32 {
@@ -113,42 +113,42 @@ impl Small {
 }
 
 impl Stream {
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), 53 bits.
+    /// Returns a uniform float in [0, 1) with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Uniform integer in [0, bound), exact to 2⁻⁶⁴; zero if `bound` is zero.
+    /// Returns a uniform integer in [0, bound), exact to 2⁻⁶⁴, or zero if `bound` is zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// Uniform integer in [low, high], both included.
+    /// Returns a uniform integer in [low, high].
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    /// True with the given probability.
+    /// Returns true with the given probability.
     #[inline]
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
-    /// Exponential with the given mean, by inversion.
+    /// Returns an exponentially distributed span with the given mean, by inversion.
     pub fn exponential(&mut self, mean: Span) -> Span {
         let x = -libm::log1p(-self.unit()) * mean.as_ps() as f64;
         Span::from_ps(libm::round(x) as u64)
     }
 
-    /// A random order of 0..n (Fisher–Yates).
+    /// Returns a random permutation of 0..n (Fisher–Yates).
     pub fn permutation(&mut self, n: usize) -> alloc::vec::Vec<u32> {
         let mut order: alloc::vec::Vec<u32> = (0..n as u32).collect();
         for i in (1..n).rev() {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_stream_is_knuths() {
+    fn small_matches_knuths_generator() {
         // From 1: 6364136223846793005 + 1442695040888963407 = 0x6c576fac_43fd007c.
         let mut small = Small(1);
         assert_eq!(small.below(u32::MAX), 0x6c57_6fab);
@@ -177,13 +177,13 @@ mod tests {
     }
 
     #[test]
-    fn a_small_stream_is_uniform_below_its_bound() {
+    fn small_below_is_uniform() {
         let mut small = Streams::new(1, 0).small(7, Purpose::Send);
         let mut seen = [0_u32; 10];
         for _ in 0..100_000 {
             seen[small.below(2_000) as usize / 200] += 1;
         }
-        // Five standard deviations of a share of a tenth.
+        // Five standard deviations of a count with probability 0.1.
         assert!(
             seen.iter().all(|&count| count.abs_diff(10_000) < 475),
             "{seen:?}"
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_independent_of_each_other_and_stable() {
+    fn streams_are_independent_and_stable() {
         let streams = Streams::new(1, 0);
         let first = streams.stream(7, Purpose::Size).bits();
         let _ = streams.stream(8, Purpose::Size).bits();

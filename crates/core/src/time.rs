@@ -1,46 +1,46 @@
-//! Instants and spans of time, as integer picoseconds: exact at 400 Gbps, 213 days long.
+//! Instants and spans of time in integer picoseconds: exact at 400 Gbps, with a range of 213 days.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
 
-/// An instant: picoseconds since the start of the run.
+/// Instant in picoseconds since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
-/// A length of time in picoseconds.
+/// Length of time in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(u64);
 
 impl Time {
-    /// The start of the run.
+    /// Start of the run.
     pub const ZERO: Self = Self(0);
-    /// Later than every event: "never".
+    /// Later than any event; means "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The instant `ps` picoseconds after the start.
+    /// Creates the instant `ps` picoseconds after the start.
     #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Nanoseconds since the start, rounded down.
+    /// Returns the nanoseconds since the start, rounded down.
     #[inline]
     pub const fn as_ns(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Seconds since the start, for display and statistics only.
+    /// Returns the seconds since the start, for display and statistics only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// The span since `earlier`; zero if `earlier` is later.
+    /// Returns the span since `earlier`, or zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -48,59 +48,59 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// Longer than any run.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of `ps` picoseconds.
+    /// Creates a span of `ps` picoseconds.
     #[inline]
     pub const fn from_ps(ps: u64) -> Self {
         Self(ps)
     }
 
-    /// A span of `ns` nanoseconds.
+    /// Creates a span of `ns` nanoseconds.
     #[inline]
     pub const fn from_ns(ns: u64) -> Self {
         Self(ns * 1_000)
     }
 
-    /// A span of `us` microseconds.
+    /// Creates a span of `us` microseconds.
     #[inline]
     pub const fn from_us(us: u64) -> Self {
         Self(us * 1_000_000)
     }
 
-    /// A span of `ms` milliseconds.
+    /// Creates a span of `ms` milliseconds.
     #[inline]
     pub const fn from_ms(ms: u64) -> Self {
         Self(ms * 1_000_000_000)
     }
 
-    /// A span of `s` seconds.
+    /// Creates a span of `s` seconds.
     #[inline]
     pub const fn from_secs(s: u64) -> Self {
         Self(s * 1_000_000_000_000)
     }
 
-    /// Picoseconds.
+    /// Returns the picoseconds.
     #[inline]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Nanoseconds, rounded down.
+    /// Returns the nanoseconds, rounded down.
     #[inline]
     pub const fn as_ns(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Seconds, for display and statistics only.
+    /// Returns the seconds, for display and statistics only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e12
     }
 
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero if `other` is longer.
     #[inline]
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
@@ -110,7 +110,7 @@ impl Span {
 
 impl Add<Span> for Time {
     type Output = Self;
-    /// Saturates at [`Time::MAX`], so that "never" stays never.
+    /// Adds a span, saturating at [`Time::MAX`] so that "never" stays "never".
     #[inline]
     fn add(self, span: Span) -> Self {
         Self(self.0.saturating_add(span.0))
@@ -177,7 +177,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Shows the span in the largest unit that keeps it at or above one, with up to three decimals.
+/// Formats the span in the largest unit that keeps its value at or above one, with up to three decimals.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
@@ -202,7 +202,7 @@ mod tests {
     use alloc::string::ToString;
 
     #[test]
-    fn spans_print_in_their_natural_unit() {
+    fn display_uses_the_largest_fitting_unit() {
         assert_eq!(Span::from_ps(7).to_string(), "7 ps");
         assert_eq!(Span::from_us(20).to_string(), "20 us");
         assert_eq!(Span::from_us(1_500).to_string(), "1.5 ms");
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn never_stays_never() {
+    fn never_saturates() {
         assert_eq!(Time::MAX + Span::from_secs(1), Time::MAX);
         assert_eq!(Time::ZERO.since(Time::from_ps(5)), Span::ZERO);
     }

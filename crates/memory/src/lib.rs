@@ -1,29 +1,29 @@
 //! The system's memory allocator, with huge pages on request.
 //!
-//! The state of a large network spans tens of thousands of ordinary pages, more than a processor keeps translations of. A
-//! program installs [`Allocator`] as its global allocator; [`prefer_huge_pages`] then applies to memory allocated later.
-//! Other systems than Linux ignore the request.
+//! The state of a large network spans tens of thousands of ordinary pages, more than a TLB holds. A program installs
+//! [`Allocator`] as its global allocator; [`prefer_huge_pages`] then applies to memory allocated later. Systems other
+//! than Linux ignore the request.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_PREFERRED: AtomicBool = AtomicBool::new(false);
 
-/// Requests huge pages for memory that the process allocates from now on through [`Allocator`].
+/// Requests huge pages for all later allocations of the process through [`Allocator`].
 pub fn prefer_huge_pages() {
     IS_PREFERRED.store(true, Ordering::Relaxed);
 }
 
-/// The system's allocator, which advises the kernel to use huge pages after [`prefer_huge_pages`].
+/// The system's allocator, which advises the kernel to use huge pages after [`prefer_huge_pages`] is called.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 
 #[expect(unsafe_code, reason = "an allocator is an unsafe trait")]
-// SAFETY: every block comes from `System` and returns to it with the same layout. Advice to the kernel changes neither the
-// contents of memory nor its owner.
+// SAFETY: every block comes from `System` and returns to it with the same layout. Advising the kernel changes neither
+// the contents of memory nor its owner.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`, which is that of `System`.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc`, and `System` requires the same.
         advised(unsafe { System.alloc(layout) }, layout.size())
     }
 
@@ -57,17 +57,18 @@ mod pages {
 
     /// Binary logarithm of the size of a huge page.
     const SHIFT: u32 = 21;
-    /// One bit for each huge page of an address space of 47 bits: set once the kernel was advised. The system provides only
-    /// the parts of the table that are used.
+    /// One bit per huge page of a 47-bit address space, set after the kernel was advised. The system backs only the
+    /// parts of the table that are used.
     static ADVISED: [AtomicU64; 1 << (47 - SHIFT - 6)] = [const { AtomicU64::new(0) }; _];
 
-    /// Advises the kernel to use huge pages for a block.
+    /// Advises the kernel to use huge pages for the block.
     pub(super) fn advise(address: usize, size: usize) {
         let first = address >> SHIFT;
         let last = (address + size.max(1) - 1) >> SHIFT;
         if last - first > 1 {
-            // The kernel gives large blocks a place of their own each time, at addresses that earlier blocks had.
-            return of_kernel(first, last);
+            // The kernel maps large blocks separately each time, possibly at addresses that were advised for earlier
+            // blocks.
+            return madvise(first, last);
         }
         for page in first..=last {
             let bit = 1 << (page % 64);
@@ -76,20 +77,20 @@ mod pages {
             };
             if word.load(Ordering::Relaxed) & bit == 0 {
                 word.fetch_or(bit, Ordering::Relaxed);
-                of_kernel(page, page);
+                madvise(page, page);
             }
         }
     }
 
     #[cold]
-    fn of_kernel(first: usize, last: usize) {
-        let from = std::ptr::without_provenance_mut(first << SHIFT);
+    fn madvise(first: usize, last: usize) {
+        let start = std::ptr::without_provenance_mut(first << SHIFT);
         let length = (last - first + 1) << SHIFT;
-        // SAFETY: this advice reads and writes no memory. It selects the size of the pages that the kernel provides, also for
-        // neighbours of the block, and leaves contents and protection as they are. Where nothing is mapped it fails, which
-        // is no harm.
+        // SAFETY: this advice reads and writes no memory. It selects the size of the pages that the kernel provides,
+        // also for neighbours of the block, and changes neither contents nor protection. It fails on unmapped
+        // addresses, which is harmless.
         #[expect(unsafe_code, reason = "a system call without a safe wrapper")]
-        let _failed = unsafe { libc::madvise(from, length, libc::MADV_HUGEPAGE) };
+        let _failed = unsafe { libc::madvise(start, length, libc::MADV_HUGEPAGE) };
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which memory the kernel is advised to provide in huge pages.
+//! Allocations for which the kernel is advised to use huge pages.
 
 #![cfg(target_os = "linux")]
 
@@ -9,18 +9,18 @@ use std::path::Path;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// Returns true if the middle of a block is advised: flag `hg` in `/proc/self/smaps`. Its ends share huge pages with
-/// neighbours.
+/// Returns true if the middle of the block is advised: flag `hg` in `/proc/self/smaps`. The ends of a block share huge
+/// pages with neighbours.
 fn is_advised<T>(block: &[T]) -> bool {
     let address = std::ptr::from_ref(&block[block.len() / 2]).addr();
-    let maps = fs::read_to_string("/proc/self/smaps").expect("Linux has it");
-    let mut is_here = false;
+    let maps = fs::read_to_string("/proc/self/smaps").expect("smaps is readable");
+    let mut in_mapping = false;
     for line in maps.lines() {
         let ends = line.split(' ').next().and_then(|ends| ends.split_once('-'));
         let ends = ends.map(|(from, to)| [from, to].map(|end| usize::from_str_radix(end, 16)));
         if let Some([Ok(from), Ok(to)]) = ends {
-            is_here = (from..to).contains(&address);
-        } else if is_here && let Some(flags) = line.strip_prefix("VmFlags:") {
+            in_mapping = (from..to).contains(&address);
+        } else if in_mapping && let Some(flags) = line.strip_prefix("VmFlags:") {
             return flags.split_whitespace().any(|flag| flag == "hg");
         }
     }
@@ -28,7 +28,7 @@ fn is_advised<T>(block: &[T]) -> bool {
 }
 
 #[test]
-fn only_later_memory_is_advised() {
+fn only_later_allocations_are_advised() {
     if !Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
         return;
     }
@@ -38,15 +38,15 @@ fn only_later_memory_is_advised() {
     let large = vec![1_u8; 64 << 20];
     assert!(is_advised(&large) && !is_advised(&before));
     drop(large);
-    // The same address may have been advised for the block before.
+    // This address may have been advised for the freed block.
     let mut grown = vec![1_u8; 48 << 20];
     assert!(is_advised(&grown));
     grown.resize(200 << 20, 2);
     assert!(is_advised(&grown) && grown[0] == 1);
-    // As simulations run: in small blocks of a thread's own heap.
-    let of_thread = std::thread::spawn(|| {
+    // Simulations allocate small blocks on heaps of their threads.
+    let thread = std::thread::spawn(|| {
         let blocks: Vec<Vec<u64>> = (0..20_000).map(|i| vec![i; 50]).collect();
         is_advised(blocks.last().expect("blocks"))
     });
-    assert!(of_thread.join().expect("no panic"));
+    assert!(thread.join().expect("no panic"));
 }
