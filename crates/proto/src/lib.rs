@@ -1,40 +1,42 @@
-//! The transports as state machines without I/O or clock: [`tcp`] carries NewReno, DCTCP and D2TCP (their congestion
-//! controllers are in [`window`]), [`d3`] carries D3 and RCPdc. The simulator and the real stacks run the same code.
+//! Transport protocols as state machines without I/O or clock. [`tcp`] implements NewReno, DCTCP and D2TCP (with the
+//! congestion controllers in [`window`]); [`d3`] implements D3 and RCPdc. The simulator and the real stacks run the
+//! same code.
 //!
-//! # The driver's contract
+//! # The driver contract
 //!
-//! A *driver* owns the clock, the timers, the network and the bytes; a state machine decides. `Sender` and `Receiver`
-//! of every transport, and [`d3::PortDriver`] at a router's port, are driven alike:
+//! A *driver* owns the clock, the timers, the network and the bytes; a state machine makes the decisions. The `Sender`
+//! and `Receiver` of every transport, and [`d3::PortDriver`] at a router's port, share these calls:
 //!
-//! | call | when |
+//! | call | use |
 //! |---|---|
 //! | `input(config, now, packet)` | for each packet that arrives |
-//! | `timeout(config, now)` | when `next_timeout()` has come |
-//! | `poll_transmit(config, now)` | after every other call, until it gives `None`, and whenever the interface is free |
-//! | `can_transmit(config)` | to know whether `poll_transmit` would give a packet |
-//! | `next_timeout()` | after every other call: it may have moved; [`Time::MAX`] is never |
-//! | `close()` | once, when the application has no more to send (TCP) or gives the flow up (D3) |
-//! | `is_closed()` | true: a sender can be dropped; a receiver should stay for some timeouts, to answer a repeated FIN |
+//! | `timeout(config, now)` | when `next_timeout()` is reached |
+//! | `poll_transmit(config, now)` | after every other call and when the interface becomes free, until it returns `None` |
+//! | `can_transmit(config)` | true if `poll_transmit` would return a packet |
+//! | `next_timeout()` | after every other call, because the timer may have moved; [`Time::MAX`] means never |
+//! | `close()` | once, when the application has no more to send (TCP) or abandons the flow (D3) |
+//! | `is_closed()` | if true, drop a sender; keep a receiver for some timeouts to answer a repeated FIN |
 //!
 //! - **Time** is an argument and never goes back. Every call takes the same configuration.
-//! - **Timeouts** may come early, and do nothing, or late, and act then. A driver may call `timeout` at any time, so it
-//!   need not cancel a timer that has moved.
-//! - **Packets leave when they are polled.** A sender measures round trips from there. A driver whose interface is busy
-//!   therefore stops polling and does not queue; what waits in a machine waits as numbers.
-//! - **The network** may lose, repeat, reorder and invent packets. No packet makes a machine panic.
-//! - **The payload is the driver's**, except where [`d3::endpoint`] is the driver. A machine keeps positions. A packet names `len` bytes at `seq`; the driver keeps
-//!   what is submitted until it is acknowledged, and puts what arrives at its place. [`tcp::Delivery`] and
-//!   [`d3::Delivery`] tell how many bytes have become readable in order.
-//! - **Memory.** No call allocates on the usual path. A TCP sender allocates for messages that wait behind the first, a
-//!   receiver for data that arrives out of order, within the receive window.
+//! - **Timeouts** may be early, and then have no effect, or late. A driver may call `timeout` at any time, so it need
+//!   not cancel a timer that has moved.
+//! - **Packets leave when they are polled.** A sender measures round trips from that moment. While its interface is
+//!   busy, a driver stops polling and does not queue packets: unsent data costs a state machine no memory.
+//! - **The network** may lose, duplicate, reorder and forge packets. No packet makes a state machine panic.
+//! - **The driver owns the payload**, unless [`d3::endpoint`] is the driver. A state machine tracks positions only. A
+//!   packet names `len` bytes at `seq`; the driver keeps submitted bytes until they are acknowledged, and stores
+//!   received bytes at their position. [`tcp::Delivery`] and [`d3::Delivery`] report how many bytes have become
+//!   readable in order.
+//! - **Memory.** No call allocates on the common path. A TCP sender allocates for messages queued behind the first; a
+//!   receiver allocates for data that arrives out of order, within the receive window.
 //!
 //! ## TCP
 //!
-//! Position 0 is the SYN, the first byte is at 1. Many messages may follow each other on one connection.
+//! Position 0 is the SYN; the first byte is at position 1. One connection can carry many messages in sequence.
 //!
-//! With [`tcp::Recovery::Sack`] an acknowledgement whose flags have [`tcp::Flags::SACK`] carries blocks: the driver takes
-//! them with [`tcp::Receiver::sack`], right after the acknowledgement, and submits them to [`tcp::Sender::input_sack`] in
-//! place of `input`.
+//! With [`tcp::Recovery::Sack`], an acknowledgement with the flag [`tcp::Flags::SACK`] carries blocks. The driver reads
+//! them with [`tcp::Receiver::sack`] right after polling the acknowledgement, and passes both to
+//! [`tcp::Sender::input_sack`] instead of `input`.
 //!
 //! ```
 //! use duetime_core::{Span, Time};
@@ -52,7 +54,7 @@
 //! sender.send(&config, now, Message { bytes: data.len() as u64, deadline: None });
 //! sender.close();
 //! while !sender.is_closed() {
-//!     // Without an interface that could be busy: all that the window allows.
+//!     // The interface is never busy: send all that the window allows.
 //!     let mut arriving = Vec::new();
 //!     while let Some(segment) = sender.poll_transmit(&config, now) {
 //!         let start = segment.seq.saturating_sub(1) as usize;
@@ -65,7 +67,7 @@
 //!         stream[start..start + payload.len()].copy_from_slice(payload);
 //!         readable += receiver.input(&config, now, segment).bytes;
 //!     }
-//!     receiver.timeout(&config, now); // its delayed acknowledgement may be due, or not yet
+//!     receiver.timeout(&config, now); // no effect unless a delayed acknowledgement is due
 //!     while let Some(answer) = receiver.poll_transmit(&config, now) {
 //!         answers.push(answer);
 //!     }
@@ -80,8 +82,8 @@
 //!
 //! ## D3
 //!
-//! The first byte is at 0. A flow is one message, and ends by itself. Routers take part: each port on the way answers
-//! the requests that leave through it, the sender's own interface included.
+//! The first byte is at position 0. A flow is one message and ends when the message is delivered. Routers take part:
+//! each port on the path, including the sender's own interface, processes the requests that leave through it.
 //!
 //! ```
 //! use duetime_core::{Rate, Span, Time};
@@ -123,9 +125,9 @@
 
 //! ## D3 over datagrams
 //!
-//! [`d3::endpoint`] carries many streams over one socket: it finds the flow of a datagram, owns the bytes of both ways,
-//! bounds what a peer may cost, and answers requests at its own interface, so that a driver only moves datagrams. Its
-//! contract is in the module's documentation. Two endpoints, without loss:
+//! [`d3::endpoint`] carries many streams over one socket. It assigns datagrams to flows, buffers the bytes of both
+//! directions, bounds the resources that a peer can use, and answers requests at its own interface, so a driver only
+//! moves datagrams. The module documentation states its contract. Two endpoints without loss:
 //!
 //! ```
 //! use duetime_core::{Rate, Span, Time};
@@ -136,7 +138,7 @@
 //! let options = Options::new(Rate::from_gbps(1));
 //! let policy = Policy::of(&options.config);
 //! let addresses: [SocketAddr; 2] = ["10.0.0.1:7000".parse()?, "10.0.0.2:7000".parse()?];
-//! // Their secrets; a program draws them.
+//! // Fixed secrets; a program draws them at random.
 //! let mut endpoints = [Endpoint::new(options, [1, 2])?, Endpoint::new(options, [3, 4])?];
 //! let mut now = Time::ZERO;
 //!
@@ -149,7 +151,7 @@
 //! let (mut server, mut answer, mut buffer) = (None, Vec::new(), [0; 4_096]);
 //! while answer.len() < 100_000 {
 //!     assert!(now < Time::ZERO + Span::from_ms(5), "in time");
-//!     // Both drivers: what may leave, arrives 20 us later.
+//!     // Both drivers: each datagram arrives 20 us after it is sent.
 //!     let mut arriving = Vec::new();
 //!     for host in 0..2 {
 //!         let mut bytes = Vec::new();
@@ -165,7 +167,7 @@
 //!     for endpoint in &mut endpoints {
 //!         endpoint.timeout(now);
 //!     }
-//!     // The server reads a query to its end, and answers it with 100 kB within 5 ms.
+//!     // The server reads the whole query and answers with 100 kB, due within 5 ms.
 //!     server = server.or(endpoints[1].accept(now).map(|accepted| accepted.0));
 //!     if let Some(stream) = server
 //!         && endpoints[1].read(now, stream, &mut buffer) == Ok(0)
@@ -173,7 +175,7 @@
 //!         let answer = Message { bytes: 100_000, deadline: Some(now + Span::from_ms(5)) };
 //!         endpoints[1].open(now, stream, answer, &policy)?;
 //!         endpoints[1].write(now, stream, &[7; 100_000])?;
-//!         endpoints[1].release(now, stream); // what was written is still sent
+//!         endpoints[1].release(now, stream); // written bytes are still sent
 //!         server = None;
 //!     }
 //!     if let Ok(length) = endpoints[0].read(now, client, &mut buffer) {
@@ -189,7 +191,7 @@
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_possible_wrap,
-    reason = "the packet path: sequence numbers wrap, and indices and sizes are bounded where they are made"
+    reason = "the packet path: sequence numbers wrap, and indices and sizes are bounded where they are created"
 )]
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
@@ -199,11 +201,11 @@ pub mod window;
 
 use duetime_core::Time;
 
-/// What an application submits to a sender.
+/// Message that an application submits to a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Its length in bytes; `u64::MAX / 2` never ends. A stream's message has one at least.
+    /// Length in bytes; `u64::MAX / 2` means endless. A message of a stream has at least one byte.
     pub bytes: u64,
-    /// When it should have been delivered.
+    /// Time by which the message should be delivered.
     pub deadline: Option<Time>,
 }

@@ -1,4 +1,4 @@
-//! TCP as a pair of state machines: a [`Sender`] and a [`Receiver`] of one direction of a connection.
+//! TCP as two state machines: a [`Sender`] and a [`Receiver`] for one direction of a connection.
 
 mod outgoing;
 mod reassembly;
@@ -23,107 +23,109 @@ use duetime_core::Span;
 /// Timer of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// The SYN was not answered.
+    /// Retransmission of an unanswered SYN.
     Handshake,
-    /// Data or a FIN was not acknowledged: the retransmission timeout (RFC 6298).
+    /// Retransmission timeout of data or a FIN (RFC 6298).
     Retransmission,
-    /// The last segments were not acknowledged: a tail loss probe is due (RFC 8985 §7).
+    /// Tail loss probe, when the last segments are not acknowledged (RFC 8985 §7).
     TailLossProbe,
-    /// Time for reordering has passed: segments may count as lost (RFC 8985 §6).
+    /// End of RACK's wait for reordered segments, after which they may count as lost (RFC 8985 §6).
     Reordering,
 }
 
 /// Options of one TCP stack, shared by all its connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
-    /// Largest payload of a segment, in bytes (1460: a packet of 1500 B with its 40 B of headers).
+    /// Maximum payload of a segment, in bytes (1460: a packet of 1500 B less 40 B of headers).
     pub mss: u32,
     /// Initial window, in segments.
     pub initial_window: u32,
-    /// Floor of the window after a reduction by marks, in segments (RFC 8257 §3.3: 2).
+    /// Minimum window after a reduction by marks, in segments (RFC 8257 §3.3: 2).
     pub min_window: u32,
-    /// Initial slow-start threshold, in segments; `None`: infinite.
+    /// Initial slow-start threshold, in segments, or `None` for infinity.
     pub initial_ssthresh: Option<u32>,
-    /// Smallest retransmission timeout.
+    /// Minimum retransmission timeout.
     pub rto_min: Span,
-    /// Timeout before the first round-trip sample; at least `rto_min`.
+    /// Timeout before the first round-trip sample; raised to `rto_min` if below.
     pub rto_initial: Span,
-    /// Largest retransmission timeout after backoff.
+    /// Maximum retransmission timeout after backoff.
     pub rto_max: Span,
-    /// Segments acknowledged together; 1 acknowledges each.
+    /// Number of segments per acknowledgement; 1 acknowledges each segment.
     pub delayed_ack: u32,
-    /// Longest delay of an acknowledgement.
+    /// Maximum delay of an acknowledgement.
     pub delayed_ack_timeout: Span,
-    /// Hold acknowledgements back as receive offload does; `None`: each leaves when it is due.
+    /// Delay of acknowledgements by receive offload, or `None` to send them when due.
     pub ack_coalescing: Option<Coalescing>,
-    /// Segments by which one acknowledgement opens the window at most in slow start (RFC 5681 §3.1: 1; RFC 3465 §2.2,
-    /// L: 2); at least 1.
+    /// Maximum window growth per acknowledgement in slow start, in segments; at least 1 (RFC 5681 §3.1: 1; RFC 3465
+    /// §2.2, L: 2).
     pub slow_start_limit: u32,
-    /// What congestion avoidance counts.
+    /// Unit that congestion avoidance counts.
     pub growth: Growth,
-    /// Send a new segment for each of the first two duplicate acknowledgements (RFC 3042).
+    /// True to send a new segment for each of the first two duplicate acknowledgements (RFC 3042).
     pub limited_transmit: bool,
-    /// How losses are found and repaired.
+    /// Loss detection and repair.
     pub recovery: Recovery,
-    /// With [`Recovery::Sack`]: find losses by time (RACK, RFC 8985 §6), not by how many segments have overtaken.
+    /// True to detect losses by time (RACK, RFC 8985 §6) instead of by the number of later segments that arrived.
+    /// Requires [`Recovery::Sack`].
     pub rack: bool,
-    /// With `rack`: send a segment when acknowledgements stop, to learn of losses at the end of a burst (RFC 8985 §7).
+    /// True to send a probe when acknowledgements stop, to detect losses at the end of a burst (RFC 8985 §7). Requires
+    /// `rack`.
     pub tail_loss_probe: bool,
-    /// How much longer a tail loss probe waits when one segment is in flight (RFC 8985 §7.2).
+    /// Additional wait of a tail loss probe when one segment is in flight (RFC 8985 §7.2).
     pub max_ack_delay: Span,
     /// Added to the wait of a tail loss probe for more than one segment, and to RACK's reordering timer. Linux adds two
-    /// ticks of its clock to both (`TCP_TIMEOUT_MIN`).
+    /// clock ticks to both (`TCP_TIMEOUT_MIN`).
     pub timeout_min: Span,
-    /// With [`Recovery::Sack`]: spread the reduction by a loss over the recovery (RFC 6937).
+    /// True to spread the reduction after a loss over the recovery (RFC 6937). Requires [`Recovery::Sack`].
     pub rate_reduction: bool,
-    /// With [`Recovery::Sack`]: the window grows only while it limits the sender, as in Linux (`tcp_cwnd_validate`, after
-    /// RFC 2861).
+    /// True to let the window grow only while it limits the sender, as in Linux (`tcp_cwnd_validate`, after RFC 2861).
+    /// Requires [`Recovery::Sack`].
     pub window_validation: bool,
-    /// Segments that a receiver acknowledges one by one at the start, after an idle time above `rto_min` and after data
-    /// that it had; at most 255.
+    /// Number of segments that a receiver acknowledges individually at the start, after an idle time above `rto_min`
+    /// and after duplicate data; at most 255.
     pub quick_ack: u8,
-    /// Fall back to the initial window after an idle time above the RTO (RFC 5681 §4.1). With `window_validation` the
-    /// window halves for each RTO of idle time instead, as in Linux (`tcp_cwnd_restart`).
+    /// True to return to the initial window after an idle time above the RTO (RFC 5681 §4.1). With `window_validation`
+    /// the window is halved per RTO of idle time instead, as in Linux (`tcp_cwnd_restart`).
     pub slow_start_restart: bool,
-    /// The receiver's window, in bytes.
+    /// Receive window in bytes.
     pub receive_window: u64,
-    /// The congestion controller.
+    /// Congestion controller.
     pub congestion_control: CongestionControl,
 }
 
-/// How a sender finds and repairs losses.
+/// Method of loss detection and repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// By cumulative acknowledgements alone (RFC 6582).
+    /// Cumulative acknowledgements only (RFC 6582).
     NewReno,
-    /// By selective acknowledgements (RFC 2018, RFC 6675), of which receivers tell then.
+    /// Selective acknowledgements (RFC 2018, RFC 6675); receivers then send them.
     Sack,
 }
 
-/// Receive offload, as far as the sender can see it: the NIC passes several segments of a flow to TCP as one,
-/// and one acknowledgement answers them. An acknowledgement that is due is held back until one of these has come; the
-/// end of a message, data out of order, a FIN and a change of the mark end the wait at once. What is delivered to the
-/// application, and when, does not change.
+/// Receive offload as visible to the sender: the NIC passes several segments of a flow to TCP as one, and one
+/// acknowledgement covers them. A due acknowledgement is delayed until one of the limits is reached. The end of a
+/// message, out-of-order data, a FIN and a change of the mark end the delay at once. Delivery to the application is
+/// unaffected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coalescing {
-    /// Segments that one acknowledgement answers at most; at least 1.
+    /// Maximum number of segments per acknowledgement; at least 1.
     pub segments: u32,
-    /// Longest time that an acknowledgement which is due is held back.
+    /// Maximum delay of a due acknowledgement.
     pub within: Span,
 }
 
-/// What adds up to one window before congestion avoidance adds one segment (RFC 5681 §3.1).
+/// Unit of growth in congestion avoidance: one window of these units grows the window by one segment (RFC 5681 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
-    /// Acknowledged bytes: one segment per round trip, however many segments an acknowledgement answers.
+    /// Acknowledged bytes: one segment per round trip, independent of the number of segments per acknowledgement.
     Bytes,
-    /// Acknowledgements, each as one segment (equation 3): with one acknowledgement per n segments 1/n segment per
-    /// round trip.
+    /// Acknowledgements, each counted as one segment (equation 3): with one acknowledgement per n segments, the window
+    /// grows by 1/n segment per round trip.
     Acknowledgements,
 }
 
 impl Default for Config {
-    /// NewReno as the D3 experiments ran it, with a smallest RTO of 10 ms.
+    /// Returns NewReno as in the D3 experiments, with a minimum RTO of 10 ms.
     fn default() -> Self {
         Self {
             mss: 1460,

@@ -1,31 +1,31 @@
-//! The messages of a stream that are not yet acknowledged: their ends and deadlines.
+//! Unacknowledged messages of a stream: their ends and deadlines.
 
 use crate::Message;
 use duetime_core::Time;
 use std::collections::VecDeque;
 
-/// A message by the position after its last byte.
+/// A message, identified by the position after its last byte.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     end: u64,
-    /// `Time::MAX`: none.
+    /// `Time::MAX` if there is none.
     deadline: Time,
 }
 
-/// The messages submitted and not yet acknowledged. The usual single one needs no allocation.
+/// Queue of submitted, unacknowledged messages. A single message, the common case, needs no allocation.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(super) struct Outgoing {
-    /// The first message that is not wholly acknowledged, or the last one if all are.
+    /// First message that is not fully acknowledged, or the last message if all are.
     first: Extent,
-    /// The end of all messages.
+    /// End of all messages.
     end: u64,
     #[expect(
         clippy::box_collection,
-        reason = "rarely there; eight bytes instead of 32 in every sender"
+        reason = "rarely used; eight bytes instead of 32 in every sender"
     )]
     later: Option<Box<VecDeque<Extent>>>,
-    /// How many messages before the one being sent are unacknowledged.
+    /// Number of unacknowledged messages before the one being sent.
     sending: u32,
 }
 
@@ -43,7 +43,8 @@ impl Outgoing {
         }
     }
 
-    /// Appends a message. `una` is acknowledged, `next` is sent next; gives the end of the message at `next`.
+    /// Appends a message, where `una` is the first unacknowledged position and `next` the next to send. Returns the end
+    /// of the message at `next`.
     pub(super) fn push(&mut self, message: Message, una: u64, next: u64) -> u64 {
         let sending_end = self.sending_end();
         self.end = self
@@ -67,21 +68,21 @@ impl Outgoing {
         sending_end
     }
 
-    /// Sending has reached the end of a message: moves to the next one, if any, and gives the end of it.
-    pub(super) fn sent_one(&mut self) -> u64 {
+    /// Moves to the next message, if any, after the current one was sent. Returns the end of the message to send.
+    pub(super) fn next_message(&mut self) -> u64 {
         if self.sending_end() < self.end {
             self.sending += 1;
         }
         self.sending_end()
     }
 
-    /// Sending starts again at the first unacknowledged message: gives the end of it.
+    /// Restarts sending at the first unacknowledged message. Returns its end.
     pub(super) fn rewind(&mut self) -> u64 {
         self.sending = 0;
         self.first.end
     }
 
-    /// Drops messages acknowledged up to `una`, of which the first is.
+    /// Removes messages acknowledged up to `una`. Called only when the first one is.
     pub(super) fn acknowledged(&mut self, una: u64) {
         while una >= self.first.end
             && let Some(next) = self.later.as_mut().and_then(|later| later.pop_front())
@@ -98,19 +99,19 @@ impl Outgoing {
         }
     }
 
-    /// The end of the first message not wholly acknowledged.
+    /// Returns the end of the first message that is not fully acknowledged.
     #[inline]
     pub(super) const fn first_end(&self) -> u64 {
         self.first.end
     }
 
-    /// The end of all messages.
+    /// Returns the end of all messages.
     #[inline]
     pub(super) const fn end(&self) -> u64 {
         self.end
     }
 
-    /// The deadline of the first message not wholly acknowledged.
+    /// Returns the deadline of the first message that is not fully acknowledged.
     pub(super) fn deadline(&self) -> Option<Time> {
         (self.first.deadline != Time::MAX).then_some(self.first.deadline)
     }
@@ -128,17 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn messages_follow_each_other() {
+    fn tracks_consecutive_messages() {
         let mut out = Outgoing::new();
         assert_eq!(out.push(message(100), 0, 0), 101);
         assert_eq!(out.push(message(50), 1, 11), 101);
         assert_eq!(out.end(), 151);
-        assert_eq!(out.sent_one(), 151);
-        assert_eq!(out.sent_one(), 151, "there is no further one");
+        assert_eq!(out.next_message(), 151);
+        assert_eq!(out.next_message(), 151, "no further message");
         assert_eq!(
             out.push(message(9), 1, 151),
             160,
-            "all was sent: the new one is next"
+            "all sent: the new message is next"
         );
         assert_eq!(out.rewind(), 101);
         assert_eq!(out.deadline(), Some(Time::from_ps(100)));
@@ -151,13 +152,13 @@ mod tests {
         assert_eq!(
             out.push(message(7), 160, 160),
             167,
-            "all was acknowledged: it replaces the last"
+            "all acknowledged: the new message replaces the last"
         );
         assert_eq!(out.first_end(), 167);
     }
 
     #[test]
-    fn an_endless_message_does_not_overflow() {
+    fn endless_messages_do_not_overflow() {
         let mut out = Outgoing::new();
         out.push(message(u64::MAX / 2), 0, 0);
         out.push(message(u64::MAX), 1, 1);

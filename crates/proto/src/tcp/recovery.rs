@@ -1,23 +1,24 @@
-//! What a sender does about loss: duplicate acknowledgements, fast recovery, timeouts (RFC 5681, RFC 6582, RFC 6298).
+//! Loss recovery of a sender: duplicate acknowledgements, fast recovery, timeouts (RFC 5681, RFC 6582, RFC 6298).
 
 use super::sender::{Pending, Phase, Sender};
 use super::{Config, Flags, Sack, Segment, Timer};
 use crate::window::{Control, Controller, on};
 use duetime_core::Time;
 
-/// Duplicate acknowledgements that make a loss.
+/// Number of duplicate acknowledgements that indicate a loss.
 const DUPLICATE_THRESHOLD: u8 = 3;
 
-/// Segments that limited transmit sends beyond the window at most.
-const MOST_BEYOND: u8 = 2;
+/// Maximum number of segments that limited transmit sends beyond the window.
+const MAX_BEYOND: u8 = 2;
 
-/// A FIN that is unanswered this many times is given up.
-const MOST_FIN_ATTEMPTS: u8 = 8;
+/// Number of unanswered FINs after which the sender closes.
+const MAX_FIN_ATTEMPTS: u8 = 8;
 
 impl Sender {
-    /// An answer to the SYN, a duplicate acknowledgement, something to be ignored, or what `selective` takes.
+    /// Handles an answer to the SYN, a duplicate acknowledgement, or an invalid segment; with selective recovery, every
+    /// segment.
     #[cold]
-    pub(super) fn input_unusual(&mut self, config: &Config, now: Time, segment: Segment) {
+    pub(super) fn input_slow(&mut self, config: &Config, now: Time, segment: Segment) {
         if self.selective.is_some() {
             return self.input_sack(config, now, segment, &Sack::NONE);
         }
@@ -33,7 +34,7 @@ impl Sender {
         }
     }
 
-    /// The receiver has answered the SYN.
+    /// Establishes the connection after the receiver's answer to the SYN.
     pub(super) fn establish(&mut self, config: &Config, now: Time) {
         self.una = 1;
         self.rtt.acknowledged(config, now, 1);
@@ -47,7 +48,7 @@ impl Sender {
         self.update_limit(config);
     }
 
-    /// A duplicate acknowledgement while something is in flight.
+    /// Handles a duplicate acknowledgement while data is in flight.
     fn duplicate(&mut self, config: &Config, now: Time, marked: bool) {
         match self.phase {
             // RFC 5681 §3.2 step 4: another segment has left the network.
@@ -59,8 +60,8 @@ impl Sender {
                     let flight = self.highest - self.una;
                     self.flight_before_duplicates = u32::try_from(flight).unwrap_or(u32::MAX);
                 }
-                // RFC 6582 §3.2 step 2: not for segments that a timeout has sent twice. `recover` is exclusive here
-                // and starts below the first byte, so that the initial window can be repaired, too.
+                // RFC 6582 §3.2 step 2: not for segments retransmitted after a timeout. `recover` is exclusive here and
+                // starts below the first byte, so that the initial window can be repaired, too.
                 if self.duplicates == DUPLICATE_THRESHOLD && self.una > self.recover {
                     self.enter_recovery(config);
                 } else {
@@ -74,18 +75,18 @@ impl Sender {
         self.update_limit(config);
     }
 
-    /// Lets one more segment out for each of the first two duplicates, beyond the window and without changing it
-    /// (RFC 3042 §2, RFC 5681 §3.2 step 1), so that small windows, too, have three duplicates for a loss.
+    /// Allows one more segment for each of the first two duplicates, beyond the window and without changing it (RFC
+    /// 3042 §2, RFC 5681 §3.2 step 1), so that small windows also yield three duplicates for a loss.
     fn limited_transmit(&mut self, config: &Config) {
         self.update_limit(config);
         if config.limited_transmit {
             let mss = u64::from(config.mss);
-            let beyond = u64::from(self.duplicates.min(MOST_BEYOND)) * mss;
+            let beyond = u64::from(self.duplicates.min(MAX_BEYOND)) * mss;
             self.limit = (self.limit + beyond).min(self.una + config.receive_window.max(mss));
         }
     }
 
-    /// Bytes in flight, but for what limited transmit has sent beyond the window (RFC 5681 §3.2 step 2).
+    /// Returns the bytes in flight, without those that limited transmit sent beyond the window (RFC 5681 §3.2 step 2).
     fn flight_at_loss(&self, config: &Config) -> u64 {
         let window = self.window.cwnd;
         let flight = self.highest - self.una;
@@ -99,22 +100,22 @@ impl Sender {
         }
     }
 
-    /// Fast retransmit (RFC 5681 §3.2 steps 2 and 3).
+    /// Enters fast recovery and retransmits the first segment (RFC 5681 §3.2 steps 2 and 3).
     fn enter_recovery(&mut self, config: &Config) {
         let mss = u64::from(config.mss);
         self.counters.fast_retransmits += 1;
         let flight = self.flight_at_loss(config);
-        on!(&mut self.controller, it => it.reduce_by_loss(config, &mut self.window, flight));
+        on!(&mut self.controller, control => control.reduce_by_loss(config, &mut self.window, flight));
         self.window.cwnd = self.window.ssthresh + u64::from(DUPLICATE_THRESHOLD) * mss;
         self.window.growth = 0;
         self.recover = self.highest;
-        self.reduced_end = self.highest; // marks of the same window are answered by this reduction
+        self.reduced_end = self.highest; // this reduction also covers marks of the same window
         self.phase = Phase::Recovery;
         self.pending = Pending::Head;
         self.rtt.forget_sample();
     }
 
-    /// `bytes` were acknowledged during a repair.
+    /// Handles an acknowledgement of `bytes` new bytes during recovery.
     #[cold]
     pub(super) fn repair(&mut self, config: &Config, now: Time, bytes: u64) {
         let mss = u64::from(config.mss);
@@ -149,7 +150,7 @@ impl Sender {
         self.phase = Phase::PartialRecovery;
     }
 
-    /// Handles the timer that has expired and returns its kind.
+    /// Handles the expired timer and returns its kind.
     #[cold]
     pub(super) fn expire(&mut self, config: &Config, now: Time) -> Option<Timer> {
         match self.selective.take() {
@@ -170,7 +171,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer has expired: back to one segment, sending again from `una`.
+    /// Handles the retransmission timeout: reduces the window to one segment and restarts sending at `una`.
     fn retransmission_timeout(&mut self, config: &Config) {
         self.timer = Time::MAX; // starts with the next transmission
         self.counters.timeouts += 1;
@@ -185,7 +186,7 @@ impl Sender {
         let flight = self.in_flight();
         self.reduce_for_timeout(config, flight);
         self.attempts = self.attempts.saturating_add(1);
-        if self.gives_up() {
+        if self.abandon_fin() {
             return;
         }
         self.window.cwnd = mss;
@@ -200,28 +201,28 @@ impl Sender {
         self.update_limit(config);
     }
 
-    /// Sets the slow-start threshold after a timeout with `flight` bytes under way.
+    /// Sets the slow-start threshold after a timeout with `flight` bytes in flight.
     ///
-    /// The threshold remains for further timeouts of the same segment (RFC 5681 §3.1), and for a timeout in fast
-    /// recovery, which has set it for the same losses: Linux reduces it once for each window of data, too. The bytes that
-    /// are not acknowledged would not do here: duplicate acknowledgements let new data out while the first hole remains,
-    /// and all of it counts until the hole is filled.
+    /// The threshold is kept on further timeouts of the same segment (RFC 5681 §3.1), and on a timeout in fast
+    /// recovery, which has set it for the same losses. Linux also reduces it once per window of data. It cannot be
+    /// derived from the unacknowledged bytes in these cases: duplicate acknowledgements release new data while the
+    /// first hole remains, and all of it counts until the hole is filled.
     pub(super) fn reduce_for_timeout(&mut self, config: &Config, flight: u64) {
         if matches!(self.phase, Phase::Recovery | Phase::PartialRecovery) {
-            on!(&mut self.controller, it => it.abandon_recovery());
+            on!(&mut self.controller, control => control.abandon_recovery());
         } else if self.attempts == 0 {
-            on!(&mut self.controller, it => it.reduce_by_timeout(config, &mut self.window, flight));
+            on!(&mut self.controller, control => control.reduce_by_timeout(config, &mut self.window, flight));
         }
     }
 
-    /// Whether a FIN was left unanswered so often that the sender closes without an answer.
-    pub(super) fn gives_up(&mut self) -> bool {
-        let gives_up = self.una >= self.outgoing.end() && self.attempts >= MOST_FIN_ATTEMPTS;
-        if gives_up {
+    /// Closes the sender if its FIN was left unanswered [`MAX_FIN_ATTEMPTS`] times. Returns true if it did.
+    pub(super) fn abandon_fin(&mut self) -> bool {
+        let abandoned = self.una >= self.outgoing.end() && self.attempts >= MAX_FIN_ATTEMPTS;
+        if abandoned {
             self.closed = true;
             self.end = self.next; // nothing more to send
             self.pending = Pending::Nothing;
         }
-        gives_up
+        abandoned
     }
 }

@@ -1,16 +1,17 @@
-//! The round-trip time and the retransmission timeout (RFC 6298).
+//! Round-trip time and retransmission timeout (RFC 6298).
 //!
-//! The averages are binary floating-point numbers, whose rounding is relative: where all times halve, so do they and the
-//! timeout, to the picosecond. Whole picoseconds would be cut off in both alike.
+//! The averages are binary floating-point numbers because their rounding is relative: if all times are halved, the
+//! averages and the timeout are exactly halved, to the picosecond. Integer picoseconds would be truncated by the same
+//! amount in both cases.
 
 use super::Config;
 use duetime_core::{Span, Time};
 
-/// Times one segment per window and keeps SRTT, its variation, and the timeout.
+/// Estimator that times one segment per window and tracks SRTT, its variation and the timeout.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Rtt {
-    /// The sample ends when this position is acknowledged; `u64::MAX`: nothing is timed.
+    /// Position at which the sample ends; `u64::MAX` if nothing is timed.
     timed_end: u64,
     timeout: Span,
     timed_at: Time,
@@ -31,7 +32,7 @@ impl Rtt {
         }
     }
 
-    /// New data up to `end` leaves now.
+    /// Starts a sample if none is running. `end` is the end of new data sent now.
     #[inline]
     pub(super) fn sent(&mut self, now: Time, end: u64) {
         if self.timed_end == u64::MAX {
@@ -39,7 +40,7 @@ impl Rtt {
         }
     }
 
-    /// Everything before `ack` has arrived.
+    /// Ends the sample if `ack` covers it.
     #[inline]
     pub(super) fn acknowledged(&mut self, config: &Config, now: Time, ack: u64) {
         if ack >= self.timed_end {
@@ -48,21 +49,22 @@ impl Rtt {
         }
     }
 
-    /// Something is sent again: its acknowledgement would be ambiguous (Karn's algorithm, RFC 6298 §3).
+    /// Discards the sample after a retransmission, because its acknowledgement would be ambiguous (Karn's algorithm,
+    /// RFC 6298 §3).
     pub(super) fn forget_sample(&mut self) {
         self.timed_end = u64::MAX;
     }
 
-    /// The timer expired (RFC 6298 §5.5). The longer timeout stays until the next sample.
+    /// Doubles the timeout after it expired (RFC 6298 §5.5). The longer timeout lasts until the next sample.
     pub(super) fn back_off(&mut self, config: &Config) {
-        let longest = config.rto_max.max(config.rto_min);
-        self.timeout = (self.timeout + self.timeout).min(longest);
+        let max = config.rto_max.max(config.rto_min);
+        self.timeout = (self.timeout + self.timeout).min(max);
     }
 
-    /// RFC 6298 §2.2 and §2.3, with a clock fine enough to leave G out.
+    /// Updates the averages and the timeout (RFC 6298 §2.2 and §2.3). The clock is fine enough to omit G.
     #[inline]
     pub(super) fn sample(&mut self, config: &Config, rtt: Span) {
-        // Signed: there and back it is one instruction.
+        // Signed, because the conversions take one instruction each.
         let rtt = rtt.as_ps().cast_signed() as f64;
         if self.smoothed <= 0.0 {
             self.smoothed = rtt;
@@ -72,26 +74,26 @@ impl Rtt {
             self.variation = self.variation * 0.75 + error * 0.25;
             self.smoothed = self.smoothed * 0.875 + rtt * 0.125;
         }
-        let longest = config.rto_max.max(config.rto_min);
+        let max = config.rto_max.max(config.rto_min);
         self.timeout = span(self.smoothed + self.variation * 4.0)
             .max(config.rto_min)
-            .min(longest);
+            .min(max);
     }
 
-    /// The current retransmission timeout, backoff included.
+    /// Returns the current retransmission timeout, including backoff.
     #[inline]
     pub(super) fn timeout(&self) -> Span {
         self.timeout
     }
 
-    /// SRTT; zero before the first sample.
+    /// Returns SRTT, or zero before the first sample.
     #[inline]
     pub(crate) fn smoothed(&self) -> Span {
         span(self.smoothed)
     }
 }
 
-/// To 24 bits: of more than 33 us whole picoseconds with a whole half.
+/// Rounds to 24 bits, so that above 33 us both the span and its half are whole picoseconds.
 #[inline]
 fn span(ps: f64) -> Span {
     Span::from_ps((ps as f32 as i64).cast_unsigned())
@@ -115,7 +117,7 @@ mod tests {
         let mut rtt = Rtt::new(&config);
         assert_eq!(rtt.timeout(), Span::from_ms(10));
         rtt.sent(us(0), 10);
-        rtt.sent(us(50), 20); // one segment is timed at a time
+        rtt.sent(us(50), 20); // only one segment is timed at a time
         rtt.acknowledged(&config, us(90), 9);
         rtt.acknowledged(&config, us(100), 20);
         assert_eq!(rtt.smoothed(), Span::from_us(100));
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn backoff_doubles_up_to_its_limit_and_ends_with_a_sample() {
+    fn backoff_is_capped_and_ends_with_a_sample() {
         let config = Config {
             rto_max: Span::from_ms(35),
             ..Config::default()

@@ -1,57 +1,58 @@
-//! What travels: a segment of data or an acknowledgement, and its place in the stream.
+//! Segments of data, acknowledgements, and their positions in the stream.
 
 use core::ops::{BitOr, BitOrAssign};
 
-/// One TCP segment of either direction.
+/// TCP segment of either direction.
 ///
-/// Positions are 64 bits wide and never wrap: SYN is 0, the first data byte 1, FIN takes one after the data. Drivers
-/// put 32 bits on the wire and restore them by [`expand`].
+/// Positions are 64 bits wide and never wrap: the SYN is at 0, the first data byte at 1, and the FIN takes the position
+/// after the data. Drivers put 32 bits on the wire and restore the position with [`expand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Data: the position of its first byte. Acknowledgement: the next position expected, cumulative.
+    /// Position of the first byte of data. In an acknowledgement, the next expected position (cumulative).
     pub seq: u64,
-    /// Payload, in bytes.
+    /// Payload length in bytes.
     pub len: u32,
-    /// What kind of segment it is, and its marks.
+    /// Kind of the segment, and its marks.
     pub flags: Flags,
 }
 
-/// A set of flags.
+/// Set of flags.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Flags(pub u16);
 
 impl Flags {
-    /// None.
+    /// No flags.
     pub const NONE: Self = Self(0);
     /// Opens the connection.
     pub const SYN: Self = Self(1);
     /// The sender has no more data.
     pub const FIN: Self = Self(1 << 1);
-    /// From receiver to sender: `seq` acknowledges.
+    /// Acknowledgement from the receiver to the sender; `seq` is the acknowledged position.
     pub const ACK: Self = Self(1 << 2);
-    /// The last segment of a message.
+    /// Last segment of a message.
     pub const PUSH: Self = Self(1 << 3);
     /// Echoes a mark.
     pub const ECE: Self = Self(1 << 4);
-    /// The packet may be marked.
+    /// ECN-capable: the network may mark the packet.
     pub const ECT: Self = Self(1 << 5);
     /// Marked by the network.
     pub const CE: Self = Self(1 << 6);
-    /// The window was reduced; DCTCP's receiver does not need it, drivers to other stacks may.
+    /// Reports that the window was reduced. DCTCP's receiver does not need it; drivers to other stacks may.
     pub const CWR: Self = Self(1 << 7);
-    /// Sent before; known to the simulator's statistics, not on the wire.
+    /// Retransmission. Used by the simulator's statistics; not on the wire.
     pub const RETRANSMIT: Self = Self(1 << 8);
 
-    /// An acknowledgement that carries blocks ([`Sack`](super::Sack)); known to its driver, on the wire it is the option.
+    /// Acknowledgement with blocks ([`Sack`](super::Sack)). Set for the driver; on the wire, the option itself is
+    /// present.
     pub const SACK: Self = Self(1 << 9);
 
-    /// Whether all of `other` is in the set.
+    /// Returns true if the set includes all of `other`.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether any of `other` is in the set.
+    /// Returns true if the set includes any of `other`.
     #[inline]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -63,7 +64,7 @@ impl Flags {
         self.0 |= other.0;
     }
 
-    /// The set with `other` added.
+    /// Returns the set with `other` added.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
@@ -86,7 +87,7 @@ impl BitOrAssign for Flags {
     }
 }
 
-/// The stream position nearest to `near` whose low 32 bits are `wire`.
+/// Returns the stream position nearest to `near` whose low 32 bits are `wire`.
 #[inline]
 pub const fn expand(wire: u32, near: u64) -> u64 {
     let ahead = wire.wrapping_sub(near as u32);
@@ -96,7 +97,7 @@ pub const fn expand(wire: u32, near: u64) -> u64 {
     let behind = (near as u32).wrapping_sub(wire) as u64;
     match near.checked_sub(behind) {
         Some(position) => position,
-        None => near.wrapping_add(ahead as u64), // there is nothing before the start
+        None => near.wrapping_add(ahead as u64), // positions start at zero
     }
 }
 
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_survive_the_wire() {
+    fn expand_inverts_truncation() {
         for near in [
             0,
             1,
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_are_a_set() {
+    fn flags_form_a_set() {
         let mut flags = Flags::SYN | Flags::ACK;
         assert!(flags.contains(Flags::SYN) && !flags.contains(Flags::SYN | Flags::FIN));
         flags |= Flags::ECE;

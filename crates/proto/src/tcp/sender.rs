@@ -353,7 +353,7 @@ impl Sender {
     /// `bytes` were acknowledged: the window may grow.
     #[inline(always)]
     pub(super) fn grow(&mut self, config: &Config, now: Time, bytes: u64) {
-        if self.controller.grows_otherwise() {
+        if self.controller.has_custom_growth() {
             on!(&mut self.controller, it => it.grow(config, now, &mut self.window, &self.rtt, bytes));
         } else {
             self.window.grow(config, bytes);

@@ -1,17 +1,17 @@
-//! How a sender makes its segments: new data, FIN, SYN, and what is sent again.
+//! Construction of segments: new data, FIN, SYN and retransmissions.
 
 use super::sender::{Pending, Sender};
 use super::{Config, Flags, Segment};
 use duetime_core::Time;
 
 impl Sender {
-    /// The end of the segment at `next`: full, or the last of its message.
+    /// Returns the end of the segment at `next`: full-sized, or the last of its message.
     #[inline]
     pub(super) fn segment_end(&self, config: &Config) -> u64 {
         (self.next + u64::from(config.mss)).min(self.message_end)
     }
 
-    /// Sends `seq..end` from `next`.
+    /// Returns the segment `seq..end` and advances `next`.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, seq: u64, end: u64) -> Segment {
         let mut flags = self.data_flags;
@@ -38,7 +38,7 @@ impl Sender {
         }
     }
 
-    /// The segment ends a message: gives its flags and moves on to the next message.
+    /// Ends a message: returns the flags of its last segment and moves to the next message.
     #[cold]
     fn end_message(&mut self, seq: u64, end: u64) -> Flags {
         let mut flags = if end > seq { Flags::PUSH } else { Flags::NONE };
@@ -48,12 +48,12 @@ impl Sender {
                 self.next = end + 1;
             }
         } else {
-            self.message_end = self.outgoing.sent_one();
+            self.message_end = self.outgoing.next_message();
         }
         flags
     }
 
-    /// Whether what goes out before anything else is there.
+    /// Returns true if there is a pending segment to send.
     #[cold]
     pub(super) fn can_transmit_pending(&self, config: &Config) -> bool {
         match &self.selective {
@@ -64,7 +64,7 @@ impl Sender {
         }
     }
 
-    /// SYN, the first unacknowledged segment again, or what selective recovery chooses.
+    /// Returns the SYN, the first unacknowledged segment, or the segment chosen by selective recovery.
     #[cold]
     pub(super) fn transmit_pending(&mut self, config: &Config, now: Time) -> Option<Segment> {
         match self.pending {
@@ -99,7 +99,7 @@ impl Sender {
         }
     }
 
-    /// The first unacknowledged segment again, whatever `next` is.
+    /// Retransmits the first unacknowledged segment, regardless of `next`.
     fn transmit_head(&mut self, config: &Config, now: Time) -> Segment {
         self.pending = Pending::Nothing;
         let seq = self.una;

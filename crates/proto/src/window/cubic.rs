@@ -1,7 +1,8 @@
-//! CUBIC (RFC 9438), without ECN: the window follows a cubic function of the time since the last reduction, flat around
-//! the window at which the loss came, and never grows slower than NewReno's would.
+//! CUBIC without ECN (RFC 9438): the window follows a cubic function of the time since the last reduction, which is
+//! flat around the window at the loss. It never grows slower than NewReno's.
 //!
-//! All in integers: windows in bytes, times in ticks of 2⁻²⁰ s, so that cubes of times are shifted and not divided.
+//! All arithmetic is in integers: windows in bytes, times in ticks of 2⁻²⁰ s, so that cubes of times are shifted and
+//! not divided.
 
 mod ticks;
 
@@ -15,17 +16,18 @@ use duetime_core::{Span, Time};
 pub struct Cubic {
     /// C, in 1/1000 segments/s³ (RFC 9438 §5: 400); at least 1.
     pub c_permille: u32,
-    /// β, by which a loss multiplies the window, in 1/1000 (RFC 9438 §4.6: 700); below 1000.
+    /// β, the factor of the window after a loss, in 1/1000 (RFC 9438 §4.6: 700); below 1000.
     pub beta_permille: u32,
-    /// Give capacity up to new flows sooner (RFC 9438 §4.7).
+    /// True to release capacity to new flows sooner (RFC 9438 §4.7).
     pub fast_convergence: bool,
-    /// The first slow start is that of `HyStart++` (RFC 9406). It needs the round trips of single segments, which
+    /// True to use `HyStart++` in the first slow start (RFC 9406). Needs round-trip times of single segments, which
     /// [`Recovery::Sack`](crate::tcp::Recovery::Sack) measures.
     pub hystart: bool,
-    /// The tick of the clock by which Linux computes the growth of the window: the curve once in a tick, and for the same
-    /// window again after 1/32 s. Zero: all of it for each acknowledgement.
+    /// Clock tick by which Linux computes window growth: the curve is computed once per tick, and for an unchanged
+    /// window again after 1/32 s. Zero computes it for each acknowledgement.
     pub tick: Span,
-    /// α is 1 once `W_est` has reached the window of the last reduction (RFC 9438 §4.3); Linux leaves it as it was.
+    /// True to set α to 1 after `W_est` has reached the window of the last reduction (RFC 9438 §4.3). Linux does not
+    /// change α.
     pub alpha_one: bool,
 }
 
@@ -42,34 +44,34 @@ impl Default for Cubic {
     }
 }
 
-/// Apart from the sender: it is longer than the others', and CUBIC reads all of it.
+/// Boxed, because it is larger than the states of other controllers and only CUBIC reads it.
 #[derive(Clone, Debug)]
 pub(crate) struct State(Box<Curve>);
 
 #[derive(Clone, Debug)]
 struct Curve {
     options: Cubic,
-    /// When congestion avoidance began; `Time::MAX`: it has not, since the last reduction.
+    /// Start of congestion avoidance, or `Time::MAX` if it has not started since the last reduction.
     epoch: Time,
-    /// K, in ticks: when the curve reaches its plateau, after `epoch`.
+    /// K: ticks from `epoch` until the curve reaches its plateau.
     k: u64,
-    /// The plateau of the curve, in bytes.
+    /// Plateau of the curve, in bytes.
     plateau: u64,
-    /// `W_max`: the window at the last reduction, in bytes, or less of it after a fast convergence. Zero: not known.
+    /// `W_max`: window at the last reduction, in bytes, lowered by fast convergence; zero if unknown.
     w_max: u64,
-    /// `cwnd_prior`: the window at the last reduction, in bytes.
+    /// `cwnd_prior`: window at the last reduction, in bytes.
     prior: u64,
-    /// `W_est`: NewReno's window in place of this one, in bytes.
+    /// `W_est`: window that NewReno would have, in bytes.
     estimate: u64,
-    /// Towards the next segment of `estimate`.
+    /// Progress towards the next segment of `estimate`.
     estimate_growth: u64,
-    /// The tick in which the curve was last computed, and for which window, in bytes.
+    /// Tick and window, in bytes, of the last computation of the curve.
     computed: (u64, u64),
-    /// With [`Cubic::tick`]: for how many acknowledged bytes the window grows by a segment.
-    for_segment: u64,
-    /// With [`Cubic::tick`]: acknowledged bytes that `estimate` does not know yet.
-    unseen: u64,
-    /// The first slow start, if it is not the usual one.
+    /// With [`Cubic::tick`]: acknowledged bytes per segment of window growth.
+    bytes_per_segment: u64,
+    /// With [`Cubic::tick`]: acknowledged bytes not yet included in `estimate`.
+    uncounted: u64,
+    /// State of `HyStart++` during the first slow start, if enabled.
     hystart: Option<Box<HyStart>>,
 }
 
@@ -85,15 +87,15 @@ impl State {
             estimate: 0,
             estimate_growth: 0,
             computed: (0, 0),
-            for_segment: u64::MAX,
-            unseen: 0,
+            bytes_per_segment: u64::MAX,
+            uncounted: 0,
             hystart: options.hystart.then(|| Box::new(HyStart::new())),
         }))
     }
 }
 
 impl Control for State {
-    const GROWS_OTHERWISE: bool = true;
+    const CUSTOM_GROWTH: bool = true;
 
     #[inline(never)]
     fn grow(&mut self, config: &Config, now: Time, window: &mut Window, rtt: &Rtt, bytes: u64) {
@@ -110,7 +112,7 @@ impl Control for State {
             return;
         }
         if window.cwnd < window.ssthresh || window.cwnd >= config.receive_window {
-            window.grow(config, bytes); // slow start, or no use
+            window.grow(config, bytes); // slow start, or the receive window is reached
         } else {
             self.0
                 .avoid_congestion(config, now, window, rtt.smoothed(), bytes);
@@ -127,7 +129,7 @@ impl Control for State {
         self.0.reduce(config, window, flight);
     }
 
-    /// RFC 9438 §4.8: the next curve begins at its plateau.
+    /// Starts the next curve at its plateau (RFC 9438 §4.8).
     fn reduce_by_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
         self.0.reduce(config, window, flight);
         self.abandon_recovery();
@@ -137,8 +139,8 @@ impl Control for State {
         self.0.w_max = 0;
     }
 
-    /// RFC 9438 §5.8: time without data does not count. After a restart `W_est` begins with the smaller window (§4.3);
-    /// Linux keeps it.
+    /// Excludes idle time from the curve (RFC 9438 §5.8). After a restart `W_est` starts from the smaller window
+    /// (§4.3); Linux keeps it.
     fn resume(&mut self, idle: Span, restarts: bool) {
         if restarts && self.0.options.tick == Span::ZERO {
             self.0.epoch = Time::MAX;
@@ -149,7 +151,7 @@ impl Control for State {
 }
 
 impl Curve {
-    /// RFC 9438 §4.2 to §4.5, for `bytes` newly acknowledged.
+    /// Grows the window after `bytes` were acknowledged (RFC 9438 §4.2 to §4.5).
     fn avoid_congestion(
         &mut self,
         config: &Config,
@@ -175,7 +177,7 @@ impl Curve {
         let target = self
             .window_at(time + ticks(srtt), mss)
             .clamp(cwnd, cwnd + cwnd / 2);
-        // (target - cwnd) / cwnd for each segment, by whole segments.
+        // Grow by (target - cwnd) / cwnd per segment, in whole segments.
         let segment = cwnd.saturating_mul(mss);
         window.growth = window
             .growth
@@ -186,7 +188,7 @@ impl Curve {
         }
     }
 
-    /// Congestion avoidance begins with this window.
+    /// Starts congestion avoidance with window `cwnd`.
     fn begin(&mut self, now: Time, cwnd: u64, mss: u64) {
         self.epoch = now;
         (self.estimate, self.estimate_growth) = (cwnd, 0);
@@ -196,7 +198,7 @@ impl Curve {
         self.k = cube_root(below / (u128::from(self.c()) * u128::from(mss)) * 1_000);
     }
 
-    /// `W_cubic(t)` = C (t - K)³ + `W_max` (§4.2), in bytes.
+    /// Returns `W_cubic(t)` = C (t - K)³ + `W_max` (§4.2), in bytes.
     fn window_at(&self, time: u64, mss: u64) -> u64 {
         let distance = u128::from(time.abs_diff(self.k).min(1 << 30));
         let scaled =
@@ -209,11 +211,11 @@ impl Curve {
         }
     }
 
-    /// §4.3: `W_est` grows by α segments in a window of acknowledged data, α = 3 (1 - β) / (1 + β), which loses as much as
-    /// NewReno does at equal loss; by one where the window was before.
+    /// Grows `W_est` by α segments per window of acknowledged data (§4.3). α = 3 (1 - β) / (1 + β), which gives
+    /// NewReno's mean window at equal loss, and α = 1 from the window of the last reduction on.
     fn grow_estimate(&mut self, cwnd: u64, mss: u64, bytes: u64) {
         let beta = self.beta();
-        // α is `gained` / `whole`. The denominator is the same for both values: the remainder outlives the change.
+        // α is `gained` / `whole`. Both cases share the denominator, so that the remainder stays valid.
         let whole = 1_000 + beta;
         let gained = if self.estimate < self.prior || !self.options.alpha_one {
             3 * (1_000 - beta)
@@ -230,7 +232,7 @@ impl Curve {
         }
     }
 
-    /// §4.6 and §4.7, with `flight` bytes on their way.
+    /// Reduces the window with `flight` bytes in flight (§4.6 and §4.7).
     fn reduce(&mut self, config: &Config, window: &mut Window, flight: u64) {
         let (cwnd, beta) = (window.cwnd, self.beta());
         self.prior = cwnd;
@@ -240,7 +242,7 @@ impl Curve {
             cwnd
         };
         self.epoch = Time::MAX;
-        self.hystart = None; // what follows has a threshold
+        self.hystart = None; // later slow starts have a threshold
         window.ssthresh = (flight * beta / 1_000).max(2 * u64::from(config.mss));
     }
 
@@ -253,14 +255,14 @@ impl Curve {
     }
 }
 
-/// In units of 2⁻²⁰ s: 10¹² ps are 2²⁰ ticks.
+/// Converts a span to units of 2⁻²⁰ s: 10¹² ps are 2²⁰ ticks.
 const fn ticks(span: Span) -> u64 {
     let ps = span.as_ps();
     let ps = if ps < 1 << 55 { ps } else { 1 << 55 };
     (ps << 8) / 244_140_625
 }
 
-/// The largest integer, below 2³⁶, whose cube is not above `cube`.
+/// Returns the largest integer below 2³⁶ with a cube of at most `cube`.
 fn cube_root(cube: u128) -> u64 {
     (0..36).rev().fold(0, |root: u64, bit| {
         let next = root | 1 << bit;
@@ -297,12 +299,12 @@ mod tests {
     fn near(got: u64, expected: f64, within: f64) {
         assert!(
             (got as f64 - expected).abs() <= within,
-            "{got}, not {expected}"
+            "{got}, expected {expected}"
         );
     }
 
     #[test]
-    fn the_curve_by_hand() {
+    fn curve_matches_hand_computed_values() {
         // W_max 100, cwnd_epoch 70: K = ∛(30 / 0.4) = ∛75 = 4.217163 s.
         let down = curve(100, 70);
         near(down.k, 4.217_163 * SECOND as f64, 2.0);
@@ -312,17 +314,17 @@ mod tests {
         // 0.4 (4 - 4.217163)³ + 100 = 99.9959
         near(down.window_at(4 * SECOND, MSS), 99_996.0, 2.0);
         near(down.window_at(down.k, MSS), 100_000.0, 0.0);
-        // As far above the plateau after 2 K, and 0.4 (10 - 4.217163)³ + 100 = 177.355.
+        // Symmetric to the start after 2 K, and 0.4 (10 - 4.217163)³ + 100 = 177.355.
         near(down.window_at(2 * down.k, MSS), 130_000.0, 1.0);
         near(down.window_at(10 * SECOND, MSS), 177_355.0, 3.0);
-        // Where W_max is not known the curve begins at its plateau: 0.4 · 5³ = 50.
+        // If W_max is unknown the curve starts at its plateau: 0.4 · 5³ = 50.
         let flat = curve(0, 20);
         assert_eq!((flat.k, flat.window_at(0, MSS)), (0, 20_000));
         assert_eq!(flat.window_at(5 * SECOND, MSS), 70_000);
     }
 
     #[test]
-    fn a_loss_keeps_seven_tenths_and_converges_fast() {
+    fn loss_multiplies_by_beta_and_converges_fast() {
         let config = config();
         let mut window = Window {
             cwnd: 100 * MSS,
@@ -332,7 +334,7 @@ mod tests {
         let mut state = State::new(Cubic::default());
         state.reduce_by_loss(&config, &mut window, 90 * MSS);
         assert_eq!((window.ssthresh, state.0.w_max), (63 * MSS, 100 * MSS));
-        // §4.7: the second loss comes earlier; W_max = 80 (1 + 0.7) / 2 = 68.
+        // §4.7: the second loss occurs earlier; W_max = 80 (1 + 0.7) / 2 = 68.
         window.cwnd = 80 * MSS;
         state.reduce_by_loss(&config, &mut window, 80 * MSS);
         assert_eq!((window.ssthresh, state.0.w_max), (56 * MSS, 68 * MSS));
@@ -346,13 +348,13 @@ mod tests {
             slow.reduce_by_loss(&config, &mut window, cwnd * MSS);
         }
         assert_eq!(slow.0.w_max, 80 * MSS);
-        // A timeout forgets W_max, and two segments are the least.
+        // A timeout resets W_max; the minimum threshold is two segments.
         state.reduce_by_timeout(&config, &mut window, MSS);
         assert_eq!((window.ssthresh, state.0.w_max), (2 * MSS, 0));
     }
 
-    /// Congestion avoidance from a loss at `w_max` segments on, with one loss in so many segments: the mean window of the
-    /// last of so many cycles, and the window at its end, in segments.
+    /// Runs `cycles` cycles of congestion avoidance from a loss at `w_max` segments, with one loss per `one_in`
+    /// segments. Returns the mean window of the last cycle and the window at its end, in segments.
     fn cycles(rtt: Span, one_in: u64, w_max: f64, cycles: u32) -> (f64, f64) {
         let config = config();
         let mut state = State::new(Cubic {
@@ -389,10 +391,10 @@ mod tests {
     }
 
     #[test]
-    fn mean_windows_are_the_published_ones() {
+    fn mean_windows_match_the_rfc() {
         let within = |share: f64, got: f64, published: f64| (got / published - 1.0).abs() < share;
-        // RFC 9438 §5.1: a mean of 1.054 RTT^(3/4) / p^(3/4) for C of 0.4, below a W_max of 4 / (3 + β) times as much, at
-        // which the next loss comes.
+        // RFC 9438 §5.1: a mean of 1.054 RTT^(3/4) / p^(3/4) for C = 0.4. The next loss occurs at W_max, which is 4 /
+        // (3 + β) times the mean.
         for (rtt_ms, one_in, published) in [
             (100, 10_000, 187.4),
             (100, 100_000, 1_053.8),
@@ -409,7 +411,7 @@ mod tests {
                 "{rtt_ms} ms, 1 in {one_in}: {last}"
             );
         }
-        // Where that is less than NewReno's 1.22 / √p, it is NewReno's (§4.3).
+        // The mean is NewReno's 1.22 / √p where that is larger (§4.3).
         for (rtt_ms, one_in, newreno) in [(10, 1_000, 38.6), (1, 10_000, 122.0)] {
             let (mean, _) = cycles(Span::from_ms(rtt_ms), one_in, newreno, 30);
             assert!(
@@ -419,14 +421,14 @@ mod tests {
         }
     }
 
-    /// Growth on one acknowledgement beyond the allowance of RFC 9438, in bytes, and the growth itself, in segments.
+    /// Growth per acknowledgement beyond the allowance of RFC 9438, in bytes, and the growth itself, in segments.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
     struct Excess(u64, u64);
 
-    /// Acknowledges random amounts at random times, with losses, timeouts and idle times between them, and returns the
+    /// Acknowledges random amounts at random times, with losses, timeouts and idle times in between, and returns the
     /// largest excess. The allowance for `n` segments is half of them, by the clamp of the target (§4.2), or `n` / cwnd
-    /// (§4.3, α = 1), and one segment for the remainder of earlier acknowledgements.
-    fn largest_excess(options: Cubic, seed: u64, acknowledgements: u64) -> Excess {
+    /// (§4.3, α = 1), plus one segment for the remainder of earlier acknowledgements.
+    fn max_excess(options: Cubic, seed: u64, acknowledgements: u64) -> Excess {
         let config = config();
         let mut state = State::new(options);
         let rtt = Rtt::new(&config);
@@ -461,7 +463,7 @@ mod tests {
             state.grow(&config, now, &mut window, &rtt, segments * MSS);
             let growth = window.cwnd - before.cwnd;
             let allowed = if before.cwnd < before.ssthresh {
-                MSS // slow start, by `slow_start_limit`
+                MSS // slow start, limited by `slow_start_limit`
             } else {
                 let reno = segments * MSS * MSS / before.cwnd;
                 reno.max(segments * MSS / 2) + MSS
@@ -497,27 +499,27 @@ mod tests {
             ),
         ] {
             for seed in 0..4 {
-                let Excess(bytes, segments) = largest_excess(options, seed, 100_000);
+                let Excess(bytes, segments) = max_excess(options, seed, 100_000);
                 assert_eq!(bytes, 0, "{name}, seed {seed}: {segments} segments at once");
             }
         }
     }
 
     #[test]
-    fn time_without_data_does_not_count() {
+    fn idle_time_does_not_count() {
         let mut state = State::new(Cubic::default());
         state.resume(Span::from_secs(1), false);
         assert_eq!(state.0.epoch, Time::MAX);
         state.0.begin(Time::ZERO, 10 * MSS, MSS);
         state.resume(Span::from_secs(1), false);
         assert_eq!(state.0.epoch, Time::ZERO + Span::from_secs(1));
-        // From the initial window a new curve begins.
+        // A restart with the initial window starts a new curve.
         state.resume(Span::from_secs(1), true);
         assert_eq!(state.0.epoch, Time::MAX);
     }
 
     #[test]
-    fn nothing_overflows_at_the_ends() {
+    fn extreme_values_do_not_overflow() {
         for (c_permille, tick) in [
             (0, Span::ZERO),
             (1, Span::from_ms(31)),

@@ -1,4 +1,4 @@
-//! D2TCP: DCTCP whose answer to marks depends on the deadline (D2TCP §3).
+//! D2TCP: DCTCP with a window reduction that depends on the deadline (D2TCP §3).
 
 use super::imminence::{completion_rtts, imminence};
 use super::{CongestionControl, Control, Dctcp, Progress, Window, dctcp};
@@ -9,18 +9,18 @@ use duetime_core::{Span, Time};
 /// Options of the deadline imminence d.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct D2tcp {
-    /// Smallest d.
+    /// Minimum d.
     pub d_min: f64,
-    /// Largest d.
+    /// Maximum d.
     pub d_max: f64,
-    /// d of a flow whose deadline has passed.
+    /// Value of d after the deadline has passed.
     pub d_expired: f64,
-    /// How Tc is computed.
+    /// Form of Tc.
     pub completion: Completion,
 }
 
 impl Default for D2tcp {
-    /// d within 0.5 and 2; a flow that is late yields.
+    /// Returns d within [0.5, 2], with 0.5 for flows past their deadline.
     fn default() -> Self {
         Self {
             d_min: 0.5,
@@ -31,16 +31,15 @@ impl Default for D2tcp {
     }
 }
 
-/// The two forms of Tc (D2TCP §3.2.3).
+/// Form of Tc (D2TCP §3.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     /// B / (3W/4).
     Approximate,
-    /// Summing the sawtooth, with its first period apart.
+    /// Sum over the sawtooth, with a separate first period.
     Precise,
 }
 
-/// DCTCP's state.
 #[derive(Clone, Debug)]
 pub(crate) struct State(dctcp::State);
 
@@ -80,24 +79,24 @@ impl Control for State {
 }
 
 impl D2tcp {
-    /// p = α^d: the window is multiplied by 1 - p/2 (D2TCP §3.1). A flow without deadline is DCTCP's, whose d is one.
+    /// Returns p = α^d; the window is multiplied by 1 - p/2 (D2TCP §3.1). Without a deadline d is one, as in DCTCP.
     #[doc(hidden)]
     #[inline(never)]
     pub fn penalty(&self, now: Time, alpha: Fraction, progress: &Progress) -> Fraction {
         alpha.power(self.imminence_of(now, progress))
     }
 
-    /// d of the flow at this moment, clamped (D2TCP §3.2).
+    /// Returns the flow's d at `now`, clamped (D2TCP §3.2).
     #[doc(hidden)]
     pub fn imminence_of(&self, now: Time, progress: &Progress) -> Factor {
         let Some(deadline) = progress.deadline else {
             return Factor::ONE;
         };
-        let (least, most) = (Factor::from_f64(self.d_min), Factor::from_f64(self.d_max));
+        let (min, max) = (Factor::from_f64(self.d_min), Factor::from_f64(self.d_max));
         let d = if progress.srtt == Span::ZERO || progress.remaining == 0 {
             Factor::ONE
         } else if deadline <= now {
-            // The paper does not say; a missed flow is of no use under a hard deadline, so it yields.
+            // The paper leaves this open. A missed flow has no value under a hard deadline, so it yields.
             Factor::from_f64(self.d_expired)
         } else {
             let rtts = completion_rtts(
@@ -108,8 +107,8 @@ impl D2tcp {
             );
             imminence(rtts, progress.srtt.as_ps(), deadline.since(now).as_ps())
         };
-        // The clamp holds for an expired flow too, so that [1, 1] is DCTCP.
-        d.max(least).min(most)
+        // The clamp applies to expired flows too, so that [1, 1] equals DCTCP.
+        d.max(min).min(max)
     }
 }
 
@@ -126,7 +125,7 @@ mod tests {
         }
     }
 
-    /// A flow that needs 8⅓ round trips of 1 ms, with this much time left.
+    /// Returns a flow that needs 8⅓ round trips of 1 ms and has time `left`.
     fn progress(left: Option<Span>) -> Progress {
         Progress {
             deadline: left.map(|left| NOW + left),
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn imminence_is_clamped_and_multiplied_by_the_round_trip_time() {
+    fn imminence_is_clamped_and_scales_with_rtt() {
         let far = penalty(d2tcp(0.5, 2.0), Some(Span::from_ms(100)));
         let near = penalty(d2tcp(0.5, 2.0), Some(Span::from_ms(1)));
         let exact = penalty(d2tcp(0.5, 2.0), Some(Span::from_us(8_333)));
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paper_table_of_penalties() {
+    fn penalties_match_the_paper() {
         // D2TCP §3.1: p for d of 0.5, 1, 1.5 and 2.
         let table = [
             (0.0625, [0.25, 0.0625, 0.0156, 0.0039]),
@@ -169,19 +168,19 @@ mod tests {
                 let got = Fraction::from_f64(alpha)
                     .power(Factor::from_f64(d))
                     .to_f64();
-                assert!((got - p).abs() < 6e-5, "{alpha}^{d}: {got}, not {p}");
+                assert!((got - p).abs() < 6e-5, "{alpha}^{d}: {got}, expected {p}");
             }
         }
     }
 
     #[test]
-    fn an_expired_flow_yields_and_a_flow_without_deadline_is_dctcp() {
+    fn expired_flows_yield_and_no_deadline_is_dctcp() {
         assert!((penalty(d2tcp(0.5, 2.0), Some(Span::ZERO)) - 0.5).abs() < 1e-5);
         assert_eq!(penalty(d2tcp(0.5, 2.0), None).to_bits(), 0.25_f64.to_bits());
     }
 
     #[test]
-    fn d_in_one_to_one_is_dctcp() {
+    fn d_clamped_to_one_is_dctcp() {
         for left in [
             None,
             Some(Span::ZERO),
@@ -195,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fully_marked_flow_halves_whatever_its_deadline() {
+    fn fully_marked_flows_halve_for_any_deadline() {
         for left in [
             None,
             Some(Span::ZERO),

@@ -1,30 +1,30 @@
-//! HyStart++: slow start that ends before it fills the queue, when round trips get longer (RFC 9406).
+//! HyStart++: ends slow start before it fills the queue, when round-trip times grow (RFC 9406).
 
 use duetime_core::Span;
 
-/// What a round trip has to grow by at the least to end slow start (RFC 9406 §4.3, `MIN_RTT_THRESH`).
-const LEAST_GROWTH: Span = Span::from_ms(4);
-/// What is enough in any case (`MAX_RTT_THRESH`).
-const MOST_GROWTH: Span = Span::from_ms(16);
-/// Between the two: this part of a round trip (`MIN_RTT_DIVISOR`).
+/// Minimum growth of the round-trip time to end slow start (RFC 9406 §4.3, `MIN_RTT_THRESH`).
+const MIN_GROWTH: Span = Span::from_ms(4);
+/// Growth of the round-trip time that always ends slow start (`MAX_RTT_THRESH`).
+const MAX_GROWTH: Span = Span::from_ms(16);
+/// Divisor of the round-trip time for thresholds between these bounds (`MIN_RTT_DIVISOR`).
 const GROWTH_DIVISOR: u64 = 8;
-/// Samples before a round can say anything (`N_RTT_SAMPLE`).
+/// Number of samples that a round needs (`N_RTT_SAMPLE`).
 const SAMPLES: u32 = 8;
-/// Conservative slow start grows slower by this factor (`CSS_GROWTH_DIVISOR`).
+/// Divisor of growth in conservative slow start (`CSS_GROWTH_DIVISOR`).
 const CONSERVATIVE_DIVISOR: u64 = 4;
-/// Rounds that conservative slow start lasts at the most (`CSS_ROUNDS`).
+/// Maximum number of rounds of conservative slow start (`CSS_ROUNDS`).
 const CONSERVATIVE_ROUNDS: u8 = 5;
 
-/// The first slow start of a connection; later ones have a threshold (RFC 9406 §4.3). Names in the comments are the RFC's.
+/// First slow start of a connection; later ones have a threshold (RFC 9406 §4.3). Names in comments are the RFC's.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
-    /// The shortest round trip of the last round (`lastRoundMinRTT`).
+    /// Minimum round-trip time of the previous round (`lastRoundMinRTT`).
     last: Span,
-    /// The shortest round trip of this round (`currentRoundMinRTT`).
+    /// Minimum round-trip time of this round (`currentRoundMinRTT`).
     current: Span,
     /// Samples in this round (`rttSampleCount`).
     samples: u32,
-    /// The round ends when this is acknowledged (`windowEnd`); zero: none has begun.
+    /// Position that must be acknowledged to end the round (`windowEnd`); zero before the first round.
     window_end: u64,
     stage: Stage,
 }
@@ -34,9 +34,9 @@ enum Stage {
     SlowStart,
     /// Conservative slow start.
     Conservative {
-        /// The round trip that ended slow start (`cssBaselineMinRtt`).
+        /// Round-trip time that ended slow start (`cssBaselineMinRtt`).
         baseline: Span,
-        /// Rounds that have ended.
+        /// Number of completed rounds.
         rounds: u8,
     },
     Over,
@@ -53,7 +53,7 @@ impl HyStart {
         }
     }
 
-    /// A segment took `rtt`; everything up to `ack` is acknowledged, `next` is sent next (RFC 9406 §4.2).
+    /// Records a sample `rtt`, where everything up to `ack` is acknowledged and `next` is sent next (RFC 9406 §4.2).
     pub fn measured(&mut self, rtt: Span, ack: u64, next: u64) {
         if self.window_end == 0 {
             self.window_end = next;
@@ -61,18 +61,18 @@ impl HyStart {
         self.current = self.current.min(rtt);
         self.samples += 1;
         if self.samples >= SAMPLES {
-            self.judge();
+            self.update_stage();
         }
         if ack >= self.window_end {
             self.end_round(next);
         }
     }
 
-    fn judge(&mut self) {
+    fn update_stage(&mut self) {
         match self.stage {
             Stage::SlowStart if self.last != Span::MAX => {
                 let part = Span::from_ps(self.last.as_ps() / GROWTH_DIVISOR);
-                let growth = part.min(MOST_GROWTH).max(LEAST_GROWTH);
+                let growth = part.min(MAX_GROWTH).max(MIN_GROWTH);
                 if self.current >= self.last + growth {
                     self.stage = Stage::Conservative {
                         baseline: self.current,
@@ -98,7 +98,7 @@ impl HyStart {
         }
     }
 
-    /// What the window grows by where slow start grows it by `bytes`; `None`: slow start is over.
+    /// Returns the window growth, where slow start would grow by `bytes`, or `None` if slow start is over.
     pub fn growth(&self, bytes: u64) -> Option<u64> {
         match self.stage {
             Stage::SlowStart => Some(bytes),
@@ -112,8 +112,8 @@ impl HyStart {
 mod tests {
     use super::*;
 
-    /// A round of ten segments of one byte that take so many milliseconds; the next ten leave before the last of them is
-    /// acknowledged.
+    /// Runs a round of ten one-byte segments with a round-trip time of `rtt_ms`. The next ten are sent before the last
+    /// one is acknowledged.
     fn round(hystart: &mut HyStart, start: u64, rtt_ms: u64) -> u64 {
         for ack in start + 1..=start + 10 {
             let next = start + if ack < start + 10 { 10 } else { 20 };
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_threshold_lies_between_its_bounds() {
+    fn threshold_is_bounded() {
         // RFC 9406 §4.2: max(4 ms, min(last / 8, 16 ms)).
         for (last, growth) in [(1, 4), (32, 4), (40, 5), (96, 12), (128, 16), (400, 16)] {
             for (more, divisor) in [(growth - 1, 1), (growth, 4)] {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_samples_are_needed() {
+    fn needs_eight_samples() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 0, 10);
         for ack in 11..=17 {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_round_trip_resumes_slow_start() {
+    fn shorter_round_trip_resumes_slow_start() {
         let mut hystart = HyStart::new();
         let mut start = round(&mut hystart, 0, 10);
         start = round(&mut hystart, start, 14);
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(hystart.growth(4), Some(1), "not below the baseline");
         start = round(&mut hystart, start, 13);
         assert_eq!(hystart.growth(4), Some(4));
-        // It may begin again, against the round before.
+        // Conservative slow start may begin again, relative to the previous round.
         round(&mut hystart, start, 17);
         assert_eq!(hystart.growth(4), Some(1));
     }

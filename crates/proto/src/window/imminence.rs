@@ -1,53 +1,55 @@
-//! Deadline imminence d = Tc / D (D2TCP §3.2): how long the flow would need as DCTCP over how long it has.
+//! Deadline imminence d = Tc / D (D2TCP §3.2): time that the flow would need under DCTCP, relative to the time left.
 //!
-//! Unsigned 64-bit integers throughout; runs once per reduction, so it may divide.
+//! All arithmetic is in unsigned 64-bit integers. It runs once per reduction, so divisions are acceptable.
 
 use super::Completion;
 use duetime_core::fixed::Factor;
 
-/// Windows are counted up to this many segments, bytes up to this many, so that no product overflows.
-const MOST_SEGMENTS: u64 = 1 << 18;
-const MOST_BYTES: u64 = 1 << 37;
+/// Upper limits of windows, in segments, and of sizes, in bytes, so that no product overflows.
+const MAX_SEGMENTS: u64 = 1 << 18;
+const MAX_BYTES: u64 = 1 << 37;
 
-/// Bits after the point of a window in segments.
+/// Number of bits after the binary point of a window in segments.
 const WINDOW_BITS: u32 = 12;
 
-/// Tc in round trips: the time to send `bytes` with a window that saws between `window`/2 and `window` bytes.
+/// Returns Tc in round trips: the time to send `bytes` with a sawtooth window between `window`/2 and `window` bytes.
 ///
-/// Both are above zero. More than 2¹⁸ segments of window are taken for 2¹⁸, more than 2³⁷ bytes of data for 2³⁷.
+/// Both must be above zero. The window is clamped to 2¹⁸ segments, the data to 2³⁷ bytes.
 pub fn completion_rtts(form: Completion, bytes: u64, window: u64, mss: u32) -> Factor {
-    let bytes = bytes.min(MOST_BYTES);
+    let bytes = bytes.min(MAX_BYTES);
     match form {
         Completion::Approximate => approximate(bytes, window),
         Completion::Precise => precise(bytes, window, u64::from(mss)),
     }
 }
 
-/// Tc = B / (3W/4).
+/// Returns Tc = B / (3W/4).
 fn approximate(bytes: u64, window: u64) -> Factor {
     Factor::from_bits(((4 * bytes) << Factor::BITS) / (3 * window))
 }
 
-/// The sawtooth summed: L = W/2 round trips a period, the i-th of them sending W/2 + i segments.
+/// Returns the sum over the sawtooth: a period has L = W/2 round trips, the i-th of which sends W/2 + i segments.
 fn precise(bytes: u64, window: u64, mss: u64) -> Factor {
-    // W and 2B in segments; Q12 and Q24.
-    let w = ((window << WINDOW_BITS) / mss).clamp(1 << WINDOW_BITS, MOST_SEGMENTS << WINDOW_BITS);
-    let twice = ((2 * bytes) << (2 * WINDOW_BITS)) / mss;
+    // W and 2B in segments, as Q12 and Q24.
+    let w = ((window << WINDOW_BITS) / mss).clamp(1 << WINDOW_BITS, MAX_SEGMENTS << WINDOW_BITS);
+    let double_bytes = ((2 * bytes) << (2 * WINDOW_BITS)) / mss;
     // A period sends L (3W/4 - 1/2) = W (3W - 2) / 8 segments.
     let mean_times_4 = 3 * w - (2 << WINDOW_BITS);
-    if twice >= (w * mean_times_4) / 4 {
+    if double_bytes >= (w * mean_times_4) / 4 {
         // Many periods: Tc = B / (3W/4 - 1/2) = 2 (2B) / (3W - 2).
-        return Factor::from_bits((2 * twice / mean_times_4) << (Factor::BITS - WINDOW_BITS));
+        return Factor::from_bits(
+            (2 * double_bytes / mean_times_4) << (Factor::BITS - WINDOW_BITS),
+        );
     }
-    // Within one: Tc = -(W-1)/2 + √((W-1)²/4 + 2B), without the cancellation.
+    // Within one period: Tc = -(W-1)/2 + √((W-1)²/4 + 2B), without cancellation.
     let h = (w - (1 << WINDOW_BITS)) / 2;
-    let root = (h * h + twice).isqrt();
-    Factor::from_bits((twice << (Factor::BITS - WINDOW_BITS)) / (h + root))
+    let root = (h * h + double_bytes).isqrt();
+    Factor::from_bits((double_bytes << (Factor::BITS - WINDOW_BITS)) / (h + root))
 }
 
-/// d = Tc / D for Tc of `rtts` round trips of `srtt` and D of `left`, both in the same unit and above zero.
+/// Returns d = Tc / D, where Tc is `rtts` round trips of `srtt` and D is `left`, in the same unit. Both are above zero.
 pub fn imminence(rtts: Factor, srtt: u64, left: u64) -> Factor {
-    // Both are shifted until D in round trips keeps 16 bits after the point.
+    // Shift both until D in round trips has 16 bits after the point.
     let shift = (64 - left.leading_zeros()).saturating_sub(47);
     let (srtt, left) = ((srtt >> shift).max(1), left >> shift);
     let left_rtts = ((left << Factor::BITS) / srtt).max(1);
@@ -61,7 +63,7 @@ mod tests {
 
     const MSS: u32 = 1460;
 
-    /// Tc for a window of 16 segments.
+    /// Returns Tc for a window of 16 segments.
     fn tc(form: Completion, segments: u64) -> f64 {
         completion_rtts(form, segments * u64::from(MSS), 16 * u64::from(MSS), MSS).to_f64()
     }
@@ -71,10 +73,10 @@ mod tests {
     }
 
     #[test]
-    fn a_window_of_sixteen_by_hand() {
+    fn matches_hand_computed_values() {
         // 8 + 9 + 10 + 11 + 12 = 50 segments in five round trips.
         assert!(close(tc(Completion::Precise, 50), 5.0));
-        // One whole period of eight round trips sends 92.
+        // A whole period of eight round trips sends 92.
         assert!(close(tc(Completion::Precise, 92), 8.0));
         assert!(close(tc(Completion::Precise, 91), 7.935));
         assert!(close(tc(Completion::Precise, 100), 8.696));
@@ -82,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn both_expressions_meet_at_one_period() {
+    fn forms_agree_at_one_period() {
         for w in [2, 3, 5, 8, 16, 100, 1_000, 10_000_u64] {
             let period = w * (3 * w - 2) * u64::from(MSS) / 8;
             let window = w * u64::from(MSS);
@@ -116,7 +118,7 @@ mod tests {
                     completion_rtts(Completion::Precise, bytes as u64, window as u64, MSS).to_f64();
                 assert!(
                     (got - real).abs() <= 5e-4 + 1e-3 * real,
-                    "W {w} B {bytes}: {got}, not {real}"
+                    "W {w} B {bytes}: {got}, expected {real}"
                 );
             }
         }
@@ -132,7 +134,7 @@ mod tests {
             imminence(rtts, 200 * us, 30_000_000 * us).to_f64(),
             0.0
         ));
-        // A flow of years and one that is due at once stay in range.
+        // Deadlines in years and in picoseconds stay in range.
         assert!(imminence(rtts, 200 * us, 1).to_f64() > 1e5);
         assert!(close(
             imminence(rtts, u64::MAX / 10, u64::MAX).to_f64(),
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_overflows_at_the_ends() {
+    fn extreme_values_do_not_overflow() {
         for form in [Completion::Approximate, Completion::Precise] {
             for bytes in [1, u64::MAX / 2, u64::MAX] {
                 for window in [1, 1460, 1 << 30, 1 << 40] {

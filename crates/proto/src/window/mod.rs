@@ -1,8 +1,8 @@
-//! Congestion controllers: how the window grows, and what marks, loss and a timeout do to it. Everything else of TCP is
-//! the same for all of them.
+//! Congestion controllers: window growth, and reductions by marks, loss and timeouts. All other parts of TCP are
+//! shared.
 //!
-//! A controller is a file here, with its options and its state, and a line in `controllers!`. What it leaves out of
-//! `Control` is NewReno's.
+//! A controller is a file in this module, with its options and its state, and a line in `controllers!`. `Control`
+//! defaults to NewReno.
 
 mod cubic;
 mod d2tcp;
@@ -14,7 +14,7 @@ mod newreno;
 pub use cubic::Cubic;
 pub use d2tcp::{Completion, D2tcp};
 pub use dctcp::Dctcp;
-#[doc(hidden)] // for the tests of what repeats this arithmetic in another language
+#[doc(hidden)] // for tests of implementations in other languages
 pub use dctcp::reduced;
 #[doc(hidden)]
 pub use imminence::{completion_rtts, imminence};
@@ -23,47 +23,49 @@ use crate::tcp::{Config, Rtt};
 use duetime_core::fixed::Fraction;
 use duetime_core::{Span, Time};
 
-/// What a controller steers.
+/// Window that a controller adjusts.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Window {
-    /// The congestion window, in bytes.
+    /// Congestion window in bytes.
     pub cwnd: u64,
-    /// The slow-start threshold, in bytes; `u64::MAX`: infinite.
+    /// Slow-start threshold in bytes; `u64::MAX` means infinity.
     pub ssthresh: u64,
     /// Bytes acknowledged towards the next segment of growth.
     pub growth: u64,
 }
 
-/// What a flow knows of itself when it must answer marks.
+/// State of a flow at a reduction by marks.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// When the current message is due, if it has a deadline.
+    /// Deadline of the current message, if any.
     pub deadline: Option<Time>,
-    /// B: bytes of the current message not yet cumulatively acknowledged.
+    /// B: unacknowledged bytes of the current message.
     pub remaining: u64,
-    /// W: the window before the reduction, in bytes.
+    /// W: window before the reduction, in bytes.
     pub window: u64,
-    /// The length of a full segment, in bytes.
+    /// Length of a full segment in bytes.
     pub mss: u32,
-    /// The smoothed round-trip time; zero if none was measured yet.
+    /// Smoothed round-trip time, or zero if not measured yet.
     pub srtt: Span,
 }
 
-/// A controller's state, and its answers. Each is NewReno's (RFC 5681) unless a controller says otherwise.
+/// State of a congestion controller. The default methods implement NewReno (RFC 5681).
 pub(crate) trait Control: Sized {
-    /// Whether packets are sent ECN-capable and marks are answered.
+    /// True if packets are sent ECN-capable and marks reduce the window.
     const USES_MARKS: bool = false;
-    /// Whether `grow` is another than NewReno's.
-    const GROWS_OTHERWISE: bool = false;
+    /// True if `grow` replaces NewReno's growth.
+    const CUSTOM_GROWTH: bool = false;
 
-    /// Everything up to `ack` is acknowledged, `marked` bytes of it with a mark; `next` is the next new position to be
-    /// sent. Called for every acknowledgement that moves on, if the controller uses marks.
+    /// Counts acknowledged data: everything up to `ack` is acknowledged, `marked` bytes of it newly and with a mark,
+    /// and `next` is the next new position to send. Called for each acknowledgement that advances, if the controller
+    /// uses marks.
     #[inline(always)]
     fn count(&mut self, _marked: u64, _ack: u64, _next: u64) {}
 
-    /// `bytes` were acknowledged without a mark: slow start or congestion avoidance. Called if it grows otherwise.
+    /// Grows the window in slow start or congestion avoidance after `bytes` were acknowledged without a mark. Called if
+    /// `CUSTOM_GROWTH` is true.
     #[inline(always)]
     fn grow(
         &mut self,
@@ -75,12 +77,12 @@ pub(crate) trait Control: Sized {
     ) {
     }
 
-    /// A segment took `rtt` to be acknowledged; everything up to `ack` is, and `next` is sent next. Called with selective
-    /// acknowledgements alone, before `grow`.
+    /// Records a round-trip time, where everything up to `ack` is acknowledged and `next` is sent next. Called before
+    /// `grow`, with selective acknowledgements only.
     #[inline(always)]
     fn measured(&mut self, _rtt: Span, _ack: u64, _next: u64) {}
 
-    /// The first mark in a window of data has come back.
+    /// Reduces the window. Called for the first mark in a window of data.
     #[inline(always)]
     fn reduce_by_marks(
         &mut self,
@@ -91,50 +93,50 @@ pub(crate) trait Control: Sized {
     ) {
     }
 
-    /// A segment was lost with `flight` bytes on their way: sets the slow-start threshold. Fast recovery sets the window.
+    /// Sets the slow-start threshold after a loss with `flight` bytes in flight. Fast recovery sets the window.
     fn reduce_by_loss(&mut self, config: &Config, window: &mut Window, flight: u64) {
         window.halve(config, flight);
     }
 
-    /// The retransmission timer has expired for the first time, outside fast recovery, with `flight` bytes on their way:
-    /// sets the slow-start threshold. The window falls to one segment.
+    /// Sets the slow-start threshold after a first retransmission timeout outside fast recovery, with `flight` bytes in
+    /// flight. The window is reduced to one segment.
     fn reduce_by_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
         window.halve(config, flight);
     }
 
-    /// The retransmission timer has expired in fast recovery, for which the slow-start threshold was set. The window falls
-    /// to one segment.
+    /// Called for a retransmission timeout in fast recovery, which has set the slow-start threshold. The window is
+    /// reduced to one segment.
     #[inline(always)]
     fn abandon_recovery(&mut self) {}
 
-    /// Data follows after this long without any; `restarts`: with the initial window, which is smaller than the last one.
+    /// Called before data is sent after an idle time. `restarts` is true if the window is reduced.
     #[inline(always)]
     fn resume(&mut self, _idle: Span, _restarts: bool) {}
 
-    /// α, the average marked fraction (RFC 8257).
+    /// Returns α, the average marked fraction (RFC 8257).
     fn alpha(&self) -> Fraction {
         Fraction::ZERO
     }
 }
 
-/// Makes [`CongestionControl`] and [`Controller`] of a list of `Name(options) => module`, whose `module::State` is a
-/// `Control` and is made by `State::new(options)`.
+/// Generates [`CongestionControl`] and [`Controller`] from a list of `Name(options) => module`, where `module::State`
+/// implements `Control` and has a constructor `State::new(options)`.
 macro_rules! controllers {
     ($($(#[$doc:meta])* $name:ident $(($($option:ident: $options:ty),+))? => $module:ident,)+) => {
-        /// Which congestion controller, with its options.
+        /// Congestion controller with its options.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum CongestionControl {
             $($(#[$doc])* $name $(($($options),+))?,)+
         }
 
-        /// A connection's controller.
+        /// State of a connection's congestion controller.
         #[derive(Clone, Debug)]
         pub(crate) enum Controller {
             $($name($module::State),)+
         }
 
         impl CongestionControl {
-            /// Whether packets are sent ECN-capable and marks are answered.
+            /// Returns true if packets are sent ECN-capable and marks reduce the window.
             #[inline]
             pub const fn uses_marks(&self) -> bool {
                 match self {
@@ -144,15 +146,15 @@ macro_rules! controllers {
         }
 
         impl Controller {
-            /// Whether it does not grow as NewReno does.
+            /// Returns true if the controller replaces NewReno's growth.
             #[inline(always)]
-            pub const fn grows_otherwise(&self) -> bool {
+            pub const fn has_custom_growth(&self) -> bool {
                 match self {
-                    $(Self::$name(_) => $module::State::GROWS_OTHERWISE,)+
+                    $(Self::$name(_) => $module::State::CUSTOM_GROWTH,)+
                 }
             }
 
-            /// That of a fresh connection.
+            /// Creates the controller of a new connection.
             pub fn new(control: CongestionControl) -> Self {
                 match control {
                     $(CongestionControl::$name $(($($option),+))? => {
@@ -162,7 +164,7 @@ macro_rules! controllers {
             }
         }
 
-        /// Statically dispatched: `on!(controller, state => call)`.
+        /// Dispatches statically: `on!(controller, state => call)`.
         macro_rules! on {
             ($controller:expr, $state:ident => $call:expr) => {
                 match $controller {

@@ -1,4 +1,4 @@
-//! What a selective acknowledgement tells, and the repair that begins or ends with it.
+//! Processing of selective acknowledgements, and the start and end of a repair.
 
 use super::Selective;
 use super::probe::Answer;
@@ -9,20 +9,20 @@ use crate::tcp::{Config, Flags, Sack, Segment};
 use crate::window::{Control, Controller, on};
 use duetime_core::Time;
 
-/// What is new in an acknowledgement.
+/// Data newly acknowledged by one acknowledgement.
 #[derive(Default)]
-struct News {
-    /// Bytes that have arrived.
+struct Arrivals {
+    /// Bytes newly delivered.
     delivered: u64,
-    /// Bytes of them beyond what is acknowledged cumulatively.
+    /// Bytes newly delivered beyond the cumulative acknowledgement.
     sacked: u64,
-    /// When the first segment acknowledged cumulatively left, if it was sent once.
+    /// Send time of the first segment newly acknowledged cumulatively, if it was sent once.
     first_sent: Option<Time>,
-    /// When the last segment that arrived left, of those sent once.
+    /// Send time of the last segment newly delivered, among those sent once.
     last_sent: Option<Time>,
 }
 
-impl News {
+impl Arrivals {
     fn add(&mut self, sent: &Sent, cumulative: bool) {
         let bytes = sent.end - sent.start;
         self.delivered += bytes;
@@ -40,13 +40,13 @@ impl News {
 }
 
 impl Selective {
-    /// Takes an acknowledgement into the scoreboard.
-    fn take_in(&mut self, config: &Config, now: Time, ack: u64, sack: &Sack) -> News {
-        let mut news = News::default();
+    /// Applies an acknowledgement to the scoreboard.
+    fn apply(&mut self, config: &Config, now: Time, ack: u64, sack: &Sack) -> Arrivals {
+        let mut arrivals = Arrivals::default();
         let Self { board, rack, .. } = self;
         rack.begin();
         let mut delivered = |sent: &Sent, cumulative| {
-            news.add(sent, cumulative);
+            arrivals.add(sent, cumulative);
             if config.rack {
                 if !sent.state.repeated {
                     rack.measured(now.since(sent.at));
@@ -55,16 +55,16 @@ impl Selective {
             }
         };
         board.acknowledge(ack, |sent| delivered(sent, true));
-        let again = usize::from(sack.duplicate(ack).is_some());
-        for (start, end) in sack.blocks(ack).skip(again) {
+        let skipped = usize::from(sack.duplicate(ack).is_some());
+        for (start, end) in sack.blocks(ack).skip(skipped) {
             board.sack(start, end, |sent| delivered(sent, false));
         }
-        news
+        arrivals
     }
 }
 
 impl Sender {
-    /// Takes an acknowledgement from the receiver with the blocks that it carries ([`Receiver::sack`]).
+    /// Processes an acknowledgement from the receiver with its blocks ([`Receiver::sack`]).
     ///
     /// [`Receiver::sack`]: crate::tcp::Receiver::sack
     #[cold]
@@ -79,7 +79,7 @@ impl Sender {
                 if self.una == 0 && self.highest == 1 && ack == 1 {
                     self.establish(config, now);
                     self.pending = Pending::Chosen;
-                    self.limit = 0; // every call comes here
+                    self.limit = 0; // forces every input to the slow path
                     if let Some(rtt) = self.srtt() {
                         selective.rack.measured(rtt);
                         selective.probe.measured = true;
@@ -110,8 +110,8 @@ impl Sender {
             has_blocks: !sack.is_empty(),
             duplicate: sack.duplicate(ack),
         };
-        let news = selective.take_in(config, now, ack, sack);
-        if let Some(at) = news.first_sent.or(news.last_sent) {
+        let arrivals = selective.apply(config, now, ack, sack);
+        if let Some(at) = arrivals.first_sent.or(arrivals.last_sent) {
             self.rtt.sample(config, now.since(at));
             selective.probe.measured = true;
         }
@@ -120,7 +120,7 @@ impl Sender {
             self.advance(ack, bytes, marked);
         }
         if selective.probe.repaired(&answer) {
-            self.reduce_for_loss(config, flight); // RFC 8985 §7.4.2: as fast recovery would
+            self.reduce_for_loss(config, flight); // RFC 8985 §7.4.2: like fast recovery
         }
         let recovered = self.phase != Phase::Open && self.una >= self.recover;
         if recovered {
@@ -129,22 +129,24 @@ impl Sender {
         let duplicate = answer.duplicate.is_some();
         let rack = &mut selective.rack;
         rack.adapt(duplicate, recovered, self.una, self.highest);
-        self.find_lost(config, now, selective, news.sacked > 0 && bytes == 0);
+        self.find_lost(config, now, selective, arrivals.sacked > 0 && bytes == 0);
         if self.phase == Phase::Recovery
             && let Some(rate) = &mut selective.rate
         {
             let pipe = selective.board.pipe();
             let (ssthresh, mss) = (self.window.ssthresh, u64::from(config.mss));
-            self.window.cwnd = rate.window(news.delivered, pipe, ssthresh, mss).max(mss);
+            self.window.cwnd = rate
+                .window(arrivals.delivered, pipe, ssthresh, mss)
+                .max(mss);
         }
         let grows = match phase {
             Phase::Open => self.phase == Phase::Open && self.una > self.reduced_end && flight > 0,
             Phase::Loss => true,
             Phase::Recovery | Phase::PartialRecovery => false,
         };
-        if let Some(at) = news.last_sent {
+        if let Some(at) = arrivals.last_sent {
             let (rtt, next) = (now.since(at), self.highest);
-            on!(&mut self.controller, it => it.measured(rtt, ack, next));
+            on!(&mut self.controller, control => control.measured(rtt, ack, next));
         }
         if grows && marked && phase == Phase::Open {
             self.reduce_by_marks(config, now);
@@ -154,21 +156,21 @@ impl Sender {
         self.restart_timers(config, now, bytes > 0, selective);
     }
 
-    /// Everything before `ack`, `bytes` more than before, is acknowledged.
+    /// Advances the cumulative acknowledgement to `ack`, by `bytes`.
     fn advance(&mut self, ack: u64, bytes: u64, marked: bool) {
         self.una = ack;
         self.attempts = 0;
         self.duplicates = 0;
         if self.uses_marks() {
             let marked = if marked { bytes } else { 0 };
-            on!(&mut self.controller, it => it.count(marked, ack, self.highest));
+            on!(&mut self.controller, control => control.count(marked, ack, self.highest));
         }
         if ack >= self.outgoing.first_end() {
             self.finish_messages();
         }
     }
 
-    /// All that was in flight when the repair began has arrived (RFC 6675 §5 step A).
+    /// Ends a repair when all data that was in flight at its start has arrived (RFC 6675 §5 step A).
     fn end_repair(&mut self, selective: &mut Selective) {
         if self.phase == Phase::Recovery {
             self.window.cwnd = self.window.ssthresh;
@@ -180,7 +182,8 @@ impl Sender {
         selective.rate = None;
     }
 
-    /// Looks for lost segments, and begins their repair. `repeats`: a duplicate acknowledgement that tells of data.
+    /// Detects lost segments and starts their repair. `repeats` is true for a duplicate acknowledgement that reports
+    /// data.
     pub(super) fn find_lost(
         &mut self,
         config: &Config,
@@ -191,8 +194,9 @@ impl Sender {
         let is_open = self.phase == Phase::Open;
         let board = &mut selective.board;
         if config.rack {
-            let again = (selective.rack).find_lost(board, now, !is_open, self.rtt.smoothed());
-            selective.timers.reordering = again.map_or(Time::MAX, |at| at + config.timeout_min);
+            let next_check = (selective.rack).find_lost(board, now, !is_open, self.rtt.smoothed());
+            selective.timers.reordering =
+                next_check.map_or(Time::MAX, |at| at + config.timeout_min);
         } else {
             if repeats && is_open {
                 self.duplicates = self.duplicates.saturating_add(1);
@@ -204,7 +208,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 §5 step 4.
+    /// Starts a repair (RFC 6675 §5 step 4).
     fn begin_repair(&mut self, config: &Config, selective: &mut Selective) {
         self.counters.fast_retransmits += 1;
         let flight = self.highest - self.una;
@@ -219,10 +223,10 @@ impl Sender {
         selective.probe.forget();
     }
 
-    /// Reduces the window for a loss with `flight` bytes in flight.
+    /// Reduces the window after a loss with `flight` bytes in flight.
     fn reduce_for_loss(&mut self, config: &Config, flight: u64) {
         let window = self.window_at_loss(config, flight);
-        on!(&mut self.controller, it => it.reduce_by_loss(config, &mut self.window, window));
+        on!(&mut self.controller, control => control.reduce_by_loss(config, &mut self.window, window));
         self.window.cwnd = self.window.ssthresh;
         self.window.growth = 0;
         self.reduced_end = self.highest;

@@ -1,4 +1,4 @@
-//! The timers of selective recovery: retransmission, tail loss probe, reordering.
+//! Timers of selective recovery: retransmission, tail loss probe and reordering.
 
 use super::Selective;
 use super::probe::{self, Timers};
@@ -7,8 +7,8 @@ use crate::tcp::{Config, Timer};
 use duetime_core::Time;
 
 impl Sender {
-    /// Handles the earliest timer, which has expired. Returns its kind; of two that expire together, the later in the
-    /// order reordering, probe, retransmission.
+    /// Handles the expired timers. Returns the kind of the last one handled, in the order reordering, then probe or
+    /// retransmission.
     pub(in crate::tcp) fn expire_selective(
         &mut self,
         config: &Config,
@@ -24,7 +24,7 @@ impl Sender {
             }
         }
         if now >= selective.timers.probe {
-            // RFC 8985 §7.3: the retransmission timer starts anew, whether a probe leaves or not.
+            // RFC 8985 §7.3: the retransmission timer restarts even if no probe is sent.
             selective.timers.probe = Time::MAX;
             selective.timers.retransmission = now + self.rtt.timeout();
             selective.probe.expire();
@@ -37,20 +37,20 @@ impl Sender {
         expired
     }
 
-    /// The retransmission timer has expired (RFC 6298 §5.4 to §5.6).
+    /// Handles the retransmission timeout (RFC 6298 §5.4 to §5.6).
     fn retransmit_selective(&mut self, config: &Config, now: Time, selective: &mut Selective) {
         selective.timers = Timers::STOPPED; // the retransmission timer starts with the next transmission
         self.counters.timeouts += 1;
         self.rtt.back_off(config);
-        // After an earlier timeout `highest` is ahead of the window by what that one has made lost.
+        // After an earlier timeout `highest` exceeds the window by the data that was declared lost.
         let window = self.window_at_loss(config, self.highest - self.una);
         self.reduce_for_timeout(config, window);
         self.attempts = self.attempts.saturating_add(1);
-        if self.gives_up() {
+        if self.abandon_fin() {
             return;
         }
         let board = &mut selective.board;
-        board.doubt_arrivals();
+        board.handle_reneging();
         if config.rack {
             let (repairing, smoothed) = (self.phase != Phase::Open, self.rtt.smoothed());
             (selective.rack).find_lost_by_timeout(board, now, repairing, smoothed, self.una);
@@ -69,7 +69,7 @@ impl Sender {
         selective.probe.forget();
     }
 
-    /// An acknowledgement was processed; `advances`: of something new.
+    /// Restarts the timers after an acknowledgement. `advances` is true if it acknowledged new data.
     pub(super) fn restart_timers(
         &mut self,
         config: &Config,
@@ -90,14 +90,14 @@ impl Sender {
         }
     }
 
-    /// New data was sent or acknowledged (RFC 8985 §7.2).
+    /// Restarts the timer of tail loss probes. Called when new data is sent or acknowledged (RFC 8985 §7.2).
     pub(super) fn restart_probe(&self, config: &Config, now: Time, selective: &mut Selective) {
         let board = &selective.board;
         let probes = config.tail_loss_probe
             && self.phase == Phase::Open
             && self.una < self.highest
             && board.sacked() == 0
-            && selective.probe.is_over();
+            && selective.probe.is_idle();
         selective.timers.probe = if probes {
             let smoothed = self.rtt.smoothed();
             let wait = probe::wait(config, smoothed, board.is_single());

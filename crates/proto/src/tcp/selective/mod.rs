@@ -1,8 +1,9 @@
-//! Loss recovery by selective acknowledgements: RFC 6675, or RACK and tail loss probes (RFC 8985). It takes the place of
-//! `recovery`, which knows cumulative acknowledgements alone.
+//! Loss recovery by selective acknowledgements: RFC 6675, or RACK and tail loss probes (RFC 8985). Replaces `recovery`,
+//! which uses cumulative acknowledgements only.
 //!
-//! A sender that has it leaves the usual path for the functions here: `acknowledging` takes acknowledgements, `sending`
-//! chooses what leaves, `expiring` answers timers, and `usage` validates the congestion window.
+//! A sender with selective recovery leaves the fast path and uses these modules: `acknowledging` processes
+//! acknowledgements, `sending` chooses segments, `expiring` handles timers, and `usage` validates the congestion
+//! window.
 
 mod acknowledging;
 mod expiring;
@@ -19,7 +20,7 @@ use rate::Rate;
 use scoreboard::Scoreboard;
 use usage::Usage;
 
-/// What selective recovery keeps, apart from the sender.
+/// State of selective recovery.
 #[derive(Clone, Debug)]
 pub(super) struct Selective {
     board: Scoreboard,
@@ -27,16 +28,15 @@ pub(super) struct Selective {
     probe: Probe,
     timers: Timers,
     usage: Usage,
-    /// The recovery under way, with proportional rate reduction.
+    /// State of proportional rate reduction in the current recovery.
     rate: Option<Rate>,
-    /// The next lost segment leaves whatever the window says (RFC 6675 §5 step 4.3).
+    /// True if the next lost segment is sent regardless of the window (RFC 6675 §5 step 4.3).
     urgent: bool,
-    /// The recovery has had its rescue (RFC 6675 §4, `NextSeg` rule 4).
+    /// True if the recovery has sent its rescue segment (RFC 6675 §4, `NextSeg` rule 4).
     rescued: bool,
 }
 
 impl Selective {
-    /// Nothing was sent.
     pub fn new() -> Self {
         Self {
             board: Scoreboard::default(),

@@ -1,31 +1,31 @@
-//! Tail loss probes: what is lost at the end of a burst is found by one more segment (RFC 8985 §7).
+//! Tail loss probes: one more segment detects losses at the end of a burst (RFC 8985 §7).
 
 use crate::tcp::Config;
 use duetime_core::{Span, Time};
 
-/// The wait before a round trip was measured (RFC 8985 §7.2).
+/// Wait before a round trip has been measured (RFC 8985 §7.2).
 const UNMEASURED: Span = Span::from_secs(1);
 
-/// The probe under way (RFC 8985 §7.1). Names in the comments are the RFC's.
+/// State of the current probe (RFC 8985 §7.1). Names in comments are the RFC's.
 #[derive(Clone, Debug)]
 pub(super) struct Probe {
-    /// What was sent when the probe left (`TLP.end_seq`); zero: none is under way.
+    /// End of all data when the probe was sent (`TLP.end_seq`); zero if there is no probe.
     end: u64,
-    /// It was sent before (`TLP.is_retrans`).
+    /// True if the probe is a retransmission (`TLP.is_retrans`).
     repeats: bool,
-    /// One leaves next, whatever the window says.
+    /// True if a probe is sent next, regardless of the window.
     pub due: bool,
-    /// A round trip was measured since the last probe.
+    /// True if a round trip was measured since the last probe.
     pub measured: bool,
 }
 
-/// An acknowledgement, as far as probes go.
+/// Properties of an acknowledgement that matter to probes.
 pub(super) struct Answer {
     pub ack: u64,
-    /// It acknowledges nothing new.
+    /// True if nothing new is acknowledged.
     pub repeats: bool,
     pub has_blocks: bool,
-    /// The data that came twice.
+    /// Duplicate data reported by the acknowledgement.
     pub duplicate: Option<(u64, u64)>,
 }
 
@@ -39,22 +39,23 @@ impl Probe {
         }
     }
 
-    /// No probe is under way any more.
+    /// Cancels the probe.
     pub fn forget(&mut self) {
         (self.end, self.due) = (0, false);
     }
 
-    /// Whether no probe is under way.
-    pub fn is_over(&self) -> bool {
+    /// Returns true if no probe is in flight.
+    pub fn is_idle(&self) -> bool {
         self.end == 0
     }
 
-    /// The wait has passed: one leaves, unless one is under way or nothing was measured since the last (§7.3).
+    /// Handles the probe timer: a probe is due unless one is in flight or nothing was measured since the last one
+    /// (§7.3).
     pub fn expire(&mut self) {
         self.due = self.end == 0 && self.measured;
     }
 
-    /// One has left, and everything up to `end` is sent.
+    /// Records that a probe was sent when all data up to `end` was sent.
     pub fn sent(&mut self, end: u64, repeats: bool) {
         *self = Self {
             end,
@@ -64,7 +65,7 @@ impl Probe {
         };
     }
 
-    /// §7.4.2: whether the answer says that the probe has repaired the one loss there was.
+    /// Returns true if the answer shows that the probe repaired the only loss (§7.4.2).
     pub fn repaired(&mut self, answer: &Answer) -> bool {
         if self.end == 0 || answer.ack < self.end {
             return false;
@@ -81,7 +82,7 @@ impl Probe {
     }
 }
 
-/// How long to wait for an acknowledgement before a probe (§7.2, `TLP_calc_PTO`).
+/// Returns the time to wait for an acknowledgement before a probe (§7.2, `TLP_calc_PTO`).
 pub(super) fn wait(config: &Config, smoothed: Span, is_single: bool) -> Span {
     if smoothed == Span::ZERO {
         return UNMEASURED;
@@ -94,14 +95,14 @@ pub(super) fn wait(config: &Config, smoothed: Span, is_single: bool) -> Span {
     }
 }
 
-/// The earliest of the times at which a sender has to act.
+/// Times at which a sender has to act.
 #[derive(Clone, Debug)]
 pub(super) struct Timers {
-    /// The retransmission timer.
+    /// Expiry of the retransmission timer.
     pub retransmission: Time,
-    /// A tail loss probe; instead of the retransmission timer, which starts anew then.
+    /// Expiry of the tail loss probe timer, after which the retransmission timer restarts.
     pub probe: Time,
-    /// RACK looks again for losses.
+    /// Time at which RACK checks for losses again.
     pub reordering: Time,
 }
 

@@ -1,33 +1,33 @@
-//! RACK: a segment is lost when one that was sent later has arrived, and time for reordering has passed (RFC 8985 §6).
+//! RACK: a segment is lost if a later one has arrived and the time for reordering has passed (RFC 8985 §6).
 
 use super::scoreboard::{Scoreboard, Sent, THRESHOLD, Verdict};
 use duetime_core::{Span, Time};
 
-/// Recoveries without a duplicate for which a longer reordering window is kept (RFC 8985 §6.2 step 4).
+/// Number of recoveries without a duplicate after which the reordering window shrinks (RFC 8985 §6.2 step 4).
 const PERSISTENCE: u8 = 16;
 
-/// What RACK knows of a connection (RFC 8985 §5.3). Names in the comments are the RFC's.
+/// RACK's state of a connection (RFC 8985 §5.3). Names in comments are the RFC's.
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// When the segment that was sent last, of those that have arrived, left (`RACK.xmit_ts`).
+    /// Send time of the most recently sent segment that has arrived (`RACK.xmit_ts`).
     sent_at: Time,
-    /// Its end (`RACK.end_seq`).
+    /// End of that segment (`RACK.end_seq`).
     end: u64,
-    /// How long its round trip took (`RACK.rtt`).
+    /// Round-trip time of that segment (`RACK.rtt`).
     rtt: Span,
-    /// The shortest round trip (`RACK.min_RTT`). A connection's whole life is its window.
-    shortest: Span,
-    /// The end of the highest segment that has arrived (`RACK.fack`).
+    /// Minimum round-trip time over the life of the connection (`RACK.min_RTT`).
+    min_rtt: Span,
+    /// End of the highest segment that has arrived (`RACK.fack`).
     highest: u64,
-    /// `highest` before the acknowledgement that is being processed.
+    /// Value of `highest` before the current acknowledgement.
     highest_before: u64,
-    /// A segment arrived after one that was sent later (`RACK.reordering_seen`).
+    /// True if a segment arrived after one sent later (`RACK.reordering_seen`).
     reordering_seen: bool,
-    /// Duplicates before this is acknowledged do not widen the window again (`RACK.dsack_round`); zero: none has.
+    /// Position that must be acknowledged before duplicates widen the window again (`RACK.dsack_round`); zero if none.
     duplicate_round: u64,
-    /// The reordering window, in quarters of `shortest` (`RACK.reo_wnd_mult`).
+    /// Reordering window in quarters of `min_rtt` (`RACK.reo_wnd_mult`).
     quarters: u32,
-    /// Recoveries until `quarters` falls back (`RACK.reo_wnd_persist`).
+    /// Number of recoveries until `quarters` is reset (`RACK.reo_wnd_persist`).
     persist: u8,
 }
 
@@ -37,7 +37,7 @@ impl Rack {
             sent_at: Time::ZERO,
             end: 0,
             rtt: Span::ZERO,
-            shortest: Span::MAX,
+            min_rtt: Span::MAX,
             highest: 0,
             highest_before: 0,
             reordering_seen: false,
@@ -47,34 +47,35 @@ impl Rack {
         }
     }
 
-    /// Step 1: a round trip of a segment that was sent once.
+    /// Step 1: records the round-trip time of a segment that was sent once.
     pub fn measured(&mut self, rtt: Span) {
-        self.shortest = self.shortest.min(rtt);
+        self.min_rtt = self.min_rtt.min(rtt);
     }
 
-    /// An acknowledgement is going to be processed.
+    /// Prepares for an acknowledgement.
     pub fn begin(&mut self) {
         self.highest_before = self.highest;
     }
 
-    /// Steps 2 and 3: a segment has arrived.
+    /// Steps 2 and 3: records that a segment has arrived.
     pub fn delivered(&mut self, now: Time, sent: &Sent) {
         let rtt = now.since(sent.at);
-        // The acknowledgement of an earlier copy comes too early for the last one.
-        if !(sent.state.repeated && rtt < self.shortest) {
+        // Too short a time: an earlier copy was acknowledged.
+        if !(sent.state.repeated && rtt < self.min_rtt) {
             self.rtt = rtt;
             if is_after((sent.at, sent.end), (self.sent_at, self.end)) {
                 (self.sent_at, self.end) = (sent.at, sent.end);
             }
         }
-        // What one acknowledgement tells of has no order: it is compared with what was known before.
+        // Segments of one acknowledgement have no order among themselves, so compare with the state before it.
         if sent.end < self.highest_before && !sent.state.repeated {
             self.reordering_seen = true;
         }
         self.highest = self.highest.max(sent.end);
     }
 
-    /// Step 4, with whether the acknowledgement told of a duplicate: `una` is acknowledged, `next` is sent next.
+    /// Step 4: adapts the reordering window, where `una` is acknowledged and `next` is sent next. `duplicate` is true
+    /// if the acknowledgement reported duplicate data.
     pub fn adapt(&mut self, duplicate: bool, recovered: bool, una: u64, next: u64) {
         if una >= self.duplicate_round {
             self.duplicate_round = 0;
@@ -91,16 +92,16 @@ impl Rack {
         }
     }
 
-    /// The reordering window (step 4).
+    /// Returns the reordering window (step 4).
     fn window(&self, repairing: bool, sacked: u32, smoothed: Span) -> Span {
         if !self.reordering_seen && (repairing || sacked >= THRESHOLD) {
             return Span::ZERO;
         }
-        let quarter = self.shortest.as_ps() / 4;
+        let quarter = self.min_rtt.as_ps() / 4;
         Span::from_ps(quarter.saturating_mul(u64::from(self.quarters))).min(smoothed)
     }
 
-    /// Step 5: takes segments for lost; gives when to look again, if some may still arrive.
+    /// Step 5: marks segments as lost. Returns the time at which to check again, if some may still arrive.
     pub fn find_lost(
         &self,
         board: &mut Scoreboard,
@@ -109,10 +110,10 @@ impl Rack {
         smoothed: Span,
     ) -> Option<Time> {
         let window = self.window(repairing, board.sacked(), smoothed);
-        let mut again = None;
-        board.judge(|sent| {
+        let mut next_check = None;
+        board.classify(|sent| {
             if !is_after((self.sent_at, self.end), (sent.at, sent.end)) {
-                // What was sent once, and all behind it, left no earlier.
+                // Segments sent once are in order of time, so all that follow were sent no earlier.
                 return if sent.state.repeated {
                     Verdict::Keep
                 } else {
@@ -123,13 +124,13 @@ impl Rack {
             if due <= now {
                 return Verdict::Lost;
             }
-            again = again.max(Some(due));
+            next_check = next_check.max(Some(due));
             Verdict::Keep
         });
-        again
+        next_check
     }
 
-    /// §6.3: the retransmission timer has expired with `una` acknowledged.
+    /// §6.3: marks segments as lost after a retransmission timeout, where `una` is acknowledged.
     pub fn find_lost_by_timeout(
         &self,
         board: &mut Scoreboard,
@@ -139,7 +140,7 @@ impl Rack {
         una: u64,
     ) {
         let window = self.window(repairing, board.sacked(), smoothed);
-        board.judge(|sent| {
+        board.classify(|sent| {
             if sent.start == una || sent.at + self.rtt + window <= now {
                 Verdict::Lost
             } else {
@@ -149,7 +150,7 @@ impl Rack {
     }
 }
 
-/// Whether the first segment left after the second (`RACK_sent_after`).
+/// Returns true if the first segment was sent after the second (`RACK_sent_after`).
 fn is_after(first: (Time, u64), second: (Time, u64)) -> bool {
     first > second
 }
@@ -164,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_takes_what_left_lately_for_under_way() {
-        // RFC 8985 §6.3: a round trip of 100 us and a window of 25 us. Of four segments the first and what left more than
-        // 125 us ago are lost.
+    fn timeout_spares_recent_segments() {
+        // RFC 8985 §6.3: a round trip of 100 us and a window of 25 us. Of four segments, the first one and those sent
+        // more than 125 us ago are lost.
         let mut board = Scoreboard::default();
         for (number, left) in [0, 200, 9_874, 9_876].into_iter().enumerate() {
             let start = 1 + 1_000 * number as u64;
@@ -182,8 +183,8 @@ mod tests {
     }
 
     #[test]
-    fn the_reordering_window_is_bounded_and_falls_back() {
-        // §6.2 step 4: a quarter of the shortest round trip for each round with a duplicate, at most SRTT; a quarter again
+    fn reordering_window_is_bounded_and_resets() {
+        // §6.2 step 4: a quarter of the minimum round trip per round with a duplicate, at most SRTT; one quarter again
         // after 16 recoveries.
         let mut rack = Rack::new();
         rack.measured(Span::from_us(100));
@@ -193,7 +194,7 @@ mod tests {
         rack.adapt(true, false, 1, 1_001);
         assert_eq!(window(&rack), Span::from_us(50));
         rack.adapt(true, false, 500, 2_001);
-        assert_eq!(window(&rack), Span::from_us(50), "of the same round");
+        assert_eq!(window(&rack), Span::from_us(50), "same round");
         for una in [1_001, 2_001, 3_001, 4_001] {
             rack.adapt(true, false, una, una + 1_000);
         }

@@ -1,18 +1,17 @@
-//! Proportional rate reduction: how much leaves for what arrives while a loss is repaired (RFC 6937).
+//! Proportional rate reduction: limits the data sent per data delivered during a recovery (RFC 6937).
 
-/// One recovery. Names in the comments are the RFC's.
+/// State of one recovery. Names in comments are the RFC's.
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
-    /// Bytes in flight when it began, without what limited transmit has sent (`RecoverFS`); above zero.
+    /// Bytes in flight at the start, without those of limited transmit (`RecoverFS`); above zero.
     flight: u64,
-    /// Bytes that have arrived since (`prr_delivered`).
+    /// Bytes delivered since the start (`prr_delivered`).
     delivered: u64,
-    /// Bytes that have left since (`prr_out`).
+    /// Bytes sent since the start (`prr_out`).
     pub sent: u64,
 }
 
 impl Rate {
-    /// A recovery begins.
     pub fn new(flight: u64) -> Self {
         Self {
             flight: flight.max(1),
@@ -21,12 +20,12 @@ impl Rate {
         }
     }
 
-    /// `arrived` bytes have arrived and `pipe` are on their way: the window for now (RFC 6937 §3, with its slow start
-    /// reduction bound).
+    /// Returns the window after `arrived` more bytes were delivered, with `pipe` bytes in flight (RFC 6937 §3, with the
+    /// slow start reduction bound).
     pub fn window(&mut self, arrived: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += arrived;
         let may_leave = if pipe > ssthresh {
-            // In whole segments, of which the first leaves at once.
+            // Rounded up to whole segments, so that the first is sent at once.
             let share = u128::from(self.delivered) * u128::from(ssthresh);
             let segments = share.div_ceil(u128::from(self.flight) * u128::from(mss));
             (segments as u64)
@@ -45,9 +44,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_loss_of_twenty_sends_a_segment_for_two() {
-        // Twenty segments in flight, the first is lost; ssthresh is ten. While more than ten are on their way, one
-        // leaves for two that arrive.
+    fn sends_one_segment_per_two_delivered() {
+        // Twenty segments are in flight and the first is lost; ssthresh is ten. While more than ten are in flight, one
+        // segment is sent per two that arrive.
         let mut rate = Rate::new(20);
         let (mut pipe, mut leaves) = (19, Vec::new());
         for _ in 0..19 {
@@ -59,12 +58,12 @@ mod tests {
             pipe += may_leave;
         }
         assert_eq!(leaves[..8], [1, 0, 1, 0, 1, 0, 1, 0]);
-        assert_eq!(pipe, 10, "at the end the window is ssthresh");
+        assert_eq!(pipe, 10, "the window ends at ssthresh");
     }
 
     #[test]
-    fn with_less_on_its_way_than_ssthresh_it_grows_as_slow_start_does() {
-        // Of twenty only four are left: two may leave for each that arrives, up to ssthresh.
+    fn grows_like_slow_start_below_ssthresh() {
+        // Only three of twenty are in flight: two segments per arrival, up to ssthresh.
         let mut rate = Rate::new(20);
         rate.delivered = 2;
         rate.sent = 2;

@@ -1,36 +1,36 @@
-//! What is known of each segment in flight: when it left, whether it has arrived, and whether it is lost (RFC 6675 §2
-//! to §4).
+//! Scoreboard of the segments in flight: their send times, and which have arrived or are lost (RFC 6675 §2 to §4).
 
 use crate::tcp::Flags;
 use duetime_core::Time;
 use std::collections::VecDeque;
 
-/// Segments or separate blocks that must have arrived above a segment to make it lost (RFC 6675 §2, `DupThresh`).
+/// Number of segments or separate blocks that must arrive above a segment before it counts as lost (RFC 6675 §2,
+/// `DupThresh`).
 pub(super) const THRESHOLD: u32 = 3;
 
-/// A segment that is not yet acknowledged cumulatively.
+/// A segment that is not acknowledged cumulatively.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     pub start: u64,
-    /// The position after it; a FIN takes one.
+    /// Position after the segment, including a FIN.
     pub end: u64,
-    /// When it left for the last time.
+    /// Time of the last transmission.
     pub at: Time,
-    /// PUSH and FIN, as it was first sent.
+    /// PUSH and FIN flags of the first transmission.
     pub flags: Flags,
     pub state: State,
 }
 
-/// What is known of a segment.
+/// State of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
-    /// It has arrived.
+    /// True if the segment has arrived.
     pub sacked: bool,
-    /// It is taken for lost.
+    /// True if the segment counts as lost.
     pub lost: bool,
-    /// A copy of it is taken to be on its way.
+    /// True if a copy counts as in flight.
     pub repaired: bool,
-    /// It was sent more than once.
+    /// True if the segment was sent more than once.
     pub repeated: bool,
 }
 
@@ -39,18 +39,18 @@ impl Sent {
         self.end - self.start
     }
 
-    /// Its payload, in bytes.
+    /// Returns the payload length in bytes.
     pub fn len(&self) -> u32 {
         (self.bytes() - u64::from(self.flags.contains(Flags::FIN))) as u32
     }
 
-    /// It is lost and no copy of it has left.
-    fn waits(&self) -> bool {
+    /// Returns true if the segment is lost and no copy is in flight.
+    fn needs_retransmit(&self) -> bool {
         self.state.lost && !self.state.repaired && !self.state.sacked
     }
 }
 
-/// All segments in flight, by position, and sums over them.
+/// Segments in flight, by position, with sums over them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     segments: VecDeque<Sent>,
@@ -60,18 +60,18 @@ pub(super) struct Scoreboard {
     sacked: u32,
     /// Bytes that are lost.
     lost_bytes: u64,
-    /// Bytes of which a copy is on its way.
+    /// Bytes with a copy in flight.
     repaired_bytes: u64,
-    /// Lost segments of which no copy has left.
+    /// Lost segments without a copy in flight.
     waiting: u32,
-    /// None of them starts before this.
+    /// Lower bound on the start of those segments.
     waiting_from: u64,
-    /// The end of the highest segment that has arrived; zero: none has.
+    /// End of the highest segment that has arrived, or zero.
     highest_sacked: u64,
 }
 
 impl Scoreboard {
-    /// A segment leaves for the first time; it lies behind all others.
+    /// Adds a segment, sent for the first time, after all others.
     pub fn push(&mut self, start: u64, end: u64, at: Time, flags: Flags) {
         self.segments.push_back(Sent {
             start,
@@ -82,12 +82,12 @@ impl Scoreboard {
         });
     }
 
-    /// Bytes taken to be on their way (RFC 6675 §4, `SetPipe`).
+    /// Returns the bytes that count as in flight (RFC 6675 §4, `SetPipe`).
     pub fn pipe(&self) -> u64 {
         self.flight() - self.sacked_bytes - self.lost_bytes + self.repaired_bytes
     }
 
-    /// Bytes sent and not acknowledged cumulatively.
+    /// Returns the bytes sent and not acknowledged cumulatively.
     pub fn flight(&self) -> u64 {
         match (self.segments.front(), self.segments.back()) {
             (Some(first), Some(last)) => last.end - first.start,
@@ -95,22 +95,22 @@ impl Scoreboard {
         }
     }
 
-    /// Whether one segment is in flight.
+    /// Returns true if exactly one segment is in flight.
     pub fn is_single(&self) -> bool {
         self.segments.len() == 1
     }
 
-    /// Segments that have arrived beyond what is acknowledged.
+    /// Returns the number of segments that have arrived beyond the cumulative acknowledgement.
     pub fn sacked(&self) -> u32 {
         self.sacked
     }
 
-    /// Whether a lost segment waits to be sent again.
+    /// Returns true if a lost segment waits for retransmission.
     pub fn has_waiting(&self) -> bool {
         self.waiting > 0
     }
 
-    /// Everything before `ack` is acknowledged: gives each segment that had not arrived before to `delivered`.
+    /// Removes the segments before `ack`. Calls `delivered` for each one not known to have arrived.
     pub fn acknowledge(&mut self, ack: u64, mut delivered: impl FnMut(&Sent)) {
         while let Some(first) = self.segments.front().copied()
             && first.start < ack
@@ -121,7 +121,7 @@ impl Scoreboard {
                 delivered(&first);
             }
             if first.end > ack {
-                // No receiver of ours acknowledges parts of a segment.
+                // Our receivers never acknowledge parts of a segment.
                 let rest = Sent {
                     start: ack,
                     state: State::default(),
@@ -132,7 +132,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segments within `start..end` have arrived: gives each that had not before to `delivered`.
+    /// Marks the segments within `start..end` as arrived. Calls `delivered` for each newly marked one.
     pub fn sack(&mut self, start: u64, end: u64, mut delivered: impl FnMut(&Sent)) {
         let first = self.segments.partition_point(|sent| sent.start < start);
         for index in first..self.segments.len() {
@@ -155,8 +155,8 @@ impl Scoreboard {
         }
     }
 
-    /// Takes segments for lost that enough later ones have overtaken (RFC 6675 §4, `IsLost`), and the first with
-    /// `duplicates` duplicate acknowledgements (§5 step 1).
+    /// Marks segments as lost if enough later ones have arrived (RFC 6675 §4, `IsLost`), and the first segment after
+    /// [`THRESHOLD`] duplicate acknowledgements (§5 step 1).
     pub fn find_lost_by_position(&mut self, mss: u64, duplicates: u8) {
         if self.sacked == 0 {
             return;
@@ -173,7 +173,7 @@ impl Scoreboard {
             in_block = false;
             let overtaken = blocks >= THRESHOLD || bytes > u64::from(THRESHOLD - 1) * mss;
             if overtaken && sent.state.lost {
-                break; // and so are all before it
+                break; // all before it are lost, too
             }
             if overtaken || index == 0 && u32::from(duplicates) >= THRESHOLD {
                 self.change(index, |state| state.lost = true);
@@ -181,17 +181,17 @@ impl Scoreboard {
         }
     }
 
-    /// Offers each segment that has neither arrived nor waits to be sent again to `judge`, in order.
-    pub fn judge(&mut self, mut judge: impl FnMut(&Sent) -> Verdict) {
+    /// Passes each segment that has neither arrived nor waits for retransmission to `classify`, in order.
+    pub fn classify(&mut self, mut classify: impl FnMut(&Sent) -> Verdict) {
         for index in 0..self.segments.len() {
             let sent = self.segments[index];
-            if sent.state.sacked || sent.waits() {
+            if sent.state.sacked || sent.needs_retransmit() {
                 continue;
             }
-            match judge(&sent) {
+            match classify(&sent) {
                 Verdict::Keep => {}
                 Verdict::Lost => self.change(index, |state| {
-                    // Its copy, too, is lost.
+                    // Its copy is lost, too.
                     (state.lost, state.repaired) = (true, false);
                 }),
                 Verdict::KeepRest => return,
@@ -199,14 +199,14 @@ impl Scoreboard {
         }
     }
 
-    /// The retransmission timer has expired with `una` acknowledged: whatever has not arrived is lost (RFC 6675 §5.1).
+    /// Marks all segments that have not arrived as lost after a retransmission timeout (RFC 6675 §5.1).
     pub fn lose_all(&mut self) {
-        self.judge(|_| Verdict::Lost);
+        self.classify(|_| Verdict::Lost);
     }
 
-    /// If the first segment is said to have arrived and is not acknowledged, the receiver has thrown it away (RFC 2018
-    /// §8): then nothing is known to have arrived.
-    pub fn doubt_arrivals(&mut self) {
+    /// Marks all segments as not arrived if the first one was reported but is not acknowledged, because the receiver
+    /// has then discarded it (RFC 2018 §8).
+    pub fn handle_reneging(&mut self) {
         let broken = |sent: &Sent| sent.state.sacked;
         if self.segments.front().is_some_and(broken) {
             for index in 0..self.segments.len() {
@@ -216,30 +216,34 @@ impl Scoreboard {
         }
     }
 
-    /// The first lost segment that waits to be sent again (RFC 6675 §4, `NextSeg` rule 1).
+    /// Returns the first lost segment that waits for retransmission (RFC 6675 §4, `NextSeg` rule 1).
     pub fn first_waiting(&self) -> Option<usize> {
         if self.waiting == 0 {
             return None;
         }
         let from = self.waiting_from;
         let first = self.segments.partition_point(|sent| sent.start < from);
-        let found = self.segments.iter().skip(first).position(Sent::waits)?;
+        let found = self
+            .segments
+            .iter()
+            .skip(first)
+            .position(Sent::needs_retransmit)?;
         Some(first + found)
     }
 
-    /// The first segment below one that has arrived, of which no copy has left (RFC 6675 §4, `NextSeg` rule 3).
+    /// Returns the first segment below one that has arrived, with no copy in flight (RFC 6675 §4, `NextSeg` rule 3).
     pub fn first_unrepaired(&self) -> Option<usize> {
         let below = |sent: &&Sent| sent.end <= self.highest_sacked;
         let mut candidates = self.segments.iter().take_while(below);
         candidates.position(|sent| !sent.state.sacked && !sent.state.repaired)
     }
 
-    /// The last segment that has not arrived (RFC 6675 §4, `NextSeg` rule 4).
+    /// Returns the last segment that has not arrived (RFC 6675 §4, `NextSeg` rule 4).
     pub fn last_missing(&self) -> Option<usize> {
         self.segments.iter().rposition(|sent| !sent.state.sacked)
     }
 
-    /// The last segment (RFC 8985 §7.3).
+    /// Returns the last segment (RFC 8985 §7.3).
     pub fn last(&self) -> Option<usize> {
         self.segments.len().checked_sub(1)
     }
@@ -248,7 +252,7 @@ impl Scoreboard {
         &self.segments[index]
     }
 
-    /// A segment leaves again; `counts` unless the copy is beyond what `pipe` counts.
+    /// Records a retransmission. `counts` is true if `pipe` includes the copy.
     pub fn resend(&mut self, index: usize, now: Time, counts: bool) -> Sent {
         if self.first_waiting() == Some(index) {
             self.waiting_from = self.segments[index].end;
@@ -261,7 +265,7 @@ impl Scoreboard {
         self.segments[index]
     }
 
-    /// Changes what is known of a segment, and the sums.
+    /// Changes the state of a segment and updates the sums.
     fn change(&mut self, index: usize, change: impl FnOnce(&mut State)) {
         let before = self.segments[index];
         self.count(&before, -1);
@@ -270,7 +274,7 @@ impl Scoreboard {
         self.count(&after, 1);
     }
 
-    /// Adds a segment to the sums, or takes it away.
+    /// Adds a segment to the sums (`sign` 1) or subtracts it (-1).
     fn count(&mut self, sent: &Sent, sign: i64) {
         let bytes = sent.bytes().cast_signed() * sign;
         let one = sign as i32;
@@ -284,20 +288,20 @@ impl Scoreboard {
         if sent.state.repaired {
             self.repaired_bytes = self.repaired_bytes.wrapping_add_signed(bytes);
         }
-        if sent.waits() {
+        if sent.needs_retransmit() {
             self.waiting = self.waiting.wrapping_add_signed(one);
             self.waiting_from = self.waiting_from.min(sent.start);
         }
     }
 }
 
-/// What becomes of a segment.
+/// Classification of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It may still arrive.
+    /// The segment may still arrive.
     Keep,
-    /// It is lost.
+    /// The segment is lost.
     Lost,
-    /// It and all after it may still arrive.
+    /// This segment and all later ones may still arrive.
     KeepRest,
 }

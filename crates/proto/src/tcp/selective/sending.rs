@@ -1,25 +1,25 @@
-//! What leaves next with selective recovery (RFC 6675 §4, `NextSeg`).
+//! Choice of the next segment with selective recovery (RFC 6675 §4, `NextSeg`).
 
 use super::Selective;
 use crate::tcp::sender::{Phase, Sender};
 use crate::tcp::{Config, Flags, Segment};
 use duetime_core::Time;
 
-/// What leaves next.
+/// Next transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Nothing,
     New,
-    /// A segment again.
+    /// Retransmission of a segment.
     Repair(usize),
-    /// The last segment that has not arrived, again (rule 4).
+    /// Retransmission of the last segment that has not arrived (rule 4).
     Rescue(usize),
-    /// The last segment, again (RFC 8985 §7.3).
+    /// Retransmission of the last segment (RFC 8985 §7.3).
     Probe(usize),
 }
 
 impl Sender {
-    /// The next segment to be sent.
+    /// Returns the next segment to send, or `None`.
     pub(in crate::tcp) fn transmit_selective(
         &mut self,
         config: &Config,
@@ -54,7 +54,7 @@ impl Sender {
         Some(segment)
     }
 
-    /// Whether there is a next segment.
+    /// Returns true if there is a segment to send.
     pub(in crate::tcp) fn can_transmit_selective(
         &self,
         config: &Config,
@@ -68,7 +68,7 @@ impl Sender {
         let in_flight = if config.limited_transmit || self.phase != Phase::Open {
             board.pipe()
         } else {
-            board.flight() // what has arrived out of order lets nothing out
+            board.flight() // out-of-order arrivals allow no new segments
         };
         let fits = |bytes: u64| in_flight + bytes <= self.window.cwnd;
         if let Some(index) = board.first_waiting() {
@@ -124,7 +124,7 @@ impl Sender {
     ) -> Segment {
         let sent = selective.board.resend(index, now, counts);
         if index == 0 {
-            // RFC 6675 §6: a repair may take longer than the timeout as long as acknowledgements come.
+            // RFC 6675 §6: a repair may take longer than the timeout while acknowledgements arrive.
             selective.timers.retransmission = now + self.rtt.timeout();
         }
         self.counters.retransmits += 1;

@@ -1,8 +1,9 @@
-//! Congestion-window validation as in Linux (`tcp_cwnd_validate`, after RFC 2861): a window that does not limit the sender
-//! does not grow.
+//! Congestion-window validation as in Linux (`tcp_cwnd_validate`, after RFC 2861): a window grows only while it limits
+//! the sender.
 //!
-//! Linux also reduces a window that was not used for an RTO, but counts that time from the last acknowledgement: a sender
-//! that gets acknowledgements keeps its window, and one that gets none runs into its retransmission timer.
+//! Linux also reduces a window that was unused for an RTO, but counts that time from the last acknowledgement. A sender
+//! that receives acknowledgements therefore keeps its window, and one that receives none runs into its retransmission
+//! timer.
 
 use super::Selective;
 use crate::tcp::Config;
@@ -39,11 +40,11 @@ impl Usage {
 }
 
 impl Sender {
-    /// Returns the bytes from which a loss reduces the window: the window itself where it is validated, as in Linux
+    /// Returns the bytes from which a loss reduces the window: the window itself if it is validated, as in Linux
     /// (`tcp_reno_ssthresh`, `prior_cwnd`), otherwise the data in flight (RFC 5681 §3.1, equation 4).
     ///
-    /// At the end of a message less is in flight than the window allows. Linux has kept that window honest while it grew
-    /// and reduces it alone. Limited transmit sends beyond the window, which does not count (RFC 6675 §5 step 4.2).
+    /// At the end of a message less is in flight than the window allows. A validated window was used while it grew, so it
+    /// is reduced itself. Limited transmit sends beyond the window, which does not count (RFC 6675 §5 step 4.2).
     pub(super) fn window_at_loss(&self, config: &Config, flight: u64) -> u64 {
         if config.window_validation {
             self.window.cwnd
@@ -52,10 +53,10 @@ impl Sender {
         }
     }
 
-    /// Records how much of the window is in use. Called when new data leaves.
+    /// Records the use of the window. Called when new data is sent.
     ///
-    /// A NIC that pulls sends a window segment by segment, where Linux hands all of it to the queue of its NIC at once; so
-    /// data that waits for the NIC counts as outstanding.
+    /// Here the NIC pulls segments one by one, while Linux hands the whole window to the NIC's queue at once. Data that
+    /// waits for the NIC therefore counts as outstanding.
     pub(super) fn validate_window(&self, config: &Config, selective: &mut Selective) {
         if !config.window_validation {
             return;
