@@ -18,7 +18,7 @@ enum {
     D3_NONE = 0,         /* no call has failed */
     D3_SYSTEM = 1,       /* an error of the system, or a bad argument */
     D3_QUENCHED = 2,     /* the deadline cannot be met: the flow was ended */
-    D3_GIVEN_UP = 3,     /* the peer gave its flow up */
+    D3_GIVEN_UP = 3,     /* the peer abandoned its flow */
     D3_REFUSED = 4,      /* the peer accepts no streams */
     D3_RESET = 5,        /* the peer knows the stream no more */
     D3_TIMED_OUT = 6,    /* the peer did not answer in time */
@@ -27,7 +27,7 @@ enum {
     D3_FINISHED = 9,     /* the flow was finished before */
     D3_ALREADY_OPEN = 10,/* the flow was announced before */
     D3_ABORTED = 11,     /* the flow was aborted */
-    D3_TOO_LONG = 12     /* the interface takes no packets of the configured length */
+    D3_TOO_LONG = 12     /* the interface does not accept packets of the configured length */
 };
 
 typedef struct {

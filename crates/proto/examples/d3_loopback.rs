@@ -1,6 +1,6 @@
-//! Ten megabytes each way between two processes over loopback UDP, through the endpoint, state machines and codecs that
-//! run in simulation, unchanged. Each process drops one datagram in a hundred before it is sent. `drive` is all that an
-//! endpoint needs of a socket and a clock.
+//! Transfers ten megabytes in each direction between two processes over loopback UDP, with the same endpoint, state
+//! machines and codecs as in simulation. Each process drops one in a hundred datagrams before sending. `drive` is all
+//! the glue that an endpoint needs for a socket and a clock.
 //!
 //! `cargo run --release -p duetime-proto --example d3_loopback`
 
@@ -9,7 +9,7 @@
     clippy::disallowed_types,
     reason = "a program with sockets, a clock and two processes"
 )]
-#![allow(clippy::print_stdout, reason = "an example talks to its user")]
+#![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
@@ -21,18 +21,18 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const BYTES: usize = 10_000_000;
-/// One datagram in so many is dropped.
+/// One in this many datagrams is dropped.
 const DROP_ONE_IN: u64 = 100;
-const PATIENCE: Duration = Duration::from_secs(25);
+const TIMEOUT: Duration = Duration::from_secs(25);
 
-/// Sends what may leave, takes what has come, and waits a little if there was nothing.
+/// Sends all pending datagrams and receives one, or sleeps briefly if there is none.
 fn drive(side: &mut Side) -> Result<(), Box<dyn Error>> {
     let mut bytes = Vec::new();
     while let Some(transmit) = side.endpoint.poll_transmit(side.now(), &mut bytes) {
         if side.draw().is_multiple_of(DROP_ONE_IN) {
             side.dropped += 1;
         } else {
-            // What the socket does not take is lost, as in the network.
+            // Datagrams that the socket rejects are lost, as in the network.
             let _ = side.socket.send_to(&bytes, transmit.peer);
         }
         bytes.clear();
@@ -54,18 +54,18 @@ fn drive(side: &mut Side) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What one side has to say in the end.
+/// Results of one side.
 #[derive(Debug)]
 pub struct Report {
-    /// Hash of what it sent.
+    /// Hash of the sent bytes.
     pub sent: u64,
-    /// Hash of what it received.
+    /// Hash of the received bytes.
     pub received: u64,
     /// Duration of the exchange.
     pub seconds: f64,
-    /// Datagrams dropped on purpose.
+    /// Number of datagrams dropped on purpose.
     pub dropped: u64,
-    /// Of its stream.
+    /// Statistics of the stream.
     pub statistics: Statistics,
 }
 
@@ -77,7 +77,7 @@ struct Side {
     dropped: u64,
 }
 
-/// One side: sends its bytes and receives the other's on one stream. Without `peer` it accepts the stream.
+/// Runs one side, which sends its bytes and receives the other's on one stream. Without `peer` it accepts the stream.
 pub fn exchange(
     socket: UdpSocket,
     peer: Option<SocketAddr>,
@@ -86,7 +86,7 @@ pub fn exchange(
     socket.set_nonblocking(true)?;
     let mut side = Side {
         socket,
-        // An example's secret; a program draws one.
+        // A fixed secret for the example; a program draws one at random.
         endpoint: Endpoint::new(Options::new(Rate::from_gbps(1)), [seed, 1])?,
         clock: Instant::now(),
         random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -105,7 +105,7 @@ pub fn exchange(
         None => None,
     };
     let (mut written, mut ended, mut buffer) = (0, false, [0; 16_384]);
-    while side.clock.elapsed() < PATIENCE {
+    while side.clock.elapsed() < TIMEOUT {
         drive(&mut side)?;
         let now = side.now();
         let Some(id) = stream else {
@@ -131,7 +131,7 @@ pub fn exchange(
                 dropped: side.dropped,
                 statistics: side.endpoint.statistics(id)?,
             };
-            // The stream lingers, to answer a repeated FIN.
+            // Keep the stream to answer a repeated FIN.
             side.endpoint.release(now, id);
             while side.now() < now + Span::from_ms(300) {
                 drive(&mut side)?;
@@ -139,24 +139,24 @@ pub fn exchange(
             return Ok(report);
         }
     }
-    Err("out of patience".into())
+    Err("timed out".into())
 }
 
-fn unless_blocked(answer: Result<usize, StreamError>) -> Result<usize, StreamError> {
-    match answer {
+fn unless_blocked(result: Result<usize, StreamError>) -> Result<usize, StreamError> {
+    match result {
         Err(StreamError::Blocked) => Ok(0),
-        answer => answer,
+        result => result,
     }
 }
 
 impl Side {
-    /// Time since the start.
+    /// Returns the time since the start.
     fn now(&self) -> Time {
         let elapsed = self.clock.elapsed().as_nanos();
         Time::ZERO + Span::from_ns(u64::try_from(elapsed).unwrap_or(u64::MAX / 1_000))
     }
 
-    /// Xorshift: the same drops and bytes in each run.
+    /// Returns the next xorshift number: drops and bytes are the same in each run.
     fn draw(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -169,7 +169,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     if let Some(peer) = std::env::args().nth(1) {
         let report = exchange(socket, Some(peer.parse()?), 2)?;
-        // For the parent, which compares.
+        // Output for the parent, which compares the hashes.
         let (sent, received) = (report.sent, report.received);
         println!("{sent:016x} {received:016x} {}", describe(&report));
         return Ok(());
@@ -184,12 +184,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let status = child.wait()?;
     let ours = ours?;
-    let mut said = String::new();
+    let mut output_text = String::new();
     let output = child.stdout.take().ok_or("the child has no output")?;
-    { output }.read_to_string(&mut said)?;
-    let mut words = said.splitn(3, ' ');
-    let mut word = || words.next().unwrap_or("").trim_end().to_owned();
-    let (sent, received, description) = (word(), word(), word());
+    { output }.read_to_string(&mut output_text)?;
+    let mut fields = output_text.splitn(3, ' ');
+    let mut field = || fields.next().unwrap_or("").trim_end().to_owned();
+    let (sent, received, description) = (field(), field(), field());
     let [our_sent, our_received] = [ours.sent, ours.received].map(|hash| format!("{hash:016x}"));
     println!(
         "parent: sent {our_sent}, received {our_received}, {}",
@@ -197,16 +197,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("child:  sent {sent}, received {received}, {description}");
     if !status.success() || our_sent != received || our_received != sent {
-        return Err("what was received is not what was sent".into());
+        return Err("received bytes differ from sent bytes".into());
     }
-    println!("{BYTES} bytes each way, and the hashes agree");
+    println!("{BYTES} bytes in each direction; hashes agree");
     Ok(())
 }
 
 fn describe(report: &Report) -> String {
     let counters = report.statistics.counters;
     format!(
-        "{:.3} s, {} datagrams dropped, {} packets sent again, {} timeouts, {} of {} requests lost",
+        "{:.3} s, {} datagrams dropped, {} packets retransmitted, {} timeouts, {} of {} requests lost",
         report.seconds,
         report.dropped,
         counters.retransmits,
@@ -216,7 +216,7 @@ fn describe(report: &Report) -> String {
     )
 }
 
-/// FNV-1a.
+/// Returns the FNV-1a hash.
 fn fnv(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

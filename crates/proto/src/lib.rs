@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `input(config, now, packet)` | for each packet that arrives |
 //! | `timeout(config, now)` | when `next_timeout()` is reached |
-//! | `poll_transmit(config, now)` | after every other call and when the interface becomes free, until it returns `None` |
+//! | `poll_transmit(config, now)` | after every other call and when the interface is free, until it returns `None` |
 //! | `can_transmit(config)` | true if `poll_transmit` would return a packet |
 //! | `next_timeout()` | after every other call, because the timer may have moved; [`Time::MAX`] means never |
 //! | `close()` | once, when the application has no more to send (TCP) or abandons the flow (D3) |

@@ -1,5 +1,5 @@
-//! The driver's contract: timeouts may come early, when they change nothing, or late, and packets whenever the driver
-//! gets to them.
+//! The driver contract: timeouts may be early, and then have no effect, or late, and packets may be delayed
+//! arbitrarily.
 
 mod common;
 
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 
-/// One direction between the two ends, which loses packets at random.
+/// One direction between the two ends, with random loss.
 struct Wire<P> {
     packets: VecDeque<(Time, P)>,
     seed: u64,
@@ -44,7 +44,7 @@ impl<P> Wire<P> {
     }
 }
 
-/// Calls a machine's `timeout` at `now`, and checks that an early one leaves it as it is.
+/// Calls a state machine's `timeout` at `now`, and checks that an early call does not change the machine.
 fn timeout<M: Debug>(machine: &mut M, now: Time, due: Time, call: impl FnOnce(&mut M)) {
     let before = (now < due).then(|| format!("{machine:?}"));
     call(machine);
@@ -57,19 +57,19 @@ fn timeout<M: Debug>(machine: &mut M, now: Time, due: Time, call: impl FnOnce(&m
     }
 }
 
-/// How late a driver looks after its machines, step by step.
+/// Generates the driver's delays between steps, in microseconds.
 fn delays() -> impl Strategy<Value = Vec<u64>> {
     prop::collection::vec(prop_oneof![4 => 1_u64..60, 1 => 1_u64..3_000], 1..100)
 }
 
-/// Steps after which a transfer hangs: minutes of simulated time.
-const MOST_STEPS: usize = 100_000;
+/// Number of steps, minutes of simulated time, after which a transfer counts as stuck.
+const MAX_STEPS: usize = 100_000;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn tcp_needs_no_punctual_driver(
+    fn tcp_tolerates_a_late_driver(
         bytes in 1_u64..200_000,
         control in prop_oneof![Just(CongestionControl::NewReno), Just(dctcp(0.5)), Just(d2tcp(0.5, 0.5, 2.0))],
         delayed_ack in 1_u32..4,
@@ -86,27 +86,27 @@ proptest! {
             rto_max: Span::from_ms(100),
             ..plain()
         };
-        let (mut there, mut back) = (Wire::new(seed, loss), Wire::new(!seed, loss));
+        let (mut forward, mut back) = (Wire::new(seed, loss), Wire::new(!seed, loss));
         let mut now = Time::ZERO;
         let mut sender = tcp::Sender::new(&config, now);
         let mut receiver = tcp::Receiver::new(&config);
         sender.send(&config, now, Message { bytes, deadline: Some(now + Span::from_ms(20)) });
         sender.close();
-        for delay in delays.iter().cycle().take(MOST_STEPS) {
-            while let Some(segment) = there.arrival(now) {
+        for delay in delays.iter().cycle().take(MAX_STEPS) {
+            while let Some(segment) = forward.arrival(now) {
                 receiver.input(&config, now, segment);
             }
             while let Some((segment, sack)) = back.arrival(now) {
                 sender.input_sack(&config, now, segment, &sack);
             }
             let due = sender.next_timeout();
-            timeout(&mut sender, now, due, |it| {
-                let _ = it.timeout(&config, now);
+            timeout(&mut sender, now, due, |machine| {
+                let _ = machine.timeout(&config, now);
             });
             let due = receiver.next_timeout();
-            timeout(&mut receiver, now, due, |it| it.timeout(&config, now));
+            timeout(&mut receiver, now, due, |machine| machine.timeout(&config, now));
             while let Some(segment) = sender.poll_transmit(&config, now) {
-                there.push(now, segment);
+                forward.push(now, segment);
             }
             while let Some(segment) = receiver.poll_transmit(&config, now) {
                 let sack = segment.flags.contains(tcp::Flags::SACK).then(|| receiver.sack());
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn d3_needs_no_punctual_driver(
+    fn d3_tolerates_a_late_driver(
         bytes in 0_u64..200_000,
         deadline in prop::option::of(1_u64..100),
         delays in delays(),
@@ -131,35 +131,35 @@ proptest! {
     ) {
         let config = d3::Config::default();
         let rate = Rate::from_gbps(1);
-        let (mut there, mut back) = (Wire::new(seed, loss), Wire::new(!seed, loss));
+        let (mut forward, mut back) = (Wire::new(seed, loss), Wire::new(!seed, loss));
         let mut now = Time::ZERO;
         let deadline = deadline.map(|ms| now + Span::from_ms(ms));
         let mut sender = d3::Sender::new(&config, now, rate, Message { bytes, deadline });
         let mut receiver = d3::Receiver::new(&config);
         let mut port = d3::PortDriver::new(&config, rate, Span::from_us(seed % 800));
         let mut departed_bytes = 0;
-        for delay in delays.iter().cycle().take(MOST_STEPS) {
-            while let Some(packet) = there.arrival(now) {
+        for delay in delays.iter().cycle().take(MAX_STEPS) {
+            while let Some(packet) = forward.arrival(now) {
                 receiver.input(&config, now, &packet);
             }
             while let Some(packet) = back.arrival(now) {
                 sender.input(&config, now, &packet);
             }
             let due = sender.next_timeout();
-            timeout(&mut sender, now, due, |it| {
-                let _ = it.timeout(&config, now);
+            timeout(&mut sender, now, due, |machine| {
+                let _ = machine.timeout(&config, now);
             });
             let due = receiver.next_timeout();
-            timeout(&mut receiver, now, due, |it| it.timeout(&config, now));
+            timeout(&mut receiver, now, due, |machine| machine.timeout(&config, now));
             let reading = d3::Reading { departed_bytes, queue_bytes: sender.overdue() };
             let due = port.next_timeout();
-            timeout(&mut port, now, due, |it| it.timeout(&config, now, reading));
+            timeout(&mut port, now, due, |machine| machine.timeout(&config, now, reading));
             while let Some(mut packet) = sender.poll_transmit(&config, now) {
                 departed_bytes += u64::from(packet.wire_bytes(&config));
                 if let Some(request) = &mut packet.request {
                     port.process(&config, now, packet.flags, request);
                 }
-                there.push(now, packet);
+                forward.push(now, packet);
             }
             while let Some(packet) = receiver.poll_transmit(&config, now) {
                 back.push(now, packet);
@@ -174,10 +174,10 @@ proptest! {
         prop_assert_eq!(receiver.delivered(), bytes);
     }
 
-    /// Whenever the application gives a D3 flow up, both ends close, and the port takes the allocation back, as long as
-    /// no request is taken for lost.
+    /// When the application abandons a D3 flow at any time, both ends close and the port releases the allocation,
+    /// unless a request counts as lost.
     #[test]
-    fn a_d3_flow_can_be_given_up_at_any_time(
+    fn d3_flows_can_be_abandoned_at_any_time(
         bytes in 1_u64..1_000_000,
         after in 0_usize..100,
         deadline in prop::option::of(5_u64..100),
@@ -185,17 +185,17 @@ proptest! {
     ) {
         let config = d3::Config { repair: false, ..d3::Config::default() };
         let rate = Rate::from_gbps(1);
-        let (mut there, mut back) = (Wire::new(0, 0), Wire::new(0, 0));
+        let (mut forward, mut back) = (Wire::new(0, 0), Wire::new(0, 0));
         let mut now = Time::ZERO;
         let deadline = deadline.map(|ms| now + Span::from_ms(ms));
         let mut sender = d3::Sender::new(&config, now, rate, Message { bytes, deadline });
         let mut receiver = d3::Receiver::new(&config);
         let mut port = d3::PortDriver::new(&config, rate, Span::ZERO);
-        for (step, delay) in delays.iter().cycle().enumerate().take(MOST_STEPS) {
+        for (step, delay) in delays.iter().cycle().enumerate().take(MAX_STEPS) {
             if step == after {
                 sender.close();
             }
-            while let Some(packet) = there.arrival(now) {
+            while let Some(packet) = forward.arrival(now) {
                 receiver.input(&config, now, &packet);
             }
             while let Some(packet) = back.arrival(now) {
@@ -206,7 +206,7 @@ proptest! {
                 if let Some(request) = &mut packet.request {
                     port.process(&config, now, packet.flags, request);
                 }
-                there.push(now, packet);
+                forward.push(now, packet);
             }
             while let Some(packet) = receiver.poll_transmit(&config, now) {
                 back.push(now, packet);

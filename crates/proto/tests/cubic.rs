@@ -1,4 +1,4 @@
-//! CUBIC on a connection: its window between two losses, and whatever is lost.
+//! CUBIC on a connection: reduction after a loss, and delivery under random loss.
 
 mod common;
 
@@ -17,8 +17,8 @@ fn cubic(options: Cubic) -> Config {
 }
 
 #[test]
-fn a_loss_keeps_seven_tenths_of_what_is_on_its_way() {
-    // Slow start 2, 4, 8, 16, 32: packet 40 is in the last of them.
+fn loss_reduces_ssthresh_by_beta() {
+    // Slow start sends 2, 4, 8, 16, 32 segments: packet 40 is in the last round.
     let mut pair = Pair::new(cubic(Cubic::default())).losing(|packet| packet == 40);
     pair.send(200_000);
     pair.run();
@@ -28,7 +28,7 @@ fn a_loss_keeps_seven_tenths_of_what_is_on_its_way() {
 }
 
 #[test]
-fn marks_are_neither_asked_for_nor_answered() {
+fn does_not_use_marks() {
     let mut pair = Pair::new(cubic(Cubic::default())).data_fate(|_, _, _| Fate::Mark);
     pair.send(100_000);
     pair.run();
@@ -37,7 +37,7 @@ fn marks_are_neither_asked_for_nor_answered() {
 
 proptest! {
     #[test]
-    fn everything_is_delivered_whatever_is_lost(
+    fn delivers_everything_under_loss(
         bytes in 1_u64..300_000,
         c_permille in 1_u32..100_000,
         beta_permille in 100_u32..1_000,

@@ -1,12 +1,11 @@
-//! Paused flows that wait longer and longer before they ask again: when they ask, what ends the wait, and that the
-//! routers go on counting them.
+//! Request backoff of paused flows: the waits, the events that end them, and the counting of waiting flows by routers.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the numbers of a test are small"
 )]
-#![allow(clippy::print_stdout, reason = "the measured values are worth seeing")]
+#![allow(clippy::print_stdout, reason = "prints measured values")]
 
 mod d3_world;
 
@@ -27,33 +26,33 @@ fn config(request_backoff: u8) -> Config {
     }
 }
 
-/// One epoch of the fastest pace.
+/// Returns one epoch of the fastest pace.
 fn epoch(config: &Config) -> Span {
     config.interval() * u64::from(config.reset_intervals / 2)
 }
 
-/// A sender whose requests are answered a round trip later with what the test says.
-struct Asker {
+/// Sender with scripted answers, one round trip after each request.
+struct Requester {
     config: Config,
     sender: Sender,
     now: Time,
     newest: Option<Packet>,
 }
 
-impl Asker {
+impl Requester {
     fn new(config: Config, bytes: u64, deadline: Option<Time>) -> Self {
         let message = Message { bytes, deadline };
-        let mut asker = Self {
+        let mut requester = Self {
             config,
             sender: Sender::new(&config, Time::ZERO, Rate::from_gbps(1), message),
             now: Time::ZERO,
             newest: None,
         };
-        asker.send();
-        asker
+        requester.send();
+        requester
     }
 
-    /// What leaves now; the newest request is kept.
+    /// Sends pending packets and keeps the newest request. Returns the number of packets.
     fn send(&mut self) -> usize {
         let mut sent = 0;
         while let Some(packet) = self.sender.poll_transmit(&self.config, self.now) {
@@ -65,7 +64,7 @@ impl Asker {
         sent
     }
 
-    /// The newest request is answered by `units`; the answer is how many packets that let leave at once.
+    /// Answers the newest request with `units`. Returns the number of packets sent at once in response.
     fn answer(&mut self, units: u8) -> usize {
         let request = self.newest.take().expect("a request is on its way");
         let mut feedback = Request {
@@ -89,7 +88,7 @@ impl Asker {
         self.send()
     }
 
-    /// Waits for the next request; the answer is how long after the last answer it left, in round trips.
+    /// Waits for the next request. Returns the time since the last answer in round trips.
     fn wait(&mut self) -> u64 {
         let answered = self.now;
         if self.newest.is_none() {
@@ -102,7 +101,7 @@ impl Asker {
         waited / RTT.as_ps()
     }
 
-    /// So many grants of zero in a row, and the waits after them.
+    /// Answers `grants` requests in a row with zero. Returns the waits after them.
     fn starve(&mut self, grants: usize) -> Vec<u64> {
         let mut waits = Vec::new();
         for _ in 0..grants {
@@ -114,61 +113,61 @@ impl Asker {
 }
 
 #[test]
-fn the_wait_doubles_up_to_its_bound_and_a_grant_ends_it() {
-    let mut asker = Asker::new(config(3), 1 << 40, None);
-    // Requests 1, 2, 4 and 8 round trips apart, of which the answer takes one.
-    assert_eq!(asker.starve(6), [0, 1, 3, 7, 7, 7]);
-    assert!(asker.answer(10) > 0, "it sends");
-    assert_eq!(asker.wait(), 0);
-    assert_eq!(asker.starve(3), [0, 1, 3], "and begins again");
-    let counters = asker.sender.counters();
+fn wait_doubles_up_to_its_bound() {
+    let mut requester = Requester::new(config(3), 1 << 40, None);
+    // Requests are 1, 2, 4 and 8 round trips apart, one of which is the answer's.
+    assert_eq!(requester.starve(6), [0, 1, 3, 7, 7, 7]);
+    assert!(requester.answer(10) > 0, "sends data");
+    assert_eq!(requester.wait(), 0);
+    assert_eq!(requester.starve(3), [0, 1, 3], "the backoff restarts");
+    let counters = requester.sender.counters();
     assert_eq!((counters.pauses, counters.backoffs), (9, 7));
     assert_eq!(counters.lost_requests, 0, "nothing was lost");
 }
 
 #[test]
-fn without_it_a_paused_flow_asks_once_per_round_trip() {
-    let mut asker = Asker::new(config(0), 1 << 40, None);
-    assert_eq!(asker.starve(20), [0; 20]);
-    assert_eq!(asker.sender.counters().backoffs, 0);
+fn no_backoff_requests_every_round_trip() {
+    let mut requester = Requester::new(config(0), 1 << 40, None);
+    assert_eq!(requester.starve(20), [0; 20]);
+    assert_eq!(requester.sender.counters().backoffs, 0);
 }
 
 #[test]
-fn each_request_says_how_long_the_next_one_may_take() {
+fn requests_announce_the_next_wait() {
     let config = config(10);
-    let mut asker = Asker::new(config, 1 << 40, None);
-    let mut longest = 0;
+    let mut requester = Requester::new(config, 1 << 40, None);
+    let mut max_pace = 0;
     for _ in 0..14 {
-        let told = asker.newest.as_ref().unwrap().request.unwrap().pace;
-        asker.answer(0);
-        let apart = RTT + RTT * asker.wait_in_full();
+        let pace = requester.newest.as_ref().unwrap().request.unwrap().pace;
+        requester.answer(0);
+        let apart = RTT + RTT * requester.wait_rounded_up();
         assert!(
-            apart <= epoch(&config) * (1 << (2 * told)),
-            "{apart} apart, pace {told}"
+            apart <= epoch(&config) * (1 << (2 * pace)),
+            "{apart} apart, pace {pace}"
         );
-        longest = longest.max(told);
+        max_pace = max_pace.max(pace);
     }
-    assert_eq!(longest, 3, "the slowest pace bounds the wait");
+    assert_eq!(max_pace, 3, "the slowest pace bounds the wait");
 }
 
 #[test]
-fn without_the_census_no_wait_is_longer_than_an_epoch() {
+fn without_repair_waits_are_within_an_epoch() {
     let config = Config {
         repair: false,
         ..config(10)
     };
-    let mut asker = Asker::new(config, 1 << 40, None);
+    let mut requester = Requester::new(config, 1 << 40, None);
     for _ in 0..12 {
-        assert_eq!(asker.newest.as_ref().unwrap().request.unwrap().pace, 0);
-        asker.answer(0);
-        assert!(RTT + RTT * asker.wait_in_full() <= epoch(&config));
+        assert_eq!(requester.newest.as_ref().unwrap().request.unwrap().pace, 0);
+        requester.answer(0);
+        assert!(RTT + RTT * requester.wait_rounded_up() <= epoch(&config));
     }
-    assert!(asker.sender.counters().backoffs > 8);
+    assert!(requester.sender.counters().backoffs > 8);
 }
 
-impl Asker {
-    /// As [`Self::wait`], rounded up.
-    fn wait_in_full(&mut self) -> u64 {
+impl Requester {
+    /// Like [`Self::wait`], rounded up.
+    fn wait_rounded_up(&mut self) -> u64 {
         let answered = self.now;
         if self.newest.is_none() {
             self.now = self.sender.next_timeout();
@@ -180,69 +179,69 @@ impl Asker {
 }
 
 #[test]
-fn a_deadline_that_comes_near_shortens_the_wait() {
+fn near_deadline_shortens_the_wait() {
     let deadline = Time::ZERO + Span::from_ms(12);
-    let mut asker = Asker::new(config(6), 100_000, Some(deadline));
-    let mut asked = 0;
-    while asker.now + RTT + RTT < deadline {
-        asker.answer(0);
-        let left = deadline.since(asker.now);
-        let answered = asker.now;
-        asker.wait_in_full();
-        assert!(asker.now.since(answered) <= left / 2);
-        asked += 1;
+    let mut requester = Requester::new(config(6), 100_000, Some(deadline));
+    let mut requests = 0;
+    while requester.now + RTT + RTT < deadline {
+        requester.answer(0);
+        let left = deadline.since(requester.now);
+        let answered = requester.now;
+        requester.wait_rounded_up();
+        assert!(requester.now.since(answered) <= left / 2);
+        requests += 1;
     }
-    assert!((7..20).contains(&asked), "{asked} requests");
+    assert!((7..20).contains(&requests), "{requests} requests");
 }
 
 #[test]
-fn a_hopeless_flow_that_waits_learns_of_it_before_its_deadline() {
+fn waiting_flow_quenches_before_its_deadline() {
     let quench = Config {
         quench: true,
         ..config(10)
     };
-    // 1 MB within 20 ms: the uplink needs 8 ms of them.
+    // 1 MB within 20 ms, of which the uplink needs 8 ms.
     let deadline = Time::ZERO + Span::from_ms(20);
-    let mut asker = Asker::new(quench, 1_000_000, Some(deadline));
-    while !asker.sender.is_quenched() {
-        asker.answer(0);
-        asker.wait_in_full();
+    let mut requester = Requester::new(quench, 1_000_000, Some(deadline));
+    while !requester.sender.is_quenched() {
+        requester.answer(0);
+        requester.wait_rounded_up();
     }
-    assert!(asker.now < deadline, "{}", asker.now);
+    assert!(requester.now < deadline, "{}", requester.now);
 }
 
 #[test]
-fn a_flow_that_is_given_up_waits_for_nothing() {
-    let mut asker = Asker::new(config(6), 1 << 40, None);
-    asker.starve(4);
-    asker.answer(0);
-    assert!(asker.newest.is_none(), "it waits");
-    asker.sender.close();
-    asker.send();
-    let fin = asker.newest.as_ref().expect("its FIN left at once");
+fn abandoned_flow_does_not_wait() {
+    let mut requester = Requester::new(config(6), 1 << 40, None);
+    requester.starve(4);
+    requester.answer(0);
+    assert!(requester.newest.is_none(), "the flow waits");
+    requester.sender.close();
+    requester.send();
+    let fin = requester.newest.as_ref().expect("the FIN is sent at once");
     assert!(fin.flags.contains(Flags::FIN | Flags::QUENCH));
 }
 
 #[test]
-fn a_flow_that_has_nothing_left_ends_while_it_waits() {
+fn flow_without_data_ends_while_waiting() {
     let config = config(6);
-    let mut asker = Asker::new(config, 1 << 40, None);
-    asker.sender.set_limit(&config, 0);
-    asker.sender.set_limit(&config, 10_000);
-    asker.starve(4);
-    asker.answer(0);
-    assert!(asker.newest.is_none(), "it waits");
-    // More to send is no reason to ask: it has been asking for that.
-    asker.sender.set_limit(&config, 20_000);
-    assert_eq!(asker.send(), 0);
-    asker.sender.end_at(&config, 0);
-    asker.sender.set_limit(&config, u64::MAX);
-    asker.send();
-    let fin = asker.newest.as_ref().expect("its FIN left at once");
+    let mut requester = Requester::new(config, 1 << 40, None);
+    requester.sender.set_limit(&config, 0);
+    requester.sender.set_limit(&config, 10_000);
+    requester.starve(4);
+    requester.answer(0);
+    assert!(requester.newest.is_none(), "the flow waits");
+    // More data does not end the wait, because the flow already requests a rate for pending data.
+    requester.sender.set_limit(&config, 20_000);
+    assert_eq!(requester.send(), 0);
+    requester.sender.end_at(&config, 0);
+    requester.sender.set_limit(&config, u64::MAX);
+    requester.send();
+    let fin = requester.newest.as_ref().expect("the FIN is sent at once");
     assert!(fin.flags.contains(Flags::FIN));
 }
 
-/// Forty flows at a port whose fair share is less than one unit: each grant rounds to zero.
+/// Creates forty flows at a port with a fair share below one unit, so that each grant rounds to zero.
 fn starved(request_backoff: u8) -> (World, usize) {
     let config = Config {
         rounding: Rounding::FloorFloor,
@@ -272,27 +271,30 @@ fn requests(world: &World) -> u32 {
 }
 
 #[test]
-fn flows_that_are_granted_nothing_for_long_stay_counted() {
-    let mut asked = Vec::new();
+fn starved_flows_stay_counted() {
+    let mut requests = Vec::new();
     for request_backoff in [0, 2, 4, 10] {
         let (mut world, port) = starved(request_backoff);
         // Every counter is compared after every request and every tick.
         world.run(Time::ZERO + Span::from_ms(300));
-        assert_eq!(world.impatient, 0, "the comparison never stopped");
+        assert_eq!(world.false_losses, 0, "the comparison was never disabled");
         assert_eq!(world.ports[port].allocator.flows(), 40);
         world.audit(port);
-        asked.push(requests(&world));
+        requests.push(requests(&world));
     }
-    println!("requests of 40 paused flows in 300 ms, by doublings of the wait: {asked:?}");
-    assert!(asked[1] < asked[0] / 2 && asked[2] < asked[1] / 2 && asked[3] < asked[2]);
+    println!("requests of 40 paused flows in 300 ms, by doublings of the wait: {requests:?}");
+    assert!(
+        requests[1] < requests[0] / 2 && requests[2] < requests[1] / 2 && requests[3] < requests[2]
+    );
 }
 
 #[test]
-fn capacity_that_comes_free_is_asked_for_within_the_wait() {
+fn freed_capacity_is_used_within_the_wait() {
     let (mut world, port) = starved(5);
     world.run(Time::ZERO + Span::from_ms(200));
     let sent = world.ports[port].sent_total;
-    // All but three go; their counters are gone after four epochs, stretched to the pace of those that wait.
+    // All but three flows fail; their counters are removed after four epochs, extended to the pace of the waiting
+    // flows.
     for flow in 3..40 {
         world.kill(flow);
     }
@@ -306,9 +308,10 @@ fn capacity_that_comes_free_is_asked_for_within_the_wait() {
     world.audit(port);
 }
 
-/// Many flows on a slow port, most of them paused at any time, with loss of everything and hosts that die; then peace.
+/// Many flows on a slow port, most of them paused at any time, with loss of all kinds and failing hosts, followed by a
+/// quiet phase.
 #[test]
-fn wrong_counters_heal_while_flows_wait() {
+fn counters_recover_while_flows_wait() {
     let config = config(4);
     let (mut world, down) = star(config, 5, 31, Rate::from_mbps(200), Span::from_us(30));
     let mut stream = Streams::new(5, 0).stream(1, Purpose::Fault);
@@ -335,20 +338,23 @@ fn wrong_counters_heal_while_flows_wait() {
     world.loss = 0.0;
     world.run(world.now + Span::from_ms(500));
     let (n, _, _) = world.ledger.sum(port);
-    assert!(n >= 30, "thirty long flows live: {n}");
+    assert!(n >= 30, "expected thirty long flows: {n}");
     world.audit(port);
     let alive: Vec<usize> = (0..world.flows.len())
         .filter(|&flow| !world.flows[flow].dead && world.flows[flow].bytes > 1 << 40)
         .collect();
     let backoffs = |world: &World| -> u32 {
-        let of = |&flow: &usize| world.flows[flow].sender.as_ref().unwrap();
-        alive.iter().map(|flow| of(flow).counters().backoffs).sum()
+        let sender = |&flow: &usize| world.flows[flow].sender.as_ref().unwrap();
+        alive
+            .iter()
+            .map(|flow| sender(flow).counters().backoffs)
+            .sum()
     };
     let before = backoffs(&world);
     for &flow in &alive[..5] {
         world.kill(flow);
     }
-    // Four epochs at the pace of those that wait longest: 16 round trips of 0.2 to 0.6 ms.
+    // Four epochs at the slowest pace: 16 round trips of 0.2 to 0.6 ms.
     let heal = epoch(&config) * 16 * 4;
     world.run(world.now + heal);
     world.audit(port);
@@ -356,5 +362,5 @@ fn wrong_counters_heal_while_flows_wait() {
     world.run(world.now + heal);
     world.audit(port);
     assert_eq!(world.ports[port].allocator.flows(), n - 5);
-    assert!(backoffs(&world) > before + 20, "flows waited meanwhile");
+    assert!(backoffs(&world) > before + 20, "no flow waited");
 }

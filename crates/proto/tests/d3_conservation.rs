@@ -1,5 +1,5 @@
-//! Without loss, every router's counters are exactly the sums over its live flows, at all times, with every option
-//! and over up to six hops; and zero when all flows have ended. The repair must not show.
+//! Conservation: without loss, every router's counters equal the sums over its live flows at all times, with every
+//! option and over up to six hops, and are zero after all flows have ended. The repair has no effect.
 
 mod d3_world;
 
@@ -9,11 +9,11 @@ use duetime_proto::d3::{BaseRate, Config, Late, Rounding};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Hosts along a line of switches: paths of two to six ports.
+/// Hosts along a line of switches, with paths of two to six ports.
 #[derive(Clone, Debug)]
 struct Case {
     config: Config,
-    /// Latency of each of the line's links, and rate in tenths of a gigabit.
+    /// Latency of each link of the line in us, and its rate in tenths of a gigabit.
     links: Vec<(u64, u64)>,
     /// Switch of each host.
     hosts: Vec<usize>,
@@ -124,8 +124,8 @@ fn run(case: &Case) -> Result<(), TestCaseError> {
     }
     for step in 1..200 {
         world.run(Time::ZERO + Span::from_ms(step));
-        // A host whose answer is late takes its request for lost: then nothing is exact any more.
-        prop_assume!(world.impatient == 0);
+        // A host with a late answer counts its request as lost, after which nothing is exact.
+        prop_assume!(world.false_losses == 0);
     }
     world.run(Time::ZERO + Span::from_secs(2));
     for (id, flow) in world.flows.iter().enumerate() {
@@ -133,7 +133,7 @@ fn run(case: &Case) -> Result<(), TestCaseError> {
         prop_assert!(sender.is_closed(), "flow {id}");
         prop_assert!(sender.is_quenched() || flow.finished.is_some(), "flow {id}");
     }
-    // The ledger has compared every counter after every request; what is left must be nothing.
+    // The ledger has compared every counter after every request; now all must be zero.
     for (id, port) in world.ports.iter().enumerate() {
         prop_assert_eq!(world.ledger.sum(id), (0, 0, 0));
         let router = &port.allocator;
@@ -141,7 +141,7 @@ fn run(case: &Case) -> Result<(), TestCaseError> {
             (router.flows(), router.demand(), router.allocated()),
             (0, 0, 0)
         );
-        prop_assert!(router.is_idle(), "port {} is at rest", id);
+        prop_assert!(router.is_idle(), "port {} is not idle", id);
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ proptest! {
     })]
 
     #[test]
-    fn counters_are_the_sums_over_live_flows(case in case()) {
+    fn counters_equal_sums_over_live_flows(case in case()) {
         run(&case)?;
     }
 }

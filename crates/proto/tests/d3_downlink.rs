@@ -1,5 +1,5 @@
-//! Edge allocation: the receiving host's downlink answers as a router in front of it would, and knows its queue from what
-//! it granted.
+//! Edge allocation: the receiving host's downlink answers like a router in front of it, and estimates the queue from
+//! its grants.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -13,14 +13,14 @@ use duetime_proto::d3::{
 };
 
 const GIGABIT: Rate = Rate::from_gbps(1);
-/// Headers of the requests of these tests.
+/// Bytes of the request packets in these tests, including headers.
 const BYTES: u64 = 64;
 
 fn at(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-/// A flow whose own uplink has granted it 100 units.
+/// Flow with a grant of 100 units from its own uplink.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     desired: EncodedRate,
@@ -58,7 +58,7 @@ impl Flow {
 }
 
 #[test]
-fn the_edge_grants_what_a_router_at_that_hop_would() {
+fn edge_grants_like_a_router() {
     let config = Config::default();
     for seed in 0..20 {
         let mut stream = Streams::new(seed, 0).stream(0, Purpose::Arrival);
@@ -111,7 +111,7 @@ fn the_edge_grants_what_a_router_at_that_hop_would() {
 }
 
 #[test]
-fn what_a_router_has_answered_is_left_alone() {
+fn requests_answered_by_routers_are_unchanged() {
     let config = Config::default();
     let mut edge = Downlink::new(&config, GIGABIT, Span::ZERO);
     for index in [0, 2, 3, 6] {
@@ -155,7 +155,8 @@ fn what_a_router_has_answered_is_left_alone() {
     assert_eq!(edge.next_timeout(), Time::MAX, "nothing to update");
 }
 
-/// A downlink that has granted `units` to each of two flows, after intervals in each of which `arrived` bytes came.
+/// Returns the queue of a downlink that has granted `units` to each of two flows, after `intervals` with `arrived`
+/// bytes each.
 fn queue_after(intervals: u64, units: u8, arrived: u64) -> u64 {
     let config = Config {
         pause_new: false,
@@ -178,18 +179,18 @@ fn queue_after(intervals: u64, units: u8, arrived: u64) -> u64 {
 }
 
 #[test]
-fn what_is_granted_beyond_the_rate_of_a_busy_link_has_queued() {
-    // Two flows that ask for 10 units get 100, which is what their uplinks grant, and 10 with half of the rest: 162 where
-    // 125 leave. 100000 B are all that can arrive in an interval of 800 us.
+fn excess_grants_on_a_busy_link_queue() {
+    // Two flows that request 10 units receive 100, the grant of their uplinks, and 10 plus half of the remainder: 162 in
+    // total, where 125 can be sent. At most 100000 B can arrive in an interval of 800 us.
     let one = queue_after(1, 10, 100_000);
     let two = queue_after(2, 10, 100_000);
     assert!((20_000..40_000).contains(&one), "{one}");
     assert_eq!(two, 2 * one);
-    assert_eq!(queue_after(2, 10, 90_000), 0, "the link was idle at times");
-    // Two that ask for 60 units get 100 and 25.
+    assert_eq!(queue_after(2, 10, 90_000), 0, "the link was partly idle");
+    // Two flows that request 60 units receive 100 and 25.
     assert_eq!(
         queue_after(2, 60, 100_000),
         0,
-        "no more than the link carries"
+        "grants equal the link's rate"
     );
 }

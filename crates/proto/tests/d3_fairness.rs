@@ -1,7 +1,7 @@
-//! Long flows through one port: equal shares within a quantum, progress of all, high utilisation (whatever the number
-//! of flows: rates are whole units of 8 Mbps at 1 Gbps, and 300 flows get less than half a unit each).
+//! Long flows through one port: equal shares within a quantum, progress of all flows, and high utilisation. Rates are
+//! whole units of 8 Mbps at 1 Gbps, so 300 flows get less than half a unit each.
 
-#![allow(clippy::print_stdout, reason = "the measured values are worth seeing")]
+#![allow(clippy::print_stdout, reason = "prints measured values")]
 
 mod d3_world;
 
@@ -11,10 +11,10 @@ use duetime_proto::d3::{Config, Rounding};
 
 struct Shares {
     utilisation: f64,
-    /// Smallest, mean and largest payload rate in encoded units.
-    least: f64,
+    /// Minimum, mean and maximum payload rate, in encoded units.
+    min: f64,
     mean: f64,
-    most: f64,
+    max: f64,
     queue: u64,
 }
 
@@ -52,9 +52,9 @@ fn run(config: Config, n: usize, rate: Rate, latency: Span, seconds: u64) -> Sha
         .collect();
     Shares {
         utilisation: world.utilisation(down[n], sent, span),
-        least: rates.iter().copied().fold(f64::MAX, f64::min),
+        min: rates.iter().copied().fold(f64::MAX, f64::min),
         mean: rates.iter().sum::<f64>() / n as f64,
-        most: rates.iter().copied().fold(0.0, f64::max),
+        max: rates.iter().copied().fold(0.0, f64::max),
         queue: world.ports[down[n]].worst_queue,
     }
 }
@@ -63,7 +63,7 @@ fn check(n: usize, rate: Rate, latency: Span, seconds: u64) -> Shares {
     let shares = run(Config::default(), n, rate, latency, seconds);
     println!(
         "{rate}, {n} flows: utilisation {:.3}, units per flow {:.3} / {:.3} / {:.3}, worst queue {} B",
-        shares.utilisation, shares.least, shares.mean, shares.most, shares.queue
+        shares.utilisation, shares.min, shares.mean, shares.max, shares.queue
     );
     assert!(
         shares.utilisation >= 0.9,
@@ -71,32 +71,32 @@ fn check(n: usize, rate: Rate, latency: Span, seconds: u64) -> Shares {
         shares.utilisation
     );
     assert!(
-        shares.most - shares.least <= 1.0,
+        shares.max - shares.min <= 1.0,
         "{n} flows: {} to {}",
-        shares.least,
-        shares.most
+        shares.min,
+        shares.max
     );
     assert!(
-        shares.least > 0.25 * shares.mean,
-        "{n} flows: one starves at {} of {}",
-        shares.least,
+        shares.min > 0.25 * shares.mean,
+        "{n} flows: minimum {} of {}",
+        shares.min,
         shares.mean
     );
     shares
 }
 
 #[test]
-fn two_to_three_hundred_flows_share_a_gigabit() {
+fn up_to_300_flows_share_a_gigabit() {
     for n in [2, 3, 10, 40, 130, 300] {
         check(n, Rate::from_gbps(1), Span::from_us(60), 1);
     }
 }
 
 #[test]
-fn two_to_forty_flows_share_a_hundred_megabits() {
+fn up_to_40_flows_share_100_megabits() {
     for n in [2, 5, 17, 40] {
         let shares = check(n, Rate::from_mbps(100), Span::from_us(20), 4);
-        // One request in each idle round trip of 50 us would leave 8 % of the link to the data of 40 flows.
+        // One request per idle round trip of 50 us would leave 8 % of the link for the data of 40 flows.
         let payload = shares.mean * n as f64 / 100.0;
         assert!(payload > 0.75, "{n} flows: {payload} of the link for data");
     }
@@ -108,8 +108,8 @@ fn one_flow_fills_the_link() {
 }
 
 #[test]
-fn without_the_carried_rounding_many_flows_starve() {
-    // What the carry is for: 260 flows get 0.48 units each, which is nothing when rounded down.
+fn many_flows_starve_without_carry() {
+    // The carry exists for this case: 260 flows get 0.48 units each, which rounds down to zero.
     let config = Config {
         rounding: Rounding::FloorFloor,
         ..Config::default()

@@ -1,5 +1,5 @@
-//! An answer that comes after its timeout, before the request has left again, opens the flow all the same; and after that
-//! under `late_answers`.
+//! Late answers: an answer after its timeout opens the flow until the request is repeated, and also after that with
+//! `late_answers`.
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
@@ -10,9 +10,9 @@ const MESSAGE: Message = Message {
     deadline: None,
 };
 
-/// A sender that shares its NIC with many others, so that its second SYN waits for its turn.
+/// The second SYN waits for its turn, because the sender shares its NIC with many others.
 #[test]
-fn a_late_answer_to_the_syn_is_taken() {
+fn late_answer_to_the_syn_is_accepted() {
     let config = Config::default();
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
     let mut receiver = Receiver::new(&config);
@@ -20,7 +20,7 @@ fn a_late_answer_to_the_syn_is_taken() {
     receiver.input(&config, Time::ZERO, &syn);
     let answer = receiver
         .poll_transmit(&config, Time::ZERO)
-        .expect("its answer");
+        .expect("an answer");
 
     let late = sender.next_timeout() + Span::from_us(1);
     sender.timeout(&config, late);
@@ -28,7 +28,7 @@ fn a_late_answer_to_the_syn_is_taken() {
     sender.input(&config, late, &answer);
     assert!(sender.is_established());
 
-    // No second SYN, and the same answer does not count twice.
+    // No second SYN is sent, and a duplicate of the answer has no effect.
     let next = sender.poll_transmit(&config, late).expect("data");
     assert!(!next.flags.contains(Flags::SYN) && next.len == 100);
     let rtt = sender.srtt();
@@ -36,9 +36,9 @@ fn a_late_answer_to_the_syn_is_taken() {
     assert_eq!(sender.srtt(), rtt);
 }
 
-/// Once the SYN has left again, only the answer to that one counts: routers have seen both.
+/// After the SYN was repeated, only the answer to the repetition counts, because routers have seen both.
 #[test]
-fn an_answer_to_the_first_of_two_syns_is_not() {
+fn answer_to_the_first_of_two_syns_is_ignored() {
     let config = Config::default();
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
     let mut receiver = Receiver::new(&config);
@@ -46,13 +46,13 @@ fn an_answer_to_the_first_of_two_syns_is_not() {
         receiver.input(&config, Time::ZERO, packet);
         receiver
             .poll_transmit(&config, Time::ZERO)
-            .expect("its answer")
+            .expect("an answer")
     };
     let first = sender.poll_transmit(&config, Time::ZERO).expect("a SYN");
     let first = answer(&mut receiver, &first);
     let late = sender.next_timeout();
     sender.timeout(&config, late);
-    let second = sender.poll_transmit(&config, late).expect("a SYN again");
+    let second = sender.poll_transmit(&config, late).expect("a repeated SYN");
     assert!(second.flags.contains(Flags::SYN | Flags::RETRANSMIT));
     sender.input(&config, late, &first);
     assert!(!sender.is_established());
@@ -61,9 +61,9 @@ fn an_answer_to_the_first_of_two_syns_is_not() {
     assert!(sender.is_established());
 }
 
-/// With late answers the first of two SYNs is as good as the second, and its round trip is its own.
+/// With late answers, the answer to either SYN is valid and measures its own round trip.
 #[test]
-fn late_answers_are_taken_on_request() {
+fn late_answers_option_accepts_both_syns() {
     let config = Config {
         late_answers: Some(true),
         ..Config::default()
@@ -74,17 +74,18 @@ fn late_answers_are_taken_on_request() {
     receiver.input(&config, Time::ZERO, &first);
     let answer = receiver
         .poll_transmit(&config, Time::ZERO)
-        .expect("its answer");
+        .expect("an answer");
     let late = sender.next_timeout();
     sender.timeout(&config, late);
-    sender.poll_transmit(&config, late).expect("a SYN again");
+    sender.poll_transmit(&config, late).expect("a repeated SYN");
     let later = late + Span::from_us(1);
     sender.input(&config, later, &answer);
     assert!(sender.is_established());
     assert_eq!(sender.srtt(), Some(later.since(Time::ZERO)));
 }
 
-/// How many answers a flow takes in a second whose round trip has become 20 ms, where it was 300 us.
+/// Returns the number of answers that a flow accepts in the second after its round trip has changed from 300 us to 20
+/// ms.
 fn answers_after_a_jump(late_answers: bool) -> u32 {
     let config = Config {
         late_answers: Some(late_answers),
@@ -96,7 +97,7 @@ fn answers_after_a_jump(late_answers: bool) -> u32 {
     };
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), long);
     let mut receiver = Receiver::new(&config);
-    let (mut now, mut taken) = (Time::ZERO, 0);
+    let (mut now, mut accepted) = (Time::ZERO, 0);
     let mut answers: std::collections::VecDeque<(Time, Packet)> = [].into();
     let jump = Time::ZERO + Span::from_ms(20);
     while now < Time::ZERO + Span::from_ms(1_020) {
@@ -105,7 +106,7 @@ fn answers_after_a_jump(late_answers: bool) -> u32 {
             let Some(request) = &mut packet.request else {
                 continue;
             };
-            // A router that grants 1 B/us.
+            // A router grants 1 B/us.
             request.allocations[0] = duetime_proto::d3::EncodedRate::from_byte(1);
             request.index = 1;
             receiver.input(&config, now, &packet);
@@ -114,7 +115,7 @@ fn answers_after_a_jump(late_answers: bool) -> u32 {
             } else {
                 Span::from_ms(20)
             };
-            let answer = receiver.poll_transmit(&config, now).expect("its answer");
+            let answer = receiver.poll_transmit(&config, now).expect("an answer");
             answers.push_back((now + rtt, answer));
         }
         let next = answers.front().map_or(Time::MAX, |answer| answer.0);
@@ -124,16 +125,16 @@ fn answers_after_a_jump(late_answers: bool) -> u32 {
         {
             let before = sender.srtt();
             sender.input(&config, now, &answer);
-            taken += u32::from(now > jump && sender.srtt() != before);
+            accepted += u32::from(now > jump && sender.srtt() != before);
         }
     }
-    taken
+    accepted
 }
 
 #[test]
-fn a_flow_goes_on_where_its_round_trip_becomes_much_longer() {
-    // One of them left before.
+fn flow_survives_a_jump_of_the_round_trip() {
+    // One answer to a request sent before the jump may be accepted.
     assert!(answers_after_a_jump(false) <= 1);
-    let taken = answers_after_a_jump(true);
-    assert!((20..=60).contains(&taken), "{taken}");
+    let accepted = answers_after_a_jump(true);
+    assert!((20..=60).contains(&accepted), "{accepted}");
 }

@@ -1,33 +1,35 @@
-//! The loopback example's two sides as threads: the endpoint over real sockets.
+//! Both sides of the loopback example as threads: the endpoint over real sockets.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "the test has a socket and a thread of its own"
+    reason = "the test uses sockets and a thread"
 )]
 
 #[path = "../examples/d3_loopback.rs"]
-#[allow(dead_code, reason = "only its sides are run")]
+#[allow(dead_code, reason = "only `exchange` is used")]
 mod example;
 
 use std::net::{Ipv4Addr, UdpSocket};
 
 #[test]
-fn ten_megabytes_each_way_survive_dropped_datagrams() {
+fn transfers_survive_dropped_datagrams() {
     let listener = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    let other = std::thread::spawn(move || {
+    let second = std::thread::spawn(move || {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         example::exchange(socket, Some(address), 2).unwrap()
     });
-    let one = example::exchange(listener, None, 1).unwrap();
-    let other = other.join().unwrap();
-    assert_eq!((one.sent, one.received), (other.received, other.sent));
+    let first = example::exchange(listener, None, 1).unwrap();
+    let second = second.join().unwrap();
+    assert_eq!((first.sent, first.received), (second.received, second.sent));
     assert!(
-        one.dropped > 20 && other.dropped > 20,
+        first.dropped > 20 && second.dropped > 20,
         "{} and {}",
-        one.dropped,
-        other.dropped
+        first.dropped,
+        second.dropped
     );
-    assert!(one.statistics.counters.retransmits > 0 && other.statistics.counters.retransmits > 0);
+    assert!(
+        first.statistics.counters.retransmits > 0 && second.statistics.counters.retransmits > 0
+    );
 }

@@ -1,11 +1,11 @@
-//! The epoch census: it never touches counters that are right, and it heals wrong ones on ports that are never idle.
+//! Epoch census: does not change correct counters, and repairs wrong ones on ports that are never idle.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the numbers of a test are small"
 )]
-#![allow(clippy::print_stdout, reason = "the measured values are worth seeing")]
+#![allow(clippy::print_stdout, reason = "prints measured values")]
 
 mod d3_world;
 
@@ -28,9 +28,9 @@ fn epochs(n: u64) -> Span {
 }
 
 #[test]
-fn long_flows_of_any_round_trip_are_counted_right_for_ever() {
-    // Round trips from 0.5 to 3 ms; an epoch for the fastest is 1.6 ms. The uplinks' 115 units leave no queue that
-    // would make a host believe its request lost.
+fn long_flows_stay_correctly_counted() {
+    // Round trips are 0.5 to 3 ms; the shortest epoch is 1.6 ms. The uplinks' 115 units in total cause no queue that
+    // would make a host count its request as lost.
     let mut world = World::new(config(), 3);
     world.audit = true;
     let mut down = Vec::new();
@@ -62,7 +62,7 @@ fn long_flows_of_any_round_trip_are_counted_right_for_ever() {
         .map(|flow| flow.sender.as_ref().unwrap().counters().lost_requests)
         .sum();
     assert_eq!(lost, 0);
-    // The slow ones leave; the fast ones stay, and the epochs shrink with them.
+    // The flows with long round trips end; the fast ones continue, and the epochs shrink with them.
     for flow in 3..23 {
         world.kill(flow);
     }
@@ -71,8 +71,9 @@ fn long_flows_of_any_round_trip_are_counted_right_for_ever() {
     world.audit(down[0]);
 }
 
-/// A port after faults: long flows, loss of everything and dead hosts; then none any more. Grants leave as bursts: after
-/// a restart, five paced flows at the whole rate each keep a queue that stretches round trips beyond an epoch.
+/// Returns a port after faults: long flows, loss of all kinds and failed hosts, all of which have ceased. Grants are
+/// sent as bursts: after a restart, five paced flows at the full rate each would keep a queue that extends round trips
+/// beyond an epoch.
 fn after_faults(repair: bool) -> (World, usize) {
     let (mut world, down) = star(
         Config {
@@ -113,18 +114,18 @@ fn after_faults(repair: bool) -> (World, usize) {
         }
     }
     world.loss = 0.0;
-    // What is still lost is found out, and short flows end.
+    // Remaining losses are detected, and short flows end.
     world.run(world.now + Span::from_ms(300));
     (world, down[0])
 }
 
 #[test]
-fn wrong_counters_heal_within_four_epochs_under_load() {
+fn counters_recover_within_four_epochs() {
     let (mut world, port) = after_faults(true);
     let (n, d, a) = world.ledger.sum(port);
-    assert!(n >= 10 && a > 0 && d == 0, "ten long flows live: {n}");
+    assert!(n >= 10 && a > 0 && d == 0, "expected ten long flows: {n}");
     world.audit(port);
-    // New faults: five flows die, and the router itself loses its memory.
+    // New faults: five flows fail, and the router loses its state.
     let alive: Vec<usize> = (0..world.flows.len())
         .filter(|&flow| !world.flows[flow].dead && world.flows[flow].bytes > 1 << 40)
         .collect();
@@ -140,14 +141,14 @@ fn wrong_counters_heal_within_four_epochs_under_load() {
 }
 
 #[test]
-fn without_the_repair_wrong_counters_stay() {
+fn counters_stay_wrong_without_repair() {
     let (mut world, port) = after_faults(false);
     world.run(world.now + epochs(8));
-    let (actual, right) = (
+    let (actual, expected) = (
         world.ports[port].allocator.flows(),
         world.ledger.sum(port).0,
     );
-    assert!(actual > right + 50, "N = {actual}, right is {right}");
+    assert!(actual > expected + 50, "N = {actual}, expected {expected}");
 }
 
 struct Figures {
@@ -156,9 +157,9 @@ struct Figures {
     flows_error: f64,
 }
 
-/// Ten long flows keep a port busy, deadline flows take a quarter of it; each second a host dies with all its flows and
-/// another takes its place.
-fn busy_port(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Figures {
+/// Runs a port that ten long flows keep busy, with deadline flows at a quarter of its rate. If `failures`, a host fails
+/// every second with all its flows, and another one replaces it.
+fn busy_port(repair: bool, loss: f64, failures: bool, seconds: u64) -> Figures {
     let (mut world, down) = star(
         Config { repair, ..config() },
         9,
@@ -179,7 +180,7 @@ fn busy_port(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Figures {
     let mut short = Vec::new();
     let (mut error, mut samples) = (0.0, 0.0);
     let end = Time::ZERO + Span::from_secs(seconds);
-    let mut death = Time::ZERO + Span::from_secs(1);
+    let mut next_failure = Time::ZERO + Span::from_secs(1);
     while world.now < end {
         let start = world.now + stream.exponential(Span::from_ms(1));
         world.run(start);
@@ -193,9 +194,9 @@ fn busy_port(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Figures {
             start,
             Some(start + Span::from_ms(10)),
         ));
-        if start >= death {
-            death += Span::from_secs(1);
-            if deaths {
+        if start >= next_failure {
+            next_failure += Span::from_secs(1);
+            if failures {
                 for flow in 0..world.flows.len() {
                     if world.flows[flow].source == host && world.flows[flow].finished.is_none() {
                         world.kill(flow);
@@ -209,12 +210,12 @@ fn busy_port(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Figures {
             (world.ports[port].allocator.flows() as f64 - world.ledger.sum(port).0 as f64).abs();
         samples += 1.0;
     }
-    let judged: Vec<_> = short
+    let measured: Vec<_> = short
         .iter()
         .map(|&flow| &world.flows[flow])
         .filter(|flow| flow.deadline.unwrap() < end && !flow.dead)
         .collect();
-    let missed = judged
+    let missed = measured
         .iter()
         .filter(|flow| {
             flow.finished
@@ -223,13 +224,13 @@ fn busy_port(repair: bool, loss: f64, deaths: bool, seconds: u64) -> Figures {
         .count();
     Figures {
         utilisation: world.utilisation(port, 0, Span::from_secs(seconds)),
-        missed: missed as f64 / judged.len() as f64,
+        missed: missed as f64 / measured.len() as f64,
         flows_error: error / samples,
     }
 }
 
 #[test]
-fn a_busy_port_survives_loss_and_deaths() {
+fn busy_port_survives_loss_and_failures() {
     let seconds = 8;
     let fresh = busy_port(true, 0.0, false, 3);
     let faulty = busy_port(true, 0.01, true, seconds);

@@ -1,4 +1,4 @@
-//! One router, request by request: a trace worked by hand, numbers exact and rounded; options and edges.
+//! One router, request by request: a hand-worked trace in exact and rounded arithmetic; options and edge cases.
 
 use duetime_core::{Rate, Time};
 use duetime_proto::d3::{
@@ -7,7 +7,7 @@ use duetime_proto::d3::{
 
 const GIGABIT: Rate = Rate::from_gbps(1);
 
-/// A flow that passes only the router under test.
+/// Flow that passes only the router under test.
 #[derive(Clone, Copy, Default)]
 struct Flow {
     desired: u8,
@@ -28,7 +28,7 @@ impl Bench {
         }
     }
 
-    fn ask(&mut self, flow: &mut Flow, flags: Flags, desired: u8) -> Outcome {
+    fn request_rate(&mut self, flow: &mut Flow, flags: Flags, desired: u8) -> Outcome {
         let mut request = Request {
             desired: EncodedRate::from_byte(desired),
             previous_desired: EncodedRate::from_byte(flow.desired),
@@ -51,9 +51,9 @@ impl Bench {
         outcome
     }
 
-    /// (N, D, a, A) after a request, in units.
+    /// Returns (N, D, a, A) after a request, in units.
     fn step(&mut self, flow: &mut Flow, flags: Flags, desired: u8) -> (u64, f64, f64, f64) {
-        let outcome = self.ask(flow, flags, desired);
+        let outcome = self.request_rate(flow, flags, desired);
         let units = |rate: u64| rate as f64 / 256.0;
         let router = &self.router;
         (
@@ -68,19 +68,19 @@ impl Bench {
 fn assert_trace(config: Config, expected: &[(u64, f64, f64, f64); 8]) {
     let mut bench = Bench::new(config);
     let (mut f1, mut f2, mut f3) = (Flow::default(), Flow::default(), Flow::default());
-    let go = Flags::default();
+    let established = Flags::default();
     let actual = [
         bench.step(&mut f1, Flags::SYN, 10),
         bench.step(&mut f2, Flags::SYN, 0),
-        bench.step(&mut f1, go, 9),
-        bench.step(&mut f2, go, 0),
+        bench.step(&mut f1, established, 9),
+        bench.step(&mut f2, established, 0),
         bench.step(&mut f3, Flags::SYN, 20),
-        bench.step(&mut f1, go, 8),
-        bench.step(&mut f3, go, 21),
+        bench.step(&mut f1, established, 8),
+        bench.step(&mut f3, established, 21),
         bench.step(&mut f2, Flags::FIN, 0),
     ];
     for (step, (actual, expected)) in actual.iter().zip(expected).enumerate() {
-        // An exact grant is a multiple of 1/256.
+        // Exact grants are multiples of 1/256.
         let near = |a: f64, b: f64| (a - b).abs() <= 2.0 / 256.0;
         let same = actual.0 == expected.0
             && near(actual.1, expected.1)
@@ -88,14 +88,14 @@ fn assert_trace(config: Config, expected: &[(u64, f64, f64, f64); 8]) {
             && near(actual.3, expected.3);
         assert!(
             same,
-            "step {}: (N, D, a, A) = {actual:?}, not {expected:?}",
+            "step {}: (N, D, a, A) = {actual:?}, expected {expected:?}",
             step + 1
         );
     }
 }
 
 #[test]
-fn the_trace_in_exact_arithmetic() {
+fn trace_in_exact_arithmetic() {
     assert_trace(
         Config {
             rounding: Rounding::Exact,
@@ -108,14 +108,14 @@ fn the_trace_in_exact_arithmetic() {
             (2, 9.0, 58.0, 125.0),
             (3, 29.0, 0.0, 125.0),                         // left 0
             (3, 28.0, 40.0 + 1.0 / 3.0, 98.0 + 1.0 / 3.0), // A 58, left 67, fs 97 / 3
-            (3, 29.0, 53.0, 151.0 + 1.0 / 3.0),            // left 26.67, fs 32: more than is left
+            (3, 29.0, 53.0, 151.0 + 1.0 / 3.0),            // left 26.67, fs 32: more than left
             (2, 29.0, 0.0, 93.0 + 1.0 / 3.0),
         ],
     );
 }
 
 #[test]
-fn the_trace_rounded_up_and_down() {
+fn trace_rounded_up_and_down() {
     for rounding in [Rounding::CeilFloor, Rounding::FloorFloor] {
         assert_trace(
             Config {
@@ -137,7 +137,7 @@ fn the_trace_rounded_up_and_down() {
 }
 
 #[test]
-fn the_trace_capped_to_what_is_left() {
+fn trace_capped_to_the_capacity_left() {
     assert_trace(
         Config {
             rounding: Rounding::Exact,
@@ -158,7 +158,7 @@ fn the_trace_capped_to_what_is_left() {
 }
 
 #[test]
-fn whole_grants_are_exact_when_roundings_are_carried() {
+fn whole_grants_are_exact_with_carry() {
     let mut bench = Bench::new(Config::default());
     let (mut f1, mut f2) = (Flow::default(), Flow::default());
     assert_eq!(bench.step(&mut f1, Flags::SYN, 10), (1, 10.0, 10.0, 10.0));
@@ -174,21 +174,21 @@ fn whole_grants_are_exact_when_roundings_are_carried() {
 }
 
 #[test]
-fn carried_roundings_lose_nothing_and_starve_nobody() {
-    // 250 flows, half a unit each, in the same order every round.
+fn carry_loses_nothing_and_starves_no_flow() {
+    // 250 flows of half a unit each, in the same order every round.
     let mut bench = Bench::new(Config {
         cap_to_left: true,
         ..Config::default()
     });
     let mut flows = vec![Flow::default(); 250];
     for flow in &mut flows {
-        bench.ask(flow, Flags::SYN, 0);
+        bench.request_rate(flow, Flags::SYN, 0);
     }
     let mut shares = vec![0_u32; 250];
     let rounds = 400;
     for _ in 0..rounds {
         for (flow, share) in flows.iter_mut().zip(&mut shares) {
-            *share += u32::from(bench.ask(flow, Flags::default(), 0).granted.0 >> 8);
+            *share += u32::from(bench.request_rate(flow, Flags::default(), 0).granted.0 >> 8);
         }
     }
     let total: u32 = shares.iter().sum();
@@ -196,36 +196,40 @@ fn carried_roundings_lose_nothing_and_starve_nobody() {
         f64::from(total) > 0.95 * 125.0 * f64::from(rounds),
         "{total}"
     );
-    let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+    let (min, max) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
     assert!(
-        *least > 120 && *most < 280,
-        "{least} to {most} of {rounds} rounds"
+        *min > 120 && *max < 280,
+        "{min} to {max} of {rounds} rounds"
     );
 }
 
 #[test]
-fn a_fair_share_is_never_negative_and_a_denied_flow_gets_what_is_left() {
+fn denied_flow_gets_the_capacity_left() {
     let mut bench = Bench::new(Config::default());
     let mut flows = [Flow::default(); 4];
     for flow in &mut flows {
-        bench.ask(flow, Flags::SYN, 50);
+        bench.request_rate(flow, Flags::SYN, 50);
     }
     // 50 + 50 + 25 + 0
     assert_eq!(
         flows.map(|flow| flow.granted),
         [50, 50, 25, 0].map(EncodedRate::from_byte)
     );
-    let again = bench.ask(&mut flows[0], Flags::default(), 40);
+    let outcome = bench.request_rate(&mut flows[0], Flags::default(), 40);
     assert_eq!(
-        (again.granted, again.denied),
+        (outcome.granted, outcome.denied),
         (EncodedRate::from_byte(40), false),
-        "D = 190 > C takes nothing off r"
+        "D = 190 > C does not reduce r"
     );
-    assert!(bench.ask(&mut flows[3], Flags::default(), 60).denied);
+    assert!(
+        bench
+            .request_rate(&mut flows[3], Flags::default(), 60)
+            .denied
+    );
 }
 
 #[test]
-fn the_base_rate_of_one_segment_is_charged() {
+fn base_rate_of_one_segment_is_charged() {
     // 1500 B per 200 us: 7.5 units
     for (rounding, expected) in [(Rounding::CeilFloor, 7 << 8), (Rounding::Exact, 15 << 7)] {
         let base_rate = BaseRate::Segment(duetime_core::Span::from_us(200));
@@ -237,14 +241,14 @@ fn the_base_rate_of_one_segment_is_charged() {
         let mut flows = [Flow::default(); 20];
         for flow in &mut flows {
             assert_eq!(
-                bench.ask(flow, Flags::SYN, 0).granted,
+                bench.request_rate(flow, Flags::SYN, 0).granted,
                 EncodedRate(expected)
             );
         }
         assert_eq!(
             bench.router.allocated(),
             20 * u64::from(expected),
-            "17 paused flows fill the link"
+            "base rates are charged beyond the link's rate"
         );
     }
 }
@@ -259,7 +263,7 @@ fn capacity_adapts_in_both_forms() {
         ..Config::default()
     };
     let mut bench = Bench::new(physical);
-    bench.ask(&mut Flow::default(), Flags::SYN, 0);
+    bench.request_rate(&mut Flow::default(), Flags::SYN, 0);
     bench.router.tick(&physical, Time::ZERO, interval(105), 0);
     assert!(
         (units(&bench.router) - 130.0).abs() < 0.01,
@@ -274,7 +278,7 @@ fn capacity_adapts_in_both_forms() {
         ..physical
     };
     let mut spare = Bench::new(below);
-    spare.ask(&mut Flow::default(), Flags::SYN, 0);
+    spare.request_rate(&mut Flow::default(), Flags::SYN, 0);
     spare.router.tick(&below, Time::ZERO, interval(105), 0);
     assert!(
         (units(&spare.router) - 122.1875).abs() < 0.01,
@@ -292,34 +296,31 @@ fn capacity_adapts_in_both_forms() {
     bench.router.tick(&literal, Time::ZERO, 0, u64::MAX);
     assert!(
         (units(&bench.router) - 12.5).abs() < 0.01,
-        "never below a tenth"
+        "at least a tenth"
     );
     for _ in 0..200 {
-        bench.ask(&mut Flow::default(), Flags::default(), 0);
+        bench.request_rate(&mut Flow::default(), Flags::default(), 0);
         bench.router.tick(&literal, Time::ZERO, 0, 0);
     }
-    assert!(
-        (units(&bench.router) - 250.0).abs() < 0.01,
-        "never above twice"
-    );
+    assert!((units(&bench.router) - 250.0).abs() < 0.01, "at most twice");
 }
 
 #[test]
-fn a_quiet_port_forgets_and_then_needs_no_ticks() {
-    // The census clears the counters after four epochs at most, the plain reset after one.
-    for (repair, patience) in [(false, 4), (true, 7)] {
+fn quiet_port_resets_and_becomes_idle() {
+    // The census clears the counters after at most four epochs, the plain reset after one.
+    for (repair, busy_ticks) in [(false, 4), (true, 7)] {
         let mut bench = Bench::new(Config {
             repair,
             ..Config::default()
         });
         assert!(bench.router.is_idle());
-        bench.ask(&mut Flow::default(), Flags::SYN, 10);
-        for _ in 0..patience {
+        bench.request_rate(&mut Flow::default(), Flags::SYN, 10);
+        for _ in 0..busy_ticks {
             bench.router.tick(&bench.config, Time::ZERO, 0, 0);
             assert_eq!(bench.router.flows(), 1);
             assert!(!bench.router.is_idle());
         }
-        for _ in patience..8 {
+        for _ in busy_ticks..8 {
             bench.router.tick(&bench.config, Time::ZERO, 0, 0);
         }
         assert_eq!(
@@ -335,7 +336,7 @@ fn a_quiet_port_forgets_and_then_needs_no_ticks() {
 }
 
 #[test]
-fn a_full_vector_or_a_foreign_scale_changes_nothing() {
+fn full_vector_or_other_scale_has_no_effect() {
     let mut bench = Bench::new(Config::default());
     for request in [
         Request {
@@ -360,18 +361,18 @@ fn a_full_vector_or_a_foreign_scale_changes_nothing() {
 }
 
 #[test]
-fn duplicate_syn_and_fin_are_counted_as_they_come() {
+fn duplicate_syn_and_fin_are_counted() {
     let mut bench = Bench::new(Config {
         repair: false,
         ..Config::default()
     });
     let mut flow = Flow::default();
-    bench.ask(&mut flow, Flags::SYN, 10);
+    bench.request_rate(&mut flow, Flags::SYN, 10);
     flow = Flow::default();
-    bench.ask(&mut flow, Flags::SYN, 10);
+    bench.request_rate(&mut flow, Flags::SYN, 10);
     assert_eq!((bench.router.flows(), bench.router.demand()), (2, 20 << 8));
     for _ in 0..3 {
-        bench.ask(&mut flow.clone(), Flags::FIN, 0);
+        bench.request_rate(&mut flow.clone(), Flags::FIN, 0);
     }
-    assert_eq!(bench.router.flows(), 0, "never below zero");
+    assert_eq!(bench.router.flows(), 0, "clamped at zero");
 }

@@ -1,4 +1,4 @@
-//! Bytes from anywhere: the codecs accept exactly what they write, and no packet makes a state machine panic.
+//! Arbitrary bytes: the codecs accept exactly what they write, and no packet makes a state machine panic.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -75,7 +75,7 @@ proptest! {
     #![proptest_config(settings())]
 
     #[test]
-    fn datagrams_come_back_as_they_were_and_are_never_longer_than_the_mtu_allows(
+    fn datagrams_v1_round_trip(
         packet in packet(), identifiers in any::<[u64; 2]>(), window in any::<u32>(), cut in any::<usize>(),
     ) {
         let window = if packet.flags.contains(Flags::ACK) { window } else { 0 };
@@ -92,9 +92,9 @@ proptest! {
         prop_assert_eq!(packet.wire_bytes(&config) as usize, length + 28);
     }
 
-    /// Requests of any kind, one after another through one port: in memory, and in the bytes of their datagrams.
+    /// Passes random requests through one port, in memory and in the bytes of their datagrams.
     #[test]
-    fn a_router_answers_in_a_datagram_as_it_does_in_memory(
+    fn routing_datagrams_matches_memory(
         packets in prop::collection::vec(packet(), 1..40), scale in -2_i8..3, repair in any::<bool>(),
     ) {
         let config = Config { scale: Some(scale), repair, ..Config::default() };
@@ -112,7 +112,7 @@ proptest! {
                 bytes.chunks(2).map(|pair| u64::from(pair[1]) << 8 | u64::from(pair[0])).sum()
             };
             let before = words(&bytes);
-            let routed = datagram::route(&mut bytes, |asked| wire.answer(&config, asked));
+            let routed = datagram::route(&mut bytes, |request| wire.answer(&config, request));
             let expected = header.packet.request.as_mut().map(|request| {
                 let full = usize::from(request.index) == MAX_HOPS;
                 memory.process(&config, Time::ZERO, packet.flags, request);
@@ -134,14 +134,14 @@ proptest! {
     }
 
     #[test]
-    fn requests_come_back_as_they_were(request in request()) {
+    fn requests_round_trip(request in request()) {
         let mut bytes = [0; Request::WIRE_BYTES];
         request.encode(&mut bytes).unwrap();
         prop_assert_eq!(Request::decode(&bytes), Ok(request));
     }
 
     #[test]
-    fn datagrams_come_back_as_they_were(packet in packet()) {
+    fn datagrams_v0_round_trip(packet in packet()) {
         let mut header = [0; wire::MAX_HEADER_BYTES];
         let length = wire::encode(&packet, &mut header).unwrap();
         prop_assert_eq!(length as u32 + 20 + packet.len, packet.wire_bytes(&Config::default()));
@@ -157,13 +157,13 @@ proptest! {
 
     /// A datagram with its 28 B of IP and UDP headers fits the MTU, and a full one fills it.
     #[test]
-    fn over_udp_no_datagram_exceeds_the_mtu(mtu in 200_u32..9_000, bytes in 1_u64..100_000) {
+    fn udp_datagrams_fit_the_mtu(mtu in 200_u32..9_000, bytes in 1_u64..100_000) {
         let config = Config { mtu, header_bytes: datagram::UDP_IPV4_BYTES, ..Config::default() };
         let rate = Rate::from_gbps(1);
         let mut sender = Sender::new(&config, Time::ZERO, rate, Message { bytes, deadline: None });
         let mut receiver = Receiver::new(&config);
         let mut port = Allocator::new(&config, rate);
-        let (mut now, mut largest) = (Time::ZERO, 0);
+        let (mut now, mut max_length) = (Time::ZERO, 0);
         while !sender.is_closed() && now < Time::ZERO + Span::from_secs(1) {
             now += Span::from_us(100);
             sender.timeout(&config, now);
@@ -175,7 +175,7 @@ proptest! {
                 let payload = vec![0; packet.len as usize];
                 let length = datagram::encode(&header, (&payload, &[]), &mut Vec::new()).unwrap() as u32 + 28;
                 prop_assert!(length <= mtu, "{} of {}", length, mtu);
-                largest = largest.max(length);
+                max_length = max_length.max(length);
                 receiver.input(&config, now, &packet);
             }
             now += Span::from_us(100);
@@ -184,11 +184,11 @@ proptest! {
             }
         }
         prop_assert_eq!(receiver.delivered(), bytes);
-        prop_assert!(bytes < u64::from(mtu) || largest == mtu, "{} of {}", largest, mtu);
+        prop_assert!(bytes < u64::from(mtu) || max_length == mtu, "{} of {}", max_length, mtu);
     }
 
     #[test]
-    fn any_bytes_are_refused_or_mean_themselves(
+    fn decoding_is_strict(
         mut bytes in prop::collection::vec(any::<u8>(), 0..100),
         magic in any::<bool>(),
     ) {
@@ -217,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn no_packet_upsets_a_state_machine(
+    fn state_machines_survive_any_packet(
         packets in prop::collection::vec((packet(), 0_u64..5_000), 0..60),
         bytes in prop_oneof![Just(u64::MAX), 0_u64..20_000],
         deadline in prop::option::of(0_u64..20_000),

@@ -1,4 +1,4 @@
-//! TCP under any loss, reordering and duplication, and under segments that no honest peer would send.
+//! TCP under random loss, reordering and duplication, and under segments that no correct peer would send.
 
 mod common;
 
@@ -11,7 +11,7 @@ use duetime_proto::tcp::{
 use duetime_proto::window::{CongestionControl, Cubic};
 use proptest::prelude::*;
 
-/// A reproducible draw for packet `number`, from 0 to 99.
+/// Returns a reproducible draw in 0..100 for packet `number`.
 fn percent(seed: u64, number: usize) -> u64 {
     duetime_core::random::mix(seed, number as u64) % 100
 }
@@ -109,22 +109,22 @@ fn any_sack() -> impl Strategy<Value = Vec<(u64, u64)>> {
 }
 
 proptest! {
-    /// Every byte once, every message once, and both ends know that they are done.
+    /// Every byte and every message is delivered once, and both ends finish.
     #[test]
-    fn everything_is_delivered_once_whatever_is_lost(
+    fn delivers_everything_once_under_faults(
         config in any_config(),
         sizes in prop::collection::vec(1_u64..30_000, 1..10),
         seed in any::<u64>(),
         data_loss in 0_u64..=30,
         ack_loss in 0_u64..=30,
-        disorder in 0_u64..=20,
+        reordering in 0_u64..=20,
     ) {
         let fate = move |direction: u64, loss: u64, number: usize| {
             match percent(seed ^ direction, number) {
                 draw if draw < loss => Fate::Drop,
-                draw if draw < loss + disorder => Fate::Late(Span::from_us(7 * percent(!seed ^ direction, number))),
-                draw if draw < loss + disorder + 5 => Fate::Twice,
-                draw if draw < loss + disorder + 20 => Fate::Mark,
+                draw if draw < loss + reordering => Fate::Delay(Span::from_us(7 * percent(!seed ^ direction, number))),
+                draw if draw < loss + reordering + 5 => Fate::Duplicate,
+                draw if draw < loss + reordering + 20 => Fate::Mark,
                 _ => Fate::Deliver,
             }
         };
@@ -134,7 +134,7 @@ proptest! {
         for (at, bytes) in sizes.iter().enumerate() {
             pair.send(*bytes);
             if at % 3 == 2 {
-                pair.run_until(pair.now + Span::from_us(250)); // some are submitted on the way, some after idle
+                pair.run_until(pair.now + Span::from_us(250)); // some are submitted in flight, some after idle
             }
             if at % 4 == 3 {
                 pair.run();
@@ -154,9 +154,9 @@ proptest! {
         prop_assert_eq!((pair.bytes, pair.messages as usize), (sizes.iter().sum::<u64>(), sizes.len()));
     }
 
-    /// Closed at once, the FIN travels with the data; only its own answer may be given up.
+    /// If the sender closes at once, the FIN is sent with the data; only its own answer may be abandoned.
     #[test]
-    fn a_closed_sender_still_delivers_everything(
+    fn closed_sender_delivers_everything(
         config in any_config(),
         bytes in 1_u64..50_000,
         seed in any::<u64>(),
@@ -173,7 +173,7 @@ proptest! {
         prop_assert!(pair.sender.is_closed() && pair.receiver.is_closed());
     }
 
-    /// A hostile network neither breaks the sender nor makes it acknowledge what it has not sent.
+    /// A hostile network neither breaks the sender nor makes it count unsent data as acknowledged.
     #[test]
     fn hostile_acknowledgements_are_harmless(
         config in any_config(),
@@ -212,7 +212,7 @@ proptest! {
         }
     }
 
-    /// Nor does it break the receiver, which delivers no byte twice.
+    /// A hostile network does not break the receiver, which delivers no byte twice.
     #[test]
     fn hostile_data_is_harmless(
         config in any_config(),
@@ -232,15 +232,15 @@ proptest! {
         }
     }
 
-    /// A driver that takes acknowledgements late gets those that a prompt one would have got.
+    /// A driver that polls acknowledgements late gets the same ones as a prompt driver.
     #[test]
-    fn acknowledgements_do_not_depend_on_when_they_are_taken(
+    fn acknowledgements_do_not_depend_on_polling(
         delayed_ack in 1_u32..=4,
         segments in prop::collection::vec((0_u64..12, any::<bool>()), 1..60),
     ) {
         let config = Config { delayed_ack, congestion_control: dctcp(0.0), ..plain() };
         let (mut prompt, mut late) = (Receiver::new(&config), Receiver::new(&config));
-        let (mut taken, mut taken_late) = (Vec::new(), Vec::new());
+        let (mut polled, mut polled_late) = (Vec::new(), Vec::new());
         let syn = (Segment { seq: 0, len: 0, flags: Flags::SYN }, Flags::NONE);
         let data = segments.iter().map(|(number, marked)| {
             let flags = if *marked { Flags::CE } else { Flags::NONE };
@@ -249,14 +249,14 @@ proptest! {
         for (segment, mark) in std::iter::once(syn).chain(data) {
             let segment = Segment { flags: segment.flags | mark, ..segment };
             prop_assert_eq!(prompt.input(&config, Time::ZERO, segment), late.input(&config, Time::ZERO, segment));
-            taken.extend(prompt.poll_transmit(&config, Time::ZERO));
+            polled.extend(prompt.poll_transmit(&config, Time::ZERO));
             while let Some(ack) = prompt.poll_transmit(&config, Time::ZERO) {
-                taken.push(ack);
+                polled.push(ack);
             }
         }
         while let Some(ack) = late.poll_transmit(&config, Time::ZERO) {
-            taken_late.push(ack);
+            polled_late.push(ack);
         }
-        prop_assert_eq!(taken, taken_late);
+        prop_assert_eq!(polled, polled_late);
     }
 }

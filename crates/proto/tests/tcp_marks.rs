@@ -1,4 +1,5 @@
-//! DCTCP's echo and estimator, and how the congestion controllers answer: by hand, and as properties over random marks.
+//! DCTCP's echo and estimator, and the reductions of the congestion controllers: hand-worked, and as properties over
+//! random marks.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -15,8 +16,8 @@ use duetime_proto::tcp::{Coalescing, Config, Flags, Receiver, Segment};
 use duetime_proto::window::CongestionControl;
 use proptest::prelude::*;
 
-/// Marks the data packets whose numbers are in the range (the SYN is 0).
-fn marking(config: Config, packets: std::ops::RangeInclusive<usize>) -> Pair {
+/// Creates a pair whose network marks the data packets in the range (the SYN is 0).
+fn mark_packets(config: Config, packets: std::ops::RangeInclusive<usize>) -> Pair {
     Pair::new(config).data_fate(move |packet, _, _| {
         if packets.contains(&packet) {
             Fate::Mark
@@ -26,9 +27,9 @@ fn marking(config: Config, packets: std::ops::RangeInclusive<usize>) -> Pair {
     })
 }
 
-/// Slow start 2, 4, 8, … under this congestion control; the window of eight, packets 7 to 14, is marked.
+/// Creates a pair in slow start (2, 4, 8, …), with the window of eight, packets 7 to 14, marked.
 fn eight_marked(congestion_control: CongestionControl) -> Pair {
-    let mut pair = marking(
+    let mut pair = mark_packets(
         Config {
             congestion_control,
             ..plain()
@@ -40,7 +41,7 @@ fn eight_marked(congestion_control: CongestionControl) -> Pair {
 }
 
 #[test]
-fn every_packet_is_ecn_capable_unless_the_controller_is_newreno() {
+fn packets_are_ecn_capable_except_newreno() {
     for (congestion_control, capable) in [
         (CongestionControl::NewReno, false),
         (dctcp(0.0), true),
@@ -69,9 +70,9 @@ fn newreno_ignores_marks() {
 }
 
 #[test]
-fn the_first_echo_ends_slow_start_and_reduces_by_alpha() {
-    // α(0) = 0: the marks come back at 400 us, when the window is 8 and α still 0. The estimator's window is 5..=8
-    // (each ends when what had been sent at the end of the last is acknowledged), half of it marked: α = 1/32.
+fn first_echo_ends_slow_start() {
+    // α(0) = 0: the echoes arrive at 400 us, when the window is 8 and α is still 0. The estimator's window is 5..=8
+    // (each window ends when the data sent by the end of the last is acknowledged), half of it marked: α = 1/32.
     let mut pair = eight_marked(dctcp(0.0));
     pair.run_until(us(399));
     assert_eq!(pair.sender.window_bytes(), 8_000);
@@ -81,10 +82,11 @@ fn the_first_echo_ends_slow_start_and_reduces_by_alpha() {
         (8_000, 8_000)
     );
     assert_eq!(pair.sender.alpha(), Fraction::from_f64(1.0 / 32.0));
-    // The rest of the eight, acknowledged after the reduction, add nothing; the eight sent after it add one.
+    // The other acknowledgements of the eight, after the reduction, add nothing; those of the eight sent after it add
+    // one segment.
     pair.run_until(us(500));
     assert_eq!(pair.sender.window_bytes(), 9_000);
-    // α(0) = 1, less three windows without marks: (15/16)³ is left at the reduction.
+    // α(0) = 1 after three windows without marks: (15/16)³ at the reduction.
     let mut pair = eight_marked(dctcp(1.0));
     pair.run_until(us(400));
     let alpha = libm::pow(15.0 / 16.0, 3.0);
@@ -97,14 +99,14 @@ fn the_first_echo_ends_slow_start_and_reduces_by_alpha() {
 }
 
 #[test]
-fn one_reduction_per_window() {
-    // Everything is marked and α stays 1, so the window halves once a round trip, down to two segments.
+fn reduces_once_per_window() {
+    // Everything is marked and α stays at 1, so the window halves once per round trip, down to two segments.
     let config = Config {
         congestion_control: dctcp(1.0),
         initial_window: 32,
         ..plain()
     };
-    let mut pair = marking(config, 1..=usize::MAX);
+    let mut pair = mark_packets(config, 1..=usize::MAX);
     pair.send(u64::MAX / 2);
     let windows: Vec<u64> = (2..=6)
         .map(|round| {
@@ -116,7 +118,7 @@ fn one_reduction_per_window() {
 }
 
 #[test]
-fn the_floor_is_the_smallest_window() {
+fn reductions_respect_the_minimum_window() {
     for (min_window, floor) in [(0, 1_000), (1, 1_000), (2, 2_000), (5, 5_000)] {
         let config = Config {
             congestion_control: dctcp(1.0),
@@ -124,7 +126,7 @@ fn the_floor_is_the_smallest_window() {
             initial_window: 8,
             ..plain()
         };
-        let mut pair = marking(config, 1..=usize::MAX);
+        let mut pair = mark_packets(config, 1..=usize::MAX);
         pair.send(u64::MAX / 2);
         pair.run_until(us(2_000));
         assert_eq!(pair.sender.window_bytes(), floor);
@@ -132,7 +134,7 @@ fn the_floor_is_the_smallest_window() {
 }
 
 #[test]
-fn loss_halves_whatever_alpha_and_deadline_say() {
+fn loss_halves_for_any_alpha_and_deadline() {
     for congestion_control in [
         CongestionControl::NewReno,
         dctcp(0.0),
@@ -159,9 +161,9 @@ fn loss_halves_whatever_alpha_and_deadline_say() {
 }
 
 #[test]
-fn the_nearer_the_deadline_the_smaller_the_reduction() {
+fn nearer_deadline_reduces_less() {
     let window = |congestion_control, deadline: Option<Span>| {
-        let mut pair = marking(
+        let mut pair = mark_packets(
             Config {
                 congestion_control,
                 initial_window: 16,
@@ -175,36 +177,36 @@ fn the_nearer_the_deadline_the_smaller_the_reduction() {
     };
     let congestion_control = d2tcp(0.25, 0.5, 2.0);
     // α = 15/64 (the first acknowledgement ended a window without marks), W = 22: W (1 - α^d / 2).
-    let expect = |d: f64| (22_000.0 * (1.0 - libm::pow(15.0 / 64.0, d) / 2.0)) as u64;
+    let expected_window = |d: f64| (22_000.0 * (1.0 - libm::pow(15.0 / 64.0, d) / 2.0)) as u64;
     let near = window(congestion_control, Some(Span::from_ms(1)));
     let far = window(congestion_control, Some(Span::from_ms(100)));
     let none = window(congestion_control, None);
     let late = window(congestion_control, Some(Span::from_us(1)));
     assert!(
-        near.abs_diff(expect(2.0)) <= 1 && far.abs_diff(expect(0.5)) <= 1,
+        near.abs_diff(expected_window(2.0)) <= 1 && far.abs_diff(expected_window(0.5)) <= 1,
         "{near} {far}"
     );
-    assert!(none.abs_diff(expect(1.0)) <= 1);
-    assert_eq!(late, far, "an expired flow yields most");
+    assert!(none.abs_diff(expected_window(1.0)) <= 1);
+    assert_eq!(late, far, "an expired flow has the largest reduction");
     assert_eq!(none, window(dctcp(0.25), Some(Span::from_ms(1))));
     // The sender has 994 KB left, a round trip of 100 us and a window of 22 KB: Tc = 6.024 ms.
     let mid = window(
         congestion_control,
         Some(Span::from_us(200) + Span::from_us(4_820)),
     );
-    assert!(mid.abs_diff(expect(6.024 / 4.820)) <= 2, "{mid}");
+    assert!(mid.abs_diff(expected_window(6.024 / 4.820)) <= 2, "{mid}");
 }
 
 #[test]
 fn imminence_follows_the_current_message() {
-    // A message without deadline is followed by one that is nearly due; when the second is marked, it holds its window.
+    // A message without a deadline is followed by an urgent one, which keeps its window when it is marked.
     let window = |deadline| {
         let config = Config {
             congestion_control: d2tcp(0.25, 0.5, 2.0),
             initial_window: 16,
             ..plain()
         };
-        let mut pair = marking(config, 20..=26);
+        let mut pair = mark_packets(config, 20..=26);
         pair.send_by(16_000, None);
         pair.send_by(500_000, deadline);
         pair.run_until(us(300));
@@ -214,9 +216,10 @@ fn imminence_follows_the_current_message() {
 }
 
 #[test]
-fn the_echo_changes_with_the_marks_by_hand() {
-    // m = 2, marks 0 0 0 1 1 0: the third waits and is acknowledged without echo when the mark changes, the fourth at
-    // once with it; the fifth waits, is acknowledged with echo at the next change, the sixth at once without.
+fn echo_follows_changes_of_marks() {
+    // m = 2, marks 0 0 0 1 1 0. The third is delayed and acknowledged without echo when the mark changes; the fourth is
+    // acknowledged at once with echo. The fifth is delayed and acknowledged with echo at the next change; the sixth at
+    // once without.
     let config = Config {
         congestion_control: dctcp(0.0),
         delayed_ack: 2,
@@ -270,7 +273,7 @@ fn the_echo_changes_with_the_marks_by_hand() {
 }
 
 proptest! {
-    /// The echoes tell as many marked bytes as the network has marked, to the byte, however acknowledgements are delayed.
+    /// Echoes report exactly the bytes that the network has marked, for any delay of acknowledgements.
     #[test]
     fn marked_bytes_are_counted_exactly(
         delayed_ack in 1_u32..=4,
@@ -300,7 +303,7 @@ proptest! {
         prop_assert_eq!(pair.sender.counters().retransmits, 0);
     }
 
-    /// D2TCP with d in [1, 1], and D2TCP without deadlines, send what DCTCP sends when DCTCP sends it.
+    /// D2TCP with d in [1, 1], and D2TCP without deadlines, send the same packets at the same times as DCTCP.
     #[test]
     fn d2tcp_with_d_of_one_is_dctcp(
         fates in prop::collection::vec(0_u8..10, 1..200),

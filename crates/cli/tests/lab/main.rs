@@ -249,7 +249,7 @@ fn what_the_testbed_cannot_do_is_said() {
         "\"tcp\", \"cubic\", \"dctcp\", \"d2tcp\", \"tcp-prio\", \"d3\", \"rcpdc\"]",
         "\"d3\"]\n[d3]\nrounding = \"exact\"",
         &[],
-        &["`d3`", "exact rates have no form on the wire"],
+        &["`d3`", "exact rates cannot be encoded on the wire"],
     );
     refused(
         "hosts = 3",

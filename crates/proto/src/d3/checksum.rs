@@ -1,53 +1,53 @@
-//! How a router brings the checksums of a datagram up to date from the bytes that it changes: the CRC-32C, and the sum of
-//! words that UDP's checksum is made of.
+//! Incremental checksum updates for the bytes of a datagram that a router changes: the CRC-32C, and the sum of words
+//! that UDP's checksum is built on.
 //!
-//! The CRC is linear: what changes in it depends on the difference of the bytes alone, and each byte of the difference
-//! adds its part. A router changes two bytes of the 22, at the last hop three, so a few look-ups do.
+//! The CRC is linear: its change depends only on the differences of the bytes, and each differing byte contributes
+//! independently. A router changes two of the 22 bytes (three at the last hop), so a few table look-ups suffice.
 
 use super::Request;
 
-/// The last bytes that the checksum covers: the congestion header.
+/// Length of the congestion header, the last bytes that the checksum covers.
 const BYTES: usize = Request::WIRE_BYTES;
-/// Those of them that a router may change: the first.
+/// Number of leading bytes that a router may change.
 pub(super) const CHANGING: usize = 9;
-/// The polynomial of Castagnoli, reflected (RFC 9260, appendix A).
+/// Castagnoli polynomial, reflected (RFC 9260, appendix A).
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 
-/// By place and difference there: what changes in the checksum, as it is read from its field in little-endian order.
+/// Changes of the checksum by position and byte difference, as read from the checksum field in little-endian order.
 static CHANGES: [[u32; 256]; CHANGING] = changes();
 
-/// What changes in the checksums of a datagram when bytes of its congestion header change.
+/// Change of a datagram's checksums when bytes of its congestion header change.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Change {
-    /// The difference of the CRC-32C, of its field in little-endian order.
+    /// Difference (XOR) of the CRC-32C, as read from its field in little-endian order.
     pub crc: u32,
-    /// By how much the sum of the datagram's 16-bit words grows, modulo 2^16 - 1; above zero once something was written, and
-    /// at most 2^33 for each time. The words are little-endian (RFC 1071 §2B).
+    /// Growth of the sum of the datagram's 16-bit words, modulo 2^16 - 1; above zero after a write, and at most 2^33
+    /// per write. The words are little-endian (RFC 1071 §2B).
     pub words: u64,
 }
 
 impl Change {
-    /// Writes bytes at these places of the header, which are different and within the eight from `FROM` on. `FROM` is even,
-    /// as the offset of the header in the datagram.
+    /// Writes bytes at the given distinct positions of the header, which must be among the eight from `FROM` on. `FROM`
+    /// must be even, like the offset of the header in the datagram.
     #[inline(always)]
     pub fn write<const FROM: usize, const N: usize>(
         &mut self,
         header: &mut [u8; BYTES],
-        places: [(usize, u8); N],
+        positions: [(usize, u8); N],
     ) {
         let Some(bytes) = header.get_mut(FROM..).and_then(<[u8]>::first_chunk_mut) else {
             return;
         };
         let before = u64::from_le_bytes(*bytes);
         let mut after = before;
-        for (place, byte) in places {
-            let shift = 8 * (place - FROM);
+        for (position, byte) in positions {
+            let shift = 8 * (position - FROM);
             let difference = (before >> shift) as u8 ^ byte;
-            self.crc ^= CHANGES[place][usize::from(difference)];
+            self.crc ^= CHANGES[position][usize::from(difference)];
             after ^= u64::from(difference) << shift;
         }
         *bytes = after.to_le_bytes();
-        // In one's complement, where a difference is the sum with the complement: what is carried out comes in again.
+        // One's complement: a difference is the sum with the complement, and the carry is added back.
         let (grown, carry) = after.overflowing_add(!before);
         self.words += u64::from(grown as u32) + (grown >> 32) + u64::from(carry);
     }
@@ -59,13 +59,13 @@ const fn changes() -> [[u32; 256]; CHANGING] {
     let mut difference = 0;
     while difference < 256 {
         let mut change = last[difference];
-        let mut place = BYTES - 1;
-        while place > 0 {
-            // One zero byte more follows at the place before.
+        let mut position = BYTES - 1;
+        while position > 0 {
+            // One more zero byte follows for the position before.
             change = last[(change & 0xff) as usize] ^ change >> 8;
-            place -= 1;
-            if place < CHANGING {
-                changes[place][difference] = change.swap_bytes();
+            position -= 1;
+            if position < CHANGING {
+                changes[position][difference] = change.swap_bytes();
             }
         }
         difference += 1;
@@ -73,7 +73,7 @@ const fn changes() -> [[u32; 256]; CHANGING] {
     changes
 }
 
-/// By difference: what changes in a checksum when its last byte changes.
+/// Returns the changes of a checksum by the difference of its last covered byte.
 const fn last() -> [u32; 256] {
     let mut changes = [0; 256];
     let mut byte = 0;
@@ -97,7 +97,7 @@ mod tests {
     use crc32c::crc32c;
 
     #[test]
-    fn the_change_is_that_of_the_whole_checksums() {
+    fn change_matches_recomputed_checksums() {
         let mut noise = 1_u64;
         let mut draw = || {
             noise = noise
@@ -111,13 +111,13 @@ mod tests {
             let (mut after, mut change) = (before, Change::default());
             let times = 1 + draw() % 4;
             for _ in 0..times {
-                let place = usize::from(draw() % 4);
-                let places = [(place, draw()), (4 + place, draw())];
-                change.write::<0, 2>(&mut after, places);
+                let position = usize::from(draw() % 4);
+                let positions = [(position, draw()), (4 + position, draw())];
+                change.write::<0, 2>(&mut after, positions);
                 change.write::<8, 1>(&mut after, [(8, draw())]);
                 assert_eq!(
-                    places.map(|(place, _)| after[place]),
-                    places.map(|(_, to)| to)
+                    positions.map(|(position, _)| after[position]),
+                    positions.map(|(_, to)| to)
                 );
             }
             let all = |last: &[u8]| [&head[..], last].concat();

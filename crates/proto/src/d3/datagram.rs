@@ -1,20 +1,20 @@
-//! Version 1 of the datagram format: what leaves a real socket. docs/wire.md documents it for other implementations.
+//! Version 1 of the datagram format, used on real sockets. docs/wire.md documents it for other implementations.
 //!
-//! 44 bytes of header, big-endian; then the congestion header, if there is one; then the payload.
+//! A datagram has a 44-byte header (big-endian), an optional congestion header, and the payload.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 18 | as in version 0 (see [`wire`](super::wire)) |
+//! | 0 | 18 | same as version 0 (see [`wire`](super::wire)) |
 //! | 18 | 1 | version: 1 |
-//! | 19 | 1 | kind of datagram |
-//! | 20 | 8 | identifier of the stream at the destination; a challenge's answer or zero while it is unknown |
-//! | 28 | 8 | identifier of the stream at the source |
-//! | 36 | 4 | receive window, with an acknowledgement |
+//! | 19 | 1 | kind |
+//! | 20 | 8 | stream identifier at the destination; while unknown, the cookie of a challenge or zero |
+//! | 28 | 8 | stream identifier at the source |
+//! | 36 | 4 | receive window (acknowledgements only) |
 //! | 40 | 4 | CRC-32C |
 //!
-//! The checksum covers the bytes before it, then the payload, and the congestion header last. Routers rewrite that
-//! header, and can so bring the checksum up to date from the 22 bytes alone ([`route`]): it stays an end-to-end check,
-//! and no router reads a payload.
+//! The checksum covers the bytes before it, then the payload, then the congestion header. Routers rewrite the
+//! congestion header and can update the checksum from its 22 bytes alone ([`route`]). It remains an end-to-end check,
+//! and no router reads payloads.
 
 use super::header;
 pub use super::header::Found;
@@ -23,85 +23,86 @@ use super::{Claim, EncodedRate, Flags, HeaderError, HopAnswer, HopRequest, Packe
 use core::fmt;
 use crc32c::{crc32c, crc32c_append};
 
-/// The version of the format.
+/// Version of the format.
 pub const VERSION: u8 = 1;
-/// Length of the header, without the congestion header.
+/// Length of the header without the congestion header, in bytes.
 pub const HEADER_BYTES: usize = TRANSPORT_BYTES + 24;
-/// IPv4, UDP and datagram headers: `header_bytes` of the [`Config`](super::Config).
+/// Length of the IPv4, UDP and datagram headers: `header_bytes` of the [`Config`](super::Config).
 pub const UDP_IPV4_BYTES: u32 = 20 + 8 + HEADER_BYTES as u32;
-/// IPv6, UDP and datagram headers.
+/// Length of the IPv6, UDP and datagram headers.
 pub const UDP_IPV6_BYTES: u32 = 40 + 8 + HEADER_BYTES as u32;
 
-/// Length of the headers of a datagram with a request.
+/// Length of the datagram headers with a request.
 pub const ROUTED_BYTES: usize = REQUEST_END;
 
 const REQUEST_END: usize = HEADER_BYTES + Request::WIRE_BYTES;
 const CHECKSUM: usize = HEADER_BYTES - 4;
 
-/// What a datagram says beside its payload.
+/// Contents of a datagram other than its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the datagram is.
+    /// Kind of the datagram.
     pub kind: Kind,
-    /// The stream, as the receiving endpoint names it; the cookie of a challenge in the SYN that answers it; zero in a
+    /// Stream identifier at the receiving endpoint: the cookie of a challenge in the SYN that answers it, and zero in a
     /// first SYN.
     pub destination: u64,
-    /// The stream, as the sending endpoint names it; never zero in a SYN.
+    /// Stream identifier at the sending endpoint; never zero in a SYN.
     pub source: u64,
-    /// Bytes from the position acknowledged on for which the receiver has buffer space.
+    /// Free receive buffer in bytes, from the acknowledged position on.
     pub window: u32,
-    /// The packet. Kinds other than [`Kind::Packet`] have a position at most.
+    /// Packet. Kinds other than [`Kind::Packet`] use its position only.
     pub packet: Packet,
 }
 
-/// What a datagram is.
+/// Kind of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A packet of the protocol.
+    /// Packet of the protocol.
     Packet,
-    /// Asks for a [`Kind::Pong`].
+    /// Request for a [`Kind::Pong`].
     Ping,
-    /// The peer is there.
+    /// Reply to a [`Kind::Ping`].
     Pong,
-    /// There is no such stream at the source, or there will be none. The position says why: see [`Reason`].
+    /// Notice that the source has no such stream and accepts none. The position gives the [`Reason`].
     Reset,
-    /// Answer to a SYN: send it again to the destination that the source field names. So a listener learns that the
-    /// address is true, without remembering it.
+    /// Reply to a SYN: the SYN must be repeated with the source field of this datagram as its destination. A listener
+    /// thereby verifies the address without storing it.
     Challenge,
 }
 
-/// Why a stream was reset.
+/// Reason for the reset of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Nobody accepts streams there.
+    /// The host accepts no streams.
     Refused,
-    /// No stream has this identifier: it ended, or the host restarted.
+    /// The identifier belongs to no stream: it has ended, or the host was restarted.
     Unknown,
-    /// The application has dropped the stream and reads no more.
+    /// The application released the stream and reads no more.
     Abandoned,
-    /// The datagram's version is not spoken there. Its answer's own version is.
+    /// The version of the datagram is not supported. The version of the reply is.
     Version,
 }
 
-/// Why bytes are not a datagram of this version.
+/// Reason why bytes are not a datagram of this version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramError {
-    /// Its form is wrong.
+    /// Malformed header.
     Header(HeaderError),
-    /// The checksum disagrees with the bytes.
+    /// Checksum mismatch.
     Checksum,
-    /// Another version. Its identifiers stand where ours do; nothing else is known of it, not even whether it is intact.
+    /// Datagram of another version. Its identifiers are at the same offsets; nothing else is known, including its
+    /// integrity.
     Version {
-        /// The version.
+        /// Version of the datagram.
         theirs: u8,
-        /// Its destination.
+        /// Destination identifier.
         destination: u64,
-        /// Its source.
+        /// Source identifier.
         source: u64,
     },
 }
 
-/// Appends a datagram to `out` and returns its length. The payload may come in two pieces; their length is the packet's.
+/// Appends a datagram to `out` and returns its length. The payload may be in two pieces with the packet's total length.
 pub fn encode(
     header: &Header,
     payload: (&[u8], &[u8]),
@@ -138,7 +139,7 @@ pub fn encode(
     Ok(out.len() - before)
 }
 
-/// Reads a datagram: its header and its payload. Accepts exactly what [`encode`] writes.
+/// Parses a datagram into header and payload. Accepts exactly the output of [`encode`].
 pub fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), DatagramError> {
     let Some((head, rest)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
         return Err(DatagramError::Header(HeaderError::TooShort));
@@ -184,8 +185,8 @@ pub fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), DatagramError> {
     Ok((header, payload))
 }
 
-/// For a router: whether this is a packet of this version with a request. Looks at the magic byte, the version, the kind
-/// and the payload length, which must be what is left of the datagram; not at the checksum.
+/// Returns true if the bytes are a packet of this version with a request. Used by routers: checks the magic byte, the
+/// version, the kind and the payload length, which must match the datagram, but not the checksum.
 #[inline]
 pub fn has_request(datagram: &[u8]) -> bool {
     let Some((head, payload)) = datagram.split_first_chunk::<REQUEST_END>() else {
@@ -198,7 +199,7 @@ pub fn has_request(datagram: &[u8]) -> bool {
         && usize::from(u16::from_be_bytes([head[2], head[3]])) == payload.len()
 }
 
-/// For a router: what a datagram of which [`has_request`] is known claims.
+/// Returns the claim of a datagram for which [`has_request`] is true. Used by routers.
 pub fn claim(datagram: &[u8]) -> Claim {
     let (Some(flags), Some(desired)) = (datagram.get(1), datagram.get(HEADER_BYTES)) else {
         return Claim::Nothing;
@@ -207,22 +208,22 @@ pub fn claim(datagram: &[u8]) -> Claim {
     Claim::of(flags, EncodedRate::from_byte(*desired))
 }
 
-/// What a router has done with the request of a datagram.
+/// Result of routing a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routed {
-    /// There is none that can be read, or the answer cannot be written; nothing has changed.
+    /// The datagram has no readable request, or the answer cannot be encoded; it is unchanged.
     Nothing,
-    /// Six hops have answered it; nothing has changed.
+    /// Six hops have already answered the request; the datagram is unchanged.
     Full,
-    /// It was answered.
+    /// The request was answered.
     Answered {
-        /// See [`write_answer`].
+        /// Growth of the word sum; see [`write_answer`].
         words: u64,
     },
 }
 
-/// For a router: lets `answer` answer the request of a datagram that passes, and brings the checksum up to date. A
-/// datagram that was damaged on its way stays damaged.
+/// Answers the request of a passing datagram with `answer` and updates the checksum. Used by routers. A damaged
+/// datagram remains detectable.
 #[inline]
 pub fn route(datagram: &mut [u8], answer: impl FnOnce(&HopRequest) -> HopAnswer) -> Routed {
     if !has_request(datagram) {
@@ -234,12 +235,12 @@ pub fn route(datagram: &mut [u8], answer: impl FnOnce(&HopRequest) -> HopAnswer)
     match hop_request(headers) {
         Found::Nothing => Routed::Nothing,
         Found::Full => Routed::Full,
-        Found::Request(asked) => write_answer(headers, &asked, answer(&asked))
+        Found::Request(request) => write_answer(headers, &request, answer(&request))
             .map_or(Routed::Nothing, |words| Routed::Answered { words }),
     }
 }
 
-/// What the headers of a datagram of which [`has_request`] is known say to the next hop.
+/// Returns the request of a datagram for its next hop. Requires that [`has_request`] is true.
 #[inline(always)]
 pub fn hop_request(headers: &[u8; ROUTED_BYTES]) -> Found {
     let flags = Flags(u16::from(headers[1] & !HAS_REQUEST));
@@ -248,18 +249,18 @@ pub fn hop_request(headers: &[u8; ROUTED_BYTES]) -> Found {
         .map_or(Found::Nothing, |request| header::at_hop(request, flags))
 }
 
-/// Writes the answer to what [`hop_request`] has found in these headers, and brings the checksum up to date. The result is
-/// by how much the sum of the datagram's 16-bit words has grown, modulo 2^16 - 1, above zero and below 2^36: UDP's checksum
-/// must follow (RFC 1624). The words, and so the checksum, are read in little-endian order (RFC 1071 §2B). `None`, and
-/// nothing is written, for a rate that has no encoding.
+/// Writes the answer to the request that [`hop_request`] found in these headers and updates the checksum. Returns the
+/// growth of the sum of the datagram's 16-bit words, modulo 2^16 - 1, above zero and below 2^36, by which UDP's
+/// checksum must be updated (RFC 1624). The words and the checksum are read in little-endian order (RFC 1071 §2B).
+/// Returns `None` and writes nothing if the rate cannot be encoded.
 #[inline(always)]
 pub fn write_answer(
     headers: &mut [u8; ROUTED_BYTES],
-    asked: &HopRequest,
+    request: &HopRequest,
     answer: HopAnswer,
 ) -> Option<u64> {
-    let (head, request) = headers.split_at_mut(HEADER_BYTES);
-    let change = header::answer(request.first_chunk_mut()?, asked, answer)?;
+    let (head, congestion) = headers.split_at_mut(HEADER_BYTES);
+    let change = header::answer(congestion.first_chunk_mut()?, request, answer)?;
     let field = head.last_chunk_mut()?;
     let before = u32::from_le_bytes(*field);
     let after = before ^ change.crc;
@@ -284,12 +285,12 @@ impl Kind {
 impl Reason {
     const ALL: [Self; 4] = [Self::Refused, Self::Unknown, Self::Abandoned, Self::Version];
 
-    /// As the position field of a reset.
+    /// Returns the code of the reason in the position field of a reset.
     pub const fn code(self) -> u64 {
         self as u64
     }
 
-    /// Of a reset's position field; a code that has no meaning counts as [`Reason::Unknown`].
+    /// Returns the reason for the position field of a reset; unknown codes map to [`Reason::Unknown`].
     pub fn from_code(code: u64) -> Self {
         let known = usize::try_from(code)
             .ok()
@@ -298,14 +299,16 @@ impl Reason {
     }
 }
 
-/// `headers`: the header, its checksum field left out of account, and the congestion header if there is one.
+/// Returns the checksum. `headers` is the header, with its checksum field ignored, and the congestion header if
+/// present.
 fn checksum_of(headers: &[u8], payload: (&[u8], &[u8])) -> u32 {
     let crc = crc32c(&headers[..CHECKSUM]);
     let crc = crc32c_append(crc32c_append(crc, payload.0), payload.1);
     crc32c_append(crc, &headers[HEADER_BYTES..])
 }
 
-/// Only packets have flags, a payload and a request; only acknowledgements a window; only packets and resets a position.
+/// Checks the fields against the kind: only packets have flags, a payload and a request; only acknowledgements have a
+/// window; only packets and resets have a position.
 fn check(header: &Header) -> Result<(), HeaderError> {
     let packet = &header.packet;
     let plain = Packet {
@@ -370,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_layout_is_the_documented_one() {
+    fn layout_matches_the_documentation() {
         let mut bytes = Vec::new();
         let header = with_request(3);
         assert_eq!(encode(&header, (b"a", b"bc"), &mut bytes), Ok(44 + 22 + 3));
@@ -386,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn any_changed_bit_is_noticed() {
+    fn any_bit_flip_is_detected() {
         let mut bytes = Vec::new();
         encode(&with_request(5), (b"hello", b""), &mut bytes).unwrap();
         for bit in 0..bytes.len() * 8 {
@@ -397,14 +400,14 @@ mod tests {
     }
 
     #[test]
-    fn a_router_changes_the_request_and_nothing_else_and_hides_no_damage() {
+    fn routing_changes_only_the_request() {
         let mut bytes = Vec::new();
         let mut header = with_request(5);
         encode(&header, (b"hello", b""), &mut bytes).unwrap();
         let mut damaged = bytes.clone();
         damaged[70] ^= 4;
-        let grant = |asked: &HopRequest| {
-            assert_eq!((asked.hop, asked.desired), (0, FixedRate::from_byte(9)));
+        let grant = |request: &HopRequest| {
+            assert_eq!((request.hop, request.desired), (0, FixedRate::from_byte(9)));
             let mut answer = HopAnswer::default();
             answer.outcome.granted = EncodedRate::from_byte(200);
             answer
@@ -428,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_told_with_its_identifiers() {
+    fn other_versions_report_identifiers() {
         let mut bytes = Vec::new();
         let header = with_request(0);
         encode(&header, (&[], &[]), &mut bytes).unwrap();

@@ -1,33 +1,33 @@
-//! Which rate a flow asks for, and when it gives up (D3 §5 "Calculating desired rate", §6.1.3, §7).
+//! Desired rate of a flow, and quenching (D3 §5 "Calculating desired rate", §6.1.3, §7).
 
-use super::rate::{LARGEST, fixed_from_bytes};
+use super::rate::{MAX_FIXED, fixed_from_bytes};
 use super::{Config, Late, Packet, RequestBytes, Speculation};
 use duetime_core::{Span, Time};
 
-/// What a flow knows when it asks.
+/// State of a flow at a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
-    /// Bytes not yet sent, and bytes known lost; with their headers under `RequestBytes::Wire`.
+    /// Bytes not yet sent or known lost; includes headers under `RequestBytes::Wire`.
     pub remaining: u64,
-    /// s·rtt: what this round trip's allocation sends; zero before the first.
+    /// s·rtt: bytes that this round trip's allocation sends; zero before the first.
     pub in_slot: u64,
-    /// Smoothed round-trip time; zero before the first.
+    /// Smoothed round-trip time; zero before the first sample.
     pub rtt: Span,
-    /// The sender's link, internal fixed point.
+    /// Rate of the sender's link, in internal fixed point.
     pub uplink: i64,
 }
 
-/// The answer.
+/// Result of [`desired_rate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Desire {
-    /// Ask for this rate, in internal fixed point.
+    /// Rate to request, in internal fixed point.
     Rate(i64),
-    /// The deadline cannot be met, and quenching is on.
+    /// The deadline cannot be met and quenching is enabled.
     Quench,
 }
 
-/// r(t+1). `deadline` moves under `Late::Extend`, by a share of `allowance` at a time.
-pub(super) fn desire(
+/// Returns r(t+1). Under `Late::Extend`, moves `deadline` by a share of `allowance` per step.
+pub(super) fn desired_rate(
     config: &Config,
     now: Time,
     need: Need,
@@ -35,7 +35,7 @@ pub(super) fn desire(
     allowance: Span,
 ) -> Desire {
     if config.ignore_deadlines || *deadline == Time::MAX {
-        return Desire::Rate(0); // D3 §4.2: non-deadline flows ask for nothing
+        return Desire::Rate(0); // D3 §4.2: non-deadline flows request no rate
     }
     if *deadline <= now {
         if config.quench {
@@ -46,7 +46,7 @@ pub(super) fn desire(
         }
         match config.late {
             Late::FairShare => return Desire::Rate(0), // D3 §7: "fall back to fair share mode"
-            Late::Max => return Desire::Rate(need.uplink.min(LARGEST)),
+            Late::Max => return Desire::Rate(need.uplink.min(MAX_FIXED)),
             Late::Extend => {
                 // D3 §7: "extend their deadlines if these are missed"
                 let step = u128::from(allowance.as_ps())
@@ -60,7 +60,7 @@ pub(super) fn desire(
     }
     let left = need.remaining.saturating_sub(need.in_slot);
     if left == 0 {
-        return Desire::Rate(0); // this round trip sends the rest
+        return Desire::Rate(0); // this round trip sends the remaining bytes
     }
     let time = deadline.since(now);
     let scale = config.exponent();
@@ -73,7 +73,7 @@ pub(super) fn desire(
     } else {
         fixed_from_bytes(left, lagged_time, scale)
     };
-    // The routers charge for each round trip's request as well.
+    // Routers also charge for the request of each round trip.
     let requests = if config.request_bytes == RequestBytes::Wire && need.rtt > Span::ZERO {
         fixed_from_bytes(u64::from(Packet::REQUEST_BYTES), need.rtt, scale)
     } else {
@@ -81,7 +81,7 @@ pub(super) fn desire(
     };
     let rate = rate.saturating_add(requests);
     if config.quench && rate > need.uplink {
-        // D3 §6.1.3 (i); the lag terms alone condemn no flow, unless the formula is to be taken literally.
+        // D3 §6.1.3 (i). Unless `quench_strict` is set, the lag terms alone quench no flow.
         if config.quench_strict || fixed_from_bytes(need.remaining, time, scale) > need.uplink {
             return Desire::Quench;
         }
@@ -91,10 +91,10 @@ pub(super) fn desire(
     } else {
         i64::MAX
     };
-    Desire::Rate(rate.min(usable).min(need.uplink).min(LARGEST))
+    Desire::Rate(rate.min(usable).min(need.uplink).min(MAX_FIXED))
 }
 
-/// How often running a flow's desired rate has risen.
+/// Counter of successive increases of a flow's desired rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rises {
     previous: i64,
@@ -102,11 +102,12 @@ pub(super) struct Rises {
 }
 
 impl Rises {
-    /// Takes the desired rate of one more round trip; true if the flow should be ended.
-    pub(super) fn see(&mut self, speculation: Speculation, rate: i64) -> bool {
+    /// Records the desired rate of a round trip. Returns true if the flow should be ended.
+    pub(super) fn record(&mut self, speculation: Speculation, rate: i64) -> bool {
         // D3 §7: "successive increases of the desired rate over multiple RTTs"
-        let enough = i128::from(self.previous) * i128::from(1_000 + speculation.growth_permille);
-        let risen = self.previous > 0 && rate > self.previous && i128::from(rate) * 1_000 >= enough;
+        let threshold = i128::from(self.previous) * i128::from(1_000 + speculation.growth_permille);
+        let risen =
+            self.previous > 0 && rate > self.previous && i128::from(rate) * 1_000 >= threshold;
         self.count = if risen {
             self.count.saturating_add(1)
         } else {
@@ -133,19 +134,19 @@ mod tests {
         Time::ZERO + Span::from_ms(ms)
     }
 
-    fn ask(config: &Config, now: Time, need: Need, deadline: Time) -> Desire {
+    fn request(config: &Config, now: Time, need: Need, deadline: Time) -> Desire {
         let mut deadline = deadline;
-        desire(config, now, need, &mut deadline, Span::from_ms(10))
+        desired_rate(config, now, need, &mut deadline, Span::from_ms(10))
     }
 
     #[test]
-    fn the_first_request_is_size_over_time() {
+    fn first_request_is_size_over_time() {
         assert_eq!(
-            ask(&Config::default(), at(0), NEED, at(10)),
+            request(&Config::default(), at(0), NEED, at(10)),
             Desire::Rate(10 * UNIT)
         );
         assert_eq!(
-            ask(&Config::default(), at(0), NEED, Time::MAX),
+            request(&Config::default(), at(0), NEED, Time::MAX),
             Desire::Rate(0)
         );
         let rcp = Config {
@@ -153,7 +154,7 @@ mod tests {
             quench: true,
             ..Config::default()
         };
-        assert_eq!(ask(&rcp, at(20), NEED, at(10)), Desire::Rate(0));
+        assert_eq!(request(&rcp, at(20), NEED, at(10)), Desire::Rate(0));
     }
 
     #[test]
@@ -165,7 +166,7 @@ mod tests {
             ..NEED
         };
         assert_eq!(
-            ask(&Config::default(), at(0), need, at(10)),
+            request(&Config::default(), at(0), need, at(10)),
             Desire::Rate(12 * UNIT)
         );
         let last = Need {
@@ -173,14 +174,14 @@ mod tests {
             ..need
         };
         assert_eq!(
-            ask(&Config::default(), at(0), last, at(10)),
+            request(&Config::default(), at(0), last, at(10)),
             Desire::Rate(0)
         );
     }
 
     #[test]
-    fn on_the_wire_each_round_trips_request_is_asked_for_too() {
-        // 22 B in 88 us are a quarter of a unit; before the first round trip its length is not known.
+    fn wire_bytes_include_requests() {
+        // 22 B in 88 us are a quarter of a unit. Before the first sample the round-trip time is unknown.
         let wire = Config {
             request_bytes: RequestBytes::Wire,
             ..Config::default()
@@ -191,15 +192,15 @@ mod tests {
         };
         let deadline = at(10) + Span::from_us(176);
         assert_eq!(
-            ask(&wire, at(0), need, deadline),
+            request(&wire, at(0), need, deadline),
             Desire::Rate(10 * UNIT + UNIT / 4)
         );
-        assert_eq!(ask(&wire, at(0), NEED, at(10)), Desire::Rate(10 * UNIT));
+        assert_eq!(request(&wire, at(0), NEED, at(10)), Desire::Rate(10 * UNIT));
     }
 
     #[test]
-    fn without_lag_terms_each_request_is_as_the_first() {
-        // 100000 / 10 ms = 10 B/us, where the printed formula has 12.
+    fn no_lag_terms_without_request_lag() {
+        // 100000 / 10 ms = 10 B/us, where the paper's formula yields 12.
         let need = Need {
             in_slot: 4_000,
             rtt: Span::from_ms(1),
@@ -209,11 +210,14 @@ mod tests {
             request_lag: false,
             ..Config::default()
         };
-        assert_eq!(ask(&config, at(0), need, at(10)), Desire::Rate(10 * UNIT));
+        assert_eq!(
+            request(&config, at(0), need, at(10)),
+            Desire::Rate(10 * UNIT)
+        );
     }
 
     #[test]
-    fn no_more_is_asked_for_than_one_round_trip_can_use() {
+    fn cap_limits_rate_to_one_round_trip() {
         let need = Need {
             remaining: 10_000,
             rtt: Span::from_us(500),
@@ -223,52 +227,52 @@ mod tests {
             cap_to_remaining: true,
             ..Config::default()
         };
-        // 10000 B in 500 us are 20 B/us. With 1 ms left the formula's time is zero; with 1.25 ms it asks for 40 B/us.
+        // 10000 B in 500 us are 20 B/us. With 1 ms left the formula's time is zero; with 1.25 ms it yields 40 B/us.
         for (deadline_us, plain) in [(1_000, 125), (1_250, 40), (1_500, 20), (2_000, 10)] {
             let deadline = Time::ZERO + Span::from_us(deadline_us);
             assert_eq!(
-                ask(&Config::default(), at(0), need, deadline),
+                request(&Config::default(), at(0), need, deadline),
                 Desire::Rate(plain * UNIT)
             );
             assert_eq!(
-                ask(&capped, at(0), need, deadline),
+                request(&capped, at(0), need, deadline),
                 Desire::Rate(plain.min(20) * UNIT)
             );
         }
-        // Rule (i) of quenching sees the rate without the cap: 10000 B in 50 us need 200 B/us.
+        // Rule (i) of quenching uses the rate without the cap: 10000 B in 50 us need 200 B/us.
         let quench = Config {
             quench: true,
             ..capped
         };
         assert_eq!(
-            ask(&quench, at(0), need, Time::ZERO + Span::from_us(50)),
+            request(&quench, at(0), need, Time::ZERO + Span::from_us(50)),
             Desire::Quench
         );
     }
 
     #[test]
-    fn a_late_flow_follows_its_policy() {
+    fn late_flows_follow_their_policy() {
         let late = |late| Config {
             late,
             ..Config::default()
         };
         assert_eq!(
-            ask(&late(Late::FairShare), at(12), NEED, at(10)),
+            request(&late(Late::FairShare), at(12), NEED, at(10)),
             Desire::Rate(0)
         );
         assert_eq!(
-            ask(&late(Late::Max), at(12), NEED, at(10)),
+            request(&late(Late::Max), at(12), NEED, at(10)),
             Desire::Rate(125 * UNIT)
         );
         // The deadline moves from 10 ms to 20 ms: 100000 B in 8 ms.
         assert_eq!(
-            ask(&late(Late::Extend), at(12), NEED, at(10)),
+            request(&late(Late::Extend), at(12), NEED, at(10)),
             Desire::Rate(12 * UNIT + UNIT / 2)
         );
     }
 
     #[test]
-    fn an_extension_is_a_share_of_the_original_allowance() {
+    fn extension_is_a_share_of_the_allowance() {
         let config = |late_extension_permille| Config {
             late: Late::Extend,
             late_extension_permille,
@@ -276,7 +280,7 @@ mod tests {
         };
         let moved = |permille, now| {
             let mut deadline = at(10);
-            let rate = desire(
+            let rate = desired_rate(
                 &config(permille),
                 at(now),
                 NEED,
@@ -285,30 +289,30 @@ mod tests {
             );
             (deadline, rate)
         };
-        // A quarter of 10 ms at a time: 12.5 ms is past 12 ms; 100000 B in 0.5 ms are more than the uplink.
+        // Steps of a quarter of 10 ms: 12.5 ms is past 12 ms; 100000 B in 0.5 ms exceed the uplink.
         assert_eq!(
             moved(250, 12),
             (at(10) + Span::from_us(2_500), Desire::Rate(125 * UNIT))
         );
-        // As often as it takes: 10, 12.5, 15, 17.5, 20, 22.5 ms.
+        // As many steps as needed: 10, 12.5, 15, 17.5, 20, 22.5 ms.
         assert_eq!(moved(250, 20).0, at(20) + Span::from_us(2_500));
         // Twice the allowance: 30 ms, 100000 B in 20 ms.
         assert_eq!(moved(2_000, 10), (at(30), Desire::Rate(5 * UNIT)));
-        // Before the deadline nothing moves.
+        // The deadline does not move before it has passed.
         assert_eq!(moved(2_000, 9).0, at(10));
     }
 
     #[test]
-    fn successive_rises_are_counted_from_one_request_to_the_next() {
+    fn counts_successive_rises() {
         let seen = |speculation: Speculation, rates: &[i64]| -> Vec<bool> {
             let mut rises = Rises::default();
             rates
                 .iter()
-                .map(|&rate| rises.see(speculation, rate))
+                .map(|&rate| rises.record(speculation, rate))
                 .collect()
         };
         let four = Speculation::default();
-        // 10 % is enough, the fourth rise ends it, whatever came before.
+        // 10 % is enough, and the fourth rise ends the flow, whatever the first rate.
         assert_eq!(
             seen(four, &[900, 1_000, 1_100, 1_210, 1_331, 1_465]),
             [false, false, false, false, true, true]
@@ -317,7 +321,7 @@ mod tests {
             seen(four, &[1_000, 1_099, 1_208, 1_328, 1_460, 1_605]),
             [false; 6]
         );
-        // A smaller rise begins the count again.
+        // A smaller rise restarts the count.
         assert_eq!(
             seen(
                 four,
@@ -327,7 +331,7 @@ mod tests {
             ),
             [false, false, false, false, false, false, false, false, true]
         );
-        // From nothing to something is no rise.
+        // An increase from zero is not a rise.
         let once = Speculation {
             rises: 1,
             growth_permille: 0,
@@ -352,12 +356,12 @@ mod tests {
         };
         let deadline = Time::ZERO + Span::from_us(500);
         assert_eq!(
-            ask(&quench, at(0), lagging, deadline),
+            request(&quench, at(0), lagging, deadline),
             Desire::Rate(125 * UNIT)
         );
-        assert_eq!(ask(&strict, at(0), lagging, deadline), Desire::Quench);
+        assert_eq!(request(&strict, at(0), lagging, deadline), Desire::Quench);
         assert_eq!(
-            ask(
+            request(
                 &quench,
                 at(0),
                 Need {
@@ -368,6 +372,6 @@ mod tests {
             ),
             Desire::Quench
         );
-        assert_eq!(ask(&quench, at(0), NEED, at(0)), Desire::Quench);
+        assert_eq!(request(&quench, at(0), NEED, at(0)), Desire::Quench);
     }
 }

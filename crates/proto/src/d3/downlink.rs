@@ -1,74 +1,75 @@
-//! Edge allocation: the receiving host allocates its own downlink where no router does.
+//! Edge allocation: the receiving host allocates its own downlink if no router does.
 //!
-//! Flows of partition-aggregate traffic meet at the last link, into the host that asked. That host sees every request that
-//! crosses it, so the allocator of that link may as well stand behind it: it answers a request on arrival, before the
-//! feedback is made, as the router at the link's other end would have answered it in front of its queue.
+//! Flows of partition-aggregate traffic meet at the last link, into the host that sent the query. That host sees every
+//! request that crosses the link, so the link's allocator can run there: it answers a request on arrival, before the
+//! feedback is generated, exactly as the router at the other end of the link would have answered in front of its queue.
 //!
-//! It answers a request to which nothing but the sender's own interface, hop 0, has written. Where a router has, the
-//! path has routers, and the last of them allocates this link. It lets a request of another scale be, for which an allocator
-//! has no answer but zero: a sender with a faster interface that was not told of this link is not held back for ever.
+//! It answers only requests that no hop other than the sender's own interface, hop 0, has answered. If a router has
+//! answered, the path has routers, and the last of them allocates this link. It ignores requests of another scale, for
+//! which the allocator could grant only zero: a sender with a faster interface whose configuration does not include
+//! this link would otherwise be blocked for ever.
 //!
-//! A SYN may be a forgery: until its sender has proven its address, its flow gets an *offer*. It is what a new flow would be
-//! granted, from what is left beside the offers to others; the flow is not counted in N, D and A. The first request that
-//! shows that its sender knows our identifier is answered as the second of a flow that was counted. So whatever is forged
-//! takes nothing from flows whose senders are real; where all that is left is offered, a new flow is paused for the round
-//! trip of its SYN.
+//! A SYN may be forged. Until its sender has proven its address, its flow only receives an *offer*: the grant of a new
+//! flow, computed from the capacity left by other offers. The flow is not counted in N, D and A. The first request that
+//! shows that its sender knows our identifier is answered like the second request of a counted flow. Forged SYNs
+//! therefore take nothing from real flows; if all spare capacity is offered, a new flow is paused for the round trip of
+//! its SYN.
 //!
-//! What it does not see is the queue in front of the link, which the β term of capacity adaptation needs. It knows what it
-//! has granted, though, and what has arrived: while the link was busy throughout, whatever was granted beyond its rate
-//! has queued; once it was not, the queue was empty.
+//! The host cannot see the queue in front of the link, which the β term of capacity adaptation needs, so it estimates
+//! it from grants and arrivals: while the link is busy throughout, grants beyond its rate accumulate in the queue; when
+//! it is not, the queue is empty.
 
 use super::rate::{bytes_from_fixed, fixed_from_bytes, fixed_from_rate};
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Outcome, PortDriver, Reading, Request};
 use duetime_core::{Rate, Span, Time};
 
-/// A link is taken for busy throughout an update interval if at least this much of it was used, in 1/256: packets that
-/// end in the next interval, and frames' gaps, are not counted as arrived.
+/// Share of the link, in 1/256, above which it counts as busy throughout an update interval. It is below one because
+/// packets that end in the next interval, and gaps between frames, do not count as arrived.
 const BUSY_256: i64 = 250;
-/// How many hops have written to a request that only its sender's interface has seen.
+/// Index of a request that only its sender's interface has answered.
 const OWN_HOP: u8 = 1;
 
-/// The allocator of a host's downlink, at the host.
+/// Allocator of a host's downlink, running on the host.
 #[derive(Clone, Debug)]
 pub struct Downlink {
     port: PortDriver,
     rate: Rate,
     arrived_bytes: u64,
-    /// `arrived_bytes` and the time at the last update.
+    /// Time and `arrived_bytes` at the last update.
     before: Option<(Time, u64)>,
-    /// What is believed to wait in front of the link.
+    /// Estimated queue in front of the link, in bytes.
     queue_bytes: u64,
     grants: Grants,
-    /// The sum of offers that stand, in fixed point.
+    /// Sum of the outstanding offers, in fixed point.
     offered: i64,
 }
 
-/// What a flow was offered whose sender has not proven its address.
+/// Offer to a flow whose sender has not proven its address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer(EncodedRate);
 
-/// Who answered the request of a packet that arrived, beside its sender's own interface.
+/// Origin of the answer to an arrived request, besides the sender's own interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// There is none, or nobody has.
+    /// No answer, or no request.
     Nobody,
-    /// This host, for its downlink.
+    /// Answered by this host for its downlink.
     Edge(Outcome),
-    /// Routers.
+    /// Answered by routers.
     Routers,
-    /// Nobody: it is in another scale than this host's, whose allocator could grant nothing. It keeps to its own interface's
-    /// grant.
+    /// Not answered, because the request has another scale than this host, whose allocator could grant only zero. Its
+    /// flow keeps the grant of its own interface.
     OtherScale,
 }
 
-/// Who answered the requests that came.
+/// Counts of arrived requests by the origin of their answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grants {
     /// Requests that this host answered for its downlink.
     pub edge: u64,
     /// Requests that routers had answered.
     pub routers: u64,
-    /// Requests of another scale, which this host let be.
+    /// Requests of another scale, which this host ignored.
     pub other_scale: u64,
 }
 
@@ -81,7 +82,7 @@ impl Grants {
 }
 
 impl Downlink {
-    /// The allocator of a downlink of the given rate, idle; `phase` is that of [`PortDriver::new`].
+    /// Creates an idle allocator for a downlink of the given rate. `phase` is passed to [`PortDriver::new`].
     pub fn new(config: &Config, rate: Rate, phase: Span) -> Self {
         Self {
             port: PortDriver::new(config, rate, phase),
@@ -94,8 +95,8 @@ impl Downlink {
         }
     }
 
-    /// A packet of `bytes`, all headers included, has arrived; its request, if it has one, is answered unless routers
-    /// have done so. Call it before the packet is given to its flow, which returns what the request then holds.
+    /// Counts an arrived packet of `bytes`, including all headers, and answers its request, if any, unless routers have
+    /// done so. Must be called before the packet is passed to its flow, which returns the request's allocations.
     pub fn arrive(
         &mut self,
         config: &Config,
@@ -104,12 +105,13 @@ impl Downlink {
         flags: Flags,
         request: Option<&mut Request>,
     ) -> Answer {
-        self.arriving(config, bytes, request, |downlink, request| {
+        self.arrive_with(config, bytes, request, |downlink, request| {
             downlink.port.process(config, now, flags, request)
         })
     }
 
-    /// The same for the SYN of a flow whose sender has not proven its address, and that was offered `offer` before.
+    /// Like [`arrive`](Self::arrive), for the SYN of a flow whose sender has not proven its address. Replaces the
+    /// flow's previous `offer`.
     pub fn offer(
         &mut self,
         config: &Config,
@@ -119,7 +121,7 @@ impl Downlink {
         offer: &mut Offer,
     ) -> Answer {
         self.withdraw(offer);
-        self.arriving(config, bytes, request, |downlink, request| {
+        self.arrive_with(config, bytes, request, |downlink, request| {
             let (port, offered) = (&downlink.port, downlink.offered);
             let outcome = port.offer(config, flags, request, offered);
             *offer = Offer(outcome.granted);
@@ -128,12 +130,13 @@ impl Downlink {
         })
     }
 
-    /// The sender has proven its address, or the flow is forgotten.
+    /// Withdraws an offer. Called when the sender has proven its address or the flow is removed.
     pub fn withdraw(&mut self, offer: &mut Offer) {
         self.offered -= std::mem::take(offer).0.fixed();
     }
 
-    /// As [`arrive`](Self::arrive), for the first request, not a FIN, of a flow that had an offer: it is counted from now on.
+    /// Like [`arrive`](Self::arrive), for the first request (not a FIN) of a flow that had an offer. The flow is
+    /// counted from now on.
     pub fn admit(
         &mut self,
         config: &Config,
@@ -142,12 +145,12 @@ impl Downlink {
         flags: Flags,
         request: Option<&mut Request>,
     ) -> Answer {
-        self.arriving(config, bytes, request, |downlink, request| {
+        self.arrive_with(config, bytes, request, |downlink, request| {
             downlink.port.admit(config, now, flags, request)
         })
     }
 
-    fn arriving(
+    fn arrive_with(
         &mut self,
         config: &Config,
         bytes: u64,
@@ -169,12 +172,13 @@ impl Downlink {
         answer
     }
 
-    /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never. It moves with every call.
+    /// Returns the time at which to call [`timeout`](Self::timeout), or [`Time::MAX`] for never. It may change with
+    /// every call.
     pub const fn next_timeout(&self) -> Time {
         self.port.next_timeout()
     }
 
-    /// Capacity adaptation (D3 §4.4); harmless before [`next_timeout`](Self::next_timeout).
+    /// Runs capacity adaptation (D3 §4.4). No effect before [`next_timeout`](Self::next_timeout).
     pub fn timeout(&mut self, config: &Config, now: Time) {
         if now < self.port.next_timeout() {
             return;
@@ -190,7 +194,7 @@ impl Downlink {
         }
     }
 
-    /// Brings the queue up to date with the time since the last update.
+    /// Updates the estimated queue for the time since the last update.
     fn estimate(&mut self, config: &Config, now: Time) {
         let Some((since, before)) = self.before.replace((now, self.arrived_bytes)) else {
             self.queue_bytes = 0;
@@ -210,17 +214,17 @@ impl Downlink {
         self.queue_bytes = (self.queue_bytes + queued).saturating_sub(left);
     }
 
-    /// The port's allocator and updates.
+    /// Returns the port driver with the allocator.
     pub const fn port(&self) -> &PortDriver {
         &self.port
     }
 
-    /// What is believed to wait in front of the link, in bytes.
+    /// Returns the estimated queue in front of the link, in bytes.
     pub const fn queue_bytes(&self) -> u64 {
         self.queue_bytes
     }
 
-    /// Who has answered the requests that came.
+    /// Returns the counts of arrived requests.
     pub const fn grants(&self) -> Grants {
         self.grants
     }

@@ -1,4 +1,4 @@
-//! The congestion header: 22 bytes that a request and the feedback travel in (D3 §5, Fig 6).
+//! Congestion header: 22 bytes with a request and feedback (D3 §5, Fig 6).
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -10,18 +10,18 @@
 //! | 10 | 6 | previous allocations a(t) |
 //! | 16 | 6 | feedback: allocations of the opposite direction |
 //!
-//! Stamps and pace belong to the repair of the counters (see `repair`); without it they are zero, and the layout is
-//! the paper's with a two's-complement scale.
+//! Stamps and pace belong to the repair of the counters (see `repair`). Without repair they are zero, and the layout is
+//! the paper's, with the scale in two's complement.
 
 use super::checksum::Change;
 use super::repair::SLOWEST_PACE;
 use super::{EncodedRate, FixedRate, Flags, HopAnswer, HopRequest};
 use core::fmt;
 
-/// Routers on a path at most, the sender's own interface included (D3 §5).
+/// Maximum number of routers on a path, including the sender's own interface (D3 §5).
 pub const MAX_HOPS: usize = 6;
 
-/// A rate request with the feedback that rides along.
+/// Rate request with feedback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// Desired rate for the next round trip.
@@ -30,44 +30,44 @@ pub struct Request {
     pub index: u8,
     /// Exponent of every rate, -16..=15.
     pub scale: i8,
-    /// What the routers passed so far grant for the next round trip.
+    /// Rates granted by the routers so far, for the next round trip.
     pub allocations: [EncodedRate; MAX_HOPS],
-    /// Desired rate that the routers hold for this flow.
+    /// Desired rate that the routers have registered for this flow.
     pub previous_desired: EncodedRate,
-    /// Allocations that the routers hold for this flow.
+    /// Allocations that the routers have registered for this flow.
     pub previous_allocations: [EncodedRate; MAX_HOPS],
-    /// Allocations of the opposite direction's last request.
+    /// Allocations granted to the last request of the opposite direction.
     pub feedback: [EncodedRate; MAX_HOPS],
-    /// One bit per hop: the epoch in which the hop counted this flow last (see `repair`).
+    /// One bit per hop: the epoch in which the hop last counted this flow (see `repair`).
     pub stamps: u8,
-    /// How seldom this flow asks, 0..=3 (see `repair`).
+    /// Rarity of the flow's requests, 0..=3 (see `repair`).
     pub pace: u8,
 }
 
-/// Why bytes are not a header, or a header has no bytes.
+/// Error in encoding or decoding a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderError {
-    /// Fewer bytes than the header needs.
+    /// There are fewer bytes than the header needs.
     TooShort,
     /// The index is above six.
     BadIndex,
     /// The scale is outside -16..=15.
     BadScale,
-    /// A rate with a fraction: `Rounding::Exact` exists in memory only.
+    /// A rate has a fraction: `Rounding::Exact` exists in memory only.
     Fraction,
-    /// Not a datagram of this protocol and version.
+    /// The bytes are not a datagram of this protocol and version.
     BadMagic,
     /// A length field disagrees with the datagram.
     BadLength,
-    /// A flag or reserved bit that has no meaning.
+    /// A flag or reserved bit is set that has no meaning.
     BadFlags,
 }
 
 impl Request {
-    /// Length of the header on the wire.
+    /// Length of the header on the wire, in bytes.
     pub const WIRE_BYTES: usize = 22;
 
-    /// Writes the header. Fails for values that have no encoding, and then leaves `out` in any state.
+    /// Writes the header. Fails for values that cannot be encoded; the contents of `out` are then unspecified.
     #[inline]
     pub fn encode(&self, out: &mut [u8; Self::WIRE_BYTES]) -> Result<(), HeaderError> {
         if usize::from(self.index) > MAX_HOPS {
@@ -88,7 +88,7 @@ impl Request {
         encode_vector(&self.feedback, &mut out[16..22])
     }
 
-    /// Reads a header from the first 22 bytes; refuses everything that `encode` cannot write.
+    /// Parses a header from the first 22 bytes. Fails for everything that `encode` cannot write.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Self, HeaderError> {
         let bytes: &[u8; Self::WIRE_BYTES] = bytes.first_chunk().ok_or(HeaderError::TooShort)?;
@@ -111,18 +111,18 @@ impl Request {
     }
 }
 
-/// A header as the next hop finds it.
+/// Header as found by the next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// None: the index has no meaning.
+    /// No request: the index is invalid.
     Nothing,
-    /// A request without a free slot.
+    /// Request without a free slot.
     Full,
-    /// A request to answer.
+    /// Request to answer.
     Request(HopRequest),
 }
 
-/// Reads as much of a header as its next hop needs.
+/// Parses the fields of a header that its next hop needs.
 #[inline(always)]
 pub(super) fn at_hop(bytes: &[u8; Request::WIRE_BYTES], flags: Flags) -> Found {
     let hop = bytes[1] & 7;
@@ -150,17 +150,17 @@ pub(super) fn at_hop(bytes: &[u8; Request::WIRE_BYTES], flags: Flags) -> Found {
     })
 }
 
-/// Writes the answer of the hop that read `asked` of this header, and moves on to the next; says what it changes in the
-/// checksums. `None`, and nothing is written, for a rate that has no encoding.
+/// Writes the answer of the hop that read `request` from this header and advances the index. Returns the change of the
+/// checksums. Returns `None` and writes nothing if the rate cannot be encoded.
 #[inline(always)]
 pub(super) fn answer(
     bytes: &mut [u8; Request::WIRE_BYTES],
-    asked: &HopRequest,
+    request: &HopRequest,
     answer: HopAnswer,
 ) -> Option<Change> {
-    let slot = usize::from(asked.hop);
+    let slot = usize::from(request.hop);
     let granted = answer.outcome.granted.byte()?;
-    let stamp = u8::from(asked.stamp != answer.stamp);
+    let stamp = u8::from(request.stamp != answer.stamp);
     // The index is below six, so the next one stays within its bits.
     let index = bytes[1] + 1;
     let mut change = Change::default();
@@ -174,10 +174,11 @@ pub(super) fn answer(
     Some(change)
 }
 
-/// The stamp of hop 5, in the byte of the scale and in a request's stamps.
+/// Stamp of hop 5, in the byte of the scale and in a request's stamps.
 const LAST_STAMP: u8 = 0x20;
 
-/// The scale: five bits of two's complement, extended to eight. What differs from the byte then is not the scale's.
+/// Returns the scale, which is five bits of two's complement, and the bits of the byte that differ from its sign
+/// extension.
 #[inline]
 fn scale(byte: u8) -> (i8, u8) {
     let scale = (byte << 3) as i8 >> 3;
@@ -189,7 +190,7 @@ fn byte(rate: EncodedRate) -> Result<u8, HeaderError> {
     rate.byte().ok_or(HeaderError::Fraction)
 }
 
-/// All rates are written before they are found to have no encoding: so it takes no branch for each.
+/// Writes a vector of rates. Fractions are checked after writing all rates, which avoids a branch per rate.
 #[inline]
 fn encode_vector(rates: &[EncodedRate; MAX_HOPS], out: &mut [u8]) -> Result<(), HeaderError> {
     let mut fractions = 0;
@@ -229,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_stamps_the_layout_is_the_papers() {
+    fn layout_without_stamps_matches_the_paper() {
         let rates = |first: u8| core::array::from_fn(|i| EncodedRate::from_byte(first + i as u8));
         let request = Request {
             desired: EncodedRate::from_byte(9),
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn stamps_pace_and_scale_share_their_bytes() {
+    fn stamps_pace_and_scale_round_trip() {
         for scale in -16..16 {
             for stamps in 0..64 {
                 let request = Request {
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_encoding_is_refused() {
+    fn unencodable_values_are_rejected() {
         let mut bytes = [0; 22];
         let fraction = Request {
             desired: EncodedRate(0x0180),

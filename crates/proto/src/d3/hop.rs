@@ -1,42 +1,41 @@
-//! What one hop of a path reads of a request, and what it writes into it: a few fields, whether the request is in memory
-//! or still in the bytes of its datagram.
+//! Fields of a request that one hop of a path reads and writes, for requests in memory and in datagrams.
 
 use super::{EncodedRate, FixedRate, Flags, MAX_HOPS, Outcome, Request};
 
-/// What a request says to the hop that it comes to.
+/// Request as seen by the current hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HopRequest {
-    /// Flags of its packet.
+    /// Flags of the packet.
     pub flags: Flags,
-    /// The slot of this hop, below [`MAX_HOPS`].
+    /// Slot of this hop, below [`MAX_HOPS`].
     pub hop: u8,
     /// Exponent of every rate, -16..=15.
     pub scale: i8,
-    /// How seldom the flow asks, 0..=3 (see `repair`).
+    /// Rarity of the flow's requests, 0..=3 (see `repair`).
     pub pace: u8,
-    /// The epoch in which this hop counted the flow last (see `repair`).
+    /// Epoch in which this hop last counted the flow (see `repair`).
     pub stamp: bool,
     /// Desired rate for the next round trip.
     pub desired: FixedRate,
-    /// Desired rate that this hop holds for the flow.
+    /// Desired rate that this hop has registered for the flow.
     pub previous_desired: FixedRate,
-    /// Allocation that this hop holds for the flow.
+    /// Allocation that this hop has registered for the flow.
     pub previous_allocation: FixedRate,
-    /// What the hop before grants; the largest rate where there is none.
+    /// Rate granted by the previous hop, or the largest rate at the first hop.
     pub limit: FixedRate,
 }
 
-/// What a hop answers.
+/// Answer of a hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopAnswer {
-    /// What it did; the rate granted goes into the hop's slot.
+    /// Outcome of the request; the granted rate is written to the hop's slot.
     pub outcome: Outcome,
-    /// The stamp for the hop's bit (see `repair`).
+    /// Stamp for the hop's bit (see `repair`).
     pub stamp: bool,
 }
 
 impl Request {
-    /// What it says to the hop that it comes to; `None`: no slot is free.
+    /// Returns the request as seen by the current hop, or `None` if no slot is free.
     #[inline]
     pub fn at_hop(&self, flags: Flags) -> Option<HopRequest> {
         let slot = usize::from(self.index);
@@ -55,12 +54,12 @@ impl Request {
             limit: if slot > 0 {
                 self.allocations[slot - 1].into()
             } else {
-                EncodedRate::LARGEST.into()
+                EncodedRate::MAX.into()
             },
         })
     }
 
-    /// Writes the answer of the hop that it has come to, if a slot is free, and moves on to the next.
+    /// Writes the answer of the current hop, if a slot is free, and advances to the next hop.
     #[inline]
     pub fn answer(&mut self, answer: HopAnswer) {
         let slot = usize::from(self.index);

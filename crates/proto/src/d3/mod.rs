@@ -1,8 +1,8 @@
-//! D3: deadline-driven delivery by explicit rates, and RCPdc, which is D3 without deadlines.
+//! D3: deadline-driven delivery with explicit rates; and RCPdc, which is D3 without deadlines.
 //!
-//! A [`Sender`] asks every router on its path, once per round trip, for the rate that its deadline needs; an
-//! [`Allocator`] at each outgoing interface answers without keeping state of flows; the [`Receiver`] brings the
-//! answers back. `repair` tells how the routers' counters survive loss and dead hosts.
+//! A [`Sender`] requests the rate that its deadline needs from every router on its path, once per round trip. An
+//! [`Allocator`] at each outgoing interface answers without per-flow state. The [`Receiver`] returns the answers.
+//! `repair` describes how the routers' counters recover from loss and host failures.
 
 mod checksum;
 pub mod datagram;
@@ -34,129 +34,132 @@ pub use sender::{Counters, Sender, Timer};
 
 use duetime_core::{Rate, Span};
 
-/// Options of D3, hosts and routers together: one network, one value.
+/// Options of D3. Hosts and routers of a network share one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Treat every flow as one without a deadline: RCPdc.
+    /// True to treat every flow as one without a deadline (RCPdc).
     pub ignore_deadlines: bool,
-    /// Signed exponent: rate = byte × 2^scale B/us; `None`: chosen so that the slowest link encodes to 64..=127.
+    /// Signed exponent: rate = byte × 2^scale B/us, or `None` to choose it so that the slowest link encodes to
+    /// 64..=127.
     pub scale: Option<i8>,
-    /// How rates are rounded to bytes.
+    /// Rounding of rates to bytes.
     pub rounding: Rounding,
-    /// What a paused flow may send.
+    /// Rate that a paused flow may use.
     pub base_rate: BaseRate,
-    /// End hopeless flows early (D3 §6.1.3).
+    /// True to end flows early that cannot meet their deadline (D3 §6.1.3).
     pub quench: bool,
-    /// Quench by the paper's formula literally, lag terms included.
+    /// True to quench by the literal formula of the paper, including the lag terms.
     pub quench_strict: bool,
-    /// End flows early whose desired rate keeps rising (D3 §7, "speculative flow quenching"), whatever `quench` says.
+    /// True to end flows early whose desired rate keeps rising (D3 §7, "speculative flow quenching"). Independent of
+    /// `quench`.
     pub speculative: bool,
-    /// What `speculative` takes for rising.
+    /// Definition of a rising rate for `speculative`.
     pub speculation: Speculation,
-    /// What to ask for after the deadline. With `quench` there is no after.
+    /// Rate requested after the deadline. Not used with `quench`.
     pub late: Late,
-    /// By how much [`Late::Extend`] moves a deadline, in 1/1000 of the flow's original allowance; at least 1.
+    /// Step by which [`Late::Extend`] moves a deadline, in 1/1000 of the flow's original allowance; at least 1.
     pub late_extension_permille: u32,
-    /// Period of capacity adaptation, T; `None`: chosen for the slowest link by [`Config::interval_for`].
+    /// Period of capacity adaptation, T, or `None` to choose it for the slowest link by [`Config::interval_for`].
     pub update_interval: Option<Span>,
     /// Gain α of capacity adaptation, in 1/256.
     pub alpha_256: u32,
     /// Gain β of capacity adaptation, in 1/256.
     pub beta_256: u32,
-    /// Share of the link's rate that capacity adaptation steers to, in 1/256, with [`AlphaReference::Physical`]. A few
-    /// per cent below 256 keep queues as short as published (D3 §6.1.4: 0.95 of the link whatever the number of flows,
-    /// and a median queue of one packet); at 256 bursts that meet leave two or three more.
+    /// Share of the link's rate that capacity adaptation aims for with [`AlphaReference::Physical`], in 1/256. A few
+    /// per cent below 256 keep queues as short as published (D3 §6.1.4: 0.95 of the link for any number of flows, and a
+    /// median queue of one packet); at 256, colliding bursts leave two or three more packets.
     pub target_256: u32,
-    /// What the spare capacity is measured against.
+    /// Reference for the spare capacity.
     pub alpha_reference: AlphaReference,
-    /// Whether q includes the packet in service.
+    /// True if q includes the packet in service.
     pub queue_in_service: bool,
-    /// Which queue capacity adaptation sees.
+    /// Queue length that capacity adaptation uses.
     pub queue_sample: QueueSample,
-    /// Never grant more than what is left.
+    /// True to never grant more than the capacity left.
     pub cap_to_left: bool,
-    /// Which bytes a flow asks for.
+    /// Bytes that a desired rate counts.
     pub request_bytes: RequestBytes,
-    /// Ask for what will be left after this round trip, over the time to the deadline less two round trips (D3 §5);
-    /// otherwise for what is left now over the time to the deadline, as in the first request.
+    /// True to request the bytes left after this round trip over the time to the deadline less two round trips (D3 §5).
+    /// Otherwise requests are for the bytes left now over the time to the deadline, like the first request.
     pub request_lag: bool,
-    /// Never ask for more than what is left to send can use in one round trip, which is as long as a grant holds
-    /// (D3 §4.1). The formula of §5 asks for more as soon as the deadline is nearer than three round trips.
+    /// True to cap requests at the bytes left to send over one round trip, the duration of a grant (D3 §4.1). The
+    /// formula of §5 exceeds this when the deadline is less than three round trips away.
     pub cap_to_remaining: bool,
-    /// How often a paused flow doubles its wait before it asks again: it asks 1, 2, 4, … round trips after its last
-    /// request, 2^`request_backoff` at most. 0: once per round trip (D3 §4.5). At most [`Config::MAX_REQUEST_BACKOFF`].
+    /// Number of times that a paused flow doubles its wait between requests: it waits 1, 2, 4, … up to
+    /// 2^`request_backoff` round trips. 0 requests once per round trip (D3 §4.5). At most
+    /// [`Config::MAX_REQUEST_BACKOFF`].
     pub request_backoff: u8,
-    /// A flow asks at most once in the time in which its uplink sends so many of the largest packets, and a grant holds
-    /// until it asks again. 0: once per round trip, however short (D3 §4.5).
+    /// Minimum time between requests of a flow, in transmission times of the largest packet on its uplink; a grant is
+    /// valid until the next request. 0 requests once per round trip, however short (D3 §4.5).
     pub request_packets: u32,
-    /// Data leaves at the allocated rate, packet by packet, over the time for which the grant holds; otherwise as one
-    /// burst when the grant comes, as in the paper's stack (D3 §5).
+    /// True to send data at the allocated rate, packet by packet, while the grant is valid. Otherwise it is sent as one
+    /// burst on each grant, as in the paper's stack (D3 §5).
     pub pacing: bool,
-    /// A paced packet may leave so much before its time, so that a driver's timer lets several leave.
+    /// Time by which a paced packet may be sent early, so that one timer event can send several.
     pub pacing_batch: Span,
-    /// Take the answer to a request that was given up for lost and sent again, whichever of the two is answered first.
-    /// Otherwise only the newest one's answer counts, and a flow whose round trip has become longer than its wait for
-    /// feedback waits for ever: each answer comes after the next request, and no round trip is measured. `None`: `false`,
-    /// unless whoever drives the flow knows better.
+    /// True to accept answers to requests that were declared lost and repeated, whichever is answered first. Otherwise
+    /// only the answer to the newest request counts. A flow whose round trip has become longer than its wait for
+    /// feedback then waits for ever, because each answer arrives after the next request and no round trip is measured.
+    /// `None` means false unless the driver overrides it.
     pub late_answers: Option<bool>,
-    /// Grant new flows only the base rate as fair share (D3 §4.5).
+    /// True to grant new flows only the base rate as fair share (D3 §4.5).
     pub pause_new: bool,
-    /// Acknowledgements register as a flow of their own.
+    /// True if acknowledgements are registered as a separate flow.
     pub reverse_request: bool,
-    /// Who allocates the links.
+    /// Allocators of the links.
     pub allocation: Allocation,
-    /// Heal the counters under load (see `repair`).
+    /// True to repair the counters under load (see `repair`).
     pub repair: bool,
-    /// Update intervals within which a live flow is heard, if its round trip is below one of them. After as many
-    /// without any request and with an empty queue a port resets (D3 §4.4, "low load"); half as many are an epoch of
-    /// the repair.
+    /// Number of update intervals within which a live flow sends a request, if its round trip is below one interval.
+    /// After this many intervals without a request and with an empty queue, a port resets (D3 §4.4, "low load"). Half
+    /// as many are an epoch of the repair.
     pub reset_intervals: u32,
-    /// Routers hold each ingress to what they have granted to its flows, and to this rate beside it for what D3 does not
-    /// account for ([`Police`]); `None`: they trust the hosts (D3 §4.4). Needs `repair`.
+    /// Allowance per ingress for traffic that D3 does not account for, if routers limit each ingress to the grants of
+    /// its flows plus this rate ([`Police`]). `None` trusts the hosts (D3 §4.4). Requires `repair`.
     pub police: Option<Rate>,
-    /// Largest packet, all headers included, in bytes.
+    /// Largest packet, including all headers, in bytes.
     pub mtu: u32,
-    /// IP and transport headers of each packet, in bytes: [`wire::IP_BYTES`] where datagrams ride on IP itself, as they
-    /// do in the simulator, [`datagram::UDP_IPV4_BYTES`] where they ride on UDP.
+    /// Length of the IP and transport headers of each packet, in bytes: [`wire::IP_BYTES`] for datagrams directly on
+    /// IP, as in the simulator, and [`datagram::UDP_IPV4_BYTES`] for UDP.
     pub header_bytes: u32,
-    /// Smallest retransmission timeout.
+    /// Minimum retransmission timeout.
     pub rto_min: Span,
 }
 
-/// How rates are rounded to the header's byte.
+/// Rounding of rates to the header's byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// Down, with each port and sender carrying the remainder into its next rounding.
+    /// Round down; each port and sender carries the remainder to its next rounding.
     Carry,
-    /// Requests up, grants down.
+    /// Round requests up and grants down.
     CeilFloor,
-    /// Both down.
+    /// Round both down.
     FloorFloor,
-    /// None: for comparison in simulation only.
+    /// Do not round; for comparison in simulation only.
     Exact,
 }
 
-/// What a paused flow may send.
+/// Rate that a paused flow may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseRate {
-    /// A header-only request per round trip, unaccounted (D3 §4.5).
+    /// A header-only request per round trip, not accounted (D3 §4.5).
     HeaderOnly,
-    /// One full segment per round trip of the given length, accounted (how D2TCP's authors ran D3).
+    /// A full segment per round trip of the given length, accounted (as D2TCP's authors ran D3).
     Segment(Span),
 }
 
-/// When a rising desired rate is taken for a deadline that will be missed. D3 §7 names the sign, "successive increases
-/// of the desired rate over multiple RTTs", and leaves both numbers open.
+/// Criterion by which a rising desired rate predicts a missed deadline. D3 §7 names the sign, "successive increases of
+/// the desired rate over multiple RTTs", and leaves both numbers open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speculation {
-    /// k: so many increases running end the flow; at least 1.
+    /// k: number of successive increases that end the flow; at least 1.
     pub rises: u8,
-    /// The smallest growth from one round trip's request to the next that counts, in 1/1000.
+    /// Minimum growth between the requests of successive round trips, in 1/1000.
     pub growth_permille: u32,
 }
 
 impl Default for Speculation {
-    /// Four increases of 10 %.
+    /// Returns four increases of 10 %.
     fn default() -> Self {
         Self {
             rises: 4,
@@ -165,62 +168,62 @@ impl Default for Speculation {
     }
 }
 
-/// What a late flow asks for: ways to live with soft deadlines (D3 §7), by the host alone.
+/// Rate requested by a late flow: host-only policies for soft deadlines (D3 §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Late {
-    /// Nothing: it becomes a flow without deadline, in fair share mode.
+    /// Zero: the flow becomes a flow without a deadline, in fair-share mode.
     FairShare,
-    /// Its deadline moves by `late_extension_permille` of the original allowance, as often as it is missed.
+    /// Deadline moved by `late_extension_permille` of the original allowance each time it is missed.
     Extend,
-    /// Its uplink's rate.
+    /// Rate of the flow's uplink.
     Max,
 }
 
-/// Which bytes a desired rate counts. An allocation is charged with whole packets (D3 §5: k = s·rtt / 1500 packets).
+/// Bytes that a desired rate counts. Allocations are charged with whole packets (D3 §5: k = s·rtt / 1500 packets).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestBytes {
-    /// The application's: the flow size that D3 §4.1 divides by the time to the deadline. Headers are then missing in
-    /// what is asked for, 2.7 % with packets of 1500 B.
+    /// Application bytes: the flow size that D3 §4.1 divides by the time to the deadline. Requests then lack the
+    /// headers, 2.7 % with packets of 1500 B.
     Payload,
-    /// Those on the wire: the headers of each packet, and each round trip's request.
+    /// Bytes on the wire: includes the headers of each packet and the request of each round trip.
     Wire,
 }
 
-/// What the spare capacity is measured against (capacity adaptation's α term).
+/// Reference for the spare capacity (the α term of capacity adaptation).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlphaReference {
-    /// The link's rate, or `target_256` of it.
+    /// Rate of the link, or `target_256` of it.
     Physical,
-    /// C(t), as printed.
+    /// C(t), as printed in the paper.
     Literal,
 }
 
-/// Which queue capacity adaptation sees at the end of an update interval.
+/// Queue length that capacity adaptation uses at the end of an update interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueSample {
-    /// The smallest since the last update: the queue that stands. Hosts may send each round trip's allocation as one burst,
-    /// so queues come and go within a round trip although capacity is not exceeded; XCP, whose controller this is,
-    /// takes the queue that does not drain within a round trip.
+    /// Minimum since the last update: the standing queue. Hosts may send each round trip's allocation as one burst, so
+    /// queues form and drain within a round trip although capacity is not exceeded. XCP, the origin of this controller,
+    /// also uses the queue that does not drain within a round trip.
     Smallest,
-    /// The queue at that instant, as printed (D3 §4.4): bursts that overlap cost up to half of the capacity.
+    /// Queue at that instant, as printed (D3 §4.4): overlapping bursts cost up to half of the capacity.
     Instant,
 }
 
-/// Who allocates the links of a path. The sender's interface, hop 0, is the sending host's in any case.
+/// Allocators of the links of a path. The sender's interface, hop 0, is always allocated by the sending host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation {
-    /// The routers in front of them (D3 §4).
+    /// Routers in front of the links (D3 §4).
     Routers,
-    /// The receiving host its own downlink, where no router has answered a request ([`Downlink`]); nobody the links
-    /// between.
+    /// Receiving host, for its own downlink, if no router has answered a request ([`Downlink`]). Links in between are
+    /// not allocated.
     Edge,
 }
 
-/// The period of capacity adaptation on D3's testbed (§4.4, footnote 4).
+/// Period of capacity adaptation on D3's testbed (§4.4, footnote 4).
 const INTERVAL: Span = Span::from_us(800);
 
 impl Default for Config {
-    /// The paper's profile with the resolutions of the documentation.
+    /// Returns the paper's profile with the documented interpretations.
     fn default() -> Self {
         Self {
             ignore_deadlines: false,
@@ -263,12 +266,13 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The largest [`request_backoff`](Self::request_backoff).
+    /// Maximum [`request_backoff`](Self::request_backoff).
     pub const MAX_REQUEST_BACKOFF: u8 = 10;
 
-    /// The exponent with which `slowest` encodes to 64..=127 (1 Gbps: 0, 10 Gbps: 4, 100 Mbps: -3), within -16..=15.
+    /// Returns the exponent with which `slowest` encodes to 64..=127 (1 Gbps: 0, 10 Gbps: 4, 100 Mbps: -3), within
+    /// -16..=15.
     pub const fn scale_for(slowest: Rate) -> i8 {
-        // 64 units of 2^-16 B/us, in bits per second, times 2^16 to stay whole.
+        // 64 units of 2^-16 B/us in bits per second, times 2^16 to remain an integer.
         let unit = 64 * 8_000_000_u128;
         let rate = (slowest.as_bps() as u128) << 16;
         let mut scale = -16_i8;
@@ -278,8 +282,8 @@ impl Config {
         scale
     }
 
-    /// What routers read of the options: those that only hosts read stand at their defaults. Two transports can share a
-    /// network if this is equal.
+    /// Returns the options with all host-only options reset to their defaults. Two transports can share a network if
+    /// these values are equal.
     #[must_use]
     pub fn for_routers(&self) -> Self {
         let hosts = Self::default();
@@ -309,9 +313,9 @@ impl Config {
         }
     }
 
-    /// The period of capacity adaptation for a network whose slowest link has this rate: D3's 800 us (§4.4), which are 67
-    /// of the largest packets at 1 Gbps, and as many on a slower link. In an interval of few packets a queue that never
-    /// empties is mere chance, and the controller takes the capacity away.
+    /// Returns the period of capacity adaptation for a network with this slowest link: D3's 800 us (§4.4), which is 67
+    /// of the largest packets at 1 Gbps, and the time of as many packets on a slower link. In an interval of few
+    /// packets, a queue that never empties is mere chance, and the controller would reduce the capacity.
     pub const fn interval_for(slowest: Rate) -> Span {
         let packets = slowest.transmit(100_000);
         if packets.as_ps() > INTERVAL.as_ps() {
@@ -321,7 +325,7 @@ impl Config {
         }
     }
 
-    /// Chooses what follows from the slowest link's rate, if it is not chosen.
+    /// Sets the scale and the update interval for the slowest link's rate, unless already set.
     #[must_use]
     pub fn for_slowest(mut self, slowest: Rate) -> Self {
         self.scale.get_or_insert(Self::scale_for(slowest));
@@ -330,7 +334,7 @@ impl Config {
         self
     }
 
-    /// The period of capacity adaptation in use: `update_interval`, or 800 us while nobody has chosen one.
+    /// Returns the period of capacity adaptation: `update_interval`, or 800 us if unset.
     pub const fn interval(&self) -> Span {
         match self.update_interval {
             Some(interval) => interval,
@@ -338,7 +342,7 @@ impl Config {
         }
     }
 
-    /// The exponent in use: `scale`, or 0 (made for 1 Gbps) while nobody has chosen one.
+    /// Returns the exponent: `scale`, or 0 (for 1 Gbps) if unset.
     pub const fn exponent(&self) -> i8 {
         match self.scale {
             Some(scale) => scale,
@@ -352,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_interval_holds_67_packets_of_the_slowest_link() {
+    fn update_interval_is_67_packets() {
         let intervals =
             [10_000, 1_000, 100, 10].map(|mbps| Config::interval_for(Rate::from_mbps(mbps)));
         assert_eq!(intervals, [800, 800, 8_000, 80_000].map(Span::from_us));
@@ -368,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_link_encodes_to_the_upper_half_of_seven_bits() {
+    fn slowest_link_encodes_to_64_to_127() {
         assert_eq!(Config::scale_for(Rate::from_gbps(1)), 0);
         assert_eq!(Config::scale_for(Rate::from_gbps(10)), 4);
         assert_eq!(Config::scale_for(Rate::from_mbps(100)), -3);

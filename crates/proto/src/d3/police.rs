@@ -1,62 +1,63 @@
-//! Policers for the ingresses of a D3 port: they hold what enters there to what its flows were granted.
+//! Policers for the ingresses of a D3 port, which limit each ingress to the grants of its flows.
 //!
-//! D3 trusts its hosts (§4.4): one that sends more than it was granted takes it from all who share the port. A router
-//! keeps no state of flows, but it knows what it has granted to all flows of an ingress together: the census of its
-//! allocator counts each live flow once in an epoch (see `repair`). A token bucket per ingress is filled at this sum.
+//! D3 trusts its hosts (§4.4): a host that sends more than its grants takes capacity from all others at the port. A
+//! router keeps no per-flow state, but knows the sum of its grants to the flows of an ingress, because the census of
+//! its allocator counts each live flow once per epoch (see `repair`). A token bucket per ingress is filled at this
+//! rate.
 //!
-//! - The rate is the largest sum of the last epochs, so that a flow that is not heard in one, because it had to repeat a
-//!   request, is not held to nothing; and it is never above the rate of the ingress.
-//! - An allowance comes on top, for what D3 does not account for: requests of paused flows, acknowledgements, packets of
-//!   other protocols.
-//! - A new flow is turned away while the flows of the ingress ask for more than twice what the ingress can carry, and any
-//!   request for a rate while those heard in this epoch ask for more than four times as much: so the demand that one ingress
-//!   can put on a port is bounded, whatever it claims.
+//! - The rate is the largest sum of the last epochs, so that a flow that misses an epoch because it had to repeat a
+//!   request is not reduced to nothing. It never exceeds the rate of the ingress.
+//! - An allowance is added for traffic that D3 does not account for: requests of paused flows, acknowledgements,
+//!   packets of other protocols.
+//! - A new flow is rejected while the flows of the ingress request more than twice the rate of the ingress, and any
+//!   rate request is rejected while those in this epoch exceed four times that rate. This bounds the demand that one
+//!   ingress can register at a port, whatever it claims.
 
 use super::rate::{FRACTION_BITS, fixed_from_rate};
 use super::{Allocator, Config, EncodedRate, Flags, PortDriver, Reading};
 use duetime_core::{Rate, Span, Time};
 
-/// Epochs whose largest sum counts, the current one included.
+/// Number of epochs over which the largest sum is taken, including the current one.
 const EPOCHS: usize = 3;
-/// Bytes that an ingress may always send at once: some packets that wait for each other at a host.
+/// Bytes that an ingress may always send at once: packets that queue behind each other at a host.
 const BURST_BYTES: u64 = 32 * 1_500;
-/// Update intervals whose bytes may come at once: hosts may send a grant as one burst (D3 §5).
+/// Number of update intervals of traffic that may arrive at once: hosts may send a grant as one burst (D3 §5).
 const BURST_INTERVALS: u64 = 4;
-/// Demand that is too much for a new flow, over the rate of the ingress.
-const MOST_DEMAND: i64 = 2;
-/// Demand of one epoch that is too much for any request. Flows that are late ask for more than they did when they were
-/// new; but what says that it is an old flow need not be one.
-const MOST_HEARD: i64 = 4;
+/// Maximum demand for new flows, relative to the rate of the ingress.
+const MAX_DEMAND: i64 = 2;
+/// Maximum demand of one epoch for any request, relative to the rate of the ingress. It is higher because late flows
+/// request more than when they were new; but a packet can falsely claim to belong to an old flow.
+const MAX_EPOCH_DEMAND: i64 = 4;
 
-/// The token bucket of one ingress at one port, for ports with [`Config::repair`].
+/// Token bucket of one ingress at one port, for ports with [`Config::repair`].
 #[derive(Clone, Debug)]
 pub struct Policer {
-    /// What was counted in the current epoch, and in those before it.
+    /// Counts of the current epoch and those before it.
     sums: [Counted; EPOCHS],
-    /// The rate of the ingress.
+    /// Rate of the ingress.
     link: i64,
     allowance: i64,
-    /// What may pass, in nanoseconds times fixed-point units of rate.
+    /// Tokens, in nanoseconds times fixed-point units of rate.
     tokens: u64,
     filled: Time,
     burst: Span,
     scale: i8,
 }
 
-/// What a packet claims at a port.
+/// Claim of a packet at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Claim {
-    /// Nothing: it has no request, or one that asks for no rate.
+    /// No request, or one for no rate.
     #[default]
     Nothing,
-    /// A rate, for a flow that it says is known.
+    /// Request for a rate, by a flow that claims to be known.
     Rate,
-    /// To be a new flow.
+    /// Request to be counted as a new flow.
     Flow,
 }
 
 impl Claim {
-    /// Of a packet with these flags whose request has this desired rate.
+    /// Returns the claim of a packet with these flags and a request with this desired rate.
     pub fn of(flags: Flags, desired: EncodedRate) -> Self {
         if flags.contains(Flags::FIN) {
             Self::Nothing
@@ -70,7 +71,7 @@ impl Claim {
     }
 }
 
-/// What a port's census has counted so far in its epoch, in fixed-point units of rate.
+/// Counts of a port's census in its epoch, in fixed-point units of rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counted {
     /// Sum of desired rates.
@@ -79,36 +80,37 @@ struct Counted {
     allocated: i64,
 }
 
-/// The policers of one port, one for each ingress: what its owner calls in place of its [`PortDriver`], whose ingresses
-/// are numbered from 0. By default there are none, and everything passes.
+/// Policers of one port, one per ingress, numbered from 0. Wraps calls to the port's [`PortDriver`]. By default there
+/// are none, and every packet is admitted.
 #[derive(Clone, Debug, Default)]
 pub struct Police(Vec<Policer>);
 
 impl Police {
-    /// Those of a port of rate `own` with ingresses of these rates, as [`Config::police`] says. C is at most twice the
-    /// port's rate (D3 §4.4), and so is what one ingress can be granted.
+    /// Creates the policers of a port with rate `own` and ingresses of the given rates, if [`Config::police`] is set. C
+    /// is at most twice the port's rate (D3 §4.4), which also bounds the grants of an ingress.
     pub fn new(config: &Config, ingresses: impl IntoIterator<Item = Rate>, own: Rate) -> Self {
         let Some(allowance) = config.police else {
             return Self::default();
         };
-        let most = Rate::from_bps(own.as_bps().saturating_mul(2));
-        let policer = |link: Rate| Policer::new(config, link.min(most), allowance);
+        let max = Rate::from_bps(own.as_bps().saturating_mul(2));
+        let policer = |link: Rate| Policer::new(config, link.min(max), allowance);
         Self(ingresses.into_iter().map(policer).collect())
     }
 
-    /// Whether a packet of so many bytes, headers included, may come to the port; see [`Policer::admits`].
+    /// Returns true if a packet of `bytes`, including headers, is admitted to the port; see [`Policer::admits`].
     pub fn admits(&mut self, now: Time, ingress: usize, bytes: u64, claim: Claim) -> bool {
         let policer = self.0.get_mut(ingress);
         policer.is_none_or(|policer| policer.admits(now, bytes, claim))
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no policers.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Calls `answer`, by which `driver` answers the request of a packet that came through `ingress`.
+    /// Calls `answer`, in which `driver` answers the request of a packet from `ingress`, and credits the grant to the
+    /// ingress.
     #[inline]
     pub fn answering<T>(
         &mut self,
@@ -131,7 +133,7 @@ impl Police {
         }
     }
 
-    /// [`PortDriver::timeout`].
+    /// Calls [`PortDriver::timeout`] and starts a new epoch if the port has.
     pub fn timeout(
         &mut self,
         driver: &mut PortDriver,
@@ -142,16 +144,16 @@ impl Police {
         let epoch = driver.allocator().epoch_parity();
         driver.timeout(config, now, reading);
         if driver.allocator().epoch_parity() != epoch {
-            self.0.iter_mut().for_each(Policer::epoch_ends);
+            self.0.iter_mut().for_each(Policer::start_epoch);
         }
         if driver.next_timeout() == Time::MAX {
-            self.0.iter_mut().for_each(Policer::forget);
+            self.0.iter_mut().for_each(Policer::reset);
         }
     }
 }
 
 impl Policer {
-    /// That of an ingress of this rate, which may send `allowance` beside what it is granted.
+    /// Creates the policer of an ingress of rate `link` that may send `allowance` in addition to its grants.
     pub fn new(config: &Config, link: Rate, allowance: Rate) -> Self {
         let scale = config.exponent();
         let mut policer = Self {
@@ -167,57 +169,58 @@ impl Policer {
         policer
     }
 
-    /// A request that came through the ingress was answered: what the census of the port has counted before and after.
+    /// Updates the sums after a request from the ingress was answered, given the counts of the port's census before and
+    /// after.
     fn answered(&mut self, before: Counted, after: Counted) {
         let sum = &mut self.sums[0];
-        // Whoever claims to return what it never had does not raise the bound for others.
+        // Falsely returning a rate must not raise the bound.
         sum.demand = (sum.demand + after.demand - before.demand).max(0);
         sum.allocated += after.allocated - before.allocated;
     }
 
-    /// An epoch of the port has ended ([`Allocator::epoch_parity`] is another).
-    fn epoch_ends(&mut self) {
+    /// Starts a new epoch. Called when [`Allocator::epoch_parity`] changes.
+    fn start_epoch(&mut self) {
         self.sums.rotate_right(1);
         self.sums[0] = Counted::default();
     }
 
-    /// The port knows no flow any more.
-    fn forget(&mut self) {
+    /// Resets the sums. Called when the port has no flows left.
+    fn reset(&mut self) {
         self.sums = [Counted::default(); EPOCHS];
     }
 
-    /// Whether a packet of so many bytes, headers included, may pass. One that claims something may also be turned away
-    /// because the ingress asks for too much.
+    /// Returns true if a packet of `bytes`, including headers, may pass. A packet with a claim is also rejected if the
+    /// demand of the ingress is too high.
     pub fn admits(&mut self, now: Time, bytes: u64, claim: Claim) -> bool {
         self.fill(now);
         let cost = self.cost(bytes);
-        if self.tokens < cost || self.is_too_much(claim) {
+        if self.tokens < cost || self.exceeds_demand(claim) {
             return false;
         }
         self.tokens -= cost;
         true
     }
 
-    fn is_too_much(&self, claim: Claim) -> bool {
+    fn exceeds_demand(&self, claim: Claim) -> bool {
         match claim {
             Claim::Nothing => false,
-            Claim::Rate => self.sums[0].demand > MOST_HEARD * self.link,
+            Claim::Rate => self.sums[0].demand > MAX_EPOCH_DEMAND * self.link,
             Claim::Flow => {
-                let most = self.sums.iter().map(|sum| sum.demand).max();
-                most.is_some_and(|demand| demand > MOST_DEMAND * self.link)
+                let max = self.sums.iter().map(|sum| sum.demand).max();
+                max.is_some_and(|demand| demand > MAX_DEMAND * self.link)
             }
         }
     }
 
     fn fill(&mut self, now: Time) {
-        // What is longer ago has filled the bucket.
+        // Longer times fill the bucket anyway.
         let since = now.since(self.filled).min(self.burst + self.burst);
         self.filled = now.max(self.filled);
         let more = self.rate().saturating_mul(since.as_ns());
         self.tokens = self.tokens.saturating_add(more).min(self.depth());
     }
 
-    /// The granted sum and the allowance.
+    /// Returns the granted sum plus the allowance.
     fn rate(&self) -> u64 {
         let granted = self.sums.iter().map(|sum| sum.allocated).max().unwrap_or(0);
         (granted.clamp(0, self.link) + self.allowance).cast_unsigned()
@@ -228,7 +231,7 @@ impl Policer {
         burst.saturating_add(self.cost(BURST_BYTES))
     }
 
-    /// A unit of rate is 2^scale bytes per microsecond.
+    /// Returns the tokens for `bytes`. A unit of rate is 2^scale bytes per microsecond.
     fn cost(&self, bytes: u64) -> u64 {
         let cost = (bytes * 1_000) << FRACTION_BITS;
         if self.scale >= 0 {
@@ -240,12 +243,12 @@ impl Policer {
 }
 
 impl Allocator {
-    /// Which of two kinds of epoch the census is in: it changes when an epoch ends.
+    /// Returns the parity of the census's epoch. It changes when an epoch ends.
     pub fn epoch_parity(&self) -> bool {
         self.census().parity()
     }
 
-    /// What the census has counted in the current epoch; nothing without [`Config::repair`].
+    /// Returns the counts of the census in the current epoch; zero without [`Config::repair`].
     fn counted(&self) -> Counted {
         let counted = self.census().counted();
         Counted {
@@ -264,7 +267,8 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// Of a gigabit ingress with 2 units, 16 Mbps, of allowance; a unit is a byte per microsecond.
+    /// Returns the policer of a gigabit ingress with an allowance of 2 units (16 Mbps); a unit is a byte per
+    /// microsecond.
     fn policer() -> Policer {
         Policer::new(&Config::default(), Rate::from_gbps(1), Rate::from_mbps(16))
     }
@@ -277,63 +281,63 @@ mod tests {
         policer.answered(Counted::default(), after);
     }
 
-    /// Bytes that pass of packets of 1,000 B, one each microsecond.
+    /// Returns the bytes that pass when a packet of 1,000 B arrives each microsecond.
     fn passed(policer: &mut Policer, from: u64, to: u64) -> u64 {
         let passed = (from..to).filter(|&us| policer.admits(at(us), 1_000, Claim::Nothing));
         1_000 * passed.count() as u64
     }
 
     #[test]
-    fn what_passes_is_what_was_granted_and_the_allowance() {
+    fn admits_grants_and_allowance() {
         let mut policer = policer();
         let first = passed(&mut policer, 0, 100_000);
-        // 100 ms at 2 B/us, and the bucket that was full: 3.2 ms at 2 B/us, and 48,000 B.
+        // 100 ms at 2 B/us, and the full bucket: 3.2 ms at 2 B/us, and 48,000 B.
         assert_eq!(first / 1_000, (200_000 + 6_400 + 48_000) / 1_000);
         granted(&mut policer, 50, 60);
         let more = passed(&mut policer, 100_000, 200_000);
         assert!((6_199_000..=6_201_000).contains(&more), "{more}");
-        // The sum of three epochs ago counts no more.
-        policer.epoch_ends();
-        policer.epoch_ends();
+        // A sum of three epochs ago does not count.
+        policer.start_epoch();
+        policer.start_epoch();
         let still = passed(&mut policer, 200_000, 300_000);
         assert!((6_199_000..=6_201_000).contains(&still), "{still}");
-        policer.epoch_ends();
+        policer.start_epoch();
         let end = passed(&mut policer, 300_000, 400_000);
         assert!((199_000..=201_000).contains(&end), "{end}");
     }
 
     #[test]
-    fn no_claim_makes_it_faster_than_its_link() {
+    fn rate_never_exceeds_the_link() {
         let mut policer = policer();
         granted(&mut policer, 0, 1_000_000);
         passed(&mut policer, 0, 100_000);
-        let most = passed(&mut policer, 100_000, 200_000);
-        assert!((12_699_000..=12_701_000).contains(&most), "{most}");
+        let max = passed(&mut policer, 100_000, 200_000);
+        assert!((12_699_000..=12_701_000).contains(&max), "{max}");
     }
 
     #[test]
-    fn new_flows_are_turned_away_when_the_demand_is_too_much() {
+    fn excess_demand_rejects_new_flows() {
         let mut policer = policer();
         granted(&mut policer, 250, 0);
         let admits = |policer: &mut Policer, claim| policer.admits(at(1), 100, claim);
         assert!(admits(&mut policer, Claim::Flow), "twice the link's rate");
         granted(&mut policer, 1, 0);
         assert!(!admits(&mut policer, Claim::Flow));
-        assert!(admits(&mut policer, Claim::Rate), "others pass");
+        assert!(admits(&mut policer, Claim::Rate), "other packets pass");
         granted(&mut policer, 249, 0);
         assert!(admits(&mut policer, Claim::Rate), "four times");
         granted(&mut policer, 1, 0);
         assert!(!admits(&mut policer, Claim::Rate));
         assert!(admits(&mut policer, Claim::Nothing));
-        policer.epoch_ends();
+        policer.start_epoch();
         assert!(admits(&mut policer, Claim::Rate), "another epoch");
         assert!(!admits(&mut policer, Claim::Flow), "the last three count");
-        policer.forget();
+        policer.reset();
         assert!(admits(&mut policer, Claim::Flow));
     }
 
     #[test]
-    fn returning_what_was_never_held_raises_no_bound() {
+    fn false_returns_do_not_raise_the_bound() {
         let mut policer = policer();
         let much = Counted {
             demand: 10_000 * UNIT,
@@ -345,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_claims_what_its_request_asks_for() {
+    fn claim_follows_flags_and_desired_rate() {
         let some = EncodedRate::from_byte(1);
         let of = |flags| [EncodedRate::ZERO, some].map(|desired| Claim::of(flags, desired));
         assert_eq!(of(Flags::default()), [Claim::Nothing, Claim::Rate]);
@@ -355,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scale_and_silence_of_any_length_is_computed_without_overflow() {
+    fn extreme_values_do_not_overflow() {
         for scale in -16..16 {
             let config = Config {
                 scale: Some(scale),

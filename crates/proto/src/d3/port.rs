@@ -1,48 +1,48 @@
-//! The driver of one outgoing interface: when its allocator adapts, and to what (D3 §4.4).
+//! Driver of one outgoing interface: schedules capacity adaptation and collects its inputs (D3 §4.4).
 
 use super::{Allocator, Config, Flags, HopAnswer, HopRequest, Outcome, QueueSample, Request};
 use duetime_core::{Rate, Span, Time};
 
-/// An [`Allocator`] with the update interval around it: the phase of the updates, the queue samples between them, and
-/// what the port sent since the last one.
+/// An [`Allocator`] with its update schedule: the phase of the updates, the queue samples between them, and the bytes
+/// sent since the last one.
 ///
-/// Whoever owns the port calls [`sample`](Self::sample) for each packet that comes to it, unless
-/// [`needs_sample`](Self::needs_sample) says that it makes no difference, [`process`](Self::process) or
-/// [`answer`](Self::answer) for each that carries a request, and [`timeout`](Self::timeout) at [`next_timeout`](Self::next_timeout), which moves
-/// with every call of these and of `timeout`. A driver that knows no flow asks for no timeout.
+/// The owner of the port calls [`sample`](Self::sample) for each packet that arrives at the port, unless
+/// [`needs_sample`](Self::needs_sample) is false; [`process`](Self::process) or [`answer`](Self::answer) for each
+/// packet with a request; and [`timeout`](Self::timeout) at [`next_timeout`](Self::next_timeout), which may change with
+/// each of these calls. An idle driver needs no timeouts.
 #[derive(Clone, Debug)]
 pub struct PortDriver {
     allocator: Allocator,
-    /// When the next update is due; `Time::MAX` while the allocator is idle.
+    /// Time of the next update; `Time::MAX` while the allocator is idle.
     due: Time,
-    /// Updates are due this long after each whole number of update intervals.
+    /// Offset of updates from multiples of the update interval.
     phase: Span,
-    /// The last reading of `departed_bytes`; unknown when an idle port is woken.
+    /// Last reading of `departed_bytes`; `None` when an idle port is woken.
     departed: Option<u64>,
-    /// The smallest queue since the last update.
-    smallest_queue: u64,
+    /// Minimum queue since the last update.
+    min_queue: u64,
 }
 
-/// What an update has to know of its port.
+/// State of a port at an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Bytes that have left the port since it was made, headers included.
+    /// Bytes that have left the port since its creation, including headers.
     pub departed_bytes: u64,
-    /// Bytes that wait at this instant, with the packet in service if `config.queue_in_service`. At an interface whose
-    /// packets wait in the senders and not in a queue: the sum of [`Sender::overdue`](super::Sender::overdue).
+    /// Bytes queued now, including the packet in service if `config.queue_in_service`. For an interface whose packets
+    /// wait in the senders instead of a queue: the sum of [`Sender::overdue`](super::Sender::overdue).
     pub queue_bytes: u64,
 }
 
 impl PortDriver {
-    /// The driver of an interface of the given rate, idle. Its updates are due at `phase`, and then once in each update
-    /// interval; ports with different phases do not all adapt at once.
+    /// Creates an idle driver for an interface of the given rate. Updates are due at `phase` and then once per update
+    /// interval; different phases keep ports from adapting all at once.
     pub fn new(config: &Config, rate: Rate, phase: Span) -> Self {
         Self {
             allocator: Allocator::new(config, rate),
             due: Time::MAX,
             phase: Span::from_ps(phase.as_ps() % config.interval().as_ps()),
             departed: None,
-            smallest_queue: u64::MAX,
+            min_queue: u64::MAX,
         }
     }
 
@@ -59,14 +59,14 @@ impl PortDriver {
         self.allocator.process(config, now, flags, request)
     }
 
-    /// Answers what a request says to this interface (see [`Allocator::answer`]).
+    /// Answers a parsed request to this interface (see [`Allocator::answer`]).
     #[inline(always)]
-    pub fn answer(&mut self, config: &Config, now: Time, asked: &HopRequest) -> HopAnswer {
+    pub fn answer(&mut self, config: &Config, now: Time, hop_request: &HopRequest) -> HopAnswer {
         self.wake(config, now);
-        self.allocator.answer(config, asked)
+        self.allocator.answer(config, hop_request)
     }
 
-    /// As [`Allocator::offer`], for the request of a packet: it has come to the interface, and nothing has changed there.
+    /// Answers the request of a packet like [`Allocator::offer`], without changing the state of the interface.
     pub(super) fn offer(
         &self,
         config: &Config,
@@ -74,12 +74,12 @@ impl PortDriver {
         request: &mut Request,
         offered: i64,
     ) -> Outcome {
-        answer_at_hop(flags, request, |asked| {
-            self.allocator.offer(config, asked, offered)
+        answer_at_hop(flags, request, |hop_request| {
+            self.allocator.offer(config, hop_request, offered)
         })
     }
 
-    /// As [`Allocator::admit`], for the request of a packet.
+    /// Answers the request of a packet like [`Allocator::admit`].
     pub(super) fn admit(
         &mut self,
         config: &Config,
@@ -87,9 +87,9 @@ impl PortDriver {
         flags: Flags,
         request: &mut Request,
     ) -> Outcome {
-        answer_at_hop(flags, request, |asked| {
+        answer_at_hop(flags, request, |hop_request| {
             self.wake(config, now);
-            self.allocator.admit(config, asked)
+            self.allocator.admit(config, hop_request)
         })
     }
 
@@ -100,36 +100,36 @@ impl PortDriver {
         }
     }
 
-    /// Whether [`sample`](Self::sample) can still make a difference before the next update.
+    /// Returns true if [`sample`](Self::sample) can still affect the next update.
     #[inline]
     pub fn needs_sample(&self, config: &Config) -> bool {
-        self.smallest_queue > 0 && config.queue_sample == QueueSample::Smallest
+        self.min_queue > 0 && config.queue_sample == QueueSample::Smallest
     }
 
-    /// A packet comes to the port and finds `queue_bytes`, counted as in [`Reading::queue_bytes`]. Without samples an
-    /// update takes the queue of its own instant.
+    /// Records the queue found by an arriving packet, counted as in [`Reading::queue_bytes`]. Without samples, an
+    /// update uses the queue at its own time.
     #[inline]
     pub fn sample(&mut self, queue_bytes: u64) {
-        self.smallest_queue = self.smallest_queue.min(queue_bytes);
+        self.min_queue = self.min_queue.min(queue_bytes);
     }
 
-    /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
+    /// Returns the time at which to call [`timeout`](Self::timeout), or [`Time::MAX`] for never.
     #[inline]
     pub const fn next_timeout(&self) -> Time {
         self.due
     }
 
-    /// Capacity adaptation (D3 §4.4), at [`next_timeout`](Self::next_timeout). Earlier it does nothing. Later, one
-    /// update stands for all that were missed, with the bytes of a mean interval.
+    /// Runs capacity adaptation (D3 §4.4). No effect before [`next_timeout`](Self::next_timeout). A late call performs
+    /// one update for all missed ones, with the mean bytes per interval.
     pub fn timeout(&mut self, config: &Config, now: Time, reading: Reading) {
         if now < self.due {
             return;
         }
         let queue = match config.queue_sample {
-            QueueSample::Smallest => self.smallest_queue.min(reading.queue_bytes),
+            QueueSample::Smallest => self.min_queue.min(reading.queue_bytes),
             QueueSample::Instant => reading.queue_bytes,
         };
-        self.smallest_queue = u64::MAX;
+        self.min_queue = u64::MAX;
         if let Some(before) = self.departed.replace(reading.departed_bytes) {
             let intervals = 1 + now.since(self.due).as_ps() / config.interval().as_ps();
             let sent = reading.departed_bytes.saturating_sub(before) / intervals;
@@ -143,13 +143,13 @@ impl PortDriver {
         }
     }
 
-    /// What the port has granted, and of what.
+    /// Returns the allocator.
     #[inline]
     pub const fn allocator(&self) -> &Allocator {
         &self.allocator
     }
 
-    /// The first update after `now`.
+    /// Returns the time of the first update after `now`.
     fn update_after(&self, config: &Config, now: Time) -> Time {
         let interval = config.interval().as_ps();
         let past = (now.as_ps() % interval + interval - self.phase.as_ps()) % interval;
@@ -157,16 +157,16 @@ impl PortDriver {
     }
 }
 
-/// Writes an answer to the request, if it has a slot left for this hop.
+/// Answers the request, if it has a free slot for this hop.
 fn answer_at_hop(
     flags: Flags,
     request: &mut Request,
     answer: impl FnOnce(&HopRequest) -> HopAnswer,
 ) -> Outcome {
-    let Some(asked) = request.at_hop(flags) else {
+    let Some(hop_request) = request.at_hop(flags) else {
         return Outcome::default();
     };
-    let answer = answer(&asked);
+    let answer = answer(&hop_request);
     request.answer(answer);
     answer.outcome
 }
@@ -190,7 +190,7 @@ mod tests {
         }
     }
 
-    /// A gigabit port that one flow of 10 B/us has woken at 100 us.
+    /// Returns a gigabit port that a flow of 10 B/us has woken at 100 us.
     fn awake(config: &Config) -> PortDriver {
         let mut port = PortDriver::new(config, Rate::from_gbps(1), INTERVAL * 7 + PHASE);
         assert_eq!(port.next_timeout(), Time::MAX);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_keep_their_phase_and_the_first_only_reads() {
+    fn updates_keep_phase_and_first_only_reads() {
         let config = Config::default();
         let mut port = awake(&config);
         assert_eq!(port.next_timeout(), at(300));
@@ -218,7 +218,7 @@ mod tests {
             (port.next_timeout(), capacity(&port)),
             (at(1_100), 125 * 256)
         );
-        // 100000 B in 800 us are the whole link: C stays.
+        // 100000 B in 800 us are the whole link: C does not change.
         port.timeout(&config, at(1_100), reading(5_100_000, 0));
         assert_eq!(
             (port.next_timeout(), capacity(&port)),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_update_stands_for_those_that_it_missed() {
+    fn late_update_covers_missed_ones() {
         let config = Config::default();
         let (mut late, mut mean) = (awake(&config), awake(&config));
         for port in [&mut late, &mut mean] {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_queue_since_the_last_update_counts() {
+    fn uses_minimum_queue_since_last_update() {
         let full = |sample, samples: &[u64]| {
             let config = Config {
                 queue_sample: sample,
@@ -250,7 +250,7 @@ mod tests {
             };
             let mut port = awake(&config);
             port.sample(0);
-            assert!(!port.needs_sample(&config), "no queue is smaller");
+            assert!(!port.needs_sample(&config), "zero is the minimum");
             port.timeout(&config, at(300), reading(0, 9_000));
             assert_eq!(port.needs_sample(&config), sample == QueueSample::Smallest);
             for &queue in samples {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_port_asks_for_no_timeout_until_it_is_woken() {
+    fn idle_port_needs_no_timeout() {
         let config = Config::default();
         let mut port = awake(&config);
         let mut updates = 0;
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(port.next_timeout(), Time::MAX);
         port.process(&config, at(100_000), Flags::SYN, &mut Request::default());
         assert_eq!(port.next_timeout(), at(100_300));
-        // What left in the meantime is of no interval.
+        // Bytes sent while idle belong to no interval.
         port.timeout(&config, at(100_300), reading(u64::MAX / 2, 0));
         assert_eq!(capacity(&port), 125 * 256);
     }

@@ -1,25 +1,25 @@
-//! Rates as D3 encodes them, and the fixed-point numbers that hosts and routers compute with.
+//! Encoded rates of D3, and the fixed-point numbers of hosts and routers.
 
 use super::{Config, Rounding};
 use duetime_core::{Rate, Span};
 
-/// A rate as a request carries it in memory: 8.8 fixed point in units of 2^scale B/us. On the wire it is one byte
-/// (D3 §5), so only whole units can be encoded; [`Rounding::Exact`] uses the fraction too and stays in memory.
+/// Rate in a request: 8.8 fixed point in units of 2^scale B/us. On the wire it is one byte (D3 §5), so only whole units
+/// can be encoded; [`Rounding::Exact`] also uses the fraction and exists in memory only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EncodedRate(pub u16);
 
-/// A rate as routers compute with it, which an [`EncodedRate`] becomes: in 2^-16 of an encoded unit.
+/// Rate for computations in routers, in 2^-16 of an encoded unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FixedRate(pub(super) i64);
 
 impl FixedRate {
-    /// The rate that the wire byte means.
+    /// Returns the rate of the wire byte.
     #[inline]
     pub const fn from_byte(byte: u8) -> Self {
         Self((byte as i64) << FRACTION_BITS)
     }
 
-    /// The encoded rate that it was.
+    /// Returns the encoded rate.
     #[inline]
     pub const fn encoded(self) -> EncodedRate {
         EncodedRate((self.0 >> (FRACTION_BITS - 8)) as u16)
@@ -33,28 +33,28 @@ impl From<EncodedRate> for FixedRate {
     }
 }
 
-/// Fraction bits of the internal fixed-point numbers: 2^-16 of an encoded unit.
+/// Number of fraction bits of internal fixed-point numbers: 2^-16 of an encoded unit.
 pub(super) const FRACTION_BITS: u32 = 16;
 /// One encoded unit.
 pub(super) const UNIT: i64 = 1 << FRACTION_BITS;
-/// The largest rate that encodes.
-pub(super) const LARGEST: i64 = EncodedRate::LARGEST.fixed();
+/// Largest rate that can be encoded.
+pub(super) const MAX_FIXED: i64 = EncodedRate::MAX.fixed();
 
 const PS_PER_US: u64 = 1_000_000;
 
 impl EncodedRate {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The largest rate that the wire byte means.
-    pub const LARGEST: Self = Self::from_byte(u8::MAX);
+    /// Largest rate of a wire byte.
+    pub const MAX: Self = Self::from_byte(u8::MAX);
 
-    /// The rate that the wire byte means.
+    /// Returns the rate of the wire byte.
     #[inline]
     pub const fn from_byte(byte: u8) -> Self {
         Self((byte as u16) << 8)
     }
 
-    /// The wire byte, unless the rate has a fraction.
+    /// Returns the wire byte, or `None` if the rate has a fraction.
     #[inline]
     pub const fn byte(self) -> Option<u8> {
         if self.0.trailing_zeros() >= 8 {
@@ -64,12 +64,12 @@ impl EncodedRate {
         }
     }
 
-    /// In units of 2^scale B/us, for display and statistics.
+    /// Returns the rate in units of 2^scale B/us, for display and statistics.
     pub fn units(self) -> f64 {
         f64::from(self.0) / 256.0
     }
 
-    /// The rate in bits per second, rounded down.
+    /// Returns the rate in bits per second, rounded down.
     pub const fn to_rate(self, scale: i8) -> Rate {
         let bits = self.0 as u64 * 8_000_000;
         Rate::from_bps(if scale >= 0 {
@@ -79,9 +79,9 @@ impl EncodedRate {
         })
     }
 
-    /// The whole bytes that this rate sends in `span`.
+    /// Returns the number of whole bytes that this rate sends in `span`.
     pub(super) const fn bytes_in(self, span: Span, scale: i8) -> u64 {
-        // As long as it fits, in 64 bits: 128-bit divisions are calls.
+        // Use 64 bits while the product fits: 128-bit divisions are function calls.
         if let Some(bytes) = (self.0 as u64).checked_mul(span.as_ps())
             && bytes.leading_zeros() as i32 >= scale as i32
         {
@@ -101,19 +101,19 @@ impl EncodedRate {
         (bytes / (256 * PS_PER_US as u128)) as u64
     }
 
-    /// As an internal fixed-point number.
+    /// Converts to an internal fixed-point number.
     #[inline]
     pub(super) const fn fixed(self) -> i64 {
         (self.0 as i64) << (FRACTION_BITS - 8)
     }
 
-    /// The largest encoded rate not above `fixed` (at least zero, at most [`LARGEST`]), with fraction if `exact`.
+    /// Returns the largest encoded rate not above `fixed`, clamped to [0, `MAX_FIXED`], with a fraction if `exact`.
     #[inline]
     pub(super) const fn floor(fixed: i64, exact: bool) -> Self {
         let fixed = if fixed < 0 {
             0
-        } else if fixed > LARGEST {
-            LARGEST
+        } else if fixed > MAX_FIXED {
+            MAX_FIXED
         } else {
             fixed
         };
@@ -122,7 +122,7 @@ impl EncodedRate {
     }
 }
 
-/// `rate` in internal fixed point.
+/// Converts `rate` to internal fixed point.
 pub(super) const fn fixed_from_rate(rate: Rate, scale: i8) -> i64 {
     let shift = (FRACTION_BITS as i32 - scale as i32) as u32;
     if rate.as_bps().leading_zeros() > shift {
@@ -132,7 +132,7 @@ pub(super) const fn fixed_from_rate(rate: Rate, scale: i8) -> i64 {
     ((bits / 8_000_000) >> (32 - FRACTION_BITS as i32 + scale as i32)) as i64
 }
 
-/// `bytes` per `span` in internal fixed point, saturating far above every rate; `span` is not zero.
+/// Returns `bytes` per `span` in internal fixed point, saturating far above every rate; `span` must not be zero.
 pub(super) const fn fixed_from_bytes(bytes: u64, span: Span, scale: i8) -> i64 {
     let up = (FRACTION_BITS as i32 - if scale < 0 { scale as i32 } else { 0 }) as u32;
     let down = if scale > 0 { scale as u32 } else { 0 };
@@ -154,7 +154,7 @@ pub(super) const fn fixed_from_bytes(bytes: u64, span: Span, scale: i8) -> i64 {
     }
 }
 
-/// The whole bytes that `fixed`, in internal fixed point, sends in `span`; none if it is negative.
+/// Returns the number of whole bytes that `fixed`, in internal fixed point, sends in `span`; zero if negative.
 pub(super) const fn bytes_from_fixed(fixed: i64, span: Span, scale: i8) -> u64 {
     if fixed <= 0 {
         return 0;
@@ -168,8 +168,8 @@ pub(super) const fn bytes_from_fixed(fixed: i64, span: Span, scale: i8) -> u64 {
     }
 }
 
-/// Rounds a desired rate as `config` says; `carry` is the sender's remainder of earlier roundings (§5, "a running
-/// counter", used here for the header's byte as well).
+/// Rounds a desired rate according to `config`. `carry` is the sender's remainder of earlier roundings (§5, "a running
+/// counter", used here also for the header's byte).
 pub(super) fn round_desired(config: &Config, desired: i64, carry: &mut i32) -> EncodedRate {
     if desired <= 0 {
         *carry = 0;
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixed_point_rates_become_bytes_again() {
+    fn fixed_point_converts_back_to_bytes() {
         for scale in [-16, -3, 0, 4, 15] {
             for bytes in [0, 1_000, 100_000, 3_000_000] {
                 let fixed = fixed_from_bytes(bytes, Span::from_us(800), scale);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gigabit_is_125_units() {
+    fn one_gigabit_is_125_units() {
         assert_eq!(fixed_from_rate(Rate::from_gbps(1), 0), 125 * UNIT);
         assert_eq!(fixed_from_rate(Rate::from_mbps(100), -3), 100 * UNIT);
         assert_eq!(fixed_from_bytes(100_000, Span::from_us(800), 0), 125 * UNIT);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_carries_what_its_rounding_took() {
+    fn rounding_carries_the_remainder() {
         let config = Config {
             rounding: Rounding::Carry,
             ..Config::default()
@@ -287,7 +287,7 @@ mod tests {
                 )
             })
             .sum();
-        assert_eq!(asked, 299, "0.3 units a thousand times, rounded down once");
+        assert_eq!(asked, 299, "1,000 times 0.3 units, rounded down once");
         let ceil = Config {
             rounding: Rounding::CeilFloor,
             ..config

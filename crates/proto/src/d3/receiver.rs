@@ -1,85 +1,85 @@
-//! The receiving host of a flow: acknowledges data, returns allocations, and registers the way back as a flow of its
-//! own.
+//! Receiving host of a flow: acknowledges data, returns allocations, and registers the reverse path as a separate flow.
 
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet, Request, Tag};
 use duetime_core::Time;
 
-/// Data further ahead than this is not accepted: bounds what a misbehaving peer can make a driver hold.
+/// Maximum distance of accepted data beyond the next byte. Bounds the memory that a misbehaving peer can make a driver
+/// use.
 const WINDOW: u64 = 1 << 30;
-/// Ranges kept beyond a gap; data that would need more is dropped and sent again.
+/// Maximum number of ranges stored beyond a gap; data that would need more is dropped and retransmitted.
 const MAX_RANGES: usize = 1_024;
 
-/// One flow's receiver.
+/// Receiver of one flow.
 #[derive(Clone, Debug)]
 pub struct Receiver {
-    /// Every byte below has been delivered.
+    /// Next byte to deliver.
     next: u64,
-    /// Received ranges beyond `next`, ascending, neither touching nor overlapping.
+    /// Received ranges beyond `next`, ascending, disjoint and non-adjacent.
     ahead: Vec<(u64, u64)>,
-    /// The flow's length, once its FIN has come.
+    /// Length of the flow, after its FIN has arrived.
     end: Option<u64>,
-    /// Feedback owed to the sender.
+    /// Feedback to send to the sender.
     feedback: Option<Feedback>,
-    /// What the routers of the way back hold for our acknowledgements.
-    held: Held,
-    /// Our own request that is on its way.
+    /// Rates that the routers of the reverse path have registered for our acknowledgements.
+    registered: Registered,
+    /// Number of our own last request.
     number: u16,
     outstanding: bool,
     opened: bool,
-    gave_up: bool,
+    abandoned: bool,
     acknowledge: bool,
-    /// The FIN came without a request: what answers it says that it has come.
+    /// True if the FIN had no request, so that the acknowledgement must confirm it.
     plain_fin: bool,
     gaps: u8,
 }
 
-/// Feedback to a request, and what has to go with it.
+/// Feedback to a request, with the fields sent with it.
 #[derive(Clone, Copy, Debug)]
 struct Feedback {
     allocations: [EncodedRate; MAX_HOPS],
     tag: Tag,
     kind: Flags,
-    again: bool,
-    /// The answers come as seldom as the requests.
+    retransmit: bool,
+    /// Pace of the sender's requests, which is also that of our answers.
     pace: u8,
 }
 
-/// Registered with the routers of a path. A reverse flow always asks for nothing.
+/// State registered with the routers of a path. A reverse flow always has a desired rate of zero.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct Registered {
     allocations: [EncodedRate; MAX_HOPS],
     stamps: u8,
 }
 
-/// What a packet brought.
+/// Data delivered by a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivery {
     /// Bytes that became readable, in order.
     pub bytes: u64,
-    /// With them the flow is complete. Never for a quenched flow.
+    /// True if these bytes complete the flow. Never true for a quenched flow.
     pub finished: bool,
 }
 
 impl Receiver {
-    /// A receiver that waits for the SYN.
+    /// Creates a receiver that waits for the SYN.
     pub fn new(_config: &Config) -> Self {
         Self {
             next: 0,
             ahead: Vec::new(),
             end: None,
             feedback: None,
-            held: Held::default(),
+            registered: Registered::default(),
             number: 0,
             outstanding: false,
             opened: false,
-            gave_up: false,
+            abandoned: false,
             acknowledge: false,
             plain_fin: false,
             gaps: 0,
         }
     }
 
-    /// A packet from the sender.
+    /// Processes a packet from the sender.
     pub fn input(&mut self, _config: &Config, _now: Time, packet: &Packet) -> Delivery {
         let flags = packet.flags;
         self.opened |= flags.contains(Flags::SYN);
@@ -87,10 +87,10 @@ impl Receiver {
             return Delivery::default();
         }
         if let Some(request) = &packet.request {
-            self.answer(flags, packet.tag, request);
+            self.store_feedback(flags, packet.tag, request);
         }
         let before = self.next;
-        if packet.len > 0 && !self.gave_up {
+        if packet.len > 0 && !self.abandoned {
             self.accept(packet.seq, packet.len);
         }
         let was_complete = self.end == Some(before);
@@ -98,9 +98,9 @@ impl Receiver {
             if packet.request.is_none() {
                 (self.acknowledge, self.plain_fin) = (true, true);
             }
-            self.gave_up |= flags.contains(Flags::QUENCH);
+            self.abandoned |= flags.contains(Flags::QUENCH);
             let end = packet.seq.saturating_add(u64::from(packet.len));
-            // The first FIN decides; a flow cannot end before what has been received.
+            // The first FIN decides; a flow cannot end before data that was received.
             let received = self.ahead.last().map_or(self.next, |range| range.1);
             if self.end.is_none() && end >= received {
                 self.end = Some(end);
@@ -108,20 +108,20 @@ impl Receiver {
         }
         Delivery {
             bytes: self.next - before,
-            finished: self.end == Some(self.next) && !was_complete && !self.gave_up,
+            finished: self.end == Some(self.next) && !was_complete && !self.abandoned,
         }
     }
 
-    /// Takes over the path's allocations, to be sent back, and our own feedback.
-    fn answer(&mut self, flags: Flags, tag: Tag, request: &Request) {
+    /// Stores the path's allocations, to be returned, and the feedback for our own request.
+    fn store_feedback(&mut self, flags: Flags, tag: Tag, request: &Request) {
         if flags.contains(Flags::FEEDBACK) && self.outstanding && tag.echo == self.number {
             self.outstanding = false;
-            self.held = Held {
+            self.registered = Registered {
                 allocations: request.feedback,
                 stamps: tag.stamps,
             };
         }
-        // Both: the flow rests, and so does ours.
+        // SYN and FIN together pause the flow, and our reverse flow too.
         let kind = Flags(flags.0 & (Flags::SYN | Flags::FIN).0);
         if self.end.is_some() && kind != Flags::FIN {
             return;
@@ -135,7 +135,7 @@ impl Receiver {
                 stamps: request.stamps,
             },
             kind,
-            again: flags.contains(Flags::RETRANSMIT),
+            retransmit: flags.contains(Flags::RETRANSMIT),
             pace: request.pace,
         });
     }
@@ -154,7 +154,7 @@ impl Receiver {
         }
         if seq > self.next {
             self.gaps = self.gaps.saturating_add(1);
-            self.keep(seq, end);
+            self.store(seq, end);
             return;
         }
         self.next = end;
@@ -165,8 +165,8 @@ impl Receiver {
         }
     }
 
-    /// Merges a range beyond the gap into those already there.
-    fn keep(&mut self, seq: u64, end: u64) {
+    /// Merges a range beyond the gap into the stored ranges.
+    fn store(&mut self, seq: u64, end: u64) {
         let first = self.ahead.partition_point(|range| range.1 < seq);
         let last = self.ahead.partition_point(|range| range.0 <= end);
         if first == last {
@@ -182,15 +182,16 @@ impl Receiver {
         self.ahead.drain(first + 1..last);
     }
 
-    /// Nothing here waits for a time.
+    /// Does nothing: a receiver has no timers.
     pub fn timeout(&mut self, _config: &Config, _now: Time) {}
 
-    /// The next acknowledgement, if one is due.
+    /// Returns the next acknowledgement, or `None` if none is due.
     pub fn poll_transmit(&mut self, config: &Config, _now: Time) -> Option<Packet> {
-        if !self.owes_an_answer() {
+        if !self.has_pending() {
             return None;
         }
-        // Each arrival beyond a gap is told of (the sender counts them); all else is covered by the newest.
+        // Each arrival beyond a gap is acknowledged, because the sender counts them; all others are covered by the
+        // newest.
         let gap = self.gaps > 0;
         self.gaps = self.gaps.saturating_sub(1);
         self.acknowledge = false;
@@ -203,10 +204,10 @@ impl Receiver {
                 ..Packet::default()
             });
         };
-        // D3 §5, Fig 7: the answer to a request carries the feedback and, for the way back, a request of its own.
+        // D3 §5, Fig 7: the answer to a request carries the feedback and a request for the reverse path.
         let mut request = Request {
             scale: config.exponent(),
-            // No free slot: routers leave it alone.
+            // No free slot, so that routers ignore it.
             index: MAX_HOPS as u8,
             feedback: feedback.allocations,
             ..Request::default()
@@ -217,12 +218,12 @@ impl Receiver {
             self.number = self.number.wrapping_add(1);
             self.outstanding = true;
             tag.number = self.number;
-            request.previous_allocations = self.held.allocations;
-            request.stamps = self.held.stamps;
+            request.previous_allocations = self.registered.allocations;
+            request.stamps = self.registered.stamps;
             request.pace = feedback.pace;
         }
         let flags =
-            (flags | feedback.kind | Flags::FEEDBACK).with(Flags::RETRANSMIT, feedback.again);
+            (flags | feedback.kind | Flags::FEEDBACK).with(Flags::RETRANSMIT, feedback.retransmit);
         Some(Packet {
             seq,
             len: 0,
@@ -232,45 +233,46 @@ impl Receiver {
         })
     }
 
-    /// Whether `poll_transmit` would give a packet.
+    /// Returns true if `poll_transmit` would return a packet.
     #[inline]
     pub const fn can_transmit(&self, _config: &Config) -> bool {
-        self.owes_an_answer()
+        self.has_pending()
     }
 
-    const fn owes_an_answer(&self) -> bool {
+    const fn has_pending(&self) -> bool {
         self.acknowledge || self.gaps > 0 || self.feedback.is_some()
     }
 
-    /// Never: see `timeout`.
+    /// Returns [`Time::MAX`]: a receiver has no timers.
     #[inline]
     pub const fn next_timeout(&self) -> Time {
         Time::MAX
     }
 
-    /// An acknowledgement leaves although nothing has come: the driver has buffer space again.
-    pub fn acknowledge_again(&mut self) {
+    /// Requests an acknowledgement without new data. Called when the driver has buffer space again.
+    pub fn request_acknowledgement(&mut self) {
         self.acknowledge = self.opened;
     }
 
-    /// The FIN has come, and every byte before it. Never for a quenched flow.
+    /// Returns true if the FIN and every byte before it have arrived. Never true for a quenched flow.
     pub fn is_finished(&self) -> bool {
-        self.end == Some(self.next) && !self.gave_up
+        self.end == Some(self.next) && !self.abandoned
     }
 
-    /// The sender has given the flow up.
-    pub fn is_given_up(&self) -> bool {
-        self.gave_up
+    /// Returns true if the sender has abandoned the flow.
+    pub fn is_abandoned(&self) -> bool {
+        self.abandoned
     }
 
-    /// Bytes delivered in order so far.
+    /// Returns the number of bytes delivered in order so far.
     pub fn delivered(&self) -> u64 {
         self.next
     }
 
-    /// Complete or given up by the sender, and answered. It still answers when a FIN is repeated.
+    /// Returns true if the flow was completed, or abandoned by the sender, and everything is acknowledged. The receiver
+    /// still answers a repeated FIN.
     pub fn is_closed(&self) -> bool {
-        (self.gave_up || self.end == Some(self.next)) && !self.owes_an_answer()
+        (self.abandoned || self.end == Some(self.next)) && !self.has_pending()
     }
 }
 
@@ -301,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_delivered_in_order_whatever_its_order_of_arrival() {
+    fn delivers_in_order_for_any_arrival_order() {
         let (config, mut receiver) = open();
         let mut input = |seq, len| receiver.input(&config, Time::ZERO, &data(seq, len)).bytes;
         assert_eq!(input(20, 10), 0);
@@ -309,13 +311,13 @@ mod tests {
         assert_eq!(input(25, 20), 0);
         assert_eq!(input(60, 5), 0);
         assert_eq!(input(0, 20), 50);
-        assert_eq!(input(0, 55), 5, "partly old");
-        assert_eq!(input(10, 20), 0, "all old");
+        assert_eq!(input(0, 55), 5, "partial duplicate");
+        assert_eq!(input(10, 20), 0, "complete duplicate");
         assert_eq!(input(55, 5), 10);
     }
 
     #[test]
-    fn every_arrival_beyond_a_gap_is_told_of() {
+    fn acknowledges_each_arrival_beyond_a_gap() {
         let (config, mut receiver) = open();
         for seq in [10, 20, 30] {
             receiver.input(&config, Time::ZERO, &data(seq, 10));
@@ -331,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quenched_flow_closes_and_never_finishes() {
+    fn quenched_flow_closes_without_finishing() {
         let (config, mut receiver) = open();
         receiver.input(&config, Time::ZERO, &data(0, 10));
         let fin = Packet {
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn wild_positions_are_survived() {
+    fn extreme_positions_are_handled() {
         let (config, mut receiver) = open();
         for (seq, len) in [
             (u64::MAX, u32::MAX),

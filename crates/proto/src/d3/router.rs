@@ -1,6 +1,6 @@
-//! The D3 router: one [`Allocator`] per outgoing interface (D3 §4.3, §4.4).
+//! D3 router: an [`Allocator`] per outgoing interface (D3 §4.3, §4.4).
 
-use super::rate::{FRACTION_BITS, LARGEST, UNIT, fixed_from_bytes, fixed_from_rate};
+use super::rate::{FRACTION_BITS, MAX_FIXED, UNIT, fixed_from_bytes, fixed_from_rate};
 use super::repair::{Census, Tally, epoch};
 use super::{
     AlphaReference, BaseRate, Config, EncodedRate, FixedRate, Flags, HopAnswer, HopRequest,
@@ -8,36 +8,36 @@ use super::{
 };
 use duetime_core::{Rate, Time};
 
-/// The largest remainder that a port carries to later grants, in units. Above one, because of flows whose previous
-/// hop rounds the same share down at other times.
+/// Maximum remainder that a port carries to later grants. It is above one unit because flows whose previous hop limits
+/// them to the same rounded-down share cannot take it.
 const CARRY_LIMIT: i64 = 4 * UNIT;
 
-/// Divides an interface's capacity among the flows that pass it, with three counters and no state of flows. All
-/// arithmetic is on integers of 2^-16 encoded units.
+/// Divides the capacity of an interface among its flows, with three counters and no per-flow state. All arithmetic is
+/// on integers, in 2^-16 encoded units.
 #[derive(Clone, Debug)]
 pub struct Allocator {
     /// N, D and A.
     counters: Tally,
     /// C, adapted.
     capacity: i64,
-    /// What the roundings so far have taken from (or given to) flows.
+    /// Sum that rounding has taken from flows so far (negative if given to them).
     carry: i64,
-    /// State of the rounding threshold's generator (xorshift32).
+    /// State of the generator of rounding thresholds (xorshift32).
     noise: u32,
-    /// Intervals since the last request.
+    /// Number of intervals since the last request.
     quiet: u32,
     physical: i64,
-    /// The base rate of paused flows.
+    /// Base rate of paused flows.
     base: i64,
-    /// The exponent of every rate.
+    /// Exponent of every rate.
     scale: i8,
-    /// The options are those of [`Rules::USUAL`].
-    usual: bool,
+    /// True if the options equal [`Rules::DEFAULT`].
+    has_default_rules: bool,
     census: Census,
 }
 
-/// The options that decide what a flow is granted. They are values and not read from a [`Config`] so that the usual ones
-/// can be constants.
+/// Options that decide grants. They are passed by value instead of read from a [`Config`], so that the defaults can be
+/// constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rules {
     cap_to_left: bool,
@@ -46,8 +46,8 @@ struct Rules {
 }
 
 impl Rules {
-    /// Those of a default [`Config`].
-    const USUAL: Self = Self {
+    /// Rules of a default [`Config`].
+    const DEFAULT: Self = Self {
         cap_to_left: false,
         rounding: Rounding::Carry,
         repair: true,
@@ -62,14 +62,14 @@ impl Rules {
     }
 }
 
-/// What a port did with a request.
+/// Outcome of a request at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The desired rate, as encoded.
+    /// Desired rate, as encoded.
     pub desired: EncodedRate,
-    /// The allocation written.
+    /// Allocation granted.
     pub granted: EncodedRate,
-    /// A desired rate was not met.
+    /// True if the grant is below the desired rate.
     pub denied: bool,
 }
 
@@ -85,7 +85,7 @@ impl Outcome {
 }
 
 impl Allocator {
-    /// The allocator of an interface of the given rate.
+    /// Creates the allocator of an interface of the given rate.
     pub fn new(config: &Config, rate: Rate) -> Self {
         let physical = fixed_from_rate(rate, config.exponent()).max(1);
         Self {
@@ -97,13 +97,13 @@ impl Allocator {
             physical,
             base: base_rate(config),
             scale: config.exponent(),
-            usual: Rules::of(config) == Rules::USUAL,
+            has_default_rules: Rules::of(config) == Rules::DEFAULT,
             census: Census::default(),
         }
     }
 
-    /// Answers the request of a packet that leaves through this interface (D3 §4.3, Snippet 1). A request that has no
-    /// free slot or another scale changes nothing here.
+    /// Answers the request of a packet that leaves through this interface (D3 §4.3, Snippet 1). A request without a
+    /// free slot or of another scale has no effect.
     #[inline]
     pub fn process(
         &mut self,
@@ -112,31 +112,31 @@ impl Allocator {
         flags: Flags,
         request: &mut Request,
     ) -> Outcome {
-        let Some(asked) = request.at_hop(flags) else {
+        let Some(hop) = request.at_hop(flags) else {
             return Outcome::default();
         };
-        let answer = self.answer(config, &asked);
+        let answer = self.answer(config, &hop);
         request.answer(answer);
         answer.outcome
     }
 
-    /// The same for what the request says to this hop, which has a slot for the answer.
+    /// Answers a parsed request, which must have a slot for this hop.
     #[inline(always)]
-    pub fn answer(&mut self, config: &Config, asked: &HopRequest) -> HopAnswer {
-        let goes_on = !asked.flags.contains_any(Flags::SYN | Flags::FIN);
+    pub fn answer(&mut self, config: &Config, hop: &HopRequest) -> HopAnswer {
+        let is_established = !hop.flags.contains_any(Flags::SYN | Flags::FIN);
         let (granted, stamp);
-        let mut desired = asked.desired;
-        if asked.scale != self.scale {
-            (desired, granted, stamp) = (FixedRate::default(), FixedRate::default(), asked.stamp);
-        } else if goes_on && self.usual {
-            let known = self.knows(asked);
-            stamp = self.hear(Rules::USUAL, asked);
-            granted = self.grant::<false, false>(config, Rules::USUAL, known, asked);
+        let mut desired = hop.desired;
+        if hop.scale != self.scale {
+            (desired, granted, stamp) = (FixedRate::default(), FixedRate::default(), hop.stamp);
+        } else if is_established && self.has_default_rules {
+            let is_counted = self.is_counted(hop);
+            stamp = self.observe(Rules::DEFAULT, hop);
+            granted = self.grant::<false, false>(config, Rules::DEFAULT, is_counted, hop);
         } else {
-            if asked.flags.contains(Flags::FIN) {
+            if hop.flags.contains(Flags::FIN) {
                 desired = FixedRate::default();
             }
-            (granted, stamp) = self.answer_otherwise(config, *asked);
+            (granted, stamp) = self.answer_slow(config, *hop);
         }
         HopAnswer {
             outcome: Outcome::of(desired, granted),
@@ -144,87 +144,87 @@ impl Allocator {
         }
     }
 
-    /// What a new flow would be granted now, if `offered` of what is left, in fixed point, is kept for others: for a flow
-    /// whose sender may be a forgery. Nothing changes here, and nobody returns it; [`admit`](Self::admit) counts the flow
-    /// later.
-    pub(super) fn offer(&self, config: &Config, asked: &HopRequest, offered: i64) -> HopAnswer {
-        if asked.scale != self.scale {
+    /// Returns what a new flow would be granted now if `offered` of the capacity left, in fixed point, is reserved for
+    /// others. Used for flows whose sender may be forged: the state does not change, and the flow has nothing to
+    /// return. [`admit`](Self::admit) counts the flow later.
+    pub(super) fn offer(&self, config: &Config, hop: &HopRequest, offered: i64) -> HopAnswer {
+        if hop.scale != self.scale {
             return HopAnswer::default();
         }
-        let desired = asked.desired.0;
+        let desired = hop.desired.0;
         let left = self.capacity - self.counters.allocated - offered;
-        let want = self.want(Rules::of(config), left, desired, || self.base);
+        let wanted = self.wanted(Rules::of(config), left, desired, || self.base);
         let exact = config.rounding == Rounding::Exact;
-        let granted = EncodedRate::floor(want.min(asked.limit.0), exact);
+        let granted = EncodedRate::floor(wanted.min(hop.limit.0), exact);
         HopAnswer {
-            outcome: Outcome::of(asked.desired, granted.into()),
-            // Not counted in this epoch.
+            outcome: Outcome::of(hop.desired, granted.into()),
+            // The flow is not counted in this epoch.
             stamp: !self.census.parity(),
         }
     }
 
-    /// Answers the second request of a flow whose first was answered by an [`offer`](Self::offer): it is counted from now
-    /// on, and has paused for a round trip (D3 §4.5).
-    pub(super) fn admit(&mut self, config: &Config, asked: &HopRequest) -> HopAnswer {
-        if asked.scale != self.scale {
+    /// Answers the second request of a flow whose first was answered by an [`offer`](Self::offer). The flow is counted
+    /// from now on; it has already paused for a round trip (D3 §4.5).
+    pub(super) fn admit(&mut self, config: &Config, hop: &HopRequest) -> HopAnswer {
+        if hop.scale != self.scale {
             return HopAnswer::default();
         }
         let rules = Rules::of(config);
-        let stamp = self.hear(rules, asked);
-        let granted = self.grant::<true, false>(config, rules, false, asked);
+        let stamp = self.observe(rules, hop);
+        let granted = self.grant::<true, false>(config, rules, false, hop);
         HopAnswer {
             stamp,
-            outcome: Outcome::of(asked.desired, granted),
+            outcome: Outcome::of(hop.desired, granted),
         }
     }
 
-    /// Whether the flow has been counted in this epoch.
+    /// Returns true if the flow is counted in this epoch.
     #[inline]
-    fn knows(&self, asked: &HopRequest) -> bool {
-        asked.stamp == self.census.parity()
+    fn is_counted(&self, hop: &HopRequest) -> bool {
+        hop.stamp == self.census.parity()
     }
 
-    /// A request has come; the answer is the stamp of the epoch.
+    /// Records a request. Returns its new stamp.
     #[inline]
-    fn hear(&mut self, rules: Rules, asked: &HopRequest) -> bool {
+    fn observe(&mut self, rules: Rules, hop: &HopRequest) -> bool {
         self.quiet = 0;
         if rules.repair {
-            self.census.hear(asked.pace);
+            self.census.observe(hop.pace);
             self.census.parity()
         } else {
-            asked.stamp
+            hop.stamp
         }
     }
 
-    /// The grant and the stamp of a flow that opens or ends, both once in its life, or of any flow under other rules. A
-    /// flow that ends is granted nothing.
+    /// Returns the grant and the stamp for a flow that opens or ends, once each in its life, or for any flow under
+    /// non-default rules. A flow that ends is granted nothing.
     #[inline(never)]
-    fn answer_otherwise(&mut self, config: &Config, asked: HopRequest) -> (FixedRate, bool) {
+    fn answer_slow(&mut self, config: &Config, hop: HopRequest) -> (FixedRate, bool) {
         let rules = Rules::of(config);
-        let known = self.knows(&asked);
-        let stamp = self.hear(rules, &asked);
-        let granted = if asked.flags.contains(Flags::FIN) {
-            self.end(config, known, &asked);
+        let is_counted = self.is_counted(&hop);
+        let stamp = self.observe(rules, &hop);
+        let granted = if hop.flags.contains(Flags::FIN) {
+            self.end(config, is_counted, &hop);
             FixedRate::default()
-        } else if asked.flags.contains(Flags::SYN) {
-            self.grant::<true, true>(config, rules, known, &asked)
+        } else if hop.flags.contains(Flags::SYN) {
+            self.grant::<true, true>(config, rules, is_counted, &hop)
         } else {
-            self.grant::<false, false>(config, rules, known, &asked)
+            self.grant::<false, false>(config, rules, is_counted, &hop)
         };
         (granted, stamp)
     }
 
-    /// Grants a rate to a flow, which is new or not, and pauses or not if it is.
+    /// Grants a rate to a flow. `NEW` is true for a new flow; `PAUSES` is true if a new flow must pause.
     #[inline(always)]
     fn grant<const NEW: bool, const PAUSES: bool>(
         &mut self,
         config: &Config,
         rules: Rules,
-        known: bool,
-        asked: &HopRequest,
+        is_counted: bool,
+        hop: &HopRequest,
     ) -> FixedRate {
-        let returned = returned(asked, NEW);
-        let desired = asked.desired.0;
+        let returned = returned(hop, NEW);
+        let desired = hop.desired.0;
         let change = Tally {
             flows: i64::from(NEW),
             demand: desired - returned.demand,
@@ -233,9 +233,9 @@ impl Allocator {
         self.counters.add(change); // Snippet 1, lines 2 to 4
         self.counters.clamp_rates();
         let left = self.capacity - self.counters.allocated; // line 5
-        let want = self.want(rules, left, desired, || self.share(config, PAUSES));
-        // D3 §4.4: never more than the previous router's.
-        let granted = self.round(rules, want, asked.limit.0);
+        let wanted = self.wanted(rules, left, desired, || self.share(config, PAUSES));
+        // D3 §4.4: never more than the grant of the previous router.
+        let granted = self.round(rules, wanted, hop.limit.0);
 
         self.counters.allocated += granted.0; // line 15
         if rules.repair {
@@ -248,32 +248,33 @@ impl Allocator {
                 allocated: change.allocated + granted.0,
                 ..change
             };
-            self.census.count(known && !NEW, whole, change);
+            self.census.count(is_counted && !NEW, whole, change);
         }
         granted
     }
 
-    /// D3 §4.3, Snippet 1, lines 7 to 13. The share costs a division, and is asked for only where something is left.
+    /// Returns the rate to grant before rounding (D3 §4.3, Snippet 1, lines 7 to 13). `share` costs a division and is
+    /// only called if capacity is left.
     #[inline]
-    fn want(&self, rules: Rules, left: i64, desired: i64, share: impl FnOnce() -> i64) -> i64 {
-        let mut want = if left > desired {
+    fn wanted(&self, rules: Rules, left: i64, desired: i64, share: impl FnOnce() -> i64) -> i64 {
+        let mut wanted = if left > desired {
             desired + share()
         } else {
             left
         };
         if rules.cap_to_left {
-            want = want.min(left);
+            wanted = wanted.min(left);
         }
-        want.max(self.base)
+        wanted.max(self.base)
     }
 
-    /// The fair share of a flow (Snippet 1, line 6).
+    /// Returns the fair share of a flow (Snippet 1, line 6).
     #[inline]
     fn share(&self, config: &Config, pauses: bool) -> i64 {
         if pauses && config.pause_new {
             return self.base; // D3 §4.5: new flows pause
         }
-        // Neither is negative.
+        // Both are non-negative, and unsigned division is faster.
         let spare = (self.capacity - self.counters.demand)
             .max(0)
             .cast_unsigned();
@@ -281,9 +282,9 @@ impl Allocator {
         (spare / flows).cast_signed()
     }
 
-    /// A flow ends: it returns what it holds.
-    fn end(&mut self, config: &Config, known: bool, asked: &HopRequest) {
-        let returned = returned(asked, false);
+    /// Removes a flow that ends.
+    fn end(&mut self, config: &Config, is_counted: bool, hop: &HopRequest) {
+        let returned = returned(hop, false);
         let change = Tally {
             flows: -1,
             demand: -returned.demand,
@@ -292,36 +293,36 @@ impl Allocator {
         self.counters.add(change);
         self.counters.clamp();
         if config.repair {
-            self.census.end(known, change);
+            self.census.end(is_counted, change);
         }
     }
 
-    /// Rounds a grant to what can be encoded, and keeps it below `limit`, which is encodable.
+    /// Rounds a grant to an encodable rate of at most `limit`, which is encodable.
     #[inline]
-    fn round(&mut self, rules: Rules, want: i64, limit: i64) -> FixedRate {
+    fn round(&mut self, rules: Rules, wanted: i64, limit: i64) -> FixedRate {
         if rules.rounding != Rounding::Carry {
-            return EncodedRate::floor(want.min(limit), rules.rounding == Rounding::Exact).into();
+            return EncodedRate::floor(wanted.min(limit), rules.rounding == Rounding::Exact).into();
         }
-        let owed = want + self.carry;
-        // Error diffusion with a moving threshold: a fixed one would favour the same flows in every round when requests
-        // come in a fixed order. Whole grants stay exact.
+        let owed = wanted + self.carry;
+        // Error diffusion with a random threshold: a fixed one would favour the same flows in every round when requests
+        // arrive in a fixed order. Grants of whole units remain exact.
         let threshold = if owed & (UNIT - 1) == 0 {
             0
         } else {
             self.draw()
         };
-        // The base rate is not negative.
+        // The base rate is non-negative.
         let rounded = ((owed + threshold) >> FRACTION_BITS << FRACTION_BITS)
             .max(self.base >> FRACTION_BITS << FRACTION_BITS)
             .min(limit >> FRACTION_BITS << FRACTION_BITS);
-        // Where the previous hop holds a flow back by a unit or more, nothing was lost to rounding.
-        if want < limit + UNIT {
+        // If the previous hop limits the flow by a unit or more, nothing was lost to rounding.
+        if wanted < limit + UNIT {
             self.carry = (owed - rounded).clamp(-UNIT, CARRY_LIMIT);
         }
         FixedRate(rounded)
     }
 
-    /// Uniform in half a unit around zero, both ways.
+    /// Returns a uniform threshold within half a unit of zero.
     #[inline]
     fn draw(&mut self) -> i64 {
         self.noise ^= self.noise << 13;
@@ -330,12 +331,13 @@ impl Allocator {
         i64::from(self.noise >> 16) - UNIT / 2
     }
 
-    /// One update interval T has passed, in which `sent_bytes` left. `queue_bytes` is what waits, with the packet in
-    /// service if `config.queue_in_service`: now, or the least since the last tick, as `config.queue_sample` says. At a
-    /// host's interface it is the sum of [`Sender::overdue`](super::Sender::overdue).
+    /// Runs capacity adaptation for an update interval T in which `sent_bytes` were sent. `queue_bytes` is the queue,
+    /// including the packet in service if `config.queue_in_service`: the current one, or the minimum since the last
+    /// tick, according to `config.queue_sample`. At a host's interface it is the sum of
+    /// [`Sender::overdue`](super::Sender::overdue).
     pub fn tick(&mut self, config: &Config, _now: Time, sent_bytes: u64, queue_bytes: u64) {
-        // D3 §4.4, low load: everything starts again. With the repair, the census clears the counters instead: it
-        // forgives a first round trip of two epochs, and knows slow flows.
+        // D3 §4.4, low load: reset everything. With the repair, the census clears the counters instead, because it
+        // tolerates a first round trip of two epochs and supports slow flows.
         self.quiet = if queue_bytes == 0 {
             self.quiet.saturating_add(1)
         } else {
@@ -376,37 +378,37 @@ impl Allocator {
         self.counters.clamp();
     }
 
-    /// N: flows that this port believes alive.
+    /// Returns N: flows that this port counts as alive.
     pub fn flows(&self) -> u64 {
         self.counters.flows as u64
     }
 
-    /// D: sum of desired rates, in 1/256 of an encoded unit.
+    /// Returns D: sum of desired rates, in 1/256 of an encoded unit.
     pub fn demand(&self) -> u64 {
         (self.counters.demand >> (FRACTION_BITS - 8)) as u64
     }
 
-    /// A: sum of allocations, in 1/256 of an encoded unit.
+    /// Returns A: sum of allocations, in 1/256 of an encoded unit.
     pub fn allocated(&self) -> u64 {
         (self.counters.allocated >> (FRACTION_BITS - 8)) as u64
     }
 
-    /// A, in internal fixed point.
+    /// Returns A in internal fixed point.
     pub(super) const fn allocated_fixed(&self) -> i64 {
         self.counters.allocated
     }
 
-    /// C: adapted capacity, in 1/256 of an encoded unit.
+    /// Returns C: adapted capacity, in 1/256 of an encoded unit.
     pub fn capacity(&self) -> u64 {
         (self.capacity >> (FRACTION_BITS - 8)) as u64
     }
 
-    /// The base rate, which paused flows get.
+    /// Returns the base rate of paused flows.
     pub fn base(&self) -> EncodedRate {
         EncodedRate((self.base >> (FRACTION_BITS - 8)) as u16)
     }
 
-    /// Nothing is registered or counted, and C is the link's rate: ticks would change nothing.
+    /// Returns true if nothing is registered or counted and C is the link's rate, so that ticks have no effect.
     pub fn is_idle(&self) -> bool {
         self.counters == Tally::default()
             && self.capacity == self.physical
@@ -414,16 +416,16 @@ impl Allocator {
     }
 }
 
-/// What a flow held here until now. A new flow has nothing to return, whatever it says.
+/// Returns the rates that a flow returns. A new flow has nothing to return, regardless of its request.
 #[inline]
-fn returned(asked: &HopRequest, new: bool) -> Tally {
+fn returned(hop: &HopRequest, new: bool) -> Tally {
     if new {
         return Tally::default();
     }
     Tally {
         flows: 0,
-        demand: asked.previous_desired.0,
-        allocated: asked.previous_allocation.0,
+        demand: hop.previous_desired.0,
+        allocated: hop.previous_allocation.0,
     }
 }
 
@@ -434,7 +436,7 @@ fn base_rate(config: &Config) -> i64 {
             if span.as_ps() == 0 {
                 0
             } else {
-                fixed_from_bytes(u64::from(config.mtu), span, config.exponent()).min(LARGEST)
+                fixed_from_bytes(u64::from(config.mtu), span, config.exponent()).min(MAX_FIXED)
             }
         }
     }

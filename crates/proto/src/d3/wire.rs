@@ -1,8 +1,9 @@
-//! A [`Packet`] as bytes: version 0 of the format (docs/wire.md), which the simulator's captures hold. It names no flow;
-//! addresses and ports do. [`datagram`](super::datagram) is version 1, for real sockets: the same 20 bytes and more.
+//! Version 0 of the packet format (docs/wire.md), used in the simulator's captures. Flows are identified by addresses
+//! and ports only. [`datagram`](super::datagram) is version 1, for real sockets: its first 20 bytes have the same
+//! layout.
 //!
-//! Twenty bytes of transport header, big-endian; then the congestion header, if there is one; then the payload. What
-//! lies below is named by `header_bytes` of the [`Config`](super::Config).
+//! A packet has 20 bytes of transport header (big-endian), an optional congestion header, and the payload. The
+//! `header_bytes` of the [`Config`](super::Config) include the headers below.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -19,19 +20,19 @@
 
 use super::{Flags, HeaderError, MAX_HOPS, Packet, Request, Tag};
 
-/// Length of the transport header.
+/// Length of the transport header in bytes.
 pub const TRANSPORT_BYTES: usize = 20;
-/// IPv4 and transport headers.
+/// Length of the IPv4 and transport headers.
 pub const IP_BYTES: u32 = 20 + TRANSPORT_BYTES as u32;
-/// Both headers at most.
+/// Maximum length of the transport and congestion headers.
 pub const MAX_HEADER_BYTES: usize = TRANSPORT_BYTES + Request::WIRE_BYTES;
-/// The largest payload of a datagram.
+/// Maximum payload of a datagram.
 pub const MAX_PAYLOAD: u32 = (u16::MAX as usize - MAX_HEADER_BYTES - 8) as u32;
 
 pub(super) const MAGIC: u8 = 0xd3;
 pub(super) const HAS_REQUEST: u8 = 0x80;
 
-/// Writes the headers of `packet` and returns their length; the payload follows them.
+/// Writes the headers of `packet` and returns their length. The payload follows them.
 pub fn encode(packet: &Packet, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, HeaderError> {
     let (transport, rest) = out.split_at_mut(TRANSPORT_BYTES);
     let transport = transport.first_chunk_mut().ok_or(HeaderError::TooShort)?;
@@ -44,7 +45,7 @@ pub fn encode(packet: &Packet, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize
     Ok(MAX_HEADER_BYTES)
 }
 
-/// Reads a datagram: the packet and its payload. Accepts exactly what `encode` writes.
+/// Parses a datagram into packet and payload. Accepts exactly what `encode` writes.
 pub fn decode(datagram: &[u8]) -> Result<(Packet, &[u8]), HeaderError> {
     let Some((header, rest)) = datagram.split_first_chunk::<TRANSPORT_BYTES>() else {
         return Err(HeaderError::TooShort);
@@ -58,7 +59,7 @@ pub fn decode(datagram: &[u8]) -> Result<(Packet, &[u8]), HeaderError> {
     decode_transport(header, rest)
 }
 
-/// The first 20 bytes, the last two of them zero.
+/// Writes the first 20 bytes; the last two are zero.
 pub(super) fn encode_transport(
     packet: &Packet,
     out: &mut [u8; TRANSPORT_BYTES],
@@ -85,7 +86,7 @@ pub(super) fn encode_transport(
     Ok(())
 }
 
-/// Bytes 1 to 17 of a transport header, and `rest`: the congestion header, if there is one, and the payload.
+/// Parses bytes 1 to 17 of a transport header, and `rest`, which is the congestion header, if any, and the payload.
 pub(super) fn decode_transport<'a>(
     header: &[u8; TRANSPORT_BYTES],
     rest: &'a [u8],

@@ -1,5 +1,5 @@
-//! The sender: sequence numbers, the window, and the four calls. `transmit` makes the segments, `recovery`
-//! answers loss, or `selective` in its place.
+//! Sender: sequence numbers, the window, and the driver's calls. `transmit` builds segments; `recovery`, or `selective`
+//! in its place, handles losses.
 
 use super::outgoing::Outgoing;
 use super::rtt::Rtt;
@@ -10,90 +10,90 @@ use crate::window::{Control, Controller, Progress, Window, on};
 use duetime_core::fixed::Fraction;
 use duetime_core::{Span, Time};
 
-/// The sending end of one direction of a connection.
+/// Sending end of one direction of a connection.
 ///
 /// After [`input`](Self::input), [`timeout`](Self::timeout), [`send`](Self::send) or [`close`](Self::close) the driver
-/// calls [`poll_transmit`](Self::poll_transmit) until it gives `None`, and [`timeout`](Self::timeout) at
+/// calls [`poll_transmit`](Self::poll_transmit) until it returns `None`. It calls [`timeout`](Self::timeout) at
 /// [`next_timeout`](Self::next_timeout).
 #[derive(Clone, Debug)]
-#[repr(C)] // what every packet touches comes first, within three cache lines
+#[repr(C)] // fields used by every packet come first, within three cache lines
 pub struct Sender {
-    /// Everything before is acknowledged (SND.UNA).
+    /// First unacknowledged position (SND.UNA).
     pub(super) una: u64,
-    /// What is sent next (SND.NXT); falls back to `una` at a timeout.
+    /// Next position to send (SND.NXT); returns to `una` at a timeout.
     pub(super) next: u64,
-    /// The window's right edge; zero until established, and for ever where `selective` is in charge.
+    /// Right edge of the window; zero until established, and always zero with `selective`.
     pub(super) limit: u64,
-    /// The end of the message at `next`.
+    /// End of the message at `next`.
     pub(super) message_end: u64,
-    /// The end of everything submitted, FIN included.
+    /// End of all submitted data, including the FIN.
     pub(super) end: u64,
-    /// The end of everything sent so far.
+    /// End of all data sent so far.
     pub(super) highest: u64,
     pub(super) timer: Time,
     pub(super) window: Window,
-    /// No reduction by marks and no growth until more than this is acknowledged.
+    /// Position that must be acknowledged before the window grows or marks reduce it again.
     pub(super) reduced_end: u64,
-    /// ECT if the controller answers marks, and CWR after a reduction.
+    /// ECT if the controller responds to marks, and CWR after a reduction.
     pub(super) data_flags: Flags,
-    /// What goes out before anything else.
+    /// Segment to send before any other.
     pub(super) pending: Pending,
     pub(super) phase: Phase,
-    /// Timeouts since `una` last moved.
+    /// Timeouts since `una` last advanced.
     pub(super) attempts: u8,
     pub(super) closing: bool,
     pub(super) closed: bool,
-    /// Duplicate acknowledgements in a row.
+    /// Consecutive duplicate acknowledgements.
     pub(super) duplicates: u8,
     pub(super) last_sent: Time,
     pub(super) rtt: Rtt,
     pub(super) controller: Controller,
     pub(super) outgoing: Outgoing,
-    /// Fast recovery, and the repair after a timeout, last until this is acknowledged (RFC 6582).
+    /// Position up to which fast recovery, or the repair after a timeout, lasts (RFC 6582).
     pub(super) recover: u64,
-    /// In place of what `recovery` does.
+    /// Selective recovery, which replaces `recovery`.
     pub(super) selective: Option<Box<Selective>>,
     pub(super) counters: Counters,
-    /// Bytes in flight when the first of `duplicates` came; from 2³² - 1 on that.
+    /// Bytes in flight at the first of `duplicates`, capped at 2³² - 1.
     pub(super) flight_before_duplicates: u32,
 }
 
-/// How losses were repaired.
+/// Loss statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Retransmission timeouts.
     pub timeouts: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u32,
-    /// Times that fast recovery was entered.
+    /// Entries into fast recovery.
     pub fast_retransmits: u32,
 }
 
-/// What goes out whatever the window says.
+/// Segment that is sent regardless of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
     Nothing,
     Syn,
-    /// The first unacknowledged segment, again.
+    /// Retransmission of the first unacknowledged segment.
     Head,
-    /// What `selective` chooses, if anything.
+    /// Segment chosen by `selective`, if any.
     Chosen,
 }
 
-/// What the sender is repairing.
+/// Phase of loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
-    /// Fast recovery, before its first partial acknowledgement.
+    /// Fast recovery before its first partial acknowledgement.
     Recovery,
-    /// Fast recovery, after it.
+    /// Fast recovery after a partial acknowledgement.
     PartialRecovery,
-    /// After a timeout, until all that was in flight is acknowledged.
+    /// Repair after a timeout, until all data then in flight is acknowledged.
     Loss,
 }
 
 impl Sender {
-    /// A sender that is silent until the first [`send`](Self::send).
+    /// Creates a sender that is idle until the first [`send`](Self::send).
     pub fn new(config: &Config, now: Time) -> Self {
         let mss = u64::from(config.mss);
         Self {
@@ -134,14 +134,14 @@ impl Sender {
         }
     }
 
-    /// Opens the connection before there is a message to send. Ignored after the SYN has left.
+    /// Opens the connection before there is a message to send. No effect after the SYN was sent.
     pub fn connect(&mut self) {
         if self.highest == 0 {
             self.pending = Pending::Syn;
         }
     }
 
-    /// Appends a message to the stream; the first one opens the connection. Ignored after [`close`](Self::close).
+    /// Appends a message to the stream; the first message opens the connection. No effect after [`close`](Self::close).
     pub fn send(&mut self, config: &Config, now: Time, message: Message) {
         if self.closing {
             return;
@@ -155,22 +155,23 @@ impl Sender {
         self.end = self.outgoing.end();
     }
 
-    /// Data follows an idle time. RFC 5681 §4.1: after an RTO the old window says nothing about the network.
+    /// Reduces the window before data follows an idle time. RFC 5681 §4.1: after an RTO the old window no longer
+    /// reflects the state of the network.
     fn resume(&mut self, config: &Config, now: Time) {
         let (idle, timeout) = (now.since(self.last_sent), self.rtt.timeout());
         let restarts = config.slow_start_restart && idle > timeout;
         let mut window = self.window.cwnd;
         if restarts {
-            let least = window.min(initial_window(config));
+            let restart_window = window.min(initial_window(config));
             window = if config.window_validation {
                 self.window.keep_ssthresh();
-                halved(window, idle, timeout).max(least)
+                halved(window, idle, timeout).max(restart_window)
             } else {
-                least
+                restart_window
             };
         }
-        let falls = window < self.window.cwnd;
-        on!(&mut self.controller, it => it.resume(idle, falls));
+        let is_reduced = window < self.window.cwnd;
+        on!(&mut self.controller, control => control.resume(idle, is_reduced));
         if restarts {
             self.window.cwnd = window;
             self.window.growth = 0;
@@ -180,20 +181,21 @@ impl Sender {
         }
     }
 
-    /// No more messages: FIN rides on the last data segment, or goes alone if that was sent already.
+    /// Ends the stream after the submitted messages: the FIN is sent with the last data segment, or alone if that was
+    /// already sent.
     pub fn close(&mut self) {
         if self.closing {
             return;
         }
         self.closing = true;
         if self.end == 1 {
-            self.closed = true; // nothing was ever opened
+            self.closed = true; // never opened
         } else {
             self.end += 1;
         }
     }
 
-    /// Takes an acknowledgement from the receiver.
+    /// Processes an acknowledgement from the receiver.
     #[inline(always)]
     pub fn input(&mut self, config: &Config, now: Time, segment: Segment) {
         let ack = segment.seq;
@@ -202,18 +204,18 @@ impl Sender {
             || self.limit == 0
             || !segment.flags.contains(Flags::ACK)
         {
-            return self.input_unusual(config, now, segment);
+            return self.input_slow(config, now, segment);
         }
         let bytes = ack - self.una;
         self.una = ack;
         self.attempts = 0;
         if self.next < ack {
-            self.next = ack; // data sent before a timeout has arrived after all
+            self.next = ack; // data sent before a timeout arrived
         }
         let marked = self.uses_marks() && segment.flags.contains(Flags::ECE);
         if self.uses_marks() {
             let marked = if marked { bytes } else { 0 };
-            on!(&mut self.controller, it => it.count(marked, ack, self.highest));
+            on!(&mut self.controller, control => control.count(marked, ack, self.highest));
         }
         self.rtt.acknowledged(config, now, ack);
         if ack >= self.outgoing.first_end() {
@@ -237,8 +239,8 @@ impl Sender {
         self.update_limit(config);
     }
 
-    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise. Returns the timer that expired, if
-    /// one did.
+    /// Handles the timer. Called at [`next_timeout`](Self::next_timeout); no effect if called early. Returns the timer
+    /// that expired, or `None`.
     #[inline]
     pub fn timeout(&mut self, config: &Config, now: Time) -> Option<Timer> {
         if now >= self.timer && !self.closed {
@@ -247,7 +249,7 @@ impl Sender {
         None
     }
 
-    /// The next segment to be sent, or `None` if the window is full or there is nothing to send.
+    /// Returns the next segment to send, or `None` if the window is full or there is nothing to send.
     #[inline(always)]
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
         if self.pending != Pending::Nothing {
@@ -262,7 +264,7 @@ impl Sender {
         Some(self.transmit(now, seq, end))
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) would give a segment.
+    /// Returns true if [`poll_transmit`](Self::poll_transmit) would return a segment.
     #[inline(always)]
     pub fn can_transmit(&self, config: &Config) -> bool {
         if self.pending != Pending::Nothing {
@@ -271,96 +273,96 @@ impl Sender {
         self.segment_end(config) <= self.limit && self.next < self.end
     }
 
-    /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
+    /// Returns the time at which to call [`timeout`](Self::timeout), or [`Time::MAX`] if no timer is running.
     #[inline]
     pub const fn next_timeout(&self) -> Time {
         self.timer
     }
 
-    /// Whether the receiver has answered the SYN.
+    /// Returns true if the receiver has answered the SYN.
     #[inline]
     pub const fn is_established(&self) -> bool {
         self.una > 0
     }
 
-    /// Whether the FIN is acknowledged or given up, or the sender was closed before any message.
+    /// Returns true if the FIN was acknowledged or abandoned, or if the sender was closed before any message.
     #[inline]
     pub const fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Whether everything submitted is acknowledged.
+    /// Returns true if all submitted data is acknowledged.
     #[inline]
     pub const fn is_idle(&self) -> bool {
         self.unacknowledged() == 0
     }
 
-    /// How losses were repaired so far.
+    /// Returns the loss statistics so far.
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// The congestion window, in bytes.
+    /// Returns the congestion window in bytes.
     pub const fn window_bytes(&self) -> u64 {
         self.window.cwnd
     }
 
-    /// The slow-start threshold, in bytes; `u64::MAX`: infinite.
+    /// Returns the slow-start threshold in bytes; `u64::MAX` means infinity.
     pub const fn ssthresh_bytes(&self) -> u64 {
         self.window.ssthresh
     }
 
-    /// α, the average marked fraction (RFC 8257); zero for NewReno.
+    /// Returns α, the average marked fraction (RFC 8257), or zero for controllers that do not use marks.
     pub fn alpha(&self) -> Fraction {
-        on!(&self.controller, it => it.alpha())
+        on!(&self.controller, control => control.alpha())
     }
 
-    /// Bytes of all messages that are not acknowledged, sent or not.
+    /// Returns the number of unacknowledged bytes of all messages, sent or not.
     pub const fn unacknowledged(&self) -> u64 {
         self.outgoing.end() - 1 - self.acked()
     }
 
-    /// Bytes of all messages that were never sent.
+    /// Returns the number of bytes of all messages that were never sent.
     pub const fn unsent(&self) -> u64 {
         let sent = if self.highest > 1 { self.highest } else { 1 };
         self.outgoing.end().saturating_sub(sent)
     }
 
-    /// Stream position of the first byte that is not acknowledged; the FIN counts as one.
+    /// Returns the stream position of the first unacknowledged byte; the FIN counts as one byte.
     #[inline(always)]
     pub const fn first_unacknowledged(&self) -> u64 {
         self.una
     }
 
-    /// Bytes of all messages that are acknowledged.
+    /// Returns the number of acknowledged bytes of all messages.
     pub const fn acked(&self) -> u64 {
         let end = self.outgoing.end();
         let una = if self.una < end { self.una } else { end };
         una.saturating_sub(1)
     }
 
-    /// Bytes sent and not acknowledged.
+    /// Returns the number of bytes sent and not acknowledged.
     pub const fn in_flight(&self) -> u64 {
         self.next.saturating_sub(self.una)
     }
 
-    /// The smoothed round-trip time, after the first sample.
+    /// Returns the smoothed round-trip time, or `None` before the first sample.
     pub fn srtt(&self) -> Option<Span> {
         let srtt = self.rtt.smoothed();
         (srtt != Span::ZERO).then_some(srtt)
     }
 
-    /// `bytes` were acknowledged: the window may grow.
+    /// Grows the window after `bytes` were acknowledged.
     #[inline(always)]
     pub(super) fn grow(&mut self, config: &Config, now: Time, bytes: u64) {
         if self.controller.has_custom_growth() {
-            on!(&mut self.controller, it => it.grow(config, now, &mut self.window, &self.rtt, bytes));
+            on!(&mut self.controller, control => control.grow(config, now, &mut self.window, &self.rtt, bytes));
         } else {
             self.window.grow(config, bytes);
         }
     }
 
-    /// Answers marks, once per window of data.
+    /// Reduces the window by marks, once per window of data.
     #[inline]
     pub(super) fn reduce_by_marks(&mut self, config: &Config, now: Time) {
         let progress = Progress {
@@ -370,15 +372,15 @@ impl Sender {
             mss: config.mss,
             srtt: self.rtt.smoothed(),
         };
-        on!(&mut self.controller, it => {
-            it.reduce_by_marks(config, now, &mut self.window, &progress);
+        on!(&mut self.controller, control => {
+            control.reduce_by_marks(config, now, &mut self.window, &progress);
         });
         self.window.growth = 0;
         self.reduced_end = self.highest;
         self.data_flags.insert(Flags::CWR);
     }
 
-    /// Whether the controller answers marks.
+    /// Returns true if the controller responds to marks.
     #[inline]
     pub(super) const fn uses_marks(&self) -> bool {
         self.data_flags.contains(Flags::ECT)
@@ -393,7 +395,7 @@ impl Sender {
                 .min(config.receive_window.max(u64::from(config.mss)));
     }
 
-    /// RFC 6298 §5.2 and §5.3.
+    /// Restarts the retransmission timer (RFC 6298 §5.2 and §5.3).
     #[inline]
     fn restart_timer(&mut self, now: Time) {
         self.timer = if self.una == self.highest {
@@ -403,7 +405,7 @@ impl Sender {
         };
     }
 
-    /// Whole messages are acknowledged, or the FIN.
+    /// Updates the messages after whole messages, or the FIN, were acknowledged.
     #[cold]
     pub(super) fn finish_messages(&mut self) {
         self.outgoing.acknowledged(self.una);
@@ -416,7 +418,7 @@ impl Sender {
     }
 }
 
-/// Returns the window after an idle time: halved for each timeout in it but the first, as Linux's `tcp_cwnd_restart` does.
+/// Returns the window after an idle time: halved per timeout except the first, like Linux's `tcp_cwnd_restart`.
 fn halved(window: u64, idle: Span, timeout: Span) -> u64 {
     let timeouts = idle
         .as_ps()
@@ -425,7 +427,7 @@ fn halved(window: u64, idle: Span, timeout: Span) -> u64 {
     window.checked_shr(timeouts.min(64) as u32).unwrap_or(0)
 }
 
-/// The initial window, in bytes.
+/// Returns the initial window in bytes.
 fn initial_window(config: &Config) -> u64 {
     u64::from(config.initial_window.max(1)) * u64::from(config.mss)
 }
@@ -435,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_every_packet_touches_is_within_three_cache_lines() {
+    fn hot_fields_fit_three_cache_lines() {
         assert_eq!(
             core::mem::offset_of!(Sender, outgoing) + size_of::<u64>(),
             3 * 64

@@ -1,5 +1,5 @@
-//! DCTCP: the marked fraction α, counted over one window of data and averaged over windows, and the answer to marks
-//! (RFC 8257 §3.3).
+//! DCTCP: the marked fraction α, measured per window of data and averaged over windows, and the window reduction (RFC
+//! 8257 §3.3).
 
 use super::{Control, Progress, Window};
 use crate::tcp::Config;
@@ -9,14 +9,14 @@ use duetime_core::fixed::Fraction;
 /// Options of the marked-fraction estimator α.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Dctcp {
-    /// The gain g is 2⁻ˢ: 4 gives 1/16. More than 20 are taken for 20.
+    /// Exponent s of the gain g = 2⁻ˢ: 4 gives 1/16. Clamped to 20.
     pub gain_shift: u8,
-    /// α of a fresh connection, in [0, 1].
+    /// α of a new connection, in [0, 1].
     pub initial_alpha: f64,
 }
 
 impl Default for Dctcp {
-    /// A gain of 1/16, and no mark expected.
+    /// Returns a gain of 1/16 and an initial α of zero.
     fn default() -> Self {
         Self {
             gain_shift: 4,
@@ -29,9 +29,9 @@ impl Default for Dctcp {
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct State {
-    /// The window begins at this position.
+    /// Position at which the window begins.
     start: u64,
-    /// The window ends when this position is acknowledged.
+    /// Position that must be acknowledged to end the window.
     end: u64,
     /// Bytes of the window acknowledged with a mark.
     marked: u64,
@@ -50,7 +50,7 @@ impl Control for State {
         }
     }
 
-    /// W becomes W (1 - α/2).
+    /// Multiplies the window W by 1 - α/2.
     #[inline(always)]
     fn reduce_by_marks(
         &mut self,
@@ -68,7 +68,7 @@ impl Control for State {
 }
 
 impl State {
-    /// Nothing counted: the first byte of data is at position 1.
+    /// Creates a state with nothing counted. The first byte of data is at position 1.
     pub fn new(options: Dctcp) -> Self {
         Self {
             start: 1,
@@ -79,7 +79,7 @@ impl State {
         }
     }
 
-    /// α takes in the window's marked fraction: once per window of data.
+    /// Updates α with the marked fraction of the window. Called once per window of data.
     #[inline(always)]
     fn end_window(&mut self, ack: u64, next: u64) {
         self.alpha = self
@@ -90,7 +90,7 @@ impl State {
 }
 
 impl Window {
-    /// Marks multiply the window by 1 - `p`/2 (D2TCP §3.1) and end slow start.
+    /// Multiplies the window by 1 - `p`/2 (D2TCP §3.1) and ends slow start.
     #[inline]
     pub fn reduce(&mut self, config: &Config, p: Fraction) {
         let floor = u64::from(config.min_window.max(1)) * u64::from(config.mss);
@@ -99,7 +99,7 @@ impl Window {
     }
 }
 
-/// W (1 - p/2), at least `floor`, all in bytes. `window` is below 2⁴³.
+/// Returns W (1 - p/2), but at least `floor`, all in bytes. `window` must be below 2⁴³.
 #[inline]
 pub fn reduced(window: u64, p: Fraction, floor: u64) -> u64 {
     (window - p.of(window) / 2).max(floor)
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alpha_moves_once_per_window_by_the_marked_fraction() {
+    fn alpha_is_updated_once_per_window() {
         let mut state = State::new(Dctcp {
             gain_shift: 4,
             initial_alpha: 0.0,

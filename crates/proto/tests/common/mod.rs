@@ -1,5 +1,5 @@
-//! Two TCP endpoints joined by a network that a test scripts: a virtual clock, a delay, losses and marks.
-#![allow(dead_code, reason = "each test file uses its part of the harness")]
+//! Two TCP endpoints joined by a scripted network with a virtual clock, delay, losses and marks.
+#![allow(dead_code, reason = "each test file uses a part of the harness")]
 
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
@@ -7,19 +7,19 @@ use duetime_proto::tcp::{Config, Flags, Receiver, Sack, Segment, Sender};
 use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
 use std::collections::BTreeMap;
 
-/// What the network does to a packet.
+/// Fate of a packet in the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     Deliver,
     Drop,
     Mark,
-    /// Delivered later by this much.
-    Late(Span),
+    /// Delivered with an additional delay.
+    Delay(Span),
     /// Delivered twice.
-    Twice,
+    Duplicate,
 }
 
-/// A packet as it left an endpoint.
+/// Packet sent by an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     pub at: Time,
@@ -31,7 +31,7 @@ pub struct Sent {
 type DataFate = Box<dyn FnMut(usize, &Segment, usize) -> Fate>;
 type AckFate = Box<dyn FnMut(usize, &Segment) -> Fate>;
 
-/// A sender and a receiver, and what passed between them.
+/// Sender and receiver, with a log of their packets.
 pub struct Pair {
     pub config: Config,
     pub now: Time,
@@ -44,13 +44,13 @@ pub struct Pair {
     one_way: Span,
     data_fate: DataFate,
     ack_fate: AckFate,
-    flying: BTreeMap<(Time, u64), (bool, Segment, Sack)>,
-    flying_data: usize,
+    in_flight: BTreeMap<(Time, u64), (bool, Segment, Sack)>,
+    data_in_flight: usize,
     counter: u64,
 }
 
 impl Pair {
-    /// A pair with a round trip of 100 us and no loss.
+    /// Creates a pair with a round trip of 100 us and no loss.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -64,30 +64,31 @@ impl Pair {
             one_way: Span::from_us(50),
             data_fate: Box::new(|_, _, _| Fate::Deliver),
             ack_fate: Box::new(|_, _| Fate::Deliver),
-            flying: BTreeMap::new(),
-            flying_data: 0,
+            in_flight: BTreeMap::new(),
+            data_in_flight: 0,
             counter: 0,
         }
     }
 
-    /// The fate of each packet from the sender, by its number, itself, and how many are on their way.
+    /// Sets the fate of each packet from the sender, given its number, the segment, and the number of packets in
+    /// flight.
     pub fn data_fate(mut self, fate: impl FnMut(usize, &Segment, usize) -> Fate + 'static) -> Self {
         self.data_fate = Box::new(fate);
         self
     }
 
-    /// Loses the packets from the sender of which `lost` is true, by their numbers.
+    /// Drops the packets from the sender for whose number `lost` returns true.
     pub fn losing(self, mut lost: impl FnMut(usize) -> bool + 'static) -> Self {
         self.data_fate(move |packet, _, _| drop_if(lost(packet)))
     }
 
-    /// The fate of each packet from the receiver.
+    /// Sets the fate of each packet from the receiver.
     pub fn ack_fate(mut self, fate: impl FnMut(usize, &Segment) -> Fate + 'static) -> Self {
         self.ack_fate = Box::new(fate);
         self
     }
 
-    /// Loses the packets from the receiver of which `lost` is true, by their numbers.
+    /// Drops the packets from the receiver for whose number `lost` returns true.
     pub fn losing_acks(self, mut lost: impl FnMut(usize) -> bool + 'static) -> Self {
         self.ack_fate(move |packet, _| drop_if(lost(packet)))
     }
@@ -101,11 +102,11 @@ impl Pair {
             .send(&self.config, self.now, Message { bytes, deadline });
     }
 
-    /// Runs until nothing is left to happen, or `end`.
+    /// Runs until `end`, or until no events are left.
     pub fn run_until(&mut self, end: Time) {
         loop {
             self.exchange();
-            let arrival = self.flying.keys().next().map_or(Time::MAX, |key| key.0);
+            let arrival = self.in_flight.keys().next().map_or(Time::MAX, |key| key.0);
             let timer = self.sender.next_timeout().min(self.receiver.next_timeout());
             let next = arrival.min(timer);
             if next == Time::MAX || next > end {
@@ -128,7 +129,7 @@ impl Pair {
         self.run_until(Time::MAX);
     }
 
-    /// Takes what both endpoints have to send.
+    /// Takes all packets that both endpoints can send.
     fn exchange(&mut self) {
         loop {
             let ready = self.sender.can_transmit(&self.config);
@@ -139,14 +140,14 @@ impl Pair {
                 "can_transmit and poll_transmit agree"
             );
             let Some(segment) = segment else { break };
-            let fate = (self.data_fate)(self.data.len(), &segment, self.flying_data);
+            let fate = (self.data_fate)(self.data.len(), &segment, self.data_in_flight);
             self.data.push(Sent {
                 at: self.now,
                 segment,
                 sack: Sack::NONE,
                 fate,
             });
-            self.fly(true, segment, Sack::NONE, fate);
+            self.transmit(true, segment, Sack::NONE, fate);
         }
         while let Some(segment) = self.receiver.poll_transmit(&self.config, self.now) {
             let sack = if segment.flags.contains(Flags::SACK) {
@@ -161,34 +162,34 @@ impl Pair {
                 sack,
                 fate,
             });
-            self.fly(false, segment, sack, fate);
+            self.transmit(false, segment, sack, fate);
         }
     }
 
-    fn fly(&mut self, data: bool, mut segment: Segment, sack: Sack, fate: Fate) {
+    fn transmit(&mut self, data: bool, mut segment: Segment, sack: Sack, fate: Fate) {
         let mut at = self.now + self.one_way;
         let mut copies = 1;
         match fate {
             Fate::Drop => copies = 0,
             Fate::Mark if segment.flags.contains(Flags::ECT) => segment.flags |= Flags::CE,
             Fate::Mark | Fate::Deliver => {}
-            Fate::Late(by) => at += by,
-            Fate::Twice => copies = 2,
+            Fate::Delay(by) => at += by,
+            Fate::Duplicate => copies = 2,
         }
         for _ in 0..copies {
-            self.flying
+            self.in_flight
                 .insert((at, self.counter), (data, segment, sack));
             self.counter += 1;
-            self.flying_data += usize::from(data);
+            self.data_in_flight += usize::from(data);
         }
     }
 
     fn arrive(&mut self) {
-        let Some((_, (data, segment, sack))) = self.flying.pop_first() else {
+        let Some((_, (data, segment, sack))) = self.in_flight.pop_first() else {
             return;
         };
         if data {
-            self.flying_data -= 1;
+            self.data_in_flight -= 1;
             let delivery = self.receiver.input(&self.config, self.now, segment);
             self.bytes += delivery.bytes;
             self.messages += delivery.messages;
@@ -200,7 +201,8 @@ impl Pair {
         }
     }
 
-    /// Data segments sent, as (microsecond, number of the segment from one, sent before), SYN left out.
+    /// Returns the data segments sent, without the SYN, as (microsecond, number of the segment from one,
+    /// retransmission).
     pub fn transmissions(&self) -> Vec<(u64, u64, bool)> {
         let mss = u64::from(self.config.mss);
         self.data
@@ -208,13 +210,17 @@ impl Pair {
             .filter(|sent| !sent.segment.flags.contains(Flags::SYN))
             .map(|sent| {
                 let segment = sent.segment;
-                let again = segment.flags.contains(Flags::RETRANSMIT);
-                (sent.at.as_ns() / 1_000, (segment.seq - 1) / mss + 1, again)
+                let is_retransmission = segment.flags.contains(Flags::RETRANSMIT);
+                (
+                    sent.at.as_ns() / 1_000,
+                    (segment.seq - 1) / mss + 1,
+                    is_retransmission,
+                )
             })
             .collect()
     }
 
-    /// Data segments sent per instant, as (microsecond, how many), SYN left out.
+    /// Returns the number of data segments sent per instant, without the SYN, as (microsecond, count).
     pub fn rounds(&self) -> Vec<(u64, u64)> {
         let mut rounds = BTreeMap::new();
         for (at, _, _) in self.transmissions() {
@@ -228,12 +234,13 @@ fn drop_if(lost: bool) -> Fate {
     if lost { Fate::Drop } else { Fate::Deliver }
 }
 
-/// A pair whose network loses these packets of the sender's (the SYN is packet 0).
+/// Creates a pair that loses these packets of the sender (the SYN is packet 0).
 pub fn dropping(config: Config, lost: &'static [usize]) -> Pair {
     Pair::new(config).losing(|packet| lost.contains(&packet))
 }
 
-/// Segments of 1000 B, acknowledged one by one, and a timeout of 10 ms: easy to work by hand.
+/// Returns a configuration for hand-worked values: segments of 1000 B, acknowledged individually, and a timeout of 10
+/// ms.
 pub fn plain() -> Config {
     Config {
         mss: 1_000,
@@ -242,7 +249,7 @@ pub fn plain() -> Config {
     }
 }
 
-/// The estimator with g = 1/16.
+/// Returns DCTCP with g = 1/16.
 pub fn dctcp(initial_alpha: f64) -> CongestionControl {
     CongestionControl::Dctcp(Dctcp {
         gain_shift: 4,
@@ -250,9 +257,9 @@ pub fn dctcp(initial_alpha: f64) -> CongestionControl {
     })
 }
 
-/// D2TCP with d in [`d_min`, `d_max`].
+/// Returns D2TCP with d in [`d_min`, `d_max`].
 pub fn d2tcp(initial_alpha: f64, d_min: f64, d_max: f64) -> CongestionControl {
-    let knobs = D2tcp {
+    let options = D2tcp {
         d_min,
         d_max,
         d_expired: 0.5,
@@ -263,7 +270,7 @@ pub fn d2tcp(initial_alpha: f64, d_min: f64, d_max: f64) -> CongestionControl {
             gain_shift: 4,
             initial_alpha,
         },
-        knobs,
+        options,
     )
 }
 

@@ -1,11 +1,11 @@
-//! What the applications of these tests send: every byte follows from its stream and its position.
+//! Contents of the test applications: every byte follows from its stream and position.
 
-/// The byte of a stream at a position.
+/// Returns the byte of a stream at a position.
 pub fn byte(stream: u64, position: u64) -> u8 {
     (position.wrapping_mul(0x9e37_79b9) >> 11) as u8 ^ (position >> 3) as u8 ^ (stream as u8)
 }
 
-/// A query: its number and the answer's length in 16 bytes, then its own bytes.
+/// Returns a byte of a query: its number and the answer's length in 16 bytes, then its payload.
 pub fn query_byte(number: u64, answer: u64, position: u64) -> u8 {
     match position {
         0..8 => number.to_be_bytes()[position as usize],

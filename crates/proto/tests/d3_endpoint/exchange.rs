@@ -1,4 +1,4 @@
-//! Applications: a client sends bytes and waits for the answer; a server reads them, checks them, and answers.
+//! Applications: a client sends bytes and waits for the answer; a server reads and checks them, and answers.
 
 use crate::content::{byte, query_byte};
 use crate::world::{World, address};
@@ -6,14 +6,14 @@ use duetime_core::{Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::endpoint::{Policy, Statistics, StreamError, StreamId};
 
-/// What a client asks for and what came of it.
+/// Request of a client, and its outcome.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     pub host: usize,
     pub server: usize,
     pub bytes: u64,
     pub announced: u64,
-    /// The length of the answer, known to the server by the query's first byte.
+    /// Length of the answer, which is in the head of the query.
     pub answer: u64,
     pub deadline: Option<Span>,
     pub policy: Policy,
@@ -26,7 +26,7 @@ pub struct Exchange {
     pub statistics: Statistics,
 }
 
-/// What a server does with a stream that it accepted.
+/// State of a server's work on an accepted stream.
 #[derive(Debug)]
 pub struct Service {
     pub host: usize,
@@ -64,7 +64,7 @@ impl Exchange {
         query_byte(self.number, self.answer, position)
     }
 
-    /// Does what can be done.
+    /// Performs all steps that do not block.
     pub fn run(&mut self, world: &mut World) {
         if self.outcome.is_some() || world.dead[self.host] {
             return;
@@ -86,7 +86,7 @@ impl Exchange {
             let end = self.bytes.min(self.written + 4_000);
             let data: Vec<u8> = (self.written..end).map(|p| self.byte(p)).collect();
             match endpoint.write(now, id, &data) {
-                Ok(taken) => self.written += taken as u64,
+                Ok(accepted) => self.written += accepted as u64,
                 Err(StreamError::Blocked) => break,
                 Err(error) => return self.end(world, Err(error)),
             }
@@ -106,7 +106,7 @@ impl Exchange {
                         return;
                     }
                     let whole = self.read == self.answer;
-                    assert!(whole || outcome.is_err(), "{self:?}: part of an answer");
+                    assert!(whole || outcome.is_err(), "{self:?}: partial answer");
                     return self.end(world, outcome);
                 }
                 Ok(length) => {
@@ -193,7 +193,7 @@ impl Service {
                 }
             }
         }
-        if let Some(span) = world.answers_within
+        if let Some(span) = world.answer_deadline
             && !self.announced
         {
             self.announced = true;
@@ -208,7 +208,7 @@ impl Service {
             let end = answer.min(self.written + 6_000);
             let data: Vec<u8> = (self.written..end).map(|p| byte(!number, p)).collect();
             match endpoint.write(now, id, &data) {
-                Ok(taken) => self.written += taken as u64,
+                Ok(accepted) => self.written += accepted as u64,
                 Err(StreamError::Blocked) => return,
                 Err(error) => {
                     self.outcome = Some(Err(error));
@@ -221,12 +221,12 @@ impl Service {
     }
 }
 
-/// Runs exchanges and the services for them until every one has an outcome and no stream lingers. Returns the services.
+/// Runs exchanges and their services until all have an outcome and no stream lingers. Returns the services.
 pub fn run(world: &mut World, exchanges: &mut [Exchange], until: Time) -> Vec<Service> {
     run_with(world, exchanges, until, |_| {})
 }
 
-/// The same, with something that happens at each step.
+/// Like [`run`], with a callback at each step.
 pub fn run_with(
     world: &mut World,
     exchanges: &mut [Exchange],
@@ -244,7 +244,7 @@ pub fn run_with(
     services
 }
 
-/// Until every one has an outcome.
+/// Runs until all exchanges and services have an outcome.
 pub fn run_to_outcomes(
     world: &mut World,
     exchanges: &mut [Exchange],
@@ -270,10 +270,10 @@ pub fn run_to_outcomes(
         }
         let exchanged = exchanges
             .iter()
-            .all(|one| one.outcome.is_some() || world.dead[one.host]);
+            .all(|item| item.outcome.is_some() || world.dead[item.host]);
         let served = services
             .iter()
-            .all(|one| one.outcome.is_some() || world.dead[one.host]);
+            .all(|item| item.outcome.is_some() || world.dead[item.host]);
         at_each_step(world);
         if exchanged && served || !world.step() {
             break;

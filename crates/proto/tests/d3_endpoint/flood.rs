@@ -1,4 +1,4 @@
-//! A flood of forged SYNs and random datagrams at a listener: it keeps little, and flows keep their deadlines.
+//! Flood of forged SYNs and random datagrams at a listener: its state stays small, and flows meet their deadlines.
 
 use crate::exchange::{Exchange, run_to_outcomes};
 use crate::limits::{encoded, syn};
@@ -9,49 +9,51 @@ use duetime_proto::Message;
 use duetime_proto::d3::EncodedRate;
 use duetime_proto::d3::endpoint::Policy;
 
-/// Two hosts that ask, and where the flood says that it comes from.
+/// First host number of the flood's source addresses, above those of the real hosts.
 const FORGED: usize = 100;
-/// One of each kind every 20 us: 50,000 a second of each.
+/// Interval of the flood: one datagram of each kind every 20 us, 50,000 per second.
 const EVERY: Span = Span::from_us(20);
-/// Of each: a third of a second.
+/// Number of datagrams of each kind, for a third of a second.
 const FLOOD: u64 = 17_000;
 
-/// Answers of 20 KB within 5 ms, one after the other, for as long as the flood lasts.
-fn asked(world: &mut World, flooded: bool) -> (usize, usize, usize) {
+/// Runs queries with answers of 20 KB within 5 ms, one after the other, for the duration of the flood. Returns the
+/// number met, the total, and the maximum number of streams.
+fn run_queries(world: &mut World, flooded: bool) -> (usize, usize, usize) {
     let begin = world.now;
     if flooded {
         for number in 0..FLOOD {
             forge(world, begin + EVERY * number, number);
         }
     }
-    world.answers_within = Some(Span::from_ms(4));
-    let (mut met, mut count, mut most) = (0, 0, 0);
+    world.answer_deadline = Some(Span::from_ms(4));
+    let (mut met, mut count, mut max) = (0, 0, 0);
     while count < 60 {
-        let mut two = [0, 1].map(|host| {
-            let mut one = Exchange::new(count as u64 + host, 100, 20_000);
-            one.host = 1 + host as usize;
-            one
+        let mut exchanges = [0, 1].map(|host| {
+            let mut exchange = Exchange::new(count as u64 + host, 100, 20_000);
+            exchange.host = 1 + host as usize;
+            exchange
         });
-        let began = world.now;
-        run_to_outcomes(world, &mut two, Time::MAX, |world| {
-            most = most.max(world.endpoints[0].streams());
+        let started = world.now;
+        run_to_outcomes(world, &mut exchanges, Time::MAX, |world| {
+            max = max.max(world.endpoints[0].streams());
         });
-        for one in &two {
-            assert_eq!(one.outcome, Some(Ok(())), "{one:?}");
-            met += usize::from(one.ended_at <= began + Span::from_ms(5));
+        for exchange in &exchanges {
+            assert_eq!(exchange.outcome, Some(Ok(())), "{exchange:?}");
+            met += usize::from(exchange.ended_at <= started + Span::from_ms(5));
         }
-        count += two.len();
+        count += exchanges.len();
         let next = begin + Span::from_ms(12) * (count as u64 / 2);
         world.run_until(next);
     }
-    (met, count, most)
+    (met, count, max)
 }
 
-/// Two long flows, into host 0 and out of it, beside forged SYNs for all of its link at the slowest pace, half of them
-/// repeated: bytes that came each way in a fifth of a second, and the most flows that its interfaces counted.
-fn beside_long_flows(flooded: bool) -> ([u64; 2], [u64; 2]) {
+/// Runs two long flows, into and out of host 0, with or without forged SYNs that request its whole link at the slowest
+/// pace, half of them repeated. Returns the bytes received per direction in a fifth of a second, and the maximum number
+/// of flows counted at its interfaces.
+fn run_long_flows(flooded: bool) -> ([u64; 2], [u64; 2]) {
     let mut world = World::new(3, options(), 3);
-    world.lengthen(0);
+    world.set_routers(0);
     let policy = Policy::of(&options().config);
     let message = Message {
         bytes: 1 << 30,
@@ -74,11 +76,11 @@ fn beside_long_flows(flooded: bool) -> ([u64; 2], [u64; 2]) {
             (request.desired, request.pace) = (EncodedRate::from_byte(255), 3);
             request.allocations[0] = EncodedRate::from_byte(255);
             let from = FORGED + (number % 100) as usize;
-            world.put(begin + EVERY * number, from, 0, encoded(&forged, &[]));
+            world.inject(begin + EVERY * number, from, 0, encoded(&forged, &[]));
         }
     }
-    let mut came = [0; 2];
-    let mut most = [0; 2];
+    let mut received = [0; 2];
+    let mut max = [0; 2];
     let mut accepted = [None, None, None];
     let mut buffer = vec![0; 1 << 20];
     while world.now < begin + EVERY * 10_000 {
@@ -88,25 +90,25 @@ fn beside_long_flows(flooded: bool) -> ([u64; 2], [u64; 2]) {
             let endpoint = &mut world.endpoints[to];
             accepted[to] = accepted[to].or_else(|| endpoint.accept(now));
             if let Some((stream, _)) = accepted[to] {
-                came[number] += endpoint.read(now, stream, &mut buffer).unwrap_or(0) as u64;
+                received[number] += endpoint.read(now, stream, &mut buffer).unwrap_or(0) as u64;
             }
         }
         let flooded = &world.endpoints[0];
         let ports = [flooded.downlink().port(), flooded.uplink()];
-        for (most, port) in most.iter_mut().zip(ports) {
-            *most = port.allocator().flows().max(*most);
+        for (max, port) in max.iter_mut().zip(ports) {
+            *max = port.allocator().flows().max(*max);
         }
         world.step();
     }
-    (came, most)
+    (received, max)
 }
 
 #[test]
-fn forged_syns_hold_no_allocation() {
-    let (quiet, flows) = beside_long_flows(false);
-    // Each interface has a long flow and the answers to the other one.
+fn forged_syns_get_no_allocation() {
+    let (quiet, flows) = run_long_flows(false);
+    // Each interface has a long flow and the replies to the other one.
     assert_eq!(flows, [2, 2]);
-    let (flooded, flows) = beside_long_flows(true);
+    let (flooded, flows) = run_long_flows(true);
     assert_eq!(flows, [2, 2]);
     for (quiet, flooded) in quiet.into_iter().zip(flooded) {
         assert!(quiet > 15_000_000, "{quiet}");
@@ -114,7 +116,7 @@ fn forged_syns_hold_no_allocation() {
     }
 }
 
-/// A SYN from an address that never answers, and bytes of nothing.
+/// Sends a SYN from an address that never answers, and random bytes.
 fn forge(world: &mut World, at: Time, number: u64) {
     let from = FORGED + (number % 100) as usize;
     let syn = encoded(&syn(world.draw() | 1), &[]);
@@ -123,21 +125,21 @@ fn forge(world: &mut World, at: Time, number: u64) {
     if number.is_multiple_of(3) && random.len() > 18 {
         (random[0], random[18]) = (0xd3, 1);
     }
-    world.put(at, from, 0, syn);
-    world.put(at, from, 0, random);
+    world.inject(at, from, 0, syn);
+    world.inject(at, from, 0, random);
 }
 
 #[test]
-fn a_flooded_listener_keeps_little_and_flows_keep_their_deadlines() {
+fn flooded_listener_meets_deadlines() {
     let mut quiet = World::new(3, options(), 3);
-    let (met, count, most) = asked(&mut quiet, false);
+    let (met, count, max) = run_queries(&mut quiet, false);
     assert_eq!((met, count), (60, 60));
     let mut flooded = World::new(3, options(), 3);
-    let (met, count, most_flooded) = asked(&mut flooded, true);
+    let (met, count, max_flooded) = run_queries(&mut flooded, true);
     assert_eq!((met, count), (60, 60));
     let half_open = options().max_half_open.min(128 / 2);
-    // Those that were asked linger, and some forged ones are half open.
-    assert!(most <= count && most_flooded <= count + half_open);
+    // Streams of queries linger, and some forged streams are half open.
+    assert!(max <= count && max_flooded <= count + half_open);
     let totals = flooded.endpoints[0].totals();
     let forged = totals.challenges + half_open as u64;
     assert!(forged >= FLOOD, "{totals:?}");

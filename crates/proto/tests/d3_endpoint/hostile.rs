@@ -1,5 +1,5 @@
-//! An endpoint among peers that send whatever they like, and an application that calls whatever it likes. The fuzz
-//! target `d3_endpoint` plays the bytes that it draws, the test here random ones.
+//! Endpoint with peers that send arbitrary datagrams and an application that makes arbitrary calls. The fuzz target
+//! `d3_endpoint` plays fuzzed bytes, and the test here random ones.
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
@@ -10,16 +10,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 const MAX_STREAMS: usize = 12;
 
-/// Of a datagram that the endpoint has sent: what its peer knows.
+/// Identifiers from a sent datagram, which the peer knows.
 #[derive(Clone, Copy)]
-struct Seen {
-    own: u64,
+struct Identifiers {
+    local: u64,
     remote: u64,
     peer: SocketAddr,
 }
 
-/// Plays a string of operations. The endpoint survives, keeps its limits, and has nothing left in the end. The answer is
-/// how many datagrams passed the first checks, and how many streams were accepted.
+/// Plays a string of operations. Checks that the endpoint does not panic, respects its limits, and is empty at the end.
+/// Returns the number of datagrams that passed the first checks, and the number of accepted streams.
 pub fn play(bytes: &[u8]) -> (u64, usize) {
     let options = Options {
         max_streams: MAX_STREAMS,
@@ -30,12 +30,12 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
         send_buffer: 5_000,
         ..Options::new(Rate::from_gbps(1))
     };
-    let mut endpoint = Endpoint::new(options, [1, 2]).expect("the options make sense");
+    let mut endpoint = Endpoint::new(options, [1, 2]).expect("valid options");
     endpoint.listen(6);
     let (mut now, mut accepted) = (Time::ZERO, 0);
     let mut streams: Vec<StreamId> = Vec::new();
-    let mut seen = vec![Seen {
-        own: 0,
+    let mut known = vec![Identifiers {
+        local: 0,
         remote: 1,
         peer: peer(1),
     }];
@@ -49,11 +49,11 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
             (0..=4, _) => {
                 let (datagram, after) = rest.split_at(usize::from(argument).min(rest.len()));
                 rest = after;
-                let choice = usize::from(operation >> 4) % seen.len();
+                let choice = usize::from(operation >> 4) % known.len();
                 let (sealed, from) = match operation % 12 {
                     0 => (datagram.to_vec(), peer(argument)),
-                    // For a stream, as its peer would send it.
-                    1 | 2 => (seal(datagram, seen[choice]), seen[choice].peer),
+                    // A datagram for a stream, as from its peer.
+                    1 | 2 => (seal(datagram, known[choice]), known[choice].peer),
                     // A SYN.
                     3 => {
                         let mut syn = vec![0; HEADER_BYTES + 22];
@@ -62,8 +62,8 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
                         (
                             seal(
                                 &syn,
-                                Seen {
-                                    own: 0,
+                                Identifiers {
+                                    local: 0,
                                     remote: source,
                                     peer: peer(argument),
                                 },
@@ -71,15 +71,15 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
                             peer(argument),
                         )
                     }
-                    // With something of one stream and something of another.
+                    // A datagram with identifiers of two streams.
                     _ => {
-                        let other = seen[usize::from(argument) % seen.len()];
+                        let other = known[usize::from(argument) % known.len()];
                         (
                             seal(
                                 datagram,
-                                Seen {
-                                    own: other.own,
-                                    ..seen[choice]
+                                Identifiers {
+                                    local: other.local,
+                                    ..known[choice]
                                 },
                             ),
                             other.peer,
@@ -122,8 +122,8 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
                 let _ = endpoint.read(now, id, &mut vec![0; usize::from(argument) * 20]);
             }
             (_, Some(id)) => match operation >> 6 {
-                0 => endpoint.finish(now, id).expect("it is not released"),
-                1 => endpoint.abort(now, id).expect("it is not released"),
+                0 => endpoint.finish(now, id).expect("not released"),
+                1 => endpoint.abort(now, id).expect("not released"),
                 _ => {
                     endpoint.release(now, id);
                     streams.retain(|kept| *kept != id);
@@ -137,19 +137,19 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
         let mut sent = Vec::new();
         while let Some(transmit) = endpoint.poll_transmit(now, &mut sent) {
             let long = |i: usize| u64::from_be_bytes(std::array::from_fn(|byte| sent[i + byte]));
-            seen.push(Seen {
-                own: long(28),
+            known.push(Identifiers {
+                local: long(28),
                 remote: long(20),
                 peer: transmit.peer,
             });
             sent.clear();
         }
-        let keep = seen.len().saturating_sub(15);
-        seen.drain(..keep);
+        let keep = known.len().saturating_sub(15);
+        known.drain(..keep);
         assert!(endpoint.streams() <= MAX_STREAMS);
         while endpoint.poll_event().is_some() {}
         for &id in &streams {
-            let statistics = endpoint.statistics(id).expect("it is not released");
+            let statistics = endpoint.statistics(id).expect("not released");
             assert!(
                 statistics.written - statistics.acked <= 5_000 || endpoint.delivery(id).is_err()
             );
@@ -158,7 +158,7 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
     for id in streams {
         endpoint.release(now, id);
     }
-    // Nobody answers any more: what was not accepted is, and everything ends.
+    // The peers are silent from here on: accept and release the remaining streams, after which everything must end.
     for _ in 0..1_000_000 {
         while let Some((id, _)) = endpoint.accept(now) {
             endpoint.release(now, id);
@@ -184,8 +184,9 @@ fn peer(number: u8) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, number & 3), 9))
 }
 
-/// The bytes as a datagram of the protocol for a stream: with its first byte and version, identifiers and a checksum.
-fn seal(bytes: &[u8], seen: Seen) -> Vec<u8> {
+/// Turns the bytes into a datagram for a stream, with the first byte, version, identifiers and checksum of the
+/// protocol.
+fn seal(bytes: &[u8], known: Identifiers) -> Vec<u8> {
     let mut datagram = bytes.to_vec();
     datagram.resize(datagram.len().max(HEADER_BYTES), 0);
     datagram[19] = datagram[19].saturating_sub(200) % 6;
@@ -201,7 +202,7 @@ fn seal(bytes: &[u8], seen: Seen) -> Vec<u8> {
         datagram.resize(datagram.len().max(HEADER_BYTES + 22), 0);
         datagram[16] %= 7;
         datagram[17] %= 64;
-        datagram[45] &= !1; // an index of six at most
+        datagram[45] &= !1; // an index of at most six
     } else {
         datagram[12..18].fill(0);
     }
@@ -213,12 +214,12 @@ fn seal(bytes: &[u8], seen: Seen) -> Vec<u8> {
     datagram[0] = 0xd3;
     let payload = (datagram.len() - headers) as u16;
     datagram[2..4].copy_from_slice(&payload.to_be_bytes());
-    // Positions near the beginning, where streams are.
+    // Positions near the start, where the streams are.
     datagram[4..9].fill(0);
     datagram[18] = 1;
-    datagram[20..28].copy_from_slice(&seen.own.to_be_bytes());
-    // A peer in its opening does not know its own part: any will do.
-    datagram[28..36].copy_from_slice(&seen.remote.max(1).to_be_bytes());
+    datagram[20..28].copy_from_slice(&known.local.to_be_bytes());
+    // A peer that is opening a stream does not know its own identifier; any value works.
+    datagram[28..36].copy_from_slice(&known.remote.max(1).to_be_bytes());
     let crc = crc32c::crc32c(&datagram[..40]);
     let crc = crc32c::crc32c_append(crc, &datagram[headers..]);
     let crc = crc32c::crc32c_append(crc, &datagram[HEADER_BYTES..headers]);
@@ -227,7 +228,7 @@ fn seal(bytes: &[u8], seen: Seen) -> Vec<u8> {
 }
 
 #[test]
-fn nothing_upsets_an_endpoint() {
+fn endpoint_survives_hostile_input() {
     let (mut passed, mut accepted) = (0, 0);
     for seed in 1..200_u64 {
         let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! Datagrams that nobody should send, and peers that want too much.
+//! Invalid datagrams, and peers that exceed limits.
 
 use crate::exchange::{Exchange, run, run_to_outcomes};
 use crate::rules::{SECOND, after, options};
@@ -41,7 +41,7 @@ pub fn syn(source: u64) -> Header {
     )
 }
 
-/// Everything that an endpoint has to send now.
+/// Returns all headers that the endpoint can send from now on.
 fn answers(endpoint: &mut Endpoint, now: Time) -> Vec<Header> {
     let mut headers = Vec::new();
     let (mut now, mut bytes) = (now, Vec::new());
@@ -77,14 +77,14 @@ fn open_pair() -> (World, StreamId, StreamId) {
 }
 
 #[test]
-fn a_repeated_syn_is_answered_again_and_opens_nothing() {
+fn repeated_syn_opens_one_stream() {
     let mut endpoint = World::new(1, options(), 1).endpoints.remove(0);
     endpoint.listen(4);
     let now = after(SECOND);
     for _ in 0..3 {
         endpoint.input(now, address(1), &encoded(&syn(77), &[]));
         let sent = answers(&mut endpoint, now);
-        assert_eq!(sent.len(), 1, "one for one");
+        assert_eq!(sent.len(), 1, "one reply per SYN");
         assert!(sent[0].packet.flags.contains(Flags::SYN | Flags::ACK));
         assert_eq!(sent[0].destination, 77);
     }
@@ -96,13 +96,13 @@ fn a_repeated_syn_is_answered_again_and_opens_nothing() {
     // The same identifier from another address is another stream.
     endpoint.input(now, address(2), &encoded(&syn(77), &[]));
     assert_eq!(endpoint.streams(), 2);
-    // Nobody shows that it knows the answer.
+    // No peer proves its address.
     endpoint.timeout(now + SECOND * 4);
     assert_eq!(endpoint.streams(), 0);
 }
 
 #[test]
-fn the_answer_to_a_syn_is_no_longer_than_the_syn() {
+fn syn_reply_is_no_longer_than_the_syn() {
     let mut endpoint = World::new(1, options(), 1).endpoints.remove(0);
     endpoint.listen(4);
     let now = after(SECOND);
@@ -111,13 +111,13 @@ fn the_answer_to_a_syn_is_no_longer_than_the_syn() {
     let mut answer = Vec::new();
     while endpoint.poll_transmit(now + SECOND, &mut answer).is_some() {}
     assert!(!answer.is_empty() && answer.len() <= question.len());
-    // Nothing more until something comes, or the stream is forgotten.
+    // Nothing more is sent until a datagram arrives or the stream is removed.
     endpoint.timeout(now + SECOND * 2);
     assert_eq!(endpoint.poll_transmit(now + SECOND * 2, &mut answer), None);
 }
 
 #[test]
-fn a_listener_keeps_no_state_for_unproven_addresses_above_its_limit() {
+fn challenges_are_stateless() {
     let limited = Options {
         max_half_open: 2,
         ..options()
@@ -131,33 +131,33 @@ fn a_listener_keeps_no_state_for_unproven_addresses_above_its_limit() {
     assert_eq!(world.endpoints[0].streams(), 2);
     let totals = world.endpoints[0].totals();
     assert_eq!(totals.challenges, 997);
-    // One who is where it says gets in all the same, and loses one round trip.
-    let took = |world: &mut World| {
-        let began = world.now;
-        let mut one = [Exchange::new(1, 100, 100)];
-        one[0].deadline = Some(SECOND);
-        run(world, &mut one, began + SECOND);
-        assert_eq!(one[0].outcome, Some(Ok(())));
-        one[0].ended_at.since(began)
+    // A peer with a real address is accepted with one more round trip.
+    let measure = |world: &mut World| {
+        let started = world.now;
+        let mut exchange = [Exchange::new(1, 100, 100)];
+        exchange[0].deadline = Some(SECOND);
+        run(world, &mut exchange, started + SECOND);
+        assert_eq!(exchange[0].outcome, Some(Ok(())));
+        exchange[0].ended_at.since(started)
     };
-    // The forged ones' answers leave first.
+    // Replies to the forged SYNs are sent first.
     let until = world.now + Span::from_ms(2);
     world.run_until(until);
-    let challenged = took(&mut world);
+    let challenged = measure(&mut world);
     assert_eq!(world.endpoints[0].totals().challenges, 998);
     world.run_until(now + SECOND * 8);
-    let plain = took(&mut world);
+    let plain = measure(&mut world);
     assert_eq!(world.endpoints[0].totals().challenges, 998);
-    let more = challenged.saturating_sub(plain);
+    let extra = challenged.saturating_sub(plain);
     let round_trip = Span::from_us(40);
     assert!(
-        (round_trip..round_trip + Span::from_us(10)).contains(&more),
-        "{more}"
+        (round_trip..round_trip + Span::from_us(10)).contains(&extra),
+        "{extra}"
     );
 }
 
 #[test]
-fn a_cookie_is_good_for_its_address_and_identifier_and_not_for_ever() {
+fn cookie_is_bound_and_expires() {
     let limited = Options {
         max_half_open: 0,
         ..options()
@@ -182,14 +182,11 @@ fn a_cookie_is_good_for_its_address_and_identifier_and_not_for_ever() {
     assert_eq!((endpoint.streams(), endpoint.totals().strays), (0, 3));
     endpoint.input(now + SECOND, address(1), &encoded(&answer, &[]));
     assert_eq!(endpoint.streams(), 1);
-    assert!(
-        endpoint.accept(now + SECOND).is_some(),
-        "its address is proven"
-    );
+    assert!(endpoint.accept(now + SECOND).is_some(), "address is proven");
 }
 
 #[test]
-fn backlog_and_streams_of_a_peer_are_bounded() {
+fn backlog_and_peer_streams_are_bounded() {
     let limited = Options {
         max_streams_per_peer: 3,
         max_streams: 5,
@@ -209,15 +206,15 @@ fn backlog_and_streams_of_a_peer_are_bounded() {
             endpoint.input(now, address(peer), &encoded(&syn(source), &[]));
         }
     }
-    assert_eq!(endpoint.streams(), 5, "3 of one, 2 of the next");
+    assert_eq!(endpoint.streams(), 5, "3 of one peer, 2 of the next");
     assert_eq!(endpoint.totals().over_limit, 76);
     let message = Message {
         bytes: 1,
         deadline: None,
     };
     let policy = Policy::of(&options().config);
-    let more = endpoint.connect(now, address(1), message, &policy);
-    assert_eq!(more, Err(StreamError::TooMany));
+    let extra = endpoint.connect(now, address(1), message, &policy);
+    assert_eq!(extra, Err(StreamError::TooMany));
 
     let mut endpoint = Endpoint::new(options(), [1, 2]).unwrap();
     endpoint.listen(4);
@@ -227,31 +224,31 @@ fn backlog_and_streams_of_a_peer_are_bounded() {
     assert_eq!(
         endpoint.streams(),
         2,
-        "half of the backlog may be half open"
+        "up to half of the backlog may be half open"
     );
 }
 
 #[test]
-fn lingering_streams_are_forgotten_for_new_ones() {
+fn lingering_streams_make_room_for_new_ones() {
     let few = Options {
         max_streams: 4,
         ..options()
     };
     let mut world = World::new(2, few, 1);
     for number in 0..12 {
-        let mut one = [Exchange::new(number, 100, 100)];
-        run_to_outcomes(&mut world, &mut one, after(SECOND), |_| {});
-        assert_eq!(one[0].outcome, Some(Ok(())), "{number}");
+        let mut exchange = [Exchange::new(number, 100, 100)];
+        run_to_outcomes(&mut world, &mut exchange, after(SECOND), |_| {});
+        assert_eq!(exchange[0].outcome, Some(Ok(())), "{number}");
         assert!(world.endpoints[0].streams() <= 4);
     }
     assert!(
         world.now < after(Span::from_ms(100)),
-        "none waited for another to be forgotten"
+        "no stream waited for the removal of another"
     );
 }
 
 #[test]
-fn what_is_forged_or_damaged_changes_nothing_and_is_counted() {
+fn forged_and_damaged_datagrams_are_counted() {
     let (mut world, client, server) = open_pair();
     let now = world.now;
     let (to_server, to_client) = (server.as_u64(), client.as_u64());
@@ -260,8 +257,8 @@ fn what_is_forged_or_damaged_changes_nothing_and_is_counted() {
         ..Packet::default()
     };
     let before = world.endpoints[0].statistics(server).unwrap();
-    let good = encoded(&packet(to_server, to_client, data), b"good");
-    let mut damaged = good.clone();
+    let valid = encoded(&packet(to_server, to_client, data), b"good");
+    let mut damaged = valid.clone();
     damaged[46] ^= 1;
     let far = Packet {
         seq: 1 << 21,
@@ -273,11 +270,11 @@ fn what_is_forged_or_damaged_changes_nothing_and_is_counted() {
     };
     let forged: [(usize, Vec<u8>); 7] = [
         (1, damaged),
-        (2, good.clone()),
+        (2, valid.clone()),
         (1, encoded(&packet(to_server, to_client ^ 1, data), b"evil")),
         (1, encoded(&packet(to_server, to_client, far), b"evil")),
         (1, encoded(&reset, &[])),
-        (1, good[..30].to_vec()),
+        (1, valid[..30].to_vec()),
         (1, encoded(&packet(to_server ^ 1, to_client, data), b"evil")),
     ];
     let endpoint = &mut world.endpoints[0];
@@ -300,16 +297,16 @@ fn what_is_forged_or_damaged_changes_nothing_and_is_counted() {
         after.strays - totals.strays,
     ];
     assert_eq!(counted, [1, 1, 2, 1, 1, 1]);
-    endpoint.input(now, address(1), &good);
+    endpoint.input(now, address(1), &valid);
     assert_eq!(
         endpoint.read(now, server, &mut [0; 9]),
         Ok(4),
-        "the true one is taken"
+        "the genuine datagram is accepted"
     );
 }
 
 #[test]
-fn a_stray_packet_is_answered_by_a_reset_and_a_reset_by_nothing() {
+fn strays_are_reset_and_resets_ignored() {
     let mut endpoint = World::new(1, options(), 1).endpoints.remove(0);
     let now = after(SECOND);
     let stray = packet(
@@ -339,15 +336,15 @@ fn a_stray_packet_is_answered_by_a_reset_and_a_reset_by_nothing() {
 }
 
 #[test]
-fn what_comes_again_after_the_end_resets_nothing() {
+fn duplicates_after_the_end_cause_no_reset() {
     let (mut world, client, server) = open_pair();
     let now = world.now;
-    let of_client = |packet| self::packet(server.as_u64(), client.as_u64(), packet);
+    let from_client = |packet| self::packet(server.as_u64(), client.as_u64(), packet);
     let data = Packet {
         len: 4,
         ..Packet::default()
     };
-    let data = encoded(&of_client(data), b"last");
+    let data = encoded(&from_client(data), b"last");
     let fin = Packet {
         seq: 4,
         flags: Flags::FIN,
@@ -356,12 +353,12 @@ fn what_comes_again_after_the_end_resets_nothing() {
     };
     let endpoint = &mut world.endpoints[0];
     endpoint.input(now, address(1), &data);
-    endpoint.input(now, address(1), &encoded(&of_client(fin), &[]));
+    endpoint.input(now, address(1), &encoded(&from_client(fin), &[]));
     endpoint.release(now, server);
-    // The FIN is not answered yet.
+    // The FIN has not been answered yet.
     endpoint.input(now, address(1), &data);
     assert_eq!(endpoint.totals().resets, 0);
-    // More than the peer's flow had is another matter, if its application reads no more.
+    // Data beyond the peer's flow is reset if the application reads no more.
     let (mut world, client, server) = open_pair();
     let endpoint = &mut world.endpoints[0];
     endpoint.release(now, server);
@@ -378,7 +375,7 @@ fn what_comes_again_after_the_end_resets_nothing() {
 }
 
 #[test]
-fn resets_do_not_pile_up() {
+fn queued_resets_are_bounded() {
     let mut endpoint = World::new(1, options(), 1).endpoints.remove(0);
     for number in 1..10_000 {
         endpoint.input(
@@ -392,7 +389,7 @@ fn resets_do_not_pile_up() {
 }
 
 #[test]
-fn another_version_is_an_error_that_names_it() {
+fn other_version_is_reported() {
     let mut world = World::new(2, options(), 1);
     let policy = Policy::of(&options().config);
     let message = Message {
@@ -405,7 +402,7 @@ fn another_version_is_an_error_that_names_it() {
         .unwrap();
     let mut bytes = Vec::new();
     world.endpoints[1].poll_transmit(now, &mut bytes).unwrap();
-    // What a peer of version 7 says to our SYN, and what we say to its.
+    // Reply of a peer of version 7 to our SYN, and our reply to its SYN.
     let mut theirs = encoded(
         &Header {
             kind: Kind::Reset,
@@ -445,14 +442,14 @@ fn another_version_is_an_error_that_names_it() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_rejected() {
     let wrong = |change: fn(&mut Options)| {
         let mut options = options();
         change(&mut options);
         Endpoint::new(options, [0, 0]).unwrap_err()
     };
-    assert!(wrong(|options| options.config.mtu = 150).contains("packet"));
-    assert!(wrong(|options| options.receive_buffer = 1 << 31).contains("receive buffer"));
+    assert!(wrong(|options| options.config.mtu = 150).contains("mtu"));
+    assert!(wrong(|options| options.receive_buffer = 1 << 31).contains("receive_buffer"));
     assert!(wrong(|options| options.config.header_bytes = 40).contains("header_bytes"));
     assert!(
         wrong(|options| options.config.rounding = duetime_proto::d3::Rounding::Exact)

@@ -1,4 +1,4 @@
-//! Endpoints against each other on a virtual network: what they promise, whatever the network does.
+//! Endpoints on a virtual network: guarantees that hold under any network behaviour.
 
 #![allow(
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! One router port of the virtual network, with a record of what its counters should be.
+//! Router port of the virtual network, with the expected values of its counters.
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::datagram::{self, Kind, decode};
@@ -12,25 +12,25 @@ pub struct Router {
     rate: Rate,
     free: Time,
     departed: u64,
-    /// What each live flow holds here, as its last request left it: desired rate and allocation, in units.
-    live: BTreeMap<Seen, (u64, u64)>,
-    /// When the last request came, and the slowest pace of all.
+    /// State of each live flow after its last request: desired rate and allocation, in units.
+    live: BTreeMap<Flow, (u64, u64)>,
+    /// Time of the last request.
     pub last: Time,
-    pub slowest: u8,
+    pub slowest_pace: u8,
 }
 
-/// A flow, as a router that kept state of flows would know it: its sender's host and identifier, and whether it is the
-/// flow of acknowledgements.
+/// Flow as seen by a router with per-flow state: its sender's host and identifier, and whether it is the flow of
+/// acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Seen {
+pub struct Flow {
     host: usize,
     source: u64,
     is_answer: bool,
 }
 
-impl Seen {
-    /// The flow of an intact datagram.
-    pub fn of(host: usize, datagram: &[u8]) -> Option<Self> {
+impl Flow {
+    /// Returns the flow of a valid datagram.
+    pub fn component(host: usize, datagram: &[u8]) -> Option<Self> {
         let (header, _) = decode(datagram).ok()?;
         (header.kind == Kind::Packet).then_some(Self {
             host,
@@ -50,21 +50,21 @@ impl Router {
             departed: 0,
             live: BTreeMap::new(),
             last: Time::ZERO,
-            slowest: 0,
+            slowest_pace: 0,
         }
     }
 
-    /// It starts again with all counters at zero; the flows live on.
+    /// Restarts the router with all counters at zero, while the flows continue.
     pub fn restart(&mut self) {
         self.driver = PortDriver::new(&self.config, self.rate, Span::ZERO);
     }
 
-    /// A host's flows have ended.
-    pub fn forget(&mut self, host: usize) {
+    /// Removes a host's flows.
+    pub fn remove_host(&mut self, host: usize) {
         self.live.retain(|flow, _| flow.host != host);
     }
 
-    /// Updates that are due.
+    /// Runs the updates that are due.
     pub fn run_until(&mut self, now: Time) {
         while self.driver.next_timeout() <= now {
             let due = self.driver.next_timeout();
@@ -76,23 +76,23 @@ impl Router {
         }
     }
 
-    /// When a datagram that comes now has left.
-    pub fn pass(&mut self, now: Time, seen: Option<Seen>, datagram: &mut [u8]) -> Time {
+    /// Forwards a datagram that arrives now. Returns the time at which it has left.
+    pub fn pass(&mut self, now: Time, flow: Option<Flow>, datagram: &mut [u8]) -> Time {
         self.run_until(now);
         self.driver.sample(self.queue(now));
         let (driver, config, live) = (&mut self.driver, &self.config, &mut self.live);
-        let (last, slowest) = (&mut self.last, &mut self.slowest);
-        datagram::route(datagram, |asked| {
-            let answer = driver.answer(config, now, asked);
+        let (last, slowest_pace) = (&mut self.last, &mut self.slowest_pace);
+        datagram::route(datagram, |request| {
+            let answer = driver.answer(config, now, request);
             *last = now;
-            *slowest = (*slowest).max(asked.pace);
-            let Some(seen) = seen else { return answer };
-            if asked.flags.contains(Flags::FIN) {
-                live.remove(&seen);
+            *slowest_pace = (*slowest_pace).max(request.pace);
+            let Some(flow) = flow else { return answer };
+            if request.flags.contains(Flags::FIN) {
+                live.remove(&flow);
             } else {
                 let units = |rate: duetime_proto::d3::EncodedRate| rate.byte().unwrap_or(0).into();
                 let outcome = answer.outcome;
-                live.insert(seen, (units(outcome.desired), units(outcome.granted)));
+                live.insert(flow, (units(outcome.desired), units(outcome.granted)));
             }
             answer
         });
@@ -102,36 +102,36 @@ impl Router {
         self.free
     }
 
-    /// N, D and A as they are, and as they should be: flows, and units of rate.
+    /// Returns the actual and the expected N, D and A: flows, and units of rate.
     pub fn counters(&self) -> ([u64; 3], [u64; 3]) {
         let allocator = self.driver.allocator();
         let units = |rate: u64| rate / 256;
-        let are = [
+        let actual = [
             allocator.flows(),
             units(allocator.demand()),
             units(allocator.allocated()),
         ];
-        let sum = |of: fn(&(u64, u64)) -> u64| self.live.values().map(of).sum();
+        let sum = |component: fn(&(u64, u64)) -> u64| self.live.values().map(component).sum();
         (
-            are,
+            actual,
             [
                 self.live.len() as u64,
-                sum(|held| held.0),
-                sum(|held| held.1),
+                sum(|rates| rates.0),
+                sum(|rates| rates.1),
             ],
         )
     }
 
-    /// Whether it knows of no flow, and allocates all of its link.
+    /// Returns true if no flow is registered and the whole link is available.
     pub fn is_idle(&self) -> bool {
         self.driver.allocator().is_idle()
     }
 
-    /// How long counters may need to be right, or clear, once nothing goes wrong: four epochs, and what is left of the
-    /// present one. The slowest flow stretches them.
-    pub fn healing_time(&self) -> Span {
+    /// Returns the maximum time for counters to become correct, or clear, after the last fault: four epochs and the
+    /// rest of the current one, extended by the slowest flow.
+    pub fn recovery_time(&self) -> Span {
         let epoch = self.config.interval() * u64::from(self.config.reset_intervals / 2);
-        epoch * 5 * (1 << (2 * self.slowest))
+        epoch * 5 * (1 << (2 * self.slowest_pace))
     }
 
     fn queue(&self, now: Time) -> u64 {

@@ -1,4 +1,4 @@
-//! What an application sees on a network without faults.
+//! Behaviour visible to applications on a network without faults.
 
 use crate::exchange::{Exchange, run, run_with};
 use crate::world::{World, address};
@@ -18,13 +18,13 @@ pub fn after(span: Span) -> Time {
 }
 
 #[test]
-fn bytes_arrive_in_order_both_ways() {
+fn delivers_in_order_in_both_directions() {
     let mut world = World::new(2, options(), 1);
-    let mut one = [Exchange::new(1, 100_000, 3_000_000)];
-    let services = run(&mut world, &mut one, after(SECOND));
-    assert_eq!(one[0].outcome, Some(Ok(())));
+    let mut exchange = [Exchange::new(1, 100_000, 3_000_000)];
+    let services = run(&mut world, &mut exchange, after(SECOND));
+    assert_eq!(exchange[0].outcome, Some(Ok(())));
     assert_eq!((services.len(), &services[0].outcome), (1, &Some(Ok(()))));
-    let statistics = one[0].statistics;
+    let statistics = exchange[0].statistics;
     assert_eq!(
         (
             statistics.acked,
@@ -33,40 +33,41 @@ fn bytes_arrive_in_order_both_ways() {
         ),
         (100_000, 3_000_000, 0)
     );
-    // 3 MB take 24 ms of a gigabit and 25 with headers.
+    // 3 MB take 24 ms at a gigabit, and 25 ms with headers.
     assert!(
-        one[0].ended_at < after(Span::from_ms(40)),
+        exchange[0].ended_at < after(Span::from_ms(40)),
         "{}",
-        one[0].ended_at
+        exchange[0].ended_at
     );
 }
 
 #[test]
-fn a_lone_query_costs_what_figure_7_says() {
+fn lone_query_follows_figure_7() {
     let mut world = World::new(2, options(), 1);
-    let mut one = [Exchange::new(1, 1_000, 0)];
-    one[0].deadline = Some(Span::from_ms(10));
-    run(&mut world, &mut one, after(SECOND));
-    let counters = one[0].statistics.counters;
-    // The SYN, which asks for 0.1 B/us and is paused, a request that gets the fair share, and the FIN with all the data.
+    let mut exchange = [Exchange::new(1, 1_000, 0)];
+    exchange[0].deadline = Some(Span::from_ms(10));
+    run(&mut world, &mut exchange, after(SECOND));
+    let counters = exchange[0].statistics.counters;
+    // The SYN, which requests 0.1 B/us and is paused; a request that receives the fair share; and the FIN with all
+    // data.
     assert_eq!((counters.requests, counters.timeouts), (3, 0));
-    // Two round trips and a half until the FIN is there, and one and a half for the acceptor's flow without bytes.
-    let took = one[0].ended_at.since(after(Span::from_ms(1)));
+    // Two and a half round trips until the FIN arrives, and one and a half for the acceptor's empty flow.
+    let elapsed = exchange[0].ended_at.since(after(Span::from_ms(1)));
     assert!(
-        (Span::from_us(160)..Span::from_us(190)).contains(&took),
-        "{took}"
+        (Span::from_us(160)..Span::from_us(190)).contains(&elapsed),
+        "{elapsed}"
     );
 }
 
 #[test]
-fn nothing_is_left_when_all_have_ended() {
+fn no_state_is_left_after_all_streams_end() {
     let mut world = World::new(3, options(), 1);
     let mut all: Vec<Exchange> = (0..40).map(|i| Exchange::new(i, 50_000, 10_000)).collect();
     for exchange in &mut all {
         exchange.host = 1 + exchange.number as usize % 2;
     }
     run(&mut world, &mut all, after(SECOND * 20));
-    assert!(all.iter().all(|one| one.outcome == Some(Ok(()))));
+    assert!(all.iter().all(|exchange| exchange.outcome == Some(Ok(()))));
     for endpoint in &world.endpoints {
         assert_eq!(endpoint.streams(), 0);
         assert!(!endpoint.is_sending());
@@ -76,34 +77,37 @@ fn nothing_is_left_when_all_have_ended() {
 }
 
 #[test]
-fn without_routers_each_host_allocates_its_downlink() {
+fn hosts_allocate_downlinks_without_routers() {
     for routers in [0, 1, 2] {
         let mut world = World::new(5, options(), 1);
-        world.lengthen(routers);
+        world.set_routers(routers);
         let mut all: Vec<Exchange> = (0..16).map(|i| Exchange::new(i, 400_000, 5_000)).collect();
         for exchange in &mut all {
             exchange.host = 1 + exchange.number as usize % 4;
         }
-        // Four uplinks' flows meet at one downlink.
-        let mut most = 0;
+        // Flows of four uplinks meet at one downlink.
+        let mut max_flows = 0;
         run_with(&mut world, &mut all, after(SECOND * 20), |world| {
             let allocator = world.endpoints[0].downlink().port().allocator();
-            most = most.max(allocator.flows());
+            max_flows = max_flows.max(allocator.flows());
         });
-        assert!(all.iter().all(|one| one.outcome == Some(Ok(()))));
+        assert!(all.iter().all(|exchange| exchange.outcome == Some(Ok(()))));
         let grants = world.endpoints[0].downlink().grants();
-        let answers = all.iter().map(|one| one.statistics.grants);
+        let answers = all.iter().map(|exchange| exchange.statistics.grants);
         let (edge, routed) = answers.fold((0, 0), |(edge, routed), grants| {
             (edge + grants.edge, routed + grants.routers)
         });
         if routers == 0 {
-            assert!(most >= 16 && grants.edge > 100, "{most} flows, {grants:?}");
-            assert!(edge > 0, "the answers to the clients as well");
+            assert!(
+                max_flows >= 16 && grants.edge > 100,
+                "{max_flows} flows, {grants:?}"
+            );
+            assert!(edge > 0, "the answers to the clients, too");
             assert_eq!((grants.routers, routed), (0, 0));
         } else {
             assert!(
-                most == 0 && grants.routers > 100,
-                "{most} flows, {grants:?}"
+                max_flows == 0 && grants.routers > 100,
+                "{max_flows} flows, {grants:?}"
             );
             assert!(routed > 0);
             assert_eq!((grants.edge, edge), (0, 0));
@@ -111,27 +115,27 @@ fn without_routers_each_host_allocates_its_downlink() {
         world.run_until(world.now + Span::from_ms(50));
         for endpoint in &world.endpoints {
             let allocator = endpoint.downlink().port().allocator();
-            let held = (allocator.flows(), allocator.demand(), allocator.allocated());
-            assert_eq!(held, (0, 0, 0), "{allocator:?}");
+            let counters = (allocator.flows(), allocator.demand(), allocator.allocated());
+            assert_eq!(counters, (0, 0, 0), "{allocator:?}");
             assert_eq!(endpoint.next_timeout(), Time::MAX);
         }
     }
 }
 
 #[test]
-fn an_endpoint_told_to_leave_it_to_routers_allocates_no_downlink() {
+fn router_allocation_disables_the_downlink() {
     let mut options = options();
     options.config.allocation = Allocation::Routers;
     let mut world = World::new(2, options, 1);
-    world.lengthen(0);
-    let mut one = [Exchange::new(1, 100_000, 100_000)];
-    run(&mut world, &mut one, after(SECOND));
-    assert_eq!(one[0].outcome, Some(Ok(())));
-    assert_eq!(one[0].statistics.grants, Grants::default());
+    world.set_routers(0);
+    let mut exchange = [Exchange::new(1, 100_000, 100_000)];
+    run(&mut world, &mut exchange, after(SECOND));
+    assert_eq!(exchange[0].outcome, Some(Ok(())));
+    assert_eq!(exchange[0].statistics.grants, Grants::default());
 }
 
 #[test]
-fn a_dismissed_stream_sends_no_flow_back_and_answers_repeated_fins() {
+fn dismissed_stream_answers_repeated_fins() {
     for seed in 0..20 {
         let mut world = World::new(2, options(), seed);
         world.faults.lost = if seed == 0 { 0 } else { 200 };
@@ -141,28 +145,28 @@ fn a_dismissed_stream_sends_no_flow_back_and_answers_repeated_fins() {
         };
         let policy = Policy::of(&options().config);
         world.endpoints[0].listen(4);
-        let ours = world.endpoints[1]
+        let outgoing = world.endpoints[1]
             .connect(world.now, address(0), message, &policy)
             .unwrap();
         world.endpoints[1]
-            .write(world.now, ours, &[7; 5_000])
+            .write(world.now, outgoing, &[7; 5_000])
             .unwrap();
-        world.endpoints[1].finish(world.now, ours).unwrap();
-        let (mut theirs, mut read) = (None, 0);
-        while world.endpoints[1].delivery(ours) == Err(StreamError::Blocked) {
+        world.endpoints[1].finish(world.now, outgoing).unwrap();
+        let (mut incoming, mut read) = (None, 0);
+        while world.endpoints[1].delivery(outgoing) == Err(StreamError::Blocked) {
             assert!(world.now < after(SECOND * 5), "seed {seed}");
             world.step();
             let (now, endpoint) = (world.now, &mut world.endpoints[0]);
             if let Some((stream, _)) = endpoint.accept(now) {
-                assert_eq!(endpoint.peer_stream(stream), Some(ours));
-                theirs = Some(stream);
+                assert_eq!(endpoint.peer_stream(stream), Some(outgoing));
+                incoming = Some(stream);
             }
             let mut buffer = [0; 1_000];
-            while let Some(stream) = theirs {
+            while let Some(stream) = incoming {
                 match endpoint.read(now, stream, &mut buffer) {
                     Ok(0) => {
                         endpoint.dismiss(now, stream);
-                        theirs = None;
+                        incoming = None;
                     }
                     Ok(length) => read += length,
                     Err(error) => {
@@ -172,13 +176,13 @@ fn a_dismissed_stream_sends_no_flow_back_and_answers_repeated_fins() {
                 }
             }
         }
-        assert_eq!(world.endpoints[1].delivery(ours), Ok(()), "seed {seed}");
+        assert_eq!(world.endpoints[1].delivery(outgoing), Ok(()), "seed {seed}");
         assert_eq!(read, 5_000);
         let end = world.now + options().linger + SECOND;
         let before_pings = world.now + SECOND;
         world.run_until(before_pings);
-        // Neither bytes nor an end came back.
-        let answer = world.endpoints[1].read(world.now, ours, &mut [0]);
+        // Neither bytes nor an end were received.
+        let answer = world.endpoints[1].read(world.now, outgoing, &mut [0]);
         assert_eq!(answer, Err(StreamError::Blocked));
         world.run_until(end);
         assert_eq!(world.endpoints[0].streams(), 0);
@@ -186,62 +190,69 @@ fn a_dismissed_stream_sends_no_flow_back_and_answers_repeated_fins() {
 }
 
 #[test]
-fn zero_bytes_are_a_stream_too() {
+fn empty_streams_complete() {
     let mut world = World::new(2, options(), 1);
-    let mut one = [Exchange::new(1, 0, 0)];
-    run(&mut world, &mut one, after(SECOND));
-    assert_eq!(one[0].outcome, Some(Ok(())));
+    let mut exchange = [Exchange::new(1, 0, 0)];
+    run(&mut world, &mut exchange, after(SECOND));
+    assert_eq!(exchange[0].outcome, Some(Ok(())));
 }
 
 #[test]
-fn more_than_announced_goes_on_without_a_deadline_and_says_so() {
+fn exceeding_the_size_drops_the_deadline() {
     let mut world = World::new(2, options(), 1);
     let mut two = [Exchange::new(1, 500_000, 9), Exchange::new(2, 500_000, 9)];
-    for one in &mut two {
-        one.deadline = Some(Span::from_ms(400));
+    for exchange in &mut two {
+        exchange.deadline = Some(Span::from_ms(400));
     }
     two[0].announced = 20_000;
     run(&mut world, &mut two, after(SECOND));
-    let said = two.map(|one| {
-        assert_eq!(one.outcome, Some(Ok(())));
-        let deadline = one.statistics.deadline.is_some();
-        (one.statistics.exceeded, deadline, one.statistics.acked)
+    let results = two.map(|exchange| {
+        assert_eq!(exchange.outcome, Some(Ok(())));
+        let deadline = exchange.statistics.deadline.is_some();
+        (
+            exchange.statistics.exceeded,
+            deadline,
+            exchange.statistics.acked,
+        )
     });
-    assert_eq!(said, [(true, false, 500_000), (false, true, 500_000)]);
+    assert_eq!(results, [(true, false, 500_000), (false, true, 500_000)]);
 }
 
 #[test]
-fn less_than_announced_ends_where_it_is_finished() {
+fn short_flows_end_when_finished() {
     let mut world = World::new(2, options(), 1);
-    let mut one = [Exchange::new(1, 10_000, 2_000)];
-    one[0].announced = 1_000_000;
-    one[0].deadline = Some(Span::from_ms(100));
-    run(&mut world, &mut one, after(SECOND));
-    assert_eq!(one[0].outcome, Some(Ok(())));
+    let mut exchange = [Exchange::new(1, 10_000, 2_000)];
+    exchange[0].announced = 1_000_000;
+    exchange[0].deadline = Some(Span::from_ms(100));
+    run(&mut world, &mut exchange, after(SECOND));
+    assert_eq!(exchange[0].outcome, Some(Ok(())));
     assert_eq!(
-        (one[0].statistics.acked, one[0].statistics.exceeded),
+        (
+            exchange[0].statistics.acked,
+            exchange[0].statistics.exceeded
+        ),
         (10_000, false)
     );
 }
 
 #[test]
-fn an_idle_flow_returns_what_it_holds_and_is_silent() {
+fn idle_flow_returns_its_rates() {
     for routers in [0, 2] {
         let mut world = World::new(2, options(), 1);
-        world.lengthen(routers);
+        world.set_routers(routers);
         let policy = Policy::of(&options().config);
         let message = Message {
             bytes: 1_000_000,
             deadline: None,
         };
-        // One half-open stream is allowed: no SYN is sent twice.
+        // Only one half-open stream is allowed: no SYN is sent twice.
         world.endpoints[0].listen(2);
         let id = world.endpoints[1]
             .connect(world.now, address(0), message, &policy)
             .unwrap();
         let (mut written, mut reader) = (0, None);
         for round in 0..20 {
-            // Long enough to be told, and not for the repair to find a flow that is silent.
+            // Long enough to announce idleness, but not for the repair to remove a silent flow.
             let until = world.now + Span::from_ms(2);
             world.run_until(until);
             let ports = |endpoint: &Endpoint| {
@@ -252,16 +263,20 @@ fn an_idle_flow_returns_what_it_holds_and_is_silent() {
                 assert_eq!(ports(endpoint), [(0, 0); 2], "round {round}");
             }
             for router in world.routers() {
-                let (are, should_be) = router.counters();
-                assert_eq!((are, should_be), ([0; 3], [0; 3]), "round {round}");
+                let (actual, expected) = router.counters();
+                assert_eq!((actual, expected), ([0; 3], [0; 3]), "round {round}");
             }
-            let heard = world.delivered;
+            let delivered = world.delivered;
             let until = world.now + SECOND;
             world.run_until(until);
-            // A ping and its answer each two and a half seconds.
-            assert!(world.delivered - heard <= 2, "{}", world.delivered - heard);
-            let begin = world.now;
-            world.endpoints[1].write(begin, id, &[7; 10_000]).unwrap();
+            // A ping and its reply every two and a half seconds.
+            assert!(
+                world.delivered - delivered <= 2,
+                "{}",
+                world.delivered - delivered
+            );
+            let start = world.now;
+            world.endpoints[1].write(start, id, &[7; 10_000]).unwrap();
             written += 10_000;
             while world.endpoints[1].statistics(id).unwrap().acked < written {
                 assert!(world.step());
@@ -269,16 +284,16 @@ fn an_idle_flow_returns_what_it_holds_and_is_silent() {
             let now = world.now;
             let server = &mut world.endpoints[0];
             reader = reader.or_else(|| server.accept(now));
-            let (stream, _) = reader.expect("it is open");
+            let (stream, _) = reader.expect("the stream is open");
             assert_eq!(server.read(now, stream, &mut vec![0; 20_000]), Ok(10_000));
-            // A SYN, a request that gets the fair share, and the bytes.
-            let took = world.now.since(begin);
-            assert!(took < Span::from_us(400), "{took}");
+            // A SYN, a request that receives the fair share, and the bytes.
+            let elapsed = world.now.since(start);
+            assert!(elapsed < Span::from_us(400), "{elapsed}");
         }
         let until = world.now + SECOND;
         world.run_until(until);
         let before = world.endpoints[1].statistics(id).unwrap().counters;
-        // It ends without a word to the routers, which know nothing of it.
+        // The flow ends without notifying the routers, which have nothing registered for it.
         let now = world.now;
         world.endpoints[1].finish(now, id).unwrap();
         while world.endpoints[1].delivery(id).is_err() {
@@ -292,7 +307,7 @@ fn an_idle_flow_returns_what_it_holds_and_is_silent() {
 }
 
 #[test]
-fn a_flow_whose_receiver_has_no_room_finds_out_when_it_has() {
+fn blocked_flow_detects_free_space() {
     let mut world = World::new(2, options(), 1);
     let policy = Policy::of(&options().config);
     let message = Message {
@@ -305,7 +320,7 @@ fn a_flow_whose_receiver_has_no_room_finds_out_when_it_has() {
     let id = id.unwrap();
     let until = world.now + Span::from_ms(5);
     world.run_until(until);
-    // Idle, then more than the receive buffer of a stream that is not accepted holds.
+    // Idle, followed by more data than the receive buffer of an unaccepted stream holds.
     let now = world.now;
     world.endpoints[1]
         .write(now, id, &vec![7; 100_000])
@@ -313,10 +328,10 @@ fn a_flow_whose_receiver_has_no_room_finds_out_when_it_has() {
     world.run_until(now + SECOND);
     let acked = world.endpoints[1].statistics(id).unwrap().acked;
     assert_eq!(acked, options().unaccepted_buffer as u64);
-    // What tells of the space is lost.
+    // The packet that reports the free space is lost.
     world.faults.lost = 1_000;
     let now = world.now;
-    world.endpoints[0].accept(now).expect("it is open");
+    world.endpoints[0].accept(now).expect("a stream is waiting");
     world.run_until(now + Span::from_us(300));
     world.faults.lost = 0;
     world.run_until(now + Span::from_ms(20));
@@ -325,7 +340,7 @@ fn a_flow_whose_receiver_has_no_room_finds_out_when_it_has() {
 }
 
 #[test]
-fn an_idle_flow_can_be_given_up() {
+fn idle_flow_can_be_aborted() {
     let mut world = World::new(2, options(), 1);
     let policy = Policy::of(&options().config);
     let message = Message {
@@ -348,7 +363,7 @@ fn an_idle_flow_can_be_given_up() {
 }
 
 #[test]
-fn who_waits_for_room_is_told_when_a_quarter_of_the_buffer_is_free() {
+fn writers_wake_at_a_quarter_free() {
     let options = Options {
         send_buffer: 100_000,
         ..options()
@@ -362,7 +377,7 @@ fn who_waits_for_room_is_told_when_a_quarter_of_the_buffer_is_free() {
     let policy = Policy::of(&options.config);
     let now = world.now;
     let id = world.endpoints[1].connect(now, address(0), message, &policy);
-    let (id, mut written, mut told) = (id.unwrap(), 0, 0);
+    let (id, mut written, mut writes) = (id.unwrap(), 0, 0);
     let (mut buffer, mut server) = (vec![0; 1 << 16], None);
     let data = vec![7; 1_000_000];
     while written < data.len() {
@@ -376,17 +391,17 @@ fn who_waits_for_room_is_told_when_a_quarter_of_the_buffer_is_free() {
         while let Some(event) = sender.poll_event() {
             changed |= event == Event::Changed(id);
         }
-        if changed && let Ok(taken) = sender.write(now, id, &data[written..]) {
-            (written, told) = (written + taken, told + 1);
+        if changed && let Ok(accepted) = sender.write(now, id, &data[written..]) {
+            (written, writes) = (written + accepted, writes + 1);
         }
         world.step();
     }
-    // Its own write is news too, and some space may have come until then.
-    assert!(told <= 100, "{told} times");
+    // The first write also causes an event, and further space may become free before the write.
+    assert!(writes <= 100, "{writes} writes");
 }
 
 #[test]
-fn a_slow_reader_holds_its_sender_back_and_loses_nothing() {
+fn slow_reader_limits_its_sender() {
     let options = Options {
         receive_buffer: 20_000,
         unaccepted_buffer: 5_000,
@@ -409,10 +424,10 @@ fn a_slow_reader_holds_its_sender_back_and_loses_nothing() {
     let until = |world: &mut World, time: Span| world.run_until(after(time));
     until(&mut world, Span::from_ms(50));
     let acked = |world: &World| world.endpoints[1].statistics(writer).unwrap().acked;
-    assert_eq!(acked(&world), 5_000, "nobody has accepted it");
+    assert_eq!(acked(&world), 5_000, "not accepted");
     let (reader, _) = world.endpoints[0].accept(world.now).unwrap();
     until(&mut world, Span::from_ms(100));
-    assert_eq!(acked(&world), 20_000, "nobody reads");
+    assert_eq!(acked(&world), 20_000, "not read");
     let mut read = Vec::new();
     let mut part = [0; 777];
     for tenth in 1_001_u64.. {
@@ -429,13 +444,13 @@ fn a_slow_reader_holds_its_sender_back_and_loses_nothing() {
 }
 
 #[test]
-fn a_hopeless_flow_is_an_error_of_its_own() {
+fn infeasible_flows_are_quenched() {
     let mut world = World::new(2, options(), 1);
     let quench = Policy {
         quench: true,
         ..Policy::of(&options().config)
     };
-    // Past from the start: nothing is sent.
+    // The deadline has already passed: nothing is sent.
     let mut past = [Exchange::new(1, 1_000, 0)];
     past[0].deadline = Some(Span::ZERO);
     past[0].policy = quench;
@@ -443,25 +458,29 @@ fn a_hopeless_flow_is_an_error_of_its_own() {
     assert_eq!(past[0].outcome, Some(Err(StreamError::Quenched)));
     assert_eq!(world.endpoints[1].totals().sent, 0);
 
-    // Each needs two thirds of the link.
+    // Each flow needs two thirds of the link.
     let mut world = World::new(2, options(), 1);
     let mut all = [Exchange::new(1, 650_000, 0), Exchange::new(2, 650_000, 0)];
-    for one in &mut all {
-        one.deadline = Some(Span::from_ms(8));
-        one.policy = quench;
+    for exchange in &mut all {
+        exchange.deadline = Some(Span::from_ms(8));
+        exchange.policy = quench;
     }
     let services = run(&mut world, &mut all, after(SECOND));
-    let count = |wanted| all.iter().filter(|one| one.outcome == Some(wanted)).count();
+    let count = |wanted| {
+        all.iter()
+            .filter(|exchange| exchange.outcome == Some(wanted))
+            .count()
+    };
     let (met, quenched) = (count(Ok(())), count(Err(StreamError::Quenched)));
     assert_eq!((met, quenched), (1, 1));
-    let given_up = services
+    let abandoned = services
         .iter()
-        .filter(|one| one.outcome == Some(Err(StreamError::GivenUp)));
-    assert_eq!(given_up.count(), quenched, "each peer learns of it");
+        .filter(|exchange| exchange.outcome == Some(Err(StreamError::GivenUp)));
+    assert_eq!(abandoned.count(), quenched, "each peer is notified");
 }
 
 #[test]
-fn an_acceptor_whose_answer_is_hopeless_tells_its_peer() {
+fn infeasible_answer_notifies_the_peer() {
     let mut world = World::new(2, options(), 1);
     let quench = Policy {
         quench: true,
@@ -509,14 +528,14 @@ fn an_acceptor_whose_answer_is_hopeless_tells_its_peer() {
 }
 
 #[test]
-fn soft_deadlines_and_speculation_are_options_of_a_flow() {
+fn deadline_policies_are_per_flow() {
     let mut world = World::new(2, options(), 1);
     let policy = Policy::of(&options().config);
     let mut all: Vec<Exchange> = (0..12).map(|i| Exchange::new(i, 250_000, 0)).collect();
-    for one in &mut all {
-        one.deadline = Some(Span::from_ms(15));
+    for exchange in &mut all {
+        exchange.deadline = Some(Span::from_ms(15));
     }
-    // It is late even if it has the link to itself.
+    // This flow is late even with the whole link.
     all[0] = Exchange::new(0, 2_500_000, 0);
     all[0].deadline = Some(Span::from_ms(15));
     all[0].policy = Policy {
@@ -524,28 +543,32 @@ fn soft_deadlines_and_speculation_are_options_of_a_flow() {
         late_extension_permille: 2_000,
         ..policy
     };
-    for one in &mut all[6..] {
-        one.policy.speculation = Some(Speculation {
+    for exchange in &mut all[6..] {
+        exchange.policy.speculation = Some(Speculation {
             rises: 3,
             growth_permille: 50,
         });
     }
     run(&mut world, &mut all, after(SECOND));
-    assert!(all[..6].iter().all(|one| one.outcome == Some(Ok(()))));
+    assert!(
+        all[..6]
+            .iter()
+            .all(|exchange| exchange.outcome == Some(Ok(())))
+    );
     let ended = all[6..]
         .iter()
-        .filter(|one| one.outcome == Some(Err(StreamError::Quenched)));
-    assert!(ended.count() > 0, "24 ms of bytes in 15 ms");
-    let allowed = |one: &Exchange| one.statistics.deadline.unwrap();
+        .filter(|exchange| exchange.outcome == Some(Err(StreamError::Quenched)));
+    assert!(ended.count() > 0, "24 ms of data in 15 ms");
+    let allowed = |exchange: &Exchange| exchange.statistics.deadline.unwrap();
     assert_eq!(
         allowed(&all[0]).since(allowed(&all[1])),
         Span::from_ms(30),
-        "moved once by twice 15 ms"
+        "extended once, by twice 15 ms"
     );
 }
 
 #[test]
-fn an_aborted_flow_is_told_apart_and_can_still_read() {
+fn aborted_flow_can_still_read() {
     let mut world = World::new(2, options(), 1);
     let policy = Policy::of(&options().config);
     let message = Message {
@@ -557,7 +580,7 @@ fn an_aborted_flow_is_told_apart_and_can_still_read() {
     let id = world.endpoints[1]
         .connect(now, address(0), message, &policy)
         .unwrap();
-    // All that was announced leaves; it is aborted all the same.
+    // All announced data is sent before the abort.
     world.endpoints[1].write(now, id, &[1; 1_000]).unwrap();
     world.run_until(after(Span::from_ms(20)));
     world.endpoints[1].abort(world.now, id).unwrap();
@@ -583,17 +606,17 @@ fn an_aborted_flow_is_told_apart_and_can_still_read() {
 }
 
 #[test]
-fn a_path_of_more_than_six_hops_carries_all_and_says_so() {
+fn paths_beyond_six_hops_deliver() {
     for (routers, hops) in [(1, 2), (5, 6), (8, 6)] {
         let mut world = World::new(2, options(), 1);
-        world.lengthen(routers);
-        let mut one = [Exchange::new(1, 100_000, 100_000)];
-        one[0].deadline = Some(Span::from_ms(20));
-        run(&mut world, &mut one, after(SECOND));
-        assert_eq!(one[0].outcome, Some(Ok(())));
-        assert_eq!(one[0].statistics.hops, hops, "{routers} routers");
-        // Nobody has asked those beyond the sixth hop.
-        let asked = world.routers().filter(|router| router.last > Time::ZERO);
-        assert_eq!(asked.count(), 2 * routers.min(5));
+        world.set_routers(routers);
+        let mut exchange = [Exchange::new(1, 100_000, 100_000)];
+        exchange[0].deadline = Some(Span::from_ms(20));
+        run(&mut world, &mut exchange, after(SECOND));
+        assert_eq!(exchange[0].outcome, Some(Ok(())));
+        assert_eq!(exchange[0].statistics.hops, hops, "{routers} routers");
+        // Routers beyond the sixth hop receive no requests.
+        let reached = world.routers().filter(|router| router.last > Time::ZERO);
+        assert_eq!(reached.count(), 2 * routers.min(5));
     }
 }

@@ -1,47 +1,47 @@
-//! Endpoints on a virtual network: a link each way through one router or more, with faults. Everything follows from a
+//! Endpoints on a virtual network: each direction is a link through one or more routers, with faults derived from a
 //! seed.
 
-use crate::router::{Router, Seen};
+use crate::router::{Flow, Router};
 use duetime_core::{Span, Time};
 use duetime_proto::d3::endpoint::{Endpoint, Options};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// What the network does to a datagram, in 1/1000 where nothing else is said.
+/// Fault probabilities of the network, in 1/1000 unless noted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     pub lost: u64,
-    pub repeated: u64,
+    pub duplicated: u64,
     pub damaged: u64,
     pub delayed: u64,
-    /// Longer ones are lost, in bytes; 0: none.
-    pub longest: usize,
+    /// Length above which datagrams are lost, in bytes; 0 disables the limit.
+    pub max_length: usize,
 }
 
-/// When, its number, at which host, from whom, and what.
+/// Arrival: time, sequence number, host, sender's address, datagram.
 type Arrival = (Time, u64, usize, SocketAddr, Vec<u8>);
 
 pub struct World {
     pub now: Time,
     pub endpoints: Vec<Endpoint>,
-    /// Hosts that do nothing any more.
+    /// True for hosts that have failed.
     pub dead: Vec<bool>,
     pub faults: Faults,
     pub delay: Span,
-    /// The deadline of what servers answer, after they have read the query; `None`: they announce nothing.
-    pub answers_within: Option<Span>,
+    /// Deadline of the servers' answers, from the end of the query, or `None` to announce nothing.
+    pub answer_deadline: Option<Span>,
     pub delivered: u64,
-    /// When a host last got a datagram of another.
-    pub heard: BTreeMap<(usize, usize), Time>,
-    /// The routers on the way to each host; whoever sends to it passes all of them.
+    /// Time of the last arrival at a host from another.
+    pub last_arrival: BTreeMap<(usize, usize), Time>,
+    /// Routers on the path to each host, passed by all senders.
     pub paths: Vec<Vec<Router>>,
     arriving: BinaryHeap<Reverse<Arrival>>,
     sent: u64,
     random: u64,
 }
 
-const LONGEST_DELAY: Span = Span::from_us(700);
+const MAX_DELAY: Span = Span::from_us(700);
 
 pub fn address(host: usize) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(10, 0, 0, host as u8), 7_000))
@@ -56,9 +56,9 @@ impl World {
             dead: vec![false; hosts],
             faults: Faults::default(),
             delay: Span::from_us(20),
-            answers_within: None,
+            answer_deadline: None,
             delivered: 0,
-            heard: BTreeMap::new(),
+            last_arrival: BTreeMap::new(),
             paths: (0..hosts).map(|_| vec![Router::new(&options)]).collect(),
             arriving: BinaryHeap::new(),
             sent: 0,
@@ -66,34 +66,34 @@ impl World {
         }
     }
 
-    /// So many routers on the way to each host.
-    pub fn lengthen(&mut self, routers: usize) {
+    /// Sets the number of routers on the path to each host.
+    pub fn set_routers(&mut self, routers: usize) {
         for (path, endpoint) in self.paths.iter_mut().zip(&self.endpoints) {
             path.resize_with(routers, || Router::new(endpoint.options()));
         }
     }
 
-    /// The routers lose all that they know.
+    /// Restarts all routers, which lose their state.
     pub fn restart_routers(&mut self) {
         self.routers().for_each(Router::restart);
     }
 
-    /// A host stops without a word. Its flows end.
+    /// Stops a host silently and ends its flows.
     pub fn kill(&mut self, host: usize) {
         self.dead[host] = true;
-        self.routers().for_each(|router| router.forget(host));
+        self.routers().for_each(|router| router.remove_host(host));
     }
 
     pub fn routers(&mut self) -> impl Iterator<Item = &mut Router> {
         self.paths.iter_mut().flatten()
     }
 
-    /// Sends what may leave, then goes to the next thing that happens. False if nothing ever does.
+    /// Sends pending datagrams and advances to the next event. Returns false if there is none.
     pub fn step(&mut self) -> bool {
         self.step_before(Time::MAX)
     }
 
-    /// The same; false if nothing happens before `end`.
+    /// Like [`Self::step`], but returns false if there is no event before `end`.
     fn step_before(&mut self, end: Time) -> bool {
         for host in 0..self.endpoints.len() {
             if !self.dead[host] {
@@ -123,7 +123,7 @@ impl World {
                     panic!("no such network")
                 };
                 let peer = usize::from(peer.ip().octets()[3]);
-                self.heard.insert((host, peer), self.now);
+                self.last_arrival.insert((host, peer), self.now);
                 self.endpoints[host].input(self.now, from, &bytes);
             }
         }
@@ -135,7 +135,7 @@ impl World {
         true
     }
 
-    /// Goes on until `time`.
+    /// Runs until `time`.
     pub fn run_until(&mut self, time: Time) {
         while self.now < time && self.step_before(time) {}
         self.now = self.now.max(time);
@@ -151,61 +151,61 @@ impl World {
             };
             let host = usize::from(peer.ip().octets()[3]);
             if host < self.endpoints.len() {
-                self.carry(from, host, &datagram);
+                self.forward(from, host, &datagram);
             }
         }
     }
 
-    fn carry(&mut self, from: usize, to: usize, datagram: &[u8]) {
-        let too_long = self.faults.longest > 0 && datagram.len() > self.faults.longest;
+    fn forward(&mut self, from: usize, to: usize, datagram: &[u8]) {
+        let too_long = self.faults.max_length > 0 && datagram.len() > self.faults.max_length;
         if too_long {
             return;
         }
-        let copies = 1 + u64::from(self.happens(self.faults.repeated));
+        let copies = 1 + u64::from(self.draw_fault(self.faults.duplicated));
         for _ in 0..copies {
-            self.carry_one(from, to, datagram.to_vec());
+            self.forward_copy(from, to, datagram.to_vec());
         }
     }
 
-    /// Loss and damage may come before any router of the path, or behind the last.
-    fn carry_one(&mut self, from: usize, to: usize, mut datagram: Vec<u8>) {
+    /// Forwards a datagram. Loss and damage may occur before any router of the path, or after the last.
+    fn forward_copy(&mut self, from: usize, to: usize, mut datagram: Vec<u8>) {
         let stops = self.paths[to].len() as u64 + 1;
-        let lost = self.somewhere(self.faults.lost, stops);
-        let damaged = self.somewhere(self.faults.damaged, stops);
+        let lost = self.draw_stop(self.faults.lost, stops);
+        let damaged = self.draw_stop(self.faults.damaged, stops);
         let mut at = self.now;
-        let seen = Seen::of(from, &datagram);
-        for place in 0..stops {
-            if lost == Some(place) {
+        let flow = Flow::of(from, &datagram);
+        for stop in 0..stops {
+            if lost == Some(stop) {
                 return;
             }
-            if damaged == Some(place) {
+            if damaged == Some(stop) {
                 let bit = self.draw() as usize % (datagram.len() * 8);
                 datagram[bit / 8] ^= 1 << (bit % 8);
             }
-            if let Some(router) = self.paths[to].get_mut(place as usize) {
-                at = router.pass(at, seen, &mut datagram);
+            if let Some(router) = self.paths[to].get_mut(stop as usize) {
+                at = router.pass(at, flow, &mut datagram);
             }
         }
         let mut arrives = at + self.delay;
-        if self.happens(self.faults.delayed) {
-            arrives += Span::from_ps(self.draw() % LONGEST_DELAY.as_ps());
+        if self.draw_fault(self.faults.delayed) {
+            arrives += Span::from_ps(self.draw() % MAX_DELAY.as_ps());
         }
-        self.put(arrives, from, to, datagram);
+        self.inject(arrives, from, to, datagram);
     }
 
-    /// A datagram on its way that nobody need have sent.
-    pub fn put(&mut self, arrives: Time, from: usize, to: usize, datagram: Vec<u8>) {
+    /// Injects a datagram, from any sender.
+    pub fn inject(&mut self, arrives: Time, from: usize, to: usize, datagram: Vec<u8>) {
         self.sent += 1;
         let arrival = (arrives, self.sent, to, address(from), datagram);
         self.arriving.push(Reverse(arrival));
     }
 
-    fn somewhere(&mut self, permille: u64, stops: u64) -> Option<u64> {
-        let happens = self.happens(permille);
-        happens.then(|| self.draw() % stops)
+    fn draw_stop(&mut self, permille: u64, stops: u64) -> Option<u64> {
+        let draw_fault = self.draw_fault(permille);
+        draw_fault.then(|| self.draw() % stops)
     }
 
-    fn happens(&mut self, permille: u64) -> bool {
+    fn draw_fault(&mut self, permille: u64) -> bool {
         permille > 0 && self.draw() % 1_000 < permille
     }
 

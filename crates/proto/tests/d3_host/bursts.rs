@@ -1,10 +1,10 @@
-//! Grants that leave as bursts: their carry, and the place of the FIN.
+//! Grants sent as bursts: the carried budget, and the position of the FIN.
 
 use crate::host::{Host, RTT, bursts, sizes, us};
 use duetime_proto::d3::{Config, EncodedRate, Flags, Rounding};
 
 #[test]
-fn sixty_megabits_at_300_us_send_one_packet_and_two_by_turns() {
+fn bursts_alternate_between_one_and_two_packets() {
     let config = Config {
         rounding: Rounding::Exact,
         ..bursts()
@@ -36,7 +36,7 @@ fn sixty_megabits_at_300_us_send_one_packet_and_two_by_turns() {
 }
 
 #[test]
-fn a_paused_flow_sends_its_request_alone_and_hoards_nothing() {
+fn paused_flow_accumulates_no_budget() {
     let mut host = Host::new(bursts(), 1 << 40, None);
     host.burst();
     for _ in 0..10 {
@@ -45,12 +45,12 @@ fn a_paused_flow_sends_its_request_alone_and_hoards_nothing() {
     assert_eq!(
         sizes(&host.grant(RTT, 0, 10)),
         [(1500, true), (1500, false)],
-        "3000 B, nothing saved up"
+        "3000 B, no carried budget"
     );
 }
 
 #[test]
-fn the_last_burst_has_no_request_but_the_fin_on_its_last_packet() {
+fn last_burst_ends_with_the_fin() {
     let mut host = Host::new(bursts(), 4_000, None);
     host.burst();
     let burst = host.grant(RTT, 0, 50);
@@ -65,7 +65,7 @@ fn the_last_burst_has_no_request_but_the_fin_on_its_last_packet() {
     assert_eq!(
         request.previous_allocations[..2],
         [EncodedRate::from_byte(50); 2],
-        "it returns what was granted"
+        "returns the grant"
     );
     assert!(host.grant(RTT, 4_001, 0).is_empty());
     assert!(host.sender.is_closed());
@@ -73,7 +73,7 @@ fn the_last_burst_has_no_request_but_the_fin_on_its_last_packet() {
 }
 
 #[test]
-fn a_fin_that_does_not_fit_follows_alone() {
+fn fin_is_separate_if_it_does_not_fit() {
     let mut host = Host::new(bursts(), 1_450, None);
     host.burst();
     let burst = host.grant(RTT, 0, 50);
@@ -82,7 +82,7 @@ fn a_fin_that_does_not_fit_follows_alone() {
 }
 
 #[test]
-fn an_empty_flow_opens_and_closes() {
+fn empty_flow_opens_and_closes() {
     let mut host = Host::new(bursts(), 0, Some(us(5_000)));
     host.burst();
     let burst = host.grant(RTT, 0, 0);

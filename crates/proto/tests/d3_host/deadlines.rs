@@ -1,17 +1,17 @@
-//! What deadlines do: requests, quenching, speculation, and what follows a missed one.
+//! Effects of deadlines: requests, quenching, speculation, and policies for late flows.
 
 use crate::host::{Host, RTT, bursts, us};
 use duetime_core::Span;
 use duetime_proto::d3::{Config, EncodedRate, Flags, Late, Rounding, Speculation};
 
 #[test]
-fn hopeless_flows_are_quenched_at_the_start_and_on_the_way() {
+fn infeasible_flows_are_quenched() {
     let quench = Config {
         quench: true,
         ..Config::default()
     };
-    let hopeless = Host::new(quench, 1_000_000, Some(us(1_000)));
-    assert!(hopeless.sender.is_quenched() && hopeless.sender.is_closed());
+    let infeasible = Host::new(quench, 1_000_000, Some(us(1_000)));
+    assert!(infeasible.sender.is_quenched() && infeasible.sender.is_closed());
     assert!(
         !Host::new(Config::default(), 1_000_000, Some(us(1_000)))
             .sender
@@ -34,8 +34,8 @@ fn hopeless_flows_are_quenched_at_the_start_and_on_the_way() {
 }
 
 #[test]
-fn late_flows_ask_by_their_policy() {
-    let asked = |late| {
+fn late_flows_follow_their_policy() {
+    let desired_rate = |late| {
         let mut host = Host::new(
             Config {
                 late,
@@ -50,41 +50,38 @@ fn late_flows_ask_by_their_policy() {
             .unwrap()
             .desired
     };
-    assert_eq!(asked(Late::FairShare), EncodedRate::ZERO);
-    assert_eq!(asked(Late::Max), EncodedRate::from_byte(125));
+    assert_eq!(desired_rate(Late::FairShare), EncodedRate::ZERO);
+    assert_eq!(desired_rate(Late::Max), EncodedRate::from_byte(125));
     // 1 MB until 20 ms with a round trip of 10.5 ms: the lag terms leave no time.
-    assert_eq!(asked(Late::Extend), EncodedRate::from_byte(125));
+    assert_eq!(desired_rate(Late::Extend), EncodedRate::from_byte(125));
 }
 
 #[test]
-fn four_rises_running_end_a_speculating_flow() {
+fn four_rises_end_a_speculating_flow() {
     let speculative = Config {
         speculative: true,
         ..Config::default()
     };
-    // 100 KB over 7, 6, 5, 4 and 3 ms: 14.3, 16.7, 20, 25, 33.3 B/us, each 16 % or more above the one before.
+    // 100 KB over 7, 6, 5, 4 and 3 ms: 14.3, 16.7, 20, 25, 33.3 B/us, each at least 16 % above the previous one.
     let paused = [0; 5];
     assert_eq!(
-        asked_each_millisecond(Config::default(), &paused),
+        desired_rates(Config::default(), &paused),
         bytes([15, 17, 20, 25, 34])
     );
-    let mut given_up = bytes([15, 17, 20, 25]);
-    given_up.push(None);
-    assert_eq!(asked_each_millisecond(speculative, &paused), given_up);
+    let mut quenched = bytes([15, 17, 20, 25]);
+    quenched.push(None);
+    assert_eq!(desired_rates(speculative, &paused), quenched);
 
-    // What 30 B/us carry in the third slot makes the fourth request smaller: the count begins again, and reaches four
+    // The data sent at 30 B/us in the third slot makes the fourth request smaller. The count restarts, and reaches four
     // one feedback after the last of these.
-    let helped = [0, 0, 30, 0, 0, 0];
-    let rates = asked_each_millisecond(speculative, &helped);
+    let interrupted = [0, 0, 30, 0, 0, 0];
+    let rates = desired_rates(speculative, &interrupted);
     assert_eq!(rates[..3], bytes([15, 17, 14]));
     assert!(rates.iter().all(Option::is_some), "{rates:?}");
     let longer = [0, 0, 30, 0, 0, 0, 0];
-    assert_eq!(
-        asked_each_millisecond(speculative, &longer).pop(),
-        Some(None)
-    );
+    assert_eq!(desired_rates(speculative, &longer).pop(), Some(None));
 
-    // One rise is enough, but it has to be of 20 %.
+    // One rise is enough if it is at least 20 %.
     let once = Config {
         speculation: Speculation {
             rises: 1,
@@ -93,15 +90,15 @@ fn four_rises_running_end_a_speculating_flow() {
         ..speculative
     };
     assert_eq!(
-        asked_each_millisecond(once, &[0; 2]),
+        desired_rates(once, &[0; 2]),
         bytes([15, 17]),
-        "16.7 % is not 20 %"
+        "16.7 % is below 20 %"
     );
-    assert_eq!(asked_each_millisecond(once, &[0; 3])[2], None, "20 % are");
+    assert_eq!(desired_rates(once, &[0; 3])[2], None, "20 % is enough");
 }
 
 #[test]
-fn a_speculating_flow_tells_the_routers_that_it_ends() {
+fn speculating_flow_returns_its_allocation() {
     let speculative = Config {
         speculative: true,
         ..Config::default()
@@ -112,11 +109,7 @@ fn a_speculating_flow_tells_the_routers_that_it_ends() {
         host.grant(Span::from_ms(1), 0, 0);
     }
     let burst = host.grant(Span::from_ms(1), 0, 0);
-    assert_eq!(
-        burst.len(),
-        1,
-        "the FIN alone, which returns the allocation"
-    );
+    assert_eq!(burst.len(), 1, "only the FIN, which returns the allocation");
     assert!(burst[0].flags.contains(Flags::FIN | Flags::QUENCH));
     assert_eq!(
         burst[0].request.expect("a request").desired,
@@ -127,48 +120,48 @@ fn a_speculating_flow_tells_the_routers_that_it_ends() {
 }
 
 #[test]
-fn flows_without_deadline_or_with_enough_do_not_speculate() {
+fn feasible_flows_do_not_speculate() {
     let speculative = Config {
         speculative: true,
         ..bursts()
     };
-    let mut free = Host::new(speculative, 100_000, None);
-    free.burst();
+    let mut unlimited = Host::new(speculative, 100_000, None);
+    unlimited.burst();
     for _ in 0..50 {
-        free.grant(Span::from_ms(1), 0, 0);
+        unlimited.grant(Span::from_ms(1), 0, 0);
     }
-    assert!(!free.sender.is_quenched());
-    // 10 B/us from the start are what it needs: its desired rate hardly moves until the end.
-    let rates = asked_each_millisecond(speculative, &[15; 6]);
+    assert!(!unlimited.sender.is_quenched());
+    // The flow needs 10 B/us from the start, so its desired rate is nearly constant until the end.
+    let rates = desired_rates(speculative, &[15; 6]);
     assert!(rates.iter().all(Option::is_some), "{rates:?}");
 }
 
 #[test]
-fn a_soft_deadline_moves_when_it_is_missed_and_only_then() {
+fn soft_deadline_moves_only_when_missed() {
     let soft = Config {
         late: Late::Extend,
         late_extension_permille: 500,
         ..Config::default()
     };
-    // Paused for 16 ms. Before 10 ms: 100 KB over what is left less two round trips, and the uplink's rate where those
-    // leave nothing. At 10 ms the deadline moves to 15 ms: 3, 2, 1 ms are left, then nothing. At 15 ms it moves to 20.
-    let rates = asked_each_millisecond(soft, &[0; 16]);
-    let wanted = bytes([
+    // Paused for 16 ms. Before 10 ms: 100 KB over the time left less two round trips, or the uplink's rate if that is
+    // zero. At 10 ms the deadline moves to 15 ms: 3, 2, 1 ms are left, then none. At 15 ms it moves to 20 ms.
+    let rates = desired_rates(soft, &[0; 16]);
+    let expected = bytes([
         15, 17, 20, 25, 34, 50, 100, 125, 125, 34, 50, 100, 125, 125, 34, 50,
     ]);
-    assert_eq!(rates, wanted);
+    assert_eq!(rates, expected);
     let fair = Config {
         late: Late::FairShare,
         ..soft
     };
-    let rates = asked_each_millisecond(fair, &[0; 16]);
-    assert_eq!(rates[..9], wanted[..9], "the same until the deadline");
-    assert_eq!(rates[9..], bytes([0; 7]), "and nothing after it");
+    let rates = desired_rates(fair, &[0; 16]);
+    assert_eq!(rates[..9], expected[..9], "equal until the deadline");
+    assert_eq!(rates[9..], bytes([0; 7]), "zero after it");
 }
 
-/// A flow of 100 KB due at 10 ms, answered every millisecond: what it asks for, in B/us rounded up, and whether it has
-/// given up.
-fn asked_each_millisecond(config: Config, grants: &[u8]) -> Vec<Option<EncodedRate>> {
+/// Runs a flow of 100 KB due at 10 ms, answered every millisecond. Returns its desired rates, in B/us rounded up, with
+/// `None` after it is quenched.
+fn desired_rates(config: Config, grants: &[u8]) -> Vec<Option<EncodedRate>> {
     let config = Config {
         rounding: Rounding::CeilFloor,
         ..config

@@ -1,13 +1,13 @@
-//! A sender whose network is played by the test, step by step.
+//! Sender with a scripted network.
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::{Config, EncodedRate, Flags, Packet, Request, Sender, Tag};
 
 pub const GIGABIT: Rate = Rate::from_gbps(1);
-/// The usual round trip.
+/// Default round-trip time.
 pub const RTT: Span = Span::from_us(300);
-/// A grant leaves as one burst.
+/// Returns a configuration that sends each grant as one burst.
 pub fn bursts() -> Config {
     Config {
         pacing: false,
@@ -15,12 +15,12 @@ pub fn bursts() -> Config {
     }
 }
 
-/// A sending host; the test plays the network.
+/// Sending host with a network scripted by the test.
 pub struct Host {
     pub config: Config,
     pub sender: Sender,
     pub now: Time,
-    /// The newest request sent.
+    /// Number of the newest request.
     number: u16,
     flags: Flags,
 }
@@ -37,7 +37,7 @@ impl Host {
         }
     }
 
-    /// Everything that may leave now.
+    /// Returns all packets that may be sent now.
     pub fn burst(&mut self) -> Vec<Packet> {
         let mut packets = Vec::new();
         while let Some(packet) = self.sender.poll_transmit(&self.config, self.now) {
@@ -73,7 +73,7 @@ impl Host {
         }
     }
 
-    /// `after` the last step the routers' answer arrives.
+    /// Delivers the routers' answer `after` the last step. Returns the packets sent in response.
     pub fn grant(&mut self, after: Span, ack: u64, units: u8) -> Vec<Packet> {
         self.now += after;
         let answer = self.answer(ack, EncodedRate::from_byte(units));
@@ -100,23 +100,24 @@ impl Host {
         self.burst()
     }
 
-    /// What leaves until `end`, the burst that leaves now included: when, its bytes on the wire, and if it has a request.
+    /// Returns the packets sent until `end`, including the `first` ones sent now: time, bytes on the wire, and whether
+    /// it has a request.
     pub fn departures(&mut self, first: &[Packet], end: Time) -> Vec<(Time, u32, bool)> {
         let mut departures = Vec::new();
-        let mut note = |now: Time, packets: &[Packet]| {
+        let mut record = |now: Time, packets: &[Packet]| {
             let sizes = sizes(packets).into_iter();
             departures.extend(sizes.map(|(bytes, request)| (now, bytes, request)));
         };
-        note(self.now, first);
+        record(self.now, first);
         while self.sender.next_timeout() < end {
             let packets = self.wait();
-            note(self.now, &packets);
+            record(self.now, &packets);
         }
         departures
     }
 }
 
-/// Bytes on the wire of each packet, and whether it has a request.
+/// Returns the bytes on the wire of each packet, and whether it has a request.
 pub fn sizes(packets: &[Packet]) -> Vec<(u32, bool)> {
     packets
         .iter()

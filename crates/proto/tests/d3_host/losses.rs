@@ -1,16 +1,16 @@
-//! Lost requests, lost data, and peers that do not answer.
+//! Lost requests, lost data, and silent peers.
 
 use crate::host::{Host, RTT, bursts, sizes, us};
 use duetime_core::{Span, Time};
 use duetime_proto::d3::{Config, EncodedRate, Flags};
 
 #[test]
-fn an_unanswered_request_is_asked_again_with_what_is_confirmed() {
+fn lost_request_is_repeated_with_confirmed_state() {
     let mut host = Host::new(bursts(), 1 << 40, None);
     host.burst();
     let first = host.grant(RTT, 0, 10);
     let lost = host.answer(2_898, EncodedRate::from_byte(99));
-    // One more round trip at the old rate comes with the second request, nothing with the third.
+    // The second request adds one more round trip at the old rate, the third nothing.
     let second = host.wait();
     assert_eq!(host.now, us(300) + Span::from_ms(1));
     assert_eq!(sizes(&second), [(62, true), (1500, false), (1500, false)]);
@@ -22,7 +22,7 @@ fn an_unanswered_request_is_asked_again_with_what_is_confirmed() {
     host.ack(2_898, false);
     assert_eq!(sizes(&host.wait()), [(62, true)]);
     assert_eq!(host.now, us(300) + Span::from_ms(3), "the wait doubles");
-    // The late answer to the first is ignored: its allocation has been replaced.
+    // The late answer to the first request is ignored: its allocation has been replaced.
     host.sender.input(&host.config, host.now, &lost);
     assert_eq!(host.sender.rate(), EncodedRate::from_byte(10));
     assert!(!host.sender.can_transmit(&host.config));
@@ -32,7 +32,7 @@ fn an_unanswered_request_is_asked_again_with_what_is_confirmed() {
 }
 
 #[test]
-fn three_arrivals_beyond_a_gap_resend_the_first_hole_and_then_the_next() {
+fn three_gap_arrivals_repair_hole_by_hole() {
     let mut host = Host::new(bursts(), 1 << 40, None);
     host.burst();
     let burst = host.grant(RTT, 0, 50); // ten packets
@@ -53,7 +53,7 @@ fn three_arrivals_beyond_a_gap_resend_the_first_hole_and_then_the_next() {
         (second, true)
     );
     assert_eq!(host.sender.counters().fast_retransmits, 1);
-    // A partial acknowledgement shows the next hole.
+    // A partial acknowledgement reveals the next hole.
     host.ack(third + 1460, false);
     let burst = host.grant(RTT, third + 1460, 10);
     assert_eq!(burst[0].seq, third + 1460);
@@ -61,11 +61,11 @@ fn three_arrivals_beyond_a_gap_resend_the_first_hole_and_then_the_next() {
 }
 
 #[test]
-fn a_timeout_resends_everything_unacknowledged_from_the_allocation() {
+fn timeout_retransmits_within_the_allocation() {
     let mut host = Host::new(bursts(), 1 << 40, None);
     host.burst();
     host.grant(RTT, 0, 50);
-    // The answer comes without any acknowledgement, and then nothing more.
+    // The answer arrives without an acknowledgement of data, and no data is acknowledged later.
     host.grant(RTT, 0, 0);
     let mut pauses = 0;
     while host.sender.counters().timeouts == 0 {
@@ -76,7 +76,7 @@ fn a_timeout_resends_everything_unacknowledged_from_the_allocation() {
         pauses += 1;
         assert!(pauses < 50);
     }
-    assert!(host.now >= us(10_000), "RTOmin is 10 ms");
+    assert!(host.now >= us(10_000), "the minimum RTO is 10 ms");
     let burst = host.grant(RTT, 0, 10);
     assert_eq!((burst[0].seq, burst[1].seq), (0, u64::from(burst[0].len)));
     assert!(
@@ -87,7 +87,7 @@ fn a_timeout_resends_everything_unacknowledged_from_the_allocation() {
 }
 
 #[test]
-fn an_unanswered_fin_is_repeated_eight_times() {
+fn unanswered_fin_is_repeated_eight_times() {
     let mut host = Host::new(Config::default(), 1_000, None);
     host.burst();
     assert_eq!(host.grant(RTT, 0, 50).len(), 1);
@@ -107,13 +107,13 @@ fn an_unanswered_fin_is_repeated_eight_times() {
 }
 
 #[test]
-fn a_syn_nobody_answers_is_given_up() {
+fn unanswered_syn_is_abandoned() {
     let mut host = Host::new(Config::default(), 1_000, None);
     host.burst();
-    let mut tries = 1;
+    let mut attempts = 1;
     while !host.sender.is_closed() {
-        tries += host.wait().len();
+        attempts += host.wait().len();
     }
-    assert_eq!(tries, 33);
+    assert_eq!(attempts, 33);
     assert!(host.now < Time::ZERO + Span::from_secs(30));
 }

@@ -1,4 +1,4 @@
-//! The sending host of D3, packet by packet.
+//! Sending host of D3, packet by packet.
 
 #![allow(
     clippy::cast_possible_truncation,

@@ -1,4 +1,4 @@
-//! Grants that leave at their rate: when each packet leaves, and when the next request does.
+//! Paced grants: the send times of packets and of the next request.
 
 use crate::host::{Host, RTT, us};
 use duetime_core::{Span, Time};
@@ -11,7 +11,7 @@ fn exact() -> Config {
     }
 }
 
-/// A flow without end whose SYN has left.
+/// Returns an endless flow after its SYN was sent.
 fn open(config: Config) -> Host {
     let mut host = Host::new(config, 1 << 40, None);
     host.burst();
@@ -19,7 +19,8 @@ fn open(config: Config) -> Host {
     host
 }
 
-/// What leaves of a grant that comes now, until the next one comes after `rtt`. All that has left has arrived.
+/// Delivers a grant now and the next one after `rtt`. Returns the packets sent in between, all of which are then
+/// acknowledged.
 fn slot(host: &mut Host, rtt: Span, rate: EncodedRate, sent: &mut u64) -> Vec<(Time, u32, bool)> {
     let answer = host.answer(*sent, rate);
     host.sender.input(&host.config, host.now, &answer);
@@ -33,9 +34,9 @@ fn slot(host: &mut Host, rtt: Span, rate: EncodedRate, sent: &mut u64) -> Vec<(T
 }
 
 #[test]
-fn packets_spread_over_the_slot() {
+fn packets_are_spread_over_the_slot() {
     let mut host = open(Config::default());
-    // 20 B/us for 300 us are four packets: one each 75 us, at once and not before the next grant.
+    // 20 B/us for 300 us are four packets, one every 75 us: the first at once, the last before the next grant.
     let sent = slot(&mut host, RTT, EncodedRate::from_byte(20), &mut 0);
     let times: Vec<_> = sent.iter().map(|departure| departure.0).collect();
     assert_eq!(times, [us(300), us(375), us(450), us(525)]);
@@ -44,7 +45,7 @@ fn packets_spread_over_the_slot() {
 }
 
 #[test]
-fn sixty_megabits_are_exact_in_the_mean() {
+fn mean_rate_is_exact() {
     let mut host = open(exact());
     let (mut bytes, mut acked) = (0, 0);
     for index in 0..100 {
@@ -64,11 +65,11 @@ fn sixty_megabits_are_exact_in_the_mean() {
 }
 
 #[test]
-fn grants_that_come_early_do_not_raise_the_rate() {
+fn early_grants_do_not_raise_the_rate() {
     let mut host = open(Config::default());
     let (rate, mut acked) = (EncodedRate::from_byte(20), 0);
     slot(&mut host, RTT, rate, &mut acked);
-    // The queue drains: round trips of 225 us, while the smoothed one follows slowly.
+    // The queue drains: round trips are 225 us, while the smoothed round-trip time follows slowly.
     let (mut bytes, start) = (0, host.now);
     for _ in 0..40 {
         let sent = slot(&mut host, Span::from_us(225), rate, &mut acked);
@@ -86,15 +87,15 @@ fn grants_that_come_early_do_not_raise_the_rate() {
 }
 
 #[test]
-fn a_late_timer_is_made_up_for_within_the_slot() {
+fn late_timers_are_compensated_within_the_slot() {
     let batch = Span::from_us(50);
     let mut host = open(Config {
         pacing_batch: batch,
         ..Config::default()
     });
-    // 100 B/us: a packet each 15 us, 20 in the slot. The timer is 40 us late each time.
+    // 100 B/us: a packet every 15 us, 20 per slot. Each timer is 40 us late.
     let mut sent = host.grant(Span::ZERO, 0, 100).len();
-    assert_eq!(sent, 4, "those of the first 50 us");
+    assert_eq!(sent, 4, "packets of the first 50 us");
     let end = host.now + RTT;
     let mut timers = 0;
     while host.sender.next_timeout() < end {
@@ -104,11 +105,14 @@ fn a_late_timer_is_made_up_for_within_the_slot() {
         timers += 1;
     }
     assert_eq!(sent, 20);
-    assert!(timers <= 6, "{timers} timers, one for each batch at most");
+    assert!(
+        timers <= 6,
+        "{timers} timers, expected at most one per batch"
+    );
 }
 
 #[test]
-fn short_round_trips_are_not_asked_in() {
+fn request_interval_bounds_requests() {
     let rtt = Span::from_us(20);
     let mut host = Host::new(Config::default(), 1 << 40, None);
     host.burst();
@@ -118,7 +122,10 @@ fn short_round_trips_are_not_asked_in() {
     for _ in 0..4 {
         requests.push(host.now);
         let sent = host.grant(rtt, 0, 1);
-        assert!(sent.is_empty(), "20 B of a round trip are no packet");
+        assert!(
+            sent.is_empty(),
+            "20 B per round trip are less than a packet"
+        );
         let sent = host.wait();
         assert!(sent.iter().any(|packet| packet.request.is_some()));
     }
@@ -133,6 +140,6 @@ fn short_round_trips_are_not_asked_in() {
     let mut host = Host::new(every_round_trip, 1 << 40, None);
     host.burst();
     for _ in 0..4 {
-        assert_eq!(host.grant(rtt, 0, 0).len(), 1, "one in each round trip");
+        assert_eq!(host.grant(rtt, 0, 0).len(), 1, "one per round trip");
     }
 }

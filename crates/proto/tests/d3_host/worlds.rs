@@ -1,4 +1,4 @@
-//! Many flows over ports that queue and lose.
+//! Many flows over ports with queues and loss.
 
 use crate::d3_world::{World, star};
 use crate::host::{GIGABIT, us};
@@ -24,7 +24,7 @@ fn d3_without_deadlines_is_rcpdc() {
 }
 
 #[test]
-fn every_flow_ends_whatever_is_lost() {
+fn every_flow_ends_under_loss() {
     for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.05), (4, 0.2)] {
         for queue_sample in [QueueSample::Smallest, QueueSample::Instant] {
             let config = Config {
@@ -66,7 +66,7 @@ fn every_flow_ends_whatever_is_lost() {
     }
 }
 
-/// What all ports sent and when all flows ended.
+/// Returns the bytes sent by all ports and the end times of all flows.
 fn outcome(mut world: World) -> (Vec<u64>, Vec<Option<Time>>) {
     world.run(Time::ZERO + Span::from_ms(300));
     let sent = world.ports.iter().map(|port| port.sent_total).collect();

@@ -1,7 +1,7 @@
-//! A small network for the tests of D3: hosts that pull, FIFO ports with an allocator each, a virtual clock, and a
-//! ledger that knows what every router should hold.
+//! Small network for the tests of D3: pull-driven hosts, FIFO ports with an allocator each, a virtual clock, and a
+//! ledger of the expected counters of every router.
 
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, reason = "each test uses a part")]
 
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_core::{Rate, Span, Time};
@@ -20,14 +20,14 @@ pub struct World {
     pub hosts: Vec<Host>,
     /// Loss per packet and port.
     pub loss: f64,
-    /// Only packets with a request are lost.
+    /// True to lose only packets with a request.
     pub only_requests: bool,
-    /// Compare every port with the ledger after every request.
+    /// True to compare every port with the ledger after every request.
     pub audit: bool,
     pub ledger: Ledger,
     pub dropped: u64,
-    /// Requests and data taken for lost although they were late.
-    pub impatient: u32,
+    /// Number of requests and data packets counted as lost that were only late.
+    pub false_losses: u32,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     order: u64,
     stream: Stream,
@@ -41,19 +41,19 @@ pub struct Port {
     pub sent: u64,
     pub sent_total: u64,
     pub worst_queue: u64,
-    /// The host whose NIC this is.
+    /// Host with this port as its NIC, if any.
     nic: Option<usize>,
     free: Time,
     waiting: VecDeque<(Time, u64)>,
     waiting_bytes: u64,
-    /// The smallest queue since the last tick.
-    smallest: u64,
+    /// Minimum queue since the last tick.
+    min_queue: u64,
 }
 
 #[derive(Default)]
 pub struct Host {
     pub nic: usize,
-    /// (flow, is sender): acknowledgements go first.
+    /// Flows with packets to send; acknowledgements take precedence.
     acknowledging: VecDeque<usize>,
     sending: VecDeque<usize>,
     senders: Vec<usize>,
@@ -71,16 +71,16 @@ pub struct Flow {
     pub start: Time,
     pub deadline: Option<Time>,
     pub finished: Option<Time>,
-    /// Its host has died: it neither sends nor hears.
+    /// True if the flow's host has failed: it neither sends nor receives.
     pub dead: bool,
     timer: Time,
     queued: [bool; 2],
 }
 
-/// What every router should hold: (port, flow, direction) → (desired, granted).
+/// Expected state of every router: (port, flow, direction) → (desired, granted).
 #[derive(Default)]
 pub struct Ledger {
-    held: BTreeMap<(usize, usize, bool), (u64, u64)>,
+    entries: BTreeMap<(usize, usize, bool), (u64, u64)>,
     sums: BTreeMap<usize, (u64, u64, u64)>,
 }
 
@@ -123,7 +123,7 @@ impl World {
             audit: false,
             ledger: Ledger::default(),
             dropped: 0,
-            impatient: 0,
+            false_losses: 0,
             events: BinaryHeap::new(),
             order: 0,
             stream: Streams::new(seed, 0).stream(0, Purpose::Fault),
@@ -145,7 +145,7 @@ impl World {
             free: Time::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
-            smallest: 0,
+            min_queue: 0,
         });
         self.ports.len() - 1
     }
@@ -160,7 +160,7 @@ impl World {
         self.hosts.len() - 1
     }
 
-    /// A flow over `forward` ports behind the source's NIC, acknowledged over `backward` behind the destination's.
+    /// Adds a flow over `forward` ports behind the source's NIC, acknowledged over `backward` behind the destination's.
     pub fn flow(
         &mut self,
         (source, destination): (usize, usize),
@@ -220,10 +220,10 @@ impl World {
         self.now = until;
     }
 
-    /// Both ends fall silent for ever, in the middle of whatever they do.
+    /// Stops both ends silently and for ever, at any point.
     pub fn kill(&mut self, flow: usize) {
         self.flows[flow].dead = true;
-        self.ledger.forget(flow);
+        self.ledger.remove_flow(flow);
     }
 
     pub fn utilisation(&self, port: usize, sent_before: u64, span: Span) -> f64 {
@@ -248,13 +248,13 @@ impl World {
                 deadline: flow.deadline,
             },
         ));
-        self.stir(id, true);
+        self.update(id, true);
     }
 
     fn timer(&mut self, id: usize) {
         let flow = &mut self.flows[id];
         if flow.timer != self.now {
-            return; // an earlier timer has replaced it
+            return; // replaced by an earlier timer
         }
         flow.timer = Time::MAX;
         if flow.dead {
@@ -264,14 +264,14 @@ impl World {
             let before = sender.counters();
             sender.timeout(&self.config, self.now);
             let after = sender.counters();
-            self.impatient +=
+            self.false_losses +=
                 after.timeouts - before.timeouts + after.lost_requests - before.lost_requests;
         }
-        self.stir(id, true);
+        self.update(id, true);
     }
 
-    /// After anything happened to an endpoint: timers, and a place in its host's queue.
-    fn stir(&mut self, id: usize, sending: bool) {
+    /// Updates the timer and the host's queue after a change of an endpoint.
+    fn update(&mut self, id: usize, sending: bool) {
         let flow = &mut self.flows[id];
         let Some(sender) = &flow.sender else { return };
         let ready = if sending {
@@ -335,11 +335,11 @@ impl World {
                 let nic = self.hosts[host].nic;
                 self.at(self.ports[nic].free, Event::NicFree(host));
             }
-            self.stir(id, sending);
+            self.update(id, sending);
         }
     }
 
-    /// A packet leaves through the port of its hop.
+    /// Sends a packet through the port of its hop.
     fn transmit(&mut self, mut flight: Flight) {
         let flow = &self.flows[flight.flow];
         if flow.dead {
@@ -364,15 +364,15 @@ impl World {
                 assert!(slot == 0 || request.allocations[slot] <= request.allocations[slot - 1]);
                 let key = (id, flight.flow, flight.forward);
                 self.ledger
-                    .note(key, flight.packet.flags, outcome.desired, outcome.granted);
-                if self.audit && self.impatient == 0 {
+                    .record(key, flight.packet.flags, outcome.desired, outcome.granted);
+                if self.audit && self.false_losses == 0 {
                     self.audit(id);
                 }
             }
         }
         let port = &mut self.ports[id];
         port.drain(self.now);
-        port.smallest = port.smallest.min(port.waiting_bytes);
+        port.min_queue = port.min_queue.min(port.waiting_bytes);
         if port.waiting_bytes + bytes > port.limit
             || self.loss > 0.0 && self.stream.chance(self.loss)
         {
@@ -426,7 +426,7 @@ impl World {
         } else if let Some(sender) = &mut flow.sender {
             sender.input(&self.config, self.now, &flight.packet);
         }
-        self.stir(flight.flow, !flight.forward);
+        self.update(flight.flow, !flight.forward);
     }
 
     fn tick(&mut self) {
@@ -445,7 +445,7 @@ impl World {
             port.drain(self.now);
             let queue = match port.nic {
                 None if self.config.queue_sample == QueueSample::Instant => port.waiting_bytes,
-                None => port.smallest.min(port.waiting_bytes),
+                None => port.min_queue.min(port.waiting_bytes),
                 Some(host) => self.hosts[host]
                     .senders
                     .iter()
@@ -455,16 +455,16 @@ impl World {
             };
             let port = &mut self.ports[id];
             let sent = std::mem::take(&mut port.sent);
-            port.smallest = port.waiting_bytes;
+            port.min_queue = port.waiting_bytes;
             port.allocator.tick(&self.config, self.now, sent, queue);
-            if self.audit && self.impatient == 0 {
+            if self.audit && self.false_losses == 0 {
                 self.audit(id);
             }
         }
         self.at(self.now + self.config.interval(), Event::Tick);
     }
 
-    /// Compares a port's counters with what they should be.
+    /// Compares a port's counters with the ledger.
     pub fn audit(&self, id: usize) {
         let allocator = &self.ports[id].allocator;
         let actual = (allocator.flows(), allocator.demand(), allocator.allocated());
@@ -478,12 +478,12 @@ impl World {
 }
 
 impl Port {
-    /// Bytes waiting, without the packet in service.
+    /// Returns the bytes waiting, without the packet in service.
     pub fn waiting(&self) -> u64 {
         self.waiting_bytes
     }
 
-    /// Forgets what the allocator knows, as a router that starts again does.
+    /// Resets the allocator, like a router restart.
     pub fn restart(&mut self, config: &Config) {
         self.allocator = Allocator::new(config, self.rate);
     }
@@ -502,7 +502,7 @@ impl Port {
 }
 
 impl Ledger {
-    fn note(
+    fn record(
         &mut self,
         key: (usize, usize, bool),
         flags: Flags,
@@ -512,8 +512,8 @@ impl Ledger {
         let now =
             (!flags.contains(Flags::FIN)).then_some((u64::from(desired.0), u64::from(granted.0)));
         let before = match now {
-            Some(held) => self.held.insert(key, held),
-            None => self.held.remove(&key),
+            Some(entries) => self.entries.insert(key, entries),
+            None => self.entries.remove(&key),
         };
         let sum = self.sums.entry(key.0).or_default();
         if let Some((desired, granted)) = before {
@@ -524,16 +524,16 @@ impl Ledger {
         }
     }
 
-    /// The flow's host died: nobody holds anything any more.
-    pub fn forget(&mut self, flow: usize) {
-        let gone: Vec<_> = self
-            .held
+    /// Removes the rates of a flow after its host has failed.
+    pub fn remove_flow(&mut self, flow: usize) {
+        let keys: Vec<_> = self
+            .entries
             .keys()
             .filter(|key| key.1 == flow)
             .copied()
             .collect();
-        for key in gone {
-            self.note(key, Flags::FIN, EncodedRate::ZERO, EncodedRate::ZERO);
+        for key in keys {
+            self.record(key, Flags::FIN, EncodedRate::ZERO, EncodedRate::ZERO);
         }
     }
 
@@ -542,7 +542,8 @@ impl Ledger {
     }
 }
 
-/// `n` hosts on one switch, with 1 host rate and latency; returns the world and each host's port at the switch.
+/// Creates `n` hosts on one switch, with the same rate and latency. Returns the world and each host's port at the
+/// switch.
 pub fn star(config: Config, seed: u64, n: usize, rate: Rate, latency: Span) -> (World, Vec<usize>) {
     let mut world = World::new(config, seed);
     for _ in 0..n {

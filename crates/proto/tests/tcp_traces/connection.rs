@@ -1,11 +1,11 @@
-//! Messages, and how a connection opens and closes.
+//! Messages, and the opening and closing of connections.
 
 use crate::common::{Pair, plain, us};
 use duetime_core::Time;
 use duetime_proto::tcp::{Config, Flags};
 
 #[test]
-fn messages_queue_and_no_segment_spans_two() {
+fn segments_never_span_messages() {
     let mut pair = Pair::new(Config {
         initial_window: 10,
         ..plain()
@@ -28,7 +28,7 @@ fn messages_queue_and_no_segment_spans_two() {
 }
 
 #[test]
-fn lost_messages_are_sent_again_with_their_ends() {
+fn lost_messages_are_retransmitted_with_ends() {
     let mut pair = Pair::new(Config {
         initial_window: 10,
         ..plain()
@@ -44,7 +44,7 @@ fn lost_messages_are_sent_again_with_their_ends() {
 }
 
 #[test]
-fn a_lost_syn_or_answer_is_repaired_and_starts_with_one_segment() {
+fn lost_syn_or_answer_starts_with_one_segment() {
     let lost_syn = Pair::new(plain()).losing(|packet| packet == 0);
     let lost_answer = Pair::new(plain()).losing_acks(|packet| packet == 0);
     for mut pair in [lost_syn, lost_answer] {
@@ -57,7 +57,7 @@ fn a_lost_syn_or_answer_is_repaired_and_starts_with_one_segment() {
 }
 
 #[test]
-fn fin_rides_on_the_last_segment() {
+fn fin_is_sent_with_the_last_segment() {
     let mut pair = Pair::new(plain());
     pair.send(1_500);
     pair.sender.close();
@@ -70,7 +70,7 @@ fn fin_rides_on_the_last_segment() {
 }
 
 #[test]
-fn fin_goes_alone_when_the_data_is_gone_and_is_repaired() {
+fn fin_after_data_is_retransmitted() {
     let mut pair = Pair::new(plain())
         .losing(|packet| packet == 2)
         .losing_acks(|packet| packet == 2);
@@ -78,7 +78,7 @@ fn fin_goes_alone_when_the_data_is_gone_and_is_repaired() {
     pair.run();
     pair.sender.close();
     pair.run();
-    // Lost; sent again and its acknowledgement lost; sent again.
+    // Lost; retransmitted and its acknowledgement lost; retransmitted.
     let fins: Vec<u64> = pair.data[2..]
         .iter()
         .map(|sent| sent.at.as_ns() / 1_000)
@@ -94,7 +94,7 @@ fn fin_goes_alone_when_the_data_is_gone_and_is_repaired() {
 }
 
 #[test]
-fn a_fin_that_nobody_answers_is_given_up() {
+fn unanswered_fin_is_abandoned() {
     let mut pair = Pair::new(plain()).losing(|packet| packet >= 2);
     pair.send(1_000);
     pair.run();
@@ -106,7 +106,7 @@ fn a_fin_that_nobody_answers_is_given_up() {
 }
 
 #[test]
-fn a_connection_without_messages_closes_silently() {
+fn connection_without_messages_closes_silently() {
     let mut pair = Pair::new(plain());
     pair.sender.close();
     pair.send(1_000);

@@ -1,4 +1,4 @@
-//! How the window grows.
+//! Window growth.
 
 use crate::burst;
 use crate::common::{Fate, Pair, plain, us};
@@ -27,9 +27,9 @@ fn slow_start_doubles_each_round_trip() {
 }
 
 #[test]
-fn delayed_acknowledgements_slow_the_start_down() {
-    // Every second segment is acknowledged, each acknowledgement opens the window by one: it frees two and sends
-    // three. The fifth segment waits for the sixth.
+fn delayed_acknowledgements_slow_growth() {
+    // Every second segment is acknowledged, and each acknowledgement grows the window by one: it acknowledges two and
+    // releases three. The fifth segment waits for the sixth.
     let mut pair = Pair::new(Config {
         delayed_ack: 2,
         ..plain()
@@ -40,7 +40,7 @@ fn delayed_acknowledgements_slow_the_start_down() {
         pair.rounds(),
         [(100, 2), (200, 3), (300, 3), (400, 6), (500, 9)]
     );
-    // The last one is odd, and acknowledged after 1 ms.
+    // The last segment is odd and acknowledged after 1 ms.
     let last = pair.acks.last().map(|sent| (sent.at, sent.segment.seq));
     assert_eq!(last, Some((us(550) + Span::from_ms(1), 23_001)));
 }
@@ -61,14 +61,14 @@ fn congestion_avoidance_adds_a_segment_per_window() {
 }
 
 #[test]
-fn a_long_flow_saws_between_half_and_whole() {
+fn long_flow_follows_a_sawtooth() {
     // The path holds sixteen packets: the seventeenth of a window is lost.
     let mut pair = Pair::new(Config {
         initial_ssthresh: Some(8),
         ..plain()
     })
-    .data_fate(|_, _, flying| {
-        if flying >= 16 {
+    .data_fate(|_, _, in_flight| {
+        if in_flight >= 16 {
             Fate::Drop
         } else {
             Fate::Deliver
@@ -82,9 +82,10 @@ fn a_long_flow_saws_between_half_and_whole() {
     }
     let counters = pair.sender.counters();
     assert_eq!(counters.timeouts, 0);
-    // The last of a window of 17 is lost. That is seen a round trip later, when the window is 18 and, with one lost,
-    // the last of 17 is lost again: ssthresh is 9. Repairing both takes two round trips; the 16 duplicates inflate
-    // 9 to 25, which sends 7 more; the first repair acknowledges 17 segments, and the 7 are duplicates: 25 - 17 + 1 + 7.
+    // The last segment of a window of 17 is lost. This is detected a round trip later, when the window is 18; with one
+    // lost, the last of 17 is lost again, and ssthresh is 9. Repairing both takes two round trips. The 16 duplicates
+    // inflate 9 to 25, which releases 7 more; the first repair acknowledges 17 segments, and the 7 are duplicates: 25 -
+    // 17 + 1 + 7.
     let tooth = [9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 25, 16].map(|segments| segments * 1_000);
     let start = windows[50..]
         .iter()
@@ -100,8 +101,8 @@ fn a_long_flow_saws_between_half_and_whole() {
 }
 
 #[test]
-fn growth_by_acknowledgements_slows_with_what_each_answers() {
-    // Ten segments each round trip, five to an acknowledgement: two acknowledgements of ten that a segment takes.
+fn growth_by_acknowledgements_counts_each_once() {
+    // Ten segments per round trip, five per acknowledgement: two of the ten acknowledgements that a segment needs.
     let windows = |growth| {
         let mut pair = Pair::new(Config {
             initial_window: 10,
@@ -121,8 +122,8 @@ fn growth_by_acknowledgements_slows_with_what_each_answers() {
 }
 
 #[test]
-fn slow_start_counts_what_each_acknowledgement_answers_up_to_a_limit() {
-    // Four segments to an acknowledgement: 4, then one more, two or four for it.
+fn slow_start_growth_is_limited_per_ack() {
+    // Four segments per acknowledgement: 4, plus one, two or four.
     for (slow_start_limit, second) in [(1, 5), (2, 6), (9, 8)] {
         let mut pair = Pair::new(Config {
             initial_window: 4,
@@ -137,8 +138,8 @@ fn slow_start_counts_what_each_acknowledgement_answers_up_to_a_limit() {
 }
 
 #[test]
-fn receive_offload_answers_several_segments_at_once() {
-    // A window of six, acknowledged four together or 20 us after the first; the message's end at once.
+fn receive_offload_coalesces_acknowledgements() {
+    // A window of six, acknowledged by four or 20 us after the first; the end of the message at once.
     let mut pair = Pair::new(Config {
         initial_window: 6,
         ack_coalescing: Some(Coalescing {
@@ -153,8 +154,8 @@ fn receive_offload_answers_several_segments_at_once() {
         .iter()
         .map(|sent| (sent.at.as_ns() / 1_000, sent.segment.seq))
         .collect();
-    // 1 to 4 at 150 us, when 5 and 6 wait for 20 us. The first answer opens the window to 7 and sends five, 7..=11;
-    // the second, at 220 us, opens it to 8 and sends the last two.
+    // 1 to 4 at 150 us, when 5 and 6 are delayed by 20 us. The first acknowledgement opens the window to 7 and releases
+    // 7..=11; the second, at 220 us, opens it to 8 and releases the last two.
     assert_eq!(
         acks,
         [(150, 4_001), (170, 6_001), (250, 10_001), (270, 13_001)]
@@ -188,7 +189,7 @@ fn idle_above_the_timeout_restarts_from_the_initial_window() {
 }
 
 #[test]
-fn growth_carries_what_a_window_leaves_over() {
+fn growth_carries_the_remainder() {
     let config = Config {
         initial_window: 4,
         initial_ssthresh: Some(4),
@@ -225,7 +226,7 @@ fn growth_carries_what_a_window_leaves_over() {
 }
 
 #[test]
-fn the_receive_window_bounds_the_flight() {
+fn receive_window_limits_data_in_flight() {
     let mut pair = Pair::new(Config {
         receive_window: 3_500,
         initial_window: 10,

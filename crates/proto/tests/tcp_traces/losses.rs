@@ -1,4 +1,4 @@
-//! Losses that duplicate acknowledgements tell of.
+//! Losses detected by duplicate acknowledgements.
 
 use crate::burst;
 use crate::common::{Pair, plain, us};
@@ -6,8 +6,8 @@ use duetime_core::{Span, Time};
 use duetime_proto::Message;
 use duetime_proto::tcp::{Coalescing, Config, Flags, Segment, Sender};
 
-/// 20 KB in one message have come, and one fast recovery sent two segments again.
-fn delivered_in_one_recovery(pair: &Pair) {
+/// Checks that 20 KB in one message were delivered, with two segments retransmitted in one fast recovery.
+fn assert_one_recovery(pair: &Pair) {
     assert_eq!((pair.bytes, pair.messages), (20_000, 1));
     let counters = pair.sender.counters();
     let recoveries = (counters.timeouts, counters.fast_retransmits);
@@ -15,7 +15,7 @@ fn delivered_in_one_recovery(pair: &Pair) {
 }
 
 #[test]
-fn two_losses_of_one_window_are_repaired_in_two_round_trips() {
+fn two_losses_take_two_round_trips() {
     // Ten segments; 2 and 5 are lost (the SYN is packet 0).
     let mut pair = Pair::new(Config {
         initial_window: 10,
@@ -28,14 +28,14 @@ fn two_losses_of_one_window_are_repaired_in_two_round_trips() {
         burst(100, 1, 10),
         // Segment 1 is acknowledged: the window is 11, 2..=12.
         burst(200, 11, 12),
-        // 3 and 4 are duplicates: each lets one segment out, beyond the window.
+        // 3 and 4 are duplicates: each releases one segment beyond the window.
         burst(200, 13, 14),
-        // 6 is the third: 11 were in flight but for these two, so ssthresh is 5.5, the window 8.5, and 2 goes again.
-        // 7 to 10 inflate it to 12.5.
+        // 6 is the third duplicate: 11 were in flight without these two, so ssthresh is 5.5, the window is 8.5, and 2
+        // is retransmitted. 7 to 10 inflate it to 12.5.
         vec![(200, 2, true)],
         // 11 to 14 inflate it to 16.5.
         burst(300, 15, 17),
-        // 2..=4 are acknowledged, partially: 5 goes again, the window is 16.5 - 3 + 1 = 14.5, 5..=18.
+        // 2..=4 are acknowledged, partially: 5 is retransmitted; the window is 16.5 - 3 + 1 = 14.5, 5..=18.
         vec![(300, 5, true)],
         burst(300, 18, 18),
         // 15 to 17 inflate it to 17.5.
@@ -43,7 +43,7 @@ fn two_losses_of_one_window_are_repaired_in_two_round_trips() {
     ]
     .concat();
     assert_eq!(pair.transmissions(), expected);
-    delivered_in_one_recovery(&pair);
+    assert_one_recovery(&pair);
     // Everything to 17 is acknowledged: three are in flight, so the window is min(5.5, 4). 18 and 19 open it by slow
     // start to 6, above ssthresh.
     assert_eq!(pair.sender.ssthresh_bytes(), 5_500);
@@ -63,8 +63,8 @@ fn limited_transmit_repairs_a_loss_in_a_window_of_two() {
         assert_eq!(pair.bytes, bytes);
         (pair.transmissions(), pair.sender.counters().timeouts)
     };
-    // Each duplicate lets one new segment out, one per round trip, and the third repairs the loss. ssthresh is two
-    // segments, not half of four, and the window 5: 1..=5.
+    // Each duplicate releases one new segment, one per round trip, and the third repairs the loss. ssthresh is two
+    // segments, not half of four, and the window is 5: 1..=5.
     let with = [
         burst(100, 1, 2),
         burst(200, 3, 3),
@@ -76,7 +76,7 @@ fn limited_transmit_repairs_a_loss_in_a_window_of_two() {
     ]
     .concat();
     assert_eq!(trace(true, 6_000), (with, 0));
-    // Without it, or without data to send, the timeout repairs it.
+    // Without limited transmit, or without data to send, the timeout repairs the loss.
     let mut without = burst(100, 1, 2);
     without.push((10_100, 1, true));
     without.extend(burst(10_200, 3, 4));
@@ -85,8 +85,8 @@ fn limited_transmit_repairs_a_loss_in_a_window_of_two() {
 }
 
 #[test]
-fn limited_transmit_sends_two_segments_at_most_and_leaves_the_window_alone() {
-    // Segment 2 is late by as much as two duplicates take: no loss, and nothing beyond the window is left of it.
+fn limited_transmit_sends_at_most_two_segments() {
+    // Segments 1 to 3 are late by two duplicates: no loss, and limited transmit leaves no trace in the window.
     let config = Config {
         initial_window: 4,
         ..plain()
@@ -112,10 +112,10 @@ fn limited_transmit_sends_two_segments_at_most_and_leaves_the_window_alone() {
     assert_eq!(ack(&mut sender, 201, 1, Flags::NONE), 1);
     assert_eq!(sender.window_bytes(), 4_000);
     assert_eq!(sender.in_flight(), 6_000);
-    // Segments 1 to 3 were late only: the window is 5, and 4..=6 are in flight, so two more may leave.
+    // Segments 1 to 3 were only late: the window is 5, and 4..=6 are in flight, so two more may be sent.
     assert_eq!(ack(&mut sender, 202, 3_001, Flags::NONE), 2);
     assert_eq!(sender.window_bytes(), 5_000);
-    // Two more duplicates, again one segment each; the third finds five in flight but for these two.
+    // Two more duplicates, again one segment each; the third finds five in flight without these two.
     assert_eq!(ack(&mut sender, 203, 3_001, Flags::NONE), 1);
     assert_eq!(ack(&mut sender, 204, 3_001, Flags::NONE), 1);
     assert_eq!(sender.in_flight(), 7_000);
@@ -125,7 +125,7 @@ fn limited_transmit_sends_two_segments_at_most_and_leaves_the_window_alone() {
 }
 
 #[test]
-fn limited_transmit_respects_the_receivers_window() {
+fn limited_transmit_respects_the_receive_window() {
     let mut pair = Pair::new(Config {
         initial_window: 4,
         receive_window: 4_500,
@@ -134,13 +134,13 @@ fn limited_transmit_respects_the_receivers_window() {
     .losing(|packet| packet == 1);
     pair.send(20_000);
     pair.run_until(us(210));
-    // Three duplicates, and the window admits no fifth segment: only the repair leaves.
+    // Three duplicates, but the receive window admits no fifth segment: only the repair is sent.
     let expected = [burst(100, 1, 4), vec![(200, 1, true)]].concat();
     assert_eq!(pair.transmissions(), expected);
 }
 
 #[test]
-fn two_losses_are_repaired_alike_without_limited_transmit() {
+fn two_losses_without_limited_transmit() {
     // Ten segments; 2 and 5 are lost (the SYN is packet 0).
     let mut pair = Pair::new(Config {
         initial_window: 10,
@@ -154,12 +154,13 @@ fn two_losses_are_repaired_alike_without_limited_transmit() {
         burst(100, 1, 10),
         // Segment 1 is acknowledged: the window is 11, 2..=12.
         burst(200, 11, 12),
-        // 3, 4 and 6 are duplicates: ssthresh is 5.5, the window 8.5, 2 goes again. 7 to 10 inflate it to 12.5.
+        // 3, 4 and 6 are duplicates: ssthresh is 5.5, the window is 8.5, and 2 is retransmitted. 7 to 10 inflate it to
+        // 12.5.
         vec![(200, 2, true)],
         burst(200, 13, 13),
         // 11 and 12 inflate it to 14.5.
         burst(300, 14, 15),
-        // 2..=4 are acknowledged, partially: 5 goes again, the window is 14.5 - 3 + 1 = 12.5, 5..=16.
+        // 2..=4 are acknowledged, partially: 5 is retransmitted; the window is 14.5 - 3 + 1 = 12.5, 5..=16.
         vec![(300, 5, true)],
         burst(300, 16, 16),
         // 13 inflates it to 13.5.
@@ -171,7 +172,7 @@ fn two_losses_are_repaired_alike_without_limited_transmit() {
     ]
     .concat();
     assert_eq!(pair.transmissions(), expected);
-    delivered_in_one_recovery(&pair);
+    assert_one_recovery(&pair);
     // 16 and then 17 to 20 are acknowledged: one step of slow start to 6, above ssthresh.
     assert_eq!(pair.sender.ssthresh_bytes(), 5_500);
     assert_eq!(pair.sender.window_bytes(), 6_000);
@@ -192,7 +193,7 @@ fn receive_offload_hides_no_duplicates() {
     pair.run();
     let counters = pair.sender.counters();
     assert_eq!((counters.timeouts, counters.fast_retransmits), (0, 1));
-    // 3 is out of order: the answer to 1, which was held, leaves before the six duplicates.
+    // 3 is out of order: the delayed acknowledgement of 1 is sent before the six duplicates.
     let answers = pair.acks[1..].iter().take_while(|sent| sent.at == us(150));
     assert_eq!(
         answers.map(|sent| sent.segment.seq).collect::<Vec<_>>(),
@@ -201,7 +202,7 @@ fn receive_offload_hides_no_duplicates() {
 }
 
 #[test]
-fn early_and_repeated_data_is_acknowledged_at_once() {
+fn out_of_order_data_is_acknowledged_at_once() {
     let mut pair = Pair::new(Config {
         delayed_ack: 4,
         initial_window: 8,
@@ -210,13 +211,13 @@ fn early_and_repeated_data_is_acknowledged_at_once() {
     .losing(|packet| packet == 2);
     pair.send(8_000);
     pair.run();
-    // SYN's answer; 1 waits, 3 to 8 are early, each repeats 1001; 2 fills the hole.
+    // The SYN's answer; 1 is delayed; 3 to 8 are out of order, each repeats 1001; 2 fills the hole.
     let acks: Vec<u64> = pair.acks.iter().map(|sent| sent.segment.seq).collect();
     assert_eq!(acks, [1, 1_001, 1_001, 1_001, 1_001, 1_001, 1_001, 8_001]);
 }
 
 #[test]
-fn only_the_first_partial_acknowledgement_restarts_the_timer() {
+fn first_partial_ack_restarts_the_timer() {
     // RFC 6582, the impatient variant: three losses, repaired at 200, 300 and 400 us.
     let mut pair = Pair::new(Config {
         initial_window: 12,

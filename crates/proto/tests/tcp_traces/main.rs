@@ -1,4 +1,4 @@
-//! TCP against traces worked by hand, packet by packet: 1000-byte segments, a round trip of 100 us, no queues.
+//! TCP against hand-worked traces, packet by packet: 1000-byte segments, a round trip of 100 us, no queues.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -12,7 +12,7 @@ mod sack;
 mod timeouts;
 mod validation;
 
-/// Segments `first..=last`, new, all at `at`.
+/// Returns new segments `first..=last`, all sent at `at`.
 fn burst(at: u64, first: u64, last: u64) -> Vec<(u64, u64, bool)> {
     (first..=last).map(|number| (at, number, false)).collect()
 }

@@ -1,10 +1,10 @@
-//! Acknowledgements one by one where a sender waits for them.
+//! Quick acknowledgements, when a sender waits for them.
 
 use crate::common::{Fate, Pair, plain, us};
 use duetime_core::Span;
 use duetime_proto::tcp::Config;
 
-fn quick() -> Config {
+fn quick_config() -> Config {
     Config {
         quick_ack: 3,
         delayed_ack: 2,
@@ -15,7 +15,7 @@ fn quick() -> Config {
     }
 }
 
-/// The acknowledgements of data, as (microsecond, segments acknowledged).
+/// Returns the acknowledgements of data, as (microsecond, segments acknowledged).
 fn answers(pair: &Pair) -> Vec<(u64, u64)> {
     let data = pair.acks.iter().filter(|sent| sent.segment.seq > 1);
     data.map(|sent| (sent.at.as_ns() / 1_000, (sent.segment.seq - 1) / 1_000))
@@ -23,8 +23,8 @@ fn answers(pair: &Pair) -> Vec<(u64, u64)> {
 }
 
 #[test]
-fn the_first_segments_are_acknowledged_one_by_one() {
-    let mut pair = Pair::new(quick());
+fn first_segments_are_acknowledged_individually() {
+    let mut pair = Pair::new(quick_config());
     pair.send(8_000);
     pair.run();
     let expected = [(150, 1), (150, 2), (150, 3), (150, 5), (150, 7), (1_150, 8)];
@@ -32,12 +32,12 @@ fn the_first_segments_are_acknowledged_one_by_one() {
 }
 
 #[test]
-fn an_idle_time_above_the_timeout_starts_anew() {
+fn idle_time_restarts_quick_acks() {
     let second = |idle_us: u64| {
-        let mut pair = Pair::new(quick());
+        let mut pair = Pair::new(quick_config());
         pair.send(8_000);
         pair.run();
-        // The last data came at 150 us.
+        // The last data arrived at 150 us.
         pair.run_until(us(100 + idle_us));
         pair.send(4_000);
         pair.run();
@@ -51,10 +51,10 @@ fn an_idle_time_above_the_timeout_starts_anew() {
 }
 
 #[test]
-fn data_that_came_before_starts_anew() {
-    // 4 comes twice: its copy is answered, and so are 5 and 6 alone.
-    let mut pair = Pair::new(quick()).data_fate(|packet, _, _| match packet {
-        4 => Fate::Twice,
+fn duplicate_data_restarts_quick_acks() {
+    // 4 arrives twice: its copy is acknowledged at once, and so are 5 and 6.
+    let mut pair = Pair::new(quick_config()).data_fate(|packet, _, _| match packet {
+        4 => Fate::Duplicate,
         _ => Fate::Deliver,
     });
     pair.send(8_000);

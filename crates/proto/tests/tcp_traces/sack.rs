@@ -1,4 +1,4 @@
-//! Losses that selective acknowledgements tell of (RFC 2018, RFC 2883, RFC 6675, RFC 6937).
+//! Losses detected by selective acknowledgements (RFC 2018, RFC 2883, RFC 6675, RFC 6937).
 
 use crate::burst;
 use crate::common::{Fate, Pair, dropping, plain, us};
@@ -6,7 +6,7 @@ use duetime_core::Span;
 use duetime_proto::Message;
 use duetime_proto::tcp::{Config, Flags, Recovery, Sack, Segment, Sender};
 
-fn sacking(initial_window: u32) -> Config {
+fn sack_config(initial_window: u32) -> Config {
     Config {
         recovery: Recovery::Sack,
         initial_window,
@@ -14,28 +14,28 @@ fn sacking(initial_window: u32) -> Config {
     }
 }
 
-fn again(at: u64, number: u64) -> Vec<(u64, u64, bool)> {
+fn retransmission(at: u64, number: u64) -> Vec<(u64, u64, bool)> {
     vec![(at, number, true)]
 }
 
 #[test]
 fn two_losses_are_repaired_within_the_pipe() {
     // Ten segments; 2 and 5 are lost.
-    let mut pair = dropping(sacking(10), &[2, 5]);
+    let mut pair = dropping(sack_config(10), &[2, 5]);
     pair.send(20_000);
     pair.run();
     let expected = [
         burst(100, 1, 10),
         // 1 is acknowledged: the window is 11.
         burst(200, 11, 12),
-        // 3 and 4 have arrived: each lets one segment out, as the pipe is 10 (RFC 6675 §5 step 3).
+        // 3 and 4 have arrived: each releases one segment, as the pipe is 10 (RFC 6675 §5 step 3).
         burst(200, 13, 14),
         // 6 is the third above 2, which is lost (§5 step 1). 13 are in flight, two of them by limited transmit, so
-        // ssthresh and the window are 5.5 (step 4.2). 2 goes at once (step 4.3), and the pipe is 10: 2, 5, 7..=14.
-        again(200, 2),
-        // 7 to 10 have arrived. 8 is the third above 5, which is lost; of the pipe, 2 and 11..=14 are left.
-        // 11: the pipe is 4, and 5 goes (NextSeg rule 1). 12 to 14: each lets one new segment out (rule 2).
-        again(300, 5),
+        // ssthresh and the window are 5.5 (step 4.2). 2 is sent at once (step 4.3), and the pipe is 10: 2, 5, 7..=14.
+        retransmission(200, 2),
+        // 7 to 10 have arrived. 8 is the third above 5, which is lost; 2 and 11..=14 remain in the pipe. 11: the pipe
+        // is 4, and 5 is sent (NextSeg rule 1). 12 to 14: each releases one new segment (rule 2).
+        retransmission(300, 5),
         burst(300, 15, 17),
         // 2..=4 are acknowledged: 5 and 15..=17 are the pipe.
         burst(300, 18, 18),
@@ -55,17 +55,17 @@ fn two_losses_are_repaired_within_the_pipe() {
 }
 
 #[test]
-fn a_hole_is_repaired_as_a_last_resort_before_it_is_lost() {
+fn hole_is_repaired_by_rule_3() {
     // Six segments; 2 and 4 are lost, and only two have arrived above 4.
-    let mut pair = dropping(sacking(6), &[2, 4]);
+    let mut pair = dropping(sack_config(6), &[2, 4]);
     pair.send(6_000);
     pair.run();
     let expected = [
         burst(100, 1, 6),
         // Five in flight: ssthresh is 2.5. The pipe is 2 and 4.
-        again(200, 2),
-        // 2 and 3 are acknowledged: the pipe is 4 alone, nothing is lost, nothing is new (NextSeg rule 3).
-        again(300, 4),
+        retransmission(200, 2),
+        // 2 and 3 are acknowledged: the pipe is 4 alone, nothing is lost and no new data is left (NextSeg rule 3).
+        retransmission(300, 4),
     ]
     .concat();
     assert_eq!(pair.transmissions(), expected);
@@ -73,50 +73,51 @@ fn a_hole_is_repaired_as_a_last_resort_before_it_is_lost() {
 }
 
 #[test]
-fn the_tail_of_a_recovery_has_one_rescue() {
+fn recovery_sends_one_rescue() {
     // Six segments; 2 and the last are lost.
-    let mut pair = dropping(sacking(6), &[2, 6]);
+    let mut pair = dropping(sack_config(6), &[2, 6]);
     pair.send(6_000);
     pair.run();
     let expected = [
         burst(100, 1, 6),
-        again(200, 2),
+        retransmission(200, 2),
         // Everything to 5 is acknowledged; nothing has arrived above 6 (NextSeg rule 4).
-        again(300, 6),
+        retransmission(300, 6),
     ]
     .concat();
     assert_eq!(pair.transmissions(), expected);
-    // Its copy is lost, too: the one rescue is spent, and the timeout repairs it. The timer started at 300 us.
-    let mut pair = dropping(sacking(6), &[2, 6, 8]);
+    // Its copy is lost, too: the only rescue is used, and the timeout repairs it. The timer started at 300 us.
+    let mut pair = dropping(sack_config(6), &[2, 6, 8]);
     pair.send(6_000);
     pair.run();
-    let expected = [expected, again(10_300, 6)].concat();
+    let expected = [expected, retransmission(10_300, 6)].concat();
     assert_eq!(pair.transmissions(), expected);
     assert_eq!((pair.bytes, pair.sender.counters().timeouts), (6_000, 1));
 }
 
 #[test]
-fn a_lost_copy_waits_for_the_timeout() {
-    // Packet 9 is the copy of 2. RFC 6675 does not find it lost; the timeout takes all that has not arrived for lost
-    // (§5.1), which is 2 alone.
-    let mut pair = dropping(sacking(8), &[2, 9]);
+fn lost_copy_waits_for_the_timeout() {
+    // Packet 9 is the copy of 2. RFC 6675 does not detect its loss; the timeout declares everything lost that has not
+    // arrived (§5.1), which is only 2.
+    let mut pair = dropping(sack_config(8), &[2, 9]);
     pair.send(8_000);
     pair.run();
     let expected = [
         burst(100, 1, 8),
-        again(200, 2),
-        // When 7 has arrived the pipe is 2 and 8: there is room for a rescue (NextSeg rule 4), a moment too soon.
-        again(200, 8),
-        again(10_200, 2),
+        retransmission(200, 2),
+        // When 7 has arrived the pipe is 2 and 8: there is room for a rescue (NextSeg rule 4), slightly too early.
+        retransmission(200, 8),
+        retransmission(10_200, 2),
     ]
     .concat();
     assert_eq!(pair.transmissions(), expected);
     assert_eq!(pair.sender.counters().timeouts, 1);
 }
 
-/// The sender of seven segments of 400 B, all in flight, and what it sends on an acknowledgement of nothing with blocks.
+/// Returns the segments that a sender of seven 400-byte segments, all in flight, sends after a duplicate
+/// acknowledgement with these blocks.
 fn after_blocks(numbers: &[u64]) -> Vec<u64> {
-    let config = sacking(7);
+    let config = sack_config(7);
     let mut sender = Sender::new(&config, us(0));
     for _ in 0..7 {
         let message = Message {
@@ -146,24 +147,24 @@ fn after_blocks(numbers: &[u64]) -> Vec<u64> {
 }
 
 #[test]
-fn three_separate_blocks_make_a_loss() {
-    // RFC 6675 §4, IsLost: 1200 B have arrived, not more than two segments' worth; but above 1 there are three blocks, above
-    // 3 two.
+fn three_separate_blocks_indicate_a_loss() {
+    // RFC 6675 §4, IsLost: 1200 B have arrived, not more than two segments; but above 1 there are three blocks, and
+    // above 3 two.
     assert_eq!(after_blocks(&[2, 4, 6]), [1]);
     assert_eq!(after_blocks(&[2, 4]), []);
-    // One block, and one duplicate acknowledgement.
+    // One block and one duplicate acknowledgement.
     assert_eq!(after_blocks(&[2, 3, 4]), []);
-    // Of 2000 B not more, and of 2400 B more than two segments of 1000 B.
+    // At most 2000 B have arrived above each, not more than two segments of 1000 B.
     assert_eq!(after_blocks(&[3, 4, 5, 6]), []);
 }
 
 #[test]
-fn acknowledgements_tell_of_what_is_there() {
+fn acknowledgements_report_received_blocks() {
     // RFC 2018 §7 with segments of 1000 B: 2, 4 and 6 are lost.
-    let mut pair = dropping(sacking(7), &[2, 4, 6]);
+    let mut pair = dropping(sack_config(7), &[2, 4, 6]);
     pair.send(7_000);
     pair.run_until(us(160));
-    let told: Vec<(u64, Vec<(u64, u64)>)> = (pair.acks[1..].iter())
+    let reported: Vec<(u64, Vec<(u64, u64)>)> = (pair.acks[1..].iter())
         .map(|sent| {
             let ack = sent.segment.seq;
             (ack, sent.sack.blocks(ack).collect())
@@ -176,20 +177,20 @@ fn acknowledgements_tell_of_what_is_there() {
         (1_001, vec![five, three]),
         (1_001, vec![seven, five, three]),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[test]
-fn data_that_comes_twice_is_told_of_first() {
-    // RFC 2883 §4.1.1: 3 comes twice, when it is acknowledged already; §4.1.2: 5 does, beyond the hole at 4.
-    let mut pair = Pair::new(sacking(5)).data_fate(|packet, _, _| match packet {
-        3 | 5 => Fate::Twice,
+fn duplicate_data_is_reported_first() {
+    // RFC 2883 §4.1.1: 3 arrives again after it was acknowledged; §4.1.2: 5 arrives again, beyond the hole at 4.
+    let mut pair = Pair::new(sack_config(5)).data_fate(|packet, _, _| match packet {
+        3 | 5 => Fate::Duplicate,
         4 => Fate::Drop,
         _ => Fate::Deliver,
     });
     pair.send(5_000);
     pair.run_until(us(160));
-    let told: Vec<(u64, Vec<(u64, u64)>)> = (pair.acks[3..].iter())
+    let reported: Vec<(u64, Vec<(u64, u64)>)> = (pair.acks[3..].iter())
         .map(|sent| {
             let ack = sent.segment.seq;
             (ack, sent.sack.blocks(ack).collect())
@@ -201,15 +202,15 @@ fn data_that_comes_twice_is_told_of_first() {
         (3_001, vec![(4_001, 5_001)]),
         (3_001, vec![(4_001, 5_001), (4_001, 5_001)]),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[test]
-fn newreno_receivers_tell_of_nothing() {
+fn newreno_receivers_send_no_blocks() {
     let mut pair = dropping(
         Config {
             recovery: Recovery::NewReno,
-            ..sacking(10)
+            ..sack_config(10)
         },
         &[2, 5],
     );
@@ -219,18 +220,18 @@ fn newreno_receivers_tell_of_nothing() {
 }
 
 #[test]
-fn the_reduction_is_spread_over_the_recovery() {
-    // RFC 6937 §4: of twenty segments the first is lost. The others come 1 us after each other, so that the nth duplicate
-    // acknowledgement comes at 200 us and n.
+fn reduction_is_spread_over_the_recovery() {
+    // RFC 6937 §4: of twenty segments the first is lost. The others arrive 1 us apart, so that the nth duplicate
+    // acknowledgement arrives at 200 us plus n.
     let trace = |rate_reduction| {
         let config = Config {
             rate_reduction,
             initial_ssthresh: Some(20),
-            ..sacking(20)
+            ..sack_config(20)
         };
         let mut pair = Pair::new(config).data_fate(|packet, _, _| match packet {
             1 => Fate::Drop,
-            2..=20 => Fate::Late(Span::from_us(packet as u64 - 1)),
+            2..=20 => Fate::Delay(Span::from_us(packet as u64 - 1)),
             _ => Fate::Deliver,
         });
         pair.send(100_000);
@@ -242,13 +243,13 @@ fn the_reduction_is_spread_over_the_recovery() {
             .collect::<Vec<_>>()
     };
     let start = [(1, 21), (2, 22), (3, 1)];
-    // Two by limited transmit, the repair at the third. Then one for two, until ten are on their way.
+    // Two by limited transmit, the repair at the third. Then one per two arrivals, until ten are in flight.
     let spread = (0..7).map(|n| (5 + 2 * n, 23 + n));
     assert_eq!(
         trace(true),
         start.into_iter().chain(spread).collect::<Vec<_>>()
     );
-    // Silence until the pipe, 19 with the repair, is below ten.
+    // Nothing is sent until the pipe, 19 with the repair, is below ten.
     let late = (0..7).map(|n| (13 + n, 23 + n));
     assert_eq!(
         trace(false),

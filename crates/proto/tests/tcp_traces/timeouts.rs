@@ -1,4 +1,4 @@
-//! Losses that only the timeout tells of, and what it measures.
+//! Losses detected only by the timeout, and its round-trip samples.
 
 use crate::burst;
 use crate::common::{Fate, Pair, plain, us};
@@ -7,8 +7,8 @@ use duetime_proto::tcp::{Config, Recovery};
 use duetime_proto::window::{CongestionControl, Cubic};
 
 #[test]
-fn a_lost_tail_waits_for_the_timeout() {
-    // Two duplicates are no loss.
+fn lost_tail_waits_for_the_timeout() {
+    // Two duplicates do not indicate a loss.
     let mut pair = Pair::new(Config {
         initial_window: 4,
         ..plain()
@@ -16,13 +16,13 @@ fn a_lost_tail_waits_for_the_timeout() {
     .losing(|packet| packet == 2);
     pair.send(4_000);
     pair.run();
-    // The timer started again when segment 1 was acknowledged, at 200 us.
+    // The timer restarted when segment 1 was acknowledged, at 200 us.
     assert_eq!(pair.transmissions()[4..], [(10_200, 2, true)]);
     assert_eq!((pair.bytes, pair.sender.counters().timeouts), (4_000, 1));
 }
 
 #[test]
-fn timeouts_back_off_and_a_fresh_sample_ends_the_backoff() {
+fn backoff_ends_with_a_new_sample() {
     let mut pair = Pair::new(plain()).losing(|packet| (1..=3).contains(&packet));
     pair.send(1_000);
     pair.run();
@@ -35,7 +35,7 @@ fn timeouts_back_off_and_a_fresh_sample_ends_the_backoff() {
     ];
     assert_eq!(pair.transmissions(), expected);
     assert_eq!(pair.sender.counters().timeouts, 3);
-    // Karn: what was sent twice gives no sample, so 80 ms still hold for the next segment.
+    // Karn's algorithm: a segment sent twice gives no sample, so 80 ms remain for the next segment.
     pair.send(3_000);
     pair.run_until(pair.now + Span::from_us(20));
     assert_eq!(pair.sender.next_timeout(), us(70_200) + Span::from_ms(80));
@@ -44,7 +44,7 @@ fn timeouts_back_off_and_a_fresh_sample_ends_the_backoff() {
 }
 
 #[test]
-fn after_a_timeout_the_lost_window_is_sent_again_by_slow_start() {
+fn timeout_retransmits_by_slow_start() {
     let mut pair = Pair::new(Config {
         initial_window: 8,
         ..plain()
@@ -52,21 +52,22 @@ fn after_a_timeout_the_lost_window_is_sent_again_by_slow_start() {
     .losing(|packet| (1..=8).contains(&packet));
     pair.send(10_000);
     pair.run();
-    let again = |at, first, last| (first..=last).map(move |number| (at, number, true));
+    let retransmissions = |at, first, last| (first..=last).map(move |number| (at, number, true));
     let mut expected = burst(100, 1, 8);
-    expected.extend(again(10_100, 1, 1));
-    expected.extend(again(10_200, 2, 3));
-    expected.extend(again(10_300, 4, 7));
+    expected.extend(retransmissions(10_100, 1, 1));
+    expected.extend(retransmissions(10_200, 2, 3));
+    expected.extend(retransmissions(10_300, 4, 7));
     // The window has reached ssthresh = 4: of four acknowledgements, the last opens it to 5.
-    expected.extend(again(10_400, 8, 8));
+    expected.extend(retransmissions(10_400, 8, 8));
     expected.extend(burst(10_400, 9, 10));
     assert_eq!(pair.transmissions(), expected);
     assert_eq!(pair.sender.counters().retransmits, 8);
 }
 
 #[test]
-fn data_that_survived_a_timeout_is_not_sent_again() {
-    // Of four segments only the first is lost, and so are the acknowledgements of the others (the first is of SYN).
+fn timeout_does_not_resend_received_data() {
+    // Of four segments only the first is lost, and so are the acknowledgements of the others (the first is for the
+    // SYN).
     let mut pair = Pair::new(Config {
         initial_window: 4,
         ..plain()
@@ -86,15 +87,15 @@ fn data_that_survived_a_timeout_is_not_sent_again() {
 }
 
 #[test]
-fn duplicates_of_a_needless_timeout_are_no_loss() {
-    // The first window arrives 20 us after the timeout; what was sent again meanwhile comes back as duplicates.
+fn needless_timeout_causes_no_fast_recovery() {
+    // The first window arrives 20 us after the timeout; the segments retransmitted in between cause duplicates.
     let mut pair = Pair::new(Config {
         initial_window: 12,
         ..plain()
     })
     .data_fate(|packet, _, _| {
         if (1..=12).contains(&packet) {
-            Fate::Late(Span::from_us(9_970))
+            Fate::Delay(Span::from_us(9_970))
         } else {
             Fate::Deliver
         }
@@ -108,7 +109,7 @@ fn duplicates_of_a_needless_timeout_are_no_loss() {
 }
 
 #[test]
-fn ssthresh_is_held_when_the_same_segment_times_out_again() {
+fn repeated_timeout_keeps_ssthresh() {
     let mut pair = Pair::new(Config {
         initial_window: 8,
         ..plain()
@@ -125,7 +126,7 @@ fn ssthresh_is_held_when_the_same_segment_times_out_again() {
 
 #[test]
 fn timeout_in_recovery_keeps_ssthresh() {
-    // Segment 1 and its copy are lost, while duplicates let new data out for 100 round trips.
+    // Segment 1 and its copy are lost, while duplicates release new data for 100 round trips.
     for recovery in [Recovery::NewReno, Recovery::Sack] {
         for congestion_control in [
             CongestionControl::NewReno,
@@ -156,7 +157,7 @@ fn timeout_in_recovery_keeps_ssthresh() {
 }
 
 #[test]
-fn a_segment_sent_twice_gives_no_sample() {
+fn retransmitted_segment_gives_no_sample() {
     // The timed segment is lost; its second copy is acknowledged 200 us after the first was sent.
     let mut pair = Pair::new(Config {
         initial_window: 10,

@@ -5,7 +5,7 @@ use duetime_core::Span;
 use duetime_proto::tcp::{Config, Recovery};
 use std::ops::RangeInclusive;
 
-fn validating() -> Config {
+fn validation_config() -> Config {
     Config {
         recovery: Recovery::Sack,
         window_validation: true,
@@ -15,7 +15,7 @@ fn validating() -> Config {
     }
 }
 
-/// Sends `messages` of `bytes` one after another, each after the one before is acknowledged and `idle` has passed.
+/// Sends `messages` of `bytes` in sequence, each after the previous one is acknowledged and `idle` has passed.
 fn send_in_turn(pair: &mut Pair, messages: u32, bytes: u64, idle: Span) {
     for _ in 0..messages {
         pair.send(bytes);
@@ -25,7 +25,7 @@ fn send_in_turn(pair: &mut Pair, messages: u32, bytes: u64, idle: Span) {
     }
 }
 
-/// Segments of a message of `bytes` that leave together.
+/// Returns the number of segments of a message of `bytes` that are sent at once.
 fn burst_of(pair: &mut Pair, bytes: u64) -> usize {
     let at = pair.now;
     pair.send(bytes);
@@ -35,47 +35,48 @@ fn burst_of(pair: &mut Pair, bytes: u64) -> usize {
 
 #[test]
 fn small_messages_do_not_open_the_window() {
-    let mut pair = Pair::new(validating());
+    let mut pair = Pair::new(validation_config());
     send_in_turn(&mut pair, 1_000, 1_000, Span::ZERO);
     assert_eq!(burst_of(&mut pair, 1_000_000), 10);
     let mut pair = Pair::new(Config {
         window_validation: false,
-        ..validating()
+        ..validation_config()
     });
     send_in_turn(&mut pair, 1_000, 1_000, Span::ZERO);
     assert_eq!(burst_of(&mut pair, 1_000_000), 1_000);
 }
 
 #[test]
-fn slow_start_opens_to_twice_what_is_used() {
-    // Eight segments at a time, of a window of 10.
-    let mut pair = Pair::new(validating());
+fn slow_start_opens_to_twice_the_usage() {
+    // Eight segments at a time, with a window of 10.
+    let mut pair = Pair::new(validation_config());
     send_in_turn(&mut pair, 20, 8_000, Span::ZERO);
     assert_eq!(pair.sender.window_bytes(), 16_000);
 }
 
 #[test]
-fn a_window_that_limits_the_sender_grows_unhindered() {
-    let with = |window_validation| {
+fn limiting_window_grows_freely() {
+    let transmissions = |window_validation| {
         let mut pair = Pair::new(Config {
             window_validation,
-            ..validating()
+            ..validation_config()
         });
         pair.send(5_000_000);
         pair.run();
         pair.transmissions()
     };
-    assert_eq!(with(true), with(false));
+    assert_eq!(transmissions(true), transmissions(false));
 }
 
 #[test]
-fn idle_time_halves_the_window_once_in_a_timeout() {
-    // A window of 160 after 150 segments, and a timeout of 10 ms. Measured on Linux 6.18 with an RTO of 204 ms: 1806 segments
-    // are 903 after 300 ms, 1557 are 389 after 500 ms, 1862 are 116 after 900 ms and 2000 are 10 after 2 s.
+fn idle_time_halves_the_window_per_timeout() {
+    // A window of 160 after 150 segments, and a timeout of 10 ms. Measured on Linux 6.18 with an RTO of 204 ms: 1806
+    // segments become 903 after 300 ms, 1557 become 389 after 500 ms, 1862 become 116 after 900 ms and 2000 become 10
+    // after 2 s.
     let after = |idle_us: u64, slow_start_restart| {
         let mut pair = Pair::new(Config {
             slow_start_restart,
-            ..validating()
+            ..validation_config()
         });
         send_in_turn(&mut pair, 1, 150_000, Span::from_us(idle_us));
         assert_eq!(pair.sender.window_bytes(), 160_000);
@@ -94,8 +95,8 @@ fn idle_time_halves_the_window_once_in_a_timeout() {
 
 #[test]
 fn acknowledged_small_messages_keep_the_window() {
-    // Measured on Linux 6.18: one small message in 20 ms leaves the window as it is, although the RTO is 204 ms.
-    let mut pair = Pair::new(validating());
+    // Measured on Linux 6.18: one small message per 20 ms does not change the window, although the RTO is 204 ms.
+    let mut pair = Pair::new(validation_config());
     send_in_turn(&mut pair, 1, 150_000, Span::ZERO);
     send_in_turn(&mut pair, 50, 1_000, Span::from_ms(1));
     assert_eq!(pair.sender.window_bytes(), 160_000);

@@ -1,4 +1,4 @@
-//! What a datagram does to an endpoint.
+//! Processing of received datagrams.
 
 use super::super::datagram::{DatagramError, HEADER_BYTES, Header, Kind, Reason, decode};
 use super::super::{Allocation, Downlink, Flags, Packet};
@@ -8,13 +8,13 @@ use core::hash::Hasher;
 use core::net::SocketAddr;
 use duetime_core::Time;
 
-/// Answers without a stream that may wait to leave.
+/// Maximum number of queued replies without a stream.
 const MAX_ANSWERS: usize = 256;
-/// So long a challenge can be answered at least, and twice as long at most, in seconds.
+/// Minimum validity of a challenge, in seconds; the maximum is twice as long.
 const COOKIE_SECONDS: u64 = 4;
 
 impl Endpoint {
-    /// A datagram that came from `peer`. Nothing that it may contain makes this panic.
+    /// Processes a datagram from `peer`. No content makes this panic.
     pub fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]) {
         self.totals.received += 1;
         let (mut header, payload) = match decode(datagram) {
@@ -37,9 +37,9 @@ impl Endpoint {
                 return;
             }
         };
-        debug_assert!(datagram.len() >= HEADER_BYTES, "no answer is longer");
+        debug_assert!(datagram.len() >= HEADER_BYTES, "replies must not be longer");
         if self.streams.contains_key(&header.destination) {
-            self.known(now, peer, &mut header, payload);
+            self.process_stream(now, peer, &mut header, payload);
         } else if header.kind == Kind::Packet && is_opening(&header.packet) {
             self.opening(now, peer, &mut header);
         } else {
@@ -47,29 +47,29 @@ impl Endpoint {
         }
     }
 
-    /// A datagram for a stream.
-    fn known(&mut self, now: Time, peer: SocketAddr, header: &mut Header, payload: &[u8]) {
-        let own = header.destination;
-        let Some(stream) = self.streams.get_mut(&own) else {
+    /// Processes a datagram whose destination is a stream.
+    fn process_stream(&mut self, now: Time, peer: SocketAddr, header: &mut Header, payload: &[u8]) {
+        let local = header.destination;
+        let Some(stream) = self.streams.get_mut(&local) else {
             return;
         };
         if stream.peer != peer {
-            self.totals.other_addresses += 1; // a stream does not move
+            self.totals.other_addresses += 1; // streams do not migrate
             return;
         }
         if stream.phase == Phase::Opening {
-            self.answer_to_syn(now, own, header);
+            self.answer_to_syn(now, local, header);
         } else if stream.remote == header.source {
-            self.of_the_peer(now, own, header, payload);
+            self.process_verified(now, local, header, payload);
         } else {
             self.totals.stale += 1;
         }
-        self.settle(now, own);
+        self.settle(now, local);
     }
 
-    /// Of all that may come to an opening stream: the acceptor's SYN, a challenge or a reset.
-    fn answer_to_syn(&mut self, now: Time, own: u64, header: &mut Header) {
-        let Some(stream) = self.streams.get_mut(&own) else {
+    /// Processes a datagram for an opening stream: the acceptor's SYN, a challenge or a reset.
+    fn answer_to_syn(&mut self, now: Time, local: u64, header: &mut Header) {
+        let Some(stream) = self.streams.get_mut(&local) else {
             return;
         };
         let answer = Flags::SYN | Flags::ACK;
@@ -77,52 +77,52 @@ impl Endpoint {
             Kind::Packet if header.packet.flags.contains(answer) && header.source != 0 => {
                 stream.remote = header.source;
                 stream.phase = Phase::Open;
-                stream.hear(now);
+                stream.touch(now);
                 arrive(&self.options, &mut self.downlink, stream, now, header);
                 stream.acknowledgement(now, header);
             }
             Kind::Challenge if header.source != 0 && stream.remote == 0 => {
                 stream.remote = header.source;
                 if let Some(sender) = &mut stream.sender {
-                    sender.open_again(&stream.config);
+                    sender.repeat_syn(&stream.config);
                 }
             }
-            // It shows the identifiers of our SYN: nobody else knows them.
+            // The reset has the identifiers of our SYN, which nobody else knows.
             Kind::Reset if header.source == stream.remote => match failure(header) {
-                Some(error) => self.fail(now, own, error),
+                Some(error) => self.fail(now, local, error),
                 None => self.totals.stale += 1,
             },
             _ => self.totals.stale += 1,
         }
     }
 
-    /// A datagram that shows both identifiers of a stream.
-    fn of_the_peer(&mut self, now: Time, own: u64, header: &mut Header, payload: &[u8]) {
-        let Some(stream) = self.streams.get_mut(&own) else {
+    /// Processes a datagram with both identifiers of a stream.
+    fn process_verified(&mut self, now: Time, local: u64, header: &mut Header, payload: &[u8]) {
+        let Some(stream) = self.streams.get_mut(&local) else {
             return;
         };
         if header.kind == Kind::Reset {
             match failure(header) {
-                Some(error) => self.fail(now, own, error),
+                Some(error) => self.fail(now, local, error),
                 None => self.totals.stale += 1,
             }
             return;
         }
-        stream.hear(now);
+        stream.touch(now);
         let peer = stream.peer;
         if stream.phase == Phase::HalfOpen {
-            // Only who received our SYN knows our identifier.
+            // Only the receiver of our SYN knows our identifier.
             stream.phase = Phase::Backlog;
             self.downlink.withdraw(&mut stream.offer);
             self.half_open -= 1;
-            self.backlog.push_back(own);
+            self.backlog.push_back(local);
             self.events.push_back(Event::Incoming);
         }
         arrive(&self.options, &mut self.downlink, stream, now, header);
         let packet = &header.packet;
         match header.kind {
             Kind::Ping => {
-                let answer = stream.header(own, Kind::Pong, Packet::default(), 0);
+                let answer = stream.header(local, Kind::Pong, Packet::default(), 0);
                 self.answer(peer, answer);
             }
             Kind::Packet if packet.flags.contains(Flags::ACK) => {
@@ -139,19 +139,19 @@ impl Endpoint {
         }
     }
 
-    /// A SYN for no stream: the first of a new one, or one that was sent again before its answer came.
+    /// Processes a SYN without a stream: the first of a new stream, or one that was repeated before its answer arrived.
     fn opening(&mut self, now: Time, peer: SocketAddr, header: &mut Header) {
         if header.source == 0 || header.packet.len > 0 {
             self.totals.strays += 1;
             return;
         }
-        if let Some(&own) = self.openings.get(&(peer, header.source)) {
-            if let Some(stream) = self.streams.get_mut(&own)
+        if let Some(&local) = self.openings.get(&(peer, header.source)) {
+            if let Some(stream) = self.streams.get_mut(&local)
                 && stream.phase == Phase::HalfOpen
             {
                 arrive(&self.options, &mut self.downlink, stream, now, header);
                 stream.data(now, &header.packet, &[]);
-                self.settle(now, own);
+                self.settle(now, local);
             } else {
                 self.totals.stale += 1;
             }
@@ -166,12 +166,12 @@ impl Endpoint {
             self.reset(peer, header, Reason::Refused);
             return;
         }
-        let of_peer = self.peers.get(&peer.ip()).copied().unwrap_or(0);
+        let peer_streams = self.peers.get(&peer.ip()).copied().unwrap_or(0);
         if self.half_open + self.backlog.len() >= self.max_backlog
-            || of_peer >= self.options.max_streams_per_peer
+            || peer_streams >= self.options.max_streams_per_peer
             || !self.admits_stream()
         {
-            self.totals.over_limit += 1; // it will ask again
+            self.totals.over_limit += 1; // the peer will repeat the SYN
             return;
         }
         let max_half_open = self.options.max_half_open.min(self.max_backlog / 2);
@@ -179,9 +179,9 @@ impl Endpoint {
             self.challenge(now, peer, header);
             return;
         }
-        let own = self.draw_identifier();
+        let local = self.draw_identifier();
         let phase = if proven {
-            self.backlog.push_back(own);
+            self.backlog.push_back(local);
             self.events.push_back(Event::Incoming);
             Phase::Backlog
         } else {
@@ -191,13 +191,13 @@ impl Endpoint {
         let mut stream = Stream::new(&self.options, now, peer, phase, header.source);
         arrive(&self.options, &mut self.downlink, &mut stream, now, header);
         stream.data(now, &header.packet, &[]);
-        self.streams.insert(own, Box::new(stream));
-        self.openings.insert((peer, header.source), own);
-        self.peers.insert(peer.ip(), of_peer + 1);
-        self.settle(now, own);
+        self.streams.insert(local, Box::new(stream));
+        self.openings.insert((peer, header.source), local);
+        self.peers.insert(peer.ip(), peer_streams + 1);
+        self.settle(now, local);
     }
 
-    /// Asks for the proof that the SYN's sender is where it says.
+    /// Sends a challenge, by which the sender of the SYN must prove its address.
     fn challenge(&mut self, now: Time, peer: SocketAddr, header: &Header) {
         self.totals.challenges += 1;
         let answer = Header {
@@ -210,7 +210,7 @@ impl Endpoint {
         self.answer(peer, answer);
     }
 
-    /// What a challenge asks to be shown; nothing is remembered of it.
+    /// Returns the cookie of a challenge. It is recomputed to check a reply, so nothing is stored.
     fn cookie(&self, period: u64, peer: SocketAddr, source: u64) -> u64 {
         let mut hasher = self.hasher();
         hasher.write_u8(b'c');
@@ -231,7 +231,8 @@ impl Endpoint {
             .any(|&period| self.cookie(period, peer, header.source) == header.destination)
     }
 
-    /// A datagram for no stream. A reset is never answered, so that two endpoints do not reset each other for ever.
+    /// Processes a datagram without a stream. Resets are never answered, so that two endpoints cannot reset each other
+    /// for ever.
     fn stray(&mut self, peer: SocketAddr, header: &Header) {
         self.totals.strays += 1;
         if header.kind != Kind::Reset {
@@ -239,8 +240,8 @@ impl Endpoint {
         }
     }
 
-    /// A datagram of another version. Only a first SYN is answered, and only the answer to one is believed: the
-    /// identifiers are all that is known of either.
+    /// Processes a datagram of another version. Only a first SYN is answered, and only the answer to a first SYN is
+    /// trusted, because nothing but the identifiers is known of either.
     fn other_version(
         &mut self,
         now: Time,
@@ -265,7 +266,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells the sender of `header` that nobody takes it.
+    /// Sends a reset to the sender of `header`.
     fn reset(&mut self, peer: SocketAddr, header: &Header, reason: Reason) {
         let answer = Header {
             kind: Kind::Reset,
@@ -281,7 +282,7 @@ impl Endpoint {
         self.answer(peer, answer);
     }
 
-    /// Sends a datagram that belongs to no queue: one for one that came, and never a longer one.
+    /// Queues a reply without a stream. Each received datagram causes at most one, which is never longer.
     fn answer(&mut self, peer: SocketAddr, header: Header) {
         if self.answers.len() < MAX_ANSWERS {
             self.answers.push_back((peer, header));
@@ -291,7 +292,7 @@ impl Endpoint {
     }
 }
 
-/// A datagram of a stream has come over the downlink: its request is answered, unless routers have done so.
+/// Passes a datagram of a stream to the downlink, which answers its request unless routers have done so.
 fn arrive(
     options: &Options,
     downlink: &mut Downlink,
@@ -310,7 +311,7 @@ fn arrive(
         downlink.offer(config, bytes, flags, request, &mut stream.offer)
     } else if stream.uncounted_in && !flags.contains(Flags::ACK) && request.is_some() {
         if flags.contains(Flags::FIN) {
-            // There is nothing to return.
+            // The flow is not counted, so it has nothing to return.
             request = None;
         } else {
             stream.uncounted_in = false;
@@ -324,12 +325,13 @@ fn arrive(
     }
 }
 
-/// A sender's SYN.
+/// Returns true if the packet is a sender's SYN.
 fn is_opening(packet: &Packet) -> bool {
     packet.flags.contains(Flags::SYN) && !packet.flags.contains_any(Flags::ACK | Flags::FIN)
 }
 
-/// What a reset makes of a stream. One that names a version, in our own, answers a SYN that was damaged.
+/// Returns the error that a reset causes. A reset that names a version, in our own version, answers a damaged SYN and
+/// is ignored.
 fn failure(reset: &Header) -> Option<StreamError> {
     match Reason::from_code(reset.packet.seq) {
         Reason::Refused => Some(StreamError::Refused),

@@ -1,22 +1,22 @@
-//! The interface that datagrams leave through: hop 0 of every path that begins here.
+//! Outgoing interface of an endpoint: hop 0 of every path that starts here.
 
 use super::super::{Config, Flags, HopAnswer, PortDriver, Reading, Request};
 use super::Options;
 use duetime_core::{Rate, Span, Time};
 
-/// Who asks for a rate.
+/// Requester of a rate at the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asker {
-    /// A flow, as any.
+pub(super) enum Requester {
+    /// Ordinary flow.
     Flow,
-    /// Answers to a peer whose address was not proven when it got the first of them: a flow that is not counted yet.
+    /// Replies to a peer whose address was not proven when the first of them was sent: a flow that is not counted yet.
     Proven,
-    /// Answers to a peer whose address is not proven, or that ask for the last time and were never counted: they need no
-    /// rate, and are not counted.
+    /// Replies to a peer whose address is not proven, or the last request of replies that were never counted. They need
+    /// no rate and are not counted.
     Unproven,
 }
 
-/// A port's allocator, and the time that its link is busy.
+/// Allocator of a port, with a model of its link.
 #[derive(Debug)]
 pub(super) struct Interface {
     port: PortDriver,
@@ -24,12 +24,12 @@ pub(super) struct Interface {
     rate: Rate,
     batch: Span,
     catch_up: Span,
-    /// When the link has sent what it was given.
+    /// Time at which the link has sent everything passed to it.
     free: Time,
-    /// A batch may be given to it up to here.
+    /// End of the current batch.
     until: Time,
     departed_bytes: u64,
-    /// Bytes that flows were granted and have not sent in time: the queue, which waits in the senders.
+    /// Granted bytes that flows have not sent in time: the queue, which waits in the senders.
     pub overdue: u64,
 }
 
@@ -48,7 +48,7 @@ impl Interface {
         }
     }
 
-    /// Whether a datagram may leave now.
+    /// Returns true if a datagram may be sent now.
     pub fn is_free(&mut self, now: Time) -> bool {
         if self.free <= now {
             let late = Time::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps()));
@@ -58,7 +58,7 @@ impl Interface {
         self.free < self.until
     }
 
-    /// When a datagram may leave next.
+    /// Returns the time at which the next datagram may be sent.
     pub fn next_free(&self) -> Time {
         if self.free < self.until {
             Time::ZERO
@@ -67,26 +67,32 @@ impl Interface {
         }
     }
 
-    /// A datagram comes to the interface: answers its request, if it has one.
-    pub fn ask(&mut self, now: Time, flags: Flags, request: Option<&mut Request>, of: Asker) {
+    /// Answers the request of a datagram that arrives at the interface, if any.
+    pub fn answer(
+        &mut self,
+        now: Time,
+        flags: Flags,
+        request: Option<&mut Request>,
+        requester: Requester,
+    ) {
         if self.port.needs_sample(&self.config) {
             self.port.sample(self.overdue);
         }
         let (config, Some(request)) = (&self.config, request) else {
             return;
         };
-        match of {
-            Asker::Flow => {
+        match requester {
+            Requester::Flow => {
                 self.port.process(config, now, flags, request);
             }
-            Asker::Proven => {
+            Requester::Proven => {
                 self.port.admit(config, now, flags, request);
             }
-            Asker::Unproven => request.answer(HopAnswer::default()),
+            Requester::Unproven => request.answer(HopAnswer::default()),
         }
     }
 
-    /// A datagram of so many bytes, headers included, leaves.
+    /// Accounts for a sent datagram of `bytes`, including headers.
     pub fn depart(&mut self, bytes: u64) {
         self.free += self.rate.transmit(bytes);
         self.departed_bytes += bytes;

@@ -1,46 +1,48 @@
-//! Many streams over one socket: the endpoint that a driver puts on UDP.
+//! Endpoint with many streams over one socket, for drivers on UDP.
 //!
-//! A *stream* carries bytes both ways, in order. Each way is a D3 flow of its own: who connects announces the flow that
-//! it will send, and opens it with the SYN; who accepts announces its own when it has something to say
-//! ([`Endpoint::open`]), perhaps much later, as the answer to a query is. The exchanges of a flow are those of D3
-//! Figure 7, and every rule of D3 is [`Sender`](super::Sender)'s, [`Receiver`](super::Receiver)'s and the [`PortDriver`]'s: the endpoint finds the
-//! stream of a datagram, keeps its bytes, bounds what a peer may cost, and answers requests at its own uplink, hop 0, and
-//! at its own downlink if no router has ([`Downlink`]).
+//! A *stream* carries bytes in both directions, in order. Each direction is a separate D3 flow. The connecting side
+//! announces its flow and opens it with the SYN. The accepting side announces its own flow when it has data to send
+//! ([`Endpoint::open`]), possibly much later, like the answer to a query. The exchanges of a flow are those of D3
+//! Figure 7, and all rules of D3 are implemented by [`Sender`](super::Sender), [`Receiver`](super::Receiver) and
+//! [`PortDriver`]. The endpoint assigns datagrams to streams, buffers bytes, bounds the resources of a peer, and
+//! answers requests at its own uplink, hop 0, and at its own downlink if no router has ([`Downlink`]).
 //!
-//! # What a driver does
+//! # The driver contract
 //!
-//! The endpoint has no socket and no clock. A driver
-//! - gives each datagram that arrives to [`Endpoint::input`];
-//! - calls [`Endpoint::timeout`] when [`Endpoint::next_timeout`] has come, which may move with every call;
-//! - after either, and after a call of the application, sends what [`Endpoint::poll_transmit`] gives, until it gives
-//!   nothing. Datagrams leave at the uplink's rate: when nothing comes although some wait, `next_timeout` is when the
-//!   next may leave;
-//! - wakes the application by [`Endpoint::poll_event`].
+//! The endpoint has no socket and no clock. A driver must:
+//! - pass each received datagram to [`Endpoint::input`];
+//! - call [`Endpoint::timeout`] at [`Endpoint::next_timeout`], which may change with every call;
+//! - after either call, and after a call by the application, send the datagrams that [`Endpoint::poll_transmit`]
+//!   returns, until it returns `None`. Datagrams leave at the uplink's rate: if datagrams are waiting, `next_timeout`
+//!   is the time at which the next may leave;
+//! - wake the application on [`Endpoint::poll_event`].
 //!
-//! Time is an argument and never goes back. A datagram that cannot be sent is lost like one that the network loses: the
-//! driver throws it away. The secret given to [`Endpoint::new`] must be random: identifiers and cookies come from it.
+//! Time is an argument and never goes back. A datagram that cannot be sent must be dropped; the protocol handles it
+//! like a loss in the network. The secret passed to [`Endpoint::new`] must be random, because identifiers and cookies
+//! are derived from it.
 //!
 //! # Bytes
 //!
-//! The endpoint owns the bytes of its streams: those written until they are acknowledged, those received until they are
-//! read, in buffers that grow to the limits in [`Options`]. The free part of a receive buffer is advertised as the receive window. An
-//! application ends its flow with [`Endpoint::finish`], or by releasing the stream. Until then:
-//! - fewer bytes than announced: the flow ends where it is finished;
-//! - more: it goes on without a deadline, and [`Statistics::exceeded`] says so;
-//! - none: it is opened and ended.
+//! The endpoint owns the bytes of its streams: written bytes until they are acknowledged, and received bytes until they
+//! are read, in buffers that grow up to the limits in [`Options`]. It advertises the free part of a receive buffer as
+//! the receive window. An application ends its flow with [`Endpoint::finish`], or by releasing the stream. Before that,
+//! if the application wrote
+//! - fewer bytes than announced, the flow ends at the last written byte;
+//! - more bytes than announced, the flow continues without a deadline, and [`Statistics::exceeded`] is set;
+//! - nothing, the flow is opened and ended.
 //!
-//! # What a peer can cost
+//! # Resource limits per peer
 //!
-//! | limit | above it |
+//! | limit | if exceeded |
 //! |---|---|
-//! | backlog of [`Endpoint::listen`], half-open streams included | the SYN is not taken; its sender repeats it |
-//! | half-open streams, for [`Options::half_open_timeout`] each | SYNs are answered by a challenge and not remembered |
-//! | streams of one peer, streams of all | the SYN is not taken |
-//! | bytes of a stream | they are not sent, or not taken |
+//! | backlog of [`Endpoint::listen`], including half-open streams | SYNs are dropped; the sender repeats them |
+//! | half-open streams, for [`Options::half_open_timeout`] each | SYNs are answered with a challenge, statelessly |
+//! | streams of one peer, streams in total | SYNs are dropped |
+//! | bytes of a stream | they are not sent, or not accepted |
 //!
-//! A peer has proven its address when it shows the identifier that it was sent; until then it is answered datagram by
-//! datagram, never by more or longer ones than it sends. Datagrams with a wrong checksum, identifier, address or
-//! position change nothing, and are counted ([`Totals`]).
+//! A peer has proven its address when it shows the identifier that was sent to it. Until then it receives at most one
+//! datagram per datagram sent, and never a longer one. Datagrams with a wrong checksum, identifier, address or position
+//! have no effect, and are counted ([`Totals`]).
 
 mod incoming;
 mod interface;
@@ -62,60 +64,60 @@ use siphasher::sip::SipHasher24;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use stream::{Phase, Stream};
 
-/// A stream of an endpoint. It is the identifier that the peer sends to.
+/// Handle of a stream: the identifier to which the peer sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(u64);
 
 impl StreamId {
-    /// The identifier, as it stands in datagrams.
+    /// Returns the identifier, as in datagrams.
     pub const fn as_u64(self) -> u64 {
         self.0
     }
 }
 
-/// A datagram that leaves.
+/// Datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// Where to.
+    /// Destination address.
     pub peer: SocketAddr,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: usize,
 }
 
-/// What an application may wait for.
+/// Event for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// [`Endpoint::accept`] has a stream.
+    /// [`Endpoint::accept`] would return a stream.
     Incoming,
-    /// Something about a stream is other than it was: it can be read, written, or is at its end.
+    /// The state of a stream changed: it became readable or writable, or it ended.
     Changed(StreamId),
 }
 
-/// See the [module](self).
+/// Endpoint with many streams; see the [module](self).
 #[derive(Debug)]
 pub struct Endpoint {
     options: Options,
     secret: [u64; 2],
-    /// Identifiers drawn so far.
+    /// Number of identifiers drawn so far.
     drawn: u64,
-    /// By our identifier.
+    /// Streams by local identifier.
     streams: BTreeMap<u64, Box<Stream>>,
-    /// Incoming streams by the address and identifier of their peer.
+    /// Incoming streams by the address and identifier of the peer.
     openings: BTreeMap<(SocketAddr, u64), u64>,
-    /// Incoming streams of each peer.
+    /// Number of incoming streams per peer.
     peers: BTreeMap<IpAddr, usize>,
     half_open: usize,
     max_backlog: usize,
     backlog: VecDeque<u64>,
-    /// Oldest first; some may be gone already.
+    /// Lingering streams, oldest first; some may already be removed.
     lingering: VecDeque<u64>,
-    /// Answers that belong to no stream's flow.
+    /// Queued replies that belong to no flow.
     answers: VecDeque<(SocketAddr, Header)>,
-    /// Streams whose receiver has a packet.
+    /// Streams whose receiver has a packet to send.
     with_answers: VecDeque<u64>,
-    /// Streams whose sender has a packet.
+    /// Streams whose sender has a packet to send.
     with_data: VecDeque<u64>,
-    /// Datagrams that the first of them has sent in its turn.
+    /// Datagrams that the first of `with_data` has sent in its turn.
     turn: u32,
     timers: BTreeSet<(Time, u64)>,
     events: VecDeque<Event>,
@@ -125,8 +127,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint that accepts nothing yet. `secret` must be random, so that nobody can guess identifiers. Fails with
-    /// [`Options::problem`].
+    /// Creates an endpoint that does not accept streams yet. `secret` must be random, so that nobody can guess
+    /// identifiers. Fails with the text of [`Options::problem`].
     pub fn new(options: Options, secret: [u64; 2]) -> Result<Self, &'static str> {
         if let Some(problem) = options.problem() {
             return Err(problem);
@@ -154,13 +156,13 @@ impl Endpoint {
         })
     }
 
-    /// Accepts streams from now on, of which up to `backlog` may wait for [`accept`](Self::accept); none with 0.
+    /// Starts to accept streams, of which up to `backlog` may wait for [`accept`](Self::accept). Zero stops accepting.
     pub fn listen(&mut self, backlog: usize) {
         self.max_backlog = backlog;
     }
 
-    /// Opens a stream to `peer`, and its flow out. It can be written at once. Fails if there are too many, or if the
-    /// deadline cannot be met and the policy is to quench: then nothing is sent.
+    /// Opens a stream to `peer` and its outgoing flow. The stream can be written at once. Fails if there are too many
+    /// streams, or if the deadline cannot be met and the policy quenches; nothing is sent in that case.
     pub fn connect(
         &mut self,
         now: Time,
@@ -176,26 +178,26 @@ impl Endpoint {
         if !stream.open(config, now, self.options.uplink, message) {
             return Err(StreamError::Quenched);
         }
-        let own = self.draw_identifier();
-        self.streams.insert(own, Box::new(stream));
-        self.settle(now, own);
-        Ok(StreamId(own))
+        let id = self.draw_identifier();
+        self.streams.insert(id, Box::new(stream));
+        self.settle(now, id);
+        Ok(StreamId(id))
     }
 
-    /// The next incoming stream, if one waits, and its peer.
+    /// Returns the next incoming stream and its peer, or `None`.
     pub fn accept(&mut self, now: Time) -> Option<(StreamId, SocketAddr)> {
-        let own = self.backlog.pop_front()?;
-        let stream = self.streams.get_mut(&own)?;
+        let id = self.backlog.pop_front()?;
+        let stream = self.streams.get_mut(&id)?;
         stream.phase = Phase::Open;
         stream.set_receive_buffer(self.options.receive_buffer);
         let peer = stream.peer;
-        self.settle(now, own);
-        Some((StreamId(own), peer))
+        self.settle(now, id);
+        Some((StreamId(id), peer))
     }
 
-    /// Announces the flow out of an accepted stream. A stream that is written without it has a flow of unknown length
-    /// and no deadline. Fails with [`StreamError::Quenched`] if the deadline cannot be met and the policy is to quench:
-    /// the peer learns that the flow is given up.
+    /// Announces the outgoing flow of an accepted stream. Without this call, the first write opens a flow of unknown
+    /// length without a deadline. Fails with [`StreamError::Quenched`] if the deadline cannot be met and the policy
+    /// quenches; the peer is then notified that the flow is abandoned.
     pub fn open(
         &mut self,
         now: Time,
@@ -218,7 +220,7 @@ impl Endpoint {
         }
     }
 
-    /// Submits bytes; the answer is how many the send buffer took, at least one.
+    /// Writes bytes to the stream. Returns the number of bytes accepted, at least one if `data` is not empty.
     pub fn write(&mut self, now: Time, id: StreamId, data: &[u8]) -> Result<usize, StreamError> {
         let options = self.options;
         let written = self.stream(id)?.write(&options, now, data);
@@ -226,7 +228,7 @@ impl Endpoint {
         written
     }
 
-    /// The application writes no more to this stream: its FIN leaves with the last byte.
+    /// Ends the outgoing flow: the FIN is sent with the last byte.
     pub fn finish(&mut self, now: Time, id: StreamId) -> Result<(), StreamError> {
         let options = self.options;
         self.stream(id)?.finish(&options, now);
@@ -234,7 +236,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Gives the flow out up: bytes that have not left are not sent, and the peer learns of it.
+    /// Aborts the outgoing flow: unsent bytes are discarded, and the peer is notified.
     pub fn abort(&mut self, now: Time, id: StreamId) -> Result<(), StreamError> {
         let options = self.options;
         self.stream(id)?.abort(&options, now);
@@ -242,14 +244,15 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Reads bytes in order; the answer is how many, and 0 at the end of the peer's flow.
+    /// Reads bytes in order. Returns their number, or 0 at the end of the peer's flow.
     pub fn read(&mut self, now: Time, id: StreamId, out: &mut [u8]) -> Result<usize, StreamError> {
         let read = self.stream(id)?.read(out);
         self.settle(now, id.0);
         read
     }
 
-    /// Whether all that was written, and the end, has arrived: [`StreamError::Blocked`] while it may still.
+    /// Returns `Ok` if all written data and the end of the flow were delivered, or [`StreamError::Blocked`] while
+    /// delivery is pending.
     pub fn delivery(&self, id: StreamId) -> Result<(), StreamError> {
         self.streams
             .get(&id.0)
@@ -257,7 +260,7 @@ impl Endpoint {
             .delivery()
     }
 
-    /// Whether the peer has answered the SYN: [`StreamError::Blocked`] while it may still.
+    /// Returns `Ok` if the peer has answered the SYN, or [`StreamError::Blocked`] while the answer is pending.
     pub fn connection(&self, id: StreamId) -> Result<(), StreamError> {
         let stream = self.streams.get(&id.0).ok_or(StreamError::NoStream)?;
         match (stream.failure, stream.phase) {
@@ -267,7 +270,7 @@ impl Endpoint {
         }
     }
 
-    /// The application drops the stream. What it has written is still sent; what comes is not taken any more.
+    /// Releases the stream. Written data is still sent; received data is no longer accepted.
     pub fn release(&mut self, now: Time, id: StreamId) {
         let options = self.options;
         let Ok(stream) = self.stream(id) else {
@@ -281,8 +284,8 @@ impl Endpoint {
         self.settle(now, id.0);
     }
 
-    /// The application drops a stream whose flow in has ended and that it has sent nothing to. The peer must not wait for
-    /// a flow back: nothing tells it that there is none. A repeated FIN is still answered.
+    /// Releases a stream whose incoming flow has ended and on which nothing was sent. The peer must not expect a flow
+    /// in return, because it is not notified. A repeated FIN is still answered.
     pub fn dismiss(&mut self, now: Time, id: StreamId) {
         if let Ok(stream) = self.stream(id)
             && stream.sender.is_none()
@@ -293,54 +296,54 @@ impl Endpoint {
         self.release(now, id);
     }
 
-    /// A datagram to `peer` was refused because it is too long for the interface: streams to it cannot go on, and end with
-    /// [`StreamError::TooLong`].
+    /// Fails all streams to `peer` with [`StreamError::TooLong`]. Called when a datagram to `peer` is too long for the
+    /// interface.
     pub fn too_long(&mut self, now: Time, peer: SocketAddr) {
-        let of_peer = self
+        let ids = self
             .streams
             .iter()
             .filter(|(_, stream)| stream.peer == peer);
-        let of_peer: Vec<u64> = of_peer.map(|(own, _)| *own).collect();
-        for own in of_peer {
-            self.fail(now, own, StreamError::TooLong);
-            self.settle(now, own);
+        let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();
+        for id in ids {
+            self.fail(now, id, StreamError::TooLong);
+            self.settle(now, id);
         }
     }
 
-    /// The stream as the peer's endpoint names it; `None` while that is unknown.
+    /// Returns the peer's identifier of the stream, or `None` while it is unknown.
     pub fn peer_stream(&self, id: StreamId) -> Option<StreamId> {
         let stream = self.streams.get(&id.0)?;
         (stream.remote != 0 && stream.phase != Phase::Opening).then_some(StreamId(stream.remote))
     }
 
-    /// What has happened to a stream.
+    /// Returns the statistics of a stream.
     pub fn statistics(&self, id: StreamId) -> Result<Statistics, StreamError> {
         let stream = self.streams.get(&id.0).ok_or(StreamError::NoStream)?;
         Ok(stream.statistics())
     }
 
-    /// What has happened since the last call.
+    /// Returns the next event, or `None`.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         if let Event::Changed(id) = event
             && let Some(stream) = self.streams.get_mut(&id.0)
         {
-            stream.waits.event = false;
+            stream.queued.event = false;
         }
         Some(event)
     }
 
-    /// Datagrams, and what became of them.
+    /// Returns the datagram counters.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Streams that are kept, lingering ones included.
+    /// Returns the number of streams, including lingering ones.
     pub fn streams(&self) -> usize {
         self.streams.len()
     }
 
-    /// Whether a stream still has something to send, dropped by its application or not.
+    /// Returns true if any stream, released or not, still has something to send.
     pub fn is_sending(&self) -> bool {
         self.streams.values().any(|stream| {
             stream.failure.is_none()
@@ -350,17 +353,17 @@ impl Endpoint {
         })
     }
 
-    /// The allocator of the uplink, hop 0.
+    /// Returns the allocator of the uplink, hop 0.
     pub fn uplink(&self) -> &PortDriver {
         self.uplink.port()
     }
 
-    /// The allocator of the downlink, and how many requests it or routers have answered.
+    /// Returns the allocator of the downlink, with counts of the requests that it or routers have answered.
     pub fn downlink(&self) -> &Downlink {
         &self.downlink
     }
 
-    /// The options that it was made with.
+    /// Returns the options of the endpoint.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -373,7 +376,7 @@ impl Endpoint {
             .ok_or(StreamError::NoStream)
     }
 
-    /// Whether one more stream is allowed. The oldest that lingers is removed for it.
+    /// Returns true if one more stream is allowed, after removing lingering streams, oldest first, if needed.
     fn admits_stream(&mut self) -> bool {
         while self.streams.len() >= self.options.max_streams {
             let Some(oldest) = self.lingering.pop_front() else {
@@ -401,42 +404,42 @@ impl Endpoint {
         SipHasher24::new_with_keys(self.secret[0], self.secret[1])
     }
 
-    /// The stream ends as a whole. What can still be read stays until the application drops it.
-    fn fail(&mut self, now: Time, own: u64, error: StreamError) {
-        let Some(stream) = self.streams.get_mut(&own) else {
+    /// Ends a stream with an error. Readable data is kept until the application releases the stream.
+    fn fail(&mut self, now: Time, id: u64, error: StreamError) {
+        let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
         if stream.conclude(now) {
             return;
         }
-        let seen = matches!(stream.phase, Phase::Opening | Phase::Open) && !stream.released;
-        if seen {
+        let is_visible = matches!(stream.phase, Phase::Opening | Phase::Open) && !stream.released;
+        if is_visible {
             stream.failure.get_or_insert(error);
             stream.outgoing.clear();
         } else {
-            self.remove(own);
+            self.remove(id);
         }
     }
 
-    fn remove(&mut self, own: u64) {
-        let Some(mut stream) = self.streams.remove(&own) else {
+    fn remove(&mut self, id: u64) {
+        let Some(mut stream) = self.streams.remove(&id) else {
             return;
         };
         self.downlink.withdraw(&mut stream.offer);
-        self.timers.remove(&(stream.scheduled, own));
+        self.timers.remove(&(stream.scheduled, id));
         self.uplink.overdue -= stream.overdue;
         match stream.phase {
             Phase::HalfOpen => self.half_open -= 1,
-            Phase::Backlog => self.backlog.retain(|&waiting| waiting != own),
+            Phase::Backlog => self.backlog.retain(|&waiting| waiting != id),
             Phase::Lingering(_) => {
-                let gone = |oldest: &u64| !self.streams.contains_key(oldest);
-                while self.lingering.front().is_some_and(gone) {
+                let is_removed = |oldest: &u64| !self.streams.contains_key(oldest);
+                while self.lingering.front().is_some_and(is_removed) {
                     self.lingering.pop_front();
                 }
             }
             Phase::Opening | Phase::Open => {}
         }
-        if stream.is_theirs
+        if stream.is_incoming
             && self
                 .openings
                 .remove(&(stream.peer, stream.remote))

@@ -1,4 +1,4 @@
-//! What an endpoint may use, and what it answers when that is not enough.
+//! Options, errors and statistics of an endpoint.
 
 use super::super::datagram::{HEADER_BYTES, UDP_IPV4_BYTES};
 use super::super::{Allocation, Config, Counters, Grants, Late, Rounding, Speculation};
@@ -8,43 +8,43 @@ use duetime_core::{Rate, Span, Time};
 /// Options and limits of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// D3's own options. `scale` must be that of all endpoints and routers of the network, and is set here.
+    /// Options of D3. `scale` is set here; it must be equal at all endpoints and routers of the network.
     pub config: Config,
-    /// The rate of the interface that datagrams leave through: hop 0 allocates it, and nothing leaves faster.
+    /// Rate of the outgoing interface. Hop 0 allocates it, and it limits the sending rate.
     pub uplink: Rate,
-    /// The rate of the interface that datagrams arrive at, which this endpoint allocates where no router has
-    /// (`config.allocation`); the uplink's by default. Endpoints that share an interface share its rate.
+    /// Rate of the incoming interface, which this endpoint allocates if no router has (`config.allocation`); defaults
+    /// to `uplink`. Endpoints that share an interface share its rate.
     pub downlink: Rate,
-    /// Datagrams leave in batches of this much of the uplink's time, so that a driver can send several in one call;
-    /// [`Span::ZERO`]: one by one, each at its time.
+    /// Batch length, in time on the uplink, so that a driver can send several datagrams per call. [`Span::ZERO`] sends
+    /// each datagram at its own time.
     pub batch: Span,
-    /// How much of the uplink's time may be made up for when the driver was late.
+    /// Maximum time on the uplink that is made up for after the driver was late.
     pub catch_up: Span,
-    /// Bytes that a stream keeps until they are acknowledged.
+    /// Size of a stream's send buffer in bytes, which holds data until it is acknowledged.
     pub send_buffer: usize,
-    /// Bytes that a stream's receive buffer holds, at most 2^30: the largest receive window.
+    /// Size of a stream's receive buffer in bytes; at most 2^30, the largest receive window.
     pub receive_buffer: usize,
-    /// Bytes that it holds before the stream is accepted.
+    /// Size of the receive buffer before the stream is accepted.
     pub unaccepted_buffer: usize,
-    /// Streams at once, in any state.
+    /// Maximum number of streams, in any state.
     pub max_streams: usize,
-    /// Incoming streams at once from one address.
+    /// Maximum number of incoming streams from one address.
     pub max_streams_per_peer: usize,
-    /// Incoming streams whose peer has not proven its address, and at most half of the backlog. Above, a SYN is
-    /// answered by a challenge and not remembered, which costs its sender one round trip.
+    /// Maximum number of incoming streams whose peer has not proven its address, further limited to half of the
+    /// backlog. Above, a SYN is answered with a challenge without storing state, which costs its sender one round trip.
     pub max_half_open: usize,
-    /// How long an incoming stream may stay half open.
+    /// Maximum time for which an incoming stream may be half open.
     pub half_open_timeout: Span,
-    /// How long the answer to a SYN may take.
+    /// Maximum time to wait for the answer to a SYN.
     pub connect_timeout: Span,
-    /// How long the peer may be silent. It is asked four times in this time whether it is there.
+    /// Maximum time without a datagram from the peer. Four pings are sent in this time.
     pub idle_timeout: Span,
-    /// How long an ended stream stays to answer a repeated FIN.
+    /// Time for which an ended stream is kept to answer a repeated FIN.
     pub linger: Span,
 }
 
 impl Options {
-    /// The defaults, for an interface of the given rate in a network that has none slower, with UDP over IPv4.
+    /// Returns the defaults for UDP over IPv4 on an interface of the given rate, in a network without slower links.
     pub fn new(uplink: Rate) -> Self {
         Self {
             config: Config {
@@ -73,10 +73,10 @@ impl Options {
         }
     }
 
-    /// The same for a network whose slowest link has the given rate. All endpoints and routers of a network must agree on
-    /// the scale, which follows from its slowest link: an endpoint whose own interface is faster has to name that link's
-    /// rate, or routers grant it nothing. No flow is granted more than 255 units of the scale, which are two to four
-    /// times the slowest link's rate.
+    /// Sets the rate of the network's slowest link, from which the scale follows. All endpoints and routers must agree
+    /// on the scale: an endpoint with a faster interface must set the rate of the slowest link, or routers grant it
+    /// nothing. No flow is granted more than 255 units of the scale, which is two to four times the rate of the slowest
+    /// link.
     #[must_use]
     pub fn slowest_link(mut self, rate: Rate) -> Self {
         (self.config.scale, self.config.update_interval) = (None, None);
@@ -84,7 +84,7 @@ impl Options {
         self
     }
 
-    /// What is wrong with these options, if anything.
+    /// Returns a description of the first invalid option, or `None`.
     pub fn problem(&self) -> Option<&'static str> {
         let smallest = self.config.header_bytes + 22 + 64;
         let largest = u32::from(u16::MAX);
@@ -99,7 +99,7 @@ impl Options {
             ),
             (
                 self.config.rounding == Rounding::Exact,
-                "exact rates have no form on the wire",
+                "exact rates cannot be encoded on the wire",
             ),
             (
                 self.config.header_bytes < HEADER_BYTES as u32,
@@ -107,7 +107,7 @@ impl Options {
             ),
             (
                 !(smallest..=largest).contains(&self.config.mtu),
-                "the largest packet must hold its headers and 64 bytes, and 65535 bytes at most",
+                "mtu must hold the headers and 64 bytes, and be at most 65535",
             ),
             (
                 self.config.interval() == Span::ZERO,
@@ -115,15 +115,15 @@ impl Options {
             ),
             (
                 self.config.request_backoff > Config::MAX_REQUEST_BACKOFF,
-                "the wait of a paused flow is doubled 10 times at most",
+                "request_backoff must be at most 10",
             ),
-            (self.send_buffer == 0, "the send buffer is empty"),
+            (self.send_buffer == 0, "send_buffer is zero"),
             (
                 !(1..=1 << 30).contains(&self.receive_buffer)
                     || !(1..=self.receive_buffer).contains(&self.unaccepted_buffer),
-                "the receive buffer must be 1 byte to 2^30 bytes, and hold the unaccepted buffer",
+                "receive_buffer must be 1 to 2^30 bytes, and unaccepted_buffer 1 byte to receive_buffer",
             ),
-            (self.max_streams == 0, "no stream is allowed"),
+            (self.max_streams == 0, "max_streams is zero"),
         ];
         problems
             .iter()
@@ -132,21 +132,22 @@ impl Options {
     }
 }
 
-/// What a flow does about its deadline.
+/// Deadline policy of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// End the flow when its deadline cannot be met (D3 §6.1.3).
+    /// True to end the flow if its deadline cannot be met (D3 §6.1.3).
     pub quench: bool,
-    /// End the flow when its desired rate keeps rising (D3 §7, speculative flow quenching).
+    /// Criterion for ending the flow if its desired rate keeps rising (D3 §7, speculative flow quenching), or `None` to
+    /// disable it.
     pub speculation: Option<Speculation>,
-    /// What a late flow asks for: soft deadlines (D3 §7).
+    /// Rate requested after the deadline, for soft deadlines (D3 §7).
     pub late: Late,
-    /// By how much [`Late::Extend`] moves the deadline, in 1/1000 of the original allowance.
+    /// Step by which [`Late::Extend`] moves the deadline, in 1/1000 of the original allowance.
     pub late_extension_permille: u32,
 }
 
 impl Policy {
-    /// The one that `config` gives to every flow.
+    /// Returns the policy that `config` applies to every flow.
     pub fn of(config: &Config) -> Self {
         Self {
             quench: config.quench,
@@ -156,7 +157,7 @@ impl Policy {
         }
     }
 
-    /// `config` for a flow of this policy.
+    /// Returns `config` for a flow with this policy.
     pub(super) fn apply(&self, config: &Config) -> Config {
         Config {
             quench: self.quench,
@@ -169,54 +170,54 @@ impl Policy {
     }
 }
 
-/// Why a call could not do what it was asked for, or a stream ended.
+/// Reason why a call failed or a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamError {
-    /// Nothing can be done now; [`Event::Changed`](super::Event::Changed) tells when to try again.
+    /// The operation would block; [`Event::Changed`](super::Event::Changed) is emitted when it can be retried.
     Blocked,
-    /// No such stream: it was released, or never was.
+    /// The stream does not exist or was released.
     NoStream,
     /// Too many streams are open.
     TooMany,
-    /// The stream's sending side has been opened before.
+    /// The outgoing flow of the stream is already open.
     AlreadyOpen,
-    /// The sending side is finished: nothing can be written.
+    /// The outgoing flow is finished and cannot be written.
     Finished,
-    /// The deadline cannot be met, and the flow was ended (D3 §6.1.3 or §7). What the peer sends can still be read.
+    /// The deadline cannot be met, and the flow was ended (D3 §6.1.3 or §7). The peer's data can still be read.
     Quenched,
-    /// The application gave its own flow up.
+    /// The application aborted its own flow.
     Aborted,
-    /// The peer gave its flow up: it was quenched, or its application aborted it. What came before can be read.
+    /// The peer abandoned its flow: it was quenched or aborted. Data received before can be read.
     GivenUp,
     /// The peer accepts no streams.
     Refused,
-    /// The peer knows this stream no more, or reads no more of it.
+    /// The peer does not know the stream any more, or has released it.
     Reset,
-    /// The peer did not answer in time, or what has bytes does not reach it.
+    /// The peer did not answer in time, or does not receive datagrams with data.
     TimedOut,
-    /// The interface takes no datagram as long as `mtu` allows.
+    /// The interface does not accept datagrams of length `mtu`.
     TooLong,
-    /// The peer speaks another version of the format.
+    /// The peer uses another version of the format.
     Version(u8),
 }
 
 impl fmt::Display for StreamError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Blocked => "nothing can be done now",
+            Self::Blocked => "the operation would block",
             Self::NoStream => "no such stream",
             Self::TooMany => "too many streams are open",
-            Self::AlreadyOpen => "the stream's sending side is open already",
+            Self::AlreadyOpen => "the stream's sending side is already open",
             Self::Finished => "the stream's sending side is finished",
             Self::Quenched => "the deadline cannot be met: the flow was quenched",
             Self::Aborted => "the flow was aborted",
-            Self::GivenUp => "the peer gave its flow up",
+            Self::GivenUp => "the peer abandoned its flow",
             Self::Refused => "the peer accepts no streams",
             Self::Reset => "the peer reset the stream",
             Self::TimedOut => "the peer did not answer in time",
-            Self::TooLong => "the interface takes no packets of the configured length",
+            Self::TooLong => "the interface does not accept packets of the configured length",
             Self::Version(theirs) => {
-                return write!(f, "the peer speaks version {theirs} of the format");
+                return write!(f, "the peer uses version {theirs} of the format");
             }
         })
     }
@@ -224,17 +225,18 @@ impl fmt::Display for StreamError {
 
 impl core::error::Error for StreamError {}
 
-/// What is known of one stream.
+/// Statistics of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// s: the rate granted for the present round trip.
+    /// s: rate granted for the current round trip.
     pub granted: Rate,
-    /// How many interfaces granted it: the sending host's own, and the routers on the path. A request has six slots:
-    /// if it is six, there may be more, which nobody asks, and whose rate the flow does not keep to.
+    /// Number of interfaces that granted the rate: the sending host's own and the routers on the path. A request has
+    /// six slots; if this is six, the path may have further routers, which receive no requests and may not sustain the
+    /// rate.
     pub hops: u8,
-    /// Smoothed round-trip time, once measured.
+    /// Smoothed round-trip time, or `None` before the first sample.
     pub srtt: Option<Span>,
-    /// What happened to the sending flow; `requests` and `retransmits` among it.
+    /// Event counters of the outgoing flow, including `requests` and `retransmits`.
     pub counters: Counters,
     /// Bytes that the application has written.
     pub written: u64,
@@ -242,43 +244,43 @@ pub struct Statistics {
     pub acked: u64,
     /// Bytes received in order.
     pub received: u64,
-    /// Who granted the peer's flow its rates: this endpoint, for its downlink, or routers.
+    /// Origins of the rates granted to the peer's flow: this endpoint, for its downlink, or routers.
     pub grants: Grants,
-    /// More was written than announced: the flow goes on without a deadline.
+    /// True if more was written than announced; the flow then continues without a deadline.
     pub exceeded: bool,
-    /// The flow's deadline, as announced or as it has been moved.
+    /// Deadline of the flow, as announced or as extended.
     pub deadline: Option<Time>,
-    /// When the last byte and the FIN were acknowledged.
+    /// Time at which the last byte and the FIN were acknowledged.
     pub delivered_at: Option<Time>,
 }
 
-/// What is known of an endpoint: datagrams and what became of them.
+/// Datagram counters of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Datagrams received.
     pub received: u64,
     /// Datagrams sent.
     pub sent: u64,
-    /// Received, and not a datagram of this protocol.
+    /// Received datagrams that do not belong to this protocol.
     pub malformed: u64,
-    /// Received with a wrong checksum.
+    /// Received datagrams with a wrong checksum.
     pub damaged: u64,
-    /// Received in another version.
+    /// Received datagrams of another version.
     pub other_versions: u64,
-    /// For a stream, from another address than its peer's.
+    /// Datagrams for a stream, from an address other than its peer's.
     pub other_addresses: u64,
-    /// For a stream, with a wrong identifier of its peer, or too late.
+    /// Datagrams for a stream that had a wrong peer identifier or were too late.
     pub stale: u64,
-    /// For no stream.
+    /// Datagrams for no stream.
     pub strays: u64,
-    /// With data beyond the receive window.
+    /// Datagrams with data beyond the receive window.
     pub out_of_window: u64,
-    /// SYNs that a limit kept from being taken.
+    /// SYNs that were dropped because of a limit.
     pub over_limit: u64,
-    /// SYNs answered by a challenge.
+    /// SYNs that were answered with a challenge.
     pub challenges: u64,
     /// Resets sent.
     pub resets: u64,
-    /// Answers without a stream that were not sent, because too many waited already.
+    /// Replies without a stream that were dropped because too many were queued.
     pub unanswered: u64,
 }

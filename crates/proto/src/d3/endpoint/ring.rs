@@ -1,23 +1,23 @@
-//! Bytes of a stream by position, from the first that is still needed.
+//! Ring buffer of a stream's bytes, addressed by position.
 
-/// A buffer that grows with what is put into it.
+/// Ring buffer that grows on demand.
 #[derive(Debug, Default)]
 pub(super) struct Ring {
-    /// Nothing, or a power of two of bytes; position `p` is at `p` modulo its length.
+    /// Empty, or a power of two of bytes; position `p` is at `p` modulo the length.
     bytes: Vec<u8>,
-    /// The first position kept.
+    /// First stored position.
     start: u64,
 }
 
 impl Ring {
-    const SMALLEST: usize = 4_096;
+    const MIN_CAPACITY: usize = 4_096;
 
-    /// The first position kept.
+    /// Returns the first stored position.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Keeps `data`, which begins at `position`. What lies before the first position kept is left out.
+    /// Stores `data` at `position`. Bytes before the first stored position are discarded.
     pub fn put(&mut self, position: u64, data: &[u8]) {
         let old = self.start.saturating_sub(position).min(data.len() as u64) as usize;
         let (position, data) = (position.max(self.start), &data[old..]);
@@ -31,7 +31,7 @@ impl Ring {
         self.bytes[..data.len() - first].copy_from_slice(&data[first..]);
     }
 
-    /// The `len` bytes at `position`, in two pieces; they must have been put.
+    /// Returns the `len` bytes at `position`, in two pieces. They must have been stored.
     pub fn get(&self, position: u64, len: usize) -> (&[u8], &[u8]) {
         if len == 0 {
             return (&[], &[]);
@@ -41,12 +41,12 @@ impl Ring {
         (&self.bytes[at..at + first], &self.bytes[..len - first])
     }
 
-    /// Nothing before `position` is needed any more.
+    /// Discards the bytes before `position`.
     pub fn advance(&mut self, position: u64) {
         self.start = self.start.max(position);
     }
 
-    /// Nothing is needed any more.
+    /// Discards all bytes.
     pub fn clear(&mut self) {
         self.bytes = Vec::new();
     }
@@ -60,7 +60,7 @@ impl Ring {
             return;
         }
         let mut larger = Self {
-            bytes: vec![0; len.next_power_of_two().max(Self::SMALLEST)],
+            bytes: vec![0; len.next_power_of_two().max(Self::MIN_CAPACITY)],
             start: self.start,
         };
         let (first, second) = self.get(self.start, self.bytes.len());
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_back_from_where_they_were_put() {
+    fn get_returns_stored_bytes() {
         let data: Vec<u8> = (0..20_000_u32).map(|i| (i * 7 / 3) as u8).collect();
         let mut ring = Ring::default();
         let (mut put, mut got) = (0, 0);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_twice_or_beyond_a_gap_keeps_its_place() {
+    fn duplicates_and_gaps_are_handled() {
         let mut ring = Ring::default();
         ring.put(10, b"klm");
         ring.put(0, b"abcdefghijk");

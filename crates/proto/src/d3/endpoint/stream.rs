@@ -1,104 +1,104 @@
-//! One stream: a flow out, a flow in, and their bytes.
+//! Stream: an outgoing flow, an incoming flow, and their buffers.
 
 use super::super::datagram::{Header, Kind};
 use super::super::{Config, Flags, Grants, Offer, Packet, Receiver, Sender};
-use super::interface::Asker;
+use super::interface::Requester;
 use super::ring::Ring;
 use super::{Options, Statistics, StreamError};
 use crate::Message;
 use core::net::SocketAddr;
 use duetime_core::{Rate, Span, Time};
 
-/// A flow of unknown length.
+/// Length of a flow of unknown length.
 const UNKNOWN_LENGTH: u64 = u64::MAX / 2;
-/// After so many retransmission timeouts without progress, eight seconds with the smallest timeout of 10 ms, a stream is
-/// given up, although its peer may answer requests: what has bytes does not reach it.
-const MOST_STALLS: u8 = 16;
-/// So often the peer is asked in an idle timeout whether it is there.
+/// Number of retransmission timeouts without progress after which a stream times out (eight seconds with the minimum
+/// timeout of 10 ms). The peer may still answer requests while datagrams with data do not reach it.
+const MAX_STALLS: u8 = 16;
+/// Number of pings per idle timeout.
 const PINGS: u64 = 4;
 
 #[derive(Debug)]
 pub(super) struct Stream {
     pub peer: SocketAddr,
-    /// The peer's identifier; in an opening stream zero or the cookie of a challenge.
+    /// Identifier of the peer; in an opening stream, zero or the cookie of a challenge.
     pub remote: u64,
     pub phase: Phase,
-    /// The peer opened it.
-    pub is_theirs: bool,
-    /// The application has dropped it.
+    /// True if the peer opened the stream.
+    pub is_incoming: bool,
+    /// True if the application has released the stream.
     pub released: bool,
-    /// Why it ended as a whole.
+    /// Reason why the stream ended with an error.
     pub failure: Option<StreamError>,
     pub config: Config,
     pub sender: Option<Sender>,
     pub receiver: Receiver,
-    /// Who answered the requests of the flow in.
+    /// Origins of the answers to the incoming flow's requests.
     pub grants: Grants,
-    /// What the flow in was offered before its sender had proven its address.
+    /// Offer to the incoming flow before its sender has proven its address.
     pub offer: Offer,
-    /// The flow in had an offer, and is not counted at our downlink.
+    /// True if the incoming flow had an offer and is not counted at our downlink.
     pub uncounted_in: bool,
-    /// Our answers to it left before its sender had proven its address, and are not counted at our uplink.
+    /// True if our replies were sent before the peer had proven its address, and are not counted at our uplink.
     pub uncounted_out: bool,
-    /// From the first byte that is not acknowledged.
+    /// Bytes from the first unacknowledged one on.
     pub outgoing: Ring,
     pub written: u64,
     announced: u64,
-    /// The application writes no more.
+    /// True if the application has finished writing.
     pub finished: bool,
-    /// The application gives its flow up.
+    /// True if the application has aborted its flow.
     aborted: bool,
-    /// The flow was hopeless before it began, and ends as soon as the peer can be told.
-    hopeless: bool,
+    /// True if the flow could not meet its deadline from the start. It ends as soon as the peer can be notified.
+    is_infeasible: bool,
     exceeded: bool,
-    /// Nothing more is sent: all has arrived, but the peer is gone before it could say so of the FIN; or there was nothing
-    /// to send at all.
+    /// True if nothing more is sent: all data was delivered but the peer left before acknowledging the FIN, or there
+    /// was nothing to send.
     concluded: bool,
     /// First position beyond the peer's receive window.
     peer_limit: u64,
     delivered_at: Option<Time>,
-    /// From the first byte that the application has not read.
+    /// Bytes from the first unread one on.
     pub incoming: Ring,
-    /// Bytes that the receive buffer holds.
+    /// Size of the receive buffer in bytes.
     receive_buffer: u64,
-    /// First position that the peer was told not to send.
-    told_limit: u64,
+    /// First position beyond the window last advertised to the peer.
+    advertised_limit: u64,
     opened: Time,
-    /// When the peer was heard last.
-    heard: Time,
+    /// Time of the last datagram from the peer.
+    last_heard: Time,
     pinged: Time,
-    /// When the stream is called next at the latest.
+    /// Latest time at which the stream's timers must be checked.
     pub scheduled: Time,
-    pub waits: Waits,
-    /// Share of the interface's queue.
+    pub queued: Queued,
+    /// Share of the queue at the interface.
     pub overdue: u64,
-    /// What the application was told last.
-    seen: View,
+    /// State last reported to the application.
+    view: View,
 }
 
-/// Where a stream stands.
+/// Phase of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Our SYN is not answered.
+    /// Our SYN has not been answered.
     Opening,
-    /// Theirs is, and they have not shown that they know it.
+    /// The peer's SYN was answered, and the peer has not proven its address.
     HalfOpen,
-    /// Waits to be accepted.
+    /// Waiting to be accepted.
     Backlog,
     Open,
-    /// Released and sent: stays to answer a repeated FIN.
+    /// Released and sent; kept to answer a repeated FIN.
     Lingering(Time),
 }
 
-/// In which of the endpoint's queues it is.
+/// Membership in the endpoint's queues.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Waits {
+pub(super) struct Queued {
     pub answers: bool,
     pub data: bool,
     pub event: bool,
 }
 
-/// What an application can see of a stream without being called.
+/// State of a stream that is visible to the application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct View {
     open: bool,
@@ -120,7 +120,7 @@ impl Stream {
             peer,
             remote,
             phase,
-            is_theirs: phase != Phase::Opening,
+            is_incoming: phase != Phase::Opening,
             released: false,
             failure: None,
             config: options.config,
@@ -135,32 +135,32 @@ impl Stream {
             announced: 0,
             finished: false,
             aborted: false,
-            hopeless: false,
+            is_infeasible: false,
             exceeded: false,
             concluded: false,
             peer_limit: 0,
             delivered_at: None,
             incoming: Ring::default(),
             receive_buffer: receive_buffer as u64,
-            told_limit: receive_buffer as u64,
+            advertised_limit: receive_buffer as u64,
             opened: now,
-            heard: now,
+            last_heard: now,
             pinged: now,
             scheduled: Time::MAX,
-            waits: Waits::default(),
+            queued: Queued::default(),
             overdue: 0,
-            seen: View::default(),
+            view: View::default(),
         }
     }
 
-    /// Opens the flow out. False if its deadline cannot be met from the start, and quenching is on.
+    /// Opens the outgoing flow. Returns false if its deadline cannot be met from the start and quenching is enabled.
     pub fn open(&mut self, config: Config, now: Time, uplink: Rate, message: Message) -> bool {
         self.config = config;
         self.announced = message.bytes.min(UNKNOWN_LENGTH);
         let mut sender = Sender::new(&config, now, uplink, message);
-        self.hopeless = sender.is_closed();
-        if self.hopeless {
-            // The peer waits for this flow, and is told that there will be none.
+        self.is_infeasible = sender.is_closed();
+        if self.is_infeasible {
+            // The peer expects this flow and must be notified that there will be none.
             self.config.quench = false;
             let message = Message {
                 bytes: message.bytes.max(1),
@@ -171,10 +171,10 @@ impl Stream {
         sender.persist();
         self.sender = Some(sender);
         self.update_limit();
-        !self.hopeless
+        !self.is_infeasible
     }
 
-    /// Takes as much of `data` as the send buffer can.
+    /// Stores as much of `data` as fits into the send buffer.
     pub fn write(
         &mut self,
         options: &Options,
@@ -204,7 +204,7 @@ impl Stream {
         Ok(taken as usize)
     }
 
-    /// The application writes no more: the flow ends with what has been written.
+    /// Ends the outgoing flow after the data written so far.
     pub fn finish(&mut self, options: &Options, now: Time) {
         if self.finished {
             return;
@@ -214,7 +214,7 @@ impl Stream {
         }
         self.finished = true;
         if let Some(sender) = &mut self.sender
-            && !self.hopeless
+            && !self.is_infeasible
             && !self.aborted
         {
             sender.end_at(&self.config, self.written);
@@ -222,13 +222,13 @@ impl Stream {
         self.update_limit();
     }
 
-    /// The application gives its flow up.
+    /// Aborts the outgoing flow.
     pub fn abort(&mut self, options: &Options, now: Time) {
         if self.sender.is_none() {
             self.open_unannounced(options, now);
         }
         self.aborted = true;
-        self.give_up_when_told();
+        self.close_if_announced();
     }
 
     fn open_unannounced(&mut self, options: &Options, now: Time) {
@@ -239,22 +239,22 @@ impl Stream {
         self.open(self.config, now, options.uplink, message);
     }
 
-    /// Ends the flow out, once its SYN has left: the peer has to learn of it.
-    pub fn give_up_when_told(&mut self) {
+    /// Ends an aborted or infeasible flow after its SYN was sent, so that the peer is notified.
+    pub fn close_if_announced(&mut self) {
         if let Some(sender) = &mut self.sender
-            && (self.hopeless || self.aborted)
+            && (self.is_infeasible || self.aborted)
             && sender.counters().requests > 0
             && !sender.is_quenched()
         {
             if !self.finished {
-                // Even if all that was announced has left.
+                // Ensures that bytes are missing even if all announced ones were sent.
                 sender.extend(&self.config, self.written + 1);
             }
             sender.close();
         }
     }
 
-    /// The application drops the stream. What it has written is still sent.
+    /// Releases the stream. Written data is still sent.
     pub fn release(&mut self, options: &Options, now: Time) {
         self.released = true;
         if !self.concluded {
@@ -262,7 +262,7 @@ impl Stream {
         }
     }
 
-    /// Reads what has come in order.
+    /// Reads received bytes in order.
     pub fn read(&mut self, out: &mut [u8]) -> Result<usize, StreamError> {
         let position = self.incoming.start();
         let readable = (self.receiver.delivered() - position).min(out.len() as u64) as usize;
@@ -271,28 +271,28 @@ impl Stream {
             out[..first.len()].copy_from_slice(first);
             out[first.len()..readable].copy_from_slice(second);
             self.incoming.advance(position + readable as u64);
-            if self.limit() - self.told_limit >= self.receive_buffer / 2 {
-                self.receiver.acknowledge_again();
+            if self.limit() - self.advertised_limit >= self.receive_buffer / 2 {
+                self.receiver.request_acknowledgement();
             }
             return Ok(readable);
         }
         if out.is_empty() || self.receiver.is_finished() {
             return Ok(0);
         }
-        Err(if self.receiver.is_given_up() {
+        Err(if self.receiver.is_abandoned() {
             StreamError::GivenUp
         } else {
             self.failure.unwrap_or(StreamError::Blocked)
         })
     }
 
-    /// The receive buffer holds this much from now on.
+    /// Enlarges the receive buffer.
     pub fn set_receive_buffer(&mut self, bytes: usize) {
         self.receive_buffer = self.receive_buffer.max(bytes as u64);
-        self.receiver.acknowledge_again();
+        self.receiver.request_acknowledgement();
     }
 
-    /// A packet for the sender.
+    /// Processes a packet for the sender.
     pub fn acknowledgement(&mut self, now: Time, header: &Header) {
         let Some(sender) = &mut self.sender else {
             return;
@@ -309,7 +309,7 @@ impl Stream {
         self.update_limit();
     }
 
-    /// A packet for the receiver; false if it has data beyond the receive window.
+    /// Processes a packet for the receiver. Returns false if it has data beyond the receive window.
     pub fn data(&mut self, now: Time, packet: &Packet, payload: &[u8]) -> bool {
         let end = packet.seq.saturating_add(payload.len() as u64);
         if !payload.is_empty() && end > self.limit() {
@@ -325,65 +325,65 @@ impl Stream {
         true
     }
 
-    /// The next packet of the receiver, as a datagram of this stream.
-    pub fn poll_answer(&mut self, now: Time, own: u64) -> Option<Header> {
+    /// Returns the receiver's next packet, as a datagram of this stream.
+    pub fn poll_answer(&mut self, now: Time, id: u64) -> Option<Header> {
         let packet = self.receiver.poll_transmit(&self.config, now)?;
-        self.told_limit = self.limit();
-        let window = self.told_limit - self.receiver.delivered();
-        Some(self.header(own, Kind::Packet, packet, window as u32))
+        self.advertised_limit = self.limit();
+        let window = self.advertised_limit - self.receiver.delivered();
+        Some(self.header(id, Kind::Packet, packet, window as u32))
     }
 
-    /// As whom a packet of the receiver asks our uplink, hop 0 of its way.
-    pub fn answers_as(&mut self, packet: &Packet) -> Asker {
+    /// Returns the requester at our uplink, hop 0, for a packet of the receiver.
+    pub fn reply_requester(&mut self, packet: &Packet) -> Requester {
         if !self.uncounted_out || packet.request.is_none() {
-            Asker::Flow
+            Requester::Flow
         } else if self.phase == Phase::HalfOpen || packet.flags.contains(Flags::FIN) {
-            Asker::Unproven
+            Requester::Unproven
         } else {
             self.uncounted_out = false;
-            Asker::Proven
+            Requester::Proven
         }
     }
 
-    /// The next packet of the sender, as a datagram of this stream.
-    pub fn poll_data(&mut self, now: Time, own: u64) -> Option<Header> {
+    /// Returns the sender's next packet, as a datagram of this stream.
+    pub fn poll_data(&mut self, now: Time, id: u64) -> Option<Header> {
         let packet = self.sender.as_mut()?.poll_transmit(&self.config, now)?;
-        self.give_up_when_told();
-        Some(self.header(own, Kind::Packet, packet, 0))
+        self.close_if_announced();
+        Some(self.header(id, Kind::Packet, packet, 0))
     }
 
-    /// A datagram of this stream.
-    pub fn header(&self, own: u64, kind: Kind, packet: Packet, window: u32) -> Header {
+    /// Returns the header of a datagram of this stream.
+    pub fn header(&self, id: u64, kind: Kind, packet: Packet, window: u32) -> Header {
         Header {
             kind,
             destination: self.remote,
-            source: own,
+            source: id,
             window,
             packet,
         }
     }
 
-    /// The peer has shown that it is there.
-    pub fn hear(&mut self, now: Time) {
-        self.heard = now;
+    /// Records a sign of life from the peer.
+    pub fn touch(&mut self, now: Time) {
+        self.last_heard = now;
     }
 
-    /// When the stream must be called at the latest.
+    /// Returns the latest time at which `timeout` must be called.
     pub fn next_timeout(&self, options: &Options) -> Time {
         if self.failure.is_some() || self.is_over() && !self.released {
-            return Time::MAX; // nothing is awaited from the peer
+            return Time::MAX; // nothing is expected from the peer
         }
-        let own = match self.phase {
+        let phase_timeout = match self.phase {
             Phase::Opening => self.opened + options.connect_timeout,
             Phase::HalfOpen => self.opened + options.half_open_timeout,
             Phase::Backlog | Phase::Open => self.next_ping(options),
             Phase::Lingering(until) => until,
         };
         let sender = self.sender.as_ref().filter(|_| !self.concluded);
-        own.min(sender.map_or(Time::MAX, Sender::next_timeout))
+        phase_timeout.min(sender.map_or(Time::MAX, Sender::next_timeout))
     }
 
-    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise.
+    /// Handles the sender's timer. No effect before [`next_timeout`](Self::next_timeout).
     pub fn timeout(&mut self, now: Time) {
         if let Some(sender) = &mut self.sender
             && !self.concluded
@@ -392,23 +392,23 @@ impl Stream {
         }
     }
 
-    /// Whether the peer has been silent for too long.
+    /// Returns true if the peer has been silent for too long.
     pub fn is_silent(&self, options: &Options, now: Time) -> bool {
         match self.phase {
             Phase::Opening => self.opened + options.connect_timeout <= now,
             Phase::HalfOpen => self.opened + options.half_open_timeout <= now,
-            Phase::Backlog | Phase::Open => self.heard + options.idle_timeout <= now,
+            Phase::Backlog | Phase::Open => self.last_heard + options.idle_timeout <= now,
             Phase::Lingering(_) => false,
         }
     }
 
-    /// Whether what is sent does not arrive, time after time.
+    /// Returns true if data repeatedly fails to arrive.
     pub fn is_stalled(&self) -> bool {
-        let stalled = |sender: &Sender| sender.stalled() >= MOST_STALLS;
+        let stalled = |sender: &Sender| sender.stalled() >= MAX_STALLS;
         !self.concluded && self.sender.as_ref().is_some_and(stalled)
     }
 
-    /// Whether the peer should be asked now if it is there.
+    /// Returns true if a ping is due, and records it.
     pub fn should_ping(&mut self, options: &Options, now: Time) -> bool {
         let due =
             matches!(self.phase, Phase::Backlog | Phase::Open) && self.next_ping(options) <= now;
@@ -419,7 +419,7 @@ impl Stream {
     }
 
     fn next_ping(&self, options: &Options) -> Time {
-        self.heard.max(self.pinged) + Span::from_ps(options.idle_timeout.as_ps() / PINGS)
+        self.last_heard.max(self.pinged) + Span::from_ps(options.idle_timeout.as_ps() / PINGS)
     }
 
     pub fn has_answers(&self) -> bool {
@@ -431,22 +431,22 @@ impl Stream {
         self.failure.is_none() && !self.concluded && self.sender.as_ref().is_some_and(can)
     }
 
-    /// The flow out has ended, in whatever way.
+    /// Returns true if the outgoing flow has ended in any way.
     pub fn is_sent(&self) -> bool {
         self.concluded || self.sender.as_ref().is_some_and(Sender::is_closed)
     }
 
-    /// Both flows have ended, in whatever way.
+    /// Returns true if both flows have ended in any way.
     fn is_over(&self) -> bool {
         self.is_sent() && self.is_received()
     }
 
-    /// The flow in has ended, in whatever way.
+    /// Returns true if the incoming flow has ended in any way.
     pub fn is_received(&self) -> bool {
-        self.receiver.is_finished() || self.receiver.is_given_up()
+        self.receiver.is_finished() || self.receiver.is_abandoned()
     }
 
-    /// The peer is gone. True if nothing is missing but its answer to our FIN.
+    /// Concludes the stream if only the answer to our FIN is missing, because the peer is gone. Returns true if it did.
     pub fn conclude(&mut self, now: Time) -> bool {
         let acked = |sender: &Sender| sender.acked() == self.written;
         let complete =
@@ -458,14 +458,14 @@ impl Stream {
         complete
     }
 
-    /// Nothing is sent back.
+    /// Concludes a stream on which nothing is sent.
     pub fn conclude_unanswered(&mut self) {
         self.concluded = true;
     }
 
-    /// Why nothing can be written.
+    /// Returns the reason why nothing can be written, or `None`.
     pub fn sending_error(&self) -> Option<StreamError> {
-        let quenched = self.hopeless || self.sender.as_ref().is_some_and(Sender::is_quenched);
+        let quenched = self.is_infeasible || self.sender.as_ref().is_some_and(Sender::is_quenched);
         if self.aborted {
             Some(StreamError::Aborted)
         } else if quenched {
@@ -477,7 +477,7 @@ impl Stream {
         }
     }
 
-    /// Whether all that was written, and the end, has arrived.
+    /// Returns `Ok` if all written data and the end of the flow were delivered.
     pub fn delivery(&self) -> Result<(), StreamError> {
         if self.delivered_at.is_some() {
             return Ok(());
@@ -488,19 +488,19 @@ impl Stream {
         })
     }
 
-    /// True if the application can see something that it could not see before.
-    pub fn has_news(&mut self, options: &Options) -> bool {
+    /// Updates the state visible to the application. Returns true if it changed.
+    pub fn update_view(&mut self, options: &Options) -> bool {
         let view = View {
             open: !matches!(self.phase, Phase::Opening | Phase::HalfOpen),
             readable: self.receiver.delivered(),
             ended: self.is_received(),
-            // Whoever waits for space is not woken for each packet.
+            // Avoids waking a writer for each acknowledged packet.
             writable: self.unacknowledged() <= options.send_buffer as u64 / 4 * 3,
             sending: self.sending_error(),
             delivered: self.delivery().is_ok(),
             failure: self.failure,
         };
-        core::mem::replace(&mut self.seen, view) != view && !self.released
+        core::mem::replace(&mut self.view, view) != view && !self.released
     }
 
     pub fn statistics(&self) -> Statistics {
@@ -522,7 +522,7 @@ impl Stream {
         }
     }
 
-    /// The bytes of a packet of the sender.
+    /// Returns the payload of a packet of the sender.
     pub fn payload(&self, packet: &Packet) -> (&[u8], &[u8]) {
         if packet.flags.contains(Flags::ACK) {
             return (&[], &[]);
@@ -534,12 +534,13 @@ impl Stream {
         self.written - self.outgoing.start()
     }
 
-    /// First position beyond the receive window.
+    /// Returns the first position beyond the receive window.
     fn limit(&self) -> u64 {
         self.incoming.start() + self.receive_buffer
     }
 
-    /// What the flow out may send: what has been written, and what the receive window of the peer allows; its FIN once all is written.
+    /// Sets the sender's limit to the written data within the peer's receive window, and permits the FIN after all
+    /// data.
     fn update_limit(&mut self) {
         let limit = if self.finished && self.peer_limit >= self.written {
             u64::MAX
@@ -547,7 +548,7 @@ impl Stream {
             self.written.min(self.peer_limit)
         };
         if let Some(sender) = &mut self.sender {
-            sender.set_lack_of_space(self.peer_limit < self.written);
+            sender.set_receiver_full(self.peer_limit < self.written);
             sender.set_limit(&self.config, limit);
         }
     }

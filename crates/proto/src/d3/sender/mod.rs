@@ -1,4 +1,4 @@
-//! The sending host of a flow: asks for rates, spends them at their pace, and repairs losses.
+//! Sending host of a flow: requests rates, sends at the granted pace, and repairs losses.
 
 mod reliability;
 mod slot;
@@ -11,85 +11,86 @@ use crate::Message;
 use duetime_core::{Rate, Span, Time};
 use transmit::Plan;
 
-/// The length of a flow that never ends.
+/// Size of an endless flow.
 const UNBOUNDED: u64 = u64::MAX / 2;
 
-/// Requests whose times of departure are kept.
+/// Number of requests whose send times are kept.
 const EMISSIONS: usize = 4;
 
-/// One flow's sender.
+/// Sender of one flow.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    /// Bytes that may still leave in this slot, whole IP packets counted; what is left is carried (D3 §5).
+    /// Bytes that may still be sent in this slot, counted in whole IP packets; the remainder is carried to the next
+    /// slot (D3 §5).
     budget: u64,
-    /// What leaves next, always up to date: it is asked for more often than it changes.
+    /// Next packet to send. Kept up to date, because it is read more often than it changes.
     planned: Option<Plan>,
-    /// First byte never sent.
+    /// First byte that was never sent.
     next: u64,
     size: u64,
-    /// First position that may not leave yet; the FIN's is `size`.
+    /// First position that may not be sent yet; the FIN's position is `size`.
     limit: u64,
-    /// Every byte below is acknowledged.
+    /// Position up to which everything is acknowledged.
     acked: u64,
-    /// Bytes to send again, `resend..resend_end`.
+    /// Bytes to retransmit, `resend..resend_end`.
     resend: u64,
     resend_end: u64,
     state: State,
     request: RequestState,
     repair: Repair,
-    /// Given up: the rest is not sent, and a FIN returns the allocation.
+    /// True if the flow was abandoned: the remaining bytes are not sent, and a FIN returns the allocation.
     quenched: bool,
-    /// Silence does not end the flow.
+    /// True if silence of the peer does not end the flow.
     persistent: bool,
-    /// The receiver has no buffer space for what should leave.
-    lacks_space: bool,
-    /// The routers count the flow, or will when its SYN comes.
+    /// True if the receiver has no buffer space for the next data.
+    receiver_full: bool,
+    /// True if the routers count the flow, or will when its SYN arrives.
     counted: bool,
-    /// Unanswered timeouts in a row.
+    /// Consecutive unanswered timeouts.
     silence: u8,
-    /// Requests in a row whose feedback did not come in time.
+    /// Consecutive requests whose feedback was not received in time.
     request_backoff: u8,
     /// Retransmission timeouts since the last progress.
     backoff: u8,
-    /// Grants of zero in a row.
+    /// Consecutive grants of zero.
     paused: u8,
-    /// What the newest request told the routers of how long the next one may take (see `repair`).
+    /// Pace announced in the newest request (see `repair`).
     pace: u8,
     /// Number of the newest request.
     number: u16,
-    /// s: the smallest allocation of the path.
+    /// s: smallest allocation on the path.
     rate: EncodedRate,
-    asked: EncodedRate,
-    /// What the routers hold for this flow, as far as confirmed.
-    held: Held,
-    /// The receiver's last request, to be answered.
+    requested: EncodedRate,
+    /// State registered with the routers, as far as confirmed.
+    registered: Registered,
+    /// Last request of the receiver, to be answered.
     reverse: Option<Reverse>,
-    /// What rounding took from earlier requests.
+    /// Remainder of the rounding of earlier requests.
     carry: i32,
     /// Bytes of one slot: s times its length.
     slot: u64,
-    /// What earlier slots left of the budget, if it is a packet or more.
+    /// Budget left from earlier slots, if at least a packet.
     overdue: u64,
-    /// When the slot began.
+    /// Start of the slot.
     slot_start: Time,
-    /// Picoseconds per byte of the slot's budget, in 1/256; zero: the grant leaves as one burst.
+    /// Picoseconds per byte of the slot's budget, in 1/256; zero to send the grant as one burst.
     gap: u64,
-    /// When the next data packet is due at this pace.
+    /// Time at which the next data packet is due at this pace.
     release: Time,
-    /// The next data packet waits for `release`.
+    /// True if the next data packet waits for `release`.
     gated: bool,
-    /// More than a packet has left ahead of its time.
+    /// True if more than a packet was sent ahead of time.
     ahead: bool,
-    /// When `release` opens the gate, if a packet waits for it.
+    /// Timer for `release`, if a packet waits for it.
     pace_timer: Time,
-    /// Shortest time from one request to the next.
+    /// Minimum time between requests.
     request_interval: Span,
-    /// Repair by gaps ends when everything below is acknowledged.
+    /// Position that must be acknowledged to end a repair by gaps.
     recover: u64,
     srtt: Span,
     rttvar: Span,
     emitted: Time,
-    /// When the newest requests left, by number modulo their count.
+    /// Send times of the newest requests, by number modulo their count.
     emissions: [Time; EMISSIONS],
     request_timer: Time,
     data_timer: Time,
@@ -102,10 +103,10 @@ pub struct Sender {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The SYN is not answered.
+    /// The SYN has not been answered.
     Opening,
     Open,
-    /// The FIN has left.
+    /// The FIN was sent.
     Closing(Fin),
     Closed,
 }
@@ -113,41 +114,41 @@ enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
     Sent,
-    /// Its answer did not come: it should leave again.
+    /// The FIN was not answered and must be sent again.
     Due,
-    /// Acknowledged, but not all data is.
+    /// The FIN is acknowledged, but not all data is.
     Acked,
 }
 
-/// Of the request (or SYN) of this round trip.
+/// State of the request (or SYN) of this round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestState {
-    /// It should leave with the next packet.
+    /// To be sent with the next packet.
     Due,
-    /// It is on its way.
+    /// In flight.
     Outstanding,
-    /// Its feedback did not come in time: another one should leave.
+    /// Feedback was not received in time; another request must be sent.
     Lost,
-    /// Nothing may leave: the flow waits for bytes, for as long as the routers do without hearing it.
-    Resting,
-    /// The next one waits for its time: the round trip is short, or the flow is paused.
+    /// Nothing may be sent: the flow waits for bytes within the silence that the routers tolerate.
+    Idle,
+    /// The next request is delayed, because the round trip is short or the flow is paused.
     BackingOff,
-    /// Nothing may leave, and for long: the routers should be told.
-    Leaving,
-    /// They have been told, and hold nothing for the flow.
-    Away,
+    /// Nothing may be sent for long, and the routers must be notified.
+    Withdrawing,
+    /// The routers were notified and have nothing registered for the flow.
+    Withdrawn,
 }
 
-/// How losses are found and repaired before a timeout.
+/// State of loss detection and repair without a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
-    /// So many arrivals beyond a gap since the last progress.
+    /// Number of arrivals beyond a gap since the last progress.
     Gaps(u8),
-    /// A loss found by gaps is being repaired, hole by hole.
+    /// Repair, hole by hole, of a loss detected by gaps.
     Holes,
 }
 
-/// A request of the receiver.
+/// Request of the receiver.
 #[derive(Clone, Copy, Debug)]
 struct Reverse {
     number: u16,
@@ -156,62 +157,62 @@ struct Reverse {
     allocations: [EncodedRate; MAX_HOPS],
 }
 
-/// What the routers of a path hold.
+/// State registered with the routers of a path.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct Registered {
     desired: EncodedRate,
     allocations: [EncodedRate; MAX_HOPS],
     stamps: u8,
-    /// How many of them there are.
+    /// Number of routers.
     hops: u8,
 }
 
 /// Timer of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// The SYN was not answered.
+    /// Retransmission of an unanswered SYN.
     Handshake,
-    /// A rate request was not answered.
+    /// Repetition of an unanswered rate request.
     Request,
-    /// Data or a FIN was not acknowledged: the retransmission timeout.
+    /// Retransmission timeout of data or a FIN.
     Retransmission,
-    /// A paused flow waited before its next rate request ([`Config::request_backoff`]).
+    /// End of a paused flow's wait for its next rate request ([`Config::request_backoff`]).
     Pause,
-    /// The next packet, or the next request of a flow whose round trip is short, was due at the granted rate.
+    /// Time of the next packet at the granted rate, or of the next request of a flow with a short round trip.
     Pace,
 }
 
-/// What happened to a flow.
+/// Event counters of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Retransmission timeouts, SYN and FIN included.
+    /// Retransmission timeouts, including those of SYN and FIN.
     pub timeouts: u32,
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     pub retransmits: u32,
-    /// Losses found by arrivals beyond a gap.
+    /// Losses detected by arrivals beyond a gap.
     pub fast_retransmits: u32,
     /// Requests sent.
     pub requests: u32,
-    /// Requests whose feedback did not come in time.
+    /// Requests whose feedback was not received in time.
     pub lost_requests: u32,
-    /// Feedbacks below the desired rate.
+    /// Grants below the desired rate.
     pub denials: u32,
-    /// Feedbacks that paused the flow.
+    /// Grants that paused the flow.
     pub pauses: u32,
-    /// Of these, those after which the flow waited longer than its round trip before it asked again.
+    /// Pauses after which the flow waited longer than its round trip for the next request.
     pub backoffs: u32,
 }
 
-/// Shortest time from one request to the next, so much below the update interval that D3's routers can follow.
+/// Returns the minimum time between requests, well below the update interval so that D3's routers can follow.
 fn request_interval(config: &Config, uplink: Rate) -> Span {
     let packets = u64::from(config.request_packets) * u64::from(config.mtu);
-    let longest = Span::from_ps(config.interval().as_ps() / 2);
-    uplink.transmit(packets).min(longest)
+    let max = Span::from_ps(config.interval().as_ps() / 2);
+    uplink.transmit(packets).min(max)
 }
 
 impl Sender {
-    /// A flow that carries `message`, submitted now, and leaves through a link of rate `uplink`. Its SYN is due at once,
-    /// unless quenching finds it hopeless: then it is closed and nothing is sent.
+    /// Creates a flow that carries `message`, submitted now, through a link of rate `uplink`. Its SYN is due at once,
+    /// unless the deadline cannot be met and quenching is enabled: the sender is then closed and nothing is sent.
     pub fn new(config: &Config, now: Time, uplink: Rate, message: Message) -> Self {
         let deadline = message.deadline.unwrap_or(Time::MAX);
         let mut sender = Self {
@@ -228,7 +229,7 @@ impl Sender {
             repair: Repair::Gaps(0),
             quenched: false,
             persistent: false,
-            lacks_space: false,
+            receiver_full: false,
             counted: true,
             silence: 0,
             request_backoff: 0,
@@ -237,8 +238,8 @@ impl Sender {
             pace: 0,
             number: 0,
             rate: EncodedRate::ZERO,
-            asked: EncodedRate::ZERO,
-            held: Held::default(),
+            requested: EncodedRate::ZERO,
+            registered: Registered::default(),
             reverse: None,
             carry: 0,
             slot: 0,
@@ -267,7 +268,7 @@ impl Sender {
             uplink: fixed_from_rate(uplink, config.exponent()),
             counters: Counters::default(),
         };
-        if sender.desire(config, now) == Desire::Quench {
+        if sender.desired_rate(config, now) == Desire::Quench {
             sender.quenched = true;
             sender.state = State::Closed;
         }
@@ -275,14 +276,14 @@ impl Sender {
         sender
     }
 
-    /// A packet from the receiver.
+    /// Processes a packet from the receiver.
     pub fn input(&mut self, config: &Config, now: Time, packet: &Packet) {
         let flags = packet.flags;
         if self.state == State::Closed || !flags.contains(Flags::ACK) {
             return;
         }
         self.silence = 0;
-        let plain = packet.request.is_none() && !self.may_send_again();
+        let plain = packet.request.is_none() && !self.is_clocked_by_acks();
         if let Some(request) = &packet.request {
             if packet.tag.number != 0 || config.reverse_request {
                 self.reverse = Some(Reverse {
@@ -313,16 +314,16 @@ impl Sender {
         if self.state == State::Closing(Fin::Acked) && (self.quenched || self.acked == self.size) {
             self.finish();
         }
-        // A plain acknowledgement opens nothing: D3 is clocked by grants.
-        if !plain || self.may_send_again() {
+        // A plain acknowledgement releases no packets: D3 is clocked by grants.
+        if !plain || self.is_clocked_by_acks() {
             self.replan(config);
         }
     }
 
-    /// Whether an answer to the request of this number is one to what has been asked. One that comes late is still good
-    /// while the next request has not left, and after that under [`Config::late_answers`].
+    /// Returns true if the answer to this request is valid. A late answer is valid until the next request is sent, and
+    /// after that with [`Config::late_answers`].
     fn is_answered_by(&self, config: &Config, number: u16) -> bool {
-        // Those that have left since the last answer, without the newest.
+        // Requests sent since the last answer, without the newest.
         let earlier = match self.request {
             RequestState::Outstanding => u16::from(self.request_backoff),
             RequestState::Lost => u16::from(self.request_backoff).saturating_sub(1),
@@ -336,19 +337,20 @@ impl Sender {
         self.number.wrapping_sub(number) <= earlier
     }
 
-    /// When the request of this number left, or the oldest one whose time is known.
+    /// Returns the send time of this request, or of the oldest one known.
     fn emission(&self, number: u16) -> Time {
         let age = usize::from(self.number.wrapping_sub(number)).min(EMISSIONS - 1) as u16;
         self.emissions[usize::from(self.number.wrapping_sub(age)) % EMISSIONS]
     }
 
-    /// Acknowledgements decide what leaves: something is to be sent again, or the allocation has been returned.
-    fn may_send_again(&self) -> bool {
+    /// Returns true if acknowledgements release packets: there is something to retransmit, or the allocation has been
+    /// returned.
+    fn is_clocked_by_acks(&self) -> bool {
         self.resend < self.resend_end || self.state != State::Open
     }
 
-    /// The application gives the flow up: bytes that have not left are not sent, and a FIN tells the routers and the
-    /// receiver, as when a deadline cannot be met. Nothing happens if all have left: the FIN follows by itself.
+    /// Abandons the flow: unsent bytes are discarded, and a FIN notifies the routers and the receiver, as for a missed
+    /// deadline. No effect if all bytes have been sent, because the FIN follows anyway.
     pub fn close(&mut self) {
         match self.state {
             State::Opening if self.counters.requests == 0 => {
@@ -363,33 +365,34 @@ impl Sender {
         }
     }
 
-    /// Nothing from position `limit` on may leave yet: the application has not written it, or the receiver has no buffer
-    /// space for it. The FIN stands at the position after the last byte. Without this call everything may leave; what has
-    /// left stays allowed. A flow with nothing to send is silent. If it is so for an epoch, after which the routers' repair
-    /// would miss it, it returns what it holds, with flags SYN and FIN; and it begins with a SYN again when it may send.
+    /// Forbids sending from position `limit` on, because the application has not written the data or the receiver has
+    /// no buffer space. The FIN is at the position after the last byte. Without this call everything may be sent; a
+    /// limit below what was already sent has no effect on it. A flow with nothing to send is silent. After an epoch,
+    /// when the routers' repair would miss it, it returns its rates with the flags SYN and FIN; it starts with a SYN
+    /// again when it may send.
     pub fn set_limit(&mut self, config: &Config, limit: u64) {
         self.limit = limit.max(self.next);
-        let rests = matches!(
+        let is_idle = matches!(
             self.request,
-            RequestState::Resting | RequestState::Leaving | RequestState::Away
+            RequestState::Idle | RequestState::Withdrawing | RequestState::Withdrawn
         );
-        let probes = self.lacks_space && self.request == RequestState::Away;
-        if rests && (probes || !self.has_nothing_to_send()) {
+        let probes = self.receiver_full && self.request == RequestState::Withdrawn;
+        if is_idle && (probes || !self.has_nothing_to_send()) {
             self.request = RequestState::Due;
             self.request_timer = Time::MAX;
         }
         self.replan(config);
     }
 
-    /// Whether it is the receiver that has no buffer space for what should leave; call it before [`set_limit`](Self::set_limit).
-    /// Then the flow asks once in an epoch although it has nothing to send: an answer says that there is space, if the
-    /// packet that told it first is lost.
-    pub fn set_lack_of_space(&mut self, lacks: bool) {
-        self.lacks_space = lacks;
+    /// Sets whether the receiver lacks buffer space for the next data. Must be called before
+    /// [`set_limit`](Self::set_limit). If set, the flow sends a request once per epoch although it has nothing to send;
+    /// the answer reports free space even if the first packet that did so is lost.
+    pub fn set_receiver_full(&mut self, is_full: bool) {
+        self.receiver_full = is_full;
     }
 
-    /// The flow is `bytes` long, more than announced. Its desired rate was computed from the wrong length: it goes on
-    /// without a deadline. Nothing happens if it is not longer, or if its FIN has left.
+    /// Extends the flow to `bytes`, more than announced. Because its desired rate was computed from the wrong length,
+    /// it continues without a deadline. No effect if it is not longer, or if its FIN was sent.
     pub fn extend(&mut self, config: &Config, bytes: u64) {
         if bytes > self.size && matches!(self.state, State::Opening | State::Open) {
             self.size = bytes.min(UNBOUNDED);
@@ -398,8 +401,8 @@ impl Sender {
         }
     }
 
-    /// The flow ends after `bytes`, perhaps fewer than announced, but no fewer than have left. Nothing happens if its FIN
-    /// has left.
+    /// Ends the flow after `bytes`, possibly fewer than announced but not fewer than sent. No effect if its FIN was
+    /// sent.
     pub fn end_at(&mut self, config: &Config, bytes: u64) {
         if matches!(self.state, State::Opening | State::Open) {
             self.size = bytes.clamp(self.next, UNBOUNDED);
@@ -407,14 +410,14 @@ impl Sender {
         }
     }
 
-    /// The driver decides when a silent peer is gone. Otherwise a number of unanswered timeouts in a row ends the flow,
-    /// after some hundred milliseconds.
+    /// Leaves it to the driver to detect a silent peer. Otherwise a number of consecutive unanswered timeouts ends the
+    /// flow, after some hundred milliseconds.
     pub fn persist(&mut self) {
         self.persistent = true;
     }
 
-    /// The SYN should leave again at once: it was answered by a challenge, and was not taken.
-    pub fn open_again(&mut self, config: &Config) {
+    /// Sends the SYN again at once, after it was answered with a challenge.
+    pub fn repeat_syn(&mut self, config: &Config) {
         if self.state == State::Opening && self.request == RequestState::Outstanding {
             self.request = RequestState::Lost;
             self.request_timer = Time::MAX;
@@ -422,67 +425,69 @@ impl Sender {
         }
     }
 
-    /// When [`timeout`](Self::timeout) must be called; [`Time::MAX`]: never.
+    /// Returns the time at which to call [`timeout`](Self::timeout), or [`Time::MAX`] for never.
     #[inline]
     pub fn next_timeout(&self) -> Time {
         self.request_timer.min(self.data_timer).min(self.pace_timer)
     }
 
-    /// Everything is acknowledged, FIN included, or the flow was given up.
+    /// Returns true if everything including the FIN is acknowledged, or the flow was abandoned.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed
     }
 
-    /// The flow was ended early, by [`close`](Self::close) or because its deadline cannot be met (D3 §6.1.3), or probably
-    /// not (D3 §7).
+    /// Returns true if the flow was ended early: by [`close`](Self::close), because its deadline cannot be met (D3
+    /// §6.1.3), or because it probably cannot (D3 §7).
     pub fn is_quenched(&self) -> bool {
         self.quenched
     }
 
-    /// The SYN has been answered.
+    /// Returns true if the SYN has been answered.
     pub fn is_established(&self) -> bool {
         matches!(self.state, State::Open | State::Closing(_))
     }
 
-    /// Retransmission timeouts since the last progress: what was sent, and sent again, does not arrive.
+    /// Returns the number of retransmission timeouts since the last progress.
     pub fn stalled(&self) -> u8 {
         self.backoff
     }
 
-    /// The flow's deadline, as announced or as [`Late::Extend`](super::Late::Extend) moved it.
+    /// Returns the deadline of the flow, as announced or as extended by [`Late::Extend`](super::Late::Extend), or
+    /// `None`.
     pub fn deadline(&self) -> Option<Time> {
         (self.deadline != Time::MAX).then_some(self.deadline)
     }
 
-    /// Bytes that the receiver has acknowledged.
+    /// Returns the number of bytes that the receiver has acknowledged.
     pub fn acked(&self) -> u64 {
         self.acked
     }
 
-    /// Bytes granted for an earlier slot and still not sent, although they could leave: the queue that this flow is at
-    /// its own interface, hop 0. What the current slot allows is no queue: it has a round trip to leave.
+    /// Returns the bytes granted for an earlier slot that are still unsent although they could be sent: the flow's
+    /// queue at its own interface, hop 0. The budget of the current slot does not count, because it has a round trip to
+    /// be sent.
     #[inline]
     pub fn overdue(&self) -> u64 {
         let left = self.size - self.next + self.resend_end.saturating_sub(self.resend);
         self.overdue.min(left)
     }
 
-    /// s: the current sending rate, the smallest allocation on the path.
+    /// Returns s: the current sending rate, the smallest allocation on the path.
     pub fn rate(&self) -> EncodedRate {
         self.rate
     }
 
-    /// How many interfaces answered the last request, the sender's own included.
+    /// Returns the number of interfaces that answered the last request, including the sender's own.
     pub fn hops(&self) -> u8 {
-        self.held.hops
+        self.registered.hops
     }
 
-    /// Smoothed round-trip time, once measured.
+    /// Returns the smoothed round-trip time, or `None` before the first sample.
     pub fn srtt(&self) -> Option<Span> {
         (self.srtt != Span::ZERO).then_some(self.srtt)
     }
 
-    /// What happened so far.
+    /// Returns the event counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }

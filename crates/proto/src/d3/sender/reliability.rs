@@ -1,18 +1,18 @@
-//! Acknowledgements, losses and timers.
+//! Acknowledgements, loss recovery and timers.
 
 use super::super::{Config, EncodedRate, Flags, Packet};
 use super::transmit::payload;
 use super::{Fin, Repair, RequestState, Sender, State, Timer};
 use duetime_core::{Span, Time};
 
-/// Arrivals beyond a gap that prove a loss.
+/// Number of arrivals beyond a gap that indicate a loss.
 const GAPS_FOR_LOSS: u8 = 3;
-/// Unanswered timeouts in a row after which a flow is given up; fewer when only the FIN's answer is missing.
+/// Number of consecutive unanswered timeouts after which a flow is abandoned; fewer if only the FIN is unanswered.
 const MAX_SILENCE: u8 = 32;
 const MAX_FIN_SILENCE: u8 = 8;
-/// Doublings of the retransmission timeout at most.
+/// Maximum number of doublings of the retransmission timeout.
 pub(super) const MAX_BACKOFF: u32 = 6;
-/// The shortest wait for feedback.
+/// Minimum wait for feedback.
 const MIN_REQUEST_WAIT: Span = Span::from_ms(1);
 
 impl Sender {
@@ -22,7 +22,7 @@ impl Sender {
         }
         let acked = packet.seq.min(self.size);
         if acked > self.next {
-            return; // nothing that we sent
+            return; // never sent
         }
         if acked > self.acked {
             self.progress(config, now, acked);
@@ -41,7 +41,7 @@ impl Sender {
         }
     }
 
-    /// Everything below `acked` has arrived.
+    /// Handles the acknowledgement of everything below `acked`.
     fn progress(&mut self, config: &Config, now: Time, acked: u64) {
         let progress = acked - self.acked;
         self.acked = acked;
@@ -55,14 +55,14 @@ impl Sender {
             self.repair = Repair::Gaps(0);
         }
         if self.is_closing() && self.resend < self.resend_end {
-            // The allocation is returned: what remains is clocked by what arrives.
+            // The allocation is returned, so the remaining data is clocked by arrivals.
             self.budget =
                 (self.budget + progress + u64::from(config.header_bytes)).min(self.tail(config));
         }
         self.arm_data_timer(config, now);
     }
 
-    /// The receiver has seen the FIN.
+    /// Records that the receiver has the FIN.
     pub(super) fn fin_acknowledged(&mut self) {
         if self.is_closing() {
             self.state = State::Closing(Fin::Acked);
@@ -81,13 +81,13 @@ impl Sender {
         }
     }
 
-    /// What may be on its way after the FIN has returned the allocation.
+    /// Returns the bytes that may be in flight after the FIN has returned the allocation.
     fn tail(&self, config: &Config) -> u64 {
         (self.slot >> (1 + u32::from(self.backoff))).max(u64::from(config.mtu))
     }
 
-    /// Call when [`next_timeout`](Self::next_timeout) has come; harmless otherwise. Returns the timer that expired, if
-    /// the sender acts on one.
+    /// Handles expired timers. Called at [`next_timeout`](Self::next_timeout); no effect if called early. Returns the
+    /// timer that expired if the sender acts on it.
     pub fn timeout(&mut self, config: &Config, now: Time) -> Option<Timer> {
         if self.next_timeout() > now {
             return None;
@@ -95,7 +95,7 @@ impl Sender {
         let mut expired = None;
         if self.request_timer <= now {
             expired = match (self.request, self.state) {
-                (RequestState::Resting, _) => None,
+                (RequestState::Idle, _) => None,
                 (RequestState::BackingOff, _) if self.rate != EncodedRate::ZERO => {
                     Some(Timer::Pace)
                 }
@@ -104,11 +104,11 @@ impl Sender {
                 _ => Some(Timer::Request),
             };
             match self.request {
-                RequestState::Resting if self.acked == self.next && !self.lacks_space => {
+                RequestState::Idle if self.acked == self.next && !self.receiver_full => {
                     self.request_timer = Time::MAX;
-                    self.request = RequestState::Leaving;
+                    self.request = RequestState::Withdrawing;
                 }
-                RequestState::Resting | RequestState::BackingOff => {
+                RequestState::Idle | RequestState::BackingOff => {
                     self.request_timer = Time::MAX;
                     self.request = RequestState::Due;
                 }
@@ -139,7 +139,7 @@ impl Sender {
         } else {
             self.counters.lost_requests += 1;
             if self.request_backoff == 1 {
-                // The old rate for one more round trip, then silence.
+                // Use the old rate for one more round trip, then pause.
                 self.grant_slot(config, now);
             }
         }
@@ -154,7 +154,7 @@ impl Sender {
             return;
         }
         if unacknowledged && self.resend < self.resend_end && self.state == State::Open {
-            // Still waiting for an allocation to send them again.
+            // Still waiting for an allocation to retransmit them.
             self.arm_data_timer(config, now);
             return;
         }
@@ -179,7 +179,7 @@ impl Sender {
         });
     }
 
-    /// Counts a timeout; too many in a row end the flow.
+    /// Counts an unanswered timeout; too many in a row end the flow.
     fn no_answer(&mut self, limit: u8) {
         self.silence = self.silence.saturating_add(1);
         if self.silence > limit && !self.persistent {
@@ -206,7 +206,7 @@ impl Sender {
         self.srtt = self.srtt - self.srtt / 8 + rtt / 8;
     }
 
-    /// How long an answer may take (D3 leaves it open).
+    /// Returns the time to wait for an answer (D3 leaves it open).
     pub(super) fn request_wait(&self) -> Span {
         (self.srtt * 2)
             .max(self.srtt + self.rttvar * 4)

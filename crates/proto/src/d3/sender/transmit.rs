@@ -1,24 +1,24 @@
-//! What leaves, in which packets, and what they carry.
+//! Construction of packets, and the choice of the next one.
 
 use super::super::desired::Desire;
 use super::super::rate::round_desired;
 use super::super::{Config, EncodedRate, Flags, Packet, Request};
 use super::reliability::MAX_BACKOFF;
 use super::slot::GAP_BITS;
-use super::{Fin, Held, RequestState, Sender, State};
+use super::{Fin, Registered, RequestState, Sender, State};
 use duetime_core::{Span, Time};
 
-/// Doublings of the wait for feedback at most: the routers' repair has to hear a live flow.
+/// Maximum number of doublings of the wait for feedback: the routers' repair has to see a live flow.
 const MAX_REQUEST_BACKOFF: u32 = 2;
 
-/// What the next packet is.
+/// Next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     Syn,
-    /// Headers only, with a request.
+    /// Headers with a request.
     Request,
-    /// Headers only: the flow rests, and returns what it holds.
-    Leave,
+    /// Headers only: the flow is idle and returns its rates.
+    Withdraw,
     Data {
         seq: u64,
         len: u32,
@@ -29,28 +29,29 @@ pub(super) enum Plan {
 }
 
 impl Sender {
-    /// The next packet that may leave now. A request's round trip starts here, so call it when the packet can leave.
+    /// Returns the next packet that may be sent now. The round trip of a request starts here, so call this only when
+    /// the packet can be sent.
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Packet> {
         let plan = self.planned?;
         let mut packet = Packet::default();
-        let again = self.request == RequestState::Lost;
+        let retransmit = self.request == RequestState::Lost;
         match plan {
             Plan::Syn => {
-                packet.flags = Flags::SYN.with(Flags::RETRANSMIT, again);
+                packet.flags = Flags::SYN.with(Flags::RETRANSMIT, retransmit);
                 self.attach_request(config, now, &mut packet);
             }
             Plan::Request => {
                 packet.seq = self.next;
-                packet.flags = packet.flags.with(Flags::RETRANSMIT, again);
+                packet.flags = packet.flags.with(Flags::RETRANSMIT, retransmit);
                 self.attach_request(config, now, &mut packet);
             }
-            Plan::Leave => {
+            Plan::Withdraw => {
                 packet.seq = self.next;
                 packet.flags = Flags::SYN | Flags::FIN;
                 self.number = self.number.wrapping_add(1);
                 self.counters.requests += 1;
                 self.attach(config, &mut packet, EncodedRate::ZERO);
-                self.leave();
+                self.withdraw();
             }
             Plan::Fin => {
                 packet.seq = self.next;
@@ -84,19 +85,19 @@ impl Sender {
                 let sent = u64::from(packet.wire_bytes(config));
                 self.budget = self.budget.saturating_sub(sent);
                 self.overdue = self.overdue.saturating_sub(sent);
-                self.pace_out(config, now, sent);
+                self.advance_release(config, now, sent);
             }
         }
         self.replan(config);
         Some(packet)
     }
 
-    /// Whether [`poll_transmit`](Self::poll_transmit) would give a packet.
+    /// Returns true if [`poll_transmit`](Self::poll_transmit) would return a packet.
     #[inline]
     pub fn can_transmit(&self, config: &Config) -> bool {
         debug_assert_eq!(
             self.planned,
-            self.plan(config).filter(|plan| !self.waits(plan)),
+            self.plan(config).filter(|plan| !self.is_gated(plan)),
             "the plan is up to date"
         );
         self.planned.is_some()
@@ -106,21 +107,21 @@ impl Sender {
         self.planned = self.plan(config);
         self.pace_timer = Time::MAX;
         if let Some(plan) = &self.planned
-            && self.waits(plan)
+            && self.is_gated(plan)
         {
             self.planned = None;
             self.pace_timer = self.release;
         }
     }
 
-    /// Returns true if the packet waits for its time. A packet with a request begins a slot and does not wait: the next
-    /// ones make up for it. A flow that is closing is clocked by what arrives.
-    fn waits(&self, plan: &Plan) -> bool {
+    /// Returns true if the packet waits for its time. A packet with a request starts a slot and does not wait; the
+    /// following ones make up for it. A closing flow is clocked by arrivals.
+    fn is_gated(&self, plan: &Plan) -> bool {
         self.gated && self.state == State::Open && matches!(plan, Plan::Data { request: false, .. })
     }
 
-    /// What leaves next from a flow that is given up. A FIN returns what the last feedback said, so it never leaves
-    /// while a request is on its way.
+    /// Returns the next packet of an abandoned flow. A FIN returns the allocations of the last feedback, so it is never
+    /// sent while a request is in flight.
     pub(super) fn planned_end(&self) -> Option<Plan> {
         let outstanding = self.request == RequestState::Outstanding;
         match self.state {
@@ -144,10 +145,10 @@ impl Sender {
             State::Open | State::Closing(_) => {}
         }
         let open = self.state == State::Open;
-        let again = self.resend < self.resend_end;
-        // More will follow, but may not leave yet.
+        let retransmit = self.resend < self.resend_end;
+        // More data follows but may not be sent yet.
         let limited = self.limit <= self.size;
-        let (seq, left) = if again {
+        let (seq, left) = if retransmit {
             (self.resend, self.resend_end - self.resend)
         } else {
             (self.next, self.size.min(self.limit) - self.next)
@@ -157,22 +158,22 @@ impl Sender {
             if limited {
                 return match self.request {
                     RequestState::Due => Some(Plan::Request),
-                    RequestState::Leaving => Some(Plan::Leave),
+                    RequestState::Withdrawing => Some(Plan::Withdraw),
                     _ => None,
                 };
             }
-            // All data has left, but not the FIN: it returns the allocation as soon as we know it.
+            // All data was sent, but not the FIN, which returns the allocation as soon as it is known.
             return (open && !outstanding).then_some(Plan::Fin);
         }
-        let all_left = if again { left + unsent } else { unsent };
-        // A flow that backs off may still spend what it carries, and end with it.
-        let silent = outstanding || self.request == RequestState::BackingOff;
-        let request = open && !silent && (limited || burst_cost(config, all_left) > self.budget);
+        let all_left = if retransmit { left + unsent } else { unsent };
+        // A flow that backs off may still use its carried budget, and end with it.
+        let is_silent = outstanding || self.request == RequestState::BackingOff;
+        let request = open && !is_silent && (limited || burst_cost(config, all_left) > self.budget);
         let len = left.min(u64::from(payload(
             config,
             if request { Packet::REQUEST_BYTES } else { 0 },
         ))) as u32;
-        // D3 §5, Fig 7 (5): the FIN rides on the last data packet.
+        // D3 §5, Fig 7 (5): the FIN is sent with the last data packet.
         let fin = self.state != State::Closing(Fin::Acked)
             && !outstanding
             && !request
@@ -197,35 +198,35 @@ impl Sender {
         }
     }
 
-    /// `sent` bytes of the budget have left: the next data packet leaves when its time has come.
-    fn pace_out(&mut self, config: &Config, now: Time, sent: u64) {
+    /// Advances the pace by `sent` bytes of the budget.
+    fn advance_release(&mut self, config: &Config, now: Time, sent: u64) {
         if self.state == State::Open {
             self.release += self.spacing(sent);
             self.set_gate(config, now);
         }
     }
 
-    /// Finds out which packets wait for `release`.
+    /// Determines whether packets wait for `release`.
     pub(super) fn set_gate(&mut self, config: &Config, now: Time) {
         let now = now + config.pacing_batch;
         self.gated = self.release > now;
         self.ahead = self.gated && self.release > now + self.spacing(u64::from(config.mtu));
     }
 
-    /// The time that `bytes` of the budget take.
+    /// Returns the time that `bytes` of the budget take.
     fn spacing(&self, bytes: u64) -> Span {
         Span::from_ps(bytes.saturating_mul(self.gap) >> GAP_BITS)
     }
 
-    /// The routers hold nothing any more.
-    fn leave(&mut self) {
-        self.request = RequestState::Away;
+    /// Withdraws the flow: the routers have nothing registered any more.
+    fn withdraw(&mut self) {
+        self.request = RequestState::Withdrawn;
         self.counted = false;
         self.rate = EncodedRate::ZERO;
         (self.slot, self.budget, self.overdue) = (0, 0, 0);
-        self.held = Held {
-            hops: self.held.hops,
-            ..Held::default()
+        self.registered = Registered {
+            hops: self.registered.hops,
+            ..Registered::default()
         };
     }
 
@@ -235,11 +236,11 @@ impl Sender {
         self.number = self.number.wrapping_add(1);
         self.emitted = now;
         self.emissions[usize::from(self.number) % super::EMISSIONS] = now;
-        let desired = match self.desire(config, now) {
+        let desired = match self.desired_rate(config, now) {
             Desire::Rate(rate) => rate,
-            Desire::Quench => self.uplink, // decided at the next feedback
+            Desire::Quench => self.uplink, // the next feedback decides
         };
-        self.asked = round_desired(config, desired, &mut self.carry);
+        self.requested = round_desired(config, desired, &mut self.carry);
         self.counters.requests += 1;
         let wait = if self.state == State::Opening {
             self.rto(config).as_ps() << u32::from(self.request_backoff).min(MAX_BACKOFF)
@@ -247,7 +248,7 @@ impl Sender {
             self.request_wait().as_ps() << u32::from(self.request_backoff).min(MAX_REQUEST_BACKOFF)
         };
         self.request_timer = now + Span::from_ps(wait);
-        self.attach(config, packet, self.asked);
+        self.attach(config, packet, self.requested);
     }
 
     fn attach_fin(&mut self, config: &Config, now: Time, packet: &mut Packet) {
@@ -256,7 +257,7 @@ impl Sender {
         packet.flags = (packet.flags | Flags::FIN).with(Flags::QUENCH, self.quenched);
         self.arm_data_timer(config, now);
         if !self.counted {
-            return; // the routers have nothing to take back
+            return; // the routers have nothing registered
         }
         self.number = self.number.wrapping_add(1);
         self.counters.requests += 1;
@@ -268,9 +269,9 @@ impl Sender {
         let mut request = Request {
             desired,
             scale: config.exponent(),
-            previous_desired: self.held.desired,
-            previous_allocations: self.held.allocations,
-            stamps: self.held.stamps,
+            previous_desired: self.registered.desired,
+            previous_allocations: self.registered.allocations,
+            stamps: self.registered.stamps,
             pace: self.pace,
             ..Request::default()
         };
@@ -286,7 +287,7 @@ impl Sender {
     }
 }
 
-/// Payload of a packet with `extra` header bytes.
+/// Returns the maximum payload of a packet with `extra` header bytes.
 pub(super) fn payload(config: &Config, extra: u32) -> u32 {
     config
         .mtu
@@ -294,8 +295,8 @@ pub(super) fn payload(config: &Config, extra: u32) -> u32 {
         .max(1)
 }
 
-/// Wire bytes of `bytes`, at least one, sent as one burst with a FIN on its last packet, or after it where it does not
-/// fit.
+/// Returns the wire bytes of `bytes`, at least one, sent as one burst with a FIN on the last packet, or after it if it
+/// does not fit.
 pub(super) fn burst_cost(config: &Config, bytes: u64) -> u64 {
     let full = u64::from(payload(config, 0));
     let before = (bytes - 1) / full;
