@@ -154,7 +154,7 @@ impl Census {
     /// Extends the epoch for a flow of this pace.
     #[inline]
     pub fn observe(&mut self, pace: u8) {
-        // `pace` is the maximum over two epochs, so it is never below `observed`.
+        // `self.pace` covers two epochs and is never below `observed`, so it needs no update otherwise.
         if pace > self.observed {
             self.observed = pace;
             self.pace = self.pace.max(pace);

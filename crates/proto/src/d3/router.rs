@@ -274,7 +274,7 @@ impl Allocator {
         if pauses && config.pause_new {
             return self.base; // D3 §4.5: new flows pause
         }
-        // Both are non-negative, and unsigned division is faster.
+        // Both are non-negative, so divide as unsigned.
         let spare = (self.capacity - self.counters.demand)
             .max(0)
             .cast_unsigned();
