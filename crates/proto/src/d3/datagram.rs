@@ -43,8 +43,8 @@ const CHECKSUM: usize = HEADER_BYTES - 4;
 pub struct Header {
     /// Kind of the datagram.
     pub kind: Kind,
-    /// Stream identifier at the receiving endpoint: the cookie of a challenge in the SYN that answers it, and zero in a
-    /// first SYN.
+    /// Stream identifier at the receiving endpoint; zero in a first SYN, and the cookie in a SYN that answers a
+    /// challenge.
     pub destination: u64,
     /// Stream identifier at the sending endpoint; never zero in a SYN.
     pub source: u64,
@@ -63,7 +63,7 @@ pub enum Kind {
     Ping,
     /// Reply to a [`Kind::Ping`].
     Pong,
-    /// Notice that the source has no such stream and accepts none. The position gives the [`Reason`].
+    /// Notice that the source has no such stream or no longer accepts its data. The position gives the [`Reason`].
     Reset,
     /// Reply to a SYN: the SYN must be repeated with the source field of this datagram as its destination. A listener
     /// thereby verifies the address without storing it.

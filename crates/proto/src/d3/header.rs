@@ -40,7 +40,7 @@ pub struct Request {
     pub feedback: [EncodedRate; MAX_HOPS],
     /// One bit per hop: the epoch in which the hop last counted this flow (see `repair`).
     pub stamps: u8,
-    /// Rarity of the flow's requests, 0..=3 (see `repair`).
+    /// Pace of the flow's requests, 0..=3; a slower pace is larger (see `repair`).
     pub pace: u8,
 }
 

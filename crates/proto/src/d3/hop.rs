@@ -11,7 +11,7 @@ pub struct HopRequest {
     pub hop: u8,
     /// Exponent of every rate, -16..=15.
     pub scale: i8,
-    /// Rarity of the flow's requests, 0..=3 (see `repair`).
+    /// Pace of the flow's requests, 0..=3; a slower pace is larger (see `repair`).
     pub pace: u8,
     /// Epoch in which this hop last counted the flow (see `repair`).
     pub stamp: bool,

@@ -164,7 +164,7 @@ fn receive_offload_coalesces_acknowledgements() {
 }
 
 #[test]
-fn idle_above_the_timeout_restarts_from_the_initial_window() {
+fn idle_time_restarts_the_window() {
     let second_burst = |idle: Span, restart: bool| {
         let mut pair = Pair::new(Config {
             slow_start_restart: restart,

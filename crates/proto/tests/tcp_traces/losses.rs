@@ -51,7 +51,7 @@ fn two_losses_take_two_round_trips() {
 }
 
 #[test]
-fn limited_transmit_repairs_a_loss_in_a_window_of_two() {
+fn limited_transmit_repairs_small_windows() {
     let trace = |limited_transmit, bytes| {
         let mut pair = Pair::new(Config {
             limited_transmit,
