@@ -58,7 +58,7 @@ pub enum Claim {
 
 impl Claim {
     /// Returns the claim of a packet with these flags and a request with this desired rate.
-    pub fn of(flags: Flags, desired: EncodedRate) -> Self {
+    pub fn claims(flags: Flags, desired: EncodedRate) -> Self {
         if flags.contains(Flags::FIN) {
             Self::Nothing
         } else if flags.contains(Flags::SYN) {
@@ -86,13 +86,17 @@ struct Counted {
 pub struct Police(Vec<Policer>);
 
 impl Police {
-    /// Creates the policers of a port with rate `own` and ingresses of the given rates, if [`Config::police`] is set. C
+    /// Creates the policers of a port with rate `port_rate` and ingresses of the given rates, if [`Config::police`] is set. C
     /// is at most twice the port's rate (D3 §4.4), which also bounds the grants of an ingress.
-    pub fn new(config: &Config, ingresses: impl IntoIterator<Item = Rate>, own: Rate) -> Self {
+    pub fn new(
+        config: &Config,
+        ingresses: impl IntoIterator<Item = Rate>,
+        port_rate: Rate,
+    ) -> Self {
         let Some(allowance) = config.police else {
             return Self::default();
         };
-        let max = Rate::from_bps(own.as_bps().saturating_mul(2));
+        let max = Rate::from_bps(port_rate.as_bps().saturating_mul(2));
         let policer = |link: Rate| Policer::new(config, link.min(max), allowance);
         Self(ingresses.into_iter().map(policer).collect())
     }
@@ -351,11 +355,11 @@ mod tests {
     #[test]
     fn claim_follows_flags_and_desired_rate() {
         let some = EncodedRate::from_byte(1);
-        let of = |flags| [EncodedRate::ZERO, some].map(|desired| Claim::of(flags, desired));
-        assert_eq!(of(Flags::default()), [Claim::Nothing, Claim::Rate]);
-        assert_eq!(of(Flags::SYN), [Claim::Flow, Claim::Flow]);
-        assert_eq!(of(Flags::FIN), [Claim::Nothing, Claim::Nothing]);
-        assert_eq!(of(Flags::SYN | Flags::FIN), [Claim::Nothing; 2]);
+        let claims = |flags| [EncodedRate::ZERO, some].map(|desired| Claim::claims(flags, desired));
+        assert_eq!(claims(Flags::default()), [Claim::Nothing, Claim::Rate]);
+        assert_eq!(claims(Flags::SYN), [Claim::Flow, Claim::Flow]);
+        assert_eq!(claims(Flags::FIN), [Claim::Nothing, Claim::Nothing]);
+        assert_eq!(claims(Flags::SYN | Flags::FIN), [Claim::Nothing; 2]);
     }
 
     #[test]

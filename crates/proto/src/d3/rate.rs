@@ -197,9 +197,9 @@ mod tests {
         for scale in [-16, -3, 0, 4, 15] {
             for bytes in [0, 1_000, 100_000, 3_000_000] {
                 let fixed = fixed_from_bytes(bytes, Span::from_us(800), scale);
-                let again = bytes_from_fixed(fixed, Span::from_us(800), scale);
+                let converted = bytes_from_fixed(fixed, Span::from_us(800), scale);
                 let unit = bytes_from_fixed(1, Span::from_us(800), scale);
-                assert!((bytes.saturating_sub(unit + 1)..=bytes).contains(&again));
+                assert!((bytes.saturating_sub(unit + 1)..=bytes).contains(&converted));
             }
         }
         assert_eq!(bytes_from_fixed(-5, Span::from_us(800), 0), 0);
@@ -278,7 +278,7 @@ mod tests {
             ..Config::default()
         };
         let mut carry = 0;
-        let asked: u32 = (0..1_000)
+        let total: u32 = (0..1_000)
             .map(|_| {
                 u32::from(
                     round_desired(&config, UNIT * 3 / 10, &mut carry)
@@ -287,7 +287,7 @@ mod tests {
                 )
             })
             .sum();
-        assert_eq!(asked, 299, "1,000 times 0.3 units, rounded down once");
+        assert_eq!(total, 299, "1,000 times 0.3 units, rounded down once");
         let ceil = Config {
             rounding: Rounding::CeilFloor,
             ..config

@@ -168,14 +168,14 @@ impl Census {
 
     /// Counts a live flow's request: `whole` is its new state, `change` the difference to its previous request.
     #[inline]
-    pub fn count(&mut self, known: bool, whole: Tally, change: Tally) {
-        self.counted.add(if known { change } else { whole });
+    pub fn count(&mut self, is_counted: bool, whole: Tally, change: Tally) {
+        self.counted.add(if is_counted { change } else { whole });
     }
 
     /// Counts the end of a flow, where `change` is the returned state.
     #[inline]
-    pub fn end(&mut self, known: bool, change: Tally) {
-        if known {
+    pub fn end(&mut self, is_counted: bool, change: Tally) {
+        if is_counted {
             self.counted.add(change);
         }
     }

@@ -215,17 +215,17 @@ impl Curve {
     /// NewReno's mean window at equal loss, and α = 1 from the window of the last reduction on.
     fn grow_estimate(&mut self, cwnd: u64, mss: u64, bytes: u64) {
         let beta = self.beta();
-        // α is `gained` / `whole`. Both cases share the denominator, so that the remainder stays valid.
-        let whole = 1_000 + beta;
-        let gained = if self.estimate < self.prior || !self.options.alpha_one {
+        // α is `numerator` / `denominator`. Both cases share the denominator, so that the remainder stays valid.
+        let denominator = 1_000 + beta;
+        let numerator = if self.estimate < self.prior || !self.options.alpha_one {
             3 * (1_000 - beta)
         } else {
-            whole
+            denominator
         };
-        let segment = cwnd.saturating_mul(whole);
+        let segment = cwnd.saturating_mul(denominator);
         self.estimate_growth = self
             .estimate_growth
-            .saturating_add(bytes.saturating_mul(gained));
+            .saturating_add(bytes.saturating_mul(numerator));
         if self.estimate_growth >= segment {
             self.estimate += self.estimate_growth / segment * mss;
             self.estimate_growth %= segment;

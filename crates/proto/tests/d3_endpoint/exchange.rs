@@ -105,8 +105,8 @@ impl Exchange {
                     if outcome == Err(StreamError::Blocked) {
                         return;
                     }
-                    let whole = self.read == self.answer;
-                    assert!(whole || outcome.is_err(), "{self:?}: partial answer");
+                    let complete = self.read == self.answer;
+                    assert!(complete || outcome.is_err(), "{self:?}: partial answer");
                     return self.end(world, outcome);
                 }
                 Ok(length) => {

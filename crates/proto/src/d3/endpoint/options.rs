@@ -86,8 +86,8 @@ impl Options {
 
     /// Returns a description of the first invalid option, or `None`.
     pub fn problem(&self) -> Option<&'static str> {
-        let smallest = self.config.header_bytes + 22 + 64;
-        let largest = u32::from(u16::MAX);
+        let min_mtu = self.config.header_bytes + 22 + 64;
+        let max_mtu = u32::from(u16::MAX);
         let problems = [
             (
                 self.uplink == Rate::from_bps(0),
@@ -106,7 +106,7 @@ impl Options {
                 "header_bytes is less than the datagram's header",
             ),
             (
-                !(smallest..=largest).contains(&self.config.mtu),
+                !(min_mtu..=max_mtu).contains(&self.config.mtu),
                 "mtu must hold the headers and 64 bytes, and be at most 65535",
             ),
             (

@@ -188,12 +188,12 @@ impl Stream {
             self.open_unannounced(options, now);
         }
         let free = options.send_buffer as u64 - self.unacknowledged();
-        let taken = (data.len() as u64).min(free);
-        if taken == 0 && !data.is_empty() {
+        let accepted = (data.len() as u64).min(free);
+        if accepted == 0 && !data.is_empty() {
             return Err(StreamError::Blocked);
         }
-        self.outgoing.put(self.written, &data[..taken as usize]);
-        self.written += taken;
+        self.outgoing.put(self.written, &data[..accepted as usize]);
+        self.written += accepted;
         if let Some(sender) = &mut self.sender
             && self.written > self.announced
         {
@@ -201,7 +201,7 @@ impl Stream {
             sender.extend(&self.config, self.written);
         }
         self.update_limit();
-        Ok(taken as usize)
+        Ok(accepted as usize)
     }
 
     /// Ends the outgoing flow after the data written so far.

@@ -58,12 +58,12 @@ impl Curve {
     fn compute(&mut self, now: Time, cwnd: u64, mss: u64, srtt: Span) {
         let time = ticks(now.since(self.epoch)) + ticks(srtt);
         let at = self.window_at(time, mss);
-        let whole = if time < self.k {
+        let target = if time < self.k {
             at.div_ceil(mss)
         } else {
             at / mss
         };
-        let above = (whole * mss).saturating_sub(cwnd);
+        let above = (target * mss).saturating_sub(cwnd);
         self.bytes_per_segment = match above {
             0 => cwnd.saturating_mul(100),
             _ => cwnd.saturating_mul(mss) / above,
