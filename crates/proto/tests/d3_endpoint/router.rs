@@ -30,7 +30,7 @@ pub struct Flow {
 
 impl Flow {
     /// Returns the flow of a valid datagram.
-    pub fn component(host: usize, datagram: &[u8]) -> Option<Self> {
+    pub fn from_datagram(host: usize, datagram: &[u8]) -> Option<Self> {
         let (header, _) = decode(datagram).ok()?;
         (header.kind == Kind::Packet).then_some(Self {
             host,

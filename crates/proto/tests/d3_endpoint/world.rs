@@ -173,7 +173,7 @@ impl World {
         let lost = self.draw_stop(self.faults.lost, stops);
         let damaged = self.draw_stop(self.faults.damaged, stops);
         let mut at = self.now;
-        let flow = Flow::of(from, &datagram);
+        let flow = Flow::from_datagram(from, &datagram);
         for stop in 0..stops {
             if lost == Some(stop) {
                 return;
