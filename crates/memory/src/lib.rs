@@ -18,7 +18,7 @@ pub fn prefer_huge_pages() {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allocator;
 
-#[expect(unsafe_code, reason = "an allocator is an unsafe trait")]
+#[expect(unsafe_code, reason = "`GlobalAlloc` is an unsafe trait")]
 // SAFETY: every block comes from `System` and returns to it with the same layout. Advising the kernel changes neither
 // the contents of memory nor its owner.
 unsafe impl GlobalAlloc for Allocator {

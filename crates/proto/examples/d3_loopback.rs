@@ -7,7 +7,7 @@
 #![expect(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "a program with sockets, a clock and two processes"
+    reason = "the example uses sockets, a clock and two processes"
 )]
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 

@@ -4,7 +4,7 @@
 //!
 //! `cargo run --release -p duetime-proto --example d3_router_time`
 
-#![expect(clippy::disallowed_types, reason = "a program that measures")]
+#![expect(clippy::disallowed_types, reason = "the example measures time")]
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use duetime_core::{Rate, Time};

@@ -1,10 +1,7 @@
 //! Edge allocation: the receiving host's downlink answers like a router in front of it, and estimates the queue from
 //! its grants.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    reason = "the numbers of a test are small"
-)]
+#![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span, Time};

@@ -3,7 +3,7 @@
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "test values are small"
 )]
 
 use duetime_core::{Rate, Span, Time};

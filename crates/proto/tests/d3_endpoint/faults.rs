@@ -14,7 +14,7 @@ const SEEDS: std::ops::Range<u64> = 0..150;
 /// for the answer to a SYN.
 const TIMEOUT: Span = Span::from_ms(10_001);
 
-#[expect(clippy::disallowed_methods, reason = "the seeds to replay")]
+#[expect(clippy::disallowed_methods, reason = "reads the seeds to replay")]
 fn seeds() -> std::ops::Range<u64> {
     let Ok(range) = std::env::var("D3_ENDPOINT_SEEDS") else {
         return SEEDS;
