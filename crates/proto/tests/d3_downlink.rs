@@ -177,8 +177,8 @@ fn queue_after(intervals: u64, units: u8, arrived: u64) -> u64 {
 
 #[test]
 fn excess_grants_on_a_busy_link_queue() {
-    // Two flows that request 10 units receive 100, the grant of their uplinks, and 10 plus half of the remainder: 162 in
-    // total, where 125 can be sent. At most 100000 B can arrive in an interval of 800 us.
+    // Two flows that request 10 units receive 100, the grant of their uplinks, and 10 plus half of the remainder: 162
+    // in total, where 125 can be sent. At most 100000 B can arrive in an interval of 800 us.
     let one = queue_after(1, 10, 100_000);
     let two = queue_after(2, 10, 100_000);
     assert!((20_000..40_000).contains(&one), "{one}");

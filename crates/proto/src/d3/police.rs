@@ -86,8 +86,8 @@ struct Counted {
 pub struct Police(Vec<Policer>);
 
 impl Police {
-    /// Creates the policers of a port of rate `port_rate` with ingresses of the given rates, if [`Config::police`] is set.
-    /// C is at most twice the port's rate (D3 §4.4), which also bounds the grants of an ingress.
+    /// Creates the policers of a port of rate `port_rate` with ingresses of the given rates, if [`Config::police`] is
+    /// set. C is at most twice the port's rate (D3 §4.4), which also bounds the grants of an ingress.
     pub fn new(
         config: &Config,
         ingresses: impl IntoIterator<Item = Rate>,

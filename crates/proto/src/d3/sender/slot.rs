@@ -101,7 +101,8 @@ impl Sender {
         self.slot_length() * (1 << self.paused.min(max))
     }
 
-    /// Returns the pace to announce: the power of four of epochs within which the flow's next request reaches the routers.
+    /// Returns the pace to announce: the power of four of epochs within which the flow's next request reaches the
+    /// routers.
     pub(super) fn next_pace(&self, config: &Config) -> u8 {
         if !config.repair {
             return 0;
