@@ -272,7 +272,7 @@ fn requests(world: &World) -> u32 {
 
 #[test]
 fn starved_flows_stay_counted() {
-    let mut requests = Vec::new();
+    let mut counts = Vec::new();
     for request_backoff in [0, 2, 4, 10] {
         let (mut world, port) = starved(request_backoff);
         // Every counter is compared after every request and every tick.
@@ -280,12 +280,10 @@ fn starved_flows_stay_counted() {
         assert_eq!(world.false_losses, 0, "the comparison was never disabled");
         assert_eq!(world.ports[port].allocator.flows(), 40);
         world.audit(port);
-        requests.push(requests(&world));
+        counts.push(requests(&world));
     }
-    println!("requests of 40 paused flows in 300 ms, by doublings of the wait: {requests:?}");
-    assert!(
-        requests[1] < requests[0] / 2 && requests[2] < requests[1] / 2 && requests[3] < requests[2]
-    );
+    println!("requests of 40 paused flows in 300 ms, by doublings of the wait: {counts:?}");
+    assert!(counts[1] < counts[0] / 2 && counts[2] < counts[1] / 2 && counts[3] < counts[2]);
 }
 
 #[test]
