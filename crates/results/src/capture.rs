@@ -1,16 +1,16 @@
-//! Packets as seen on one link, for pcapng files.
+//! Packets captured on a link, for pcapng files.
 
 use duetime_core::Time;
 
-/// One captured packet.
+/// A captured packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapturedPacket {
-    /// The directed link, by its number in the network.
+    /// Index of the directed link in the network.
     pub link: u32,
-    /// When its last bit left the port.
+    /// Time at which the packet's last bit left the port.
     pub at: Time,
-    /// Length of the IP packet on the wire; `bytes` may hold only its head.
+    /// Length of the IP packet on the wire. `bytes` may be shorter.
     pub original_bytes: u32,
-    /// The IP packet from its first byte.
+    /// Beginning of the IP packet.
     pub bytes: Vec<u8>,
 }

@@ -1,19 +1,19 @@
-//! A stable 128-bit digest of everything a run left behind, for tests of determinism.
+//! A stable 128-bit digest of all records of a run, for tests of determinism.
 //!
-//! Every field of every record, in the order of its declaration, is fed as 64-bit words into two lanes, each
-//! `lane = mix(lane, word)` with [`duetime_core::random::mix`]; the second lane takes the word's complement. Texts and
-//! lists are led by their length, options by 0 or 1, floats go by their bits. It tells equal from unequal results; it
-//! is no protection against forgery.
+//! The fields of all records are added, in the order of their declaration, as 64-bit words to two lanes: each lane is
+//! updated to `mix(lane, word)` with [`duetime_core::random::mix`], the second with the word's complement. Texts and
+//! lists are preceded by their length and options by 0 or 1; floats are added as their bits. The digest detects
+//! different results but does not protect against forgery.
 
 use crate::RunRecords;
 use duetime_core::random::mix;
 use std::fmt;
 
-/// The digest of a run's records. Displays as 32 hexadecimal digits.
+/// Digest of a run's records. Its `Display` form is 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub u128);
 
-/// Digests a run's records.
+/// Returns the digest of a run's records.
 pub fn digest(records: &RunRecords) -> Digest {
     let RunRecords {
         flows,
@@ -28,7 +28,7 @@ pub fn digest(records: &RunRecords) -> Digest {
     lanes.list(flows, Digested::digest);
     lanes.list(queries, Digested::digest);
     lanes.list(ports, Digested::digest);
-    // Runs with unlimited servers have the digests of versions that knew no servers.
+    // Runs with unlimited servers keep the digests of versions without servers.
     if !servers.is_empty() {
         lanes.list(servers, Digested::digest);
     }
@@ -44,9 +44,9 @@ impl fmt::Display for Digest {
     }
 }
 
-/// What can be digested.
+/// A type that can be added to a digest.
 pub(crate) trait Digested {
-    /// Adds the words of all fields, in the order of their declaration.
+    /// Adds all fields, in the order of their declaration.
     fn digest(&self, lanes: &mut Lanes);
 }
 
@@ -60,7 +60,7 @@ impl Lanes {
         self.1 = mix(self.1, !word);
     }
 
-    /// Adds a text, led by its length.
+    /// Adds a text, preceded by its length.
     pub(crate) fn text(&mut self, text: &str) {
         self.word(text.len() as u64);
         for chunk in text.as_bytes().chunks(8) {
@@ -86,7 +86,7 @@ mod tests {
     use duetime_core::Time;
 
     #[test]
-    fn any_single_field_changes_the_digest() {
+    fn every_field_changes_the_digest() {
         let base = sample::records();
         let mut seen = vec![digest(&base)];
         let edits: &[fn(&mut RunRecords)] = &[
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_is_the_same_on_every_machine() {
+    fn digest_is_stable() {
         let empty = digest(&RunRecords::default()).to_string();
         assert_eq!(empty, "61d3ba90db272bff45e9eedb0eed3030");
         let small = digest(&sample::records()).to_string();

@@ -1,4 +1,4 @@
-//! What a run leaves behind, as types: records, series, and the statistics drawn from them.
+//! Results of a run: records, time series and statistics.
 
 #![forbid(unsafe_code)]
 

@@ -1,18 +1,18 @@
-//! Percentiles of the samples of several runs together.
+//! Percentiles of the pooled samples of several runs.
 //!
-//! A percentile needs 10 samples beyond it: there is none of fewer than 10 / (1 - p) samples, 20 for the median and
-//! 1,000 for the 99th. Samples that have no value, such as queries that never finished, are worse than all others and
-//! count in full: a percentile that falls among them does not exist.
+//! A percentile requires 10 samples beyond it, so at least 10 / (1 - p) samples: 20 for the median and 1,000 for the
+//! 99th. Samples without a value, such as queries that never finished, count as worse than all others. A percentile
+//! that falls among them does not exist.
 //!
-//! The interval is the bootstrap of [`crate::stats`]: runs are drawn, and the percentile is that of the samples of the
-//! runs drawn. There is none from one run, and none if one of its ends falls among the samples without a value.
+//! The interval is the bootstrap of [`crate::stats`]: runs are drawn, and the percentile is computed from the samples
+//! of the drawn runs. There is no interval for one run, or if one of its ends falls among the samples without a value.
 
 use crate::stats::{bootstrap, mean};
 use crate::summary::Percentiles;
 use crate::{Estimate, Interval};
 use std::sync::Arc;
 
-/// The ranks of the percentiles in thousandths; the mean has none.
+/// Ranks of the percentiles in thousandths; `None` for the mean.
 pub(crate) const PER_MILLE: Percentiles<Option<u32>> = Percentiles {
     mean: None,
     p50: Some(500),
@@ -22,24 +22,24 @@ pub(crate) const PER_MILLE: Percentiles<Option<u32>> = Percentiles {
     p999: Some(999),
 };
 
-/// Returns the number of samples below which a percentile is not given: 10 / (1 - p).
+/// Returns the minimum number of samples for a percentile: 10 / (1 - p).
 pub fn min_samples(per_mille: u32) -> u64 {
     10_000 / u64::from(1_000 - per_mille.min(999))
 }
 
-/// Samples of one quantity in one run. Clones share them.
+/// Samples of one quantity in one run. Clones share the values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
     /// Values from the best to the worst, negated if a larger value is the better one.
     worst_last: Arc<[f64]>,
-    /// Number of samples, those without a value included.
+    /// Number of samples, including those without a value.
     all: u64,
     /// True if the values are negated.
     is_negated: bool,
 }
 
 impl Samples {
-    /// Creates the samples of a quantity of which less is better. `all` counts those without a value too.
+    /// Creates the samples of a quantity for which less is better. `all` also counts samples without a value.
     pub(crate) fn least_best(mut values: Vec<f64>, all: u64) -> Self {
         values.sort_unstable_by(f64::total_cmp);
         Self {
@@ -49,7 +49,7 @@ impl Samples {
         }
     }
 
-    /// Creates the samples of a quantity of which more is better.
+    /// Creates the samples of a quantity for which more is better.
     pub(crate) fn most_best(values: impl Iterator<Item = f64>, all: u64) -> Self {
         Self {
             is_negated: true,
@@ -64,8 +64,8 @@ impl Samples {
 
     /// Returns the mean of this run's samples, and its percentiles where there are enough samples.
     pub(crate) fn percentiles(&self) -> Percentiles<Option<f64>> {
-        Percentiles::from_fn(|of| {
-            let Some(per_mille) = of(&PER_MILLE) else {
+        Percentiles::from_fn(|field| {
+            let Some(per_mille) = field(&PER_MILLE) else {
                 return self.mean();
             };
             let rank = rank(self.all, per_mille)?;
@@ -80,28 +80,28 @@ fn rank(all: u64, per_mille: u32) -> Option<u64> {
     (all >= min_samples(per_mille)).then(|| (all * u64::from(per_mille)).div_ceil(1_000) - 1)
 }
 
-/// `0 - x` and not `-x`, so that there is no negative zero.
+/// Negates `value` if `is_negated`, by `0 - x` instead of `-x` to avoid negative zero.
 fn signed(value: f64, is_negated: bool) -> f64 {
     if is_negated { 0.0 - value } else { value }
 }
 
-/// Samples of several runs, one after the other by their values.
+/// Samples of several runs, sorted by value.
 pub(crate) struct Pool {
     /// Values with the index of their run, from the best to the worst.
     values: Vec<(f64, u32)>,
-    /// Samples per run among the values before each block, block by block.
+    /// Number of samples per run before each block, block by block.
     before: Vec<u64>,
     /// Values per block.
     block: usize,
-    /// Samples per run, those without a value included.
+    /// Samples per run, including those without a value.
     all: Vec<u64>,
-    /// Mean of each run and the number of samples that it is of.
+    /// Mean of each run and the number of its samples with a value.
     means: Vec<(f64, u64)>,
     is_negated: bool,
 }
 
 impl Pool {
-    /// Pools the samples of runs; a run may have none.
+    /// Pools the samples of runs. A run may have none.
     pub(crate) fn of<'a>(runs: impl Iterator<Item = Option<&'a Samples>>) -> Self {
         let none = Samples::default();
         let runs: Vec<&Samples> = runs.map(|run| run.unwrap_or(&none)).collect();
@@ -136,8 +136,8 @@ impl Pool {
         self.all.len()
     }
 
-    /// Returns the percentile of runs that count as often as `weights` says; infinite if it falls among the samples
-    /// without a value, `None` without samples.
+    /// Returns the percentile of the samples, where run `i` counts `weights[i]` times. Returns an infinite value if the
+    /// percentile falls among the samples without a value, and `None` without samples.
     fn percentile(&self, weights: &[u64], per_mille: u32) -> Option<f64> {
         let weigh =
             |counts: &[u64]| -> u64 { counts.iter().zip(weights).map(|(a, b)| a * b).sum() };
@@ -164,17 +164,17 @@ impl Pool {
         (all > 0).then(|| signed(worst, self.is_negated))
     }
 
-    /// Returns the mean of the samples that have a value, of runs that count as often as `weights` says.
+    /// Returns the mean of the samples with a value, where run `i` counts `weights[i]` times.
     fn mean(&self, weights: &[u64]) -> Option<f64> {
         let each = self.means.iter().zip(weights);
-        let (sum, count) = each.fold((0.0, 0), |(sum, count), ((mean, of), weight)| {
-            let of = of * weight;
-            (sum + mean * of as f64, count + of)
+        let (sum, count) = each.fold((0.0, 0), |(sum, count), ((mean, samples), weight)| {
+            let samples = samples * weight;
+            (sum + mean * samples as f64, count + samples)
         });
         (count > 0).then(|| sum / count as f64)
     }
 
-    /// Returns the mean (without a rank) or percentile of runs that count as often as `weights` says.
+    /// Returns the mean (if `per_mille` is `None`) or percentile, where run `i` counts `weights[i]` times.
     fn statistic(&self, per_mille: Option<u32>, weights: &[u64]) -> Option<f64> {
         match per_mille {
             None => self.mean(weights),
@@ -182,7 +182,7 @@ impl Pool {
         }
     }
 
-    /// Returns the statistic of all runs; `None` if it does not exist or has too few samples.
+    /// Returns the statistic of all runs, or `None` if it does not exist or has too few samples.
     fn value(&self, per_mille: Option<u32>) -> Option<f64> {
         let all: u64 = self.all.iter().sum();
         let is_enough = per_mille.is_none_or(|per_mille| all >= min_samples(per_mille));
@@ -190,7 +190,7 @@ impl Pool {
         (is_enough && value.is_finite()).then_some(value)
     }
 
-    /// Returns the mean (without a rank) or a percentile of all samples, with its interval over runs.
+    /// Returns the mean (if `per_mille` is `None`) or a percentile of all samples, with its interval over runs.
     pub(crate) fn estimate(&self, per_mille: Option<u32>) -> Option<Estimate> {
         Some(Estimate {
             value: self.value(per_mille)?,
@@ -200,11 +200,11 @@ impl Pool {
 
     /// Returns the mean and the percentiles of all samples, with their intervals over runs.
     pub(crate) fn estimates(&self) -> Percentiles<Option<Estimate>> {
-        Percentiles::from_fn(|of| self.estimate(of(&PER_MILLE)))
+        Percentiles::from_fn(|field| self.estimate(field(&PER_MILLE)))
     }
 
-    /// Returns this pool's mean or percentile minus that of `baseline`, where runs of one index share their seed and
-    /// are resampled together. `None` if one of the pools lacks it, or if the numbers of runs differ.
+    /// Returns this pool's mean or percentile minus the baseline's, or `None` if either does not exist or the numbers
+    /// of runs differ. Runs with the same index share their seed and are resampled together.
     pub(crate) fn difference(&self, baseline: &Self, per_mille: Option<u32>) -> Option<Estimate> {
         let value = self.value(per_mille)? - baseline.value(per_mille)?;
         let interval = resample(self.runs(), |weights| {
@@ -214,7 +214,7 @@ impl Pool {
     }
 }
 
-/// The bootstrap interval of a statistic of `runs` runs, given how often each was drawn.
+/// Returns the bootstrap interval over `runs` runs. `statistic` is passed the number of times that each run was drawn.
 fn resample(runs: usize, statistic: impl Fn(&[u64]) -> Option<f64>) -> Option<Interval> {
     bootstrap(runs, |draw| {
         let mut weights = vec![0; runs];
@@ -239,14 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_of_all_runs_together() {
-        // The mean of the runs' medians is 50.5, and a value that no sample has.
+    fn percentiles_pool_runs() {
+        // The mean of the runs' medians would be 50.5, which is no sample.
         let runs = [run([1; 30], 0), run([100; 20], 0)];
         let pooled = pool(&runs).estimates();
-        assert_eq!(pooled.p50.map(|of| of.value), Some(1.0));
+        assert_eq!(pooled.p50.map(|estimate| estimate.value), Some(1.0));
         assert_eq!(pooled.p90, None, "50 samples");
-        assert_eq!(pooled.mean.map(|of| of.value), Some(40.6));
-        let interval = pooled.p50.and_then(|of| of.interval).expect("two runs");
+        assert_eq!(pooled.mean.map(|estimate| estimate.value), Some(40.6));
+        let interval = pooled
+            .p50
+            .and_then(|estimate| estimate.interval)
+            .expect("two runs");
         assert_eq!((interval.low, interval.high), (1.0, 100.0));
     }
 
@@ -260,39 +263,46 @@ mod tests {
             (999, 10_000),
         ] {
             assert_eq!(min_samples(per_mille), u64::from(needed));
-            let exists = |of: u32| pool(&[run(0..of, 0)]).estimate(Some(per_mille)).is_some();
+            let exists = |count: u32| {
+                pool(&[run(0..count, 0)])
+                    .estimate(Some(per_mille))
+                    .is_some()
+            };
             assert!(exists(needed) && !exists(needed - 1), "{per_mille}");
         }
     }
 
     #[test]
-    fn unfinished_samples_are_worse_than_all() {
+    fn unfinished_samples_are_worst() {
         // 89 of 100 finished, in runs of unequal shares.
         let runs = [run(0..50, 50), run(50..89, 50)];
         let pooled = pool(&runs).estimates();
-        assert_eq!(pooled.p50.map(|of| of.value), Some(49.0));
+        assert_eq!(pooled.p50.map(|estimate| estimate.value), Some(49.0));
         assert_eq!(pooled.p90, None);
         let more = [run(0..50, 50), run(50..90, 50)];
         let p90 = pool(&more).estimates().p90.expect("90 of 100 finished");
         assert_eq!(
             (p90.value, p90.interval),
             (89.0, None),
-            "the second alone: never"
+            "the second run alone has none"
         );
     }
 
     #[test]
     fn one_run_has_no_interval() {
         let median = pool(&[run(0..20, 0)]).estimates().p50;
-        assert_eq!(median.map(|of| (of.value, of.interval)), Some((9.0, None)));
+        assert_eq!(
+            median.map(|estimate| (estimate.value, estimate.interval)),
+            Some((9.0, None))
+        );
     }
 
     #[test]
-    fn the_worst_of_goodputs_is_the_least() {
+    fn worst_goodput_is_the_smallest() {
         let goodputs = |from: u32| Samples::most_best((from..from + 50).map(f64::from), 0);
         let pooled = pool(&[goodputs(1), goodputs(51)]).estimates();
         assert_eq!(
-            pooled.p90.map(|of| of.value),
+            pooled.p90.map(|estimate| estimate.value),
             Some(11.0),
             "90 of 100 have 11 or more"
         );

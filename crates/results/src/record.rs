@@ -1,5 +1,7 @@
-//! One row per flow, per query, per port and per sample. Times are absolute; relative ones are derived. Each record
-//! declares its fields and the columns of its tables in one place, in its own file.
+//! Records of a run: one per flow, query, port, host with servers, and sample.
+//!
+//! Times are absolute; relative times are derived. Each record declares its fields and the columns of its tables in one
+//! place, in its own file.
 
 pub(crate) mod cell;
 #[macro_use]
@@ -25,27 +27,27 @@ pub use series::{QUEUES, SeriesSample, THROUGHPUT};
 pub use server::{SERVERS, ServerRecord};
 pub use totals::Totals;
 
-/// What a flow is for.
+/// Purpose of a flow.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Class {
-    /// A query on its way down a tree.
+    /// Query from a parent to a child.
     Query,
-    /// An answer on its way up a tree.
+    /// Answer from a child to its parent.
     Response,
-    /// A flow of any other workload.
+    /// Flow of any other workload.
     #[default]
     Flow,
-    /// A flow without an end.
+    /// Flow without an end.
     Long,
-    /// A message that tells a host to stop working on a query.
+    /// Message that cancels a host's work on a query.
     Cancel,
 }
 
 impl Class {
-    /// All of them, in order.
+    /// All classes, in order of declaration.
     pub const ALL: [Self; 5] = [
         Self::Query,
         Self::Response,
@@ -54,7 +56,7 @@ impl Class {
         Self::Cancel,
     ];
 
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Query => "query",
@@ -66,46 +68,47 @@ impl Class {
     }
 }
 
-/// Everything one run leaves behind.
+/// All records of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunRecords {
-    /// By `flow`.
+    /// Flows, by `flow`.
     pub flows: Vec<FlowRecord>,
-    /// By `query`.
+    /// Queries, by `query`.
     pub queries: Vec<QueryRecord>,
-    /// By node order of the topology.
+    /// Ports, in node order of the topology.
     pub ports: Vec<PortRecord>,
-    /// By host; empty where servers are unlimited.
+    /// Servers, by host; empty if servers are unlimited.
     pub servers: Vec<ServerRecord>,
     /// Names of the sampled links.
     pub sampled_links: Vec<String>,
-    /// By time, then link.
+    /// Samples, by time, then link.
     pub series: Vec<SeriesSample>,
     /// Counts of the whole run.
     pub totals: Totals,
 }
 
-/// What all records have in common: they can be read back from their tables.
+/// A record that can be read from the rows of its table.
 #[expect(private_bounds, reason = "a digest is taken here alone")]
 pub trait Record: Digested + Sized {
-    /// The columns that hold the record, in the order of its fields; the others are derived from them.
+    /// Columns that store the record, in the order of its fields. All other columns are derived from them.
     const STORED: &'static [Stored];
 
-    /// Reads a record from the cells of one row, or says what is wrong with one of them.
+    /// Reads a record from the cells of one row. The error describes the first invalid cell.
     fn read(context: &Context<'_>, row: &mut impl Row) -> Result<Self, String>;
 }
 
-/// A column that is read back.
+/// A column that is read from files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// Its name in older files.
+    /// Name of the column in older files.
     pub former: Option<&'static str>,
 }
 
-/// The cells of one row, in the order of [`Record::STORED`].
+/// Cells of one row, in the order of [`Record::STORED`].
 pub trait Row {
-    /// What `read` makes of the next cell. Integers come as [`Value::Unsigned`]; an error gets the cell's place added.
+    /// Passes the next cell to `read` and returns its result. Integers are passed as [`Value::Unsigned`]. Adds the
+    /// position of the cell to an error.
     fn next<T>(&mut self, read: impl FnOnce(Value<'_>) -> Result<T, String>) -> Result<T, String>;
 }

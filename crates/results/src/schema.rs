@@ -1,20 +1,20 @@
-//! What a table of a run folder is: its columns, each with its name and unit, its type, its meaning, and its value in a
-//! row. The records declare them (`crate::record`); files are written from them, and `docs/results.md` is generated from
-//! them.
+//! Tables of a run folder: the name, type, meaning and value of each column.
 //!
-//! Times are whole nanoseconds, rounded down from picoseconds; the `*_ps` columns at the end of a table are the same
-//! instants exactly, so that a table holds all of its records. What can be absent is null, never a magic number.
+//! The records declare the columns (`crate::record`). Files and `docs/results.md` are generated from them.
+//!
+//! Times are whole nanoseconds, rounded down from picoseconds. The `*_ps` columns at the end of a table have the exact
+//! times, so that records can be restored from their table. Absent values are null.
 
 use std::fmt::Write;
 
 pub use crate::record::{FLOWS, PORTS, QUERIES, QUEUES, SERVERS, THROUGHPUT};
 
-/// What a row needs beside its own record.
+/// Values of a row that are not in its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The transport's name.
+    /// Name of the transport.
     pub transport: &'a str,
-    /// The run's number: its seed's position.
+    /// Index of the run, which is the index of its seed.
     pub run: u64,
     /// Names of the sampled links; empty for tables without samples.
     pub sampled_links: &'a [String],
@@ -23,25 +23,25 @@ pub struct Context<'a> {
 /// One cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// Absent.
+    /// No value.
     Null,
-    /// A count, a size or an instant.
+    /// Count, size or time.
     Unsigned(u64),
-    /// A difference.
+    /// Difference.
     Signed(i64),
-    /// A mean or a share.
+    /// Mean or share.
     Real(f64),
-    /// Yes or no.
+    /// Boolean.
     Boolean(bool),
-    /// A name.
+    /// Name.
     Text(&'a str),
 }
 
-/// A column's type, of the files as of [`Value`].
+/// Type of a column, in files and in [`Value`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// 64-bit integer that is never negative. Files hold it as a signed one: in many tools, differences of unsigned
-    /// columns wrap around.
+    /// 64-bit integer, never negative. Files store it as a signed integer, because differences of unsigned columns wrap
+    /// around in many tools.
     Unsigned,
     /// 64-bit signed integer.
     Signed,
@@ -53,31 +53,31 @@ pub enum Kind {
     Text,
 }
 
-/// One column of a table of `R`.
+/// Column of a table with records of type `R`.
 pub struct Column<R: 'static> {
-    /// Its name; ends in its unit where it has one.
+    /// Name, which ends in the unit if the column has one.
     pub name: &'static str,
-    /// Its type.
+    /// Type.
     pub kind: Kind,
-    /// Whether it can be null.
+    /// True if the column can be null.
     pub nullable: bool,
-    /// What it means, with its unit, in one sentence.
+    /// Meaning, with its unit, in one sentence.
     pub meaning: &'static str,
-    /// Its value in a row.
+    /// Returns the value in a row.
     pub value: for<'a> fn(&'a Context<'a>, &'a R) -> Value<'a>,
 }
 
-/// One table of rows made from `R`.
+/// Table with one row per record of type `R`.
 pub struct Table<R: 'static> {
-    /// The file's name without its ending.
+    /// Name of the file without its extension.
     pub name: &'static str,
-    /// What a row is.
+    /// Description of a row.
     pub row: &'static str,
-    /// The columns, in order.
+    /// Columns, in order.
     pub columns: &'static [Column<R>],
 }
 
-/// All tables as Markdown, for `docs/results.md`.
+/// Returns the documentation of all tables as Markdown, for `docs/results.md`.
 pub fn markdown() -> String {
     [
         describe(&FLOWS),
@@ -120,7 +120,7 @@ fn capitalised(text: &str) -> String {
         .collect()
 }
 
-/// The column that names the transport, in every table.
+/// Returns the column with the name of the transport, which every table has.
 pub(crate) const fn transport<R>() -> Column<R> {
     Column {
         name: "transport",
@@ -131,13 +131,13 @@ pub(crate) const fn transport<R>() -> Column<R> {
     }
 }
 
-/// The column that numbers the run, in every table.
+/// Returns the column with the index of the run, which every table has.
 pub(crate) const fn run<R>() -> Column<R> {
     Column {
         name: "run",
         kind: Kind::Unsigned,
         nullable: false,
-        meaning: "Number of the run: the position of its seed.",
+        meaning: "Index of the run, which is the index of its seed.",
         value: |context, _| Value::Unsigned(context.run),
     }
 }
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_column_gives_what_it_promises() {
+    fn values_match_column_types() {
         let records = sample::records();
         let context = Context {
             transport: "d3",
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_flow_has_negative_slack() {
+    fn late_flow_has_negative_slack() {
         let records = sample::records();
         let context = Context {
             transport: "d3",
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documentation_names_every_column() {
+    fn documentation_lists_columns() {
         let text = markdown();
         assert!(text.contains("| `fct_ns` | i64, nullable | Completion time;"));
         assert!(text.contains("### `throughput`"));

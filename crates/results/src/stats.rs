@@ -1,16 +1,14 @@
 //! Exact percentiles, means, and intervals over runs.
 //!
 //! A percentile is the nearest rank: the smallest observed value that at least p % of the values do not exceed. It is
-//! always one of the observations, and never interpolated.
+//! always an observation, never interpolated. Percentiles of several runs pool their samples: see [`crate::pool`].
 //!
-//! Percentiles of several runs are those of all their samples together: [`crate::pool`].
-//!
-//! An interval is the 95 % percentile bootstrap over runs: 1,000 times, as many runs are drawn with replacement as
-//! there are, the statistic is computed on them, and the 25th and 975th smallest of the values are the interval. The
-//! draws depend on nothing but the number of runs. So intervals are the same on every machine, and two transports that
-//! share their seeds are always resampled together: what their seeds have in common cancels from a difference. One run
-//! gives no interval. Of two or three runs it is only the range of what was seen, and is
-//! shown with their number; of fewer than ten it is too narrow; 20 runs are a good start.
+//! An interval is the 95 % percentile bootstrap over runs: 1,000 times, n of n runs are drawn with replacement and the
+//! statistic is computed on them. The interval is the 25th and the 975th smallest of these values. The draws depend
+//! only on the number of runs, so intervals are the same on every machine, and two transports that share seeds are
+//! resampled together, which cancels the effect of the seeds from differences. One run has no interval. For two or
+//! three runs the interval is only the range of the values and is shown with the number of runs. Below ten runs it is
+//! too narrow; 20 runs are a good start.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -21,7 +19,7 @@ use duetime_core::random::mix;
 use serde::{Deserialize, Serialize};
 
 const RESAMPLES: usize = 1_000;
-/// "duetime" in ASCII: any constant does.
+/// "duetime" in ASCII; any constant would do.
 const SEED: u64 = 0x0064_7565_7469_6d65;
 
 /// A 95 % interval.
@@ -31,30 +29,30 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Runs that it was drawn from.
+    /// Number of runs.
     pub runs: u32,
 }
 
 impl Interval {
-    /// Whether it comes from so few runs that it says less than an interval: of two or three, it is the range from the
-    /// smallest of them to the largest. It is then shown with their number.
+    /// Returns true for fewer than four runs: the interval is then only the range of their values and is shown with the
+    /// number of runs.
     pub fn is_of_few(&self) -> bool {
         self.runs < 4
     }
 }
 
-/// A statistic over runs with its interval.
+/// Statistic over runs, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The statistic on all runs.
+    /// Value for all runs.
     pub value: f64,
-    /// Its 95 % interval; `None` for fewer than two runs.
+    /// 95 % interval, or `None` for fewer than two runs.
     pub interval: Option<Interval>,
 }
 
 impl Estimate {
-    /// `statistic` on `runs`, with its interval. `None` where the statistic does not exist on all the runs; resamples
-    /// on which it does not exist are left out. An interval with an infinite end is none.
+    /// Returns `statistic` of `runs` with its interval, or `None` if the statistic of all runs does not exist.
+    /// Resamples for which it does not exist are ignored. There is no interval if one of its ends would be infinite.
     pub fn of<R>(runs: &[R], statistic: impl Fn(&[&R]) -> Option<f64>) -> Option<Self> {
         let all: Vec<&R> = runs.iter().collect();
         let value = statistic(&all).filter(|value| value.is_finite())?;
@@ -65,8 +63,8 @@ impl Estimate {
         Some(Self { value, interval })
     }
 
-    /// `statistic` on `runs` minus the same on `baseline`, where `runs[i]` and `baseline[i]` share their seed: both are
-    /// resampled together. `None` if their numbers differ.
+    /// Returns `statistic` of `runs` minus `statistic` of `baseline`, or `None` if their numbers of runs differ.
+    /// `runs[i]` and `baseline[i]` share their seed and are resampled together.
     pub fn of_difference<R>(
         runs: &[R],
         baseline: &[R],
@@ -83,18 +81,18 @@ impl Estimate {
         })
     }
 
-    /// The lower end, or the value where there is no interval.
+    /// Returns the lower end of the interval, or the value if there is none.
     pub fn low(&self) -> f64 {
         self.interval.map_or(self.value, |interval| interval.low)
     }
 
-    /// The upper end, or the value where there is no interval.
+    /// Returns the upper end of the interval, or the value if there is none.
     pub fn high(&self) -> f64 {
         self.interval.map_or(self.value, |interval| interval.high)
     }
 }
 
-/// The 95 % bootstrap interval of `statistic` over `n` items, given as draws of their indices.
+/// Returns the 95 % bootstrap interval of `statistic` over `n` items. `statistic` is passed the indices of each draw.
 pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> Option<f64>) -> Option<Interval> {
     if n < 2 {
         return None;
@@ -114,18 +112,19 @@ pub fn bootstrap(n: usize, statistic: impl Fn(&[usize]) -> Option<f64>) -> Optio
     (low.is_finite() && high.is_finite()).then_some(Interval { low, high, runs })
 }
 
-/// The nearest-rank percentile of ascending values: the smallest that at least `per_mille` ‰ of them do not exceed.
+/// Returns the nearest-rank percentile of ascending values: the smallest that at least `per_mille` ‰ of them do not
+/// exceed.
 pub fn nearest_rank<T>(sorted: &[T], per_mille: u32) -> Option<&T> {
     let rank = (sorted.len() as u64 * u64::from(per_mille)).div_ceil(1_000);
     sorted.get(rank.saturating_sub(1) as usize)
 }
 
-/// The arithmetic mean.
+/// Returns the arithmetic mean, or `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Jain's fairness index: 1 when all are equal, 1/n when one has everything.
+/// Returns Jain's fairness index: 1 if all values are equal, 1/n if all but one are zero. `None` if all are zero.
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_covers_the_mean_about_as_often_as_it_says() {
+    fn interval_coverage_is_about_95_percent() {
         let mut covered = 0;
         for trial in 0..200u64 {
             let runs: Vec<f64> = (0..20)
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_of_two_or_three_runs_is_their_range_and_says_so() {
+    fn interval_of_few_runs_is_their_range() {
         let of = |runs: &[f64]| Estimate::of(runs, mean_of).unwrap().interval.unwrap();
         assert_eq!(
             of(&[1.0, 3.0]),
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn jains_index_runs_from_one_over_n_to_one() {
+    fn jain_index_bounds() {
         assert_eq!(jain(&[3.0; 4]), Some(1.0));
         assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
         assert_eq!(jain(&[0.0]), None);

@@ -1,25 +1,24 @@
-//! What one run, and many runs of one transport, amount to.
+//! Summaries of one run, and of all runs of a transport.
 //!
-//! - Only measured flows and queries enter: those that start within [warm-up, duration).
-//! - *Queries in time*: those for which enough leaves' answers were at the root within the budget, over all measured
-//!   queries that have one, pooled over runs; the clock starts when the query arrives at the root. *Answers in time* are
-//!   those that arrived by their deadlines, over all that the measured queries asked for: one that was never sent is not
-//!   in time. *Leaf coverage* is the share of the leaves whose answers were at the root in time.
-//! - *Hedged* and *retried* are hedges and retries per leaf and query. *Added computations* are those that began for
-//!   them, per leaf and query; *added answer bytes* those delivered of answers for nothing, over those of all others.
-//!   Answers for nothing, because another question to the leaf was answered first, enter nothing else.
-//! - *Application throughput*: deadline flows met / all measured deadline flows, pooled over runs. *Missed* is the rest:
-//!   late, quenched, reset and unfinished flows alike.
-//! - *Completion* percentiles are over all measured queries, or all measured flows that have an end. Unfinished ones are
-//!   later than all others, so a percentile that falls among them is absent. The mean is over the finished ones.
-//! - *Slack* is deadline minus finish. Its p99 is what 99 % of the deadline flows had at least; negative is late,
-//!   absent is unfinished.
-//! - *Goodput* is bytes delivered in order per second while the flow is active, per flow; never flows / run time. Its
-//!   p99 is what 99 % of the flows had at least. Quenched flows are left out: their ends say nothing of their
-//!   rates.
-//! - Percentiles, means and shares of several runs are of the samples of all runs together ([`crate::pool`]): a
-//!   percentile of fewer than 10 / (1 - p) samples is absent. Fairness and the figures of the network are the means of
-//!   the runs' own. Intervals are those of [`crate::stats`].
+//! - Only measured flows and queries count: those that start in [warm-up, duration).
+//! - *Queries in time* are queries with enough leaf answers at the root within their budget, as a share of all measured
+//!   queries that can be late, pooled over runs. The budget starts when the query arrives at the root. *Answers in
+//!   time* arrived by their deadlines, as a share of all answers that the measured queries require, sent or not. *Leaf
+//!   coverage* is the share of leaves whose answers reached the root in time.
+//! - *Hedged* and *retried* are hedges and retries per leaf and query. *Added computations* are the computations
+//!   started for them, per leaf and query. *Added answer bytes* are the delivered bytes of spare answers, as a share of
+//!   those of all other answers. Spare answers, where another query to the leaf was answered first, count nowhere else.
+//! - *Application throughput* is the share of measured deadline flows that met their deadline, pooled over runs. All
+//!   others are *missed*: late, quenched, reset and unfinished flows.
+//! - *Completion* percentiles include all measured queries, or all measured flows with an end. Unfinished ones count as
+//!   later than all others, so a percentile that falls among them is absent. The mean includes only finished ones.
+//! - *Slack* is deadline minus finish, negative if late. Its p99 is the slack that 99 % of the deadline flows had at
+//!   least; absent if it falls among unfinished flows.
+//! - *Goodput* is the bytes delivered in order per second while a flow is active, per flow. Its p99 is the goodput that
+//!   99 % of the flows had at least. Quenched flows do not count, because their end does not show their rate.
+//! - Percentiles, means and shares of several runs pool the samples of all runs ([`crate::pool`]). A percentile of
+//!   fewer than 10 / (1 - p) samples is absent. Fairness and network values are means over runs. Intervals are those of
+//!   [`crate::stats`].
 
 mod comparison;
 mod paired;
@@ -40,70 +39,70 @@ use crate::{Class, Estimate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A mean and percentiles.
+/// Mean and percentiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles<T> {
     /// Arithmetic mean.
     pub mean: T,
     /// Median.
     pub p50: T,
-    /// 90 %.
+    /// 90th percentile.
     pub p90: T,
-    /// 95 %.
+    /// 95th percentile.
     pub p95: T,
-    /// 99 %.
+    /// 99th percentile.
     pub p99: T,
-    /// 99.9 %.
+    /// 99.9th percentile.
     pub p999: T,
 }
 
-/// One transport over all its runs.
+/// Summary of all runs of one transport.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Name of the transport.
     pub transport: String,
     /// Number of runs.
     pub runs: u64,
-    /// All queries of all workloads together; `None` where nothing says when one is late.
+    /// Queries of all workloads together; `None` if no query can be late.
     pub objective: Option<ObjectiveEstimate>,
-    /// All deadline flows of all workloads together; `None` without any.
+    /// Deadline flows of all workloads together; `None` without any.
     pub deadlines: Option<DeadlineEstimate>,
-    /// By workload and class.
+    /// Flows, by workload and class.
     pub groups: Vec<GroupEstimate>,
-    /// By workload.
+    /// Queries, by workload.
     pub queries: Vec<QueryEstimate>,
-    /// The network.
+    /// Network.
     pub network: NetworkEstimate,
-    /// Servers of the hosts; `None` where they are unlimited or computed nothing.
+    /// Servers of the hosts; `None` if they are unlimited or computed nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<ServersEstimate>,
 }
 
-/// How many queries were in time.
+/// Number and share of queries in time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ObjectiveEstimate {
-    /// Measured queries that can be judged, over all runs.
+    /// Measured queries that can be late, over all runs.
     pub queries: u64,
-    /// Of them, those in time.
+    /// Queries in time.
     pub met: u64,
-    /// Share that was in time, in [0, 1].
+    /// Share of queries in time, in [0, 1].
     pub in_time: Estimate,
 }
 
-/// How many deadlines were met.
+/// Number and share of flows that met their deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DeadlineEstimate {
     /// Measured flows with a deadline, over all runs.
     pub flows: u64,
-    /// Of them, those that met it.
+    /// Flows that met their deadline.
     pub met: u64,
-    /// Share that met it, in [0, 1].
+    /// Share of flows that met their deadline, in [0, 1].
     pub application_throughput: Estimate,
-    /// Share that missed it, in [0, 1].
+    /// Share of flows that missed their deadline, in [0, 1].
     pub missed: Estimate,
 }
 
-/// One workload's flows of one class, over all runs.
+/// Flows of one workload and class, over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupEstimate {
     /// Index of the workload in the scenario.
@@ -112,11 +111,11 @@ pub struct GroupEstimate {
     pub class: Class,
     /// Measured flows, over all runs.
     pub flows: u64,
-    /// Of them, those that finished.
+    /// Finished flows.
     pub finished: u64,
-    /// Of them, those that were quenched.
+    /// Quenched flows.
     pub quenched: u64,
-    /// Those with a deadline; `None` without any.
+    /// Deadline flows; `None` without any.
     pub deadlines: Option<DeadlineEstimate>,
     /// Completion time in seconds.
     pub completion_s: Percentiles<Option<Estimate>>,
@@ -128,13 +127,13 @@ pub struct GroupEstimate {
     pub fairness: Option<Estimate>,
     /// Retransmission timeouts per flow.
     pub timeouts_per_flow: Option<Estimate>,
-    /// Segments sent again per flow.
+    /// Retransmitted segments per flow.
     pub retransmits_per_flow: Option<Estimate>,
     /// Marked data segments per flow.
     pub marks_per_flow: Option<Estimate>,
     /// D3: rate requests, over all runs.
     pub requests: u64,
-    /// D3: of them, those that were denied.
+    /// D3: denied rate requests, over all runs.
     pub denials: u64,
     /// D3: share of rate requests that were denied.
     pub denied_requests: Option<Estimate>,
@@ -142,38 +141,38 @@ pub struct GroupEstimate {
     pub inverted_denials: Option<Estimate>,
 }
 
-/// One workload's queries, over all runs.
+/// Queries of one workload, over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueryEstimate {
     /// Index of the workload in the scenario.
     pub workload: u16,
     /// Measured queries, over all runs.
     pub queries: u64,
-    /// Mean share of a query's answers that were in time.
+    /// Mean share of a query's answers in time.
     pub in_time: Option<Estimate>,
     /// Share of queries without a single answer in time.
     pub no_answer: Option<Estimate>,
-    /// Share of queries with less than 95 % of the answers in time.
+    /// Share of queries with less than 95 % of their answers in time.
     pub below_95: Option<Estimate>,
-    /// Seconds from arrival until enough leaves' answers were at the root.
+    /// Seconds from arrival until the root had enough leaf answers.
     pub completion_s: Percentiles<Option<Estimate>>,
-    /// Queries with enough leaves' answers in time; `None` where nothing says when one is late.
+    /// Queries in time; `None` if no query can be late.
     pub objective: Option<ObjectiveEstimate>,
-    /// Answers asked for, in all layers, over all runs.
+    /// Answers required in all layers, over all runs.
     pub asked: u64,
-    /// Share of them that arrived by their deadlines.
+    /// Share of the required answers that arrived by their deadlines.
     pub answers_in_time: Option<Estimate>,
     /// Leaves of all queries, over all runs.
     pub leaves: u64,
-    /// Share of the leaves whose answers were at the root in time.
+    /// Share of the leaves whose answers reached the root in time.
     pub leaf_coverage: Option<Estimate>,
-    /// Aggregators that stopped waiting for their children, over all runs.
+    /// Aggregators that timed out waiting for their children, over all runs.
     pub gave_up: u64,
-    /// Questions to leaves beyond the first; `None` where there are none.
+    /// Hedges and retries; `None` without any.
     pub again: Option<AskedAgainEstimate>,
 }
 
-/// Questions to leaves beyond the first, over all runs: what they did, and what they cost.
+/// Hedges and retries, and their cost, over all runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AskedAgainEstimate {
     /// Counts over all runs.
@@ -182,16 +181,16 @@ pub struct AskedAgainEstimate {
     pub hedged: Option<Estimate>,
     /// Retries per leaf and query.
     pub retried: Option<Estimate>,
-    /// Computations that began for hedges and retries, per leaf and query.
+    /// Computations started for hedges and retries, per leaf and query.
     pub extra_computes: Option<Estimate>,
-    /// Bytes delivered of answers for nothing, as a share of those of all other answers.
+    /// Delivered bytes of spare answers, as a share of those of all other answers.
     pub extra_answer_bytes: Option<Estimate>,
 }
 
-/// The network, over all runs.
+/// Network, over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetworkEstimate {
-    /// Packets dropped for want of buffer, per run.
+    /// Packets dropped because a buffer was full, per run.
     pub drops: Option<Estimate>,
     /// Packets lost by seeded loss, per run.
     pub losses: Option<Estimate>,
@@ -199,41 +198,42 @@ pub struct NetworkEstimate {
     pub marks: Option<Estimate>,
     /// Largest queue of any port, per run, in bytes.
     pub queue_max_bytes: Option<Estimate>,
-    /// Mean queue of the port where it was largest, per run, in bytes.
+    /// Mean queue of the port with the largest queue, per run, in bytes.
     pub queue_mean_bytes: Option<Estimate>,
     /// Utilisation of the busiest link, in [0, 1].
     pub utilisation: Option<Estimate>,
-    /// The link that was the busiest in most runs.
+    /// Link that was the busiest in most runs.
     pub busiest_link: Option<NamedLink>,
-    /// Packets dropped at the port that dropped most, per run.
+    /// Packets dropped at the port with the most drops, per run.
     pub most_drops: Option<Estimate>,
-    /// The link whose port dropped most in most runs; `None` without drops.
+    /// Link that had the most drops in most runs; `None` without drops.
     pub most_drops_link: Option<NamedLink>,
 }
 
-/// A link that stood out, by its name.
+/// Name of a link with an extreme value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NamedLink {
     /// `from->to`, by node names.
     pub link: String,
-    /// In how many runs it did; in the others other links did.
+    /// Number of runs in which this link had the extreme value.
     pub runs: u64,
 }
 
 impl NamedLink {
-    /// The name that comes most often, of equals the first; empty names are of runs without such a link.
+    /// Returns the most frequent name, or the first of several. Empty names, from runs without such a link, are
+    /// ignored.
     fn of<'a>(names: impl Iterator<Item = &'a str>) -> Option<Self> {
         let mut found: Vec<Self> = Vec::new();
         for name in names.filter(|name| !name.is_empty()) {
-            match found.iter_mut().find(|of| of.link == name) {
-                Some(of) => of.runs += 1,
+            match found.iter_mut().find(|named| named.link == name) {
+                Some(named) => named.runs += 1,
                 None => found.push(Self {
                     link: name.to_owned(),
                     runs: 1,
                 }),
             }
         }
-        let better = |best: Self, of: Self| if of.runs > best.runs { of } else { best };
+        let better = |best: Self, next: Self| if next.runs > best.runs { next } else { best };
         found.into_iter().reduce(better)
     }
 }
@@ -241,7 +241,7 @@ impl NamedLink {
 type Key = (u16, Class);
 
 impl Summary {
-    /// Sums up the runs of one transport.
+    /// Summarizes the runs of one transport.
     pub fn of(transport: &str, runs: &[RunSummary]) -> Self {
         let queries = runs.iter().flat_map(|run| &run.queries);
         let workloads: BTreeSet<u16> = queries.map(|query| query.workload).collect();
@@ -263,7 +263,7 @@ impl Summary {
         }
     }
 
-    /// The row of one workload and class.
+    /// Returns the flows of one workload and class.
     pub fn group(&self, workload: u16, class: Class) -> Option<&GroupEstimate> {
         self.groups
             .iter()
@@ -327,9 +327,9 @@ impl GroupEstimate {
                 runs,
                 counts(|group| group.met, |group| group.deadline_flows),
             ),
-            completion_s: percentiles(|of| &of.completion),
-            slack_s: percentiles(|of| &of.slack),
-            goodput_bytes_per_s: percentiles(|of| &of.goodput),
+            completion_s: percentiles(|samples| &samples.completion),
+            slack_s: percentiles(|samples| &samples.slack),
+            goodput_bytes_per_s: percentiles(|samples| &samples.goodput),
             fairness: Estimate::of(runs, |drawn| mean_of(drawn, |run| run.group(key)?.fairness)),
             timeouts_per_flow: share(|group| group.timeouts, |group| group.flows),
             retransmits_per_flow: share(|group| group.retransmits, |group| group.flows),
@@ -389,27 +389,31 @@ impl QueryEstimate {
 }
 
 impl AskedAgainEstimate {
-    /// Of the runs that have such queries; `ratio`: a part over a whole, with its interval.
+    /// Summarizes the hedges and retries of `runs`, or returns `None` without any. `ratio` returns the ratio of two
+    /// sums with its interval.
     fn of(
         runs: &[&QuerySummary],
         ratio: &impl Fn(fn(&QuerySummary) -> u64, fn(&QuerySummary) -> u64) -> Option<Estimate>,
     ) -> Option<Self> {
         let sum = |pick: fn(&AskedAgain) -> u64| runs.iter().map(|run| pick(&run.again)).sum();
         let counts = AskedAgain {
-            hedges: sum(|of| of.hedges),
-            hedges_won: sum(|of| of.hedges_won),
-            retries: sum(|of| of.retries),
-            retries_won: sum(|of| of.retries_won),
-            extra_computes: sum(|of| of.extra_computes),
-            extra_answer_bytes: sum(|of| of.extra_answer_bytes),
-            answer_bytes: sum(|of| of.answer_bytes),
+            hedges: sum(|again| again.hedges),
+            hedges_won: sum(|again| again.hedges_won),
+            retries: sum(|again| again.retries),
+            retries_won: sum(|again| again.retries_won),
+            extra_computes: sum(|again| again.extra_computes),
+            extra_answer_bytes: sum(|again| again.extra_answer_bytes),
+            answer_bytes: sum(|again| again.answer_bytes),
         };
         (counts.hedges + counts.retries > 0).then(|| Self {
             counts,
-            hedged: ratio(|of| of.again.hedges, |of| of.leaves),
-            retried: ratio(|of| of.again.retries, |of| of.leaves),
-            extra_computes: ratio(|of| of.again.extra_computes, |of| of.leaves),
-            extra_answer_bytes: ratio(|of| of.again.extra_answer_bytes, |of| of.again.answer_bytes),
+            hedged: ratio(|query| query.again.hedges, |query| query.leaves),
+            retried: ratio(|query| query.again.retries, |query| query.leaves),
+            extra_computes: ratio(|query| query.again.extra_computes, |query| query.leaves),
+            extra_answer_bytes: ratio(
+                |query| query.again.extra_answer_bytes,
+                |query| query.again.answer_bytes,
+            ),
         })
     }
 }
@@ -436,26 +440,26 @@ impl NetworkEstimate {
 }
 
 impl<T> Percentiles<T> {
-    /// Each field from a function that picks that field out of another set.
+    /// Creates each field by calling `each` with a function that selects that field of another set.
     pub fn from_fn<U: Copy>(each: impl Fn(fn(&Percentiles<U>) -> U) -> T) -> Self {
         Self {
-            mean: each(|of| of.mean),
-            p50: each(|of| of.p50),
-            p90: each(|of| of.p90),
-            p95: each(|of| of.p95),
-            p99: each(|of| of.p99),
-            p999: each(|of| of.p999),
+            mean: each(|set| set.mean),
+            p50: each(|set| set.p50),
+            p90: each(|set| set.p90),
+            p95: each(|set| set.p95),
+            p99: each(|set| set.p99),
+            p999: each(|set| set.p999),
         }
     }
 }
 
-/// All pairs of workload and class that some run has, in order.
+/// Returns all pairs of workload and class that occur in a run, in order.
 fn keys(runs: &[RunSummary]) -> BTreeSet<Key> {
     let groups = runs.iter().flat_map(|run| &run.groups);
     groups.map(|group| (group.workload, group.class)).collect()
 }
 
-/// A run's queries of one workload.
+/// Returns a run's queries of one workload.
 fn queries_of(run: &RunSummary, workload: u16) -> Option<&QuerySummary> {
     run.queries.iter().find(|query| query.workload == workload)
 }
@@ -468,7 +472,7 @@ fn missed_of(runs: &[&RunSummary], key: Key) -> Option<f64> {
     })
 }
 
-/// Parts and wholes, both summed over the runs.
+/// Returns the sums of the parts and of the wholes over the runs.
 fn total<'r>(
     runs: impl IntoIterator<Item = &'r RunSummary>,
     count: impl Fn(&RunSummary) -> (u64, u64),
@@ -477,13 +481,13 @@ fn total<'r>(
     each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-/// Parts over wholes, both summed over the runs.
+/// Returns the sum of the parts over the sum of the wholes, or `None` if the latter is zero.
 fn ratio(runs: &[&RunSummary], count: impl Fn(&RunSummary) -> (u64, u64)) -> Option<f64> {
     let (part, whole) = total(runs.iter().copied(), count);
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The mean over the runs that have the value.
+/// Returns the mean over the runs that have a value.
 fn mean_of(runs: &[&RunSummary], value: impl Fn(&RunSummary) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = runs.iter().filter_map(|run| value(run)).collect();
     crate::stats::mean(&values)

@@ -1,8 +1,8 @@
-//! Numbers and names as sentences and tables have them.
+//! Formatting of numbers and names for text and tables.
 
-/// A share in per cent.
+/// Formats a share in per cent.
 pub fn percent(share: f64) -> String {
-    // More digits near 0 and near all, where they matter; all is never said of less.
+    // More digits near 0 % and 100 %, where they matter. Only 1.0 is shown as 100 %.
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
         100.0 => "100 %".to_owned(),
@@ -15,22 +15,22 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Returns a share in per cent, with as many digits as it takes to show on which side of the target it is.
+/// Formats a share in per cent, with enough digits to show on which side of the target it is.
 pub fn percent_near(share: f64, target: Option<f64>) -> String {
     let shown = percent(share);
-    let Some(target) = target.filter(|&of| percent(of) == shown) else {
+    let Some(target) = target.filter(|&target| percent(target) == shown) else {
         return shown;
     };
-    // A share that is not all is never shown as all.
+    // Only 1.0 is shown as 100 %.
     let is_all = |shown: &str| share < 1.0 && shown.starts_with("100");
     let mut digits =
-        (2..=12).map(|digits| [share, target].map(|of| format!("{:.digits$} %", of * 100.0)));
+        (2..=12).map(|digits| [share, target].map(|value| format!("{:.digits$} %", value * 100.0)));
     digits
-        .find_map(|[own, wanted]| (own != wanted && !is_all(&own)).then_some(own))
+        .find_map(|[share, target]| (share != target && !is_all(&share)).then_some(share))
         .unwrap_or(shown)
 }
 
-/// Names one after the other, as a sentence has them: `a, b and c`.
+/// Joins names as in a sentence: `a, b and c`.
 pub fn list(names: impl IntoIterator<Item = String>) -> String {
     let mut names: Vec<String> = names.into_iter().collect();
     let last = names.pop().unwrap_or_default();
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_near_none_and_near_all_have_more_digits() {
+    fn more_digits_near_0_and_100_percent() {
         assert_eq!(percent(0.1234), "12.3 %");
         assert_eq!(percent(0.0012), "0.12 %");
         assert_eq!(percent(0.0), "0 %");
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_show_their_side_of_the_target() {
+    fn digits_show_the_side_of_the_target() {
         let near = |share, target| percent_near(share, Some(target));
         assert_eq!(near(0.9896, 0.99), "98.96 %");
         assert_eq!(near(0.9904, 0.99), "99.04 %");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_read_as_sentences_do() {
+    fn lists_end_in_and() {
         let listed = |names: &[&str]| list(names.iter().map(|&name| name.to_owned()));
         assert_eq!(listed(&[]), "");
         assert_eq!(listed(&["a"]), "a");

@@ -1,15 +1,15 @@
-//! Traces of watched flows, event by event, as read by `duetime explain`.
+//! Event traces of selected flows, for `duetime explain`.
 
 use duetime_core::{Span, Time};
 
-/// One watched flow.
+/// Trace of one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowTrace {
-    /// `FlowRecord::flow`.
+    /// ID of the flow: `FlowRecord::flow`.
     pub flow: u64,
-    /// Of a query or an answer: whose it is.
+    /// Node that the query goes to or the answer comes from; `None` for other flows.
     pub node: Option<TreeNode>,
-    /// By time.
+    /// Events, by time.
     pub events: Vec<FlowEvent>,
 }
 
@@ -27,8 +27,8 @@ pub struct TreeNode {
     pub needed: u32,
     /// Reason for the query, or for the query that an answer belongs to.
     pub question: Question,
-    /// Computation of the node before its answer: a leaf's after the query arrives, an aggregator's after the last answer
-    /// that it waits for. Zero for a query.
+    /// Computation of the node before its answer: a leaf's after the query arrives, an aggregator's after the last
+    /// answer that it waits for. Zero for a query.
     pub computing: Span,
     /// Time that the computation waited for a server before it started. Zero for a query.
     pub waiting: Span,
@@ -48,35 +48,35 @@ pub enum Question {
     Retry,
 }
 
-/// One event of a watched flow. A tracer may record events in any order; the explanation sorts them.
+/// Event of a traced flow. Events may be recorded in any order; [`explain`](crate::explain()) sorts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEvent {
-    /// When it happened.
+    /// Time of the event.
     pub at: Time,
-    /// What happened.
+    /// Kind of the event.
     pub what: FlowEventKind,
 }
 
-/// What can happen to a flow.
+/// Kind of a flow's event.
 ///
-/// `seq` is the packet's own sequence number: of data the first byte, of an acknowledgement the cumulative one. Only
-/// its low 32 bits are compared, so a tracer that knows no more than the wire does may give those.
+/// `seq` is the sequence number of the packet: the first byte of data, or the cumulative acknowledgement. Only its low
+/// 32 bits are compared, so tracers may pass the sequence number from the wire.
 /// `len` is the payload in bytes: 0 for SYN, acknowledgements and header-only requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowEventKind {
-    /// The application submitted the message: the flow's clock starts.
+    /// The application submitted the message, which starts the flow's clock.
     Submitted,
-    /// The sender's transport made a packet (any, SYN and header-only requests included).
+    /// The sender's transport created a packet of any kind, including SYN and header-only requests.
     Sent {
         /// First byte.
         seq: u64,
         /// Payload bytes.
         len: u32,
-        /// Sent before.
+        /// True for a retransmission.
         retransmit: bool,
     },
     /// The last bit of a packet of the flow left the port that feeds `link`. The packet reached that port at
-    /// `at - sending - waited` and reaches the far end of the link at `at + latency`. Hosts' NICs are ports, too.
+    /// `at - sending - waited` and reaches the far end of the link at `at + latency`. Host NICs are ports, too.
     Departed {
         /// The directed link.
         link: u32,
@@ -96,8 +96,8 @@ pub enum FlowEventKind {
         /// Propagation delay of the link.
         latency: Span,
     },
-    /// A packet of the flow, in either direction, came to the transport of its host, which had held it since it reached
-    /// the NIC at `at - held`. Only where hosts hold packets.
+    /// A packet of the flow, in either direction, reached the transport of its host after the host had held it since
+    /// `at - held`, when it reached the NIC. Recorded only if hosts hold packets.
     Received {
         /// The host.
         host: u32,
@@ -105,12 +105,12 @@ pub enum FlowEventKind {
         seq: u64,
         /// Payload bytes of the packet.
         len: u32,
-        /// From the NIC to the transport.
+        /// Time between the NIC and the transport.
         held: Span,
     },
-    /// A packet of the flow found no buffer.
+    /// A packet of the flow was dropped because the buffer was full.
     Dropped {
-        /// The directed link whose port had no buffer left.
+        /// The directed link of the port that dropped it.
         link: u32,
     },
     /// A packet of the flow was lost by seeded loss.
@@ -120,14 +120,14 @@ pub enum FlowEventKind {
     },
     /// A packet of the flow was marked (CE).
     Marked {
-        /// The directed link whose port marked it.
+        /// The directed link of the port that marked it.
         link: u32,
     },
     /// Bytes reached the receiving application, in order.
     Delivered {
         /// First byte newly in order: the first byte of the packet that arrived.
         seq: u64,
-        /// Bytes newly in order, from this packet and those that had waited for it.
+        /// Bytes newly in order, from this packet and from packets that had waited for it.
         len: u32,
     },
     /// An acknowledgement reached the sender.
@@ -139,7 +139,7 @@ pub enum FlowEventKind {
     Timer(Timer),
     /// The sender could transmit while its host's NIC was busy: it entered the NIC's queue of ready senders.
     Ready,
-    /// A reply of the receiver (acknowledgement, SYN-ACK or grant) was made while its host's NIC was busy.
+    /// A reply of the receiver (acknowledgement, SYN-ACK or grant) was created while its host's NIC was busy.
     ReplyQueued {
         /// Sequence number of the reply.
         seq: u64,
@@ -160,34 +160,34 @@ pub enum FlowEventKind {
     },
     /// A router granted a request of this flow less than it asked for.
     Denied {
-        /// The directed link whose router did.
+        /// The directed link of the router that denied it.
         link: u32,
     },
-    /// The sender stopped sending data until it is granted a rate again (D3 §4.5).
+    /// The sender stopped sending data until a router grants it a rate again (D3 §4.5).
     Paused,
     /// The handshake was completed.
     Established,
-    /// The last byte was delivered: the flow's clock stops.
+    /// The last byte was delivered, which stops the flow's clock.
     Finished,
 }
 
 /// Timer of a flow's sender or receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// The SYN was not answered.
+    /// Retransmission timer of an unanswered SYN.
     Handshake,
-    /// Data was not acknowledged: the retransmission timeout.
+    /// Retransmission timer of unacknowledged data.
     Retransmission,
-    /// The last segments were not acknowledged: a tail loss probe (RFC 8985 §7).
+    /// Timer of a tail loss probe (RFC 8985 §7).
     TailLossProbe,
-    /// RACK waited for segments that may only be reordered (RFC 8985 §6).
+    /// RACK's reordering timer (RFC 8985 §6).
     Reordering,
-    /// The receiver delayed an acknowledgement.
+    /// The receiver's timer for delayed acknowledgements.
     DelayedAck,
-    /// D3: a rate request was not answered.
+    /// D3: timeout of an unanswered rate request.
     Request,
-    /// D3: the paused sender waited before its next rate request.
+    /// D3: wait of a paused sender before its next rate request.
     Pause,
-    /// D3: the next packet was due at the granted rate.
+    /// D3: time of the next packet at the granted rate.
     Pace,
 }

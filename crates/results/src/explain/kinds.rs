@@ -1,9 +1,9 @@
-//! The events of a flow by what they are, and what each of them can cause.
+//! Events of a flow, by kind.
 
 use crate::{FlowEvent, FlowEventKind, Timer};
 use duetime_core::Time;
 
-/// Events of some kinds, each by time.
+/// Events by kind, each sorted by time.
 pub(super) struct Kinds {
     pub(super) delivered: Vec<FlowEvent>,
     pub(super) sent: Vec<FlowEvent>,
@@ -50,12 +50,12 @@ impl Kinds {
     }
 }
 
-/// Events up to `at`.
+/// Returns the events up to and including `at`.
 pub(super) fn until(events: &[FlowEvent], at: Time) -> &[FlowEvent] {
     &events[..events.partition_point(|event| event.at <= at)]
 }
 
-/// Events before `at`.
+/// Returns the events before `at`.
 pub(super) fn earlier(events: &[FlowEvent], at: Time) -> &[FlowEvent] {
     &events[..events.partition_point(|event| event.at < at)]
 }

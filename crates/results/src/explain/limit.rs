@@ -1,4 +1,4 @@
-//! What limits a query: the kind of waiting that takes the largest part of its time.
+//! Limit of a query: the kind of waiting that takes the largest part of its time.
 
 use super::query::{Doing, QueryStep};
 use super::{Cause, Stage};
@@ -66,7 +66,7 @@ impl Limit {
         Self::Unfinished,
     ];
 
-    /// Returns the kind of a part of a query's time; `None` for time that is no part of its delay.
+    /// Returns the kind of a part of a query's time, or `None` for time that is not part of its delay.
     fn of(doing: Doing) -> Option<Self> {
         Some(match doing {
             Doing::Queueing => Self::Server,
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_sum_by_kind_is_the_limit() {
+    fn largest_sum_is_the_limit() {
         let up = |stage, cause| Doing::Up(stage, cause);
         let path = steps(&[
             (30, Doing::Computing),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_one_in_every_state_of_the_sender() {
+    fn timeouts_count_in_every_stage() {
         for stage in [Stage::Loss, Stage::Handshake, Stage::Window] {
             let timeout = Cause::Timer(Timer::Retransmission);
             assert_eq!(Limit::of_flow(stage, timeout), Limit::RetransmissionTimeout);

@@ -19,7 +19,7 @@ pub(super) struct Walk {
     steps: Vec<Step>,
     /// Everything but hops, by time.
     events: Vec<FlowEvent>,
-    /// The events that every step of the walk looks for, so that a step does not search the whole trace.
+    /// Events by kind, so that a step of the walk does not search the whole trace.
     kinds: Kinds,
     forward: Route,
     backward: Route,
@@ -121,7 +121,7 @@ impl Walk {
         (self.steps, self.round_trips)
     }
 
-    /// Follows the packet that has arrived at the receiver at `cursor`, back to the sender.
+    /// Follows the packet that arrived at the receiver at `cursor` back to the sender.
     fn packet_back(&mut self) {
         if let Some(hop) = self.forward.arrival(self.cursor) {
             self.take(hop.arrival(), Cause::Receiver);
@@ -142,7 +142,7 @@ impl Walk {
         }
     }
 
-    /// Follows what allowed the packet that left the sender at `cursor`, back to an arrival at the receiver.
+    /// Follows the cause of the packet that left the sender at `cursor` back to an arrival at the receiver.
     fn enabler_back(&mut self) {
         // A packet that waited for the NIC keeps its departure while the walk goes back to the event that allowed it.
         let mut departure = self.cursor;
@@ -224,7 +224,7 @@ impl Walk {
         }
     }
 
-    /// Follows a timer of the sender that expired at `cursor`, back to the event that started it.
+    /// Follows a timer of the sender that expired at `cursor` back to the event that started it.
     fn timer_back(&mut self, timer: Timer) {
         let now = self.cursor;
         let started = match timer {
@@ -253,15 +253,15 @@ impl Walk {
         self.stage = self.stage_before(self.cursor);
     }
 
-    /// Returns the time since which the sender could transmit while its NIC sent packets of others, up to `at`: the time
-    /// at which it became ready or its own last packet left.
+    /// Returns the time since which the sender could transmit while its NIC sent packets of others, up to `at`: the
+    /// time at which it became ready or its own last packet left.
     fn nic_since(&self, at: Time) -> Option<Time> {
         let ready = until(&self.kinds.ready, at).last().map(|event| event.at);
         let own = self.forward.departure_until(at).map(|hop| hop.free_at());
         ready.max(own).filter(|&since| since < at)
     }
 
-    /// Follows an acknowledgement or grant that reached the sender at `cursor`, back to the receiver.
+    /// Follows an acknowledgement or grant that reached the sender at `cursor` back to the receiver.
     fn return_back(&mut self, acknowledged: Option<FlowEvent>) {
         self.round_trips += 1;
         let before = self.cursor;
@@ -294,8 +294,8 @@ impl Walk {
         self.take(to, Cause::Untraced);
     }
 
-    /// Follows a reply that left the receiver at `cursor`, back to the arrival that caused it, or to the one before the
-    /// receiver delayed it.
+    /// Follows a reply that left the receiver at `cursor` back to the arrival that caused it, or to the arrival before
+    /// which the receiver delayed it.
     fn reply_back(&mut self, number: u32) {
         let arrived = |walk: &Self| {
             let hop = walk.forward.arrival(walk.cursor);
@@ -353,7 +353,7 @@ impl Walk {
         self.take_span(hop.waited.saturating_sub(hop.delayed), waiting);
     }
 
-    /// Follows an own packet after which the NIC was free at `cursor`, back to its arrival at the NIC.
+    /// Follows a packet of the flow after which the NIC was free at `cursor` back to its arrival at the NIC.
     fn own_packet_back(&mut self, hop: &Hop) {
         self.hop_back(&Hop {
             waited: hop.waited.saturating_sub(hop.delayed),

@@ -5,9 +5,9 @@
 //! [`Tree::explain`] follows the path backwards, from the arrival of the answer with which the root had enough:
 //!
 //! 1. The answer's path up is a flow, divided as in [`super::explain`]. Its sender submitted it after its start jitter.
-//! 2. A leaf computed before that, since the query arrived or, after a wait, since it got a server of its host. An
-//!    aggregator computed, too, since the last of the answers that it needed arrived, and that answer continues at step 1; or since it stopped waiting, which is a timeout since its
-//!    own query arrived.
+//! 2. Before that, a leaf computed, starting when the query arrived or, after a wait, when it got a server of its host.
+//!    An aggregator computed after the last answer that it needed arrived, and that answer continues at step 1; or
+//!    after it timed out, which is a fixed time after its query arrived.
 //! 3. The query's path down to a node is a flow as well. The parent sent it after its start jitter; a hedge or a retry
 //!    after a wait for the answer to the earlier query. The parent continues at step 2 or 3, up to the root.
 //!
@@ -65,49 +65,49 @@ pub struct QueryStep {
     pub doing: Doing,
 }
 
-/// Where the nodes of a query without enough answers stood when the last of them was seen to do anything.
+/// State of the nodes of a query without enough answers at the time of its last event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Standing {
-    /// Answers that the root holds, each of one of its own children.
+    /// Answers of the root's children that reached the root.
     pub held: u32,
-    /// Queries still on their way down.
+    /// Queries in flight.
     pub asked: u32,
     /// Leaves that compute or wait for a server.
     pub computing: u32,
-    /// Nodes between that wait for answers.
+    /// Aggregators that wait for answers.
     pub waiting: u32,
-    /// Answers still on their way up.
+    /// Answers in flight.
     pub answering: u32,
-    /// Answers that their senders gave up (D3 §6.1.3).
+    /// Answers that their senders quenched (D3 §6.1.3).
     pub quenched: u32,
-    /// Answers that came to a node between after it had given its own.
+    /// Answers that reached an aggregator after it had sent its own.
     pub left_behind: u32,
 }
 
-/// One query's time, explained.
+/// Breakdown of one query's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryExplanation {
     /// The critical path, first to last, without gaps.
     pub steps: Vec<QueryStep>,
-    /// From the arrival at the root to the end of the path.
+    /// Time from the arrival at the root to the end of the path.
     pub total: Span,
-    /// Where it stood, if the root never had enough answers: the path is then that of an answer that is missing, and
-    /// ends with the last event of any flow of the query.
+    /// State of the query, if the root never had enough answers. The path is then that of a missing answer and ends at
+    /// the last event of any flow of the query.
     pub standing: Option<Standing>,
-    /// The flows on the path, first to last, by `FlowRecord::flow`.
+    /// Flows on the path, first to last, by `FlowRecord::flow`.
     pub flows: Vec<u64>,
-    /// How many answers the root held at the end of the path: the last of them was the one that counted.
+    /// Answers of the root's children that had reached it at the end of the path. The last of them completed the query.
     pub answers: u32,
 }
 
 impl QueryExplanation {
-    /// Time by node and what it went into. The values sum to [`Self::total`].
+    /// Returns the time by node and activity. The values sum to [`Self::total`].
     pub fn parts(&self) -> BTreeMap<(u32, Doing), Span> {
         sums(&self.steps)
     }
 }
 
-/// Time by node and what it went into.
+/// Returns the time of a path by node and activity.
 pub fn sums(steps: &[QueryStep]) -> BTreeMap<(u32, Doing), Span> {
     let mut sums = BTreeMap::new();
     for step in steps {
@@ -116,20 +116,20 @@ pub fn sums(steps: &[QueryStep]) -> BTreeMap<(u32, Doing), Span> {
     sums
 }
 
-/// The flows of one query, by the node that each goes to or comes from.
+/// Flows of one query, by the node below the root that sends or receives them.
 pub struct Tree<'a> {
     start: Time,
-    /// By node and number of the question.
+    /// Queries, by node and attempt.
     queries: BTreeMap<(u32, u32), Leg<'a>>,
-    /// Number of the question that each node answered, or of its first one.
+    /// Attempt that each node answered, or its first attempt.
     down: BTreeMap<u32, u32>,
     /// Answers that counted, by node.
     up: BTreeMap<u32, Leg<'a>>,
-    /// Other answers of leaves that were asked more than once.
+    /// Other answers of leaves with hedges or retries.
     spare: Vec<Leg<'a>>,
 }
 
-/// A query's way down to a node, or its answer.
+/// A query to a node, or the node's answer.
 struct Leg<'a> {
     flow: &'a FlowRecord,
     trace: &'a FlowTrace,
@@ -158,7 +158,7 @@ impl Leg<'_> {
 }
 
 impl<'a> Tree<'a> {
-    /// Joins the watched flows of `query` with their records; other flows are left out.
+    /// Joins the traced flows of `query` with their records. Ignores other flows.
     pub fn new(query: &QueryRecord, flows: &'a [FlowRecord], traces: &'a [FlowTrace]) -> Self {
         let mut tree = Self {
             start: query.start,
@@ -177,8 +177,8 @@ impl<'a> Tree<'a> {
         let (mut down, mut up): (Vec<Leg<'_>>, Vec<Leg<'_>>) = watched
             .filter(|leg| leg.flow.class != Class::Cancel)
             .partition(|leg| leg.flow.class == Class::Query);
-        // Of several answers of a leaf, choose the one that counted, or else the first one in flight. A cancelled query may
-        // leave an answer that never arrives, or one that the parent discards.
+        // Of several answers of a leaf, choose the one that counted, or else the first one in flight. A cancelled query
+        // may leave an answer that never arrives, or one that the parent discards.
         up.sort_by_key(|leg| (leg.flow.finish.is_none(), leg.flow.attempt.0));
         for leg in up {
             match tree.up.entry(leg.node.node) {
@@ -189,14 +189,14 @@ impl<'a> Tree<'a> {
             }
         }
         // Of several queries, choose the answered one, or else the first one whose answer may still count.
-        let question = |leg: &Leg<'_>| (leg.node.node, leg.flow.attempt.0);
-        let spare: BTreeSet<(u32, u32)> = tree.spare.iter().map(question).collect();
+        let attempt = |leg: &Leg<'_>| (leg.node.node, leg.flow.attempt.0);
+        let spare: BTreeSet<(u32, u32)> = tree.spare.iter().map(attempt).collect();
         let answered = |leg: &Leg<'_>| {
             let answer = tree.up.get(&leg.node.node);
             answer.is_some_and(|answer| answer.flow.attempt == leg.flow.attempt)
         };
         down.sort_by_key(|leg| {
-            let discarded = spare.contains(&question(leg));
+            let discarded = spare.contains(&attempt(leg));
             (!answered(leg), discarded, leg.flow.attempt.0)
         });
         for leg in down {
@@ -207,14 +207,14 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// The critical path from the arrival at the root to the answer with which the root had enough, at `enough`; or,
-    /// if it never had, to where the query stood.
+    /// Returns the critical path from the arrival at the root to the answer that gave the root enough answers, at
+    /// `enough`. Without `enough`, the path ends at the query's last event.
     pub fn explain(&self, enough: Option<Time>) -> QueryExplanation {
         let end = enough.unwrap_or_else(|| self.last_event());
         let mut path = Path::new(self, end);
         let held = |at: Time| {
-            let own = self.up.values().filter(|leg| leg.node.parent == 0);
-            own.filter(move |leg| leg.finished_by(at))
+            let of_children = self.up.values().filter(|leg| leg.node.parent == 0);
+            of_children.filter(move |leg| leg.finished_by(at))
         };
         match enough {
             Some(at) => {
@@ -233,16 +233,16 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The critical path from the arrival at the root to the submission of one of the query's flows; `None` if it is
-    /// none of them.
+    /// Returns the critical path from the arrival at the root to the submission of one of the query's flows, or `None`
+    /// if the flow belongs to another query.
     pub fn before(&self, flow: u64) -> Option<Vec<QueryStep>> {
-        let is_meant = |leg: &&Leg<'_>| leg.flow.flow == flow;
+        let matches = |leg: &&Leg<'_>| leg.flow.flow == flow;
         let mut path;
-        if let Some(leg) = self.up.values().chain(&self.spare).find(is_meant) {
+        if let Some(leg) = self.up.values().chain(&self.spare).find(matches) {
             path = Path::new(self, leg.flow.start);
             path.made_by(leg);
         } else {
-            let leg = self.queries.values().find(is_meant)?;
+            let leg = self.queries.values().find(matches)?;
             path = Path::new(self, leg.flow.start);
             path.asked_by_parent(leg);
         }
@@ -273,7 +273,7 @@ impl<'a> Tree<'a> {
         self.queries.get(&(node, *self.down.get(&node)?))
     }
 
-    /// Whether a node's answer came to its parent in time to be part of the parent's own.
+    /// Returns true if a node's answer reached its parent before the parent's own answer was made.
     fn is_held(&self, leg: &Leg<'_>) -> bool {
         let Some(parent) = self.up.get(&leg.node.parent) else {
             return leg.flow.finish.is_some();
@@ -286,8 +286,9 @@ impl<'a> Tree<'a> {
         let siblings = self
             .up
             .values()
-            .filter(|it| it.node.parent == leg.node.parent);
-        let before = siblings.filter(|it| it.flow.finish.is_some() && place(it) < place(leg));
+            .filter(|sibling| sibling.node.parent == leg.node.parent);
+        let before =
+            siblings.filter(|sibling| sibling.flow.finish.is_some() && place(sibling) < place(leg));
         before.count() < parent.node.needed as usize
     }
 
@@ -312,8 +313,8 @@ impl<'a> Tree<'a> {
         standing
     }
 
-    /// Returns an answer that the root lacks: one in flight, or else one that reached an aggregator too late, a leaf that
-    /// computes, a query in flight, or an aggregator that has not asked its children; of each kind the earliest.
+    /// Returns the earliest missing answer of the first kind that exists: in flight; arrived too late at an aggregator;
+    /// being computed by a leaf; query in flight; aggregator that has not queried its children.
     fn missing(&self) -> Option<Missing> {
         let up = self.up.values();
         let first = |a: Option<(Time, u32)>| a.map(|(_, node)| node);
@@ -343,16 +344,16 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Answer that a query without enough answers lacks, by node.
+/// Missing answer of a query without enough answers, by node.
 enum Missing {
     Answer(u32),
     Computing(u32),
     Query(u32),
-    /// An aggregator that has not asked its children.
+    /// An aggregator that has not queried its children.
     Waiting(u32),
 }
 
-/// The backward walk through the tree. `cursor` is how far back it has come.
+/// Backward walk through the tree. The time after `cursor` is explained.
 struct Path<'a, 'b> {
     tree: &'b Tree<'a>,
     cursor: Time,
@@ -416,19 +417,19 @@ impl<'a, 'b> Path<'a, 'b> {
         }
     }
 
-    /// Follows what made a node submit its answer at `cursor`.
-    fn made_by(&mut self, own: &Leg<'_>) {
+    /// Follows the cause of an answer that was submitted at `cursor`.
+    fn made_by(&mut self, answer: &Leg<'_>) {
         let tree = self.tree;
-        let node = own.node.node;
-        self.take_span(own.node.jitter, node, Doing::Joining);
-        if own.node.children == 0 {
-            self.take_span(own.node.computing, node, Doing::Computing);
-            self.take_span(own.node.waiting, node, Doing::Queueing);
-            let query = tree.queries.get(&(node, own.flow.attempt.0));
+        let node = answer.node.node;
+        self.take_span(answer.node.jitter, node, Doing::Joining);
+        if answer.node.children == 0 {
+            self.take_span(answer.node.computing, node, Doing::Computing);
+            self.take_span(answer.node.waiting, node, Doing::Queueing);
+            let query = tree.queries.get(&(node, answer.flow.attempt.0));
             return self.query_back(query.or_else(|| tree.query_to(node)), Doing::Untraced);
         }
-        self.take_span(own.node.computing, node, Doing::Aggregating);
-        self.take_span(own.node.waiting, node, Doing::Queueing);
+        self.take_span(answer.node.computing, node, Doing::Aggregating);
+        self.take_span(answer.node.waiting, node, Doing::Queueing);
         let at = self.cursor;
         let of_children = tree.up.values().filter(|leg| leg.node.parent == node);
         let mut came: Vec<_> = of_children
@@ -436,7 +437,7 @@ impl<'a, 'b> Path<'a, 'b> {
             .map(|leg| (leg.flow.finish, leg.flow.flow, leg.node.node))
             .collect();
         came.sort_unstable();
-        let last = own.node.needed.checked_sub(1);
+        let last = answer.node.needed.checked_sub(1);
         let Some(&(Some(finish), _, child)) = last.and_then(|last| came.get(last as usize)) else {
             return self.worked(node, Doing::Patience);
         };
@@ -455,17 +456,17 @@ impl<'a, 'b> Path<'a, 'b> {
             && let Some(came) = leg.flow.finish
         {
             self.take(came, leg.node.node, doing);
-            self.way_down(leg);
+            self.query_path(leg);
         }
     }
 
-    /// Follows the query, which has come to a node at `cursor`, back to its parent.
-    fn way_down(&mut self, leg: &Leg<'_>) {
+    /// Follows a query that arrived at a node at `cursor` back to its parent.
+    fn query_path(&mut self, leg: &Leg<'_>) {
         self.take_flow(leg, Doing::Down);
         self.asked_by_parent(leg);
     }
 
-    /// Follows a query to a node, which was submitted at `cursor`, back to the root.
+    /// Follows a query to a node that was submitted at `cursor` back to the root.
     fn asked_by_parent(&mut self, leg: &Leg<'_>) {
         let TreeNode { node, parent, .. } = leg.node;
         let Some(came) = self.tree.came(parent) else {
@@ -476,7 +477,7 @@ impl<'a, 'b> Path<'a, 'b> {
             Question::Hedge => Some(Doing::Hedging),
             Question::Retry => Some(Doing::Retrying),
         };
-        // A hedge waits since the first query, and so do retries: each timeout starts with the query before.
+        // Hedges and retries wait from the first query on: each timeout starts with the query before.
         let first = self.tree.queries.get(&(node, 0));
         if let Some(first) = first {
             if let Some(waited) = waited {
@@ -486,11 +487,11 @@ impl<'a, 'b> Path<'a, 'b> {
         }
         self.take(came, node, Doing::Parent);
         if let Some(query) = self.tree.query_to(parent) {
-            self.way_down(query);
+            self.query_path(query);
         }
     }
 
-    /// Follows something that the root lacks at `cursor`.
+    /// Follows an answer that is missing at `cursor`.
     fn take_missing(&mut self) {
         match self.tree.missing() {
             Some(Missing::Answer(node)) => self.take_from(Some(node)),
@@ -498,7 +499,7 @@ impl<'a, 'b> Path<'a, 'b> {
             Some(Missing::Computing(node)) => self.worked(node, Doing::Computing),
             Some(Missing::Query(node)) => {
                 if let Some(leg) = self.tree.query_to(node) {
-                    self.way_down(leg);
+                    self.query_path(leg);
                 }
             }
             None => {}

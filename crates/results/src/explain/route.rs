@@ -1,4 +1,4 @@
-//! The way of a flow's packets over the ports and hosts of one direction.
+//! Route of a flow's packets over the ports and hosts of one direction.
 
 use duetime_core::{Span, Time};
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ pub(super) type Packet = (u32, u32);
 /// Packets of one direction.
 #[derive(Default)]
 pub(super) struct Route {
-    /// By time.
+    /// Hops, by time.
     pub(super) hops: Vec<Hop>,
     /// Ports in order, and the receiving host if hosts hold packets.
     pub(super) passed: Vec<Through>,
@@ -84,7 +84,7 @@ impl Route {
         self.hops_until(at).iter().rfind(passed).copied()
     }
 
-    /// Returns the last packet that the first port of the route had sent by `at`, its random delay left out.
+    /// Returns the last packet that the first port of the route had sent by `at`, not counting its random delay.
     pub(super) fn departure_until(&self, at: Time) -> Option<Hop> {
         let first = *self.passed.first()?;
         let sent =

@@ -2,7 +2,7 @@ use super::*;
 use duetime_core::Rate;
 use proptest::prelude::*;
 
-/// Two hops each way: links 0, 2 forward and 3, 1 back; 1 Gbps, 20 µs each.
+/// Trace with two hops in each direction: links 0 and 2 forward, 3 and 1 back; 1 Gbps and 20 µs each.
 struct Wire {
     events: Vec<FlowEvent>,
     free: [Time; 4],
@@ -22,7 +22,7 @@ impl Wire {
         self.events.push(FlowEvent { at, what });
     }
 
-    /// Sends a packet of `bytes` on the wire over `links`, and gives its arrival.
+    /// Sends a packet of `bytes` on the wire over `links` and returns its arrival.
     fn carry(&mut self, at: Time, links: [u32; 2], (seq, len): (u64, u32), bytes: u64) -> Time {
         let mut now = at;
         for link in links {
@@ -65,7 +65,7 @@ impl Wire {
         self.carry(at, [3, 1], (seq, 0), 40)
     }
 
-    /// A handshake; the connection is established at the time given back.
+    /// Performs a handshake and returns its end.
     fn open(&mut self, at: Time) -> Time {
         self.note(at, FlowEventKind::Submitted);
         let arrived = self.data(at, 0, 0, false);
@@ -89,7 +89,7 @@ fn flow(start: Time, finish: Option<Time>) -> FlowRecord {
     }
 }
 
-fn check_tiling(explained: &Explanation, start: Time) {
+fn check_coverage(explained: &Explanation, start: Time) {
     let mut at = start;
     for step in &explained.steps {
         assert_eq!(step.from, at, "a gap in {:#?}", explained.steps);
@@ -109,14 +109,14 @@ fn check_tiling(explained: &Explanation, start: Time) {
 }
 
 #[test]
-fn a_lone_packet_is_a_handshake_and_one_journey() {
+fn single_packet_is_handshake_and_delivery() {
     let mut wire = Wire::new();
     let start = Time::from_ps(7_000_000);
     let established = wire.open(start);
     let finish = wire.data(established, 1, 1460, false);
     wire.note(finish, FlowEventKind::Delivered { seq: 1, len: 1460 });
     let explained = explain(&flow(start, Some(finish)), &wire.events);
-    check_tiling(&explained, start);
+    check_coverage(&explained, start);
     // SYN and SYN-ACK: 4 hops of 0.32 µs + 20 µs; data: 2 hops of 12 µs + 20 µs.
     assert_eq!(
         explained.by_stage()[&Stage::Handshake],
@@ -135,7 +135,7 @@ fn a_lone_packet_is_a_handshake_and_one_journey() {
 }
 
 #[test]
-fn packets_behind_ones_own_are_transmission_at_the_card() {
+fn own_packets_ahead_are_nic_transmission() {
     let mut wire = Wire::new();
     let established = wire.open(Time::ZERO);
     let mut finish = Time::ZERO;
@@ -155,7 +155,7 @@ fn packets_behind_ones_own_are_transmission_at_the_card() {
         );
     }
     let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
-    check_tiling(&explained, Time::ZERO);
+    check_coverage(&explained, Time::ZERO);
     let parts = explained.parts();
     assert_eq!(
         parts[&(Stage::Delivery, Cause::Transmission(0))],
@@ -165,10 +165,10 @@ fn packets_behind_ones_own_are_transmission_at_the_card() {
 }
 
 #[test]
-fn a_window_of_one_shows_what_its_round_trips_were_made_of() {
+fn window_of_one_shows_its_round_trips() {
     let mut wire = Wire::new();
     let mut now = wire.open(Time::ZERO);
-    // Somebody else's packets keep link 2 busy during the second round trip.
+    // Packets of other flows keep link 2 busy during the second round trip.
     let mut finish = Time::ZERO;
     for i in 0..3 {
         if i == 1 {
@@ -182,7 +182,7 @@ fn a_window_of_one_shows_what_its_round_trips_were_made_of() {
         wire.note(now, FlowEventKind::Acked { seq: seq + 1460 });
     }
     let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
-    check_tiling(&explained, Time::ZERO);
+    check_coverage(&explained, Time::ZERO);
     let parts = explained.parts();
     assert_eq!(parts[&(Stage::Window, Cause::Queue(2))], Span::from_us(68));
     assert_eq!(parts[&(Stage::Window, Cause::Receiver)], Span::from_us(10));
@@ -191,7 +191,7 @@ fn a_window_of_one_shows_what_its_round_trips_were_made_of() {
 }
 
 #[test]
-fn a_timeout_is_idle_time_and_its_backoff_too() {
+fn timeout_and_backoff_are_idle_time() {
     let mut wire = Wire::new();
     let established = wire.open(Time::ZERO);
     // The only packet is lost on link 2, twice.
@@ -227,7 +227,7 @@ fn a_timeout_is_idle_time_and_its_backoff_too() {
     let finish = wire.data(third, 1, 100, true);
     wire.note(finish, FlowEventKind::Delivered { seq: 1, len: 100 });
     let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
-    check_tiling(&explained, Time::ZERO);
+    check_coverage(&explained, Time::ZERO);
     assert_eq!(
         explained.by_cause()[&Cause::Timer(Timer::Retransmission)],
         Span::from_ms(60)
@@ -240,12 +240,12 @@ fn a_timeout_is_idle_time_and_its_backoff_too() {
 }
 
 #[test]
-fn d3_pauses_and_denials_are_told_apart() {
+fn d3_pauses_differ_from_denials() {
     let mut wire = Wire::new();
     let mut now = wire.open(Time::ZERO);
     let mut finish = Time::ZERO;
     let mut spans = Vec::new();
-    // Round 0 paused, round 1 at a denied rate, round 2 at the rate asked for.
+    // Round trip 0 is paused, round trip 1 denied, round trip 2 at the requested rate.
     wire.note(now, FlowEventKind::Granted { allocation_bps: 0 });
     wire.note(now, FlowEventKind::Paused);
     let mut seq = 1;
@@ -276,7 +276,7 @@ fn d3_pauses_and_denials_are_told_apart() {
         spans.push(now.since(before));
     }
     let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
-    check_tiling(&explained, Time::ZERO);
+    check_coverage(&explained, Time::ZERO);
     let stages = explained.by_stage();
     assert_eq!(stages[&Stage::Pause], spans[0]);
     assert_eq!(stages[&Stage::Denied], spans[1]);
@@ -285,7 +285,7 @@ fn d3_pauses_and_denials_are_told_apart() {
 }
 
 #[test]
-fn without_hops_or_replies_the_pieces_are_coarser_but_still_tile() {
+fn incomplete_traces_give_coarser_parts() {
     let mut wire = Wire::new();
     let mut now = wire.open(Time::ZERO);
     let mut finish = now;
@@ -299,7 +299,7 @@ fn without_hops_or_replies_the_pieces_are_coarser_but_still_tile() {
     wire.events
         .retain(|event| !matches!(event.what, FlowEventKind::Departed { .. }));
     let explained = explain(&flow(Time::ZERO, Some(finish)), &wire.events);
-    check_tiling(&explained, Time::ZERO);
+    check_coverage(&explained, Time::ZERO);
     assert_eq!(explained.by_stage()[&Stage::Delivery], Span::from_us(64));
     assert_eq!(
         explained.by_stage()[&Stage::Handshake],
@@ -308,7 +308,7 @@ fn without_hops_or_replies_the_pieces_are_coarser_but_still_tile() {
 }
 
 #[test]
-fn an_unfinished_flow_is_explained_up_to_its_last_event() {
+fn unfinished_flow_ends_at_its_last_event() {
     let mut wire = Wire::new();
     let established = wire.open(Time::ZERO);
     wire.note(
@@ -324,7 +324,7 @@ fn an_unfinished_flow_is_explained_up_to_its_last_event() {
         FlowEventKind::Timer(Timer::Retransmission),
     );
     let explained = explain(&flow(Time::ZERO, None), &wire.events);
-    check_tiling(&explained, Time::ZERO);
+    check_coverage(&explained, Time::ZERO);
     assert!(!explained.finished);
     assert_eq!(
         explained.by_cause()[&Cause::Timer(Timer::Retransmission)],
@@ -404,24 +404,24 @@ fn any_event() -> impl Strategy<Value = FlowEvent> {
 }
 
 proptest! {
-    /// Whatever nonsense the trace holds, the pieces tile the flow's time.
+    /// The parts cover the flow's time for any trace, even an inconsistent one.
     #[test]
-    fn pieces_always_tile(
+    fn parts_always_cover_the_time(
         events in proptest::collection::vec(any_event(), 0..60),
         start in 0u64..500,
         length in proptest::option::of(0u64..500),
     ) {
         let start = Time::from_ps(start);
         let finish = length.map(|length| start + Span::from_ps(length));
-        check_tiling(&explain(&flow(start, finish), &events), start);
+        check_coverage(&explain(&flow(start, finish), &events), start);
     }
 }
 
-/// A flow that a router denies everything asks once per round trip for as long as the run lasts: its trace is long, and
-/// each step of the walk must look at its neighbourhood alone. Searching the whole trace took hours.
+/// A flow that is never granted a rate sends a request per round trip until the end of the run. Its trace is so long
+/// that searching all of it in each step of the walk took hours.
 #[test]
 #[expect(clippy::disallowed_types, reason = "the test measures")]
-fn a_flow_that_is_never_granted_anything_is_explained_quickly() {
+fn never_granted_flow_is_explained_quickly() {
     const ROUND_TRIPS: u32 = 200_000;
     let mut wire = Wire::new();
     let mut at = wire.open(Time::ZERO);
@@ -436,7 +436,7 @@ fn a_flow_that_is_never_granted_anything_is_explained_quickly() {
     let began = std::time::Instant::now();
     let explained = explain(&flow(Time::ZERO, None), &wire.events);
     let took = began.elapsed();
-    check_tiling(&explained, Time::ZERO);
+    check_coverage(&explained, Time::ZERO);
     assert_eq!(explained.denials, BTreeMap::from([(2, ROUND_TRIPS)]));
     let paused = explained.by_stage()[&Stage::Pause];
     assert!(paused.as_ps() > explained.total.as_ps() / 10 * 9);

@@ -1,51 +1,51 @@
-//! How a field of a record becomes a cell of its column, itself again, and words of the digest.
+//! Conversion of a record's fields to cells of their columns, from cells to fields, and to words of the digest.
 
 use crate::Class;
 use crate::digest::Lanes;
 use crate::schema::{Context, Kind, Value};
 use duetime_core::Time;
 
-/// A type that columns are declared with.
+/// Type of a column's declaration.
 pub(crate) trait Typed {
-    /// The column's type.
+    /// Type of the column.
     const KIND: Kind;
-    /// Whether the column can be null.
+    /// True if the column can be null.
     const NULLABLE: bool = false;
 }
 
-/// A type of fields.
+/// Type of a record's field.
 pub(crate) trait Field: Typed + Sized {
-    /// The field's cell.
+    /// Returns the field as a cell.
     fn value(&self) -> Value<'_>;
 
-    /// The field of a cell, or what is wrong with the cell.
+    /// Reads the field from a cell. The error describes the cell.
     fn read(value: Value<'_>) -> Result<Self, String>;
 
     /// Adds the field to a digest.
     fn digest(&self, lanes: &mut Lanes);
 }
 
-/// How a field of type `T` looks in its column.
+/// Representation of a field of type `T` in its column.
 pub(crate) trait Form<T> {
-    /// The column's type.
+    /// Type of the column.
     const KIND: Kind;
-    /// Whether the column can be null.
+    /// True if the column can be null.
     const NULLABLE: bool;
 
-    /// The field's cell.
+    /// Returns the field as a cell.
     fn value<'a>(context: &'a Context<'a>, field: &'a T) -> Value<'a>;
 
-    /// The field of a cell, or what is wrong with the cell.
+    /// Reads the field from a cell. The error describes the cell.
     fn read(context: &Context<'_>, value: Value<'_>) -> Result<T, String>;
 }
 
-/// As its type says.
+/// Representation given by the field's type.
 pub(crate) struct Plain;
 
-/// A number whose largest value means "none": null in its column.
+/// Number for which the maximum means "none"; null in its column.
 pub(crate) struct NullAtMax;
 
-/// An index into [`Context::sampled_links`]: in its column the link's name.
+/// Index into [`Context::sampled_links`]; the link's name in its column.
 pub(crate) struct SampledLink;
 
 impl<T: Field> Form<T> for Plain {
@@ -85,15 +85,15 @@ impl Form<u32> for SampledLink {
 
     fn read(context: &Context<'_>, value: Value<'_>) -> Result<u32, String> {
         let name = String::read(value)?;
-        let index = context.sampled_links.iter().position(|of| *of == name);
+        let index = context.sampled_links.iter().position(|link| *link == name);
         index
             .and_then(|index| u32::try_from(index).ok())
             .ok_or_else(|| format!("`{name}` was not sampled"))
     }
 }
 
-/// A field that records got later: it enters the digest only where it is not the default, led by the word `MARK`, so that
-/// digests of runs without it stay as they were.
+/// Field added to a record in a later version. It enters the digest only if it differs from the default, after the word
+/// `MARK`, so digests of runs without it do not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Added<T, const MARK: u64>(pub T);
 
@@ -271,7 +271,7 @@ impl Typed for Class {
     const KIND: Kind = Kind::Text;
 }
 
-/// Its name; in the digest its position in [`Class::ALL`].
+/// The name in a cell, the index in [`Class::ALL`] in the digest.
 impl Field for Class {
     fn value(&self) -> Value<'_> {
         Value::Text(self.name())
@@ -288,9 +288,9 @@ impl Field for Class {
     }
 }
 
-fn needed<T>(what: &str, found: Value<'_>) -> Result<T, String> {
+fn needed<T>(expected: &str, found: Value<'_>) -> Result<T, String> {
     Err(match found {
         Value::Null => "a value is missing".to_owned(),
-        _ => format!("{what} is needed"),
+        _ => format!("{expected} is needed"),
     })
 }

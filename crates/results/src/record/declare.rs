@@ -1,5 +1,5 @@
-//! One declaration per column: `record!` makes of it the record's field, the column of the file, the way back from
-//! the file, and the digest.
+//! Declaration of records: from one line per column, `record!` generates the record's field, the column of the file,
+//! the reader and the digest.
 
 /// Declares a record and its tables.
 ///
@@ -7,24 +7,24 @@
 /// record! {
 ///     /// Documentation.
 ///     pub struct Record {
-///         /// What it means, with its unit: documentation of the field and meaning of its column.
+///         /// Meaning, with its unit: documentation of the field and of its column.
 ///         field: Type,
-///         /// A column of another name, which older files call `former`.
+///         /// Column with another name, called `former` in older files.
 ///         field: Type as "name" or "former",
-///         /// A column in another form than the type's own: see `cell.rs`.
+///         /// Column in another representation than its type's: see `cell.rs`.
 ///         field: Type [Form],
 ///     }
 ///     derived(record) {
-///         /// A column that is worked out from the record and never read back.
+///         /// Column that is computed from the record and never read.
 ///         column: Type = record.method(),
 ///     }
 ///     /// Documentation.
-///     pub const TABLE = "file", "what a row is": [columns in the file's order, by field or derived name];
+///     pub const TABLE = "file", "description of a row": [columns in the file's order, by field or derived name];
 /// }
 /// ```
 ///
-/// The digest takes the fields in the order of their declaration. A column that no table lists is dead code, which the
-/// compiler reports.
+/// The digest takes the fields in the order of their declaration. The compiler reports a column that no table lists as
+/// dead code.
 macro_rules! record {
     (
         $(#[$attribute:meta])*

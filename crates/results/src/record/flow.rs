@@ -1,20 +1,20 @@
-//! Flows.
+//! Flow records.
 
 use super::{Added, Class};
 use duetime_core::{Span, Time};
 
 record! {
-    /// One flow, from the application's submission to the in-order delivery of its last byte. One without an end has
-    /// `u64::MAX` bytes.
+    /// A flow, from its submission by the application to the in-order delivery of its last byte. A flow without an end
+    /// has `u64::MAX` bytes.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct FlowRecord {
-        /// Number of the flow, unique in the run.
+        /// ID of the flow, unique in the run.
         flow: u64,
-        /// Position of its workload in the scenario, from 0.
+        /// Index of the workload in the scenario.
         workload: u16,
-        /// `query`, `response`, `flow`, `long`, or `cancel` (a message that tells a host to stop working on a query).
+        /// `query`, `response`, `flow`, `long`, or `cancel` (a message that cancels a host's work on a query).
         class: Class,
-        /// The query it belongs to.
+        /// ID of the query that the flow belongs to.
         query: Option<u64>,
         /// Sending host.
         source: u32,
@@ -24,35 +24,36 @@ record! {
         size_bytes: u64 [NullAtMax],
         /// Bytes delivered in order by the end of the run.
         delivered_bytes: u64,
-        /// Submission, exact.
+        /// Submission, since the start of the run, exact.
         start: Time as "start_ps",
-        /// Delivery of the last byte since the start of the run, exact; null as `fct_ns`.
+        /// Delivery of the last byte, since the start of the run, exact; null if `fct_ns` is.
         finish: Option<Time> as "finish_ps",
-        /// The deadline as an instant since the start of the run, exact; null without one.
+        /// Deadline, since the start of the run, exact; null without one.
         deadline: Option<Time> as "due_ps",
-        /// Ended early by its sender.
+        /// True if the sender ended the flow early.
         quenched: bool,
-        /// In the measurement window: started within [warm-up, duration).
+        /// True if measured: the flow started in [warm-up, duration).
         measured: bool as "measured" or "counted",
         /// Retransmission timeouts.
         timeouts: u32,
-        /// Segments sent again.
+        /// Retransmitted segments.
         retransmits: u32,
         /// Data segments that arrived marked (CE).
         marks: u32,
-        /// D3: requests granted less than they asked for.
+        /// D3: rate requests that were granted less than they asked for.
         denials: u32,
-        /// D3: denials while a later deadline held more than the base rate.
+        /// D3: denials while a flow with a later deadline had more than the base rate.
         inversions: u32,
         /// D3: rate requests sent.
         requests: u32,
-        /// Leaves whose answers it holds; 0 but for answers, and for those of aggregators that gave up without any.
+        /// Leaf answers that the flow carries; 0 if it is no answer, or the answer of an aggregator that timed out
+        /// without any.
         leaves: u32,
-        /// Of a question to a leaf, its cancellation or its answer: 0 is the first question for a query, then come the
-        /// hedge, where the workload has hedges, and the retries.
+        /// Attempt that a query to a leaf, its answer or its cancellation belongs to: 0 is the first, then the hedge,
+        /// if the workload has hedges, and the retries.
         attempt: Added<u32, 0xa77e_0001>,
-        /// An answer for nothing: another question to the same leaf was answered first, and this one was aborted or came
-        /// later.
+        /// True for an answer that was not needed: another attempt at the same leaf was answered first, and this answer
+        /// was aborted or arrived later.
         spare: Added<bool, 0xa77e_0002>,
     }
     derived(flow) {
@@ -60,16 +61,16 @@ record! {
         start_ns: u64 = flow.start.as_ns(),
         /// Completion time; null if unfinished, quenched or reset.
         fct_ns: Option<u64> = flow.completion().map(Span::as_ns),
-        /// Time allowed, from the start; null without a deadline.
+        /// Time from the start to the deadline; null without one.
         deadline_ns: Option<u64> = flow.deadline.map(|deadline| deadline.since(flow.start).as_ns()),
-        /// Deadline minus finish, negative when late; null without either.
+        /// Deadline minus finish, negative if late; null without either.
         slack_ns: Option<i64> = flow.slack_ps().map(|ps| ps.div_euclid(1_000)),
-        /// Delivered by its deadline; null without one.
+        /// True if delivered by its deadline; null without one.
         met: Option<bool> = flow.met(),
     }
     /// `flows`: one row per flow.
-    pub const FLOWS = "flows", "one row per flow, by run and flow; its clock starts when the application submits it \
-        and stops when its last byte is delivered in order": [
+    pub const FLOWS = "flows", "one row per flow, by run and flow. A flow starts when the application submits it and \
+        finishes when its last byte is delivered in order": [
         flow, workload, class, query, source, destination, size_bytes, delivered_bytes, start_ns, fct_ns, deadline_ns,
         slack_ns, met, quenched, measured, timeouts, retransmits, marks, leaves, attempt, spare, requests, denials,
         inversions, start, finish, deadline,
@@ -77,12 +78,12 @@ record! {
 }
 
 impl FlowRecord {
-    /// Whether it has an end: all but long flows.
+    /// Returns true if the flow has an end: all but long flows do.
     pub fn is_finite(&self) -> bool {
         self.class != Class::Long && self.size_bytes != u64::MAX
     }
 
-    /// Deadline minus finish in picoseconds, negative when late; `None` without either.
+    /// Returns deadline minus finish in picoseconds, negative if late, or `None` without either.
     pub fn slack_ps(&self) -> Option<i64> {
         Some(
             self.deadline?
@@ -92,12 +93,13 @@ impl FlowRecord {
         )
     }
 
-    /// Completion time.
+    /// Returns the completion time, or `None` if the flow did not finish.
     pub fn completion(&self) -> Option<Span> {
         self.finish.map(|finish| finish.since(self.start))
     }
 
-    /// An answer that holds something and arrived by its deadline, or has none.
+    /// Returns true for an answer with at least one leaf's answer that arrived by its deadline, if it has one. Spare
+    /// answers do not count.
     pub fn is_answer_in_time(&self) -> bool {
         self.class == Class::Response
             && self.leaves > 0
@@ -106,7 +108,7 @@ impl FlowRecord {
             && self.met() != Some(false)
     }
 
-    /// Delivered by its deadline; `None` without one.
+    /// Returns true if the flow was delivered by its deadline, or `None` without one.
     pub fn met(&self) -> Option<bool> {
         self.deadline
             .map(|deadline| self.finish.is_some_and(|finish| finish <= deadline))

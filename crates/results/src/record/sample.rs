@@ -1,4 +1,4 @@
-//! A small run for tests, its figures easy to work out by hand.
+//! A small run for tests, with results that can be checked by hand.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -8,7 +8,7 @@
 use super::*;
 use duetime_core::{Span, Time};
 
-/// A flow of workload 0 that starts at `start_ms` and, if at all, finishes at `finish_ms`.
+/// Returns a flow of workload 0.
 pub(crate) fn flow(
     number: u64,
     start_ms: u64,
@@ -39,7 +39,8 @@ pub(crate) fn flow(
     }
 }
 
-/// Four responses (one late by 5 ms, one unfinished), one not measured, one long flow, two queries, one port.
+/// Returns four measured answers (one late by 5 ms, one unfinished), one unmeasured answer, a long flow, two queries
+/// and a port.
 pub(crate) fn records() -> RunRecords {
     let mut unmeasured = flow(4, 0, Some(1), Some(30));
     unmeasured.measured = false;

@@ -1,24 +1,24 @@
-//! Samples over time.
+//! Periodic samples of links.
 
 use duetime_core::Time;
 
 record! {
-    /// One sample of one sampled link; `link` is an index into [`RunRecords::sampled_links`](super::RunRecords).
+    /// A sample of a link. `link` is an index into [`RunRecords::sampled_links`](super::RunRecords).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct SeriesSample {
         /// `from->to`, by node names.
         link: u32 [SampledLink],
-        /// When, exact.
+        /// Time of the sample, since the start of the run, exact.
         at: Time as "at_ps",
-        /// Bytes queued, the packet in service included.
+        /// Bytes queued, including the packet in service.
         queue_bytes: u64,
-        /// Packets queued, the packet in service included.
+        /// Packets queued, including the packet in service.
         queue_packets: u32,
-        /// Bytes that left since the link's last sample, on the wire.
+        /// Bytes sent since the link's previous sample, on the wire.
         sent_bytes: u64,
     }
     derived(sample) {
-        /// When, since the start of the run.
+        /// Time of the sample, since the start of the run.
         at_ns: u64 = sample.at.as_ns(),
         /// End of the sampled interval, since the start of the run.
         interval_end_ns: u64 as "at_ns" = sample.at.as_ns(),

@@ -1,18 +1,18 @@
-//! Servers of hosts.
+//! Server records.
 
 record! {
-    /// The servers of one host in the measurement window.
+    /// Servers of a host, in the measurement window.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct ServerRecord {
         /// Name of the host.
         host: String,
-        /// Computations that can run at once.
+        /// Computations that can run at the same time.
         slots: u32,
         /// Computations that got a slot.
         computations: u64,
-        /// Mean wait of these computations for their slots.
+        /// Mean wait of these computations for a slot.
         wait_mean_ps: u64,
-        /// Longest wait of these computations for their slots.
+        /// Longest wait of these computations for a slot.
         wait_max_ps: u64,
         /// Longest queue for a slot, in computations.
         queue_max: u32,
@@ -21,8 +21,8 @@ record! {
     }
     derived(server) {}
     /// `servers`: one row per host.
-    pub const SERVERS = "servers", "one row per host whose servers computed anything, where `host.servers` has slots, from \
-        the warm-up to the end of the measurement window": [
+    pub const SERVERS = "servers", "one row per host that computed anything, in the measurement window; written if \
+        `host.servers` has slots": [
         host, slots, computations, wait_mean_ps, wait_max_ps, queue_max, utilisation,
     ];
 }

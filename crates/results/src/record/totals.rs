@@ -10,18 +10,18 @@ pub struct Totals {
     /// Simulated time at the end; `end_ps` in files.
     #[serde(rename = "end_ps", with = "picoseconds")]
     pub end: Time,
-    /// Packets that crossed a link.
+    /// Packet-hops: packets that crossed a link.
     pub packet_hops: u64,
-    /// Events processed, without departures from ports with strict priority: how many of those there are depends on the
-    /// number of threads.
+    /// Events processed, except departures from ports with strict priority, whose number depends on the number of
+    /// threads.
     pub events: u64,
-    /// Bytes that entered the network at hosts.
+    /// Bytes that hosts sent into the network.
     pub injected_bytes: u64,
     /// Bytes that arrived at hosts.
     pub arrived_bytes: u64,
     /// Bytes dropped or lost.
     pub dropped_bytes: u64,
-    /// Bytes still queued or on a wire at the end.
+    /// Bytes queued or on a link at the end.
     pub in_flight_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What one transport does differently from another, run by run.
+//! Differences between two transports, paired by run.
 
 use super::{GroupSamples, Percentiles, RunSummary, keys, missed_of, ratio};
 use crate::pool::{PER_MILLE, Pool, Samples};
@@ -7,27 +7,27 @@ use serde::Serialize;
 
 type Pick = fn(&GroupSamples) -> &Samples;
 
-/// What one transport does differently from another that shared its seeds: ours minus the baseline's.
+/// Differences between a transport and a baseline with the same seeds: the transport's value minus the baseline's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Name of the transport.
     pub transport: String,
-    /// Name of the other.
+    /// Name of the baseline.
     pub baseline: String,
-    /// Share of all deadlines missed.
+    /// Share of deadline flows that missed their deadline, over all workloads.
     pub missed: Option<Estimate>,
-    /// By workload and class.
+    /// Differences by workload and class.
     pub groups: Vec<GroupComparison>,
 }
 
-/// One row of a [`Comparison`].
+/// Differences of one workload and class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupComparison {
     /// Index of the workload in the scenario.
     pub workload: u16,
     /// Class of the flows.
     pub class: Class,
-    /// Share of deadlines missed.
+    /// Share of deadline flows that missed their deadline.
     pub missed: Option<Estimate>,
     /// Completion time in seconds.
     pub completion_s: Percentiles<Option<Estimate>>,
@@ -36,7 +36,7 @@ pub struct GroupComparison {
 }
 
 impl Comparison {
-    /// Compares the runs of two transports, paired by run number; runs that only one of them has are left out.
+    /// Compares the runs of two transports, paired by the index of the run. Runs without a partner are ignored.
     pub fn of(ours: (&str, &[RunSummary]), baseline: (&str, &[RunSummary])) -> Self {
         let pairs: Vec<(&RunSummary, &RunSummary)> = ours
             .1
@@ -54,14 +54,14 @@ impl Comparison {
             };
             let percentiles = |pick: Pick| {
                 let (ours, theirs) = (pool(&left, pick), pool(&right, pick));
-                Percentiles::from_fn(|of| ours.difference(&theirs, of(&PER_MILLE)))
+                Percentiles::from_fn(|field| ours.difference(&theirs, field(&PER_MILLE)))
             };
             GroupComparison {
                 workload: key.0,
                 class: key.1,
                 missed: difference(&|drawn| missed_of(drawn, key)),
-                completion_s: percentiles(|of| &of.completion),
-                goodput_bytes_per_s: percentiles(|of| &of.goodput),
+                completion_s: percentiles(|samples| &samples.completion),
+                goodput_bytes_per_s: percentiles(|samples| &samples.goodput),
             }
         });
         Self {

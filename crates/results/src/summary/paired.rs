@@ -1,31 +1,31 @@
-//! The same numbers of two sets of runs that share their seeds, and their differences, pair by pair.
+//! Measures of two sets of runs that share their seeds, and their paired differences.
 
 use super::{GroupSummary, Key, QuerySummary, RunSummary, keys, mean_of, ratio, total};
 use crate::pool::{Pool, Samples};
 use crate::{Class, Estimate};
 use std::collections::BTreeSet;
 
-/// What a number is about.
+/// Subject of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A workload's queries.
+    /// Queries of a workload.
     Queries(u16),
-    /// A workload's flows of one class.
+    /// Flows of a workload and class.
     Flows(u16, Class),
-    /// The network.
+    /// Network.
     Network,
 }
 
-/// A number that runs have.
+/// Measure of runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Share of the judged queries that were in time, pooled over runs.
+    /// Share of queries in time among those that can be late, pooled over runs.
     QueriesInTime,
-    /// Share of the answers asked for that arrived by their deadlines, pooled over runs.
+    /// Share of the required answers that arrived by their deadlines, pooled over runs.
     AnswersInTime,
-    /// Share of the flows with deadlines that missed them, pooled over runs.
+    /// Share of deadline flows that missed their deadline, pooled over runs.
     Missed,
-    /// Mean completion time in seconds, of the finished ones of all runs.
+    /// Mean completion time in seconds, over the finished queries or flows of all runs.
     CompletionMean,
     /// Median of the completion times of all runs in seconds.
     CompletionP50,
@@ -37,7 +37,7 @@ pub enum Measure {
     Timeouts,
     /// Utilisation of the busiest link, in [0, 1].
     Utilisation,
-    /// Packets dropped for want of buffer, per run.
+    /// Packets dropped because a buffer was full, per run.
     Drops,
     /// Packets marked, per run.
     Marks,
@@ -45,10 +45,10 @@ pub enum Measure {
     LargestQueue,
 }
 
-/// What a measure's numbers are.
+/// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// In [0, 1].
+    /// Share, in [0, 1].
     Share,
     /// Seconds.
     Seconds,
@@ -56,26 +56,26 @@ pub enum Unit {
     BytesPerSecond,
     /// Bytes.
     Bytes,
-    /// A number of things.
+    /// Count.
     Count,
 }
 
-/// A number on both sides.
+/// A measure of both sets of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Paired {
-    /// Value of the first runs; `None` if they have none, such as a percentile of too few samples or among unfinished
-    /// flows.
+    /// Value of the first runs, or `None` if it does not exist, such as a percentile of too few samples or among
+    /// unfinished flows.
     pub first: Option<Estimate>,
-    /// Of the second runs.
+    /// Value of the second runs.
     pub second: Option<Estimate>,
-    /// The second less the first, with the interval of the pairs; `None` where a side is.
+    /// Second minus first, with the interval of the pairs; `None` if either value is.
     pub difference: Option<Estimate>,
-    /// Of a share, what it is a share of on each side.
+    /// Denominators of a share in both sets; `None` for other measures.
     pub of: Option<[u64; 2]>,
 }
 
 impl Measure {
-    /// Its name in tables.
+    /// Returns the name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::QueriesInTime => "in time",
@@ -93,7 +93,7 @@ impl Measure {
         }
     }
 
-    /// What its numbers are.
+    /// Returns the unit.
     pub fn unit(self) -> Unit {
         match self {
             Self::QueriesInTime | Self::AnswersInTime | Self::Missed | Self::Utilisation => {
@@ -106,9 +106,9 @@ impl Measure {
         }
     }
 
-    /// Those of a subject.
-    fn all(of: Subject) -> &'static [Self] {
-        match of {
+    /// Returns the measures of a subject.
+    fn all(subject: Subject) -> &'static [Self] {
+        match subject {
             Subject::Queries(_) => &[
                 Self::QueriesInTime,
                 Self::AnswersInTime,
@@ -133,29 +133,31 @@ impl Measure {
         }
     }
 
-    /// What it adds up to in a run of shares that are pooled: part and whole.
-    fn counts(self, of: Subject, run: &RunSummary) -> Option<(u64, u64)> {
-        let group = || flows_of(run, of);
-        let queries = || queries_of(run, of);
+    /// Returns numerator and denominator of a pooled share in one run.
+    fn counts(self, subject: Subject, run: &RunSummary) -> Option<(u64, u64)> {
+        let group = || flows_of(run, subject);
+        let queries = || queries_of(run, subject);
         match self {
-            Self::QueriesInTime => queries().map(|of| (of.met, of.judged)),
-            Self::AnswersInTime => queries().map(|of| (of.answers_in_time, of.asked)),
-            Self::Missed => group().map(|of| (of.deadline_flows - of.met, of.deadline_flows)),
-            Self::Timeouts => group().map(|of| (of.timeouts, of.flows)),
+            Self::QueriesInTime => queries().map(|query| (query.met, query.judged)),
+            Self::AnswersInTime => queries().map(|query| (query.answers_in_time, query.asked)),
+            Self::Missed => {
+                group().map(|flows| (flows.deadline_flows - flows.met, flows.deadline_flows))
+            }
+            Self::Timeouts => group().map(|group| (group.timeouts, group.flows)),
             _ => None,
         }
     }
 
-    /// The samples of a run that a mean or percentile is of.
-    fn samples(self, of: Subject, run: &RunSummary) -> Option<&Samples> {
-        match (self, of) {
-            (Self::Goodput, _) => flows_of(run, of).map(|of| &of.samples.goodput),
-            (_, Subject::Queries(_)) => queries_of(run, of).map(|of| &of.samples),
-            _ => flows_of(run, of).map(|of| &of.samples.completion),
+    /// Returns the samples of a run for a mean or percentile.
+    fn samples(self, subject: Subject, run: &RunSummary) -> Option<&Samples> {
+        match (self, subject) {
+            (Self::Goodput, _) => flows_of(run, subject).map(|flows| &flows.samples.goodput),
+            (_, Subject::Queries(_)) => queries_of(run, subject).map(|queries| &queries.samples),
+            _ => flows_of(run, subject).map(|flows| &flows.samples.completion),
         }
     }
 
-    /// Its value in one run, of the numbers of the network.
+    /// Returns the value of a network measure in one run.
     fn value(self, run: &RunSummary) -> f64 {
         let network = &run.network;
         match self {
@@ -170,10 +172,11 @@ impl Measure {
         matches!(self, Self::CompletionP50 | Self::CompletionP99)
     }
 
-    /// Its values on both sides.
-    fn paired(self, of: Subject, first: &[RunSummary], second: &[RunSummary]) -> Paired {
+    /// Returns the values of both sets of runs.
+    fn paired(self, subject: Subject, first: &[RunSummary], second: &[RunSummary]) -> Paired {
         let pooled = |per_mille| {
-            let pool = |runs: &[RunSummary]| Pool::of(runs.iter().map(|run| self.samples(of, run)));
+            let pool =
+                |runs: &[RunSummary]| Pool::of(runs.iter().map(|run| self.samples(subject, run)));
             let [first, second] = [pool(first), pool(second)];
             Paired {
                 first: first.estimate(per_mille),
@@ -187,7 +190,7 @@ impl Measure {
             Self::CompletionP50 => pooled(Some(500)),
             Self::CompletionP99 => pooled(Some(990)),
             Self::QueriesInTime | Self::AnswersInTime | Self::Missed | Self::Timeouts => {
-                let counts = |run: &RunSummary| self.counts(of, run).unwrap_or_default();
+                let counts = |run: &RunSummary| self.counts(subject, run).unwrap_or_default();
                 Paired {
                     of: Some([first, second].map(|runs| total(runs, counts).1)),
                     ..Paired::of(first, second, |runs| ratio(runs, counts))
@@ -202,22 +205,22 @@ impl Measure {
     }
 }
 
-fn queries_of(run: &RunSummary, of: Subject) -> Option<&QuerySummary> {
-    let Subject::Queries(workload) = of else {
+fn queries_of(run: &RunSummary, subject: Subject) -> Option<&QuerySummary> {
+    let Subject::Queries(workload) = subject else {
         return None;
     };
     super::queries_of(run, workload)
 }
 
-fn flows_of(run: &RunSummary, of: Subject) -> Option<&GroupSummary> {
-    let Subject::Flows(workload, class) = of else {
+fn flows_of(run: &RunSummary, subject: Subject) -> Option<&GroupSummary> {
+    let Subject::Flows(workload, class) = subject else {
         return None;
     };
     run.group((workload, class))
 }
 
 impl Paired {
-    /// A statistic of runs where `first[i]` and `second[i]` share their seed.
+    /// Computes a statistic of two sets of runs, where `first[i]` and `second[i]` share their seed.
     pub fn of<R>(
         first: &[R],
         second: &[R],
@@ -232,20 +235,20 @@ impl Paired {
     }
 }
 
-/// All measures that a side has, of runs where `first[i]` and `second[i]` share their seed: those of queries and flows by
-/// workload, then those of the network.
+/// Returns all measures that exist in either set of runs: of queries and flows by workload, then of the network.
+/// `first[i]` and `second[i]` must share their seed.
 pub fn paired(first: &[RunSummary], second: &[RunSummary]) -> Vec<(Subject, Measure, Paired)> {
     let mut found = Vec::new();
-    for of in subjects(first, second) {
-        for &measure in Measure::all(of) {
-            let pair = measure.paired(of, first, second);
-            // A percentile of too few samples is listed, with the mean before it, and has no value.
+    for subject in subjects(first, second) {
+        for &measure in Measure::all(subject) {
+            let pair = measure.paired(subject, first, second);
+            // A percentile of too few samples is listed without a value if the mean is listed.
             let is_percentile = measure.is_percentile()
-                && found.iter().any(|(subject, measure, _)| {
-                    (*subject, *measure) == (of, Measure::CompletionMean)
-                });
+                && found
+                    .iter()
+                    .any(|(of, measure, _)| (*of, *measure) == (subject, Measure::CompletionMean));
             if pair.first.is_some() || pair.second.is_some() || is_percentile {
-                found.push((of, measure, pair));
+                found.push((subject, measure, pair));
             }
         }
     }
@@ -254,13 +257,13 @@ pub fn paired(first: &[RunSummary], second: &[RunSummary]) -> Vec<(Subject, Meas
 
 fn subjects(first: &[RunSummary], second: &[RunSummary]) -> Vec<Subject> {
     let both = || first.iter().chain(second);
-    let queries = both().flat_map(|run| run.queries.iter().map(|of| of.workload));
+    let queries = both().flat_map(|run| run.queries.iter().map(|queries| queries.workload));
     let queries: BTreeSet<u16> = queries.collect();
     let flows: BTreeSet<Key> = keys(first).into_iter().chain(keys(second)).collect();
     let queries = queries.into_iter().map(Subject::Queries);
     let flows = flows
         .into_iter()
-        .map(|(of, class)| Subject::Flows(of, class));
+        .map(|(workload, class)| Subject::Flows(workload, class));
     queries.chain(flows).chain([Subject::Network]).collect()
 }
 
@@ -269,7 +272,7 @@ mod tests {
     use super::*;
     use crate::record::sample;
 
-    /// Runs of ten flows with a deadline of 30 ms, of which `met[i]` take 20 ms and the others 40 ms.
+    /// Returns runs of ten flows with a deadline of 30 ms. In run `i`, `met[i]` flows take 20 ms and the others 40 ms.
     fn runs(met: &[u64]) -> Vec<RunSummary> {
         let run = |(number, &met): (usize, &u64)| {
             let mut records = sample::records();
@@ -282,23 +285,23 @@ mod tests {
         met.iter().enumerate().map(run).collect()
     }
 
-    fn find(of: &[(Subject, Measure, Paired)], wanted: Measure) -> Paired {
+    fn find(pairs: &[(Subject, Measure, Paired)], wanted: Measure) -> Paired {
         let flows = Subject::Flows(0, Class::Response);
-        let found = of
+        let found = pairs
             .iter()
-            .find(|(of, measure, _)| (*of, *measure) == (flows, wanted));
+            .find(|(subject, measure, _)| (*subject, *measure) == (flows, wanted));
         found.expect("a measure").2
     }
 
     #[test]
-    fn a_paired_interval_by_hand() {
-        // 1, 2 and 6 of ten flows more miss: 10, 20 and 60 points. Of three pairs the interval is the range of the
-        // differences; unpaired, the runs overlap from 0 to 100 %.
+    fn paired_interval_by_hand() {
+        // 1, 2 and 6 more of ten flows miss: 10, 20 and 60 points. The interval of three pairs is the range of their
+        // differences.
         let pair = find(
             &paired(&runs(&[10, 4, 9]), &runs(&[9, 2, 3])),
             Measure::Missed,
         );
-        let value = |of: Option<Estimate>| of.expect("a value").value;
+        let value = |estimate: Option<Estimate>| estimate.expect("a value").value;
         assert!((value(pair.first) - 7.0 / 30.0).abs() < 1e-12);
         assert!((value(pair.second) - 16.0 / 30.0).abs() < 1e-12);
         let difference = pair.difference.expect("a difference");
@@ -309,19 +312,19 @@ mod tests {
     }
 
     #[test]
-    fn equal_runs_differ_by_nothing_for_certain() {
+    fn equal_runs_have_zero_difference() {
         let runs = runs(&[10, 4, 9, 7]);
         let all = paired(&runs, &runs);
         assert!(all.len() > 8, "{all:?}");
-        for (of, measure, pair) in all {
+        for (subject, measure, pair) in all {
             let Some(difference) = pair.difference else {
                 continue;
             };
             let interval = difference.interval.expect("four pairs");
             let zero = [difference.value, interval.low, interval.high];
             assert!(
-                zero.iter().all(|of| *of == 0.0),
-                "{of:?} {measure:?} {zero:?}"
+                zero.iter().all(|value| *value == 0.0),
+                "{subject:?} {measure:?} {zero:?}"
             );
         }
     }
@@ -337,18 +340,18 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_differ_by_their_pools() {
-        // Of thirty flows, 23 and 14 take 20 ms; of each first and second pair 20 and 13, 8 and 4, 18 and 11.
+    fn percentile_difference_uses_pools() {
+        // 23 and 14 of thirty flows take 20 ms.
         let pair = find(
             &paired(&runs(&[10, 4, 9]), &runs(&[9, 2, 3])),
             Measure::CompletionP50,
         );
-        let value = |of: Option<Estimate>| of.expect("a value").value;
+        let value = |estimate: Option<Estimate>| estimate.expect("a value").value;
         assert_eq!((value(pair.first), value(pair.second)), (0.02, 0.04));
         let difference = pair.difference.expect("a difference");
         assert!((difference.value - 0.02).abs() < 1e-12);
         let interval = difference.interval.expect("three pairs");
-        // Thrice the second pair: both take 40 ms. Thrice the first: both 20 ms.
+        // Drawing the second pair three times: both medians are 40 ms. The first pair three times: both are 20 ms.
         assert!(interval.low == 0.0 && (interval.high - 0.02).abs() < 1e-12);
     }
 }

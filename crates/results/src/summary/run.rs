@@ -1,4 +1,4 @@
-//! What one run amounts to: small enough to keep for every run of a sweep.
+//! Summary of one run, small enough to be kept for every run of a sweep.
 
 use super::{Key, Percentiles, ServersSummary};
 use crate::pool::Samples;
@@ -7,40 +7,40 @@ use crate::{Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// One run of one transport.
+/// Summary of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunSummary {
-    /// Number of the run: the position of its seed.
+    /// Index of the run, which is the index of its seed.
     pub run: u64,
-    /// By workload and class, in order; only those with measured flows.
+    /// Flows, by workload and class; only those with measured flows.
     pub groups: Vec<GroupSummary>,
-    /// By workload, in order; only those with measured queries.
+    /// Queries, by workload; only those with measured queries.
     pub queries: Vec<QuerySummary>,
-    /// The network.
+    /// Network.
     pub network: NetworkSummary,
-    /// Servers of the hosts; `None` where they are unlimited or computed nothing.
+    /// Servers of the hosts; `None` if they are unlimited or computed nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<ServersSummary>,
-    /// By sampled link.
+    /// Queues, by sampled link.
     pub sampled: Vec<SampledQueue>,
 }
 
-/// One workload's measured flows of one class.
+/// Measured flows of one workload and class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupSummary {
     /// Index of the workload in the scenario.
     pub workload: u16,
     /// Class of the flows.
     pub class: Class,
-    /// Flows.
+    /// Number of flows.
     pub flows: u64,
-    /// Of them, those that finished.
+    /// Finished flows.
     pub finished: u64,
-    /// Of them, those that were quenched.
+    /// Quenched flows.
     pub quenched: u64,
-    /// Of them, those with a deadline.
+    /// Flows with a deadline.
     pub deadline_flows: u64,
-    /// Of those, the ones that met it.
+    /// Flows that met their deadline.
     pub met: u64,
     /// Bytes delivered in order.
     pub delivered_bytes: u64,
@@ -50,26 +50,26 @@ pub struct GroupSummary {
     pub slack_s: Percentiles<Option<f64>>,
     /// Goodput in bytes per second, per flow.
     pub goodput_bytes_per_s: Percentiles<Option<f64>>,
-    /// Jain's index of the goodputs, of long flows only.
+    /// Jain's index of the goodputs; `None` except for long flows.
     pub fairness: Option<f64>,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u64,
     /// Marked data segments.
     pub marks: u64,
     /// D3: rate requests sent.
     pub requests: u64,
-    /// D3: of them, those denied.
+    /// D3: denied rate requests.
     pub denials: u64,
-    /// D3: of those, priority inversions.
+    /// D3: denials that were priority inversions.
     pub inversions: u64,
-    /// Samples that the percentiles are of.
+    /// Samples of the percentiles.
     #[serde(skip)]
     pub samples: GroupSamples,
 }
 
-/// Samples of one workload's flows of one class in one run.
+/// Samples of the flows of one workload and class in one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupSamples {
     /// Completion times in seconds.
@@ -80,69 +80,69 @@ pub struct GroupSamples {
     pub(super) goodput: Samples,
 }
 
-/// One workload's measured queries.
+/// Measured queries of one workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QuerySummary {
     /// Index of the workload in the scenario.
     pub workload: u16,
-    /// Queries.
+    /// Number of queries.
     pub queries: u64,
-    /// Sum over queries of the share of answers in time.
+    /// Sum over all queries of the share of their answers in time.
     pub in_time: f64,
     /// Queries without a single answer in time.
     pub no_answer: u64,
-    /// Queries with less than 95 % of the answers in time.
+    /// Queries with less than 95 % of their answers in time.
     pub below_95: u64,
-    /// Seconds from arrival until enough leaves' answers were at the root.
+    /// Seconds from arrival until the root had enough leaf answers.
     pub completion_s: Percentiles<Option<f64>>,
-    /// Queries that something says the lateness of ([`QueryRecord::met`]).
+    /// Queries that can be late ([`QueryRecord::met`]).
     pub judged: u64,
-    /// Of them, those with enough leaves' answers in time.
+    /// Queries in time.
     pub met: u64,
-    /// Answers asked for, in all layers.
+    /// Answers required in all layers.
     pub asked: u64,
-    /// Of them, those that hold something and arrived by their deadlines; all such that arrived, where they have none.
+    /// Answers with at least one leaf's answer that arrived by their deadline, if they have one.
     pub answers_in_time: u64,
     /// Leaves of all queries.
     pub leaves: u64,
-    /// Of them, those whose answers were at the root in time.
+    /// Leaves whose answers reached the root in time.
     pub leaves_in_time: u64,
-    /// Aggregators that stopped waiting for their children.
+    /// Aggregators that timed out waiting for their children.
     pub gave_up: u64,
-    /// Leaves that were asked a second time, and retries.
+    /// Hedges and retries.
     pub again: AskedAgain,
-    /// Completion times that the percentiles are of.
+    /// Completion times of the percentiles.
     #[serde(skip)]
     pub samples: Samples,
 }
 
-/// Questions to leaves beyond the first, and what they cost.
+/// Hedges and retries, and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct AskedAgain {
-    /// Leaves that were asked a second time while the first question was open.
+    /// Hedges: second queries to leaves, sent while the first was unanswered.
     pub hedges: u64,
-    /// Of them, those whose second question was answered first.
+    /// Hedges that were answered before the first query.
     pub hedges_won: u64,
-    /// Times that a leaf was asked anew after a timeout.
+    /// Retries: further queries to leaves, sent after a timeout.
     pub retries: u64,
-    /// Of them, those that were answered first of all questions to the leaf.
+    /// Retries that were answered before all other queries to the leaf.
     pub retries_won: u64,
-    /// Computations that began for them.
+    /// Computations started for hedges and retries.
     pub extra_computes: u64,
-    /// Bytes delivered of answers for nothing.
+    /// Delivered bytes of spare answers.
     pub extra_answer_bytes: u64,
-    /// Bytes delivered of all other answers.
+    /// Delivered bytes of all other answers.
     pub answer_bytes: u64,
 }
 
-/// The network over one run.
+/// Network over one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetworkSummary {
-    /// Simulated seconds.
+    /// Simulated time in seconds.
     pub end_s: f64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
-    /// Packets dropped for want of buffer.
+    /// Packets dropped because a buffer was full.
     pub drops: u64,
     /// Packets lost by seeded loss.
     pub losses: u64,
@@ -150,33 +150,33 @@ pub struct NetworkSummary {
     pub marks: u64,
     /// Largest queue of any port, in bytes.
     pub queue_max_bytes: u64,
-    /// The port that had it, by its link.
+    /// Link of the port with the largest queue.
     pub queue_max_link: String,
-    /// That port's mean queue, in bytes.
+    /// Mean queue of that port, in bytes.
     pub queue_mean_bytes: f64,
     /// Utilisation of the busiest link, in [0, 1].
     pub utilisation: f64,
-    /// The busiest link.
+    /// Name of the busiest link.
     pub busiest_link: String,
-    /// Most packets dropped at one port.
+    /// Largest number of packets dropped at one port.
     pub most_drops: u64,
-    /// That port, by its link; empty without drops.
+    /// Link of that port; empty without drops.
     pub most_drops_link: String,
 }
 
-/// The samples of one link's queue, in bytes.
+/// Samples of one link's queue, in bytes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SampledQueue {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// Queue in bytes over the samples.
+    /// Mean and percentiles of the samples, in bytes.
     pub queue_bytes: Percentiles<Option<f64>>,
     /// Largest sample.
     pub max_bytes: u64,
 }
 
 impl RunSummary {
-    /// Sums up one run.
+    /// Summarizes one run.
     pub fn of(run: u64, records: &RunRecords) -> Self {
         let mut groups: BTreeMap<Key, Vec<&FlowRecord>> = BTreeMap::new();
         let flows = records.flows.iter();
@@ -209,14 +209,14 @@ impl RunSummary {
         }
     }
 
-    /// The row of one workload and class.
+    /// Returns the flows of one workload and class.
     pub fn group(&self, (workload, class): (u16, Class)) -> Option<&GroupSummary> {
         self.groups
             .iter()
             .find(|group| group.workload == workload && group.class == class)
     }
 
-    /// Drops the samples, so that the run takes little memory. It has no part in pooled percentiles from then on.
+    /// Drops the samples to save memory. The run no longer counts in pooled percentiles.
     pub fn drop_samples(&mut self) {
         for group in &mut self.groups {
             group.samples = GroupSamples::default();
@@ -226,19 +226,19 @@ impl RunSummary {
         }
     }
 
-    /// Measured queries in time, and all that can be judged, of all workloads.
+    /// Returns the measured queries in time and the measured queries that can be late, over all workloads.
     pub fn queries_in_time(&self) -> (u64, u64) {
         self.queries.iter().fold((0, 0), |(met, judged), query| {
             (met + query.met, judged + query.judged)
         })
     }
 
-    /// Measured flows with a deadline, of all workloads.
+    /// Returns the number of measured flows with a deadline, over all workloads.
     pub fn deadline_flows(&self) -> u64 {
         self.groups.iter().map(|group| group.deadline_flows).sum()
     }
 
-    /// Of them, those that met it.
+    /// Returns the number of measured flows that met their deadline, over all workloads.
     pub fn met(&self) -> u64 {
         self.groups.iter().map(|group| group.met).sum()
     }
@@ -294,7 +294,7 @@ impl GroupSummary {
     }
 }
 
-/// Bytes per second while the flow was active; `None` for quenched flows and those active for no time.
+/// Returns the bytes per second while the flow was active, or `None` for quenched flows and flows active for no time.
 fn goodput(flow: &FlowRecord, totals: &Totals) -> Option<f64> {
     if flow.quenched {
         return None;
@@ -319,13 +319,13 @@ impl QuerySummary {
         let sum = |pick: fn(&QueryRecord) -> u32| {
             queries.iter().map(|query| u64::from(pick(query))).sum()
         };
-        // An answer counts with its query, so that all of these were asked for by the queries here.
+        // An answer is measured if its query is, so all of these belong to the queries here.
         let answers = flows.iter().filter(|flow| {
             flow.measured && flow.workload == workload && flow.class == Class::Response
         });
         let bytes = |spare: bool| {
-            let of = answers.clone().filter(|flow| flow.spare.0 == spare);
-            of.map(|flow| flow.delivered_bytes).sum()
+            let counted = answers.clone().filter(|flow| flow.spare.0 == spare);
+            counted.map(|flow| flow.delivered_bytes).sum()
         };
         let again = AskedAgain {
             hedges: sum(|query| query.hedges.0),
@@ -361,7 +361,7 @@ impl QuerySummary {
 impl NetworkSummary {
     fn of(ports: &[PortRecord], totals: &Totals) -> Self {
         let sum = |pick: fn(&PortRecord) -> u64| ports.iter().map(pick).sum();
-        // The first of equals, so that the name does not depend on an accident of iteration.
+        // The first of several, so that the name is deterministic.
         let first_max = |better: fn(&PortRecord, &PortRecord) -> bool| {
             ports
                 .iter()

@@ -7,15 +7,15 @@ use serde::Serialize;
 /// Servers of all computing hosts over one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServersSummary {
-    /// Computations that each host runs at once.
+    /// Computations that each host can run at the same time.
     pub slots: u32,
-    /// Hosts that computed.
+    /// Number of hosts that computed anything.
     pub hosts: u64,
     /// Utilisation of the busiest host's servers, in [0, 1].
     pub utilisation: f64,
-    /// The busiest host.
+    /// Name of the busiest host.
     pub busiest_host: String,
-    /// Mean utilisation of all these hosts' servers, in [0, 1].
+    /// Mean utilisation over these hosts, in [0, 1].
     pub utilisation_mean: f64,
     /// Computations that got a slot.
     pub computations: u64,
@@ -30,13 +30,13 @@ pub struct ServersSummary {
 /// Servers of all computing hosts, over all runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ServersEstimate {
-    /// Computations that each host runs at once.
+    /// Computations that each host can run at the same time.
     pub slots: u32,
     /// Utilisation of the busiest host's servers, in [0, 1].
     pub utilisation: Option<Estimate>,
     /// Host that was the busiest in most runs.
     pub busiest_host: Option<NamedHost>,
-    /// Mean utilisation of the servers of all hosts that computed, in [0, 1].
+    /// Mean utilisation over the hosts that computed anything, in [0, 1].
     pub utilisation_mean: Option<Estimate>,
     /// Mean wait for a slot, in seconds.
     pub wait_mean_s: Option<Estimate>,
@@ -46,19 +46,19 @@ pub struct ServersEstimate {
     pub queue_max: Option<Estimate>,
 }
 
-/// A host that stood out, by its name.
+/// Name of a host with an extreme value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NamedHost {
     /// Name of the host.
     pub host: String,
-    /// Number of runs in which it stood out.
+    /// Number of runs in which this host had the extreme value.
     pub runs: u64,
 }
 
 impl ServersSummary {
-    /// Sums up the servers of one run; returns `None` where they are unlimited or computed nothing.
+    /// Summarizes the servers of one run, or returns `None` if they are unlimited or computed nothing.
     pub(super) fn of(servers: &[ServerRecord]) -> Option<Self> {
-        // The first of equals, so that the name does not depend on an accident of iteration.
+        // The first of several, so that the name is deterministic.
         let busiest = servers.iter().reduce(|best, host| {
             if host.utilisation > best.utilisation {
                 host
@@ -86,7 +86,7 @@ impl ServersSummary {
 }
 
 impl ServersEstimate {
-    /// Sums up the servers of all runs; returns `None` where no run has any with slots.
+    /// Summarizes the servers of all runs, or returns `None` if no run has any with slots.
     pub(super) fn of(runs: &[RunSummary]) -> Option<Self> {
         let some = || runs.iter().filter_map(|run| run.servers.as_ref());
         let mean = |pick: fn(&ServersSummary) -> f64| {
@@ -94,18 +94,18 @@ impl ServersEstimate {
                 mean_of(drawn, |run| run.servers.as_ref().map(pick))
             })
         };
-        let busiest = NamedLink::of(some().map(|of| of.busiest_host.as_str()));
+        let busiest = NamedLink::of(some().map(|servers| servers.busiest_host.as_str()));
         Some(Self {
             slots: some().next()?.slots,
-            utilisation: mean(|of| of.utilisation),
-            busiest_host: busiest.map(|of| NamedHost {
-                host: of.link,
-                runs: of.runs,
+            utilisation: mean(|servers| servers.utilisation),
+            busiest_host: busiest.map(|busiest| NamedHost {
+                host: busiest.link,
+                runs: busiest.runs,
             }),
-            utilisation_mean: mean(|of| of.utilisation_mean),
-            wait_mean_s: mean(|of| of.wait_mean_s),
-            wait_max_s: mean(|of| of.wait_max_s),
-            queue_max: mean(|of| f64::from(of.queue_max)),
+            utilisation_mean: mean(|servers| servers.utilisation_mean),
+            wait_mean_s: mean(|servers| servers.wait_mean_s),
+            wait_max_s: mean(|servers| servers.wait_max_s),
+            queue_max: mean(|servers| f64::from(servers.queue_max)),
         })
     }
 }

@@ -1,17 +1,17 @@
-//! Whether a run was stationary: only then do its figures not depend on how long it was.
+//! Tests of stationarity. The results of a run that is not stationary depend on its duration.
 //!
-//! Two tests, over all runs of a transport together, on the measurement window [warm-up, duration):
+//! Two tests cover the measurement window [warm-up, duration) of all runs of a transport together:
 //!
-//! - *Backlog*: the bytes of flows that have started and not ended, averaged over each quarter. It grows if every
-//!   quarter holds more than the one before, and the last more than the second by 5 % of what starts in half of the
-//!   time, and by three times the noise. The noise is that of independent arrivals: the root of the summed squares of
-//!   what is open, where the flows of a query are one. Above a load of 1 the backlog grows by (1 - 1 / load) of what
-//!   starts.
-//! - *Shares*: late queries (of workloads that judge none: late flows) among those that start in the first and in the
-//!   second half. They differ if their 99.9 % intervals do not overlap and they are half a point apart. The intervals are
-//!   those of the ratio over ten blocks of time per half and run, since what starts together is late together; never
-//!   narrower than for as many independent draws as there are queries (Agresti and Coull 1998). A half with fewer than
-//!   six blocks that hold anything is not judged.
+//! - *Backlog*: the bytes of open flows (started, not ended), averaged over each quarter. The backlog grows if it is
+//!   larger in each quarter than in the one before, and if it grows from the second to the last quarter by at least 5 %
+//!   of the bytes that start in half of the time and by more than three times the noise. The noise assumes independent
+//!   arrivals: the root of the summed squares of open bytes, with the flows of a query as one. Above a load of 1, the
+//!   backlog grows by (1 - 1 / load) of the bytes that start.
+//! - *Shares*: the share of late queries (late flows if no query of the workload can be late) among those that start in
+//!   the first and in the second half. They differ if their 99.9 % intervals do not overlap and they are at least half
+//!   a point apart. The intervals are those of the ratio over ten blocks of time per half and run, because queries that
+//!   start together are late together, but never narrower than for as many independent draws as there are queries
+//!   (Agresti and Coull 1998). Halves with fewer than six non-empty blocks are not tested.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -26,69 +26,70 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Blocks of time per half.
 const BLOCKS: usize = 10;
-/// Blocks with something in them that a half needs.
-const LEAST_BLOCKS: usize = 6;
+/// Minimum number of non-empty blocks per half.
+const MIN_BLOCKS: usize = 6;
 /// Two-sided 99.9 % quantile of the normal distribution.
 const Z: f64 = 3.291;
-/// Growth of the backlog from the second to the last quarter, as a share of what starts in half of the time.
-const GROWTH: f64 = 0.05;
-/// The same in units of its noise.
-const NOISE: f64 = 3.0;
-/// Least difference of two shares that is told.
-const POINTS: f64 = 0.005;
+/// Minimum growth of the backlog from the second to the last quarter, as a share of the bytes that start in half of the
+/// time.
+const MIN_GROWTH: f64 = 0.05;
+/// Minimum growth of the backlog in units of its noise.
+const MIN_GROWTH_TO_NOISE: f64 = 3.0;
+/// Minimum difference of two shares that is reported.
+const MIN_SHARE_DIFFERENCE: f64 = 0.005;
 
-/// The course of one run over its measurement window.
+/// Backlog and late shares of one run over its measurement window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Course {
-    /// By workload, by block of time.
+    /// Late queries or flows, by workload and block of time.
     shares: BTreeMap<u16, Vec<Block>>,
     /// Mean bytes of open flows, by quarter.
     backlog: [f64; 4],
-    /// Mean of the summed squares of what is open, by quarter.
+    /// Mean of the summed squares of open bytes, by quarter.
     squares: [f64; 4],
     /// Bytes of the flows that start in the measurement window.
     started: f64,
 }
 
-/// What starts in one block of time.
+/// Queries or flows that start in one block of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Block {
     late: u64,
     all: u64,
-    /// Queries that they belong to; what belongs to none counts by itself.
+    /// Number of queries that they belong to. A flow without a query counts as one.
     queries: u64,
 }
 
-/// A way in which runs were not stationary.
+/// Reason why runs were not stationary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Drift {
-    /// More and more is open.
+    /// The backlog grows.
     Backlog {
         /// Mean bytes of open flows in the second quarter of the measurement window, per run.
         second_quarter_bytes: f64,
-        /// The same in the last quarter.
+        /// Mean bytes of open flows in the last quarter, per run.
         last_quarter_bytes: f64,
-        /// The growth between them, as a share of the bytes that start in half of the time.
+        /// Growth between these quarters, as a share of the bytes that start in half of the time.
         of_started: f64,
     },
-    /// The halves differ in what is late.
+    /// The late share differs between the halves.
     Share {
         /// Index of the workload in the scenario.
         workload: u16,
-        /// Share of late ones among those that start in the first half.
+        /// Late share of the queries or flows that start in the first half.
         first: f64,
-        /// Its 99.9 % interval.
+        /// 99.9 % interval of `first`.
         first_interval: [f64; 2],
-        /// The same in the second half.
+        /// Late share of the queries or flows that start in the second half.
         second: f64,
-        /// Its 99.9 % interval.
+        /// 99.9 % interval of `second`.
         second_interval: [f64; 2],
     },
 }
 
 impl Course {
-    /// The course of a run from `from` to `until`.
+    /// Computes the course of a run from `from` to `until`.
     pub fn of(records: &RunRecords, from: Time, until: Time) -> Self {
         if until <= from {
             return Self::default();
@@ -104,13 +105,15 @@ impl Course {
     }
 }
 
-/// In which ways the runs of one transport were not stationary; empty if none was found.
+/// Returns the reasons why the runs of one transport were not stationary; empty if they were.
 pub fn drifts(runs: &[Course]) -> Vec<Drift> {
     let workloads: BTreeSet<u16> = runs
         .iter()
         .flat_map(|run| run.shares.keys().copied())
         .collect();
-    let shares = workloads.into_iter().filter_map(|of| share(runs, of));
+    let shares = workloads
+        .into_iter()
+        .filter_map(|workload| share(runs, workload));
     backlog(runs).into_iter().chain(shares).collect()
 }
 
@@ -121,8 +124,8 @@ fn backlog(runs: &[Course]) -> Option<Drift> {
     let noise = sum(&|run| run.squares[1] + run.squares[3]).sqrt();
     let of_started = growth / (sum(&|run| run.started) / 2.0);
     let grows = quarters.windows(2).all(|pair| pair[0] < pair[1])
-        && of_started >= GROWTH
-        && growth > NOISE * noise;
+        && of_started >= MIN_GROWTH
+        && growth > MIN_GROWTH_TO_NOISE * noise;
     let number = runs.len() as f64;
     grows.then(|| Drift::Backlog {
         second_quarter_bytes: quarters[1] / number,
@@ -143,7 +146,7 @@ fn share(runs: &[Course], workload: u16) -> Option<Drift> {
     let ((first, first_interval), (second, second_interval)) =
         (half(0..BLOCKS)?, half(BLOCKS..2 * BLOCKS)?);
     let apart = first_interval[1] < second_interval[0] || second_interval[1] < first_interval[0];
-    (apart && (first - second).abs() >= POINTS).then_some(Drift::Share {
+    (apart && (first - second).abs() >= MIN_SHARE_DIFFERENCE).then_some(Drift::Share {
         workload,
         first,
         first_interval,
@@ -152,9 +155,9 @@ fn share(runs: &[Course], workload: u16) -> Option<Drift> {
     })
 }
 
-/// The share of late ones, with its 99.9 % interval.
+/// Returns the late share with its 99.9 % interval, or `None` if there are too few blocks.
 fn estimate(blocks: &[Block]) -> Option<(f64, [f64; 2])> {
-    if blocks.len() < LEAST_BLOCKS {
+    if blocks.len() < MIN_BLOCKS {
         return None;
     }
     let count = blocks.len() as f64;
@@ -169,7 +172,7 @@ fn estimate(blocks: &[Block]) -> Option<(f64, [f64; 2])> {
         })
         .sum();
     let by_blocks = squares * count / (count - 1.0) / (all * all);
-    // Agresti and Coull: two more late and two more in time, so that none of many is not none for certain.
+    // Agresti and Coull: add two late and two in time, so that the interval of a share of 0 is not empty.
     let drawn = (share * queries + 2.0) / (queries + 4.0);
     let by_draws = drawn * (1.0 - drawn) / (queries + 4.0);
     let wide = student(count - 1.0) * by_blocks.max(by_draws).sqrt();
@@ -177,7 +180,8 @@ fn estimate(blocks: &[Block]) -> Option<(f64, [f64; 2])> {
     Some((share, interval))
 }
 
-/// Two-sided 99.9 % quantile of Student's distribution, by its expansion about the normal one (Fisher and Cornish 1960).
+/// Returns the two-sided 99.9 % quantile of Student's distribution, by its expansion about the normal one (Fisher and
+/// Cornish 1960).
 fn student(freedom: f64) -> f64 {
     let (cube, fifth) = (Z * Z * Z, Z * Z * Z * Z * Z);
     Z + (cube + Z) / (4.0 * freedom)
@@ -190,7 +194,7 @@ struct Measured {
 }
 
 impl Measured {
-    /// Position of an instant, 0 at the beginning and 1 at the end.
+    /// Returns the position of a time in the window, 0 at its beginning and 1 at its end.
     fn position(&self, at: Time) -> f64 {
         let length = self.until.since(self.from).as_ps() as f64;
         (at.as_ps() as f64 - self.from.as_ps() as f64) / length
@@ -208,7 +212,7 @@ impl Measured {
             let block = &mut blocks[number];
             block.late += u64::from(!met);
             block.all += 1;
-            // A query whose flows start in two blocks is in both.
+            // A query with flows in two blocks counts in both.
             let seen = query.map(|query| last.insert((workload, query), number));
             block.queries += u64::from(seen.flatten() != Some(number));
         };
@@ -220,8 +224,8 @@ impl Measured {
             }
         }
         let flows = records.flows.iter();
-        for flow in flows.filter(|of| of.measured && !judged.contains(&of.workload)) {
-            // A measured flow may start after its query did, and so after the end.
+        for flow in flows.filter(|flow| flow.measured && !judged.contains(&flow.workload)) {
+            // A measured flow of a query may start after the end of the window.
             if let Some(met) = flow.met().filter(|_| flow.start < self.until) {
                 add(flow.workload, flow.query, flow.start, met);
             }
@@ -229,13 +233,13 @@ impl Measured {
         shares
     }
 
-    /// Mean open bytes and mean summed squares by quarter, and the bytes that start.
+    /// Returns the mean open bytes and the mean summed squares by quarter, and the bytes that start.
     fn backlog(&self, flows: &[FlowRecord]) -> ([f64; 4], [f64; 4], f64) {
         let mut started = 0.0;
-        // (when, bytes more or less, the query they belong to)
+        // (time, change of open bytes, query)
         let mut changes: Vec<(Time, f64, Option<u64>)> = Vec::new();
         for flow in flows.iter().filter(|flow| flow.is_finite()) {
-            // When a quenched flow was given up is not recorded: not after its deadline.
+            // The time of quenching is not recorded; it is at most the deadline.
             let end = match (flow.finish, flow.quenched) {
                 (Some(finish), _) => finish,
                 (None, true) => flow.deadline.unwrap_or(flow.start),
@@ -283,7 +287,7 @@ impl Measured {
     }
 }
 
-/// Adds what `value` from one position to another is in the mean of each quarter.
+/// Adds the contribution of `value` between two positions to the mean of each quarter.
 fn spread(from: f64, to: f64, value: f64, quarters: &mut [f64; 4]) {
     for (quarter, mean) in quarters.iter_mut().enumerate() {
         let (start, end) = (quarter as f64 / 4.0, (quarter + 1) as f64 / 4.0);

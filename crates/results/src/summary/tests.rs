@@ -15,7 +15,7 @@ fn at(estimate: Option<Estimate>) -> Option<f64> {
     estimate.map(|estimate| estimate.value)
 }
 
-/// The sample with each flow and query `times` times.
+/// Returns the sample records with each flow and query repeated `times` times.
 fn repeated(times: u64) -> crate::RunRecords {
     let mut records = sample::records();
     let (flows, queries) = (records.flows.clone(), records.queries.clone());
@@ -40,7 +40,7 @@ fn repeated(times: u64) -> crate::RunRecords {
 fn one_run_by_hand() {
     let summary = RunSummary::of(0, &sample::records());
     let group = summary.group((0, Class::Response)).unwrap();
-    // Four are measured: met, met, 5 ms late, unfinished.
+    // Four flows are measured: two met their deadline, one is 5 ms late, one unfinished.
     assert_eq!(
         (group.flows, group.finished, group.deadline_flows, group.met),
         (4, 3, 4, 2)
@@ -71,7 +71,7 @@ fn percentiles_of_one_run_by_hand() {
     );
     close(group.slack_s.p50, 0.010);
     assert_eq!(group.slack_s.p99, None);
-    // While active: 10 KB in 10, 20 and 35 ms, and 4 KB in the 50 ms until the end.
+    // Active flows deliver 10 KB in 10, 20 and 35 ms, and 4 KB in the 50 ms until the end.
     close(group.goodput_bytes_per_s.p99, 80_000.0);
     close(group.goodput_bytes_per_s.p50, 500_000.0);
     assert_eq!(group.goodput_bytes_per_s.p999, None, "of 1,000 flows");
@@ -96,7 +96,7 @@ fn completeness_of_queries_by_hand() {
 }
 
 #[test]
-fn queries_are_judged_over_what_was_asked() {
+fn shares_count_required_answers() {
     // Ten queries of two answers each: four in time, one late, one without a budget, four never answered.
     let mut records = sample::records();
     let at = |ms: u64| Time::ZERO + Span::from_ms(ms);
@@ -118,7 +118,7 @@ fn queries_are_judged_over_what_was_asked() {
     records
         .queries
         .extend((6..10).map(|number| query(number, None, 0)));
-    // Of twenty answers asked for, six were sent: three in time, one of them empty, one late, two lost.
+    // Six of twenty required answers were sent: three in time (one of them empty), one late, two lost.
     records.flows = vec![
         sample::flow(0, 0, Some(30), Some(30)),
         sample::flow(1, 0, Some(10), Some(30)),
@@ -134,7 +134,7 @@ fn queries_are_judged_over_what_was_asked() {
     assert_eq!((queries.asked, queries.answers_in_time), (20, 2));
     assert_eq!((queries.leaves, queries.leaves_in_time), (20, 11));
     let summary = Summary::of("tcp", &[run.clone(), run]);
-    // Twelve of twenty completed; the others never did.
+    // Twelve of twenty queries completed.
     close(self::at(summary.queries[0].completion_s.p50), 0.030);
     let all = summary.objective.expect("judged");
     assert_eq!((all.met, all.queries), (8, 18));
@@ -144,7 +144,7 @@ fn queries_are_judged_over_what_was_asked() {
 }
 
 #[test]
-fn just_under_95_percent_is_below_and_exactly_95_is_not() {
+fn exactly_95_percent_is_not_below_95() {
     let mut records = sample::records();
     for (query, in_time) in records.queries.iter_mut().zip([37, 38]) {
         (query.children, query.in_time) = (40, in_time);
@@ -152,7 +152,7 @@ fn just_under_95_percent_is_below_and_exactly_95_is_not() {
     assert_eq!(RunSummary::of(0, &records).queries[0].below_95, 1);
 }
 
-/// Runs in which `met[i]` of ten deadline flows make it.
+/// Returns runs of ten deadline flows, of which `met[i]` meet their deadline in run `i`.
 fn runs(met: &[u64]) -> Vec<RunSummary> {
     let run = |(i, &met): (usize, &u64)| {
         let mut records = sample::records();
@@ -166,7 +166,7 @@ fn runs(met: &[u64]) -> Vec<RunSummary> {
 }
 
 #[test]
-fn shares_are_pooled_and_their_interval_spans_the_runs() {
+fn shares_are_pooled() {
     let summary = Summary::of("tcp", &runs(&[10, 8, 9, 7, 10]));
     let deadlines = summary.deadlines.unwrap();
     assert_eq!((deadlines.flows, deadlines.met), (50, 44));
@@ -204,7 +204,7 @@ fn differences_are_paired_by_run() {
 }
 
 #[test]
-fn a_group_that_some_runs_lack_is_taken_where_it_is() {
+fn groups_may_be_missing_in_some_runs() {
     let mut runs = runs(&[10, 8, 9]);
     runs[1].groups.clear();
     let summary = Summary::of("tcp", &runs);
@@ -222,7 +222,7 @@ fn a_group_that_some_runs_lack_is_taken_where_it_is() {
 }
 
 #[test]
-fn nothing_at_all_is_summed_up_without_numbers() {
+fn empty_summary_has_no_numbers() {
     let summary = Summary::of("tcp", &[]);
     assert_eq!(
         (summary.runs, summary.deadlines, summary.groups.len()),
@@ -233,7 +233,7 @@ fn nothing_at_all_is_summed_up_without_numbers() {
 }
 
 #[test]
-fn a_run_writes_its_figures_as_json() {
+fn run_summary_as_json() {
     let run = RunSummary::of(3, &sample::records());
     let text = serde_json::to_string(&run).unwrap();
     assert!(text.contains("\"class\":\"response\""));
@@ -246,7 +246,7 @@ fn a_run_writes_its_figures_as_json() {
 }
 
 #[test]
-fn the_busiest_and_the_worst_dropping_link_are_named() {
+fn busiest_and_most_dropping_links_are_named() {
     let named = |links: &[&str]| {
         let run = |(number, link): (usize, &&str)| {
             let mut records = sample::records();
@@ -270,7 +270,7 @@ fn the_busiest_and_the_worst_dropping_link_are_named() {
     assert_eq!(network.busiest_link, expected);
     assert_eq!(network.most_drops_link, expected);
     close(at(network.most_drops), 9.0);
-    // Without drops no port dropped most.
+    // Without drops there is no such port.
     let mut records = sample::records();
     records.ports[0].drops = 0;
     let run = RunSummary::of(0, &records);

@@ -15,7 +15,7 @@ fn query(start: u64) -> QueryRecord {
     }
 }
 
-/// The flows of a tree without hops: each is one piece of its time.
+/// Flows of a tree without hops, so that each flow is one part.
 #[derive(Default)]
 struct Flows {
     records: Vec<FlowRecord>,
@@ -60,7 +60,7 @@ fn leaf(node: u32, parent: u32) -> TreeNode {
 }
 
 impl TreeNode {
-    /// The node's message after so many microseconds of computation and of start jitter.
+    /// Sets the computation and the start jitter, in microseconds.
     fn after(self, computing: u64, jitter: u64) -> Self {
         Self {
             computing: Span::from_us(computing),
@@ -74,7 +74,7 @@ impl TreeNode {
     }
 }
 
-fn tiles(steps: &[QueryStep], from: Time, to: Time) {
+fn covers(steps: &[QueryStep], from: Time, to: Time) {
     let mut at = from;
     for step in steps {
         assert_eq!(step.from, at, "a gap in {steps:#?}");
@@ -84,7 +84,7 @@ fn tiles(steps: &[QueryStep], from: Time, to: Time) {
     assert_eq!(at, to, "{steps:#?}");
 }
 
-/// Root 0 asks 1 (which needs one of its leaves 3 and 4) and the leaf 2.
+/// Root 0 queries aggregator 1, which needs one answer of its leaves 3 and 4, and leaf 2.
 fn tree() -> Flows {
     let between = TreeNode {
         node: 1,
@@ -111,14 +111,14 @@ fn tree() -> Flows {
 }
 
 #[test]
-fn the_path_goes_through_the_answer_that_was_needed() {
+fn path_follows_the_needed_answer() {
     let (flows, query) = (tree(), query(1_000));
-    let told = flows.tree(&query).explain(Some(us(2_000)));
-    tiles(&told.steps, us(1_000), us(2_000));
-    // Of node 1's leaves the first was enough; the slow one is not on the path.
-    assert_eq!(told.flows, [0, 2, 4, 6]);
-    assert_eq!((told.answers, told.standing), (2, None));
-    let pieces: Vec<(u32, bool, u64)> = told
+    let explanation = flows.tree(&query).explain(Some(us(2_000)));
+    covers(&explanation.steps, us(1_000), us(2_000));
+    // Node 1 needs only its first leaf; the slow leaf is not on the path.
+    assert_eq!(explanation.flows, [0, 2, 4, 6]);
+    assert_eq!((explanation.answers, explanation.standing), (2, None));
+    let parts: Vec<(u32, bool, u64)> = explanation
         .steps
         .iter()
         .map(|step| {
@@ -131,109 +131,118 @@ fn the_path_goes_through_the_answer_that_was_needed() {
         })
         .collect();
     assert_eq!(
-        pieces,
+        parts,
         [
             (1, false, 10),  // start jitter of the root
-            (1, true, 90),   // down to node 1
+            (1, true, 90),   // query to node 1
             (3, false, 20),  // start jitter of node 1
-            (3, true, 80),   // down to the leaf
-            (3, false, 240), // it computes
+            (3, true, 80),   // query to the leaf
+            (3, false, 240), // computation
             (3, false, 10),  // start jitter of the leaf
-            (3, true, 150),  // up to node 1
-            (1, false, 5),   // it computes
+            (3, true, 150),  // answer to node 1
+            (1, false, 5),   // computation
             (1, false, 2),   // start jitter of node 1
-            (1, true, 393),  // up to the root
+            (1, true, 393),  // answer to the root
         ]
     );
-    let parts = told.parts();
+    let parts = explanation.parts();
     assert_eq!(parts[&(3, Doing::Computing)], Span::from_us(240));
     assert_eq!(parts[&(3, Doing::Joining)], Span::from_us(10));
     assert_eq!(parts[&(3, Doing::Asking)], Span::from_us(20));
     assert_eq!(parts[&(1, Doing::Aggregating)], Span::from_us(5));
     assert_eq!(parts[&(1, Doing::Joining)], Span::from_us(2));
-    // With less to wait for, the other answer had been the last.
-    let told = flows.tree(&query).explain(Some(us(1_700)));
-    tiles(&told.steps, us(1_000), us(1_700));
-    assert_eq!(told.flows, [1, 7]);
-    assert_eq!(told.answers, 1);
+    // If one answer is enough, leaf 2's answer completes the query.
+    let explanation = flows.tree(&query).explain(Some(us(1_700)));
+    covers(&explanation.steps, us(1_000), us(1_700));
+    assert_eq!(explanation.flows, [1, 7]);
+    assert_eq!(explanation.answers, 1);
 }
 
 #[test]
-fn a_node_that_waits_in_vain_is_patient() {
+fn aggregator_timeout_is_a_part() {
     let (mut flows, query) = (tree(), query(1_000));
     for record in &mut flows.records[4..6] {
         record.finish = record.finish.map(|finish| finish + Span::from_us(200));
     }
-    let told = flows.tree(&query).explain(Some(us(2_000)));
-    tiles(&told.steps, us(1_000), us(2_000));
-    assert_eq!(told.flows, [0, 6]);
-    assert_eq!(told.parts()[&(1, Doing::Patience)], Span::from_us(500));
-    assert_eq!(told.parts()[&(1, Doing::Aggregating)], Span::from_us(5));
+    let explanation = flows.tree(&query).explain(Some(us(2_000)));
+    covers(&explanation.steps, us(1_000), us(2_000));
+    assert_eq!(explanation.flows, [0, 6]);
+    assert_eq!(
+        explanation.parts()[&(1, Doing::Patience)],
+        Span::from_us(500)
+    );
+    assert_eq!(
+        explanation.parts()[&(1, Doing::Aggregating)],
+        Span::from_us(5)
+    );
 }
 
 #[test]
-fn a_query_without_enough_answers_says_who_is_missing() {
+fn missing_answer_is_followed() {
     let (mut flows, query) = (tree(), query(1_000));
-    // Node 2's answer is under way, one of node 1's came too late for it.
+    // Node 2's answer is in flight; an answer reached node 1 too late.
     flows.records[7].finish = None;
     flows.traces[7].events[1].what = Kind::Timer(Timer::Retransmission);
-    let told = flows.tree(&query).explain(None);
-    tiles(&told.steps, us(1_000), us(2_000));
-    assert_eq!(told.flows, [1, 7]);
+    let explanation = flows.tree(&query).explain(None);
+    covers(&explanation.steps, us(1_000), us(2_000));
+    assert_eq!(explanation.flows, [1, 7]);
     let standing = Standing {
         held: 1,
         answering: 1,
         left_behind: 1,
         ..Standing::default()
     };
-    assert_eq!(told.standing, Some(standing));
-    assert_eq!(told.answers, 1);
-    assert_eq!(told.parts()[&(2, Doing::Standing)], Span::from_us(300));
+    assert_eq!(explanation.standing, Some(standing));
+    assert_eq!(explanation.answers, 1);
+    assert_eq!(
+        explanation.parts()[&(2, Doing::Standing)],
+        Span::from_us(300)
+    );
 
-    // One that its sender gave up is not on its way.
+    // A quenched answer is not in flight.
     flows.records[7].quenched = true;
     let standing = flows.tree(&query).explain(None).standing.unwrap();
     assert_eq!((standing.answering, standing.quenched), (0, 1));
     flows.records[7].quenched = false;
 
-    // Nothing is under way any more: what was left behind is missing.
+    // Nothing is in flight: the answer that came too late is missing.
     flows.records[7].finish = Some(us(1_700));
-    let told = flows.tree(&query).explain(None);
-    tiles(&told.steps, us(1_000), us(2_000));
-    assert_eq!(told.flows, [0, 3, 5]);
+    let explanation = flows.tree(&query).explain(None);
+    covers(&explanation.steps, us(1_000), us(2_000));
+    assert_eq!(explanation.flows, [0, 3, 5]);
 
-    // A leaf that still computes.
+    // A leaf computes.
     flows.records.truncate(4);
-    let told = flows.tree(&query).explain(None);
-    tiles(&told.steps, us(1_000), us(1_200));
-    let standing = told.standing.unwrap();
+    let explanation = flows.tree(&query).explain(None);
+    covers(&explanation.steps, us(1_000), us(1_200));
+    let standing = explanation.standing.unwrap();
     assert_eq!((standing.computing, standing.waiting), (3, 1));
-    assert_eq!(told.flows, [1]);
+    assert_eq!(explanation.flows, [1]);
 
-    // An aggregator that has not asked its leaves.
+    // An aggregator has not queried its leaves.
     let mut early = tree();
     early.records.truncate(1);
-    let told = early.tree(&query).explain(None);
-    tiles(&told.steps, us(1_000), us(1_100));
-    assert_eq!(told.standing.unwrap().waiting, 1);
-    assert_eq!(told.flows, [0]);
+    let explanation = early.tree(&query).explain(None);
+    covers(&explanation.steps, us(1_000), us(1_100));
+    assert_eq!(explanation.standing.unwrap().waiting, 1);
+    assert_eq!(explanation.flows, [0]);
 
-    // A query on its way.
+    // A query is in flight.
     for record in &mut flows.records {
         record.finish = None;
     }
-    let told = flows.tree(&query).explain(None);
-    assert_eq!(told.standing.unwrap().asked, 4);
-    assert_eq!(told.flows, [1]);
+    let explanation = flows.tree(&query).explain(None);
+    assert_eq!(explanation.standing.unwrap().asked, 4);
+    assert_eq!(explanation.flows, [1]);
 }
 
 #[test]
-fn what_came_before_a_flow_leads_back_to_the_root() {
+fn path_before_a_flow_begins_at_the_root() {
     let (flows, query) = (tree(), query(1_000));
     let tree = flows.tree(&query);
     for record in &flows.records {
         let before = tree.before(record.flow).expect("one of the query's");
-        tiles(&before, us(1_000), record.start);
+        covers(&before, us(1_000), record.start);
     }
     let computing = |flow| {
         let parts = sums(&tree.before(flow).unwrap());
@@ -248,8 +257,8 @@ fn what_came_before_a_flow_leads_back_to_the_root() {
     assert_eq!(tree.before(99), None);
 }
 
-/// Root 0 asks the leaf 1 at 1,010 us, hedges at 1,300 us and retries at 1,400 and 1,800 us.
-fn asked_often(answered: u32) -> Flows {
+/// Root 0 queries leaf 1 at 1,010 us, hedges at 1,300 us and retries at 1,400 and 1,800 us.
+fn hedged_and_retried(answered: u32) -> Flows {
     let mut flows = Flows::default();
     let questions = [
         (Question::First, 1_010),
@@ -262,7 +271,7 @@ fn asked_often(answered: u32) -> Flows {
         let jitter = if question == Question::First { 10 } else { 0 };
         flows.add(Class::Query, node.after(0, jitter), start, Some(start + 50));
         flows.records.last_mut().unwrap().attempt.0 = attempt;
-        // Every question is answered; that of `answered` counts.
+        // Every query is answered; the answer to `answered` counts.
         flows.add(
             Class::Response,
             node.after(100, 0),
@@ -277,61 +286,67 @@ fn asked_often(answered: u32) -> Flows {
 }
 
 #[test]
-fn waits_for_hedges_and_retries_are_named() {
+fn hedges_and_retries_are_parts() {
     let query = query(1_000);
     for (answered, doing, waited, end) in [
         (1, Doing::Hedging, 290, 1_500),
         (2, Doing::Retrying, 390, 1_600),
         (3, Doing::Retrying, 790, 2_000),
     ] {
-        let flows = asked_often(answered);
-        let told = flows.tree(&query).explain(Some(us(end)));
-        tiles(&told.steps, us(1_000), us(end));
-        let parts = told.parts();
+        let flows = hedged_and_retried(answered);
+        let explanation = flows.tree(&query).explain(Some(us(end)));
+        covers(&explanation.steps, us(1_000), us(end));
+        let parts = explanation.parts();
         assert_eq!(parts[&(1, doing)], Span::from_us(waited));
         assert_eq!(parts[&(1, Doing::Asking)], Span::from_us(10));
         assert_eq!(parts[&(1, Doing::Computing)], Span::from_us(100));
         assert!(!parts.contains_key(&(1, Doing::Parent)));
-        // Questions and answers that did not count are explained as well.
+        // Queries and answers that did not count are explained as well.
         let tree = flows.tree(&query);
         for record in &flows.records {
             let before = tree.before(record.flow).expect("one of the query's");
-            tiles(&before, us(1_000), record.start);
+            covers(&before, us(1_000), record.start);
         }
     }
 }
 
 #[test]
-fn cancelled_answer_does_not_hide_the_one_that_counted() {
+fn cancelled_answer_is_ignored() {
     let query = query(1_000);
-    let mut flows = asked_often(2);
+    let mut flows = hedged_and_retried(2);
     // The first query was cancelled too late to abort its answer, which never arrives.
     flows.records[1].finish = None;
     flows.records[1].spare = false.into();
-    let told = flows.tree(&query).explain(Some(us(1_600)));
-    tiles(&told.steps, us(1_000), us(1_600));
-    assert_eq!(told.flows, [4, 5]);
-    assert_eq!(told.parts()[&(1, Doing::Retrying)], Span::from_us(390));
+    let explanation = flows.tree(&query).explain(Some(us(1_600)));
+    covers(&explanation.steps, us(1_000), us(1_600));
+    assert_eq!(explanation.flows, [4, 5]);
+    assert_eq!(
+        explanation.parts()[&(1, Doing::Retrying)],
+        Span::from_us(390)
+    );
 }
 
 #[test]
-fn discarded_answers_are_not_held() {
+fn discarded_answers_are_left_behind() {
     let query = query(1_000);
-    let mut flows = asked_often(3);
-    // The answer to the last query never arrives; the others came after their queries were cancelled.
+    let mut flows = hedged_and_retried(3);
+    // The answer to the last query never arrives; the others arrived after their queries were cancelled.
     flows.records.truncate(7);
-    let told = flows.tree(&query).explain(None);
-    tiles(&told.steps, us(1_000), us(1_850));
-    assert_eq!(told.flows, [6]);
-    let standing = told.standing.unwrap();
+    let explanation = flows.tree(&query).explain(None);
+    covers(&explanation.steps, us(1_000), us(1_850));
+    assert_eq!(explanation.flows, [6]);
+    let standing = explanation.standing.unwrap();
     assert_eq!((standing.computing, standing.held), (1, 0));
-    assert_eq!(told.parts()[&(1, Doing::Retrying)], Span::from_us(790));
+    assert_eq!(
+        explanation.parts()[&(1, Doing::Retrying)],
+        Span::from_us(790)
+    );
 }
 
 proptest! {
-    /// Whatever nonsense the records hold, the pieces tile the query's time.
+    /// The parts cover the query's time for any records, even inconsistent ones.
     #[test]
-    fn pieces_always_tile(
+    fn parts_always_cover_the_time(
         drawn in proptest::collection::vec(
             (any::<bool>(), 1u32..6, 0u32..6, 0u32..3, 0u32..3, 0u64..500, proptest::option::of(0u64..900)),
             0..14,
@@ -341,7 +356,7 @@ proptest! {
     ) {
         let mut flows = Flows::default();
         for (down, node, parent, children, needed, from, finish) in drawn {
-            // A parent comes before its children, as in every tree.
+            // Parents have smaller indices than their children.
             let node = TreeNode { node, parent: parent.min(node - 1), children, needed, ..TreeNode::default() };
             let class = if down { Class::Query } else { Class::Response };
             flows.add(class, node, from, finish.map(|finish| finish.max(from)));
@@ -349,11 +364,11 @@ proptest! {
         let query = query(start);
         let enough = length.map(|length| us(start + length));
         let tree = flows.tree(&query);
-        let told = tree.explain(enough);
-        tiles(&told.steps, query.start, query.start + told.total);
+        let explanation = tree.explain(enough);
+        covers(&explanation.steps, query.start, query.start + explanation.total);
         for record in &flows.records {
             if let Some(before) = tree.before(record.flow) {
-                tiles(&before, query.start, record.start.max(query.start));
+                covers(&before, query.start, record.start.max(query.start));
             }
         }
     }

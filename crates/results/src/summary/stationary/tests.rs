@@ -17,9 +17,9 @@ fn at(seconds: f64) -> Time {
     Time::ZERO + Span::from_ps((seconds * 1e12) as u64)
 }
 
-/// One link that serves flows one after another. Queries of `answers` flows come at random, `queries` of them in the
-/// measurement window of 1 s in the mean, after 100 ms of warm-up; they offer `load` of the link, and each flow is due after
-/// `allowed` times what a query takes alone.
+/// Simulates a link that serves flows one after another. Queries of `answers` flows arrive at random, `queries` on
+/// average in the measurement window of 1 s, after a warm-up of 100 ms. They offer `load`, and the deadline of each
+/// flow is `allowed` times the time that a query takes alone.
 fn link(seed: u64, queries: f64, answers: u32, load: f64, allowed: f64) -> Course {
     let mut stream = Streams::new(seed, 0).stream(0, Purpose::Arrival);
     let exponential = |stream: &mut Stream| -(1.0 - stream.unit()).ln();
@@ -63,8 +63,8 @@ fn flagged(runs: u64, seeds: std::ops::Range<u64>, of: impl Fn(u64) -> Course) -
 }
 
 #[test]
-fn a_stable_link_is_hardly_ever_flagged() {
-    // Few queries and many, in small and large pieces, at light and heavy load, one run and five.
+fn stable_link_is_rarely_flagged() {
+    // Few and many queries, few and many answers, light and heavy load, one run and five runs.
     for (queries, answers, load, allowed) in [
         (12.0, 1, 0.3, 1.0),
         (20.0, 10, 0.5, 1.5),
@@ -87,7 +87,7 @@ fn a_stable_link_is_hardly_ever_flagged() {
 }
 
 #[test]
-fn an_overloaded_link_is_flagged() {
+fn overloaded_link_is_flagged() {
     for (queries, answers, load) in [(2_000.0, 1, 1.3), (3_000.0, 1, 1.2), (500.0, 20, 1.4)] {
         for runs in [1, 5] {
             let (backlog, _) = flagged(runs, 0..100, |seed| {
@@ -100,8 +100,8 @@ fn an_overloaded_link_is_flagged() {
 }
 
 #[test]
-fn a_change_of_the_missed_share_alone_is_flagged() {
-    // From the middle on every third flow is late, and nothing queues.
+fn change_of_late_share_is_flagged() {
+    // Every third flow of the second half is late, without a backlog.
     let records = |late_from: u64| {
         let mut records = RunRecords::default();
         for number in 0..1_000 {
@@ -125,8 +125,8 @@ fn a_change_of_the_missed_share_alone_is_flagged() {
 }
 
 #[test]
-fn queries_are_judged_where_they_can_be() {
-    // Every answer is late, but every query is in time: enough of its answers came.
+fn queries_count_instead_of_their_answers() {
+    // Every answer is late, but every query has enough answers in time.
     let mut records = RunRecords::default();
     let query = sample::records().queries[0].clone();
     for number in 0..1_000u64 {
@@ -157,8 +157,8 @@ fn queries_are_judged_where_they_can_be() {
 }
 
 #[test]
-fn the_backlog_is_averaged_by_quarter() {
-    // 10 KB from 100 to 350 ms, the whole of the first and none of the others; and 10 KB without an end from 600 ms on.
+fn backlog_is_averaged_by_quarter() {
+    // 10 KB from 100 to 350 ms, which is the first quarter, and 10 KB from 600 ms on that never finish.
     let records = RunRecords {
         flows: vec![
             sample::flow(0, 100, Some(350), None),
@@ -174,13 +174,13 @@ fn the_backlog_is_averaged_by_quarter() {
     }
     assert!((course.squares[3] - 1e8).abs() < 1e-3, "{course:?}");
     assert!((course.started - 20_000.0).abs() < 1e-9);
-    // Long flows never end and so say nothing.
+    // Long flows never end and do not count.
     let long = sample::records();
     assert!(Course::of(&long, ms(0), ms(50)).started < 1e6);
 }
 
 #[test]
-fn quantiles_are_those_of_tables() {
+fn quantiles_match_tables() {
     for (freedom, expected) in [(5.0, 6.869), (9.0, 4.781), (49.0, 3.500)] {
         assert!((student(freedom) / expected - 1.0).abs() < 0.1);
     }
