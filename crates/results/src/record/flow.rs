@@ -32,7 +32,7 @@ record! {
         deadline: Option<Time> as "due_ps",
         /// True if the sender ended the flow early.
         quenched: bool,
-        /// True if measured: the flow started in [warm-up, duration).
+        /// True if measured: the flow started in [warm-up, duration); a query's flow if the query arrived then.
         measured: bool as "measured" or "counted",
         /// Retransmission timeouts.
         timeouts: u32,
