@@ -1,4 +1,4 @@
-//! `[switch]`, `[host]`, `[record]` and `[lab]`: switch ports, hosts, what is recorded, and how the testbed runs it.
+//! `[switch]`, `[host]`, `[record]` and `[lab]`: switch ports, hosts, records and the testbed.
 
 use crate::diagnostic::Diagnostic;
 use crate::distribution::delay;
@@ -14,21 +14,20 @@ use duetime_core::{Bytes, Rate};
 use serde_json::{Value, json};
 
 fields! {
-    /// The ports of all switches. Hosts' own ports have no limit and do not mark.
+    /// Ports of all switches. Hosts' ports have no limit and do not mark.
     pub(crate) static SWITCH: "switch" for Switch {
-        /// `"4 MB"`: one pool per switch with dynamic thresholds, alpha 1. `"100 packets"`: each port its own.
-        /// `"unlimited"`. Or a table, below.
+        /// `"4 MB"`: one pool per switch with dynamic thresholds, alpha 1. `"100 packets"`: separate memory per port.
+        /// `"unlimited"`. Or a table, see below.
         buffer: Any(&[Text, Kind::Tagged("kind", BUFFERS)]), default "4 MB";
-        /// Ports mark a packet that finds at least this much queued, the packet in service included. A list gives it by
-        /// link rate. `packets` counts packets of any size, a bare acknowledgement like a full segment: where segments
-        /// are small, state a paper's 20 packets of 1500 B as "30 KB". `"off"`: no port marks, and transports that
-        /// answer to marks have only losses to go by.
+        /// Ports mark packets that find at least this much queued, including the packet in service. A list sets it by
+        /// link rate. `packets` counts packets of any size: if segments are small, write a paper's 20 packets of 1500 B
+        /// as `"30 KB"`. `"off"`: no marks, so DCTCP and D2TCP react only to losses.
         ecn_threshold: Any(&[Kind::Amount, Choice(&[NO_MARKS]), List(&Kind::Table(&ECN))]),
             otherwise "20 packets; at 10 Gbps and above 65 packets" is usual_threshold(), read threshold;
     }
 }
 
-/// What `ecn_threshold` says where no port marks.
+/// Value of `ecn_threshold` without marks.
 const NO_MARKS: &str = "off";
 
 fn usual_threshold() -> Vec<(Rate, Amount)> {
@@ -38,7 +37,7 @@ fn usual_threshold() -> Vec<(Rate, Amount)> {
     ]
 }
 
-/// The kinds of switch buffer.
+/// Kinds of switch buffer.
 pub(crate) static BUFFERS: &[(&str, &Table)] = &[
     (
         "unlimited",
@@ -55,7 +54,7 @@ pub(crate) static BUFFERS: &[(&str, &Table)] = &[
         "static",
         &Table {
             name: "buffer of kind \"static\"",
-            doc: "Each port has its own memory.",
+            doc: "Separate memory per port.",
             keys: &[keys! {
                 /// `"static"`.
                 kind: Choice(&["static"]);
@@ -68,27 +67,27 @@ pub(crate) static BUFFERS: &[(&str, &Table)] = &[
         "dynamic",
         &Table {
             name: "buffer of kind \"dynamic\"",
-            doc: "One pool per switch; a port may hold `alpha` times what is free (Choudhury and Hahne, 1998).",
+            doc: "One pool per switch. A port may use up to `alpha` times the free memory (Choudhury and Hahne, 1998).",
             keys: &[keys! {
                 /// `"dynamic"`.
                 kind: Choice(&["dynamic"]);
                 /// Memory of the switch.
                 pool: Size(POOL.0, POOL.1);
-                /// Share of the free memory that one port may hold.
+                /// Limit of a port as a multiple of the free memory.
                 alpha: Number(0.001, 1000.0), default 1;
             }],
         },
     ),
 ];
 
-/// An entry of `ecn_threshold`.
+/// Entry of `ecn_threshold`.
 pub(crate) static ECN: Table = Table {
     name: "entry of switch.ecn_threshold",
-    doc: "A threshold from a link rate upwards; links slower than the first entry take the first.",
+    doc: "Threshold from a link rate upwards. Links slower than the first entry use the first.",
     keys: &[keys! {
-        /// Links of this rate and faster.
+        /// Minimum link rate.
         rate: Kind::Rate(1_000_000, 10 * TB);
-        /// Their threshold.
+        /// Threshold of these links.
         threshold: Kind::Amount;
     }],
 };
@@ -96,31 +95,30 @@ pub(crate) static ECN: Table = Table {
 fields! {
     /// All hosts.
     pub(crate) static HOSTS: "host" for Host {
-        /// `pull`: the NIC takes acknowledgements first, then ready flows in turn. `fifo`: a plain queue without
-        /// limit.
+        /// `pull`: the NIC sends acknowledgements first, then packets of ready flows in turn. `fifo`: an unlimited
+        /// queue.
         nic: word::<Nic>(), default "pull";
-        /// Added to each packet on the wire; 38 B for Ethernet with preamble and gap.
+        /// Bytes added to each packet on the wire: 38 B for Ethernet with preamble and gap.
         frame_overhead: Size(0, 1_000), default "0 B";
-        /// Flows of `burst`, `permutation` and `long` and the messages of queries start with a random delay of up to one
-        /// packet time. Flows of `poisson`, `background` and `trace` start when they are drawn or told to: `true` is
-        /// refused where there are no others.
+        /// Delays the start of `burst`, `permutation` and `long` flows and of messages of queries randomly, by up to one
+        /// packet time. Other flows have no start jitter: an explicit `true` is an error if there are only such flows.
         start_jitter: Boolean, default true;
-        /// Each packet leaves its host later by a random time below this, out of the gap behind it: packets keep their
-        /// order and a busy link loses nothing. Without it equal hosts send in step for ever and can share a link
-        /// unequally (traffic phase effects; Floyd and Jacobson, 1992; `docs/validation.md`). `"0 ps"`: exact times.
+        /// Maximum random delay of each packet at its host, taken from the gap behind it: packets keep their order and
+        /// the link its throughput. Without it, equal hosts send in lockstep and can share a link unfairly (traffic
+        /// phase effects; Floyd and Jacobson, 1992; `docs/validation.md`). `"0 ps"`: exact times.
         send_jitter: Time(0, MS), default "1 ns";
-        /// Time from the arrival of any packet (data, acknowledgement, request) at its host's NIC until its transport has
-        /// it. It is a delay and not a rate: any number of packets is under way at once. The testbed does not read it,
-        /// since real hosts have their own; the simulator in `lab compare` does, in real time whatever the scale is.
+        /// Delay of every packet between the NIC and the transport of the receiving host. It does not limit the packet
+        /// rate. The testbed ignores it, because real hosts have their own; the simulator in `lab compare` applies it
+        /// unscaled.
         receive_delay: Time(0, S), default "0 ps";
-        /// Added to `receive_delay`: the wait for a processor, drawn when a packet arrives and no other waits; packets that
-        /// arrive meanwhile are received with it. Packets keep their order. The default was measured on kernel TCP
-        /// (`docs/validation.md`). Without it hosts answer in exact step, and flows whose round trips differ can share a
-        /// link the wrong way. `"0 ps"`: exact times.
+        /// Added to `receive_delay`: the wait for a processor, drawn when a packet arrives and no other is waiting.
+        /// Packets that arrive meanwhile are received with it, in order. The default was measured on kernel TCP
+        /// (`docs/validation.md`). Without it, hosts reply in lockstep and flows with different round trips can share a
+        /// link unfairly. `"0 ps"`: exact times.
         receive_jitter: Kind::Gap, default "kernel-tcp", read delay;
-        /// Servers that compute for queries (`compute`, `aggregate_compute`, recorded spans): `"unlimited"`, where every
-        /// computation starts at once, or `{ slots = 8, queue = "fifo" }`. All workloads at a host share its slots. A
-        /// cancelled computation leaves the queue or frees its slot when the cancel message arrives.
+        /// Servers for the computations of queries (`compute`, `aggregate_compute`, recorded spans): `"unlimited"`,
+        /// where every computation starts immediately, or `{ slots = 8, queue = "fifo" }`. All workloads share a host's
+        /// slots. A cancelled computation leaves the queue or its slot when the cancel message arrives.
         servers: Any(&[Choice(&[UNLIMITED]), Kind::Table(&SLOTS)]), default "unlimited";
     }
 }
@@ -128,19 +126,19 @@ fields! {
 words!(Nic: Pull = "pull", Fifo = "fifo");
 
 fields! {
-    /// Limited servers of each host. A computation occupies a slot for its whole time; `jitter` does not.
+    /// Limited servers of each host. A computation occupies a slot for its whole time; `jitter` occupies none.
     pub(crate) static SLOTS: "host.servers" for Slots {
-        /// Computations that run at once.
+        /// Computations that can run at the same time.
         slots: Integer(1, 100_000);
-        /// Order in which waiting computations get a slot: by arrival, or by the deadline of their answers, those without a
-        /// deadline last. A running computation is never interrupted.
+        /// Order of waiting computations: by arrival, or by the deadline of their answers (none last). Running
+        /// computations are never interrupted.
         queue: word::<ServerQueue>(), default "fifo";
     }
 }
 
 words!(ServerQueue: Fifo = "fifo", EarliestDeadline = "earliest-deadline");
 
-/// The value of `servers` without a limit.
+/// Value of `servers` without a limit.
 const UNLIMITED: &str = "unlimited";
 
 impl Readable for Servers {
@@ -166,26 +164,25 @@ impl Resolved for Servers {
 }
 
 fields! {
-    /// What is recorded beside flows and queries.
+    /// Records in addition to flows and queries.
     pub(crate) static RECORD: "record" for Record {
         /// Sampling period of queue lengths and throughput.
         every: Time(US, H), otherwise "no series";
-        /// The directed links sampled, as `from->to`.
-        links: List(&Text), otherwise "the links into the first 32 hosts that end a tree or a burst" is Vec::new(),
+        /// Sampled directed links, as `from->to`.
+        links: List(&Text), otherwise "the links into the first 32 hosts that receive a tree's or a burst's flows" is Vec::new(),
             read directed;
-        /// The directed links captured to pcapng, as `from->to`, where they begin: a packet is there once its last bit
-        /// has left the port, even if the link then loses it; a packet that the port drops is not.
+        /// Directed links captured to pcapng, as `from->to`, at their sending port. A packet is captured when its last
+        /// bit leaves the port, even if the link then loses it. Packets dropped by the port are not captured.
         pcap: List(&Text), otherwise "none" is Vec::new(), read directed;
-        /// Bytes kept of each captured packet.
+        /// Captured bytes of each packet.
         snap_length: Size(40, 64_000), default "128 B";
     }
 }
 
 fields! {
-    /// How `duetime lab` runs the scenario; `duetime run` does not read it.
+    /// Options of `duetime lab`; `duetime run` ignores them.
     pub(crate) static LAB: "lab" for Lab {
-        /// Divide all rates by this and multiply all times by it: deadlines, delays and timers too. `--scale` overrides
-        /// it.
+        /// Divides all rates and multiplies all times, including deadlines, delays and timers. `--scale` overrides it.
         scale: Integer(1, 1_000_000), default 1;
     }
 }
@@ -193,7 +190,7 @@ fields! {
 const BUFFER_FORMS: &str =
     "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`";
 
-/// The same error, which allows these forms too.
+/// Adds forms to the allowed ones of an error.
 fn also(error: Diagnostic, forms: &str) -> Diagnostic {
     let allowed = error.allowed.clone().unwrap_or_default();
     error.allowed(format!("{allowed}; or {forms}"))
@@ -288,7 +285,7 @@ fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Vec<(Rate, Amount)>>
         list.push((rate, reader.value("threshold")?));
     }
     match list.first_mut() {
-        // Links slower than the first entry take it too.
+        // Links slower than the first entry use it as well.
         Some(first) => first.0 = Rate::default(),
         None => return place.refuse("an empty list", "at least one entry"),
     }

@@ -1,4 +1,4 @@
-//! Random quantities as they are written: gaps, deadlines and flow sizes.
+//! Random quantities of a scenario: gaps, deadlines and flow sizes.
 
 use crate::cdf;
 use crate::document::Value;
@@ -18,66 +18,66 @@ const VARIATIONS: &str =
     "\"none\", \"uniform 50%\", \"around 10%\", \"exponential\", \"exponential 5 ms\"";
 pub(crate) const GAPS: &str = "\"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }";
 
-/// A table of [`Kind::Sizes`].
+/// Table of [`Kind::Sizes`].
 pub(crate) static SIZES: Table = Table {
     name: "size",
-    doc: "A piecewise-linear CDF of sizes. Give `cdf` or `points`.",
+    doc: "Piecewise-linear CDF of sizes. Requires `cdf` or `points`.",
     keys: &[keys! {
-        /// A CSV file of `size,probability` with a line `# unit: bytes` (or `packets of 1460 bytes`, `KB`), or the name
+        /// CSV file of `size,probability` with a line `# unit: bytes` (or `packets of 1460 bytes`, `KB`), or the name
         /// of a published distribution.
         cdf: Text, otherwise "none";
-        /// Pairs ["10 KB", 0.15] that rise to 1.
+        /// Pairs such as ["10 KB", 0.15], rising to probability 1.
         points: List(&List(&Any(&[Kind::Size(0, FLOW_SIZE.1), Number(0.0, 1.0)]))), otherwise "none";
     }],
 };
 
-/// A table of [`Kind::Deadline`].
+/// Table of [`Kind::Deadline`].
 pub(crate) static DEADLINES: Table = Table {
     name: "deadline",
-    doc: "A distribution of deadlines: `base` with or without `variation`, or `mean` with or without `floor`.",
+    doc: "Distribution of deadlines: `base`, optionally with `variation`; or `mean`, optionally with `floor`.",
     keys: &[keys! {
-        /// The shortest deadline; in `oldi` a list has one entry per application.
+        /// Base deadline. In `oldi`, a list has one entry per application.
         base: OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1)), otherwise "none";
-        /// `uniform 50%`: adds U[0, 50 %] of the base. `around 10%`: U[-10 %, 10 %]. `exponential`: adds an exponential
-        /// with the base as its mean; `exponential 5 ms`: with that mean.
+        /// `uniform 50%`: adds U[0, 50 %] of the base. `around 10%`: adds U[-10 %, 10 %]. `exponential`: adds an
+        /// exponential time with the base as mean; `exponential 5 ms`: with that mean.
         variation: Text, default "none";
         /// Mean of an exponential deadline.
         mean: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
-        /// Exponential deadlines below this are raised to it.
+        /// Minimum of an exponential deadline.
         floor: Time(0, H), default "0 us";
     }],
 };
 
-/// A table of [`Kind::Gap`].
+/// Table of [`Kind::Gap`].
 pub(crate) static TIMES: Table = Table {
     name: "time",
-    doc: "A distribution of times: lognormal (`median` or `mean`, and `sigma`), Pareto (`min`, `shape` and perhaps `cap`), or a piecewise-linear CDF (`cdf` or `points`). Draws are at most 24 h.",
+    doc: "Distribution of times: lognormal (`median` or `mean`, and `sigma`), Pareto (`min`, `shape`, optionally `cap`), or a piecewise-linear CDF (`cdf` or `points`). Draws are at most 24 h.",
     keys: &[keys! {
-        /// Lognormal: half of the times are shorter.
+        /// Lognormal: median.
         median: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
-        /// Lognormal: the mean, in place of the median; the median is the mean times exp(-sigma²/2).
+        /// Lognormal: mean, instead of the median, which is the mean times exp(-sigma²/2).
         mean: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
-        /// Lognormal: the standard deviation of the times' natural logarithm.
+        /// Lognormal: standard deviation of the natural logarithm.
         sigma: Number(SIGMA.0, SIGMA.1), otherwise "none";
-        /// Pareto: the shortest time m. A time is longer than t with probability (m/t)^shape.
+        /// Pareto: minimum m. A time exceeds t with probability (m/t)^shape.
         min: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
-        /// Pareto: how fast the tail falls; 1 and below have no mean, and need `cap`.
+        /// Pareto: tail exponent. A value of 1 or less has no mean and requires `cap`.
         shape: Number(SHAPE.0, SHAPE.1), otherwise "none";
-        /// Pareto: times that would be longer are this long.
+        /// Pareto: maximum; longer draws are reduced to it.
         cap: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
-        /// A CSV file of `time,probability` with a line `# unit: us` (or ps, ns, ms, s, min, h).
+        /// CSV file of `time,probability` with a line `# unit: us` (or ps, ns, ms, s, min, h).
         cdf: Text, otherwise "none";
-        /// Pairs ["2 ms", 0.5] that rise to 1.
+        /// Pairs such as ["2 ms", 0.5], rising to probability 1.
         points: List(&List(&Any(&[Time(ANY_TIME.0, ANY_TIME.1), Number(0.0, 1.0)]))), otherwise "none";
     }],
 };
 
-/// Standard deviations that a lognormal time may have.
+/// Range of `sigma`.
 const SIGMA: (f64, f64) = (0.001, 4.0);
-/// Shapes that a Pareto time may have.
+/// Range of `shape`.
 const SHAPE: (f64, f64) = (0.1, 100.0);
 
-/// A gap; `zero` says whether it may be nothing.
+/// Reads a random time, which may be zero if `zero`.
 pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
     if place.node.table().is_some() {
         return gap_table(place);
@@ -100,7 +100,7 @@ pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
     time(text).map(Gap::Fixed)
 }
 
-/// A gap that may be nothing.
+/// Reads a random time that may be zero.
 pub(crate) fn delay(place: &Place<'_>, _: &'static Kind) -> Result<Gap> {
     gap(place, true)
 }
@@ -115,7 +115,7 @@ fn gap_table(place: &Place<'_>) -> Result<Gap> {
         ["min", "shape"] | ["min", "shape", "cap"] => pareto(&reader),
         ["cdf"] => {
             let file = reader.need("cdf")?;
-            let allowed = "the name of a CSV file, seen from the scenario";
+            let allowed = "the name of a CSV file, relative to the scenario";
             let name = file.str("the name of a file", allowed)?;
             let unread = |why| {
                 file.wrong(format!("cannot be read: {why}"))
@@ -166,15 +166,13 @@ fn pareto(reader: &Reader<'_>) -> Result<Gap> {
             .refuse(message, format!("at least `min`: {least}"));
     }
     if most.is_none() && shape <= 1.0 {
-        let message = "such times have no mean";
-        return reader
-            .need("shape")?
-            .refuse(message, "above 1; or a `cap` beside it");
+        let message = "such a distribution has no mean";
+        return reader.need("shape")?.refuse(message, "above 1, or a `cap`");
     }
     Ok(Gap::Pareto { least, shape, most })
 }
 
-/// Picoseconds, rounded.
+/// Rounds to whole picoseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -252,7 +250,7 @@ fn size_table(place: &Place<'_>) -> Result<Size> {
         (Some(file), None) => {
             let name = file.str(
                 "the name of a file",
-                "the name of a CSV file, seen from the scenario",
+                "the name of a CSV file, relative to the scenario",
             )?;
             cdf::named(&file, name, place.scope.sources)
         }
@@ -263,7 +261,7 @@ fn size_table(place: &Place<'_>) -> Result<Size> {
                 points: cdf::inline(&points, &cdf::SIZES, read)?,
             })
         }
-        _ => place.refuse("give either `cdf` or `points`", SIZE_FORMS),
+        _ => place.refuse("either `cdf` or `points` is required", SIZE_FORMS),
     }
 }
 
@@ -297,7 +295,7 @@ impl Resolved for Deadline {
     }
 }
 
-/// Deadlines, one entry per application: a list, or a table whose `base` is a list.
+/// Reads deadlines, one entry per application: a list, or a table whose `base` is a list.
 pub(crate) fn deadlines(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<Deadline>> {
     match &place.node.value {
         Value::Array(items) if items.is_empty() => place.refuse("an empty list", DEADLINE_FORMS),
@@ -323,7 +321,7 @@ fn deadline_table(place: &Place<'_>) -> Result<Vec<Deadline>> {
     if let Some(mean) = reader.value("mean")? {
         for key in ["base", "variation"] {
             if let Some(other) = reader.get(key) {
-                return other.refuse("`mean` stands alone, or with `floor`", DEADLINE_FORMS);
+                return other.refuse("`mean` goes only with `floor`", DEADLINE_FORMS);
             }
         }
         return Ok(vec![Deadline::Exponential {
@@ -332,7 +330,7 @@ fn deadline_table(place: &Place<'_>) -> Result<Vec<Deadline>> {
         }]);
     }
     if let Some(floor) = reader.get("floor") {
-        return floor.refuse("`floor` goes with `mean`", DEADLINE_FORMS);
+        return floor.refuse("`floor` goes only with `mean`", DEADLINE_FORMS);
     }
     let base = reader.get("base");
     let base = base.ok_or_else(|| reader.missing("base").allowed(DEADLINE_FORMS))?;

@@ -1,5 +1,7 @@
-//! What a key is: its kind, range, default and meaning. Each is declared once, where its value is read; the JSON Schema
-//! and the reference page are made of the declarations.
+//! Keys of a scenario file: kind, range, default and meaning.
+//!
+//! Each key is declared once, where its value is read. The JSON Schema and the reference page are generated from the
+//! declarations.
 
 use crate::devices::{HOSTS, LAB, RECORD, SWITCH};
 use crate::network::TOPOLOGIES;
@@ -7,40 +9,40 @@ use crate::options::keys;
 use crate::transports;
 use crate::workloads::WORKLOADS;
 
-/// A table of the file.
+/// Table of the file.
 #[derive(Debug)]
 pub struct Table {
-    /// What it is called in messages and in the reference: `switch`, `workload of kind "oldi"`.
+    /// Name in messages and in the reference: `switch`, `workload of kind "oldi"`.
     pub name: &'static str,
-    /// What it describes.
+    /// Description.
     pub doc: &'static str,
-    /// Its keys, in groups that tables share.
+    /// Keys, in groups that several tables may share.
     pub keys: &'static [&'static [Key]],
 }
 
-/// A key of a table.
+/// Key of a table.
 #[derive(Debug)]
 pub struct Key {
-    /// As written.
+    /// Name as written.
     pub name: &'static str,
-    /// What its value may be.
+    /// Kind of the value.
     pub kind: Kind,
-    /// What holds when it is absent; empty: it must be there.
+    /// Default, as a TOML value or in words; empty if the key is required.
     pub default: &'static str,
-    /// What it means.
+    /// Meaning.
     pub doc: &'static str,
 }
 
-/// What a value may be. Bounds are inclusive.
+/// Kind of a value. Bounds are inclusive.
 #[derive(Debug)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// One of these words.
+    /// One of the given words.
     Choice(&'static [&'static str]),
     /// `true` or `false`.
     Boolean,
-    /// A whole number.
+    /// An integer.
     Integer(i64, i64),
     /// A number.
     Number(f64, f64),
@@ -72,23 +74,23 @@ pub enum Kind {
     List(&'static Kind),
     /// One value, or a list.
     OneOrMore(&'static Kind),
-    /// A table of its own.
+    /// A table.
     Table(&'static Table),
-    /// A table whose keys depend on this one of its keys: `kind`, or a variant's `base`.
+    /// A table whose keys depend on the value of the named key: `kind`, or `base` of a variant.
     Tagged(&'static str, &'static [(&'static str, &'static Table)]),
-    /// Any of these.
+    /// Any of the given kinds.
     Any(&'static [Kind]),
     /// A table with any keys.
     Open,
 }
 
 impl Table {
-    /// All keys.
+    /// Returns all keys.
     pub fn all(&self) -> impl Iterator<Item = &'static Key> {
         self.keys.iter().flat_map(|group| group.iter())
     }
 
-    /// The key of that name.
+    /// Returns the key of that name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.all().find(|key| key.name == name)
     }
@@ -100,31 +102,31 @@ pub(crate) const S: u64 = 1_000 * MS;
 pub(crate) const H: u64 = 3_600 * S;
 pub(crate) const TB: u64 = 1_000_000_000_000;
 
-/// A moment of a run.
+/// Range of a time in a run.
 pub(crate) const INSTANT: Kind = Kind::Time(0, 24 * H);
-/// Times that a deadline, a gap or an interval may have.
+/// Range of deadlines, gaps and intervals.
 pub(crate) const SOME_TIME: (u64, u64) = (1_000, H);
-/// Times that a computation or a jitter may have.
+/// Range of computations and jitters.
 pub(crate) const ANY_TIME: (u64, u64) = (0, H);
-/// Sizes that a flow may have.
+/// Range of flow sizes.
 pub(crate) const FLOW_SIZE: (u64, u64) = (1, TB);
-/// Memory that a switch may have.
+/// Range of a switch's memory.
 pub(crate) const POOL: (u64, u64) = (1_500, 100_000_000_000);
-/// Packets that a port may hold, or at which it marks.
+/// Range of buffers and ECN thresholds in packets.
 pub(crate) const PACKETS_RANGE: (u64, u64) = (1, 10_000_000);
-/// Flows per second, in thousandths.
+/// Range of frequencies, in thousandths per second.
 pub(crate) const FREQUENCY_RANGE: (u64, u64) = (1, 1_000_000_000_000);
 
-/// Most runs per transport.
+/// Maximum number of runs per transport.
 pub const MOST_SEEDS: u32 = 1_000_000;
 
 /// The whole file.
 pub static SCENARIO: Table = Table {
     name: "scenario",
-    doc: "The file's own keys, before any table.",
+    doc: "Keys before the first table of the file.",
     keys: &[
         keys! {
-            /// Names the run folder: letters, digits, `-` and `_`.
+            /// Name of the run folder: letters, digits, `-` and `_`.
             name: Kind::Text, otherwise "the file's name";
         },
         &[Key {
@@ -134,36 +136,35 @@ pub static SCENARIO: Table = Table {
             doc: transports::NAMED,
         }],
         keys! {
-            /// Runs per transport; the same seeds for each.
+            /// Runs per transport. All transports use the same seeds.
             seeds: Kind::Integer(1, MOST_SEEDS as i64), default 1;
-            /// Root of all random streams.
+            /// Seed of all random streams.
             seed: Kind::Integer(0, i64::MAX), default 1;
-            /// Flows that start earlier do not count.
+            /// Flows that start earlier are not measured.
             warm_up: INSTANT, default "0 us";
-            /// Sources stop here; flows that start later do not count. Must be given where a source never stops by
-            /// itself.
+            /// Time at which sources stop; later flows are not measured. Required if a workload does not end by itself.
             duration: Kind::Time(1_000, 24 * H),
-                otherwise "for bursts, permutations and traces: 1 ms after the last start";
-            /// The run ends this long after `duration`, should measured flows still be unfinished.
-            drain: INSTANT, otherwise "\"10 s\"; \"100 s\" where `duration` is not given";
-            /// The network.
+                otherwise "1 ms after the last start, if all workloads are bursts, permutations or traces";
+            /// Maximum time after `duration` to wait for unfinished measured flows.
+            drain: INSTANT, otherwise "\"10 s\"; \"100 s\" without `duration`";
+            /// Network.
             topology: Kind::Tagged("kind", TOPOLOGIES);
-            /// The ports of all switches.
+            /// Ports of all switches.
             switch: Kind::Table(&SWITCH), otherwise "the defaults below";
-            /// The hosts.
+            /// All hosts.
             host: Kind::Table(&HOSTS), otherwise "the defaults below";
-            /// What the hosts do: one `[[workload]]` or more.
+            /// Traffic: one or more `[[workload]]`.
             workload: Kind::List(&Kind::Tagged("kind", WORKLOADS));
-            /// What is recorded beside flows and queries.
+            /// Records in addition to flows and queries.
             record: Kind::Table(&RECORD), otherwise "the defaults below";
-            /// How the testbed runs it.
+            /// Options of the testbed.
             lab: Kind::Table(&LAB), otherwise "the defaults below";
         },
         transports::OPTIONS,
         keys! {
-            /// Further transports: a `base` with some keys changed.
+            /// Additional transports: a `base` with changed keys.
             variant: Kind::List(&Kind::Tagged("base", transports::VARIANTS)), otherwise "none";
-            /// Axes of `duetime sweep`: `workload.fan_in = [10, 20, 40]`.
+            /// Axes of `duetime sweep`, such as `workload.fan_in = [10, 20, 40]`.
             sweep: Kind::Open, otherwise "none";
         },
     ],

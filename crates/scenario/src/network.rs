@@ -1,4 +1,4 @@
-//! `[topology]`: the network's shape and its links.
+//! `[topology]`: nodes and links of the network.
 
 use crate::keys::Kind::{self, Integer, List, Rate as Rates, Share, Text, Time};
 use crate::keys::{S, TB, Table};
@@ -10,13 +10,13 @@ use duetime_core::{Rate, Span};
 use serde_json::{Value, json};
 
 fields! {
-    /// A full-duplex link, the same in both directions.
+    /// Full-duplex link, equal in both directions.
     pub(crate) static LINK: "link" for Link {
-        /// Capacity, each way.
+        /// Rate in each direction.
         rate: Rates(1_000_000, 10 * TB);
         /// One-way propagation delay.
         latency: Time(0, 10 * S);
-        /// Probability that a packet is lost on it, each way.
+        /// Probability of losing a packet, in each direction.
         loss: Share(0.0, 0.99), default 0;
     }
 }
@@ -25,33 +25,33 @@ const HOSTS: Kind = Integer(1, 100_000);
 const EVERY_LINK: Kind = Kind::Table(&LINK);
 
 tagged! {
-    /// The kinds of topology.
+    /// Kinds of topology.
     pub(crate) static TOPOLOGIES: "topology" under own for Topology;
     /// All hosts on one switch.
     "star" => Star { hosts, link } {
         /// Number of hosts.
         hosts: Integer(2, 100_000);
-        /// Each host's link.
+        /// Link of each host.
         link: EVERY_LINK;
     }
-    /// Two switches joined by one link. Hosts on the left come first.
+    /// Two switches connected by one link. Hosts on the left have the lower indices.
     "dumbbell" => Dumbbell { left, right, link, bottleneck } {
         /// Hosts on the left.
         left: HOSTS;
         /// Hosts on the right.
         right: HOSTS;
-        /// Each host's link.
+        /// Link of each host.
         link: EVERY_LINK;
-        /// The link between the switches.
+        /// Link between the switches.
         bottleneck: EVERY_LINK;
     }
-    /// The testbed of D3 §6: four racks of three hosts under one root, hosts 0 to 11, and two traffic generators on the
-    /// root, hosts 12 and 13.
+    /// Testbed of D3 §6: four racks of three hosts (0 to 11) under one root switch, and two traffic generators (12, 13)
+    /// at the root.
     "d3-testbed" => D3Testbed { link } {
         /// Every link.
         link: EVERY_LINK, otherwise "1 Gbps, 125 us: a round trip of 500 us within a rack" is TESTBED;
     }
-    /// Racks of hosts; each rack's switch is joined to every spine.
+    /// Racks of hosts. The switch of each rack is connected to every spine.
     "leaf-spine" => LeafSpine { racks, hosts_per_rack, spines, host_link, uplink } {
         /// Number of racks.
         racks: Integer(1, 10_000);
@@ -59,25 +59,25 @@ tagged! {
         hosts_per_rack: Integer(1, 10_000);
         /// Number of spine switches.
         spines: Integer(1, 1_000), default 1;
-        /// From a host to its rack's switch.
+        /// Link of each host to its rack's switch.
         host_link: EVERY_LINK;
-        /// From a rack's switch to each spine.
+        /// Link of each rack's switch to each spine.
         uplink: EVERY_LINK;
     }
-    /// A k-ary fat-tree of k³/4 hosts.
+    /// k-ary fat-tree of k³/4 hosts.
     "fat-tree" => FatTree { k, link } {
-        /// Ports per switch, even: 40 gives 16,000 hosts.
+        /// Ports per switch, an even number: 40 gives 16,000 hosts.
         k: Integer(2, 128), read even;
         /// Every link.
         link: EVERY_LINK;
     }
-    /// Any graph. Hosts are numbered in the order of `hosts`.
+    /// Any graph. Hosts have the indices of their names in `hosts`.
     "graph" => Graph { nodes, edges } {
-        /// Names of the hosts; each has one link.
+        /// Names of the hosts. Each has one link.
         hosts: List(&Text), left to then;
         /// Names of the switches.
         switches: List(&Text), left to then;
-        /// The links.
+        /// Links.
         links: List(&Kind::Table(&EDGE)), left to then;
     } then |reader| {
         let (nodes, edges) = graph(reader)?;
@@ -92,13 +92,13 @@ const TESTBED: Link = Link {
     loss: 0.0,
 };
 
-/// An entry of a graph's `links`.
+/// Entry of a graph's `links`.
 pub(crate) static EDGE: Table = Table {
     name: "link of a graph",
-    doc: "A link between two named nodes.",
+    doc: "Link between two named nodes.",
     keys: &[
         keys! {
-            /// The two ends' names.
+            /// Names of the two ends.
             between: List(&Text);
         },
         LINK.keys[0],
@@ -164,7 +164,7 @@ fn graph(reader: &Reader<'_>) -> Result<(Vec<Node>, Vec<Edge>)> {
     Ok((nodes, edges))
 }
 
-/// The node that an end of a link names.
+/// Returns the index of the node at an end of a link.
 fn end(nodes: &[Node], place: &Place<'_>) -> Result<usize> {
     let allowed = "a name of `hosts` or `switches`";
     let name = place.str("the name of a node", allowed)?;

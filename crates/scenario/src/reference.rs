@@ -1,21 +1,22 @@
-//! The reference page of all keys, `docs/scenario.md`, made from the declarations of the keys.
+//! Reference page of all keys, `docs/scenario.md`, generated from the declarations of the keys.
 
 use crate::cdf::{MEASURED, PUBLISHED};
 use crate::devices::{BUFFERS, ECN, HOSTS, LAB, RECORD, SLOTS, SWITCH};
 use crate::distribution::{DEADLINES, SIZES, TIMES};
 use crate::keys::{Key, Kind, SCENARIO, Table};
 use crate::network::{EDGE, LINK, TOPOLOGIES};
+use crate::quantity::{RATE, SIZE, TIME, Units};
 use crate::transports;
 use crate::words::allowed;
 use crate::workloads::{HEDGE, OBJECTIVE, RETRY, WORKLOADS};
 use std::fmt;
 
-/// The reference page as Markdown.
+/// Returns the reference page as Markdown.
 pub fn reference() -> String {
     let mut page = String::from(INTRODUCTION);
     heading(&mut page, "##", "Top level", SCENARIO.doc);
     rows(&mut page, SCENARIO.all());
-    page.push_str("\n## Topologies\n\n`[topology]`, by its `kind`. A link is a table:\n");
+    page.push_str("\n## Topologies\n\n`[topology]`, by `kind`. A link is a table:\n");
     rows(&mut page, LINK.keys[0]);
     tagged(&mut page, TOPOLOGIES);
     section(&mut page, "###", EDGE.name, &EDGE);
@@ -24,8 +25,8 @@ pub fn reference() -> String {
     section(&mut page, "###", ECN.name, &ECN);
     section(&mut page, "##", "`[host]`", &HOSTS);
     section(&mut page, "###", "Servers with slots", &SLOTS);
-    page.push_str("\n## Workloads\n\nEach `[[workload]]`, by its `kind`.\n");
-    page.push_str("\nAll kinds have these keys:\n");
+    page.push_str("\n## Workloads\n\n`[[workload]]`, by `kind`.\n");
+    page.push_str("\nKeys of all kinds:\n");
     if let Some((common, _)) = WORKLOADS[0].1.keys.split_first() {
         rows(&mut page, *common);
     }
@@ -36,15 +37,19 @@ pub fn reference() -> String {
             .skip(1)
             .for_each(|group| rows(&mut page, *group));
     }
-    section(&mut page, "###", "Objective of a query", &OBJECTIVE);
-    section(&mut page, "###", "Hedged requests", &HEDGE);
-    section(&mut page, "###", "Retries", &RETRY);
+    section(&mut page, "###", "Objective", &OBJECTIVE);
+    section(&mut page, "###", "Hedge", &HEDGE);
+    section(&mut page, "###", "Retry", &RETRY);
     page.push_str(DISTRIBUTIONS);
     for (name, text) in PUBLISHED.iter().chain(MEASURED) {
-        let lines: Vec<&str> = text
+        let lines: Vec<String> = text
             .lines()
             .filter_map(|line| line.strip_prefix("# "))
             .take(3)
+            .map(|line| match line.strip_prefix("source: ") {
+                Some(source) => format!("Source: {source}."),
+                None => line.to_owned(),
+            })
             .collect();
         line(
             &mut page,
@@ -58,7 +63,7 @@ pub fn reference() -> String {
     for key in transports::OPTIONS {
         match key.kind {
             Kind::Table(_) if key.name == "rcpdc" => page.push_str(RCPDC),
-            Kind::Table(table) => own(&mut page, &format!("`[{}]`", key.name), table),
+            Kind::Table(table) => own_keys(&mut page, &format!("`[{}]`", key.name), table),
             _ => {}
         }
     }
@@ -81,8 +86,8 @@ fn section(page: &mut String, level: &str, title: &str, table: &'static Table) {
     table.keys.iter().for_each(|group| rows(page, *group));
 }
 
-/// Only the keys of the table's own group, not those that it shares with the tables below it.
-fn own(page: &mut String, title: &str, table: &'static Table) {
+/// Writes only the keys that the table does not share with others.
+fn own_keys(page: &mut String, title: &str, table: &'static Table) {
     heading(page, "###", title, table.doc);
     rows(page, table.keys[0]);
 }
@@ -102,24 +107,44 @@ fn rows(page: &mut String, keys: impl IntoIterator<Item = &'static Key>) {
             "" => "**required**".to_owned(),
             default => cell(default),
         };
-        let value = match key.kind {
-            Kind::Table(one) => format!("a table: {}", one.name),
-            Kind::Tagged(..) | Kind::Open => "a table".to_owned(),
-            Kind::List(Kind::Tagged(..)) => "tables".to_owned(),
-            Kind::List(Kind::Table(one)) => format!("a list of tables: {}", one.name),
-            Kind::Sizes => "a size".to_owned(),
-            Kind::Deadline => "a deadline".to_owned(),
-            Kind::Gap => "a random time".to_owned(),
-            Kind::OneOrMore(Kind::Sizes) => "a size, or a list".to_owned(),
-            Kind::OneOrMore(Kind::Deadline) => "a deadline, or a list".to_owned(),
-            Kind::Any([Kind::Text, Kind::Tagged(..)]) => "a text, or a table".to_owned(),
-            _ => allowed(&key.kind),
-        };
+        let value = value(&key.kind);
         let (name, value, doc) = (key.name, cell(&value), cell(key.doc));
         line(
             page,
             format_args!("| `{name}` | {value} | {default} | {doc} |"),
         );
+    }
+}
+
+/// Describes the values of a key, shorter than in messages.
+fn value(kind: &Kind) -> String {
+    let range = |units: &Units, low: u64, high: u64| {
+        let show = units.show;
+        format!("{}, {} to {}", units.what, show(low), show(high))
+    };
+    match kind {
+        Kind::Text => "text".to_owned(),
+        Kind::Boolean => "boolean".to_owned(),
+        Kind::Integer(low, high) => format!("{low} to {high}"),
+        Kind::Number(low, high) => format!("{low} to {high}"),
+        Kind::Share(low, high) => format!("share, {low} to {high}"),
+        Kind::Time(low, high) => range(&TIME, *low, *high),
+        Kind::Rate(low, high) => range(&RATE, *low, *high),
+        Kind::Size(low, high) => range(&SIZE, *low, *high),
+        Kind::Amount => "packets or bytes".to_owned(),
+        Kind::Frequency => "frequency".to_owned(),
+        Kind::Percentile => "percentile, \"p1\" to \"p99.99\"".to_owned(),
+        Kind::OutOf => "\"n of m\"".to_owned(),
+        Kind::Gap => "random time".to_owned(),
+        Kind::Sizes => "size".to_owned(),
+        Kind::Deadline => "deadline".to_owned(),
+        Kind::List(Kind::Tagged(..)) => "tables".to_owned(),
+        Kind::List(kind) => format!("list of: {}", value(kind)),
+        Kind::OneOrMore(kind) => format!("{}; or a list", value(kind)),
+        Kind::Table(table) => format!("table: {}", table.name),
+        Kind::Tagged(..) | Kind::Open => "table".to_owned(),
+        Kind::Any(kinds) => kinds.iter().map(value).collect::<Vec<_>>().join("; or "),
+        Kind::Choice(_) | Kind::Gain => allowed(kind),
     }
 }
 
@@ -132,42 +157,42 @@ const INTRODUCTION: &str = r#"# The scenario file
 
 <!-- Made from the declarations in `crates/scenario/src/` by its tests; run them with UPDATE=1 after a change. -->
 
-A scenario describes one experiment: a network, the transports to compare, and what the hosts do. It is TOML. The
-files in `scenarios/` are examples.
+A scenario is a TOML file that describes one experiment: a network, the transports to compare, and the traffic. See
+`scenarios/` for examples.
 
-- **Quantities carry their unit**, as text: times `"20 us"` (ps, ns, us, ms, s, min, h), rates `"1 Gbps"` (bps, Kbps,
-  Mbps, Gbps, Tbps), sizes `"10 KB"` (B, KB = 1000, MB, GB; KiB = 1024, MiB, GiB), queues `"20 packets"` or
-  `"30 KB"`, frequencies `"2000 /s"`. A number without its unit is refused.
+- **Quantities** are texts with a unit: times `"20 us"` (ps, ns, us, ms, s, min, h), rates `"1 Gbps"` (bps, Kbps, Mbps,
+  Gbps, Tbps), sizes `"10 KB"` (B, KB = 1000 B, MB, GB; KiB = 1024 B, MiB, GiB), queues `"20 packets"` or `"30 KB"`,
+  frequencies `"2000 /s"`. The unit is required.
 - **Shares** are numbers or percentages: `0.15` or `"15%"`.
-- **Every mistake** is reported with its file, line and value, and with what is allowed. Unknown keys are mistakes.
-- **Hosts** are numbered from 0, in the order in which the topology lists them.
+- **Hosts** are numbered from 0, in the order of the topology.
+- **Errors** report file, line, value and the allowed values. Unknown keys are errors.
 "#;
 
 const DISTRIBUTIONS: &str = r#"
 ## Sizes, deadlines and random times
 
 A **size** is `"10 KB"`, `"uniform 2 KB..50 KB"`, the name of a published distribution, `{ cdf = "file.csv" }` or
-`{ points = [["1 KB", 0], ["10 KB", 1]] }`. A CDF is piecewise linear from probability 0 to 1; a first point above 0 is
-an atom, two points of equal size are a jump.
+`{ points = [["1 KB", 0], ["10 KB", 1]] }`. A CDF is piecewise linear from probability 0 to 1. A first point above 0 is
+an atom; two points of equal size are a jump.
 
 A **deadline** is `"none"`, `"30 ms"`, `{ base = "35 ms", variation = "uniform 50%" }` or
 `{ mean = "30 ms", floor = "5 ms" }`.
 
-A **random time** (a gap, a computation, a delay) is `"300 ms"`, `"exponential 300 ms"`, `"uniform 1 ms..5 ms"`, or a
-table: lognormal `{ median = "2 ms", sigma = 1 }` (or `mean`), Pareto `{ min = "1 ms", shape = 1.5, cap = "1 s" }`, a CDF
-`{ cdf = "file.csv" }` or `{ points = [["1 ms", 0], ["10 ms", 1]] }`, or the name of a measured one.
+A **random time** is `"300 ms"`, `"exponential 300 ms"`, `"uniform 1 ms..5 ms"`, a lognormal table
+`{ median = "2 ms", sigma = 1 }` (or `mean`), a Pareto table `{ min = "1 ms", shape = 1.5, cap = "1 s" }`, a CDF
+`{ cdf = "file.csv" }` or `{ points = [["1 ms", 0], ["10 ms", 1]] }`, or the name of a measured distribution.
 
 | published size or measured time | source |
 |---|---|
 "#;
 
 const RCPDC: &str =
-    "\n`[rcpdc]` has the keys of `[d3]`, and changes them for `rcpdc` and `rcpdc-prio`.\n";
+    "\n`[rcpdc]` has the keys of `[d3]` and overrides them for `rcpdc` and `rcpdc-prio`.\n";
 
 const VARIANTS: &str = r#"
 ### `[[variant]]`
 
-A variant is a transport of its own name: a `base` with some of its keys changed. `classes` sets its priorities.
+A variant is an additional transport: a `base` with changed keys. `classes` sets its priorities.
 
 ```toml
 transport = ["tcp", "tcp-300"]
@@ -182,8 +207,8 @@ rto_min = "300 ms"
 const SWEEPS: &str = r#"
 ## `[sweep]` and key paths
 
-Each key of `[sweep]` is a key path, and its value a list or a range: the axes of `duetime sweep`. `--set KEY=VALUE` and
-`--vary KEY=LOW..HIGH:STEP` take the same paths.
+Each key of `[sweep]` is a key path, with a list or a range as its value: an axis of `duetime sweep`. `--set KEY=VALUE` and
+`--vary KEY=LOW..HIGH:STEP` use the same paths.
 
 ```toml
 [sweep]
@@ -192,6 +217,6 @@ workload.load = "0.05..0.2:0.05"
 switch.buffer = ["100 packets", "4 MB"]
 ```
 
-`workload.KEY` is a key of the first workload; `workload.NAME.KEY` and `workload[1].KEY` one of another. `response[2]`
-is an entry of a list, counted from 0.
+`workload.KEY` is a key of the first workload; `workload.NAME.KEY` and `workload[1].KEY` select another. `response[2]` is
+an entry of a list. Indices start at 0.
 "#;

@@ -1,4 +1,4 @@
-//! The JSON Schema of a scenario file, for editors, made from the table of keys.
+//! JSON Schema of a scenario file, for editors, generated from the declarations of the keys.
 
 use crate::cdf::PUBLISHED;
 use crate::distribution::{DEADLINES, SIZES, TIMES};
@@ -6,8 +6,8 @@ use crate::keys::{Kind, SCENARIO, Table};
 use crate::words::allowed;
 use serde_json::{Map, Value, json};
 
-/// The JSON Schema (draft 2020-12) of a scenario file. It knows every key and every kind of value; ranges of
-/// quantities are in the descriptions, since they are strings with units.
+/// Returns the JSON Schema (draft 2020-12) of a scenario file. It covers all keys and kinds of values. Ranges of
+/// quantities are only in comments, because quantities are strings with units.
 pub fn json_schema() -> Value {
     let mut schema = table(&SCENARIO, None);
     if let Value::Object(map) = &mut schema {
@@ -26,7 +26,7 @@ fn table(table: &'static Table, tag: Option<(&str, &str)>) -> Value {
     for key in table.all() {
         let mut value = match tag {
             Some((name, value)) if name == key.name => json!({ "const": value }),
-            _ => of(&key.kind),
+            _ => schema_of(&key.kind),
         };
         if let Value::Object(map) = &mut value {
             let default = match key.default {
@@ -52,7 +52,7 @@ fn table(table: &'static Table, tag: Option<(&str, &str)>) -> Value {
     })
 }
 
-fn of(kind: &'static Kind) -> Value {
+fn schema_of(kind: &'static Kind) -> Value {
     match kind {
         Kind::Text => json!({ "type": "string" }),
         Kind::Choice(choices) => json!({ "enum": choices }),
@@ -88,13 +88,16 @@ fn of(kind: &'static Kind) -> Value {
             json!({ "type": "string", "$comment": allowed(kind) }),
             table(&DEADLINES, None),
         ]),
-        Kind::List(kind) => json!({ "type": "array", "items": of(kind) }),
-        Kind::OneOrMore(kind) => any([of(kind), json!({ "type": "array", "items": of(kind) })]),
+        Kind::List(kind) => json!({ "type": "array", "items": schema_of(kind) }),
+        Kind::OneOrMore(kind) => any([
+            schema_of(kind),
+            json!({ "type": "array", "items": schema_of(kind) }),
+        ]),
         Kind::Table(one) => table(one, None),
         Kind::Tagged(tag, tables) => any(tables
             .iter()
             .map(|(name, one)| table(one, Some((tag, name))))),
-        Kind::Any(kinds) => any(kinds.iter().map(of)),
+        Kind::Any(kinds) => any(kinds.iter().map(schema_of)),
         Kind::Open => json!({ "type": ["object", "array"] }),
     }
 }

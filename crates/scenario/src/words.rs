@@ -1,4 +1,4 @@
-//! What the kinds of values allow, in words: for messages, the reference page and the JSON Schema.
+//! Descriptions of the values that kinds of keys allow, for messages, the reference page and the JSON Schema.
 
 use crate::cdf::PUBLISHED;
 use crate::diagnostic::Diagnostic;
@@ -6,13 +6,13 @@ use crate::keys::Kind;
 use crate::place::Place;
 use crate::quantity::{FREQUENCY, RATE, SIZE, TIME, Units};
 
-/// Names in quotes, one after the other.
+/// Joins names in quotes with commas.
 pub(crate) fn quoted(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
     quoted.join(", ")
 }
 
-/// What a kind of value allows, in words.
+/// Describes the values that a kind allows.
 pub(crate) fn allowed(kind: &Kind) -> String {
     let example = |units: &Units| format!("a {}, such as \"{}\"", units.what, units.example);
     let bounds = |units: &Units, low: u64, high: u64| {
@@ -56,7 +56,7 @@ pub(crate) fn allowed(kind: &Kind) -> String {
     }
 }
 
-/// Of these words a message has some where it names a quantity with its unit.
+/// Words of which a message contains one if it names a quantity with its unit.
 const QUANTITY: &[&str] = &[
     "a number with a unit",
     "a string with its unit",
@@ -65,17 +65,17 @@ const QUANTITY: &[&str] = &[
     " to ",
 ];
 
-/// A form that a value may have: words of which one is there where a message names the form, and the form itself.
+/// Form of a value: words of which a message contains one if it names the form, and the form itself.
 type Form = (Vec<String>, String);
 
-/// The same error; if it is about this whole value, what is allowed names every form that the value may have.
+/// Adds all missing forms of a value to the allowed values of an error, if the error is about the whole value.
 pub(crate) fn complete(error: Diagnostic, place: &Place<'_>, kind: &Kind) -> Diagnostic {
     let here = place.wrong("");
-    let about = |of: &Diagnostic| (of.key.clone(), of.line, of.column, of.width);
+    let position = |error: &Diagnostic| (error.key.clone(), error.line, error.column, error.width);
     let Some(allowed) = error.allowed.clone() else {
         return error;
     };
-    if about(&error) != about(&here) || error.file != here.file {
+    if position(&error) != position(&here) || error.file != here.file {
         return error;
     }
     let names = |form: &Form| form.0.iter().any(|word| allowed.contains(word.as_str()));
@@ -90,7 +90,7 @@ pub(crate) fn complete(error: Diagnostic, place: &Place<'_>, kind: &Kind) -> Dia
     error.allowed(format!("{allowed}; or {}", missing.join(", ")))
 }
 
-/// The forms of a kind of value, if there are several ways to write it; a text of any form is left to its reader.
+/// Returns the forms of a kind of value if it can be written in several forms. Free texts have no forms here.
 fn forms(kind: &Kind) -> Vec<Form> {
     let form = |words: &[&str], form: &str| -> Form {
         (
@@ -148,7 +148,7 @@ fn forms(kind: &Kind) -> Vec<Form> {
     }
 }
 
-/// The forms of a kind, or the kind itself as the only one.
+/// Returns the forms of a kind, or the kind itself as its only form.
 fn form_or_forms(kind: &Kind) -> Vec<Form> {
     let several = forms(kind);
     if !several.is_empty() {

@@ -1,19 +1,19 @@
-//! One sentence about each transport and what it needs, for readers who choose one.
+//! Short descriptions of the transports and their requirements.
 
 use crate::model::{Protocol, Transport};
 
-/// A short description of a transport, in plain English.
+/// Short description of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// One sentence on how the transport decides its rate.
+    /// Sentence on how the transport sets its rate.
     pub what: &'static str,
-    /// Requirements on hosts and switches, as a phrase that follows "Needs".
+    /// Requirements on hosts and switches, as a phrase after "Needs".
     pub needs: &'static str,
 }
 
 impl Transport {
-    /// Describes the transport by its protocol, so a `[[variant]]` has the description of its base. Strict priorities
-    /// (`priorities` above 1) need queues for them in the switches as well.
+    /// Returns the description of the transport's protocol; a `[[variant]]` has the description of its base. Strict
+    /// priorities (`priorities` above 1) also require queues in the switches.
     pub fn about(&self) -> About {
         match &self.protocol {
             Protocol::Tcp(config) => super::about_window(&config.congestion_control),
@@ -38,20 +38,23 @@ mod tests {
     }
 
     #[test]
-    fn every_transport_has_a_description_of_its_own() {
+    fn descriptions_are_unique() {
         let all = abouts(r#"["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc"]"#, "");
         for (i, about) in all.iter().enumerate() {
             assert!(
                 about.what.ends_with('.') && !about.needs.ends_with('.'),
                 "{about:?}"
             );
-            assert!(all[..i].iter().all(|of| of.what != about.what), "{about:?}");
+            assert!(
+                all[..i].iter().all(|other| other.what != about.what),
+                "{about:?}"
+            );
         }
         assert!(all[2].needs.contains("`dctcp`") && all[3].needs.contains("eBPF"));
     }
 
     #[test]
-    fn a_variant_is_described_as_its_base() {
+    fn variant_has_the_description_of_its_base() {
         let all = abouts(
             r#"["cubic", "mine", "tcp-prio", "edge"]"#,
             "[[variant]]\nname = \"mine\"\nbase = \"cubic\"\n\

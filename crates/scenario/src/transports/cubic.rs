@@ -1,4 +1,4 @@
-//! The options of CUBIC.
+//! Options of CUBIC.
 
 use super::About;
 use super::d3::thousandths;
@@ -11,30 +11,29 @@ use duetime_core::Span;
 use duetime_proto::window::Cubic;
 
 pub(super) const ABOUT: About = About {
-    what: "Default of Linux: fills the buffers until a packet is lost, then reduces its window by 30 %.",
+    what: "Linux default: fills the buffers until a packet is lost, then reduces its window by 30 %.",
     needs: "nothing",
 };
 
 options! {
-    /// CUBIC, over `[tcp]`: its own keys, and those of `[tcp]` where they shall differ.
+    /// CUBIC. Also accepts the keys of `[tcp]`, which override that table.
     cubic over tcp for Cubic, starting from linux, profiled by profile, checked by hystart_can_measure {
-        /// C, how fast the window grows away from its plateau, in segments/s³ (RFC 9438 §5; rounded to 1/1000).
+        /// C: growth of the window away from its plateau, in segments/s³ (RFC 9438 §5; rounded to 1/1000).
         c: Number(0.001, 100.0), default 0.4, unit "permille", field c_permille, read thousandths;
-        /// β, by which a loss multiplies the window (RFC 9438 §4.6; rounded to 1/1000).
+        /// β: factor on the window after a loss (RFC 9438 §4.6; rounded to 1/1000).
         beta: Number(0.1, 0.999), default 0.7, unit "permille", field beta_permille, read thousandths;
-        /// A loss below the window of the loss before lowers the plateau, so that new flows get their share sooner
-        /// (RFC 9438 §4.7).
+        /// Lowers the plateau after a loss below the window of the previous loss, so that new flows get their share
+        /// sooner (RFC 9438 §4.7).
         fast_convergence: Boolean, default true;
-        /// With `recovery = "sack"`, which measures every segment's round trip: the first slow start grows slower and
-        /// then ends when round trips get longer by an eighth, at least 4 ms and at most 16 ms (HyStart++, RFC 9406). With
-        /// `profile = "paper"` it is off.
+        /// Slows and then ends the first slow start when round trips grow by an eighth, clamped to 4 to 16 ms (HyStart++,
+        /// RFC 9406). Requires `recovery = "sack"`. False with `profile = "paper"`.
         hystart: Boolean, default true;
-        /// The tick of the clock by which Linux computes the growth of the window: the curve once in a tick, and for the same
-        /// window again after 1/32 s, in whole segments. Where round trips are much shorter, a window that losses reduce grows
-        /// fast at first and then waits. `"0 us"`, also with `profile = "paper"`: for each acknowledgement.
+        /// Clock tick with which Linux computes the curve: at most once per tick, for an unchanged window again after
+        /// 1/32 s, in whole segments. If round trips are much shorter, a window grows fast after a loss and then
+        /// pauses. `"0 us"`, also with `profile = "paper"`: computes it for each acknowledgement.
         tick: Time(0, S), default "4 ms";
-        /// Below the window of the last loss CUBIC grows at least by α = 3 (1 − β) / (1 + β) segments in a round trip, and by one
-        /// beyond it (RFC 9438 §4.3). Off, as in Linux: α beyond it, too. With `profile = "paper"` it is on.
+        /// Raises the minimum growth per round trip above the window of the last loss from α = 3 (1 − β) / (1 + β) segments,
+        /// which Linux uses everywhere, to one segment (RFC 9438 §4.3). True with `profile = "paper"`.
         alpha_one: Boolean, default false;
     }
 }

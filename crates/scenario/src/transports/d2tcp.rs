@@ -1,4 +1,4 @@
-//! The options of D2TCP.
+//! Options of D2TCP.
 
 use super::About;
 use crate::keys::Kind::{self, List, Number};
@@ -15,14 +15,14 @@ pub(super) const ABOUT: About = About {
 };
 
 options! {
-    /// D2TCP, over `[tcp]` and `[dctcp]`: its own keys, and theirs where they shall differ.
+    /// D2TCP. Also accepts the keys of `[tcp]` and `[dctcp]`, which override those tables.
     d2tcp over dctcp, tcp for D2tcp {
         /// Bounds of the deadline imminence d; [1, 1] is DCTCP.
         imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]",
             set bounds, write |d2tcp: &D2tcp| json!([d2tcp.d_min, d2tcp.d_max]);
-        /// d of a flow whose deadline has passed.
+        /// d of a flow after its deadline.
         expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired, follows d_min;
-        /// Form of Tc: B / (3W/4), or the summed sawtooth (D2TCP §3.2).
+        /// Formula of Tc: B / (3W/4), or the sum over the sawtooth (D2TCP §3.2).
         completion: word::<Completion>(), default "approximate";
     }
 }

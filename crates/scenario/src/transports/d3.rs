@@ -1,4 +1,4 @@
-//! The options of D3, which RCPdc shares.
+//! Options of D3, which RCPdc shares.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -34,94 +34,94 @@ pub(super) const fn about(config: &Config) -> About {
 }
 
 options! {
-    /// D3, and what RCPdc shares with it.
+    /// D3, and the options that RCPdc shares with it.
     d3 for Config, checked by police_can_work {
-        /// `d2tcp-authors`: paused flows may send a full segment per 200 us, accounted, as in the D2TCP experiments.
+        /// `d2tcp-authors`: paused flows may send a full segment per 200 us, which is accounted, as in the D2TCP
+        /// experiments.
         profile: Choice(&["paper", "d2tcp-authors"]), default "paper", set profile;
-        /// What a paused flow may send: `"header-only"`, or `{ segment_every = "200 us" }`.
+        /// Base rate of a paused flow: `"header-only"`, or `{ segment_every = "200 us" }`.
         base_rate: Any(&[Choice(&["header-only"]), Kind::Table(&BASE_RATE)]), otherwise "by `profile`";
-        /// Rates are encoded as byte × 2^scale B/us; `auto` lets the slowest link encode to 64..127.
+        /// Rates are encoded as byte × 2^scale B/us. `auto`: the slowest link encodes to 64..127.
         scale: Any(&[Integer(-10, 10), Choice(&["auto"])]), default "auto", read scale;
-        /// How rates become bytes; `exact` exists only in simulation.
+        /// Rounding of rates to bytes. `exact`: no rounding, only in the simulator.
         rounding: word::<Rounding>(), default "carry";
-        /// End hopeless flows early (D3 §6.1.3).
+        /// Ends flows early that cannot meet their deadline (D3 §6.1.3).
         quench: Boolean, default false;
-        /// Quench by the printed formula, lag terms included.
+        /// Quenches by the published formula, including the lag terms.
         quench_strict: Boolean, default false;
-        /// End flows early whose desired rate keeps rising, whatever `quench` says (D3 §7, speculative flow quenching).
+        /// Ends flows early whose desired rate keeps rising, regardless of `quench` (D3 §7, speculative flow
+        /// quenching).
         speculative: Boolean, default false;
-        /// Increases of the desired rate running, one per round trip, that end a flow with `speculative`.
+        /// Consecutive increases of the desired rate, one per round trip, after which `speculative` ends a flow.
         speculative_rises: Integer(1, 100), default 4, field speculation.rises;
-        /// Smallest growth of the desired rate that counts as an increase (rounded to 1/1000).
+        /// Minimum growth of the desired rate that counts as an increase (rounded to 1/1000).
         speculative_growth: Share(0.0, 10.0), default "10%",
             unit "permille", field speculation.growth_permille, read thousandths;
-        /// What a flow asks for after its deadline: nothing, a longer deadline, its uplink's rate. Ways to live with
-        /// soft deadlines (D3 §7); with `quench` there is no after.
+        /// Request of a flow after its deadline, for soft deadlines (D3 §7): no desired rate, the rate for an extended
+        /// deadline, or the rate of its uplink. Has no effect with `quench`.
         late: word::<Late>(), default "fair-share";
-        /// By how much `late = "extend"` moves a deadline each time it is missed, as a share of the flow's original
-        /// allowance (rounded to 1/1000).
+        /// Extension of a missed deadline with `late = "extend"`, as a share of the flow's original time (rounded to
+        /// 1/1000).
         late_extension: Share(0.001, 100.0), default "100%",
             unit "permille", field late_extension_permille, read thousandths;
-        /// Period T of capacity adaptation; longer than the round trip. `auto`: the paper's 800 us, or the time of 100 KB on
-        /// the slowest link where that is longer.
+        /// Period T of capacity adaptation, which should exceed the round trip. `auto`: the paper's 800 us, or the
+        /// transmission time of 100 KB on the slowest link if longer.
         update_interval: Any(&[INTERVAL, Choice(&["auto"])]), default "auto", unit "ps", read update_interval;
         /// Gain of spare capacity (rounded to 1/256).
         alpha: Number(0.0, 16.0), default 0.1, unit "256", field alpha_256, read of_256;
         /// Gain of the queue (rounded to 1/256).
         beta: Number(0.0, 16.0), default 1, unit "256", field beta_256, read of_256;
-        /// Share of the link's rate that capacity adaptation steers to, with `alpha_reference = "physical"` (rounded to
-        /// 1/256): a few per cent below the whole keep queues as short as published (D3 §6.2).
+        /// Target utilisation of capacity adaptation, with `alpha_reference = "physical"` (rounded to 1/256). A few per
+        /// cent below 100 % keep queues as short as published (D3 §6.2).
         target: Share(0.1, 1.0), default "100%", unit "256", field target_256, read of_256;
-        /// Spare capacity against the link's rate, or against C(t) as printed.
+        /// Reference of spare capacity: the link's rate, or C(t) as published.
         alpha_reference: word::<AlphaReference>(), default "physical";
-        /// Whether q counts the packet in service.
+        /// Includes the packet in service in the queue q.
         queue_in_service: Boolean, default false;
-        /// Which queue capacity adaptation sees: the smallest since its last update, or the one at that instant (D3
-        /// §4.4).
+        /// Queue used by capacity adaptation: the smallest since the last update, or the current one (D3 §4.4).
         queue_sample: word::<QueueSample>(), default "smallest";
-        /// Never grant more than what is left.
+        /// Limits grants to the capacity that is left.
         cap_to_left: Boolean, default false;
-        /// Which bytes a flow asks for: its data, or its data with headers, which is what allocations are charged with.
+        /// Bytes that a flow requests: its data, or its data with headers, which is what uses the allocation.
         request_bytes: word::<RequestBytes>(), default "payload";
-        /// Ask for what will be left after this round trip, over the time to the deadline less two round trips (D3 §5);
-        /// `false`: for what is left over the time to the deadline.
+        /// Requests the bytes left after this round trip over the time to the deadline minus two round trips (D3 §5).
+        /// `false`: the bytes left now over the time to the deadline.
         request_lag: Boolean, default true;
-        /// Never ask for more than what is left to send can use in one round trip, which is as long as a grant holds
-        /// (D3 §4.1).
+        /// Limits requests to the rate that sends the remaining bytes in one round trip, the lifetime of a grant (D3
+        /// §4.1).
         cap_to_remaining: Boolean, default false;
-        /// How often a paused flow doubles its wait before it asks again: 1, 2, 4, … round trips after its last request,
-        /// 2^`request_backoff` at most, and half of the time to its deadline at most. At 0 it asks once per round trip
-        /// (D3 §4.5).
+        /// Maximum number of times that a paused flow doubles its wait between requests: 1, 2, 4, … round trips, at
+        /// most 2^`request_backoff` and at most half of the time to its deadline. 0: a request per round trip (D3
+        /// §4.5).
         request_backoff: Integer(0, Config::MAX_REQUEST_BACKOFF as i64), default 0;
-        /// A flow asks for a rate at most once in the time in which its uplink sends so many of the largest packets; a
-        /// grant holds until it asks again. At 0 it asks once per round trip, however short (D3 §4.5).
+        /// Minimum time between requests, as a number of maximum-size packets on the flow's uplink. A grant is valid
+        /// until the next request. 0: a request per round trip, however short (D3 §4.5).
         request_packets: Integer(0, 1_000), default 16;
-        /// Data leaves at the allocated rate, packet by packet; `false`: as one burst when the grant comes (D3 §5).
+        /// Sends data packet by packet at the allocated rate. `false`: as one burst when the grant arrives (D3 §5).
         pacing: Boolean, default true;
-        /// Take the answer to a request that was given up for lost and sent again, whichever of the two is answered
-        /// first; otherwise only the newest one's. Without it a flow whose round trip becomes longer than its wait for an
-        /// answer stands still.
+        /// Accepts the reply to a request that timed out and was sent again. Otherwise only the reply to the newest
+        /// request counts, and a flow whose round trip exceeds its timeout makes no progress.
         late_answers: Boolean, otherwise "`false` in the simulator, `true` on the testbed";
-        /// New flows get only the base rate as fair share (D3 §4.5).
+        /// Grants new flows only the base rate as fair share (D3 §4.5).
         pause_new: Boolean, default true;
-        /// Acknowledgements register as a flow of their own.
+        /// Registers acknowledgements as a separate flow.
         reverse_request: Boolean, default true;
-        /// Who allocates the links: the routers in front of them (D3 §4), or each receiving host its own downlink and nobody
-        /// the links between (`edge`). The sender's host allocates its uplink in any case.
+        /// Allocation of links: by the routers in front of them (D3 §4), or by each receiving host for its downlink
+        /// only (`edge`). The sending host always allocates its uplink.
         allocation: word::<Allocation>(), default "routers";
-        /// Heal the routers' counters under load.
+        /// Corrects the routers' counters under load.
         repair: Boolean, default true;
-        /// Update intervals without any request after which an idle port resets (D3 §4.4); half as many are an epoch of
-        /// `repair`.
+        /// Update intervals without requests after which an idle port resets (D3 §4.4). An epoch of `repair` is half of
+        /// them.
         reset_intervals: Integer(2, 1_000), default 4;
-        /// A token bucket before each port of a switch for each link that leads to the switch: it is filled at the sum
-        /// of what the port has granted to flows from there, and at this rate, the allowance for whatever D3 does not
-        /// account for. What does not fit is dropped. The paper's routers trust the hosts (`off`; D3 §4.4). Needs
-        /// `repair`, whose census counts what was granted, and routers.
+        /// Polices traffic with a token bucket per incoming link at each port of a switch. The bucket fills at the sum
+        /// of the port's grants to flows from that link plus this rate, an allowance for traffic that D3 does not
+        /// account. Packets beyond it are dropped. The paper's routers trust the hosts (`off`; D3 §4.4). Requires
+        /// `repair`, whose census counts the grants, and `allocation = "routers"`.
         police: Any(&[ALLOWANCE, Choice(&["off"])]), default "off", unit "bps", read police;
-        /// Largest packet, all headers included.
+        /// Maximum packet size, including all headers.
         mtu: Size(200, 9_000), default "1500 B";
-        /// Smallest retransmission timeout.
+        /// Minimum retransmission timeout.
         rto_min: Time(10 * US, 10 * S), default "10 ms";
     }
 }
@@ -133,18 +133,18 @@ words!(Allocation: Routers = "routers", Edge = "edge");
 words!(QueueSample: Smallest = "smallest", Instant = "instant");
 words!(RequestBytes: Payload = "payload", Wire = "wire");
 
-/// RCPdc is D3 without deadlines, and takes the options of `[d3]` where it has none of its own.
+/// RCPdc is D3 without deadlines. It uses the options of `[d3]` unless `[rcpdc]` overrides them.
 pub(crate) static RCPDC: Table = Table {
     name: "rcpdc",
-    doc: "RCPdc, over `[d3]`.",
+    doc: "RCPdc. Accepts the keys of `[d3]`, which override that table.",
     keys: &[OPTIONS.keys],
 };
 
 static BASE_RATE: Table = Table {
     name: "base_rate",
-    doc: "A base rate that is accounted.",
+    doc: "Base rate that is accounted.",
     keys: &[keys! {
-        /// A paused flow may send one full segment in this time.
+        /// Time per full segment of a paused flow.
         segment_every: Time(US, S);
     }],
 };
@@ -189,9 +189,9 @@ fn police(place: &Place<'_>, _: &'static Kind) -> Result<Option<Rate>> {
     }
 }
 
-/// Policing rests on the routers' census.
+/// Refuses `police` without the routers' census.
 fn police_can_work(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
-    let trouble = match config {
+    let conflict = match config {
         Config { police: None, .. } => return Ok(()),
         Config { repair: false, .. } => ("repair", "repair = false"),
         Config { allocation, .. } if *allocation == Allocation::Edge => {
@@ -199,13 +199,13 @@ fn police_can_work(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
         }
         _ => return Ok(()),
     };
-    let (key, value) = trouble;
+    let (key, value) = conflict;
     let mut found = layers.iter().rev().flat_map(|reader| {
         let keys = ["police", key].into_iter();
         keys.filter_map(|key| reader.find(key))
     });
     let place = found.next().expect("the defaults do not police");
-    let message = format!("police, with {value}: no router counts what it has granted");
+    let message = format!("police, with {value}: no router counts its grants");
     Err(place
         .wrong(message)
         .allowed("police = \"off\", or repair = true and allocation = \"routers\""))
@@ -229,7 +229,7 @@ fn scale(place: &Place<'_>, _: &'static Kind) -> Result<Option<i8>> {
     }
 }
 
-/// A number, kept as thousandths.
+/// Reads a number as thousandths.
 pub(super) fn thousandths(place: &Place<'_>, kind: &'static Kind) -> Result<u32> {
     Ok((f64::read(place, kind)? * 1_000.0 + 0.5) as u32)
 }

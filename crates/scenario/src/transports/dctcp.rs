@@ -1,4 +1,4 @@
-//! The options of DCTCP.
+//! Options of DCTCP.
 
 use super::About;
 use super::tcp::is_linux;
@@ -14,16 +14,16 @@ pub(super) const ABOUT: About = About {
 };
 
 options! {
-    /// DCTCP, over `[tcp]`: its own keys, and those of `[tcp]` where they shall differ.
+    /// DCTCP. Also accepts the keys of `[tcp]`, which override that table.
     dctcp over tcp for Dctcp, starting from linux, profiled by profile {
-        /// Gain g of the marked-fraction estimate, 1/2^n.
+        /// Gain g of the marked-fraction estimate.
         gain: Gain, default "1/16", unit "shift", field gain_shift, read shift;
-        /// Marked fraction that a new connection assumes; 0 with `profile = "paper"`.
+        /// Initial alpha of a connection; 0 with `profile = "paper"`.
         initial_alpha: Number(0.0, 1.0), default 1;
     }
 }
 
-/// Linux assumes that all of a new connection's packets are marked.
+/// Returns Linux's options: a new connection assumes that all of its packets are marked.
 fn linux() -> Dctcp {
     Dctcp {
         initial_alpha: 1.0,
@@ -43,7 +43,7 @@ fn profile(marks: &mut Dctcp, reader: &Reader<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The n of a gain of 1/2^n.
+/// Reads n from a gain of 1/2^n.
 fn shift(place: &Place<'_>, _: &'static Kind) -> Result<u8> {
     let allowed = "1/2^n for n of 0 to 10, such as \"1/16\"";
     let value = match place.node.str() {

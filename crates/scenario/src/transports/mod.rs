@@ -1,7 +1,7 @@
-//! The transports: one file of declarations each, and one line in the list below.
+//! Transports: a file of declarations for each, and a line in the list below.
 //!
-//! Options are read from the defaults of `proto` over the tables, from the general to the special, to a variant's own
-//! keys.
+//! Options start from the defaults of `proto`. The tables override them, from the general to the specific, and finally
+//! a variant's own keys.
 
 mod about;
 mod cubic;
@@ -24,31 +24,31 @@ use duetime_proto::d3::Config as D3;
 use duetime_proto::window::CongestionControl;
 use serde_json::{Map, Value, json};
 
-/// Lists the window protocols: module, name in the resolved form, and the congestion controller with the modules that
-/// declare its parts. The order is that of messages and of the reference page.
+/// Lists the window protocols: module, name in the resolved form, and congestion controller with the modules that
+/// declare its parts. Messages and the reference page use this order.
 macro_rules! transports {
     ($(
         $(#[doc = $doc:literal])+
         $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
     )+) => {
-        /// The transports that every scenario has.
+        /// Built-in transports.
         pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "tcp-prio", "rcpdc-prio"];
 
-        /// What `transport` means, with all names.
+        /// Documentation of `transport`, with all names.
         pub(crate) const NAMED: &str = concat!(
-            "The transports to compare: ", $("`", stringify!($name), "`, ",)+
+            "Transports to compare: ", $("`", stringify!($name), "`, ",)+
             "`d3`, `rcpdc`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
         );
 
-        /// The tables of options at the top of the file.
+        /// Tables of options.
         pub(crate) const OPTIONS: &[Key] = &[
             $(options(stringify!($name), &$name::TABLE, crate::options::sentence(concat!($($doc),+))),)+
-            options("d3", &d3::TABLE, "D3, and whatever RCPdc shares with it."),
-            options("rcpdc", &d3::RCPDC, "RCPdc, over `[d3]`."),
+            options("d3", &d3::TABLE, "D3, and options shared with RCPdc."),
+            options("rcpdc", &d3::RCPDC, "RCPdc; overrides `[d3]`."),
             options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
         ];
 
-        /// The keys of a `[[variant]]`, by its base.
+        /// Keys of a `[[variant]]`, by base.
         pub(crate) static VARIANTS: &[(&str, &Table)] = &[
             $((stringify!($name), &$name::VARIANT), $(($also, &$name::VARIANT),)?)+
             ("d3", &d3::VARIANT),
@@ -56,7 +56,7 @@ macro_rules! transports {
             ("rcpdc-prio", &d3::VARIANT),
         ];
 
-        /// The tables that make a transport, from the special to the general.
+        /// Returns the tables that configure a transport, from the specific to the general.
         fn layers_of(base: &str) -> &'static [&'static str] {
             match base {
                 $(stringify!($name) $(| $also)? => $name::LAYERS,)+
@@ -65,7 +65,7 @@ macro_rules! transports {
             }
         }
 
-        /// The congestion controller of a window protocol.
+        /// Returns the congestion controller of a window protocol, or `None` for D3 and RCPdc.
         fn controller(base: &str, layers: Layers<'_, '_>) -> Result<Option<CongestionControl>> {
             Ok(match base {
                 $(stringify!($name) $(| $also)? => {
@@ -75,7 +75,7 @@ macro_rules! transports {
             })
         }
 
-        /// The description of a window protocol.
+        /// Returns the description of a window protocol.
         const fn about_window(controller: &CongestionControl) -> About {
             match controller {
                 $(CongestionControl::$controller { .. } => $name::ABOUT,)+
@@ -93,9 +93,9 @@ macro_rules! transports {
 }
 
 transports! {
-    /// TCP, and whatever DCTCP and D2TCP share with it.
+    /// TCP, and options shared with DCTCP, D2TCP and CUBIC.
     tcp "tcp-prio" = "newreno" NewReno;
-    /// DCTCP, and whatever D2TCP shares with it.
+    /// DCTCP, and options shared with D2TCP.
     dctcp = "dctcp" Dctcp(marks: dctcp);
     /// D2TCP.
     d2tcp = "d2tcp" D2tcp(marks: dctcp, deadlines: d2tcp);
@@ -122,17 +122,17 @@ static PRIORITY: Table = Table {
 };
 const CLASSES: Kind = Kind::Integer(1, 4);
 
-/// The keys of a variant beside the options of its base.
+/// Keys of a variant in addition to the options of its base.
 const VARIANT_KEYS: &[Key] = keys! {
-    /// Its name in `transport`, tables and folders.
+    /// Name in `transport`, tables and folders.
     name: Kind::Text;
-    /// The transport that it changes.
+    /// Transport that the variant changes.
     base: Kind::Choice(TRANSPORTS);
     /// Strict-priority classes at every port.
-    classes: CLASSES, otherwise "that of its base";
+    classes: CLASSES, otherwise "those of its base";
 };
 
-/// Every transport that the file can name: the built-in ones and its variants.
+/// Reads all transports that the file can name: the built-in ones and its variants.
 pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
     let mut opened = Vec::new();
     for key in OPTIONS {
@@ -140,7 +140,12 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
             opened.push((key.name, Reader::open(place, table)?));
         }
     }
-    let table = |name: &str| opened.iter().find(|(of, _)| *of == name).map(|(_, it)| it);
+    let table = |name: &str| {
+        opened
+            .iter()
+            .find(|(table, _)| *table == name)
+            .map(|(_, reader)| reader)
+    };
     let classes = (table("priority")).map_or(Ok(2), |reader| reader.value("classes"))?;
     let build = |base: &str, last: Option<&Reader<'_>>| -> Result<Transport> {
         let layers: Vec<&Reader<'_>> = (layers_of(base).iter().rev())
@@ -163,7 +168,7 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
             return name_place.refuse("not a name", NAMES);
         }
         if all.iter().any(|other| other.name == name) {
-            return name_place.refuse("there is a transport of that name", "another name");
+            return name_place.refuse("duplicate name of a transport", "another name");
         }
         let mut transport = build(base, Some(&reader))?;
         name.clone_into(&mut transport.name);
@@ -188,7 +193,7 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
     })
 }
 
-/// The transports that `transport` lists.
+/// Reads the transports that `transport` lists.
 pub(crate) fn compared(reader: &Reader<'_>, all: &[Transport]) -> Result<Vec<Transport>> {
     let mut compared: Vec<Transport> = Vec::new();
     let whole = |error: Diagnostic| match reader.get("transport") {
@@ -210,7 +215,7 @@ pub(crate) fn compared(reader: &Reader<'_>, all: &[Transport]) -> Result<Vec<Tra
     Ok(compared)
 }
 
-/// The transport of that name.
+/// Returns the transport of that name.
 pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<Transport> {
     let names: Vec<&str> = all
         .iter()
@@ -219,7 +224,7 @@ pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<T
     Ok(all[place.one_of(name, &names, "no such transport")?].clone())
 }
 
-/// What a run's manifest keeps of a transport.
+/// Returns the transport as stored in the manifest.
 pub(crate) fn resolved(transport: &Transport) -> Value {
     let mut options: Map<String, Value>;
     let family = match &transport.protocol {

@@ -1,4 +1,4 @@
-//! The options of TCP, which all window protocols share.
+//! Options of TCP, which all window protocols share.
 
 use super::About;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Size, Time};
@@ -14,86 +14,85 @@ pub(super) const ABOUT: About = About {
 };
 
 options! {
-    /// TCP NewReno, and what DCTCP and D2TCP share with it.
+    /// TCP NewReno, and the options that DCTCP, D2TCP and CUBIC share with it.
     tcp for Config, starting from linux, checked by rules {
-        /// Sets all options at once. `linux` has the defaults below, those of a Linux host. `paper` is the TCP of both papers:
-        /// `initial_window = 2`, `rto_min = "10 ms"`, `rto_initial` that of `rto_min`, `rto_max = "1 min"`,
+        /// Sets all options. `linux`: the defaults below, those of a Linux host. `paper`: the TCP of both papers,
+        /// `initial_window = 2`, `rto_min = "10 ms"`, `rto_initial = rto_min`, `rto_max = "1 min"`,
         /// `delayed_ack_timeout = "1 ms"`, `slow_start_limit = 1`, `recovery = "newreno"`, `rack`, `tail_loss_probe`,
-        /// `rate_reduction` and `window_validation` off, `max_ack_delay = "1 ms"`, `timeout_min = "0 us"`, `quick_ack = 0`;
-        /// for DCTCP and D2TCP `initial_alpha = 0`, for CUBIC `hystart = false`, `tick = "0 us"` and `alpha_one = true`.
-        /// Other keys of the same table, and of more special tables, change single options.
+        /// `rate_reduction` and `window_validation` off, `max_ack_delay = "1 ms"`, `timeout_min = "0 us"`, `quick_ack =
+        /// 0`; for DCTCP and D2TCP `initial_alpha = 0`; for CUBIC `hystart = false`, `tick = "0 us"`, `alpha_one =
+        /// true`. Other keys of this table and of more specific tables override single options.
         profile: Choice(PROFILES), default "linux", set profile;
-        /// Largest payload of a segment.
+        /// Maximum payload of a segment.
         mss: Size(100, 9_000), default "1460 B";
         /// Initial window, in segments.
         initial_window: Integer(1, 10_000), default 10, unit "segments";
-        /// Floor of the window after a reduction by marks, in segments (RFC 8257 §3.3).
+        /// Minimum window after a reduction by marks, in segments (RFC 8257 §3.3).
         min_window: Integer(1, 100), default 2, unit "segments";
         /// Initial slow-start threshold, in segments.
         initial_ssthresh: Any(&[THRESHOLD, Choice(&["infinite"])]), default "infinite", unit "segments", read threshold;
-        /// Smallest retransmission timeout.
+        /// Minimum retransmission timeout.
         rto_min: Time(10 * US, 10 * S), default "200 ms";
-        /// Timeout before the first round-trip sample; at least `rto_min`.
-        rto_initial: Time(10 * US, 10 * S), otherwise "1 s, or `rto_min` where that is longer", follow initial_timeout;
-        /// Largest timeout after backoff; at least `rto_initial`.
+        /// Retransmission timeout before the first round-trip sample; at least `rto_min`.
+        rto_initial: Time(10 * US, 10 * S), otherwise "1 s, or `rto_min` if longer", follow initial_timeout;
+        /// Maximum retransmission timeout, after backoff; at least `rto_initial`.
         rto_max: Time(MS, H), default "2 min";
-        /// Segments acknowledged together; 1 acknowledges each.
+        /// Segments per acknowledgement; 1: acknowledge each.
         delayed_ack: Integer(1, 100), default 2, unit "segments";
-        /// Longest delay of an acknowledgement.
+        /// Maximum delay of an acknowledgement.
         delayed_ack_timeout: Time(0, S), default "40 ms";
-        /// Hold acknowledgements that are due back, as receive offload in NICs does: `{ segments = 10, within
-        /// = "50 us" }`. The end of a message, data out of order, a FIN and a change of the mark end the wait.
+        /// Merges acknowledgements, like receive offload in NICs: `{ segments = 10, within = "50 us" }`. The end of a
+        /// message, out-of-order data, a FIN or a change of the mark ends the delay.
         ack_coalescing: Kind::Table(&ACK_COALESCING), otherwise "none";
-        /// Segments by which one acknowledgement opens the window at most in slow start (RFC 5681 §3.1: 1; RFC 3465:
-        /// 2).
+        /// Maximum growth of the window per acknowledgement in slow start, in segments (RFC 5681 §3.1: 1; RFC 3465: 2).
         slow_start_limit: Integer(1, 1_000), default 1000, unit "segments";
-        /// What congestion avoidance counts up to a window before it adds a segment: acknowledged bytes, or
+        /// Unit that congestion avoidance counts before it adds a segment to the window: acknowledged bytes, or
         /// acknowledgements as one segment each (RFC 5681 §3.1, equation 3).
         growth: word::<Growth>(), default "bytes";
-        /// A new segment for each of the first two duplicate acknowledgements (RFC 3042).
+        /// Sends a new segment for each of the first two duplicate acknowledgements (RFC 3042).
         limited_transmit: Boolean, default true;
-        /// How losses are found and repaired: by cumulative acknowledgements (`newreno`, RFC 6582), or by selective ones
-        /// (`sack`, RFC 2018 and RFC 6675), which receivers send then.
+        /// Loss detection and recovery: by cumulative acknowledgements (`newreno`, RFC 6582) or selective
+        /// acknowledgements (`sack`, RFC 2018 and RFC 6675).
         recovery: word::<Recovery>(), default "sack";
-        /// With `recovery = "sack"`: a segment is lost when one that left later has arrived and time for reordering has
-        /// passed (RACK, RFC 8985), not when three segments have overtaken it.
+        /// A segment counts as lost when a later one has been delivered and the reordering time has passed (RACK, RFC
+        /// 8985), not when three later ones have. Requires `recovery = "sack"`.
         rack: Boolean, otherwise "true with `recovery = \"sack\"`", follow rack;
-        /// With `rack`: two round trips without an acknowledgement send a segment that tells of losses at the end of a
-        /// burst (RFC 8985 §7).
-        tail_loss_probe: Boolean, otherwise "that of `rack`", follow tail_loss_probe;
-        /// Added to the wait of a tail loss probe where one segment is in flight.
+        /// After two round trips without an acknowledgement, sends a segment that reveals losses at the end of a burst
+        /// (RFC 8985 §7). Requires `rack`.
+        tail_loss_probe: Boolean, otherwise "`rack`", follow tail_loss_probe;
+        /// Added to the timeout of a tail loss probe with one segment in flight.
         max_ack_delay: Time(0, S), otherwise "`rto_min`, as in Linux", follow max_ack_delay;
-        /// Added to the wait of a tail loss probe where more segments are in flight, and to RACK's reordering timer. Linux
-        /// adds two ticks of its clock (`TCP_TIMEOUT_MIN`): 8 ms at 250 Hz.
+        /// Added to the timeout of a tail loss probe with several segments in flight, and to RACK's reordering timer.
+        /// Linux adds two clock ticks (`TCP_TIMEOUT_MIN`): 8 ms at 250 Hz.
         timeout_min: Time(0, S), default "8 ms";
-        /// With `recovery = "sack"`: a loss reduces the window over the whole recovery, in proportion to what arrives
-        /// (RFC 6937), and not at once.
+        /// Reduces the window gradually over the recovery, in proportion to delivered data (RFC 6937), instead of
+        /// immediately. Requires `recovery = "sack"`.
         rate_reduction: Boolean, otherwise "true with `recovery = \"sack\"`", follow rate_reduction;
-        /// With `recovery = "sack"`: the window grows only while it limits the sender (Linux; RFC 2861).
+        /// The window grows only while it limits the sender (Linux; RFC 2861). Requires `recovery = "sack"`.
         window_validation: Boolean, otherwise "true with `recovery = \"sack\"`", follow window_validation;
-        /// Segments that a receiver acknowledges one by one: the first of a connection, and those after an idle time
-        /// above `rto_min` and after data that it had already.
+        /// Segments that a receiver acknowledges immediately at the start of a connection, after an idle time above
+        /// `rto_min`, and after duplicate data.
         quick_ack: Integer(0, 255), default 16, unit "segments";
-        /// After an idle time above the RTO the window falls back to the initial one (RFC 5681 §4.1); with
-        /// `window_validation` it halves for each RTO of idle time (Linux, `net.ipv4.tcp_slow_start_after_idle`).
+        /// Resets the window to the initial window after an idle time above the RTO (RFC 5681 §4.1). With
+        /// `window_validation`, halves it per RTO of idle time (Linux, `net.ipv4.tcp_slow_start_after_idle`).
         slow_start_restart: Boolean, default true;
-        /// The receiver's window.
+        /// Receive window.
         receive_window: Size(1_500, TB), default "1 GiB";
     }
 }
 
-/// The values of `profile`.
+/// Values of `profile`.
 const PROFILES: &[&str] = &["linux", "paper"];
 
 words!(Recovery: NewReno = "newreno", Sack = "sack");
 words!(Growth: Bytes = "bytes", Acknowledgements = "acknowledgements");
 
 fields! {
-    /// Receive offload, as far as the sender can see it.
+    /// Receive offload, as visible to the sender.
     static ACK_COALESCING: "ack_coalescing" for Coalescing {
-        /// Segments that one acknowledgement answers at most.
+        /// Maximum number of segments per acknowledgement.
         segments: Integer(1, 1_000);
-        /// Longest time that an acknowledgement which is due is held back.
+        /// Maximum delay of an acknowledgement that is due.
         within: Time(0, S);
     }
 }
@@ -108,7 +107,7 @@ fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Option<u32>> {
     }
 }
 
-/// Whether a value of `profile` is Linux's.
+/// Returns true if the value of `profile` is `linux`.
 pub(super) fn is_linux(place: &Place<'_>) -> Result<bool> {
     Ok(place.choice(PROFILES)? == "linux")
 }
@@ -124,8 +123,8 @@ fn profile(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<(
     Ok(())
 }
 
-/// Returns the options of Linux's TCP, from its sources and `tcp(7)`. They do not include what Linux does with the round
-/// trip of the handshake, nor undoing needless reductions.
+/// Returns the options of Linux's TCP, from its sources and `tcp(7)`. Linux's use of the round trip of the handshake
+/// and its undo of spurious reductions are not included.
 fn linux() -> Config {
     Config {
         initial_window: 10,
@@ -146,7 +145,8 @@ fn linux() -> Config {
     }
 }
 
-/// No table has `rto_initial`: `rto_min` with the profile `paper`, otherwise Linux's, which is at least `rto_min`.
+/// Sets `rto_initial` if no table has it: to `rto_min` with the profile `paper`, otherwise to Linux's value, but at
+/// least `rto_min`.
 fn initial_timeout(config: &mut Config) {
     config.rto_initial = if config.rto_initial == Config::default().rto_initial {
         config.rto_min
@@ -158,9 +158,9 @@ fn initial_timeout(config: &mut Config) {
 fn rules(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
     timeouts(config, layers)?;
     let sack = sack(config);
-    let rack = Needed {
+    let rack = Required {
         key: "rack",
-        is_there: config.rack,
+        is_on: config.rack,
         without: "rack = false",
         with: "rack = true",
     };
@@ -170,7 +170,7 @@ fn rules(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
     sack.by(layers, "window_validation", config.window_validation)
 }
 
-/// No table has `max_ack_delay`: Linux takes its smallest retransmission timeout.
+/// Sets `max_ack_delay` if no table has it: Linux uses its minimum retransmission timeout.
 fn max_ack_delay(config: &mut Config) {
     if config.max_ack_delay == linux().max_ack_delay {
         config.max_ack_delay = config.rto_min;
@@ -193,28 +193,29 @@ fn window_validation(config: &mut Config) {
     config.window_validation &= config.recovery == Recovery::Sack;
 }
 
-/// An option that others need.
-pub(super) struct Needed {
+/// An option that other options require.
+pub(super) struct Required {
     key: &'static str,
-    is_there: bool,
+    is_on: bool,
     without: &'static str,
     with: &'static str,
 }
 
-/// Selective acknowledgements.
-pub(super) fn sack(config: &Config) -> Needed {
-    Needed {
+/// Returns the requirement of selective acknowledgements.
+pub(super) fn sack(config: &Config) -> Required {
+    Required {
         key: "recovery",
-        is_there: config.recovery == Recovery::Sack,
+        is_on: config.recovery == Recovery::Sack,
         without: "recovery = \"newreno\"",
         with: "recovery = \"sack\"",
     }
 }
 
-impl Needed {
-    /// It must be there if `key` is on. The mistake is in the most special table that has one of the keys.
-    pub(super) fn by(&self, layers: Layers<'_, '_>, key: &str, is_on: bool) -> Result<()> {
-        if !is_on || self.is_there {
+impl Required {
+    /// Refuses `key` if it is on without this option. The error points at the most specific table that sets one of the
+    /// keys.
+    pub(super) fn by(&self, layers: Layers<'_, '_>, key: &str, needs_it: bool) -> Result<()> {
+        if !needs_it || self.is_on {
             return Ok(());
         }
         let keys = [key, self.key, "profile"];
@@ -227,7 +228,8 @@ impl Needed {
     }
 }
 
-/// `rto_min ≤ rto_initial ≤ rto_max`; the mistake is in the last layer, or else in one that was already refused.
+/// Checks that `rto_min ≤ rto_initial ≤ rto_max`. The error points at the last layer: an earlier layer with this
+/// mistake was already refused.
 fn timeouts(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
     let Some(reader) = layers.last() else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `[[workload]]`: what the hosts do.
+//! `[[workload]]`: traffic of the hosts.
 
 mod oldi;
 mod trace;
@@ -32,52 +32,52 @@ const KINDS: &[&str] = &[
     "trace",
 ];
 const COMMON: &[Key] = keys! {
-    /// What it does.
+    /// Kind of traffic.
     kind: Choice(KINDS);
-    /// Its name in tables.
-    name: Text, otherwise "its `kind`, numbered from the second of that kind";
-    /// The transport that these flows use, whatever the compared one is.
-    transport: Text, otherwise "the compared one";
-    /// `persistent`: flows between the same two hosts share one long-lived connection. Those between the nodes of trees open
-    /// in the first millisecond of a run, before the first queries, as in a service that has been running. `per-flow`: each
-    /// flow opens a connection. D3 and RCPdc need no handshake and have one flow for each message.
-    connection: word::<Connection>(), otherwise "\"persistent\" for queries and their answers, else \"per-flow\"";
-    /// The strict-priority class of its packets at every port, under any transport; 0 is the highest. It holds for data
-    /// and acknowledgements, queries and answers. Ports have as many classes as the workloads and the transports of a run
-    /// use. D3's routers grant rates without regard to classes.
-    priority: Integer(0, 3), otherwise "by deadline where its transport has classes, else 0";
+    /// Name in tables.
+    name: Text, otherwise "its `kind`, numbered from the second on";
+    /// Transport of these flows, regardless of the compared one.
+    transport: Text, otherwise "the compared transport";
+    /// `persistent`: flows between the same two hosts share one long-lived connection. Connections of trees open in the
+    /// first millisecond of a run, before the first queries. `per-flow`: each flow opens a connection. D3 and RCPdc
+    /// have no handshake and use one flow per message.
+    connection: word::<Connection>(), otherwise "\"persistent\" for queries and answers, else \"per-flow\"";
+    /// Strict-priority class of all packets (data, acknowledgements, queries, answers) at every port, under any
+    /// transport; 0 is the highest. Ports have as many classes as the workloads and transports of a run use. D3's
+    /// routers ignore classes when they grant rates.
+    priority: Integer(0, 3), otherwise "by deadline if its transport has classes, else 0";
 };
 const HOST: Kind = Integer(0, 999_999);
 
 words!(Connection: PerFlow = "per-flow", Persistent = "persistent");
 
 tagged! {
-    /// The kinds of workload.
+    /// Kinds of workload.
     pub(crate) static WORKLOADS: "workload" under COMMON for WorkloadKind;
     also "trace" => Spans;
     "oldi" => Oldi(OLDI);
-    /// Synchronised flows to one receiver.
+    /// Synchronised flows to one receiver (incast).
     "burst" => Burst { senders, receiver, from, size, deadline, at, repeat, every, jitter } {
-        /// Flows at once, each from a host of its own.
+        /// Flows per burst, each from a different host.
         senders: Integer(1, 999_999);
-        /// Whether several of them may start at one host, where there are more senders than hosts.
+        /// Lets several flows start at one host, if there are more senders than hosts.
         share_hosts: Kind::Boolean, default false, left to then;
-        /// The receiving host.
+        /// Receiving host.
         receiver: HOST, otherwise "drawn at random" is None, read host;
-        /// The hosts that send, without the receiver; flow i starts at entry i, in turn with `share_hosts`. Needs
-        /// `receiver`.
+        /// Sending hosts, without the receiver: flow i starts at entry i, repeating the list with `share_hosts`.
+        /// Requires `receiver`.
         from: List(&HOST), otherwise "drawn at random", left to then;
-        /// Bytes of each flow.
+        /// Size of each flow.
         size: Kind::Sizes;
-        /// Deadline of each flow, after its start.
+        /// Deadline of each flow, from its start.
         deadline: Kind::Deadline, default "none";
-        /// When they start.
+        /// Start of the first burst.
         at: INSTANT, default "0 us";
-        /// How often.
+        /// Number of bursts.
         repeat: Integer(1, 10_000_000), default 1;
-        /// From burst to burst.
+        /// Time between the starts of bursts.
         every: Time(SOME_TIME.0, SOME_TIME.1), otherwise "required with `repeat`" is Span::ZERO;
-        /// Further delay of each flow's start: random, its own for each flow, up to this.
+        /// Maximum additional random delay of each flow's start.
         jitter: Time(ANY_TIME.0, ANY_TIME.1), default "0 us";
     } then |reader| {
         let from = from(reader, receiver)?;
@@ -86,78 +86,78 @@ tagged! {
     }
     /// Poisson arrivals between random hosts.
     "poisson" => Poisson { size, deadline, intensity, destination } {
-        /// Bytes of each flow.
+        /// Size of each flow.
         size: Kind::Sizes;
-        /// Deadline of each flow, after its start.
+        /// Deadline of each flow, from its start.
         deadline: Kind::Deadline, default "none";
-        /// Mean wire bytes per second, as a share of each sender's access link.
+        /// Mean bytes on the wire per second, as a share of each sender's access link.
         load: Share(0.0001, 0.99), otherwise "one of `load` and `rate`", left to then;
-        /// Flows per second in total.
+        /// Flows per second of all hosts together.
         rate: Kind::Frequency, otherwise "see `load`", left to then;
-        /// Any other host, or always this one, from all others.
+        /// `"uniform"`: any other host. A host: all flows go from the others to this one.
         destination: Any(&[Choice(&["uniform"]), HOST]), default "uniform";
     } then |reader| {
         let intensity = load_or(reader, "rate", "\"2000 /s\"", Intensity::Load, Intensity::FlowsPerSecond)?;
     }
-    /// Sources that start one flow after another.
+    /// Sources that start flows one after another.
     "background" => Background { count, size, deadline, every, to_roots_of } {
         /// Number of sources, each at a random host.
         count: Integer(1, 1_000_000), default 1;
-        /// Name of an earlier `oldi` workload: source i sends to the root of its tree i, in turn.
+        /// Name of an earlier `oldi` workload: source i sends to the root of tree i, repeating the trees.
         to_roots_of: Text, otherwise "each flow goes to a random host" is None, read roots_of;
-        /// Bytes of each flow.
+        /// Size of each flow.
         size: Kind::Sizes;
-        /// Deadline of each flow, after its start.
+        /// Deadline of each flow, from its start.
         deadline: Kind::Deadline, default "none";
-        /// Mean wire bytes per second of each source, as a share of its host's access link; flows then start at random, with
-        /// exponential gaps.
+        /// Mean bytes on the wire per second of each source, as a share of its host's access link. Gaps are
+        /// exponential.
         load: Share(0.0001, 0.99), otherwise "one of `load` and `every`", left to then;
-        /// From start to start at one source.
+        /// Time between the starts of a source's flows.
         every: Kind::Gap, otherwise "see `load`", left to then;
     } then |reader| {
         let every = load_or(reader, "every", "\"5 ms\"", SourceGap::AtLoad, SourceGap::Given)?;
     }
-    /// Every host sends one flow to another, so that each sends and receives exactly one.
+    /// Every host sends exactly one flow and receives exactly one.
     "permutation" => Permutation { size, deadline, at } {
-        /// Bytes of each flow.
+        /// Size of each flow.
         size: Kind::Sizes;
-        /// Deadline of each flow, after its start.
+        /// Deadline of each flow, from its start.
         deadline: Kind::Deadline, default "none";
-        /// When they start.
+        /// Start of all flows.
         at: INSTANT, default "0 us";
     }
-    /// Flows that never end.
+    /// Flows without an end.
     "long" => Long { pairs, at, jitter } {
-        /// The flows, as [from, to].
+        /// Flows, as [from, to].
         pairs: List(&List(&HOST)), read pairs;
-        /// When they start.
+        /// Start of all flows.
         at: INSTANT, default "0 us";
-        /// Further delay of each flow's start: random, its own for each flow, up to this.
+        /// Maximum additional random delay of each flow's start.
         jitter: Time(ANY_TIME.0, ANY_TIME.1), default "0 us";
     }
-    /// What was recorded, from a file. Flows, in CSV or Parquet, with the columns `start_ns`, `source`, `destination`,
-    /// `size_bytes` and, on request, `deadline_ns` (after the start; empty: none), sorted by `start_ns`. Or queries, as
-    /// spans in JSON lines ([spans.md](spans.md)). What the file holds tells them apart. All keys but `file` and
-    /// `flows` are for spans.
+    /// Recorded traffic from a file. Flows, in CSV or Parquet, with the columns `start_ns`, `source`, `destination`,
+    /// `size_bytes` and optionally `deadline_ns` (from the start; empty for none), sorted by `start_ns`. Or queries, as
+    /// spans in JSON lines ([spans.md](spans.md)). The format is detected. All keys except `file` and `flows` apply to
+    /// spans.
     "trace" => Trace { flows } {
-        /// The file, seen from the scenario.
+        /// Path of the file, relative to the scenario.
         file: Text, otherwise "one of `file` and `flows`", left to then;
-        /// What the file would hold, in the scenario itself: CSV or JSON lines.
+        /// Inline content instead of a file: CSV or JSON lines.
         flows: Text, otherwise "see `file`", left to then;
-        /// Where the spans are: on the hosts that they name, or on random ones, drawn for each query.
-        hosts: Choice(trace::HOSTS), otherwise "\"named\" where spans name their hosts, else \"random\"", left to then;
-        /// Size of a request whose span does not say it.
+        /// Placement of spans: on the hosts that they name, or on random hosts, drawn for each query.
+        hosts: Choice(trace::HOSTS), otherwise "\"named\" if spans name their hosts, else \"random\"", left to then;
+        /// Size of requests without a recorded size.
         query: Kind::Size(1, 1_000_000_000), default "1 KB", left to then;
-        /// Deadline of each answer; in a tree of n layers, answers of layer i take (n - i + 1) / n of it.
+        /// Deadline of each answer. In a tree of n layers, answers of layer i have (n - i + 1) / n of it.
         deadline: Kind::Deadline, default "none", left to then;
-        /// Whether the deadline's clock starts when the parent gets the query, so that computing eats into it, or when
-        /// the answer is submitted.
+        /// Start of the deadline: the arrival of the query, so that it includes computation, or the submission of the
+        /// answer.
         deadline_from: word::<DeadlineFrom>(), default "response", left to then;
-        /// An answer is complete when this share of the children has answered.
+        /// Share of the children whose answers complete a parent's answer.
         complete_at: Share(0.001, 1.0), default 1, left to then;
-        /// What is wanted of a query: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
+        /// Objective of queries: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
         objective: Kind::Table(&OBJECTIVE), otherwise "the defaults below", left to then;
-        /// When an aggregator that still lacks answers stops waiting, as in `oldi`.
+        /// Timeout of aggregators, as in `oldi`.
         give_up: Any(&[Choice(oldi::GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children", left to then;
     } then |reader| {
         let flows = match trace::read(reader)? {
@@ -169,10 +169,10 @@ tagged! {
     }
 }
 
-/// The longest run.
+/// Maximum duration of a run.
 const LONGEST: Span = Span::from_secs(24 * 3_600);
 
-/// All workloads.
+/// Reads all workloads.
 pub(crate) fn all(
     reader: &Reader<'_>,
     hosts: u32,
@@ -229,21 +229,21 @@ fn name(reader: &Reader<'_>, kind: &str, names: &mut Names) -> Result<String> {
     Ok(name.to_owned())
 }
 
-/// The names of workloads so far.
+/// Names of the workloads so far.
 #[derive(Default)]
 pub(crate) struct Names {
     taken: BTreeSet<String>,
-    /// By kind: its names with numbers below this are taken.
+    /// By kind: the first number whose name may be free.
     free_from: BTreeMap<String, u64>,
 }
 
 impl Names {
-    /// Takes a name that is given; `false`: it is taken already.
+    /// Takes an explicit name. Returns false if it is already taken.
     pub(crate) fn take(&mut self, name: &str) -> bool {
         self.taken.insert(name.to_owned())
     }
 
-    /// Takes the first free one of `KIND`, `KIND-2`, `KIND-3`, …
+    /// Takes the first free name of `KIND`, `KIND-2`, `KIND-3`, …
     pub(crate) fn numbered(&mut self, kind: &str) -> String {
         let number = self.free_from.entry(kind.to_owned()).or_insert(1);
         loop {
@@ -259,10 +259,10 @@ impl Names {
     }
 }
 
-/// What a run's manifest keeps.
+/// Returns the workload as stored in the manifest.
 pub(crate) fn resolved(workload: &Workload) -> Value {
-    let mut does = workload.kind.resolved();
-    // A later key at its default is left out: runs of such scenarios keep the names that they had before there was the key.
+    let mut kind = workload.kind.resolved();
+    // Keys added in later versions are omitted at their defaults, so that manifests of older scenarios do not change.
     let defaults = [
         ("jitter_ps", json!(0)),
         ("aggregate_compute", Gap::ZERO.resolved()),
@@ -270,7 +270,7 @@ pub(crate) fn resolved(workload: &Workload) -> Value {
         ("hedge", Value::Null),
         ("retry", Value::Null),
     ];
-    if let Some(keys) = does.as_object_mut() {
+    if let Some(keys) = kind.as_object_mut() {
         let is_default = |key: &str, value: &Value| {
             let default = defaults.iter().find(|(name, _)| *name == key);
             default.is_some_and(|(_, default)| default == value)
@@ -281,7 +281,7 @@ pub(crate) fn resolved(workload: &Workload) -> Value {
         "name": workload.name,
         "transport": workload.transport.as_ref().map(transports::resolved),
         "connection": workload.connection.resolved(),
-        "does": does,
+        "does": kind,
     });
     if let Some(priority) = workload.priority {
         resolved["priority"] = priority.into();
@@ -289,7 +289,7 @@ pub(crate) fn resolved(workload: &Workload) -> Value {
     resolved
 }
 
-/// A host of the topology.
+/// Reads a host of the topology.
 fn host<T: From<u32>>(place: &Place<'_>, _: &'static Kind) -> Result<T> {
     let hosts = place.scope.hosts;
     let allowed = format!("0..={}", hosts - 1);
@@ -302,7 +302,7 @@ fn host<T: From<u32>>(place: &Place<'_>, _: &'static Kind) -> Result<T> {
     }
 }
 
-/// The sending hosts of a burst: each once, none the receiver.
+/// Reads the sending hosts of a burst: each once, without the receiver.
 fn from(reader: &Reader<'_>, receiver: Option<u32>) -> Result<Option<Vec<u32>>> {
     let Some(place) = reader.get("from") else {
         return Ok(None);
@@ -330,12 +330,12 @@ fn from(reader: &Reader<'_>, receiver: Option<u32>) -> Result<Option<Vec<u32>>> 
     Ok(Some(from))
 }
 
-/// Whether each flow of a burst finds a host.
+/// Checks that there is a host for each flow of a burst.
 fn enough_hosts(reader: &Reader<'_>, senders: u32, from: Option<&[u32]>) -> Result<()> {
     let hosts = reader.place.scope.hosts;
     let (most, which) = match from {
         Some(from) => (u32::try_from(from.len()).unwrap_or(hosts), "of `from`"),
-        None => (hosts - 1, "beside the receiver"),
+        None => (hosts - 1, "other than the receiver"),
     };
     if senders > most && !reader.value::<bool>("share_hosts")? {
         let message = format!("larger than the {most} hosts {which}");
@@ -346,7 +346,7 @@ fn enough_hosts(reader: &Reader<'_>, senders: u32, from: Option<&[u32]>) -> Resu
     Ok(())
 }
 
-/// Whether bursts come one after another, within what a run can last.
+/// Checks that bursts do not overlap and start within the maximum duration of a run.
 fn in_turn(reader: &Reader<'_>, repeat: u32, every: Span, jitter: Span) -> Result<()> {
     if repeat > 1 {
         reader.need("every")?;
@@ -357,7 +357,7 @@ fn in_turn(reader: &Reader<'_>, repeat: u32, every: Span, jitter: Span) -> Resul
         let message = format!("with {every} from burst to burst the last is too late");
         return place.refuse(message, "bursts within 24 hours");
     }
-    // A sender's start asks for its next one, which must not be due before.
+    // The start of a flow schedules the sender's next one, which must not be earlier.
     if repeat > 1 && jitter > every {
         let place = reader.need("jitter")?;
         let message = format!("longer than the {every} from burst to burst");
@@ -366,7 +366,7 @@ fn in_turn(reader: &Reader<'_>, repeat: u32, every: Span, jitter: Span) -> Resul
     Ok(())
 }
 
-/// How often flows start: at a `load`, or as another key says, such as `example`.
+/// Reads the intensity of flows from `load` or from the key `other`, of which `example` is a value.
 fn load_or<T, Other: Readable>(
     reader: &Reader<'_>,
     other: &'static str,
@@ -424,15 +424,15 @@ impl Resolved for Destination {
     }
 }
 
-/// The trees to whose roots background flows go, by position.
+/// Reads the workload whose roots receive the background flows. Returns its index.
 fn roots_of(place: &Place<'_>, _: &'static Kind) -> Result<Option<usize>> {
     let name = place.str("a text", "a text in quotes")?;
     let before = place.scope.before;
-    let trees = |it: &&Workload| it.oldi().is_some();
-    let found = before.iter().position(|it| it.name == name && trees(&it));
+    let has_trees = |workload: &&Workload| workload.oldi().is_some();
+    let found = (before.iter()).position(|workload| workload.name == name && has_trees(&workload));
     if found.is_none() {
-        let names: Vec<&str> = (before.iter().filter(|it| trees(it)))
-            .map(|it| it.name.as_str())
+        let names: Vec<&str> = (before.iter().filter(has_trees))
+            .map(|workload| workload.name.as_str())
             .collect();
         let before = match names.join(", ") {
             none if none.is_empty() => "there is none".to_owned(),

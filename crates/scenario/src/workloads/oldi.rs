@@ -19,68 +19,69 @@ use duetime_core::Span;
 use serde_json::{Value, json};
 
 fields! {
-    /// Partition-aggregate trees: a parent queries its children, all answer at once (D2TCP §2, D3 §2.1).
+    /// Partition-aggregate trees: a parent queries its children, which all answer at the same time (D2TCP §2, D3 §2.1).
     pub(crate) static OLDI: "workload of kind \"oldi\"" under COMMON for Oldi {
-        /// Number of applications; application i takes entry i, in turn, of `response` and `deadline`.
+        /// Number of applications. Application i uses entry i of `response` and `deadline`, repeating the lists.
         applications: Integer(1, 1_000), default 1;
         /// Trees per application.
         trees: Integer(1, 100_000), default 1;
-        /// Children per node; a list has one entry per layer, the root's first.
+        /// Children per node. A list has one entry per layer, the root's first.
         fan_in: OneOrMore(&Integer(1, 100_000)), read fan_in;
         /// Size of a query.
         query: Size(1, 1_000_000_000), default "1 KB";
-        /// Size of each answer; a list has one entry per application.
+        /// Size of each answer. A list has one entry per application.
         response: OneOrMore(&Kind::Sizes), otherwise "one of `response` and `layer_response`", left to then;
-        /// Size of each layer's answers, in place of `response`: one entry per entry of `fan_in`, those to the root first.
+        /// Size of each layer's answers instead of `response`: one entry per entry of `fan_in`, answers to the root
+        /// first.
         layer_response: List(&Kind::Sizes), otherwise "see `response`", left to then;
-        /// Deadline of each answer; a list, or a list in `base`, has one entry per application.
+        /// Deadline of each answer. A list, or a list in `base`, has one entry per application.
         deadline: OneOrMore(&Kind::Deadline), default "none", read deadlines;
-        /// Factor on all deadlines of the answers, variation included: below 1 they are tighter.
+        /// Factor on all deadlines of answers, including their variation. Below 1 they are tighter.
         deadline_scale: Number(0.01, 100.0), default 1;
-        /// Deadline of layer i's answers as a share of the whole; the first is 1.
+        /// Deadline of layer i's answers as a share of `deadline`; the first is 1.
         layer_share: List(&Share(0.001, 1.0)), otherwise "equal steps: 1, 1/2 for two layers", left to then;
-        /// Whether the deadline's clock starts when the leaf gets the query, so that computing eats into it, or when it
-        /// submits its answer.
+        /// Start of the deadline: the arrival of the query, so that it includes computation, or the submission of the
+        /// answer.
         deadline_from: word::<DeadlineFrom>(), default "response";
-        /// Deadline of the queries themselves.
+        /// Deadline of the query messages.
         query_deadline: Kind::Deadline, default "none";
-        /// Mean wire bytes of answers per second, as a share of the parent's access link.
+        /// Mean bytes of answers on the wire per second, as a share of the parent's access link.
         load: Share(0.0001, 0.99),
             otherwise "one of `load`, `rate`, `every` and `arrival = \"back-to-back\"`", left to then;
-        /// `tree`: every tree offers `load`, so that those with small answers ask more often. `workload`: all trees ask
-        /// equally often, and offer `load` in the mean.
+        /// `tree`: every tree offers `load`, so trees with small answers send more queries. `workload`: all trees send
+        /// queries at the same rate and offer `load` on average.
         load_over: Choice(&["tree", "workload"]), default "tree", left to then;
         /// Queries per second of all trees together.
         rate: Frequency, otherwise "see `load`", left to then;
-        /// Gap between queries of one tree.
+        /// Time between queries of a tree.
         every: Kind::Gap, otherwise "see `load`", left to then;
-        /// How queries arrive at `load` or `rate`; or each as soon as the answer before is complete.
+        /// Arrival process at `load` or `rate`. `back-to-back`: each query arrives when the previous answer is
+        /// complete.
         arrival: Choice(&["poisson", "periodic", "back-to-back"]), default "poisson", left to then;
         /// Computation time of a leaf.
         compute: Kind::Gap, default "0 us", read delay;
-        /// Computation time of an aggregator: from the moment it holds what it waits for, or gives up, to the moment its
-        /// answer leaves.
+        /// Computation time of an aggregator, after it has the answers that it needs or times out.
         aggregate_compute: Kind::Gap, default "0 us", read delay;
-        /// Further delay of a leaf's answer.
+        /// Additional delay of a leaf's answer.
         jitter: Kind::Gap, default "0 us", read delay;
-        /// An answer is complete when this share of the children has answered.
+        /// Share of the children whose answers complete a parent's answer.
         complete_at: Share(0.001, 1.0), default 1;
-        /// What is wanted of a query: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
+        /// Objective of queries: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
         objective: Kind::Table(&OBJECTIVE), otherwise "the defaults below", left to then;
-        /// When an aggregator that still lacks answers stops waiting and answers with what it has: at the last of its
-        /// `children`'s deadlines, at its `own` (counting from when its parent got the query), `never`, or this long
-        /// after it got the query. The root of a back-to-back tree always goes on at its children's deadlines.
+        /// Timeout after which an aggregator answers with the answers that it has: `children`, the last deadline of its
+        /// children; `own`, its own deadline, counted from the arrival of the query at its parent; `never`; or a time
+        /// from the arrival of its query. The root of a back-to-back tree always continues at its children's deadlines.
         give_up: Any(&[Choice(GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children";
-        /// Hedged requests: a leaf that is slow to answer is asked a second time, at another host.
+        /// Hedging: a second query for a slow answer, sent to another host.
         hedge: Kind::Table(&HEDGE), otherwise "none" is None, read hedge;
-        /// Retries: a leaf that has not answered after a time is asked anew.
+        /// Retries: another query after a timeout.
         retry: Kind::Table(&RETRY), otherwise "none" is None, read retry;
-        /// A parent that holds enough answers of its leaves tells the others to stop, as storage does with coded reads: they
-        /// compute no further, and their answers are aborted. Enough is what the objective asks for at a root, and
-        /// `complete_at` at an aggregator.
+        /// Makes a parent with enough answers of its leaves cancel the others, as in storage with coded reads:
+        /// computations stop and answers are aborted. A root needs the answers of the objective, an aggregator
+        /// `complete_at`.
         cancel_spares: Boolean, default false;
-        /// Whether a host may play several roles at once. Each tree takes hosts in an order of its own, from the start
-        /// again when they are used up.
+        /// Lets a host have several roles at the same time. Each tree takes hosts in its own random order and repeats
+        /// the order when all are used.
         share_hosts: Boolean, default false;
     } into {
         applications, trees, fan_in, query, response, layer_response, deadline, layer_share, deadline_from, query_deadline,
@@ -103,60 +104,62 @@ const RESPONSE: Kind = OneOrMore(&Kind::Sizes);
 const ENOUGH: Kind = Any(&[Share(0.001, 1.0), Kind::OutOf]);
 const WITHIN: Kind = OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1));
 
-/// What is wanted of a query.
+/// Objective of queries.
 pub(crate) static OBJECTIVE: Table = Table {
     name: "objective",
-    doc: "What the owner of trees wants of a query. It is in time when enough of the leaves' answers are at the root, directly or through aggregators, soon enough after it arrived there.",
+    doc: "A query is in time if enough leaf answers reach the root within its budget, directly or through aggregators.",
     keys: &[keys! {
-        /// Budget of a query, from its arrival at the root; a list has one entry per application.
+        /// Budget of a query, from its arrival at the root. A list has one entry per application.
         within: WITHIN,
-            otherwise "the answers' `deadline` where that is one fixed time; otherwise each leaf's answer has its own";
-        /// Share of the leaves' answers that is enough, or their number out of all leaves of a tree: `"10 of 14"`.
+            otherwise "the answers' `deadline` if it is fixed; else each leaf's answer has its own deadline";
+        /// Leaf answers that a query needs: a share, or a number out of all leaves of a tree, such as `"10 of 14"`.
         answers: ENOUGH, otherwise "`complete_at`";
-        /// Share of the queries that shall be in time.
+        /// Required share of queries in time.
         share: Share(0.001, 1.0), otherwise "no target";
     }],
 };
 
 fields! {
-    /// Hedged requests. A leaf whose answer is not complete at its parent in time is asked a second time, at a host that is
-    /// drawn, none of the tree's where there are others. It computes anew. The first answer counts.
+    /// If a leaf's answer is not complete at its parent after a time, the parent sends a second query to another host.
+    /// The host is drawn, outside the tree if possible, and repeats the computation. The first answer counts.
     pub(crate) static HEDGE: "hedge" for Hedge {
-        /// How long after the first question: a time, or a percentile (`p1` to `p99.99`) of the answer times that the parent
-        /// has seen, each from the first question to a leaf to the first answer to it; `never` is as without the table.
+        /// Time from the first query to the hedge: fixed, or a percentile (`p1` to `p99.99`) of the answer times that
+        /// the parent has observed, from the first query to a leaf to its first answer. `never`: no hedges.
         after: Any(&[Choice(&["never"]), Time(SOME_TIME.0, SOME_TIME.1), Kind::Percentile]), read hedge_after;
-        /// Whether a message tells the host that lost to stop: it computes no further, or its answer is aborted. Otherwise
-        /// it goes on, and loads the network for nothing. On a `persistent` connection an answer that has begun goes on.
+        /// Sends a cancel message to the slower host, which stops its computation or aborts its answer. Answers on a
+        /// `persistent` connection are not aborted once begun.
         cancel: Boolean, default true;
-        /// For a percentile: answer times that a parent needs. Until it has seen as many, the missing ones are taken from the
-        /// distributions of `compute` and `jitter`, plus the time of the query's messages on an idle network. Where that time
-        /// exceeds the percentile of `compute` and `jitter`, they say little of the answers, and the parent does not hedge yet.
+        /// For a percentile: minimum number of answer times. Until the parent has observed them, the missing ones come
+        /// from the distributions of `compute` and `jitter`, plus the time of the messages on an idle network. If that
+        /// time exceeds the percentile of `compute` and `jitter`, the parent does not hedge yet.
         samples: Integer(10, 100_000), default 100;
-        /// For a percentile: it is the exact one (nearest rank) of the parent's latest answer times, so many.
+        /// For a percentile: number of latest answer times of the parent, of which it is the exact percentile (nearest
+        /// rank).
         window: Integer(10, 100_000), default 1000;
     } into { after, cancel, samples, window } then |reader| {
-        window_holds(reader, samples, window)?;
+        check_window(reader, samples, window)?;
     }
 }
 
 fields! {
-    /// Retries. A leaf whose answer is not complete at its parent after a time is asked anew, and computes anew.
+    /// If a leaf's answer is not complete at its parent after a timeout, the parent sends another query, and the
+    /// computation is repeated.
     pub(crate) static RETRY: "retry" for Retry {
-        /// How long a parent waits for the answer to each question.
+        /// Timeout of each query.
         timeout: Time(SOME_TIME.0, SOME_TIME.1);
-        /// How often it asks anew; 0 is as without the table.
+        /// Maximum number of retries; 0: none.
         times: Integer(0, 8), default 1;
-        /// Whom: another host, drawn as for a hedge, or the same.
+        /// Host of a retry: another one, drawn as for a hedge, or the same.
         at: word::<RetryAt>(), default "other";
-        /// Whether a message tells the host that did not answer to stop. Its answer is no longer taken then. Otherwise the
-        /// first answer to any of the questions counts.
+        /// Sends a cancel message to the host that did not answer, and ignores its answer. Without it, the first answer
+        /// to any of the queries counts.
         cancel: Boolean, default true;
     }
 }
 
 words!(RetryAt: Other = "other", Same = "same");
 
-/// What a hedge may wait for.
+/// Allowed percentiles of `hedge.after`.
 const PERCENTILES: &str = "a percentile, such as \"p95\" (p1..p99.99)";
 
 fn hedge(place: &Place<'_>, kind: &'static Kind) -> Result<Option<Hedge>> {
@@ -195,8 +198,8 @@ impl Resolved for HedgeAfter {
     }
 }
 
-/// Whether the answer times that are kept are as many as must have been seen.
-fn window_holds(reader: &Reader<'_>, samples: u32, window: u32) -> Result<()> {
+/// Checks that `window` is at least `samples`.
+fn check_window(reader: &Reader<'_>, samples: u32, window: u32) -> Result<()> {
     if samples > window {
         let message = format!("the latest {window} answer times never are {samples}");
         let key = if reader.get("window").is_some() {
@@ -215,7 +218,7 @@ fn fan_in(place: &Place<'_>, _: &'static Kind) -> Result<Vec<u32>> {
     items.iter().map(|item| item.integer(1, 100_000)).collect()
 }
 
-/// The sizes of the answers: by application, or by layer.
+/// Reads the sizes of the answers, by application and by layer; one of the lists is empty.
 fn responses(reader: &Reader<'_>, layers: usize) -> Result<(Vec<Sizes>, Vec<Sizes>)> {
     let sizes = |items: Vec<Place<'_>>| {
         let read = |item: &Place<'_>| Readable::read(item, &Kind::Sizes);
@@ -242,7 +245,7 @@ fn responses(reader: &Reader<'_>, layers: usize) -> Result<(Vec<Sizes>, Vec<Size
     }
 }
 
-/// What is wanted of a query. Where the file does not say within which time, fixed deadlines of the answers do.
+/// Reads the objective of queries. Without `within`, fixed deadlines of the answers are the budgets.
 pub(super) fn objective(
     reader: &Reader<'_>,
     deadlines: &[Deadline],
@@ -280,8 +283,8 @@ pub(super) fn objective(
     })
 }
 
-/// Reads the share of the leaves' answers that is enough. `leaves` is the number of leaves of each tree, if they have the
-/// same.
+/// Reads the share of the leaf answers that a query needs. `leaves` is the number of leaves per tree, or `None` if
+/// trees differ.
 fn enough(place: &Place<'_>, leaves: Option<u64>) -> Result<f64> {
     let written = place.node.str().and_then(|text| text.split_once(" of "));
     let Some((needed, all)) = written else {
@@ -345,9 +348,9 @@ impl Resolved for GiveUp {
     }
 }
 
-/// Deadlines times `factor`. Variations that are shares of the base follow it.
+/// Multiplies deadlines by `factor`. Variations that are shares of the base scale with it.
 fn scaled(mut deadlines: Vec<Deadline>, factor: f64) -> Vec<Deadline> {
-    // Millionths, so that the result is the same on every machine and never zero.
+    // Millionths, so that the result is the same on every machine.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -394,15 +397,18 @@ fn arrival(reader: &Reader<'_>, trees: u64) -> Result<QueryArrival> {
     if over.is_some() && load.is_none() {
         let place = reader.need("load_over")?;
         return place.refuse(
-            "says what `load` is over, but there is none",
-            "`load_over` beside `load`",
+            "`load_over` without `load`",
+            "`load_over` together with `load`",
         );
     }
     let each_tree = over != Some("workload");
-    let allowed = "one of `load` (with `arrival` \"poisson\" or \"periodic\"), `rate` (likewise), `every`, `arrival = \"back-to-back\"`";
+    let allowed = "one of `load` or `rate` (with `arrival` \"poisson\" or \"periodic\"), `every`, `arrival = \"back-to-back\"`";
     if let Some(rate) = reader.get("rate") {
         if load.is_some() || every.is_some() || arrival == Some("back-to-back") {
-            return rate.refuse("one of several that say when queries arrive", allowed);
+            return rate.refuse(
+                "conflicts with another key for the arrival of queries",
+                allowed,
+            );
         }
         return at_rate(&rate, trees, arrival != Some("periodic"));
     }
@@ -437,7 +443,7 @@ fn arrival(reader: &Reader<'_>, trees: u64) -> Result<QueryArrival> {
     }
 }
 
-/// Queries of all trees together so many times a second.
+/// Reads the rate of the queries of all trees together.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -448,7 +454,7 @@ fn at_rate(place: &Place<'_>, trees: u64, poisson: bool) -> Result<QueryArrival>
     let each = trees as f64 * 1e12 / place.frequency()?;
     if !(shortest as f64..=longest as f64).contains(&each) {
         let rate = |gap: u64| trees as f64 * 1e12 / gap as f64;
-        // The bounds, rounded inwards to what can be written.
+        // Bounds, rounded inwards to values that can be written.
         let least = (rate(longest) * 1e4).ceil() / 1e4;
         let most = rate(shortest).floor();
         let often = if each < shortest as f64 {

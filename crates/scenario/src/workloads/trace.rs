@@ -1,4 +1,4 @@
-//! What was recorded: flows or queries, by what the file holds.
+//! Recorded traffic: flows or queries, by the content of the file.
 
 use crate::model::{GiveUp, Spans, TraceFlow};
 use crate::options::{Resolved, Result};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(super) const HOSTS: &[&str] = &["named", "random"];
 
-/// The keys that flows have no use for.
+/// Keys that apply only to spans.
 const OF_SPANS: &[&str] = &[
     "hosts",
     "query",
@@ -22,7 +22,7 @@ const OF_SPANS: &[&str] = &[
     "give_up",
 ];
 
-/// What a trace holds.
+/// Content of a trace.
 pub(super) enum Recorded {
     Flows(Vec<TraceFlow>),
     Queries(Spans),
@@ -32,7 +32,7 @@ pub(super) fn read(reader: &Reader<'_>) -> Result<Recorded> {
     let scope = reader.place.scope;
     let trace = match reader.get("flows") {
         Some(flows) if reader.get("file").is_some() => {
-            return flows.refuse("beside `file`", "one of `file` and `flows`");
+            return flows.refuse("set together with `file`", "one of `file` and `flows`");
         }
         Some(flows) => trace::inline(
             flows.str("a text", "rows in CSV or JSON lines, as in a file")?,
@@ -43,7 +43,7 @@ pub(super) fn read(reader: &Reader<'_>) -> Result<Recorded> {
             let place = reader.need("file")?;
             let path = place.str(
                 "the name of a file",
-                "a file in CSV, Parquet or JSON lines, seen from the scenario",
+                "a file in CSV, Parquet or JSON lines, relative to the scenario",
             )?;
             trace::read(&place, path, scope.hosts, scope.sources)?
         }
@@ -53,7 +53,7 @@ pub(super) fn read(reader: &Reader<'_>) -> Result<Recorded> {
             if let Some(key) = OF_SPANS.iter().find_map(|key| reader.get(key)) {
                 return key.refuse(
                     "for spans, but the file holds flows",
-                    "none beside a file of flows",
+                    "no such key for a file of flows",
                 );
             }
             Ok(Recorded::Flows(flows))
