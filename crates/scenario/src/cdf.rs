@@ -1,7 +1,7 @@
-//! Piecewise-linear CDFs of flow sizes and of times: the published ones of sizes, files, and points in the scenario itself.
+//! Piecewise-linear CDFs of flow sizes and times: published distributions, files, and points in the scenario.
 //!
-//! A CDF is a list of (value, probability). It starts at probability 0 (a first point above 0 is an atom at its value),
-//! neither column falls, and it ends at 1. Two points of equal value are a jump; between points it is linear.
+//! A CDF is a list of (value, probability) in which both columns never fall. It starts at probability 0 (a first point
+//! above 0 is an atom) and ends at 1. Two points of equal value are a jump; between points it is linear.
 
 use crate::diagnostic::Diagnostic;
 use crate::distribution::whole;
@@ -15,27 +15,27 @@ use crate::words::quoted;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// What the values of a CDF are.
+/// Quantity of a CDF's values, with its messages.
 pub(crate) struct Of {
-    /// One of them, and several.
+    /// Noun, in singular and plural.
     nouns: [&'static str; 2],
-    /// The file's columns.
+    /// Columns of a file.
     columns: &'static str,
-    /// How many of the base unit (bytes, picoseconds) a file's unit is.
+    /// Multiplier from a file's unit to the base unit (bytes, picoseconds).
     unit: fn(&str) -> Option<f64>,
-    /// The units that a file may have.
+    /// Allowed units of a file.
     units: &'static str,
-    /// The largest value, in the base unit.
-    most: f64,
-    /// From the least to the most value, as written.
+    /// Maximum value, in the base unit.
+    max: f64,
+    /// Range of values, as text.
     range: &'static str,
-    /// What values do.
+    /// Requirement that values rise, as text.
     rising: &'static str,
-    /// What a CDF needs at least.
+    /// Requirement that values are not all zero, as text.
     some: &'static str,
-    /// A value as it is shown.
+    /// Formats a value.
     show: fn(f64) -> String,
-    /// A pair of a list of points.
+    /// Description of a point in a list of points.
     pair: &'static str,
 }
 
@@ -45,7 +45,7 @@ pub(crate) static SIZES: Of = Of {
     columns: "two numbers: size,probability",
     unit: bytes_in,
     units: "a line `# unit: bytes`, `# unit: KB` or `# unit: packets of 1460 bytes`",
-    most: FLOW_SIZE.1 as f64,
+    max: FLOW_SIZE.1 as f64,
     range: "0 B to 1000 GB",
     rising: "sizes that rise",
     some: "sizes of at least 1 B",
@@ -59,7 +59,7 @@ pub(crate) static TIMES: Of = Of {
     columns: "two numbers: time,probability",
     unit: ps_in,
     units: "a line `# unit: us`, or another of ps, ns, us, ms, s, min, h",
-    most: ANY_TIME.1 as f64,
+    max: ANY_TIME.1 as f64,
     range: "0 us to 1 h",
     rising: "times that rise",
     some: "times above 0",
@@ -70,7 +70,7 @@ pub(crate) static TIMES: Of = Of {
     pair: "a pair of time and probability, such as [\"2 ms\", 0.5]",
 };
 
-/// The published distributions by name. Each file names its source.
+/// Published distributions of sizes, by name. Each file names its source.
 pub const PUBLISHED: &[(&str, &str)] = &[
     ("web-search", include_str!("../data/web-search.csv")),
     (
@@ -86,7 +86,7 @@ pub const PUBLISHED: &[(&str, &str)] = &[
     ("storage", include_str!("../data/storage.csv")),
 ];
 
-/// Measured distributions of times by name. Each file names its source.
+/// Measured distributions of times, by name. Each file names its source.
 pub const MEASURED: &[(&str, &str)] = &[("kernel-tcp", include_str!("../data/kernel-tcp.csv"))];
 
 /// Returns the measured distribution of times of that name, or `None` if there is none.
@@ -98,7 +98,7 @@ pub(crate) fn measured(name: &str) -> Option<Result<Gap>> {
     }))
 }
 
-/// A published distribution, named in the scenario at `place`.
+/// Returns the published distribution of that name. Errors point at `place`.
 pub(crate) fn published(place: &Place<'_>, name: &str) -> Result<Size> {
     let names: Vec<&str> = PUBLISHED.iter().map(|(name, _)| *name).collect();
     let (name, text) = PUBLISHED[place.one_of(name, &names, "no such distribution")?];
@@ -108,7 +108,7 @@ pub(crate) fn published(place: &Place<'_>, name: &str) -> Result<Size> {
     })
 }
 
-/// What `cdf` names at `place`: a published distribution, or else a file.
+/// Returns the published distribution of that name, or else the CDF in the file of that name. Errors point at `place`.
 pub(crate) fn named(place: &Place<'_>, name: &str, sources: &dyn Sources) -> Result<Size> {
     let names = PUBLISHED.iter().map(|(name, _)| *name);
     if names.clone().any(|published| published == name) {
@@ -118,7 +118,7 @@ pub(crate) fn named(place: &Place<'_>, name: &str, sources: &dyn Sources) -> Res
         let error = place.wrong(format!("cannot be read: {why}"));
         let published: Vec<&str> = names.clone().collect();
         let allowed = format!(
-            "a CSV file, seen from the scenario, or one of {}",
+            "a CSV file, relative to the scenario, or one of {}",
             quoted(&published)
         );
         error.allowed(allowed).suggest(name, names, '"')
@@ -129,7 +129,7 @@ pub(crate) fn named(place: &Place<'_>, name: &str, sources: &dyn Sources) -> Res
     })
 }
 
-/// The points of the file of that name; `unread` is the error if it cannot be read.
+/// Reads the points of a file. `unread` returns the error if the file cannot be read.
 pub(crate) fn file(
     name: &str,
     of: &Of,
@@ -141,7 +141,7 @@ pub(crate) fn file(
     parse(&text, &file, of)
 }
 
-/// Points written in the scenario, such as `[["10 KB", 0.15], …]`; `read` reads a value.
+/// Reads points in the scenario, such as `[["10 KB", 0.15], …]`. `read` reads a value.
 pub(crate) fn inline(
     place: &Place<'_>,
     of: &'static Of,
@@ -164,7 +164,7 @@ pub(crate) fn inline(
         .map_err(|wrong| place.wrong(wrong.message).allowed(wrong.allowed))
 }
 
-/// The points of a CDF file, in the base unit.
+/// Parses the points of a CDF file, in the base unit.
 fn parse(text: &str, file: &str, of: &Of) -> Result<Vec<(f64, f64)>> {
     let mut points = Points::of(of);
     let mut unit: Option<f64> = None;
@@ -177,7 +177,7 @@ fn parse(text: &str, file: &str, of: &Of) -> Result<Vec<(f64, f64)>> {
         let wrong = |message: &str, allowed: &str| {
             Diagnostic::at(file, text, span.clone(), message).allowed(allowed)
         };
-        // A spreadsheet puts quotes around a comment too.
+        // Spreadsheets also quote comments.
         if let Some(comment) = unquoted(line).strip_prefix('#') {
             if let Some(name) = comment.trim().strip_prefix("unit:") {
                 let known = (of.unit)(name.trim());
@@ -237,7 +237,7 @@ fn ps_in(unit: &str) -> Option<f64> {
     Some(*ps as f64)
 }
 
-/// Points being collected, checked one by one.
+/// Collects points and checks each of them.
 struct Points<'o> {
     of: &'o Of,
     list: Vec<(f64, f64)>,
@@ -260,7 +260,7 @@ impl<'o> Points<'o> {
         let wrong = |message: String, allowed| Err(Wrong { message, allowed });
         let Of {
             nouns: [one, several],
-            most,
+            max,
             range,
             show,
             ..
@@ -274,7 +274,7 @@ impl<'o> Points<'o> {
                 "0 to 1, rising",
             );
         }
-        if !(0.0..=most).contains(&value) {
+        if !(0.0..=max).contains(&value) {
             return wrong(format!("{one} {} is out of range", show(value)), range);
         }
         if let Some(&(before, reached)) = self.list.last() {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_distributions_have_their_published_means() {
+    fn published_means() {
         let means = [
             ("web-search", 1.711e6),
             ("web-search-packets", 1141.0 * 1460.0),
@@ -350,13 +350,13 @@ mod tests {
     }
 
     #[test]
-    fn a_first_point_above_zero_is_an_atom() {
+    fn first_point_above_zero_is_an_atom() {
         let points = parse("# unit: KB\n2,0.5\n4,1\n", "f", &SIZES).unwrap();
         assert_eq!(points, [(2_000.0, 0.0), (2_000.0, 0.5), (4_000.0, 1.0)]);
     }
 
     #[test]
-    fn times_have_units_of_their_own() {
+    fn units_of_times() {
         let file = "# unit: us\ntime,probability\n2,0.5\n4,1\n";
         let points = parse(file, "f", &TIMES).unwrap();
         assert_eq!(points, [(2e6, 0.0), (2e6, 0.5), (4e6, 1.0)]);

@@ -1,22 +1,22 @@
-//! Which keys differ between two scenarios, by their resolved forms.
+//! Differences between the keys of two scenarios, from their resolved forms.
 
 use crate::key_path::KeyPath;
 use serde_json::Value;
 
-/// A key that two scenarios disagree on, and its values as they would be written, short enough for a line.
+/// Key with different values in two scenarios. Values are formatted as in a file and cut to one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The key path, such as `workload.fan_in` or `tcp.rto_min`.
+    /// Key path, such as `workload.fan_in` or `tcp.rto_min`.
     pub key: String,
-    /// Its value in the first scenario; `none` where that lacks it.
+    /// Value in the first scenario; `none` if absent.
     pub old: String,
-    /// Its value in the second.
+    /// Value in the second scenario; `none` if absent.
     pub new: String,
 }
 
-/// What differs from the resolved scenario `old` to `new`, in the order of the keys. Left out are `seeds` and the
-/// transports that only one of them has: these say how much is run, and not what. Workloads and transports are compared
-/// by name; where one scenario has other workloads, or in another order, their names differ under the key `workload`.
+/// Returns the differences between the resolved scenarios `old` and `new`, in the order of the keys. `seeds` and
+/// transports that only one scenario has are ignored, because they change only the number of runs. Workloads and
+/// transports are compared by name. Different workloads, or another order, are a difference of the key `workload`.
 pub fn changes(old: &Value, new: &Value) -> Vec<Change> {
     let mut found = Vec::new();
     for key in keys_of(old, new) {
@@ -47,19 +47,19 @@ pub fn changes(old: &Value, new: &Value) -> Vec<Change> {
     found
 }
 
-/// Adds what differs at a place of both scenarios.
+/// Adds the differences below a place of both scenarios.
 fn below(scenario: &Value, place: &str, old: &Value, new: &Value, found: &mut Vec<Change>) {
     if old == new {
         return;
     }
     match (old, new) {
-        (Value::Object(_), Value::Object(_)) if alike(old, new) => {
+        (Value::Object(_), Value::Object(_)) if has_same_form(old, new) => {
             for key in keys_of(old, new) {
                 let place = format!("{place}.{key}");
                 below(scenario, &place, &old[&key], &new[&key], found);
             }
         }
-        (Value::Array(a), Value::Array(b)) if a.len() == b.len() && !one(place) => {
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() && !is_single_value(place) => {
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
                 below(scenario, &format!("{place}[{index}]"), a, b, found);
             }
@@ -75,22 +75,21 @@ fn below(scenario: &Value, place: &str, old: &Value, new: &Value, found: &mut Ve
     }
 }
 
-/// Whether the list at a place is one value.
-fn one(place: &str) -> bool {
+/// Returns true if the list at a place is a single value.
+fn is_single_value(place: &str) -> bool {
     place == "switch.ecn_threshold"
 }
 
-/// Whether two tables are of one form: the same `kind`, or without any, and the same keys but for those that one form
-/// may leave out.
-fn alike(a: &Value, b: &Value) -> bool {
+/// Returns true if two tables have the same form: the same `kind` or none, and a common key.
+fn has_same_form(a: &Value, b: &Value) -> bool {
     let both = |key: &String| a.get(key).is_some() && b.get(key).is_some();
     a.get("kind") == b.get("kind") && keys_of(a, b).iter().any(both)
 }
 
-/// The keys of either table, in order.
+/// Returns the keys of both tables, in order.
 fn keys_of(a: &Value, b: &Value) -> std::collections::BTreeSet<String> {
     let objects = [a, b].into_iter().filter_map(Value::as_object);
-    objects.flat_map(|of| of.keys().cloned()).collect()
+    objects.flat_map(|object| object.keys().cloned()).collect()
 }
 
 fn names(list: &Value) -> Vec<&str> {
@@ -98,18 +97,18 @@ fn names(list: &Value) -> Vec<&str> {
     items.filter_map(name).collect()
 }
 
-/// A transport is its name, or has one.
+/// Returns the name of an entry, which is a name or has one.
 fn name(item: &Value) -> Option<&str> {
     item.get("name").unwrap_or(item).as_str()
 }
 
-/// The entries of the same name: position in the first list, name, and both.
+/// Returns the entries with the same name in both lists: index in the first list, name, and both entries.
 fn common<'v>(a: &'v Value, b: &'v Value) -> Vec<(usize, &'v str, &'v Value, &'v Value)> {
     let (a, b) = (a.as_array(), b.as_array());
     let pair = |(index, ours): (usize, &'v Value)| {
-        let own = name(ours)?;
-        let theirs = b?.iter().find(|of| name(of) == Some(own))?;
-        Some((index, own, ours, theirs))
+        let shared = name(ours)?;
+        let theirs = b?.iter().find(|entry| name(entry) == Some(shared))?;
+        Some((index, shared, ours, theirs))
     };
     a.into_iter()
         .flatten()
@@ -149,15 +148,15 @@ rate = "10 /s"
         resolved_json(&scenario.unwrap_or_else(|error| panic!("{error}")))
     }
 
-    /// What a change of the file's keys is told as.
-    fn told(sets: &[(&str, &str)]) -> Vec<String> {
+    /// Returns the changes after setting keys of the file.
+    fn changed(sets: &[(&str, &str)]) -> Vec<String> {
         let all = changes(&resolved(&[]), &resolved(sets));
-        let line = |of: Change| format!("{}: {} -> {}", of.key, of.old, of.new);
+        let line = |change: Change| format!("{}: {} -> {}", change.key, change.old, change.new);
         all.into_iter().map(line).collect()
     }
 
     #[test]
-    fn a_change_is_told_as_its_author_would_write_it() {
+    fn changes_are_formatted_as_in_a_file() {
         for (key, value, expected) in [
             (
                 "switch.ecn_threshold",
@@ -185,15 +184,15 @@ rate = "10 /s"
             ("seed", "2", "seed: 1 -> 2"),
             ("record.every", "1 ms", "record.every: none -> 1 ms"),
         ] {
-            assert_eq!(told(&[(key, value)]), [expected]);
+            assert_eq!(changed(&[(key, value)]), [expected]);
         }
     }
 
     #[test]
-    fn thresholds_of_one_form_differ_by_the_whole_list() {
+    fn thresholds_differ_as_a_whole_list() {
         let (a, b) = ("20 packets", "30 KB");
-        let of = |value| resolved(&[("switch.ecn_threshold", value)]);
-        let [change] = &changes(&of(a), &of(b))[..] else {
+        let with = |value| resolved(&[("switch.ecn_threshold", value)]);
+        let [change] = &changes(&with(a), &with(b))[..] else {
             panic!("one change")
         };
         assert_eq!(
@@ -203,9 +202,9 @@ rate = "10 /s"
     }
 
     #[test]
-    fn more_of_the_same_is_no_change() {
-        assert!(told(&[]).is_empty());
-        assert!(told(&[("seeds", "9"), ("transport", "[\"d3\", \"tcp\"]")]).is_empty());
+    fn more_runs_are_no_change() {
+        assert!(changed(&[]).is_empty());
+        assert!(changed(&[("seeds", "9"), ("transport", "[\"d3\", \"tcp\"]")]).is_empty());
     }
 
     #[test]
@@ -214,7 +213,7 @@ rate = "10 /s"
         let list = other["workloads"].as_array_mut().expect("a list");
         list.reverse();
         let all = changes(&resolved(&[]), &other);
-        let line = |of: &Change| format!("{}: {} -> {}", of.key, of.old, of.new);
+        let line = |change: &Change| format!("{}: {} -> {}", change.key, change.old, change.new);
         let lines: Vec<String> = all.iter().map(line).collect();
         assert_eq!(
             lines,

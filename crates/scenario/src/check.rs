@@ -1,4 +1,4 @@
-//! What no single value can say: whether the scenario as a whole makes sense.
+//! Checks that involve several values of a scenario.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
@@ -13,15 +13,15 @@ use duetime_core::Span;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Slots of D3's allocation vector (D3 §5): one per link, the host's own included.
+/// Slots of D3's allocation vector (D3 §5): one per link, including the host's own.
 const D3_LINKS: u32 = 6;
-const MOST_HOSTS: u32 = 1_000_000;
+const MAX_HOSTS: u32 = 1_000_000;
 
-/// Checks the scenario and points at the value in `document` that is wrong.
+/// Checks the scenario. Errors point at the wrong value in `document`.
 pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
     let root = Place::root(document);
     if scenario.warm_up >= scenario.duration {
-        let message = format!("no flow counts: the duration is {}", scenario.duration);
+        let message = format!("no flow is measured: the duration is {}", scenario.duration);
         return root.at("warm_up").refuse(message, "less than `duration`");
     }
     topology(scenario, &root.at("topology"))?;
@@ -32,7 +32,7 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
     for (workload, place) in scenario.workloads.iter().zip(&places) {
         if let Some(oldi) = workload.oldi() {
             trees(oldi, scenario.topology.hosts(), place)?;
-            questions(oldi, scenario.topology.hosts(), place)?;
+            hedges_and_retries(oldi, scenario.topology.hosts(), place)?;
         }
         objective(workload, place)?;
         if first_start(&workload.kind).is_some_and(|at| at >= scenario.duration) {
@@ -43,9 +43,9 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
     transports(scenario, &places)
 }
 
-/// Refuses a start jitter that no flow would have.
+/// Refuses an explicit start jitter that applies to no flow.
 fn start_jitter(scenario: &Scenario, root: &Place<'_>) -> Result<()> {
-    let has = |kind: &WorkloadKind| match kind {
+    let has_jitter = |kind: &WorkloadKind| match kind {
         WorkloadKind::Oldi(_)
         | WorkloadKind::Spans(_)
         | WorkloadKind::Burst { .. }
@@ -56,22 +56,25 @@ fn start_jitter(scenario: &Scenario, root: &Place<'_>) -> Result<()> {
         | WorkloadKind::Trace { .. } => false,
     };
     let host = root.at("host");
-    let asked = scenario.host.start_jitter && host.node.get("start_jitter").is_some();
-    if !asked || scenario.workloads.iter().any(|of| has(&of.kind)) {
+    let is_explicit = scenario.host.start_jitter && host.node.get("start_jitter").is_some();
+    if !is_explicit
+        || scenario
+            .workloads
+            .iter()
+            .any(|workload| has_jitter(&workload.kind))
+    {
         return Ok(());
     }
-    let error = host
-        .at("start_jitter")
-        .wrong("no flow starts with a jitter here");
-    Err(error.allowed("true beside a workload of kind \"oldi\", \"burst\", \"permutation\" or \"long\", or a trace of spans; or false").help(
-        "flows of the other kinds start when they are drawn or told to",
+    let error = host.at("start_jitter").wrong("no flow has a start jitter");
+    Err(error.allowed("true with a workload of kind \"oldi\", \"burst\", \"permutation\" or \"long\", or a trace of spans; or false").help(
+        "flows of the other kinds start at their drawn or given times",
     ))
 }
 
-/// Transports that workloads may bring along: the simulator numbers them, after the compared one, in a byte.
-const OWN_TRANSPORTS: usize = 255;
+/// Maximum number of transports set by workloads: the simulator stores their index, after the compared one, in a byte.
+const MAX_OWN_TRANSPORTS: usize = 255;
 
-/// Whether the workloads' own transports can run together, and beside each of the compared ones.
+/// Checks that the workloads' own transports can run together, and with each of the compared ones.
 fn transports(scenario: &Scenario, places: &[Place<'_>]) -> Result<()> {
     let mut own: Vec<&str> = Vec::new();
     let mut in_use: Vec<&Transport> = scenario.transports.iter().collect();
@@ -84,19 +87,19 @@ fn transports(scenario: &Scenario, places: &[Place<'_>]) -> Result<()> {
             continue;
         }
         let place = place.at("transport");
-        if own.len() == OWN_TRANSPORTS {
-            let message = "one transport too many for workloads of one scenario";
-            return place.refuse(message, format!("{OWN_TRANSPORTS} different ones"));
+        if own.len() == MAX_OWN_TRANSPORTS {
+            let message = "too many transports for the workloads of a scenario";
+            return place.refuse(message, format!("{MAX_OWN_TRANSPORTS} different ones"));
         }
         let differs = |other: &&&Transport| match (&transport.protocol, &other.protocol) {
             (Protocol::D3(own), Protocol::D3(other)) => own.for_routers() != other.for_routers(),
             _ => false,
         };
         if let Some(other) = in_use.iter().find(differs) {
-            let message = format!("asks other options of the routers than `{}`", other.name);
+            let message = format!("requires other router options than `{}`", other.name);
             return Err(place
                 .wrong(message)
-                .allowed("beside each other, transports of D3 that differ only in what hosts do")
+                .allowed("together, transports of D3 that differ only in host options")
                 .help("routers have one set of options: compare the two in `transport` instead"));
         }
         own.push(name);
@@ -105,7 +108,7 @@ fn transports(scenario: &Scenario, places: &[Place<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// How many hosts a topology may have; read before anything is sized by it.
+/// Returns the number of hosts of a topology, checked before anything is sized by it.
 pub(crate) fn hosts(topology: &Topology, place: &Place<'_>) -> Result<u32> {
     let hosts: u64 = match topology {
         Topology::LeafSpine {
@@ -116,7 +119,7 @@ pub(crate) fn hosts(topology: &Topology, place: &Place<'_>) -> Result<u32> {
         _ => u64::from(topology.hosts()),
     };
     match u32::try_from(hosts) {
-        Ok(count) if (2..=MOST_HOSTS).contains(&count) => return Ok(count),
+        Ok(count) if (2..=MAX_HOSTS).contains(&count) => return Ok(count),
         _ => {}
     }
     let key = match topology {
@@ -126,13 +129,13 @@ pub(crate) fn hosts(topology: &Topology, place: &Place<'_>) -> Result<u32> {
     let message = format!("{hosts} hosts in all");
     place
         .at(key)
-        .refuse(message, format!("2 to {MOST_HOSTS} hosts"))
+        .refuse(message, format!("2 to {MAX_HOSTS} hosts"))
 }
 
 fn topology(scenario: &Scenario, place: &Place<'_>) -> Result<()> {
     let longest = match &scenario.topology {
         Topology::Graph { nodes, edges } => graph(nodes, edges, place)?,
-        // The longest path of every other shape is at most the fat-tree's: up three links and down three.
+        // The longest path of all other topologies is at most the fat-tree's: three links up and three down.
         _ => return Ok(()),
     };
     let uses_d3 = |protocol: &Protocol| matches!(protocol, Protocol::D3(_));
@@ -152,7 +155,7 @@ fn topology(scenario: &Scenario, place: &Place<'_>) -> Result<()> {
             let error = place.at("links").wrong(message);
             Err(error
                 .allowed(format!(
-                    "paths of at most {D3_LINKS} links, the hosts' own included"
+                    "paths of at most {D3_LINKS} links, including the hosts' own"
                 ))
                 .help("use a transport without routers, or a flatter graph"))
         }
@@ -166,8 +169,8 @@ struct Longest {
     links: u32,
 }
 
-/// Checks that every host has one link, to a switch, and that all are connected; gives the longest of the shortest
-/// paths between hosts.
+/// Checks that every host has one link, to a switch, and that all hosts are connected. Returns the longest of the
+/// shortest paths between hosts.
 fn graph(nodes: &[Node], edges: &[Edge], place: &Place<'_>) -> Result<Longest> {
     let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for edge in edges {
@@ -180,7 +183,7 @@ fn graph(nodes: &[Node], edges: &[Edge], place: &Place<'_>) -> Result<Longest> {
         let message = match links {
             0 => format!("disconnected: host {name} has no link"),
             1 if !nodes[neighbours[index][0]].host => continue,
-            1 => format!("host {name} is joined to a host"),
+            1 => format!("host {name} is linked to a host"),
             _ => format!("host {name} has {links} links"),
         };
         let links = place.at("links");
@@ -238,14 +241,14 @@ fn distances(neighbours: &[Vec<usize>], from: usize) -> Vec<Option<u32>> {
     distance
 }
 
-/// Whether the trees can be placed, and whether every entry of a list belongs to an application.
+/// Checks that the trees can be placed, and that every entry of a list belongs to an application.
 fn trees(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
     for (key, entries) in [
         (&["response"][..], oldi.response.len()),
         (&["deadline"], oldi.deadline.len()),
         (&["objective", "within"], oldi.objective.within.len()),
     ] {
-        let is_given = !key.contains(&"within") || own_budget(place);
+        let is_given = !key.contains(&"within") || has_explicit_budget(place);
         if is_given && entries > oldi.applications as usize {
             let message = format!("{entries} entries for {} applications", oldi.applications);
             let place = key.iter().fold(place.clone(), |place, key| place.at(key));
@@ -254,26 +257,26 @@ fn trees(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
     }
     let layer = |total: u64, fan_in: &u32| total.saturating_mul(u64::from(*fan_in));
     let mut nodes: u64 = 1;
-    let mut wide: u64 = 1;
+    let mut width: u64 = 1;
     for fan_in in &oldi.fan_in {
-        wide = layer(wide, fan_in);
-        nodes = nodes.saturating_add(wide);
+        width = layer(width, fan_in);
+        nodes = nodes.saturating_add(width);
     }
     let trees = u64::from(oldi.applications) * u64::from(oldi.trees);
-    let most_nodes = 100_000_000;
-    if trees.saturating_mul(nodes) > most_nodes {
+    let max_nodes = 100_000_000;
+    if trees.saturating_mul(nodes) > max_nodes {
         let message = format!("{trees} trees of {nodes} nodes");
         return place
             .at("fan_in")
-            .refuse(message, format!("at most {most_nodes} nodes in all trees"));
+            .refuse(message, format!("at most {max_nodes} nodes in all trees"));
     }
     if oldi.share_hosts {
         return Ok(());
     }
-    let sharing = "`share_hosts = true` lets a host play several roles at once";
+    let sharing = "`share_hosts = true` lets a host have several roles";
     if let Some(fan_in) = oldi.fan_in.iter().find(|fan_in| **fan_in >= hosts) {
         let most = hosts - 1;
-        let message = format!("larger than the {most} hosts beside the parent");
+        let message = format!("larger than the {most} hosts other than the parent");
         let message = match oldi.fan_in[..] {
             [_] => message,
             _ => format!("{fan_in} is {message}"),
@@ -298,14 +301,14 @@ fn trees(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether the file says the budget of queries itself.
-fn own_budget(place: &Place<'_>) -> bool {
+/// Returns true if the file sets the budget of queries explicitly.
+fn has_explicit_budget(place: &Place<'_>) -> bool {
     let objective = place.node.get("objective");
-    objective.is_some_and(|of| of.get("within").is_some())
+    objective.is_some_and(|objective| objective.get("within").is_some())
 }
 
-/// Whether leaves can be asked again, soon enough for it to help.
-fn questions(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
+/// Checks that hedges and retries have a host to go to and are sent early enough to matter.
+fn hedges_and_retries(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
     let elsewhere = oldi.retry.is_some_and(|retry| retry.at == RetryAt::Other);
     let key = if oldi.hedge.is_some() {
         "hedge"
@@ -317,7 +320,7 @@ fn questions(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
         let error = place.at(key).wrong(message);
         let error = error.allowed("a topology of at least 3 hosts: parent, leaf and another");
         return Err(match key {
-            "retry" => error.help("`at = \"same\"` asks the same host anew"),
+            "retry" => error.help("`at = \"same\"` retries at the same host"),
             _ => error,
         });
     }
@@ -329,22 +332,22 @@ fn questions(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
         _ => None,
     };
     let timeout = oldi.retry.map(|retry| retry.timeout);
-    // Answers to a question asked as late as this are in time for no query.
+    // Answers to queries sent this late are never in time.
     let budget = oldi.objective.within.iter().max().copied();
-    let patience = match oldi.give_up {
+    let aggregator_timeout = match oldi.give_up {
         GiveUp::After(span) if oldi.fan_in.len() > 1 => Some(span),
         _ => None,
     };
     let ends = [
         (budget, "the budget of a query"),
-        (patience, "the aggregators' `give_up`"),
+        (aggregator_timeout, "the aggregators' `give_up`"),
     ];
     for (table, key, time) in [("hedge", "after", after), ("retry", "timeout", timeout)] {
         for (end, what) in ends {
             if let (Some(time), Some(end)) = (time, end)
                 && time >= end
             {
-                let message = format!("{what} is {end}: the second question would come too late");
+                let message = format!("{what} is {end}: the second query would be too late");
                 let place = place.at(table).at(key);
                 return place.refuse(message, format!("below {end}"));
             }
@@ -360,7 +363,7 @@ fn questions(oldi: &Oldi, hosts: u32, place: &Place<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Whether what is wanted of a query can be had together.
+/// Checks that the parts of an objective do not contradict each other or `complete_at`.
 fn objective(workload: &Workload, place: &Place<'_>) -> Result<()> {
     let (complete_at, objective) = match &workload.kind {
         WorkloadKind::Oldi(oldi) => (oldi.complete_at, &oldi.objective),
@@ -373,14 +376,17 @@ fn objective(workload: &Workload, place: &Place<'_>) -> Result<()> {
     let at = |key: &str| place.at("objective").at(key);
     if objective.answers > complete_at {
         let message = format!(
-            "a query is complete with {complete_at} of its answers (`complete_at`), and the objective wants more"
+            "a query is complete with {complete_at} of its answers (`complete_at`), but the objective requires more"
         );
         let allowed = format!("at most `complete_at`: {complete_at}");
         return at("answers").refuse(message, allowed);
     }
     if objective.share.is_some() && !workload.is_judged() {
-        let message = "nothing says when a query is late";
-        return at("share").refuse(message, "beside `within`, or a `deadline` of the answers");
+        let message = "queries have neither a budget nor deadlines";
+        return at("share").refuse(
+            message,
+            "together with `within`, or a `deadline` of the answers",
+        );
     }
     Ok(())
 }

@@ -100,8 +100,9 @@ fields! {
         nic: word::<Nic>(), default "pull";
         /// Bytes added to each packet on the wire: 38 B for Ethernet with preamble and gap.
         frame_overhead: Size(0, 1_000), default "0 B";
-        /// Delays the start of `burst`, `permutation` and `long` flows and of messages of queries randomly, by up to one
-        /// packet time. Other flows have no start jitter: an explicit `true` is an error if there are only such flows.
+        /// Delays the start of `burst`, `permutation` and `long` flows and of messages of queries randomly, by up to
+        /// one packet time. Other flows have no start jitter: an explicit `true` is an error if there are only such
+        /// flows.
         start_jitter: Boolean, default true;
         /// Maximum random delay of each packet at its host, taken from the gap behind it: packets keep their order and
         /// the link its throughput. Without it, equal hosts send in lockstep and can share a link unfairly (traffic
@@ -169,7 +170,7 @@ fields! {
         /// Sampling period of queue lengths and throughput.
         every: Time(US, H), otherwise "no series";
         /// Sampled directed links, as `from->to`.
-        links: List(&Text), otherwise "the links into the first 32 hosts that receive a tree's or a burst's flows" is Vec::new(),
+        links: List(&Text), otherwise "the links into the first 32 roots of trees and receivers of bursts" is Vec::new(),
             read directed;
         /// Directed links captured to pcapng, as `from->to`, at their sending port. A packet is captured when its last
         /// bit leaves the port, even if the link then loses it. Packets dropped by the port are not captured.

@@ -1,12 +1,12 @@
-//! What is wrong with a scenario, at which file, line and value, and what would be right.
+//! Errors of a scenario, with file, line, value and the allowed values.
 
 use std::fmt;
 use std::ops::{Deref, Range};
 
-/// One mistake in a scenario or in a file that it names. Its `Display` is plain text:
+/// Error in a scenario or in a file that it names. Its `Display` form is plain text:
 ///
 /// ```text
-/// search.toml:12:10: workload.fan_in = 1200: larger than the 999 other hosts
+/// search.toml:12:10: workload.fan_in = 1200: larger than the 999 hosts other than the parent
 ///    12 | fan_in = 1200
 ///       |          ^^^^
 ///    allowed: 1..=999
@@ -14,39 +14,39 @@ use std::ops::{Deref, Range};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic(Box<Details>);
 
-/// The parts of a [`Diagnostic`], for callers that decorate it.
+/// Parts of a [`Diagnostic`], for callers that format it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// The file, or `--set` for a value given on the command line.
+    /// Name of the file, or `--set` for a value from the command line.
     pub file: String,
-    /// Line, from 1; 0 when the mistake is in no line (a file that cannot be read).
+    /// Line, from 1; 0 if the error is in no line, as for a file that cannot be read.
     pub line: usize,
     /// Column, from 1, in characters.
     pub column: usize,
-    /// Characters to underline.
+    /// Number of characters to underline.
     pub width: usize,
-    /// That line's text.
+    /// Text of the line.
     pub source_line: String,
-    /// The key's path, such as `workload.fan_in`; empty for errors of syntax.
+    /// Path of the key, such as `workload.fan_in`; empty for syntax errors.
     pub key: String,
-    /// The value as written; `None` where a key is missing or unknown.
+    /// Value as written; `None` if the key is missing or unknown.
     pub value: Option<String>,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What is allowed.
+    /// Allowed values.
     pub allowed: Option<String>,
-    /// What to do about it.
+    /// Advice.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
-    /// A mistake at the bytes `span` of `text`, which is the content of `file`.
+    /// Creates an error at the bytes `span` of `text`, the content of `file`.
     pub fn at(file: &str, text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         let start = floor_char(text, span.start);
         let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
         let source_line = text[line_start..line_end].trim_end_matches('\r');
-        // Behind the line's last character at most: not behind the \r of its end.
+        // At most after the last character of the line, and before a final \r.
         let last = line_start + source_line.len();
         let start = start.min(last);
         let end = floor_char(text, span.end).clamp(start, last);
@@ -61,8 +61,8 @@ impl Diagnostic {
         }))
     }
 
-    /// A mistake at the bytes `span` of the line `number`, from 1, of `file`, which is too large to be held: `line` is the
-    /// text of that line alone.
+    /// Creates an error at the bytes `span` of line `number`, from 1, of a file that is too large for memory. `line` is
+    /// the text of that line.
     pub fn in_line(
         file: &str,
         number: usize,
@@ -75,7 +75,7 @@ impl Diagnostic {
         error
     }
 
-    /// A mistake that is in no line of `file`.
+    /// Creates an error of `file` that is in no line.
     pub fn of_file(file: &str, message: impl Into<String>) -> Self {
         Self(Box::new(Details {
             file: file.to_owned(),
@@ -84,35 +84,35 @@ impl Diagnostic {
         }))
     }
 
-    /// The key's path.
+    /// Sets the path of the key.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.0.key = key.into();
         self
     }
 
-    /// The value as written.
+    /// Sets the value as written.
     #[must_use]
     pub fn value(mut self, value: impl Into<String>) -> Self {
         self.0.value = Some(value.into());
         self
     }
 
-    /// What is allowed.
+    /// Sets the allowed values.
     #[must_use]
     pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
         self.0.allowed = Some(allowed.into());
         self
     }
 
-    /// What to do about it.
+    /// Sets the advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }
 
-    /// Asks whether the nearest of the candidates was meant, if one is near; it stands between two of these quotes.
+    /// Suggests the candidate nearest to `word`, if one is near. The suggestion is put in `quote`.
     #[must_use]
     pub fn suggest<'a>(
         self,
@@ -175,7 +175,7 @@ fn floor_char(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// The candidate nearest to `word` by edit distance, if one is near enough to be meant.
+/// Returns the candidate nearest to `word` by edit distance, or `None` if none is near.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
@@ -187,7 +187,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance where swapping two neighbours counts once (optimal string alignment).
+/// Returns the edit distance in which swapping two neighbours counts once (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before: Vec<usize> = Vec::new();
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistake_points_at_its_characters() {
+    fn errors_point_at_their_characters() {
         let text = "a = 1\nmü = \"20 sx\"\n";
         let start = text.find('"').unwrap();
         let shown = Diagnostic::at("f.toml", text, start..start + 7, "no such unit")
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_at_the_very_end_or_over_lines_is_cut_to_its_line() {
+    fn spans_are_cut_to_their_line() {
         assert_eq!(Diagnostic::at("f", "a =", 3..3, "m").column, 4);
         assert_eq!(Diagnostic::at("f", "", 0..0, "m").line, 1);
         assert_eq!(Diagnostic::at("f", "a = [\n1]", 4..8, "m").width, 1);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_word_is_found_and_a_far_one_is_not() {
+    fn nearest_word_is_suggested() {
         let words = ["fan_in", "trees", "load"];
         assert_eq!(nearest("fan_ni", words), Some("fan_in"));
         assert_eq!(nearest("fanin", words), Some("fan_in"));

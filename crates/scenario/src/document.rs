@@ -1,25 +1,25 @@
-//! The scenario file as a tree of values that remember where they were written, in the file or on the command line.
+//! Scenario file as a tree of values with their position in the file or on the command line.
 
 use crate::Diagnostic;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A parsed scenario file with the values that were set over it.
+/// Parsed scenario file, including values set later.
 #[derive(Clone, Debug)]
 pub struct Document {
     pub(crate) texts: Vec<Text>,
     pub(crate) root: Node,
 }
 
-/// A text that values were read from.
+/// Source text of values.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     pub name: String,
     pub content: String,
 }
 
-/// One value and its place.
+/// Value with its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     /// Index into [`Document::texts`].
@@ -32,7 +32,7 @@ pub(crate) struct Node {
 pub(crate) enum Value {
     String(String),
     Integer(i64),
-    /// An integer beyond 64 bits.
+    /// Integer beyond 64 bits.
     HugeInteger,
     Float(f64),
     Boolean(bool),
@@ -41,7 +41,7 @@ pub(crate) enum Value {
     Table(Vec<Entry>),
 }
 
-/// One key of a table with its value, in the order of the file.
+/// Key of a table with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub key: String,
@@ -50,7 +50,7 @@ pub(crate) struct Entry {
 }
 
 impl Document {
-    /// Parses the file's text; `name` is what errors call it.
+    /// Parses the text of a file. Errors call the file `name`.
     pub fn parse(text: &str, name: &str) -> Result<Self, Diagnostic> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let table = DeTable::parse(text).map_err(|error| {
@@ -70,7 +70,7 @@ impl Document {
         Ok(Self { texts, root })
     }
 
-    /// A mistake in the value `node`, whose path is `key`.
+    /// Creates an error in the value `node` at the path `key`.
     pub(crate) fn wrong(&self, node: &Node, key: &str, message: impl Into<String>) -> Diagnostic {
         let text = &self.texts[node.text];
         let written = &text.content[node.span.clone()];
@@ -87,8 +87,9 @@ impl Document {
         diagnostic.value(written)
     }
 
-    /// A mistake in the value at a path of plain keys, such as `["record", "links"]`, or in entry `index` of its list;
-    /// in the nearest table above it where the file does not have it. For what only a later stage can tell.
+    /// Creates an error, found by a later stage, in the value at a path of plain keys, such as `["record", "links"]`,
+    /// or in entry `index` of its list. If the file does not have the value, the error points at the nearest table
+    /// above it.
     pub fn mistake(&self, path: &[&str], index: usize, message: impl Into<String>) -> Diagnostic {
         let mut node = &self.root;
         for key in path {
@@ -103,7 +104,7 @@ impl Document {
         self.wrong(node, &path.join("."), message)
     }
 
-    /// A mistake in the key of `entry` rather than in its value.
+    /// Creates an error in the key of `entry`.
     pub(crate) fn wrong_key(
         &self,
         entry: &Entry,
@@ -116,7 +117,7 @@ impl Document {
 }
 
 impl Node {
-    /// A table without keys, in place of one that the file does not have.
+    /// Empty table, for a table that the file does not have.
     pub const EMPTY: Self = Self {
         text: 0,
         span: 0..0,
@@ -144,7 +145,7 @@ impl Node {
         }
     }
 
-    /// What kind of value this is, in words.
+    /// Describes the type of the value.
     pub fn describe(&self) -> &'static str {
         match self.value {
             Value::String(_) => "a string",
@@ -158,7 +159,7 @@ impl Node {
     }
 }
 
-/// Parses one TOML value written alone, as `--set` gives it; a text that is no TOML value is a string.
+/// Parses a single TOML value, as in `--set`. A text that is not a TOML value is a string.
 pub(crate) fn parse_value(written: &str, text: usize, offset: usize) -> Node {
     let mut node = match DeValue::parse(written) {
         Ok(value) => node(&value, text),

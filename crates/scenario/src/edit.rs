@@ -1,14 +1,14 @@
-//! A value changed in the text itself, so that all else stays as its author wrote it: comments, order, spelling.
+//! Editing of a value in the text of a file, keeping comments, order and formatting.
 
 use crate::Diagnostic;
 use crate::document::{Document, Node, Value};
 
 impl Document {
-    /// The text with `value` at the key path `key`, which is written as for [`Document::set`]. What the file has is
-    /// replaced where it stands. A key that the file does not have is set, and then comments are gone.
+    /// Returns the text with `value` at the key path `key`, as for [`Document::set`]. An existing value is replaced in
+    /// place. If the key is new, the text is regenerated without comments.
     ///
     /// # Errors
-    /// As [`Document::set`]; and a date, which no scenario holds.
+    /// The errors of [`Document::set`]; dates, which are not allowed in a scenario.
     pub fn edited(&self, key: &str, value: &str) -> Result<String, Diagnostic> {
         let mut changed = self.clone();
         changed.set(key, value)?;
@@ -26,7 +26,7 @@ impl Document {
     }
 }
 
-/// The value of `old` that another one took the place of, with that one; `None` where something was added.
+/// Returns the value of `old` that was replaced and its replacement, or `None` if a value was added.
 fn replaced<'a>(old: &'a Node, new: &'a Node) -> Option<(&'a Node, &'a Node)> {
     if old.text != new.text {
         return Some((old, new));
@@ -34,7 +34,7 @@ fn replaced<'a>(old: &'a Node, new: &'a Node) -> Option<(&'a Node, &'a Node)> {
     match (&old.value, &new.value) {
         (Value::Table(old), Value::Table(new)) => {
             let pairs = new.iter().map(|entry| {
-                let before = old.iter().find(|of| of.key == entry.key)?;
+                let before = old.iter().find(|old| old.key == entry.key)?;
                 Some((&before.node, &entry.node))
             });
             let pairs: Option<Vec<_>> = pairs.collect();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_stays_as_it_was() {
+    fn other_text_is_unchanged() {
         for (key, value, old, new) in [
             ("workload.senders", "17", "senders = 3", "senders = 17"),
             ("topology.link.rate", "10 Gbps", "1 Gbps", "10 Gbps"),
@@ -74,16 +74,19 @@ mod tests {
     }
 
     #[test]
-    fn a_new_key_is_set() {
+    fn new_key_is_set() {
         let text = edited("switch.buffer", "64 KB");
         let document = Document::parse(&text, "x.toml").expect("TOML");
-        let buffer = document.root.get("switch").and_then(|of| of.get("buffer"));
+        let buffer = document
+            .root
+            .get("switch")
+            .and_then(|switch| switch.get("buffer"));
         assert_eq!(buffer.and_then(Node::str), Some("64 KB"));
         assert!(!text.contains("comment"));
     }
 
     #[test]
-    fn a_key_that_no_scenario_has_is_refused() {
+    fn unknown_key_is_refused() {
         let document = Document::parse(TEXT, "x.toml").expect("TOML");
         let error = document.edited("workload.sender", "1").expect_err("a typo");
         assert!(error.to_string().contains("senders"), "{error}");

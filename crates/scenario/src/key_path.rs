@@ -1,22 +1,23 @@
-//! From a place in the resolved form of a scenario back to the key path that its author wrote.
+//! Conversion from a place in the resolved form of a scenario to the key path in the file.
 
 use crate::keys::{Kind, SCENARIO, Table};
 use crate::quantity::{RATE, SIZE, TIME};
 use crate::transports::TRANSPORTS;
 use serde_json::Value;
 
-/// A key as the file and `--set` have it, and how its values are shown.
+/// Key path as in the file and in `--set`, with the format of its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPath {
-    /// The path, such as `workload.fan_in` or `tcp.rto_min`.
+    /// Path, such as `workload.fan_in` or `tcp.rto_min`.
     pub key: String,
-    /// The unit of the resolved form: `ps`, `bps`, `bytes`, or empty.
+    /// Unit in the resolved form: `ps`, `bps`, `bytes`, or empty.
     unit: &'static str,
 }
 
 impl KeyPath {
-    /// The key path behind the place `path` of the resolved scenario `resolved`. A place is a path of names and indices,
-    /// in which transports may stand by their quoted names: `workloads[0].does.fan_in[0]`, `transports."tcp".options.mss`.
+    /// Returns the key path of the place `path` in the resolved scenario `resolved`. A place is a path of names and
+    /// indices in which transports may appear by their quoted names: `workloads[0].does.fan_in[0]`,
+    /// `transports."tcp".options.mss`.
     pub fn of(resolved: &Value, path: &str) -> Self {
         let known = known();
         let is_key = |name: &str| known.contains(&name);
@@ -51,7 +52,7 @@ impl KeyPath {
                 "flows_per_second" => key.push("rate".to_owned()),
                 "flows" | "digest" => key.push("file".to_owned()),
                 "poisson" | "arrival" if steps.peek().is_none() => key.push("arrival".to_owned()),
-                // The resolved form holds several keys below this one.
+                // The resolved form groups several keys under this one.
                 "arrival" => {}
                 "every" if steps.peek().is_some_and(|(next, _)| next == "load") => {}
                 _ => {
@@ -59,7 +60,7 @@ impl KeyPath {
                     let Some(found) = [Some(name.as_str()), stem]
                         .into_iter()
                         .flatten()
-                        .find(|it| is_key(it))
+                        .find(|name| is_key(name))
                     else {
                         unit = unit_of(&name);
                         continue;
@@ -78,25 +79,25 @@ impl KeyPath {
         }
     }
 
-    /// A value of this key, short enough for a message.
+    /// Formats a value of this key, cut to the length of a message.
     pub fn show(&self, value: &Value) -> String {
         let text = match value {
             Value::Array(list) if self.key == "switch.ecn_threshold" => thresholds(list),
             _ => shown(self.unit, value),
         };
-        if text.chars().count() <= MOST_LETTERS {
+        if text.chars().count() <= MAX_CHARS {
             text
         } else {
-            let kept = text.chars().take(MOST_LETTERS - 3);
+            let kept = text.chars().take(MAX_CHARS - 3);
             kept.chain("...".chars()).collect()
         }
     }
 }
 
-/// Letters of a shown value.
-const MOST_LETTERS: usize = 80;
+/// Maximum length of a formatted value, in characters.
+const MAX_CHARS: usize = 80;
 
-/// A value in a unit of the resolved form. Tables of a quantity alone are that quantity.
+/// Formats a value with its unit in the resolved form. A table with a single quantity is formatted as that quantity.
 fn shown(unit: &str, value: &Value) -> String {
     match (unit, value) {
         ("ps", Value::Number(ps)) => (TIME.show)(ps.as_u64().unwrap_or_default()),
@@ -125,7 +126,7 @@ fn shown(unit: &str, value: &Value) -> String {
     }
 }
 
-/// A table of one entry: an amount, a gap or a size in their usual form.
+/// Formats a table of one entry: an amount, a gap or a size as in a file.
 fn only(name: &str, value: &Value) -> String {
     let unit = unit_of(name);
     match (name, value) {
@@ -140,11 +141,11 @@ fn only(name: &str, value: &Value) -> String {
     }
 }
 
-/// ECN thresholds by link rate.
+/// Formats ECN thresholds by link rate.
 fn thresholds(list: &[Value]) -> String {
-    let each = list.iter().map(|of| {
-        let threshold = shown("", &of["threshold"]);
-        match of["from_rate_bps"].as_u64() {
+    let each = list.iter().map(|entry| {
+        let threshold = shown("", &entry["threshold"]);
+        match entry["from_rate_bps"].as_u64() {
             None | Some(0) => threshold,
             Some(bps) => format!("from {} {threshold}", (RATE.show)(bps)),
         }
@@ -161,7 +162,7 @@ fn unit_of(name: &str) -> &'static str {
     units.into_iter().find(|unit| *unit == last).unwrap_or("")
 }
 
-/// Names with their indices. A name in quotes may hold dots.
+/// Splits a path into names with their indices. A quoted name may contain dots.
 fn steps(path: &str) -> Vec<(String, Option<usize>)> {
     let mut parts = vec![String::new()];
     let mut quoted = false;
@@ -179,7 +180,7 @@ fn steps(path: &str) -> Vec<(String, Option<usize>)> {
     parts.into_iter().map(step).collect()
 }
 
-/// The names of all keys of all tables.
+/// Returns the names of all keys of all tables.
 fn known() -> Vec<&'static str> {
     let mut names = Vec::new();
     let mut tables: Vec<&'static Table> = vec![&SCENARIO];

@@ -1,7 +1,7 @@
-//! A scenario: one TOML file that describes an experiment once, for the simulator and for the real stacks.
+//! Scenarios: TOML files that describe an experiment, for the simulator and for real stacks.
 //!
-//! [`model`] is what the file means, typed and with every default filled in; the rest of the crate reads the file
-//! and says precisely what is wrong with it.
+//! [`model`] is the typed scenario with all defaults. The other modules read the file and report errors with their
+//! position.
 //!
 //! ```text
 //! text ──> Document ──(set: sweep, command line)──> Document ──resolve──> Scenario
@@ -58,8 +58,8 @@ pub use sweep::Axis;
 pub use text::decode;
 pub use transports::About;
 
-/// Reads a scenario: `text` is the file's content, `file_name` what errors call it, `overrides` are (key path, value)
-/// pairs that are set over it in turn (see [`Document::set`]), and `sources` reads the files that it names.
+/// Reads a scenario from `text`. Errors call the file `file_name`. `overrides` are (key path, value) pairs that are set
+/// in order (see [`Document::set`]). `sources` reads the files that the scenario names.
 pub fn load(
     text: &str,
     file_name: &str,
@@ -74,7 +74,7 @@ pub fn load(
 }
 
 impl Document {
-    /// Resolves every default and checks that the scenario makes sense.
+    /// Resolves all defaults and checks the scenario.
     pub fn resolve(&self, sources: &dyn Sources) -> Result<Scenario, Diagnostic> {
         resolve::scenario(self, sources)
     }

@@ -134,7 +134,7 @@ fn graph(reader: &Reader<'_>) -> Result<(Vec<Node>, Vec<Edge>)> {
                 return place.refuse("not a name", "a text without `->`");
             }
             if nodes.iter().any(|node| node.name == name) {
-                return place.refuse("the name of two nodes", "a name of its own for each node");
+                return place.refuse("duplicate node name", "a unique name for each node");
             }
             nodes.push(Node {
                 name: name.to_owned(),

@@ -1,13 +1,13 @@
-//! The resolved scenario as JSON: what a run's manifest keeps. Quantities are integers in their smallest unit, named
-//! in the key, so that equal scenarios give equal text.
+//! Resolved scenario as JSON, for the manifest of a run. Quantities are integers in their smallest unit, which the key
+//! names, so equal scenarios have equal text.
 
 use crate::model::Scenario;
 use crate::options::Resolved;
 use crate::{transports, workloads};
 use serde_json::{Value, json};
 
-/// Everything that the scenario means, with no default left open; its keys are sorted. A trace is kept as the number
-/// of its flows and a digest of them. `[lab]` is not a part: a scenario that was scaled has other times and rates.
+/// Returns the scenario with all defaults as JSON with sorted keys. A trace is stored as the number and a digest of its
+/// flows. `[lab]` is not included: a scaled scenario has other times and rates.
 pub fn resolved_json(scenario: &Scenario) -> Value {
     json!({
         "name": scenario.name,

@@ -1,4 +1,4 @@
-//! One value of the file with its key's path, and how it is read as each kind of value.
+//! Value of a file with the path of its key, and readers for each kind of value.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Node, Value};
@@ -11,7 +11,7 @@ use duetime_core::{Bytes, Rate, Span};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// A value of the file with its key's path.
+/// Value of a file with the path of its key.
 #[derive(Clone)]
 pub(crate) struct Place<'a> {
     pub document: &'a Document,
@@ -20,19 +20,19 @@ pub(crate) struct Place<'a> {
     pub scope: Scope<'a>,
 }
 
-/// What a value may refer to beside the file.
+/// Context that a value may refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
-    /// The files that the scenario names.
+    /// Files that the scenario names.
     pub sources: &'a dyn Sources,
-    /// How many hosts the topology has.
+    /// Number of hosts of the topology.
     pub hosts: u32,
-    /// The workloads before this one.
+    /// Workloads before this one.
     pub before: &'a [Workload],
 }
 
 impl<'a> Place<'a> {
-    /// The whole file.
+    /// Returns the whole file.
     pub fn root(document: &'a Document) -> Self {
         Self {
             document,
@@ -46,7 +46,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The same value, which may refer to `scope`.
+    /// Sets the scope.
     pub fn within<'s>(self, scope: Scope<'s>) -> Place<'s>
     where
         'a: 's,
@@ -54,7 +54,7 @@ impl<'a> Place<'a> {
         Place { scope, ..self }
     }
 
-    /// The same key, with another value: an element of its list.
+    /// Returns an element of the key's list.
     pub fn element(&self, node: &'a Node) -> Self {
         Self {
             document: self.document,
@@ -64,7 +64,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The list's elements, or the single value.
+    /// Returns the elements of a list, or a single value as one element.
     pub fn items(&self) -> Vec<Self> {
         match &self.node.value {
             Value::Array(items) => items.iter().map(|item| self.element(item)).collect(),
@@ -72,8 +72,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The value under `key`, or this table where the key is absent.
-    /// The items of a list of at least one, or the one value that stands for such a list.
+    /// Returns the elements of a non-empty list, or a single value as one element.
     pub fn some_items(&self, allowed: &str) -> Result<Vec<Self>> {
         let items = self.items();
         if items.is_empty() {
@@ -82,6 +81,7 @@ impl<'a> Place<'a> {
         Ok(items)
     }
 
+    /// Returns the value under `key`, or this table if the key is absent.
     pub fn at(&self, key: &str) -> Self {
         let node = self.node.get(key).unwrap_or(self.node);
         self.child(key, node)
@@ -108,7 +108,7 @@ impl<'a> Place<'a> {
         self.document.wrong(self.node, &self.path, message)
     }
 
-    /// Refuses the value: what is wrong with it, and what is allowed.
+    /// Returns an error about this value, with the allowed values.
     pub fn refuse<T>(&self, message: impl Into<String>, allowed: impl Into<String>) -> Result<T> {
         Err(self.wrong(message).allowed(allowed))
     }
@@ -134,7 +134,7 @@ impl<'a> Place<'a> {
         Ok(choices[self.one_of(text, choices, "not one of the choices")?])
     }
 
-    /// Which of the names the word is; the message says what none of them is.
+    /// Returns the index of `word` in `names`, or an error with `message`.
     pub fn one_of(&self, word: &str, names: &[&str], message: &str) -> Result<usize> {
         let found = names.iter().position(|name| *name == word);
         found.ok_or_else(|| {
@@ -150,7 +150,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// An integer in a range that fits the type.
+    /// Reads an integer in a range that fits the type.
     pub fn integer<T: TryFrom<i64>>(&self, low: i64, high: i64) -> Result<T> {
         let allowed = format!("{low}..={high}");
         match self.node.value {
@@ -172,7 +172,7 @@ impl<'a> Place<'a> {
         self.bounded(value, low, high)
     }
 
-    /// A number, or a percentage.
+    /// Reads a number or a percentage.
     pub fn share(&self, low: f64, high: f64) -> Result<f64> {
         let allowed = format!("{low}..={high}, or a percentage such as \"50%\"");
         let value = match self.node.str() {
@@ -211,7 +211,7 @@ impl<'a> Place<'a> {
         self.quantity(&SIZE, low, high).map(Bytes)
     }
 
-    /// Flows per second.
+    /// Reads a frequency per second.
     pub fn frequency(&self) -> Result<f64> {
         let (low, high) = FREQUENCY_RANGE;
         Ok(self.quantity(&FREQUENCY, low, high)? as f64 / 1e3)
@@ -230,14 +230,14 @@ impl<'a> Place<'a> {
         self.range(parsed, &SIZE, 1, POOL.1).map(Amount::Bytes)
     }
 
-    /// A number of packets.
+    /// Parses a number of packets.
     pub fn packets(&self, text: &str) -> Result<Amount> {
         let packets = self.part(text, &PACKETS, PACKETS_RANGE)?;
         let packets = u32::try_from(packets).expect("the range of packets fits 32 bits");
         Ok(Amount::Packets(packets))
     }
 
-    /// A part of this text, read as a quantity.
+    /// Parses a part of this value's text as a quantity.
     pub fn part(&self, text: &str, units: &Units, (low, high): (u64, u64)) -> Result<u64> {
         let value = units
             .parse(text)

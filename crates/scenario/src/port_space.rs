@@ -1,4 +1,4 @@
-//! Whether the largest packet of each transport fits into a port of the switch.
+//! Check that the largest packet of each transport fits into a port of a switch.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Amount, Buffer, Oldi, Protocol, Scenario, Size, Transport};
@@ -6,16 +6,16 @@ use crate::model::{Switch, WorkloadKind};
 use crate::place::Place;
 use crate::quantity::SIZE;
 
-/// Bytes of IP and TCP headers on each segment; D3's packets have no fewer.
+/// IP and TCP headers of a segment, in bytes. D3 packets have at least as many.
 const HEADER_BYTES: u64 = 40;
 
 impl Switch {
-    /// Bytes that an otherwise empty switch lets one of its ports hold; `None`: without a limit in bytes.
+    /// Returns the number of bytes that one port of an empty switch can hold, or `None` without a limit in bytes.
     pub fn port_space_bytes(&self) -> Option<u64> {
         match self.buffer {
             Buffer::Unlimited | Buffer::Static(Amount::Packets(_)) => None,
             Buffer::Static(Amount::Bytes(bytes)) => Some(bytes),
-            // A port may take a packet of `alpha` times what is free.
+            // A port accepts a packet of up to `alpha` times the free memory.
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -27,8 +27,7 @@ impl Switch {
 }
 
 impl Protocol {
-    /// Bytes of the largest packet on the wire that carries part of a message of this size, headers included and framing
-    /// not.
+    /// Returns the size of the largest packet of a message of this size, in bytes, with headers but without framing.
     pub fn largest_packet(&self, message_bytes: u64) -> u64 {
         let whole = message_bytes.saturating_add(HEADER_BYTES);
         match self {
@@ -38,16 +37,16 @@ impl Protocol {
     }
 }
 
-/// Refuses a buffer into which the largest packet of some workload's transport never fits: its flows would never end.
+/// Refuses a buffer that is too small for the largest packet of a workload's transport, whose flows would never end.
 pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnostic> {
     let Some(space) = scenario.switch.port_space_bytes() else {
         return Ok(());
     };
     let overhead = u64::from(scenario.host.frame_overhead);
     for workload in &scenario.workloads {
-        let own = workload.transport.as_ref();
+        let fixed = workload.transport.as_ref();
         let used: Vec<&Transport> =
-            own.map_or_else(|| scenario.transports.iter().collect(), |own| vec![own]);
+            fixed.map_or_else(|| scenario.transports.iter().collect(), |fixed| vec![fixed]);
         for transport in used {
             let packet = transport.protocol.largest_packet(largest(&workload.kind)) + overhead;
             if packet <= space {
@@ -55,7 +54,7 @@ pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnos
             }
             let show = SIZE.show;
             let message = format!(
-                "an empty port takes packets of up to {}, and workload `{}` sends packets of {} under `{}`: they would \
+                "an empty port holds packets of up to {}, but workload `{}` sends packets of {} under `{}`, which would \
                  all be dropped",
                 show(space),
                 workload.name,
@@ -77,7 +76,7 @@ pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnos
     Ok(())
 }
 
-/// Bytes of the largest message of a workload.
+/// Returns the size of the largest message of a workload, in bytes.
 fn largest(kind: &WorkloadKind) -> u64 {
     match kind {
         WorkloadKind::Oldi(Oldi {

@@ -1,21 +1,21 @@
-//! Quantities as they are written: a number, a space, a unit. The same words are used for ranges in messages.
+//! Quantities as written in a scenario: a number, a space and a unit. Messages use the same format.
 
 use duetime_core::{Bytes, Rate, Span};
 use std::fmt::Write as _;
 
-/// A kind of quantity: its units with their size in the smallest one.
+/// Kind of quantity with its units.
 pub(crate) struct Units {
-    /// What it is called in messages.
+    /// Name in messages.
     pub what: &'static str,
-    /// (name, how many of the base unit).
+    /// Units: name and multiple of the base unit.
     pub names: &'static [(&'static str, u64)],
-    /// An example of a right value.
+    /// Example of a valid value.
     pub example: &'static str,
-    /// Shows an amount of the base unit as it would be written.
+    /// Formats an amount of the base unit.
     pub show: fn(u64) -> String,
 }
 
-/// Lengths of time, in picoseconds.
+/// Times, in picoseconds.
 pub(crate) const TIME: Units = Units {
     what: "time",
     names: &[
@@ -52,7 +52,7 @@ pub(crate) const RATE: Units = Units {
     show: |bps| Rate::from_bps(bps).to_string(),
 };
 
-/// Sizes, in bytes. KB and MB are 1000 and 10⁶; KiB and MiB are 1024 and 2²⁰.
+/// Sizes, in bytes. KB and MB are 10³ and 10⁶ bytes; KiB and MiB are 2¹⁰ and 2²⁰ bytes.
 pub(crate) const SIZE: Units = Units {
     what: "size",
     names: &[
@@ -69,7 +69,7 @@ pub(crate) const SIZE: Units = Units {
     show: |bytes| Bytes(bytes).to_string(),
 };
 
-/// Packets of any size.
+/// Numbers of packets of any size.
 pub(crate) const PACKETS: Units = Units {
     what: "number of packets",
     names: &[("packets", 1), ("packet", 1)],
@@ -77,7 +77,7 @@ pub(crate) const PACKETS: Units = Units {
     show: |packets| format!("{packets} packets"),
 };
 
-/// Flows per second, in thousandths.
+/// Frequencies, in thousandths per second.
 pub(crate) const FREQUENCY: Units = Units {
     what: "frequency",
     names: &[("/s", 1_000), ("per second", 1_000)],
@@ -85,38 +85,38 @@ pub(crate) const FREQUENCY: Units = Units {
     show: |thousandths| format!("{} /s", thousandths as f64 / 1e3),
 };
 
-/// Why a text is not a quantity.
+/// Error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotQuantity {
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What is allowed.
+    /// Allowed values.
     pub allowed: String,
 }
 
-/// Reads a length of time such as `35 ms`, as scenarios have them.
+/// Parses a time such as `35 ms`.
 pub fn parse_time(text: &str) -> Result<Span, NotQuantity> {
     TIME.parse(text).map(Span::from_ps)
 }
 
-/// Reads a size such as `10 KB`, as scenarios have them.
+/// Parses a size such as `10 KB`.
 pub fn parse_size(text: &str) -> Result<Bytes, NotQuantity> {
     SIZE.parse(text).map(Bytes)
 }
 
-/// Reads a rate such as `100 Mbps`, as scenarios have them.
+/// Parses a rate such as `100 Mbps`.
 pub fn parse_rate(text: &str) -> Result<Rate, NotQuantity> {
     RATE.parse(text).map(Rate::from_bps)
 }
 
-/// Reads a number of packets such as `20 packets`, as scenarios have them.
+/// Parses a number of packets such as `20 packets`.
 pub fn parse_packets(text: &str) -> Result<u32, NotQuantity> {
     let packets = PACKETS.parse(text)?;
-    u32::try_from(packets).map_err(|_| PACKETS.error("more packets than there can be"))
+    u32::try_from(packets).map_err(|_| PACKETS.error("too many packets"))
 }
 
 impl Units {
-    /// Parses `text` exactly, into the base unit, rounded to the nearest.
+    /// Parses `text` into the base unit, exact in decimal and rounded to the nearest integer.
     pub fn parse(&self, text: &str) -> Result<u64, NotQuantity> {
         let text = text.trim();
         let end = text
@@ -162,7 +162,7 @@ impl Units {
     }
 }
 
-/// `number × scale`, exactly in decimal, rounded to the nearest integer.
+/// Computes `number × scale`, exact in decimal and rounded to the nearest integer.
 fn decimal(number: &str, scale: u64) -> Result<u64, String> {
     let number = number.strip_prefix('+').unwrap_or(number);
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -172,7 +172,7 @@ fn decimal(number: &str, scale: u64) -> Result<u64, String> {
     }
     let fraction = &fraction[..fraction.len().min(15)];
     let power = 10u128.pow(u32::try_from(fraction.len()).unwrap_or(0));
-    let too_large = || "larger than anything that can be simulated".to_owned();
+    let too_large = || "larger than the simulator supports".to_owned();
     let mantissa: u128 = format!("0{whole}{fraction}")
         .parse()
         .map_err(|_| too_large())?;
@@ -182,7 +182,7 @@ fn decimal(number: &str, scale: u64) -> Result<u64, String> {
     u64::try_from((scaled + power / 2) / power).map_err(|_| too_large())
 }
 
-/// Reads a share such as `0.01` or `1%`, as scenarios have them.
+/// Parses a share such as `0.01` or `1%`.
 pub fn parse_share(text: &str) -> Result<f64, NotQuantity> {
     let share = percent(text).or_else(|| text.trim().parse().ok());
     share
@@ -193,10 +193,10 @@ pub fn parse_share(text: &str) -> Result<f64, NotQuantity> {
         })
 }
 
-/// A percentage or a share: "50%", 0.5.
+/// Parses a percentage such as `50%` into a share. Returns `None` without `%`.
 pub(crate) fn percent(text: &str) -> Option<f64> {
     let number = text.trim().strip_suffix('%')?.trim();
-    // The point is moved in the text: 99.9 / 100 is not the nearest number to 0.999.
+    // Shift the decimal point in the text: 99.9 / 100 is not the closest float to 0.999.
     format!("{number}e-2").parse().ok()
 }
 
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn error_messages() {
         let message = |units: &Units, text| units.parse(text).unwrap_err().message;
         assert_eq!(message(&TIME, "20"), "the unit of this time is missing");
         assert_eq!(message(&TIME, "20 sec"), "`sec` is not a unit of a time");

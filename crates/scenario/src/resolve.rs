@@ -1,4 +1,4 @@
-//! From the file's tables to the resolved [`Scenario`].
+//! Conversion from the tables of a file to the resolved [`Scenario`].
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Entry};
@@ -56,7 +56,7 @@ pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Sce
     Ok(scenario)
 }
 
-/// The scenario's name: given, or the file's.
+/// Returns the name of the scenario, or that of the file if it has none.
 fn name(document: &Document, reader: &Reader<'_>) -> Result<String> {
     let Some(name) = reader.text("name")? else {
         let file = document.texts[0]
@@ -81,7 +81,7 @@ fn name(document: &Document, reader: &Reader<'_>) -> Result<String> {
 pub(crate) const NAMES: &str =
     "1 to 64 letters, digits, `-` and `_`, starting with a letter or digit";
 
-/// Names become parts of file names and of key paths.
+/// Returns true if `text` can be a name, which becomes part of file names and key paths.
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -90,7 +90,7 @@ pub(crate) fn is_name(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// When a workload starts its last flow, if it stops by itself.
+/// Returns the start of a workload's last flow, or `None` if the workload does not end by itself.
 fn last_start(kind: &WorkloadKind) -> Option<Span> {
     match kind {
         WorkloadKind::Burst {
@@ -113,7 +113,7 @@ fn last_start(kind: &WorkloadKind) -> Option<Span> {
     }
 }
 
-/// The entries of an array of tables under `key`; one table alone counts as an array of one.
+/// Returns the entries of the array of tables under `key`. A single table is an error.
 pub(crate) fn tables<'a>(reader: &Reader<'a>, key: &'static str) -> Result<Vec<Place<'a>>> {
     let Some(place) = reader.get(key) else {
         return Ok(Vec::new());

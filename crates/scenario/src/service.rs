@@ -1,4 +1,4 @@
-//! A first scenario for a service, from a few numbers that its owner knows: what `duetime new` writes.
+//! First scenario of a service from a few numbers, for `duetime new`.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -15,24 +15,24 @@ use crate::quantity::{FREQUENCY, NotQuantity, RATE, SIZE, TIME, Units};
 use duetime_core::{Bytes, Rate, Span};
 use std::fmt;
 
-/// What kind of service it is.
+/// Kind of service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceKind {
-    /// One root asks many leaves and needs nearly all answers.
+    /// One root queries many leaves and needs nearly all answers.
     Search,
-    /// Two layers: aggregators ask shards, and most of them are enough.
+    /// Two layers: aggregators query shards, and most answers are enough.
     Feed,
-    /// Reads of fragments of which some are spare.
+    /// Reads of fragments, of which a quarter are spare.
     Storage,
-    /// A model in shards: inputs are as large as outputs, and all are needed.
+    /// A sharded model: inputs are as large as outputs, and all outputs are needed.
     Inference,
 }
 
 impl ServiceKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Search, Self::Feed, Self::Storage, Self::Inference];
 
-    /// Its name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Search => "search",
@@ -42,15 +42,15 @@ impl ServiceKind {
         }
     }
 
-    /// What it does, in words.
+    /// Describes the service.
     pub fn about(self) -> &'static str {
         match self {
-            Self::Search => "a root asks its leaves and ranks their answers",
+            Self::Search => "a root queries its leaves and ranks their answers",
             Self::Feed => {
-                "a root asks aggregators, each asks its shards, and most posts are enough"
+                "a root queries aggregators, each queries its shards, and most posts are enough"
             }
             Self::Storage => {
-                "a reader asks for fragments of an object, of which a quarter are spare"
+                "a reader requests fragments of an object, of which a quarter are spare"
             }
             Self::Inference => {
                 "a front end sends its input to the shards of a model and needs every output"
@@ -58,31 +58,31 @@ impl ServiceKind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind of that name, or `None`.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// A number of a service that its owner is asked for.
+/// Number of a service that `duetime new` prompts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Children per node, by layer.
     FanIn,
-    /// Time from a query's arrival until enough answers are there.
+    /// Time from a query's arrival until it has enough answers.
     Budget,
     /// Size of each answer.
     Answer,
-    /// Queries per second, of the whole service.
+    /// Queries per second of the whole service.
     Rate,
-    /// Hosts of the network.
+    /// Number of hosts of the network.
     Hosts,
     /// Rate of a host's link.
     Link,
 }
 
 impl Question {
-    /// All of them, in the order in which they are asked.
+    /// All questions, in the order of the prompts.
     pub const ALL: [Self; 6] = [
         Self::FanIn,
         Self::Budget,
@@ -92,7 +92,7 @@ impl Question {
         Self::Link,
     ];
 
-    /// Its flag, without dashes.
+    /// Returns the flag, without dashes.
     pub fn flag(self) -> &'static str {
         match self {
             Self::FanIn => "fan-in",
@@ -104,7 +104,7 @@ impl Question {
         }
     }
 
-    /// The question.
+    /// Returns the text of the prompt.
     pub fn words(self) -> &'static str {
         match self {
             Self::FanIn => "How many servers does a query ask (two layers: 4,10)?",
@@ -117,29 +117,29 @@ impl Question {
     }
 }
 
-/// A service in its owner's numbers.
+/// Service, described by a few numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
     kind: ServiceKind,
     fan_in: Vec<u32>,
     budget: Span,
     answer: Bytes,
-    /// In thousandths of a query per second.
+    /// Queries per second, in thousandths.
     rate: u64,
     hosts: u32,
     link: Rate,
 }
 
-/// A number that cannot be used.
+/// Error for a number that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongNumber {
-    /// Whose answer it is.
+    /// Question that the number answers.
     pub question: Question,
-    /// The number as given.
+    /// Number as given.
     pub value: String,
-    /// What is wrong with it.
+    /// Description of the error.
     pub message: String,
-    /// What is allowed.
+    /// Allowed values.
     pub allowed: String,
 }
 
@@ -158,13 +158,13 @@ const QUERIES: (u64, u64) = (1_000, 1_000_000_000);
 const HOSTS: (u64, u64) = (2, 10_000);
 const LINK: (u64, u64) = (100_000_000, 1_000_000_000_000);
 
-/// Most of a host's link that answers may take in the mean.
-const MOST_LOAD: f64 = 0.5;
-/// The budget is at least this many times what its answers take on a link that is theirs alone.
-const LEAST_BUDGET: u64 = 4;
+/// Maximum mean load of a host's link by answers.
+const MAX_LOAD: f64 = 0.5;
+/// Minimum budget, as a multiple of the transmission time of a query's answers on idle links.
+const MIN_BUDGET_FACTOR: u64 = 4;
 
 impl Service {
-    /// A usual service of the kind.
+    /// Returns a service of this kind with default numbers.
     pub fn usual(kind: ServiceKind) -> Self {
         let (fan_in, budget_ms, answer_kb, per_s) = match kind {
             ServiceKind::Search => (vec![40], 50, 20, 2_000),
@@ -183,7 +183,7 @@ impl Service {
         }
     }
 
-    /// The answer to a question, as it would be typed.
+    /// Returns the current answer to a question, formatted as input.
     pub fn answer_to(&self, question: Question) -> String {
         match question {
             Question::FanIn => self.layers(","),
@@ -195,7 +195,7 @@ impl Service {
         }
     }
 
-    /// Takes an answer. Whether all of them go together, [`Service::check`] says.
+    /// Sets the answer to a question. [`Service::check`] checks all answers together.
     pub fn take(&mut self, question: Question, text: &str) -> Result<(), WrongNumber> {
         let wrong = |message: String, allowed: String| WrongNumber {
             question,
@@ -241,7 +241,8 @@ impl Service {
         Ok(())
     }
 
-    /// Whether the network can carry it: enough hosts, links that are not too busy, and a budget that holds the answers.
+    /// Checks that the network can carry the service: enough hosts, moderate load, and a budget that allows the
+    /// answers.
     pub fn check(&self) -> Result<(), WrongNumber> {
         let wrong = |question: Question, message: String, allowed: String| {
             Err(WrongNumber {
@@ -254,48 +255,48 @@ impl Service {
         let nodes = 1 + self.asked();
         if nodes > u64::from(self.hosts) {
             let message = format!(
-                "a query asks at {nodes} hosts, its root's included, and there are {}",
+                "a query needs {nodes} hosts, including its root, but the network has {}",
                 self.hosts
             );
             let allowed = format!("a smaller fan-in, or --hosts {nodes} and more");
             return wrong(Question::FanIn, message, allowed);
         }
         let alone = self.alone();
-        let least = Span::from_ps(alone.as_ps().saturating_mul(LEAST_BUDGET));
+        let least = Span::from_ps(alone.as_ps().saturating_mul(MIN_BUDGET_FACTOR));
         if self.budget < least {
             let message = format!(
-                "the answers of a query alone take {} of the links, and computing and queues take time as well",
+                "the answers of a query take {} on idle links, without computation and queues",
                 (TIME.show)(alone.as_ps())
             );
             let allowed = format!("at least {}", (TIME.show)(least.as_ps()));
             return wrong(Question::Budget, message, allowed);
         }
-        if self.load() > MOST_LOAD {
+        if self.load() > MAX_LOAD {
             let message = format!(
-                "answers take {:.0} % of each host's link in the mean",
+                "answers take {:.0} % of each host's link on average",
                 self.load() * 100.0
             );
-            let most = self.rate as f64 * MOST_LOAD / self.load();
+            let most = self.rate as f64 * MAX_LOAD / self.load();
             let allowed = format!(
                 "at most {}, which is {:.0} %",
                 (FREQUENCY.show)(most as u64 / 1_000 * 1_000),
-                MOST_LOAD * 100.0
+                MAX_LOAD * 100.0
             );
             return wrong(Question::Rate, message, allowed);
         }
         Ok(())
     }
 
-    /// Answers that a query asks for, in all layers.
+    /// Returns the number of answers of a query in all layers.
     fn asked(&self) -> u64 {
-        let layers = self.fan_in.iter().scan(1, |wide, children| {
-            *wide *= u64::from(*children);
-            Some(*wide)
+        let layers = self.fan_in.iter().scan(1, |width, children| {
+            *width *= u64::from(*children);
+            Some(*width)
         });
         layers.sum()
     }
 
-    /// Messages of the size of an answer, for each answer.
+    /// Returns the number of messages of the size of an answer per answer.
     fn both_ways(&self) -> u64 {
         if self.kind == ServiceKind::Inference {
             2
@@ -304,16 +305,20 @@ impl Service {
         }
     }
 
-    /// What the answers of a query take on the links of its root and of one aggregator, with nothing beside them.
+    /// Returns the transmission time of a query's answers on the idle links of its root and of one aggregator.
     fn alone(&self) -> Span {
-        let children: u64 = self.fan_in.iter().map(|&of| u64::from(of)).sum();
+        let children: u64 = self
+            .fan_in
+            .iter()
+            .map(|&children| u64::from(children))
+            .sum();
         let bytes = children * self.answer.0 * self.both_ways();
         let seconds = bytes as f64 * 8.0 / self.link.as_bps() as f64;
-        // What the network takes beside: headers and some packets on their way.
+        // Allowance for headers and a few packets in flight.
         Span::from_us((seconds * 1.05e6).ceil() as u64 + 20)
     }
 
-    /// Mean share of a host's link that messages of queries take.
+    /// Returns the mean load of a host's link by the messages of queries.
     fn load(&self) -> f64 {
         let bytes = self.asked() * self.answer.0 * self.both_ways();
         let bps = bytes as f64 * 8.0 * self.per_second();
@@ -324,7 +329,7 @@ impl Service {
         self.rate as f64 / 1e3
     }
 
-    /// Roots: a few, or as many as keep the answers below a fifth of the link of each.
+    /// Returns the number of roots: at least 4, and enough to keep the answers below a fifth of each root's link.
     fn roots(&self) -> u32 {
         let bytes = u64::from(self.fan_in[0]) * self.answer.0 * self.both_ways();
         let bps = bytes as f64 * 8.0 * self.per_second();
@@ -332,8 +337,8 @@ impl Service {
         (enough.min(f64::from(self.hosts)) as u32).clamp(self.hosts.min(4), self.hosts)
     }
 
-    fn layers(&self, between: &str) -> String {
+    fn layers(&self, separator: &str) -> String {
         let layers: Vec<String> = self.fan_in.iter().map(u32::to_string).collect();
-        layers.join(between)
+        layers.join(separator)
     }
 }

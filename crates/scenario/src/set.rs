@@ -1,7 +1,7 @@
-//! Values set over the file, by key path.
+//! Values set by key path, overriding the file.
 //!
 //! A key path names a value from the outside in: `switch.buffer`, `tcp.rto_min`, `topology.uplink.rate`.
-//! `workload.KEY` is a key of the first workload, `workload.NAME.KEY` and `workload[1].KEY` of another;
+//! `workload.KEY` is a key of the first workload; `workload.NAME.KEY` and `workload[1].KEY` select another.
 //! `response[2]` is an entry of a list.
 
 use crate::diagnostic::{Diagnostic, nearest};
@@ -14,7 +14,7 @@ use std::ops::Range;
 
 type Result<T> = std::result::Result<T, Wrong>;
 
-/// One part of a key path: a name, or an index into a list.
+/// Step of a key path: a name with indices into lists.
 struct Step<'k> {
     name: &'k str,
     span: Range<usize>,
@@ -22,8 +22,8 @@ struct Step<'k> {
 }
 
 impl Document {
-    /// Sets `value` at the key path `key`. The value is TOML; a text that is no TOML value is a string, so that
-    /// `switch.buffer` takes `4 MB` as well as `"4 MB"`.
+    /// Sets `value` at the key path `key`. The value is TOML. A text that is not a TOML value is a string, so
+    /// `switch.buffer` accepts `4 MB` as well as `"4 MB"`.
     pub fn set(&mut self, key: &str, value: &str) -> std::result::Result<(), Diagnostic> {
         let text = self.texts.len();
         self.texts.push(Text {
@@ -111,7 +111,7 @@ fn steps_of(key: &str) -> Result<Vec<Step<'_>>> {
     Ok(steps)
 }
 
-/// Walks from the file's root along the steps, with the tables' keys at hand, and puts the value at the end.
+/// Follows the steps from the root of the file, checks each key, and sets the value at the end.
 fn insert(root: &mut Node, steps: &[Step<'_>], value: Node, text: usize) -> Result<()> {
     let mut node = root;
     let mut table: Option<&'static Table> = Some(&SCENARIO);
@@ -171,7 +171,7 @@ fn put(node: &mut Node, step: &Step<'_>, value: Node, text: usize) -> Result<()>
     Ok(())
 }
 
-/// The value under a key; an empty table where there is none.
+/// Returns the value under a key, or inserts an empty table.
 fn child<'n>(node: &'n mut Node, step: &Step<'_>, text: usize) -> Result<&'n mut Node> {
     let entries = entries(node, step)?;
     let index = entries
@@ -195,8 +195,8 @@ fn child<'n>(node: &'n mut Node, step: &Step<'_>, text: usize) -> Result<&'n mut
 fn entries<'n>(node: &'n mut Node, step: &Step<'_>) -> Result<&'n mut Vec<Entry>> {
     let found = node.describe();
     let Value::Table(entries) = &mut node.value else {
-        let message = format!("what holds `{}` is {found} here, not a table", step.name);
-        let allowed = "a key of a table; set the table itself first";
+        let message = format!("the parent of `{}` is {found}, not a table", step.name);
+        let allowed = "a key of a table; set the table first";
         return Err(Wrong::new(step.span.clone(), message, allowed));
     };
     Ok(entries)
@@ -210,13 +210,13 @@ fn item<'n>(node: &'n mut Node, index: usize, step: &Step<'_>) -> Result<&'n mut
     };
     let count = items.len();
     items.get_mut(index).ok_or_else(|| {
-        let message = format!("there is no entry {index}");
+        let message = format!("the list has no entry {index}");
         let allowed = format!("0..={}", count.saturating_sub(1));
         Wrong::new(step.span.clone(), message, allowed)
     })
 }
 
-/// Which workload or variant is meant, and whether the next step names it.
+/// Returns the index of the selected workload or variant, and true if the next step names it.
 fn element(node: &Node, step: &Step<'_>, rest: &[Step<'_>]) -> Result<(usize, bool)> {
     let Value::Array(items) = &node.value else {
         let message = format!("the scenario has no [[{}]]", step.name);
@@ -249,7 +249,7 @@ fn element(node: &Node, step: &Step<'_>, rest: &[Step<'_>]) -> Result<(usize, bo
     Err(wrong)
 }
 
-/// The names of workloads, as the resolved scenario will have them.
+/// Returns the names of the workloads in the resolved scenario.
 fn names(items: &[Node]) -> Vec<String> {
     let mut names = Names::default();
     let name = |item: &Node| match item.get("name").and_then(Node::str) {
@@ -270,7 +270,7 @@ fn unknown(step: &Step<'_>, table: &'static Table) -> Wrong {
     wrong
 }
 
-/// The keys of the table `node` that a value of this kind may be.
+/// Returns the declaration of the table `node`, if a value of this kind can be a table.
 fn table_of(kind: &'static Kind, node: &Node) -> Option<&'static Table> {
     match kind {
         Kind::Table(table) => Some(table),

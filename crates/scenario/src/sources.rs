@@ -1,32 +1,32 @@
-//! The files that a scenario names. This crate opens none itself.
+//! Access to the files that a scenario names. This crate opens no files itself.
 
 use duetime_core::{Bytes, Span};
 
-/// Where a scenario's CDF and trace files come from. Paths are as written in the scenario.
+/// Reader of a scenario's CDF and trace files. Paths are as written in the scenario.
 pub trait Sources {
-    /// The content of a text file, or why it cannot be read.
+    /// Returns the content of a text file, or the reason why it cannot be read.
     fn read_text(&self, path: &str) -> Result<String, String>;
 
-    /// The rows of a trace in Parquet, or why it cannot be read.
+    /// Returns the rows of a trace in Parquet, or the reason why it cannot be read.
     fn read_trace(&self, path: &str) -> Result<Vec<TraceRow>, String>;
 
-    /// The bytes of any file, or why it cannot be read: where it may be no text.
+    /// Returns the bytes of any file, or the reason why it cannot be read.
     fn read_bytes(&self, path: &str) -> Result<Vec<u8>, String> {
         self.read_text(path).map(String::into_bytes)
     }
 
-    /// What messages call a file: its path as whoever reads them sees it.
+    /// Returns the path of a file as shown in messages.
     fn shown(&self, path: &str) -> String {
         path.to_owned()
     }
 }
 
-/// One row of a trace file as it stands there.
+/// Row of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceRow {
     /// Line of the CSV file, or row of another file, from 1.
     pub row: usize,
-    /// When the application submits the flow.
+    /// Submission by the application.
     pub start: Span,
     /// Sending host.
     pub source: u32,
@@ -34,11 +34,11 @@ pub struct TraceRow {
     pub destination: u32,
     /// Application bytes.
     pub size: Bytes,
-    /// After `start`.
+    /// Deadline, from `start`.
     pub deadline: Option<Span>,
 }
 
-/// No files at all: for scenarios that name none.
+/// Source without files, for scenarios that name none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 

@@ -1,4 +1,4 @@
-//! The axes of a sweep: keys and the values that they take.
+//! Axes of a sweep: keys with their values.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Node, Value, parse_value};
@@ -9,21 +9,20 @@ use std::ops::Range;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-const MOST_VALUES: usize = 10_000;
+const MAX_VALUES: usize = 10_000;
 const ALLOWED: &str = "KEY=LOW..HIGH:STEP or KEY=A,B,C, such as workload.fan_in=5..40:5";
 
-/// One axis of a sweep: a key and the values that it takes.
+/// Axis of a sweep: a key with its values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Path of the key, as [`Document::set`] takes it.
+    /// Path of the key, as for [`Document::set`].
     pub key: String,
-    /// Its values, as [`Document::set`] takes them.
+    /// Values, as for [`Document::set`].
     pub values: Vec<String>,
 }
 
 impl Axis {
-    /// Parses `KEY=LOW..HIGH:STEP` (the step is 1 where not given, bounds may have a unit) or `KEY=A,B,C`, as
-    /// `--vary` takes it.
+    /// Parses an axis of `--vary`: `KEY=LOW..HIGH:STEP` or `KEY=A,B,C`. The default step is 1. Bounds may have a unit.
     pub fn parse(text: &str) -> Result<Self> {
         let wrong = |span: Range<usize>, message: &str| {
             Diagnostic::at("--vary", text, span, message).allowed(ALLOWED)
@@ -40,7 +39,7 @@ impl Axis {
         Self { key, values }.checked(text, span)
     }
 
-    /// With these values, each in TOML. What is told of a wrong axis calls it `--vary`.
+    /// Creates an axis with these values, each in TOML. Errors call it `--vary`.
     pub fn of(key: &str, values: &[String]) -> Result<Self> {
         let values: Vec<String> = values.iter().map(|value| plain(value)).collect();
         let text = format!("{key}={}", values.join(","));
@@ -48,7 +47,7 @@ impl Axis {
         Self { key, values }.checked(&text, 0..text.len())
     }
 
-    /// The axis, if it has values, and each of them once. It stands at `span` of `text`.
+    /// Checks that the axis has values without duplicates. Errors point at `span` of `text`.
     fn checked(self, text: &str, span: Range<usize>) -> Result<Self> {
         let wrong = |message: &str| Diagnostic::at("--vary", text, span.clone(), message);
         if self.values.is_empty() || self.values.iter().any(String::is_empty) {
@@ -61,7 +60,8 @@ impl Axis {
     }
 }
 
-/// All combinations of the axes' values, the last axis fastest, each as the pairs that [`crate::load`] takes.
+/// Returns all combinations of the axes' values, with the last axis varying fastest, each as the pairs for
+/// [`crate::load`].
 pub fn grid(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
     axes.iter().fold(vec![Vec::new()], |points, axis| {
         let extend = |point: &Vec<(String, String)>| {
@@ -76,7 +76,7 @@ pub fn grid(axes: &[Axis]) -> Vec<Vec<(String, String)>> {
     })
 }
 
-/// The axes of `[sweep]`.
+/// Reads the axes of `[sweep]`.
 pub(crate) fn axes(document: &Document) -> Result<Vec<Axis>> {
     let root = Place::root(document);
     let Some(sweep) = Reader::open(root, &SCENARIO)?.get("sweep") else {
@@ -102,7 +102,7 @@ pub(crate) fn axes(document: &Document) -> Result<Vec<Axis>> {
     Ok(axes.into_iter().map(|(axis, _)| axis).collect())
 }
 
-/// Dotted keys are nested tables to TOML; a list or a text at the end is an axis.
+/// Collects the axes below a place. Dotted keys are nested tables in TOML; a list or a text is an axis.
 fn collect<'a>(place: &Place<'a>, key: &str, axes: &mut Vec<(Axis, Place<'a>)>) -> Result<()> {
     if let Some(entries) = place.node.table() {
         for entry in entries {
@@ -144,17 +144,17 @@ fn first_twice(values: &[String]) -> Option<&String> {
         .map(|i| &values[i])
 }
 
-/// A value as `--set` would take it.
+/// Formats a value as for `--set`.
 fn written(document: &Document, node: &Node) -> String {
     unquoted(node, &document.texts[node.text].content[node.span.clone()])
 }
 
-/// A value in TOML as `--set` would take it.
+/// Converts a TOML value to the form of `--set`.
 fn plain(value: &str) -> String {
     unquoted(&parse_value(value, 0, 0), value)
 }
 
-/// Quotes are needed only where the text alone would be another kind of value.
+/// Removes the quotes of a string, unless the text alone would be another type of value.
 fn unquoted(node: &Node, source: &str) -> String {
     match node.str() {
         Some(text) if parse_value(text, 0, 0).str() == Some(text) => text.to_owned(),
@@ -162,7 +162,7 @@ fn unquoted(node: &Node, source: &str) -> String {
     }
 }
 
-/// `LOW..HIGH:STEP` with or without a unit; `None` if the text is something else.
+/// Parses `LOW..HIGH:STEP`, with or without a unit. Returns `None` if the text is not a range.
 fn range(text: &str) -> Option<std::result::Result<Vec<String>, String>> {
     let (low, rest) = text.split_once("..")?;
     let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
@@ -196,7 +196,7 @@ fn range(text: &str) -> Option<std::result::Result<Vec<String>, String>> {
     Some(steps(parts.map(|(number, _)| number), unit))
 }
 
-/// The steps in exact decimals.
+/// Computes the values in exact decimals.
 fn steps(numbers: [&str; 3], unit: &str) -> std::result::Result<Vec<String>, String> {
     let decimals = |number: &str| {
         number
@@ -224,8 +224,8 @@ fn steps(numbers: [&str; 3], unit: &str) -> std::result::Result<Vec<String>, Str
         return Err("the bounds are the wrong way round".to_owned());
     }
     let count = (high - low) / step;
-    if count >= MOST_VALUES as u64 {
-        return Err(format!("more than {MOST_VALUES} values"));
+    if count >= MAX_VALUES as u64 {
+        return Err(format!("more than {MAX_VALUES} values"));
     }
     let power = 10u64.pow(u32::try_from(places).unwrap_or(0));
     let show = |value: u64| {
@@ -269,7 +269,7 @@ fn list(text: &str) -> Vec<String> {
 }
 
 impl Document {
-    /// The axes of the file's `[sweep]`, in its order.
+    /// Returns the axes of the file's `[sweep]`, in order.
     pub fn sweep(&self) -> Result<Vec<Axis>> {
         axes(self)
     }
@@ -300,23 +300,23 @@ mod tests {
     }
 
     #[test]
-    fn values_in_toml_are_those_of_the_command() {
-        let of = |values: &[&str]| {
-            let values: Vec<String> = values.iter().map(|&of| of.to_owned()).collect();
-            Axis::of("a", &values).map(|of| of.values)
+    fn toml_values_match_the_command_line() {
+        let axis = |values: &[&str]| {
+            let values: Vec<String> = values.iter().map(|&value| value.to_owned()).collect();
+            Axis::of("a", &values).map(|axis| axis.values)
         };
         assert_eq!(
-            of(&["5", "0.1", "\"4 MB\"", "[1, 2]"]).unwrap(),
+            axis(&["5", "0.1", "\"4 MB\"", "[1, 2]"]).unwrap(),
             ["5", "0.1", "4 MB", "[1, 2]"]
         );
-        // The text of a number is no number.
-        assert_eq!(of(&["\"5\""]).unwrap(), ["\"5\""]);
-        assert!(of(&[]).unwrap_err().to_string().contains("missing"));
-        assert!(of(&["5", "5"]).unwrap_err().to_string().contains("twice"));
+        // A quoted number stays a string.
+        assert_eq!(axis(&["\"5\""]).unwrap(), ["\"5\""]);
+        assert!(axis(&[]).unwrap_err().to_string().contains("missing"));
+        assert!(axis(&["5", "5"]).unwrap_err().to_string().contains("twice"));
     }
 
     #[test]
-    fn a_grid_has_every_combination_in_order() {
+    fn grid_has_every_combination_in_order() {
         let axes = [Axis::parse("a=1,2").unwrap(), Axis::parse("b=x,y").unwrap()];
         let points: Vec<String> = grid(&axes)
             .iter()

@@ -1,5 +1,4 @@
-//! The typed reader of one table: it knows the table's keys, refuses others, and takes each value with the kind and
-//! the range that `keys` gives it.
+//! Typed reader of a table, which refuses unknown keys and reads each value with the kind and range from `keys`.
 
 use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Node};
@@ -10,7 +9,7 @@ use crate::words::{allowed, complete, quoted};
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// A table of the file, being read.
+/// Reader of a table of the file.
 #[derive(Clone)]
 pub(crate) struct Reader<'a> {
     pub place: Place<'a>,
@@ -18,7 +17,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `place` as a table with these keys; others are refused.
+    /// Opens `place` as a table with these keys. Refuses other keys.
     pub fn open(place: Place<'a>, table: &'static Table) -> Result<Self> {
         let Some(entries) = place.node.table() else {
             return Err(place.expected("a table", format!("the keys of {}", table.name)));
@@ -37,7 +36,7 @@ impl<'a> Reader<'a> {
         Ok(Self { place, table })
     }
 
-    /// Reads `place` as one of several tables, by its `kind`.
+    /// Opens `place` as one of several tables, selected by the key `tag`.
     pub fn open_tagged(
         place: Place<'a>,
         tag: &'static str,
@@ -64,27 +63,27 @@ impl<'a> Reader<'a> {
             .unwrap_or_else(|| panic!("`{name}` is not a key of {}", self.table.name))
     }
 
-    /// The value of a key, if it is there.
+    /// Returns the value of a key, or `None` if it is absent.
     pub fn get(&self, key: &'static str) -> Option<Place<'a>> {
         self.find(self.key(key).name)
     }
 
-    /// The value of a key, if this is one of the table's and there.
+    /// Returns the value of a key, or `None` if it is absent or not a key of this table.
     pub fn find(&self, key: &str) -> Option<Place<'a>> {
         Some(self.place.child(key, self.place.node.get(key)?))
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a required key.
     pub fn need(&self, key: &'static str) -> Result<Place<'a>> {
         self.get(key).ok_or_else(|| self.missing(key))
     }
 
-    /// The value of a key, or what holds where it is absent.
+    /// Reads the value of a key, or its default.
     pub fn value<T: Readable>(&self, key: &'static str) -> Result<T> {
         self.read(key, T::ABSENT, T::read)
     }
 
-    /// The value of a key, read by `read`; where it is absent `absent`, or what its declared default means.
+    /// Reads the value of a key with `read`. If it is absent, returns `absent` or the declared default.
     pub fn read<T>(
         &self,
         key: &'static str,
@@ -107,7 +106,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A value that must be there, read by one of the methods below.
+    /// Reads a required value with one of the methods below.
     pub fn needed<T>(
         &self,
         key: &'static str,
@@ -116,7 +115,7 @@ impl<'a> Reader<'a> {
         read(self, key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// The error that a key is missing.
+    /// Creates the error for a missing key.
     pub fn missing(&self, key: &'static str) -> Diagnostic {
         let described = self.key(key);
         let path = self.place.join(key);
@@ -140,7 +139,7 @@ impl<'a> Reader<'a> {
         self.get(key).map(|child| child.choice(choices)).transpose()
     }
 
-    /// The texts of a list (or a single text) with their places.
+    /// Reads the texts of a list, or a single text, with their places.
     pub fn texts(&self, key: &'static str) -> Result<Option<Vec<(&'a str, Place<'a>)>>> {
         let Some(list) = self.get(key) else {
             return Ok(None);

@@ -1,11 +1,11 @@
-//! Text files from their bytes.
+//! Decoding of text files.
 
 use crate::diagnostic::Diagnostic;
 
-/// The text of a file of these bytes, without a byte order mark; `file` is what the error calls it.
+/// Decodes the bytes of a file as UTF-8, without the byte order mark. Errors call it `file`.
 ///
 /// # Errors
-/// If it is not UTF-8: the error points at the first byte that is not.
+/// If the bytes are not UTF-8. The error points at the first wrong byte.
 pub fn decode(bytes: Vec<u8>, file: &str) -> Result<String, Diagnostic> {
     let allowed = "text in UTF-8";
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -26,7 +26,7 @@ pub fn decode(bytes: Vec<u8>, file: &str) -> Result<String, Diagnostic> {
     })
 }
 
-/// A cell of a table without the quotes around it, if there are any.
+/// Returns a cell of a table without quotes around it.
 pub(crate) fn unquoted(cell: &str) -> &str {
     let cell = cell.trim();
     let inner = cell

@@ -1,5 +1,4 @@
-//! Traces: flows from a file in CSV or Parquet, checked row by row, or spans as JSON lines; told apart by their first
-//! bytes.
+//! Traces: flows in CSV or Parquet, or spans as JSON lines. The first bytes of the file determine the format.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::TraceFlow;
@@ -20,20 +19,20 @@ const COLUMNS: [&str; 5] = [
     "deadline_ns",
 ];
 const ALLOWED: &str =
-    "start_ns,source,destination,size_bytes in any order, and deadline_ns where flows have one";
-/// The first bytes of every Parquet file.
+    "start_ns,source,destination,size_bytes in any order, and optionally deadline_ns";
+/// First bytes of every Parquet file.
 const PARQUET: &[u8] = b"PAR1";
 const LATEST_NS: u64 = 24 * 3_600 * 1_000_000_000;
 
-/// What a trace file holds.
+/// Content of a trace file.
 pub(crate) enum Trace {
     /// Flows between the hosts of the topology, sorted by their start.
     Flows(Vec<TraceFlow>),
-    /// Spans, not yet read: the text, and what messages call the file.
+    /// Spans, not yet parsed: the text, and the name of the file in messages.
     Spans(String, String),
 }
 
-/// The file named at `place`. Its flows are all between `hosts` hosts.
+/// Reads the file at `path`, which `place` names. Flows must be between the first `hosts` hosts.
 pub(crate) fn read(
     place: &Place<'_>,
     path: &str,
@@ -59,7 +58,7 @@ pub(crate) fn read(
     csv(&text, &file, hosts).map(Trace::Flows)
 }
 
-/// A trace that stands in the scenario itself, as text; `name` is what messages call it.
+/// Reads an inline trace. Messages call it `name`.
 pub(crate) fn inline(text: &str, name: &str, hosts: u32) -> Result<Trace> {
     if spans::is_json(text) {
         return Ok(Trace::Spans(text.to_owned(), name.to_owned()));
@@ -79,7 +78,7 @@ fn csv(text: &str, file: &str, hosts: u32) -> Result<Vec<TraceFlow>> {
     })
 }
 
-/// What a single row cannot say: order, hosts, at least one flow.
+/// Checks the rows and their order, and converts them to flows.
 fn check(
     rows: &[TraceRow],
     hosts: u32,
@@ -111,7 +110,7 @@ fn check(
             }
         }
         if row.source == row.destination {
-            let message = format!("destination = {}: the same as its source", row.destination);
+            let message = format!("destination = {}: equal to its source", row.destination);
             return wrong(message, "two different hosts".to_owned());
         }
         if row.size.0 == 0 || row.size.0 > crate::keys::FLOW_SIZE.1 {
@@ -148,7 +147,7 @@ fn check(
         .collect())
 }
 
-/// The rows of a CSV text, and the span of each of its lines.
+/// Parses the rows of a CSV text. Returns them with the span of each line.
 fn parse(text: &str, file: &str) -> Result<(Vec<TraceRow>, Vec<Range<usize>>)> {
     let mut rows = Vec::new();
     let mut lines = Vec::new();
@@ -181,7 +180,7 @@ fn cells(line: &str, mut start: usize) -> Vec<(Range<usize>, &str)> {
         .collect()
 }
 
-/// For each cell of a row, which of [`COLUMNS`] it is.
+/// Returns the index in [`COLUMNS`] of each cell of the header.
 fn columns(
     cells: &[(Range<usize>, &str)],
     text: &str,

@@ -1,25 +1,25 @@
-//! A document back to text, with what was set over it.
+//! Formatting of a document as text, including values set later.
 
 use crate::Diagnostic;
 use crate::document::{Document, Node, Value};
 use toml::{Table, Value as Toml};
 
 impl Document {
-    /// The scenario with all that was set over it, as TOML; comments are gone. What no scenario can hold, such as a date,
-    /// is an error.
+    /// Returns the scenario as TOML without comments, including values set later. Values that are not allowed in a
+    /// scenario, such as dates, are errors.
     pub fn to_toml(&self) -> Result<String, Diagnostic> {
         Ok(text(&self.tree()?))
     }
 
-    /// The same with this trace in place of all workloads, or beside them. `flows` is the text of a trace in CSV or JSON
-    /// lines.
-    pub fn with_trace(&self, flows: &str, name: &str, beside: bool) -> Result<String, Diagnostic> {
+    /// Returns the scenario as TOML with a trace. `flows` is the text of the trace in CSV or JSON lines. The trace
+    /// replaces all workloads unless `keep` is true.
+    pub fn with_trace(&self, flows: &str, name: &str, keep: bool) -> Result<String, Diagnostic> {
         let mut tree = self.tree()?;
         let trace = [("name", name), ("kind", "trace"), ("flows", flows)];
         let trace = trace.map(|(key, value)| (key.to_owned(), Toml::from(value)));
         let trace = Toml::Table(Table::from_iter(trace));
         match tree.get_mut("workload") {
-            Some(Toml::Array(workloads)) if beside => workloads.push(trace),
+            Some(Toml::Array(workloads)) if keep => workloads.push(trace),
             _ => {
                 tree.insert("workload".to_owned(), Toml::Array(vec![trace]));
             }
@@ -41,7 +41,7 @@ impl Document {
             Value::Float(number) => Toml::Float(*number),
             Value::Boolean(flag) => Toml::Boolean(*flag),
             Value::HugeInteger | Value::Datetime => {
-                let found = format!("{} that no scenario holds", node.describe());
+                let found = format!("{} is not allowed in a scenario", node.describe());
                 return Err(self.wrong(node, path, found));
             }
             Value::Array(items) => {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_is_in_the_text() {
+    fn set_values_are_in_the_text() {
         let set = [
             ("workload.senders".to_owned(), "2".to_owned()),
             ("switch.buffer".to_owned(), "64 KB".to_owned()),
@@ -97,18 +97,18 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_takes_the_place_of_the_workloads_or_stands_beside_them() {
+    fn trace_replaces_or_joins_the_workloads() {
         let document = Document::parse(TEXT, "x.toml").expect("TOML");
         let flows = "start_ns,source,destination,size_bytes\n0,0,1,1000\n5,1,2,10\n";
-        for (beside, names) in [(false, &["mine"][..]), (true, &["burst", "mine"])] {
-            let text = document.with_trace(flows, "mine", beside).expect("TOML");
+        for (keep, names) in [(false, &["mine"][..]), (true, &["burst", "mine"])] {
+            let text = document.with_trace(flows, "mine", keep).expect("TOML");
             let scenario = load(&text, "x.toml", &[], &NoFiles).expect("a scenario");
             assert_eq!(scenario.workload_names(), names);
         }
     }
 
     #[test]
-    fn a_date_is_refused_at_its_place() {
+    fn date_is_refused() {
         let document = Document::parse("[topology]\nhosts = 1979-05-27\n", "x.toml").expect("TOML");
         let error = document.to_toml().expect_err("a date");
         assert_eq!((error.line, error.key.as_str()), (2, "topology.hosts"));

@@ -1,4 +1,4 @@
-//! The scenario as the rest of Duetime sees it: resolved, with units in the types and no default left open.
+//! Resolved scenario: typed quantities and all defaults.
 
 mod network;
 mod workload;
@@ -14,70 +14,82 @@ pub use workload::{
     Spans, TraceFlow, Workload, WorkloadKind,
 };
 
-/// One experiment: a network, a transport or several to compare, and what the hosts do.
+/// Experiment: a network, the transports to compare, and the traffic of the hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// Name, used for the run folder.
     pub name: String,
-    /// The transports to compare, in the order of the file.
+    /// Transports to compare, in the order of the file.
     pub transports: Vec<Transport>,
     /// Number of runs per transport, each with its own seed.
     pub seeds: u32,
-    /// Root of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
     /// Flows that start before this are not measured.
     pub warm_up: Span,
-    /// Flows that start at or after this are not measured; sources stop here.
+    /// Flows that start at or after this are not measured. Sources stop here.
     pub duration: Span,
-    /// The run ends this long after `duration` even if measured flows are unfinished.
+    /// Time after `duration` at which the run ends even if measured flows are unfinished.
     pub drain: Span,
     /// Nodes and links.
     pub topology: Topology,
-    /// The ports of all switches, unless a link says otherwise.
+    /// Ports of all switches.
     pub switch: Switch,
-    /// The hosts.
+    /// All hosts.
     pub host: Host,
-    /// What the hosts do.
+    /// Traffic of the hosts.
     pub workloads: Vec<Workload>,
-    /// What is recorded beside flows and queries.
+    /// Records in addition to flows and queries.
     pub record: Record,
-    /// How it runs on the testbed; the simulator does not read it.
+    /// Options of the testbed; the simulator ignores them.
     pub lab: Lab,
 }
 
 impl Scenario {
-    /// The names of the transports that are compared.
+    /// Returns the names of the transports to compare.
     pub fn transport_names(&self) -> Vec<&str> {
-        self.transports.iter().map(|of| of.name.as_str()).collect()
+        self.transports
+            .iter()
+            .map(|transport| transport.name.as_str())
+            .collect()
     }
 
-    /// The names of the workloads.
+    /// Returns the names of the workloads.
     pub fn workload_names(&self) -> Vec<&str> {
-        self.workloads.iter().map(|of| of.name.as_str()).collect()
+        self.workloads
+            .iter()
+            .map(|workload| workload.name.as_str())
+            .collect()
     }
 
-    /// The trees of a workload, if it has trees.
+    /// Returns the trees of a workload, or `None` if it has none.
     pub fn oldi(&self, workload: usize) -> Option<&Oldi> {
         self.workloads.get(workload)?.oldi()
     }
 
-    /// What the owner of a workload wants of its queries, if it has queries.
+    /// Returns the objective of a workload's queries, or `None` if it has no queries.
     pub fn objective(&self, workload: usize) -> Option<&Objective> {
         self.workloads.get(workload)?.objective()
     }
 
-    /// How many strict-priority classes the workloads' own [`Workload::priority`] needs at every port; 1: none has one.
+    /// Returns the number of strict-priority classes at every port that the workloads' own [`Workload::priority`]
+    /// requires; 1 if no workload sets it.
     pub fn own_classes(&self) -> u8 {
-        let own = self.workloads.iter().filter_map(|of| of.priority);
-        own.max().map_or(1, |lowest| lowest.saturating_add(1))
+        let priorities = self
+            .workloads
+            .iter()
+            .filter_map(|workload| workload.priority);
+        priorities
+            .max()
+            .map_or(1, |lowest| lowest.saturating_add(1))
     }
 
-    /// Whether some workload never stops by itself, so that `duration` decides how much is sent: all but bursts,
-    /// permutations and traces.
+    /// Returns true if a workload does not end by itself, so that `duration` determines how much is sent. Only bursts,
+    /// permutations and traces end by themselves.
     pub fn never_stops(&self) -> bool {
-        self.workloads.iter().any(|of| {
+        self.workloads.iter().any(|workload| {
             !matches!(
-                of.kind,
+                workload.kind,
                 WorkloadKind::Burst { .. }
                     | WorkloadKind::Permutation { .. }
                     | WorkloadKind::Trace { .. }
@@ -87,45 +99,44 @@ impl Scenario {
     }
 }
 
-/// One transport with all its options.
+/// Transport with all its options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transport {
-    /// Its name in tables and folders: `tcp`, `dctcp`, `d2tcp`, `rcpdc`, `d3`, `tcp-prio`, `rcpdc-prio`, or one
-    /// given by the file.
+    /// Name in tables and folders: a built-in name such as `dctcp`, or the name of a variant.
     pub name: String,
-    /// Which protocol, with its options.
+    /// Protocol with its options.
     pub protocol: Protocol,
     /// Strict-priority classes at every port, 1 (none) to 4.
     pub priorities: u8,
 }
 
-/// The two families.
+/// Family of transports.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Protocol {
-    /// A window protocol: TCP `NewReno`, DCTCP or D2TCP, by its congestion control.
+    /// A window protocol: TCP `NewReno`, DCTCP, D2TCP or CUBIC, by its congestion control.
     Tcp(tcp::Config),
-    /// D3, or `RCPdc` where deadlines are ignored.
+    /// D3, or `RCPdc` if deadlines are ignored.
     D3(d3::Config),
 }
 
-/// What is recorded beside flows and queries.
+/// Records in addition to flows and queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Sampling period of queue lengths and throughput; `None`: no series.
+    /// Sampling period of queue lengths and throughput, or `None` for no samples.
     pub every: Option<Span>,
-    /// The directed links sampled, as `from->to` node names; empty: the links into the first
-    /// 32 hosts that end a tree or a burst.
+    /// Sampled directed links, as `from->to` node names; empty: the links into the first 32 roots of trees and
+    /// receivers of bursts.
     pub links: Vec<String>,
-    /// The directed links captured to pcapng, as `from->to` node names.
+    /// Directed links captured to pcapng, as `from->to` node names.
     pub pcap: Vec<String>,
-    /// Bytes kept of each captured packet.
+    /// Captured bytes of each packet.
     pub snap_length: u32,
 }
 
-/// How a scenario runs on the testbed.
+/// Options of the testbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lab {
-    /// All rates are divided by this and all times multiplied by it; 1 to 1,000,000.
+    /// Divisor of all rates and multiplier of all times, 1 to 1,000,000.
     pub scale: u32,
 }
 

@@ -1,27 +1,27 @@
-//! Nodes and links, the switches' ports and the hosts.
+//! Topology, switches and hosts.
 
 use super::Gap;
 use duetime_core::{Bytes, Rate, Span};
 
-/// The network's shape.
+/// Nodes and links of the network.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Topology {
     /// `hosts` hosts on one switch.
     Star {
         /// Number of hosts.
         hosts: u32,
-        /// Each host's link.
+        /// Link of each host.
         link: Link,
     },
-    /// `left` and `right` hosts on two switches joined by one link.
+    /// `left` and `right` hosts on two switches connected by one link.
     Dumbbell {
-        /// Hosts on the left; they come first.
+        /// Hosts on the left, which have the lower indices.
         left: u32,
         /// Hosts on the right.
         right: u32,
-        /// Each host's link.
+        /// Link of each host.
         link: Link,
-        /// The link between the switches.
+        /// Link between the switches.
         bottleneck: Link,
     },
     /// The D3 testbed (D3 §6): 4 racks of 3 hosts under one root, and 2 traffic generators at the root.
@@ -29,7 +29,7 @@ pub enum Topology {
         /// Every link.
         link: Link,
     },
-    /// Racks of hosts, each rack's switch joined to every spine.
+    /// Racks of hosts. The switch of each rack is connected to every spine.
     LeafSpine {
         /// Number of racks.
         racks: u32,
@@ -37,9 +37,9 @@ pub enum Topology {
         hosts_per_rack: u32,
         /// Spine switches.
         spines: u32,
-        /// From a host to its rack's switch.
+        /// Link of each host to its rack's switch.
         host_link: Link,
-        /// From a rack's switch to each spine.
+        /// Link of each rack's switch to each spine.
         uplink: Link,
     },
     /// A k-ary fat-tree: k³/4 hosts.
@@ -49,17 +49,17 @@ pub enum Topology {
         /// Every link.
         link: Link,
     },
-    /// Any graph, by names.
+    /// Any graph of named nodes.
     Graph {
-        /// Hosts, then switches; hosts are numbered in this order.
+        /// Hosts, then switches. Hosts have the indices of this list.
         nodes: Vec<Node>,
-        /// The links.
+        /// Links.
         edges: Vec<Edge>,
     },
 }
 
 impl Topology {
-    /// Number of hosts.
+    /// Returns the number of hosts.
     pub fn hosts(&self) -> u32 {
         match self {
             Self::Star { hosts, .. } => *hosts,
@@ -76,97 +76,97 @@ impl Topology {
     }
 }
 
-/// A full-duplex link, the same in both directions.
+/// Full-duplex link, equal in both directions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
-    /// Capacity.
+    /// Rate in each direction.
     pub rate: Rate,
     /// One-way propagation delay.
     pub latency: Span,
-    /// Probability that a packet is lost on it, each way, in [0, 1).
+    /// Probability of losing a packet, in each direction, in [0, 1).
     pub loss: f64,
 }
 
-/// A node of [`Topology::Graph`].
+/// Node of [`Topology::Graph`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// A host, or a switch.
+    /// True for a host, false for a switch.
     pub host: bool,
 }
 
-/// An edge of [`Topology::Graph`], by indices into its nodes.
+/// Edge of [`Topology::Graph`]. Its ends are indices of nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edge {
     /// One end.
     pub a: usize,
     /// The other end.
     pub b: usize,
-    /// The link.
+    /// Link.
     pub link: Link,
 }
 
-/// Every switch port.
+/// Ports of all switches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Switch {
     /// Memory for packets.
     pub buffer: Buffer,
-    /// Packets are marked when at least this much is queued, the packet in service included. Used by transports
-    /// with ECN: (link rate, threshold) pairs, sorted, the first at rate 0; a port takes the last at or below its own. Empty:
-    /// no port marks.
+    /// ECN thresholds: a port marks packets that find at least this much queued, including the packet in service. The
+    /// list has (link rate, threshold) pairs, sorted by rate, starting at rate 0. A port uses the last pair at or below
+    /// its rate. Empty: ports do not mark.
     pub ecn_threshold: Vec<(Rate, Amount)>,
 }
 
-/// How a switch's memory is given out.
+/// Allocation of a switch's memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Buffer {
     /// No limit.
     Unlimited,
-    /// Each port has its own.
+    /// Separate memory per port.
     Static(Amount),
-    /// One pool per switch; a port may hold up to `alpha × free` (Choudhury and Hahne, 1998).
+    /// One pool per switch. A port may use up to `alpha` times the free memory (Choudhury and Hahne, 1998).
     Dynamic {
         /// Memory of the switch.
         pool: Bytes,
-        /// Share of the free memory that one port may hold.
+        /// Limit of a port as a multiple of the free memory.
         alpha: f64,
     },
 }
 
-/// An amount of queue, in the unit in which it was given.
+/// Amount of queue, in the unit of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// Packets of any size.
+    /// Number of packets of any size.
     Packets(u32),
     /// Bytes.
     Bytes(u64),
 }
 
-/// Every host.
+/// Options of all hosts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
-    /// How the NIC takes packets from the flows.
+    /// Order in which the NIC sends packets.
     pub nic: Nic,
     /// Bytes added to each packet's IP length on the wire: 0, or 38 for Ethernet with preamble and gap.
     pub frame_overhead: u32,
-    /// Flows of bursts and permutations, those without an end and the messages of trees start with a jitter of U[0, one
-    /// packet time] when true. All others start at their own times.
+    /// True if `burst`, `permutation` and `long` flows and messages of queries start with a jitter of U[0, one packet
+    /// time]. Other flows have no start jitter.
     pub start_jitter: bool,
-    /// Each packet leaves its host later by U[0, this), out of the gap behind it; 0 to 1 ms.
+    /// Random delay of each packet at its host, U[0, this), taken from the gap behind it; 0 to 1 ms.
     pub send_jitter: Span,
-    /// Shortest time from the arrival of any packet at its host's NIC until its transport has it; 0 to 1 s.
+    /// Minimum delay of each packet between the NIC and the transport of the receiving host; 0 to 1 s.
     pub receive_delay: Span,
-    /// Added to `receive_delay`, drawn when a packet arrives and no other waits; packets keep their order.
+    /// Added to `receive_delay`, drawn when a packet arrives and no other is waiting. Packets keep their order.
     pub receive_jitter: Gap,
-    /// Servers that compute for queries.
+    /// Servers for the computations of queries.
     pub servers: Servers,
 }
 
-/// Servers of a host, shared by all its computations for queries.
+/// Servers of a host, shared by all computations of queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Servers {
-    /// Every computation starts at once.
+    /// Every computation starts immediately.
     #[default]
     Unlimited,
     /// Computations wait for a free slot.
@@ -186,26 +186,26 @@ impl Servers {
 /// Limited servers of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// Computations that run at once, 1 to 100,000.
+    /// Computations that can run at the same time, 1 to 100,000.
     pub slots: u32,
-    /// Order in which waiting computations get a slot.
+    /// Order of waiting computations.
     pub queue: ServerQueue,
 }
 
-/// Order in which waiting computations get a slot. None of them is interrupted.
+/// Order of waiting computations. Running computations are never interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerQueue {
     /// By arrival at the host.
     Fifo,
-    /// By the deadline of the answer, those without a deadline last; by arrival among equals.
+    /// By the deadline of the answer (none last), then by arrival.
     EarliestDeadline,
 }
 
-/// How the NIC takes packets from the flows.
+/// Order in which the NIC sends packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nic {
-    /// It pulls: acknowledgements first, then ready flows in turn.
+    /// Acknowledgements first, then packets of ready flows in turn.
     Pull,
-    /// A plain unlimited queue.
+    /// Unlimited FIFO queue.
     Fifo,
 }

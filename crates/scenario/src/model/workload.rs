@@ -1,26 +1,26 @@
-//! What the hosts do: workloads with their sizes, deadlines and gaps.
+//! Workloads, with their sizes, deadlines and gaps.
 
 use super::Transport;
 use duetime_core::{Bytes, Span};
 
-/// One workload.
+/// Workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Its name in tables; `kind`, or `kind-2` … where not given.
+    /// Name in tables; by default `kind`, `kind-2`, …
     pub name: String,
-    /// What it does.
+    /// Kind of traffic.
     pub kind: WorkloadKind,
-    /// The transport that these flows use whatever the compared one is, with its options; `None`: the compared one.
+    /// Transport of these flows, regardless of the compared one; `None`: the compared one.
     pub transport: Option<Transport>,
-    /// Whether flows between the same two hosts share one long-lived connection.
+    /// Connections of the flows.
     pub connection: Connection,
-    /// The strict-priority class of all its packets at every port, 0 (the highest) to 3; `None`: by deadline where its
-    /// transport has classes, else 0.
+    /// Strict-priority class of all packets at every port, 0 (the highest) to 3; `None`: by deadline if the transport
+    /// has classes, else 0.
     pub priority: Option<u8>,
 }
 
 impl Workload {
-    /// The trees, if it has trees.
+    /// Returns the trees, or `None` if the workload has none.
     pub fn oldi(&self) -> Option<&Oldi> {
         match &self.kind {
             WorkloadKind::Oldi(oldi) => Some(oldi),
@@ -28,7 +28,7 @@ impl Workload {
         }
     }
 
-    /// What its owner wants of its queries, if it has queries.
+    /// Returns the objective of the queries, or `None` if the workload has none.
     pub fn objective(&self) -> Option<&Objective> {
         match &self.kind {
             WorkloadKind::Oldi(oldi) => Some(&oldi.objective),
@@ -37,7 +37,7 @@ impl Workload {
         }
     }
 
-    /// Whether anything says when one of its queries is late; `false` for workloads without queries.
+    /// Returns true if the workload has queries that can be late: they have a budget, or their answers have deadlines.
     pub fn is_judged(&self) -> bool {
         match &self.kind {
             WorkloadKind::Oldi(oldi) => {
@@ -48,26 +48,29 @@ impl Workload {
         }
     }
 
-    /// Whether the answers of its queries have deadlines; `false` for workloads without queries.
+    /// Returns true if the workload has queries with deadlines of their answers.
     pub fn answers_have_deadlines(&self) -> bool {
         match &self.kind {
-            WorkloadKind::Oldi(oldi) => oldi.deadline.iter().any(|of| *of != Deadline::None),
+            WorkloadKind::Oldi(oldi) => oldi
+                .deadline
+                .iter()
+                .any(|deadline| *deadline != Deadline::None),
             WorkloadKind::Spans(spans) => spans.deadline != Deadline::None,
             _ => false,
         }
     }
 }
 
-/// Whether a flow opens its own connection.
+/// Use of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
-    /// One per flow, with handshake and FIN.
+    /// One connection per flow, with handshake and FIN.
     PerFlow,
-    /// One per (workload, sender, receiver), opened on first use.
+    /// One connection per (workload, sender, receiver).
     Persistent,
 }
 
-/// What a workload does.
+/// Kind of traffic of a workload.
 #[expect(
     clippy::large_enum_variant,
     reason = "a scenario has few workloads, and trees are the usual one"
@@ -78,41 +81,41 @@ pub enum WorkloadKind {
     Oldi(Oldi),
     /// `senders` flows to one receiver, all at `at`, repeated `repeat` times every `every`.
     Burst {
-        /// Flows at once, each from a host of its own.
+        /// Flows per burst.
         senders: u32,
-        /// The receiving host; `None`: drawn.
+        /// Receiving host; `None`: drawn.
         receiver: Option<u32>,
-        /// The sending hosts; `None`: drawn among all but the receiver.
+        /// Sending hosts; `None`: drawn from all except the receiver.
         from: Option<Vec<u32>>,
-        /// Bytes of each flow.
+        /// Size of each flow.
         size: Size,
         /// Deadline of each flow.
         deadline: Deadline,
-        /// The first burst.
+        /// Start of the first burst.
         at: Span,
-        /// How often, at least 1.
+        /// Number of bursts, at least 1.
         repeat: u32,
-        /// From burst to burst.
+        /// Time between the starts of bursts.
         every: Span,
-        /// Each flow starts later by U[0, jitter], drawn anew in each burst; at most `every` where bursts repeat.
+        /// Additional delay of each flow's start, U[0, jitter], drawn for each burst; at most `every` if bursts repeat.
         jitter: Span,
     },
     /// Poisson arrivals between uniformly random hosts, at `load` of all host links (or `rate` flows per second).
     Poisson {
-        /// Bytes of each flow.
+        /// Size of each flow.
         size: Size,
         /// Deadline of each flow.
         deadline: Deadline,
-        /// How many flows.
+        /// Number of flows.
         intensity: Intensity,
-        /// To whom.
+        /// Receiving hosts.
         destination: Destination,
     },
-    /// `count` sources, each starting flows one after another.
+    /// `count` sources that start flows one after another.
     Background {
-        /// Sources, each at a random host.
+        /// Number of sources, each at a random host.
         count: u32,
-        /// Bytes of each flow.
+        /// Size of each flow.
         size: Size,
         /// Deadline of each flow.
         deadline: Deadline,
@@ -124,83 +127,83 @@ pub enum WorkloadKind {
     },
     /// Each host sends one flow to another, so that every host sends and receives exactly one.
     Permutation {
-        /// Bytes of each flow.
+        /// Size of each flow.
         size: Size,
         /// Deadline of each flow.
         deadline: Deadline,
-        /// When all start.
+        /// Start of all flows.
         at: Span,
     },
-    /// Flows that never end, between given hosts.
+    /// Flows without an end, between given hosts.
     Long {
         /// (from, to) hosts.
         pairs: Vec<(u32, u32)>,
-        /// When all start.
+        /// Start of all flows.
         at: Span,
-        /// Each flow starts later by U[0, jitter].
+        /// Additional delay of each flow's start, U[0, jitter].
         jitter: Span,
     },
-    /// Given flows.
+    /// Flows from a trace.
     Trace {
-        /// Sorted by start.
+        /// Flows, sorted by start.
         flows: Vec<TraceFlow>,
     },
-    /// Given queries, from spans.
+    /// Queries from recorded spans.
     Spans(Spans),
 }
 
 /// Partition-aggregate trees ("online data-intensive": D2TCP §2, D3 §2.1).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Oldi {
-    /// Number of applications; application i takes entry i (modulo the length) of every list below.
+    /// Number of applications. Application i uses entry i (modulo the length) of every list by application.
     pub applications: u32,
     /// Trees per application.
     pub trees: u32,
     /// Children per node, one entry per layer, the root's first.
     pub fan_in: Vec<u32>,
-    /// Size of a query packet's message.
+    /// Size of a query.
     pub query: Bytes,
-    /// Size of each answer, one entry per application; empty where `layer_response` has the sizes.
+    /// Size of each answer, one entry per application; empty if `layer_response` has the sizes.
     pub response: Vec<Size>,
-    /// Size of each layer's answers, those of the root's children first; empty where `response` has the sizes.
+    /// Size of each layer's answers, those of the root's children first; empty if `response` has the sizes.
     pub layer_response: Vec<Size>,
-    /// Deadline of each answer, one entry per application; deeper layers take `layer_share` of it.
+    /// Deadline of each answer, one entry per application. Deeper layers have `layer_share` of it.
     pub deadline: Vec<Deadline>,
-    /// Deadline of layer i's answers as a share of the query's whole budget; 1 for the first layer.
+    /// Deadline of layer i's answers as a share of `deadline`; 1 for the first layer.
     pub layer_share: Vec<f64>,
-    /// When the deadline's clock starts.
+    /// Start of the deadline.
     pub deadline_from: DeadlineFrom,
-    /// Whether queries carry the deadline as flows of their own.
+    /// Deadline of the query messages.
     pub query_deadline: Deadline,
     /// Arrivals of queries at each tree.
     pub arrival: QueryArrival,
     /// Computation time of a leaf before it answers.
     pub compute: Gap,
-    /// From the moment an aggregator holds what it waits for, or gives up, to the moment its answer leaves.
+    /// Computation time of an aggregator, after it has the answers that it needs or times out.
     pub aggregate_compute: Gap,
-    /// Extra random delay of a leaf's answer (jitter).
+    /// Additional delay of a leaf's answer.
     pub jitter: Gap,
-    /// An answer is complete when this share of the children has answered, in (0, 1].
+    /// Share of the children whose answers complete a parent's answer, in (0, 1].
     pub complete_at: f64,
-    /// What its owner wants of a query.
+    /// Objective of queries.
     pub objective: Objective,
-    /// When an aggregator stops waiting for its children.
+    /// Timeout of aggregators.
     pub give_up: GiveUp,
-    /// Whether and when a leaf that is slow to answer is asked a second time, at another host.
+    /// Hedging of queries to leaves, if enabled.
     pub hedge: Option<Hedge>,
-    /// Whether and when a leaf that has not answered is asked anew.
+    /// Retries of queries to leaves, if enabled.
     pub retry: Option<Retry>,
-    /// Whether a parent with enough answers of its leaves cancels the others.
+    /// True if a parent with enough answers of its leaves cancels the others.
     pub cancel_spares: bool,
-    /// Hosts may play several roles at once; otherwise each host has at most one.
+    /// True if a host may have several roles at the same time.
     pub share_hosts: bool,
 }
 
 impl Oldi {
-    /// The size of an application's answers to nodes at this depth; the root's is 0.
+    /// Returns the size of an application's answers to nodes at this depth; the root's depth is 0.
     ///
     /// # Panics
-    /// If neither `response` nor `layer_response` has an entry for it.
+    /// If neither `response` nor `layer_response` has an entry.
     pub fn answer(&self, application: usize, depth: usize) -> &Size {
         match &self.layer_response[..] {
             [] => &self.response[application % self.response.len()],
@@ -208,162 +211,164 @@ impl Oldi {
         }
     }
 
-    /// Whether leaves may be asked more than once for a query.
+    /// Returns true if the trees have hedges or retries.
     pub fn asks_again(&self) -> bool {
         self.hedge.is_some() || self.retry.is_some()
     }
 
-    /// Whether parents keep account of each leaf's answer: they may ask it again, or cancel it.
+    /// Returns true if parents track each leaf's answer, because they may hedge, retry or cancel it.
     pub fn follows_leaves(&self) -> bool {
         self.asks_again() || self.cancel_spares
     }
 
-    /// The budget of an application's queries, from their arrival at the root; `None`: each leaf's answer has its own
-    /// deadline.
+    /// Returns the budget of an application's queries, from their arrival at the root, or `None` if each leaf's answer
+    /// has its own deadline.
     pub fn budget(&self, application: usize) -> Option<Span> {
         let within = &self.objective.within;
         within.get(application % within.len().max(1)).copied()
     }
 
-    /// Whether anything says when an application's query is late.
+    /// Returns true if an application's queries can be late.
     pub fn is_judged(&self, application: usize) -> bool {
         let deadline = self.deadline.get(application % self.deadline.len().max(1));
-        self.budget(application).is_some() || deadline.is_some_and(|of| *of != Deadline::None)
+        self.budget(application).is_some()
+            || deadline.is_some_and(|deadline| *deadline != Deadline::None)
     }
 }
 
 /// Recorded queries, each with its own tree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spans {
-    /// Sorted by start.
+    /// Queries, sorted by start.
     pub queries: Vec<RecordedQuery>,
-    /// Deadline of each answer; an answer d links below the root of a tree of n layers takes (n − d + 1) / n of it.
+    /// Deadline of each answer. In a tree of n layers, answers of layer i have (n − i + 1) / n of it.
     pub deadline: Deadline,
-    /// When the deadline's clock starts.
+    /// Start of the deadline.
     pub deadline_from: DeadlineFrom,
-    /// An answer is complete when this share of the children has answered, in (0, 1].
+    /// Share of the children whose answers complete a parent's answer, in (0, 1].
     pub complete_at: f64,
-    /// What its owner wants of a query: at most one budget.
+    /// Objective of queries, with at most one budget.
     pub objective: Objective,
-    /// When an aggregator stops waiting for its children.
+    /// Timeout of aggregators.
     pub give_up: GiveUp,
-    /// Requests whose spans start before their parent's or end after it. Only their durations count.
+    /// Number of requests with spans that start before their parent's or end after it. Only their durations count.
     pub outside: u64,
 }
 
 impl Spans {
-    /// Whether anything says when a query is late.
+    /// Returns true if queries can be late.
     pub fn is_judged(&self) -> bool {
         !self.objective.within.is_empty() || self.deadline != Deadline::None
     }
 
-    /// Whether some answers reach their root through others.
+    /// Returns true if a query has aggregators.
     pub fn has_aggregators(&self) -> bool {
         let below = self.queries.iter().flat_map(|query| &query.nodes[1..]);
         below.into_iter().any(|node| node.children > 0)
     }
 }
 
-/// One query as it was recorded.
+/// Recorded query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedQuery {
-    /// When it arrives at its root.
+    /// Arrival at the root.
     pub start: Span,
-    /// From then until its root's span ended, as recorded. A replay does not read it.
+    /// Recorded time from `start` to the end of the root's span. A replay ignores it.
     pub took: Span,
-    /// Its tree, breadth first: the root, then its children, then theirs. At least two nodes.
+    /// Nodes of the tree, breadth first: the root, its children, their children, … At least two nodes.
     pub nodes: Vec<RecordedNode>,
 }
 
-/// One node of a recorded tree: the request to it, and its answer.
+/// Node of a recorded tree, with the request to it and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedNode {
-    /// Position of its parent among the nodes, before its own; the root has 0.
+    /// Index of the parent, smaller than the node's own; 0 for the root.
     pub parent: u32,
-    /// Nodes that it asks.
+    /// Number of children.
     pub children: u32,
-    /// Its host, never its parent's; `None` in all nodes: hosts are drawn.
+    /// Host, different from the parent's; `None` in all nodes if hosts are drawn.
     pub host: Option<u32>,
-    /// Size of the request to it; of no meaning at the root.
+    /// Size of the request to the node; unused at the root.
     pub request: Bytes,
-    /// Size of its answer; of no meaning at the root.
+    /// Size of the node's answer; unused at the root.
     pub response: Bytes,
-    /// Its own computation: between the request and the answer of a leaf; of another node, between the last answer that
-    /// it waits for and its own. At the root it delays nothing.
+    /// Computation of the node: of a leaf, between request and answer; of an aggregator, between the last answer that
+    /// it waits for and its own answer. Unused at the root.
     pub compute: Span,
-    /// Duration of its span, as recorded. A replay does not read it.
+    /// Recorded duration of the span. A replay ignores it.
     pub took: Span,
-    /// Time from the start of its span to the end of its last request, as recorded; longer than `took` if it answered before.
-    /// A replay does not read it.
+    /// Recorded time from the start of the span to the end of its last request; longer than `took` if the node answered
+    /// before. A replay ignores it.
     pub waited: Span,
-    /// Time by which its span is shorter than its client's, as recorded: the request and the answer were in the network. `None`
-    /// without a span of its client. A replay does not read it.
+    /// Recorded difference between the durations of the client's span and this span, which is the time in the network;
+    /// `None` without a client's span. A replay ignores it.
     pub network: Option<Span>,
 }
 
-/// What the owner of a service wants of a query: enough answers soon enough, for most queries.
+/// Objective of queries: enough answers within a budget, for a share of the queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// Budget of a query, from its arrival at the root, one entry per application. Empty: none of its own; each leaf's
-    /// answer is then judged by its own deadline, where it has one.
+    /// Budget of a query, from its arrival at the root, one entry per application. Empty: no budget; each leaf's answer
+    /// has its own deadline, if any.
     pub within: Vec<Span>,
-    /// Share of the leaves whose answers must be at the root, in (0, 1]. Aggregators hand on what they hold.
+    /// Share of the leaves whose answers must reach the root, in (0, 1]. Aggregators forward the answers that they
+    /// have.
     pub answers: f64,
-    /// Share of the queries that shall be in time, in (0, 1]; `None`: no target.
+    /// Required share of queries in time, in (0, 1]; `None`: no target.
     pub share: Option<f64>,
 }
 
-/// When an aggregator that still lacks answers stops waiting and answers with what it has.
+/// Timeout after which an aggregator answers with the answers that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GiveUp {
-    /// At the last of its children's deadlines, counting from when it got the query.
+    /// At the last of its children's deadlines, from the arrival of its query.
     Children,
-    /// At its own answer's deadline, counting from when its parent got the query.
+    /// At its own answer's deadline, from the arrival of the query at its parent.
     Own,
     /// Never.
     Never,
-    /// This long after it got the query.
+    /// This time after the arrival of its query.
     After(Span),
 }
 
-/// A second question to another host while the first is open; the first answer counts.
+/// Second query to another host, sent while the first is unanswered. The first answer counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hedge {
-    /// How long after the first question.
+    /// Time after the first query.
     pub after: HedgeAfter,
-    /// Whether the host that lost is told to stop.
+    /// True if the slower host is sent a cancel message.
     pub cancel: bool,
-    /// Answer times that a parent needs for a percentile; declared ones stand in for those that it has not seen yet.
+    /// Minimum number of answer times for a percentile. Missing ones are drawn from the declared distributions.
     pub samples: u32,
-    /// The latest answer times of a parent whose percentile it is.
+    /// Number of latest answer times of a parent for the percentile.
     pub window: u32,
 }
 
-/// When a hedge is sent.
+/// Time at which a hedge is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HedgeAfter {
     /// After a fixed time.
     Time(Span),
-    /// After this percentile, in (0, 1), of the answer times that the parent has seen.
+    /// After this percentile, in (0, 1), of the parent's observed answer times.
     Percentile(f64),
     /// Never.
     Never,
 }
 
-/// Questions that are asked anew.
+/// Further queries after a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How long a parent waits for the answer to each question.
+    /// Timeout of each query.
     pub timeout: Span,
-    /// How often it asks anew, at least once.
+    /// Maximum number of retries, at least 1.
     pub times: u32,
-    /// Whom it asks.
+    /// Host of a retry.
     pub at: RetryAt,
-    /// Whether the host that did not answer is told to stop, and its answer no longer taken.
+    /// True if the host that did not answer is sent a cancel message and its answer is ignored.
     pub cancel: bool,
 }
 
-/// Whom a retry goes to.
+/// Host of a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryAt {
     /// Another host.
@@ -372,118 +377,119 @@ pub enum RetryAt {
     Same,
 }
 
-/// When the deadline's clock starts.
+/// Start of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineFrom {
-    /// When the parent gets the query: computing eats into it.
+    /// Arrival of the query: the deadline includes computation.
     Query,
-    /// When the leaf submits its answer.
+    /// Submission of the answer.
     Response,
 }
 
-/// Arrivals of queries at one tree.
+/// Arrivals of queries at a tree.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueryArrival {
-    /// At this share of the parent's access link (offered answer bytes on the wire / its rate).
+    /// Rate at which the answers offer this share of the parent's access link, in bytes on the wire.
     Load {
         /// Mean share, in (0, 1).
         load: f64,
-        /// Poisson arrivals; otherwise periodic.
+        /// True for Poisson arrivals, false for periodic ones.
         poisson: bool,
-        /// Every tree offers `load`; otherwise all trees ask equally often and offer it in the mean.
+        /// True if every tree offers `load`; false if all trees send queries at the same rate and offer `load` on
+        /// average.
         each_tree: bool,
     },
-    /// A fixed or random gap.
+    /// Fixed or random gap.
     Every(Gap),
-    /// As soon as the previous answer is complete.
+    /// When the previous answer is complete.
     BackToBack,
 }
 
-/// A random or fixed span. Draws are at most 24 h.
+/// Random or fixed time. Draws are at most 24 h.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gap {
-    /// Always this.
+    /// Fixed.
     Fixed(Span),
-    /// Uniform between the two.
+    /// Uniform between two bounds.
     Uniform(Span, Span),
     /// Exponential with this mean.
     Exponential(Span),
-    /// Its logarithm is normal.
+    /// Lognormal.
     LogNormal {
-        /// Half of the draws are shorter.
+        /// Median.
         median: Span,
-        /// Standard deviation of the logarithm (natural), above 0.
+        /// Standard deviation of the natural logarithm, above 0.
         sigma: f64,
     },
-    /// Longer than t with probability (least / t)^shape.
+    /// Pareto: longer than t with probability (least / t)^shape.
     Pareto {
-        /// The shortest, above zero.
+        /// Minimum, above zero.
         least: Span,
-        /// How fast the tail falls, above 0; at 1 or below, only `most` gives it a mean.
+        /// Tail exponent, above 0. At 1 or below, the mean is finite only with `most`.
         shape: f64,
-        /// Longer draws take this long.
+        /// Maximum; longer draws are reduced to it.
         most: Option<Span>,
     },
-    /// A piecewise-linear CDF: (picoseconds, probability), as in [`Size::Cdf`].
+    /// Piecewise-linear CDF, as in [`Size::Cdf`].
     Cdf {
-        /// The file, or `points`.
+        /// Name of the file or the measured distribution, or `points`.
         name: String,
-        /// (picoseconds, probability).
+        /// Points: (picoseconds, probability).
         points: Vec<(f64, f64)>,
     },
 }
 
 impl Gap {
-    /// None at all.
+    /// Zero.
     pub const ZERO: Self = Self::Fixed(Span::ZERO);
 }
 
-/// How many flows a Poisson workload offers.
+/// Number of flows that a Poisson workload offers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Intensity {
-    /// Mean share of each sender's access link, in wire bytes.
+    /// Mean share of each sender's access link, in bytes on the wire.
     Load(f64),
-    /// Flows per second in total.
+    /// Flows per second of all hosts together.
     FlowsPerSecond(f64),
 }
 
-/// From the start of a source's flow to the start of its next.
+/// Time between the starts of a source's flows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SourceGap {
-    /// This gap.
+    /// Given gap.
     Given(Gap),
-    /// An exponential one, at which the source offers this mean share of its host's access link, in wire bytes.
+    /// Exponential gap at which the source offers this mean share of its host's access link, in bytes on the wire.
     AtLoad(f64),
 }
 
-/// Whom a Poisson workload sends to.
+/// Receiving hosts of a Poisson workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
     /// Any other host.
     Uniform,
-    /// Always this host, from all others.
+    /// This host, from all others.
     Host(u32),
 }
 
 /// Flow sizes, in bytes of application data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Size {
-    /// Always this.
+    /// Fixed.
     Fixed(Bytes),
-    /// Uniform between the two, both included.
+    /// Uniform between two bounds, inclusive.
     Uniform(Bytes, Bytes),
-    /// A piecewise-linear CDF: (bytes, probability), neither falling, from probability 0 to 1; two points of equal
-    /// size are a jump.
+    /// Piecewise-linear CDF from probability 0 to 1, in which both columns never fall. Two points of equal size are a
+    /// jump.
     Cdf {
-        /// The published name, or the file.
+        /// Name of the published distribution or the file, or `points`.
         name: String,
-        /// (bytes, probability).
+        /// Points: (bytes, probability).
         points: Vec<(f64, f64)>,
     },
 }
 
 impl Size {
-    /// The largest size that can be drawn, in bytes.
+    /// Returns the largest size that can be drawn, in bytes.
     pub fn largest(&self) -> u64 {
         match self {
             Self::Fixed(bytes) | Self::Uniform(_, bytes) => bytes.0,
@@ -497,21 +503,21 @@ impl Size {
     }
 }
 
-/// Deadlines, relative to their clock's start.
+/// Deadlines, relative to their start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Deadline {
-    /// None.
+    /// No deadline.
     None,
     /// `base + U[0, added × base]`; fixed when `added` is 0.
     Added {
-        /// The shortest.
+        /// Minimum.
         base: Span,
-        /// Share of `base` that is added at most.
+        /// Maximum added share of `base`.
         added: f64,
     },
     /// `base × (1 + U[-v, v])`.
     Around {
-        /// The mean.
+        /// Mean.
         base: Span,
         /// v, below 1.
         variation: f64,
@@ -520,20 +526,20 @@ pub enum Deadline {
     Exponential {
         /// Mean before the floor.
         mean: Span,
-        /// The shortest.
+        /// Minimum.
         floor: Span,
     },
     /// `base + Exp(mean)`.
     AddedExponential {
-        /// The shortest.
+        /// Minimum.
         base: Span,
-        /// Mean of what is added.
+        /// Mean of the added time.
         mean: Span,
     },
 }
 
 impl Deadline {
-    /// The time, if it is always the same.
+    /// Returns the time if it is fixed, or else `None`.
     pub fn fixed(&self) -> Option<Span> {
         match *self {
             Self::Added { base, added: 0.0 } => Some(base),
@@ -541,7 +547,7 @@ impl Deadline {
         }
     }
 
-    /// The times that it is made of. Variations that are shares of one follow it.
+    /// Returns the times that define the deadline. Variations that are shares of a time scale with it.
     pub fn spans_mut(&mut self) -> impl Iterator<Item = &mut Span> {
         let (one, other) = match self {
             Self::None => (None, None),
@@ -553,10 +559,10 @@ impl Deadline {
     }
 }
 
-/// One flow of a trace.
+/// Flow of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceFlow {
-    /// When the application submits it.
+    /// Submission by the application.
     pub start: Span,
     /// Sending host.
     pub source: u32,
@@ -564,6 +570,6 @@ pub struct TraceFlow {
     pub destination: u32,
     /// Application bytes.
     pub size: Bytes,
-    /// Relative to `start`.
+    /// Deadline, from `start`.
     pub deadline: Option<Span>,
 }

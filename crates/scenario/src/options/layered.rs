@@ -1,4 +1,4 @@
-//! Options that are read in layers, each over the one before.
+//! Options that are read in layers, each overriding the one before.
 
 use super::{Result, resolved_name};
 use crate::keys::{Key, Kind};
@@ -7,37 +7,37 @@ use crate::table::Reader;
 use crate::words::complete;
 use serde_json::{Map, Value};
 
-/// The tables of the file that a configuration is read from, from the general to the special.
+/// Tables of the file for a configuration, from the general to the specific.
 pub(crate) type Layers<'l, 'a> = &'l [&'l Reader<'a>];
 
-/// The options of a configuration `C`.
+/// Options of a configuration `C`.
 pub(crate) struct Options<C: 'static> {
-    /// What the file may say.
+    /// Keys of the options.
     pub keys: &'static [Key],
-    /// What becomes of each key.
+    /// Field of each key.
     pub fields: &'static [Field<C>],
-    /// The defaults.
+    /// Returns the defaults.
     pub base: fn() -> C,
-    /// Takes what a layer says of several options at once, before its keys.
+    /// Applies the profile of a layer, before its keys.
     pub profile: fn(&mut C, &Reader<'_>) -> Result<()>,
-    /// What no single key can say: rules across options.
+    /// Checks rules that involve several options.
     pub check: fn(&C, Layers<'_, '_>) -> Result<()>,
 }
 
-/// What becomes of one key.
+/// Field of a configuration that a key sets.
 pub(crate) struct Field<C> {
-    /// The unit in the resolved form; empty: that of the kind.
+    /// Unit in the resolved form; empty: the unit of the kind.
     pub unit: &'static str,
-    /// Takes the value.
+    /// Sets the field from the value.
     pub set: fn(&mut C, &Place<'_>, &'static Kind) -> Result<()>,
-    /// Takes over another option where no layer has the key.
+    /// Sets the field from other options if no layer has the key.
     pub follow: fn(&mut C),
-    /// What a run's manifest keeps, if anything.
+    /// Returns the value for the manifest, or `None` if it omits the key.
     pub write: fn(&C) -> Option<Value>,
 }
 
 impl<C> Options<C> {
-    /// The defaults with the layers over them.
+    /// Returns the defaults, overridden by the layers.
     pub fn over(&self, layers: Layers<'_, '_>) -> Result<C> {
         let mut config = (self.base)();
         for reader in layers {
@@ -58,7 +58,7 @@ impl<C> Options<C> {
         Ok(config)
     }
 
-    /// The resolved form.
+    /// Returns the resolved form.
     pub fn resolved(&self, config: &C) -> Map<String, Value> {
         let resolved = |(key, field): (&Key, &Field<C>)| {
             Some((resolved_name(key, field.unit), (field.write)(config)?))
@@ -71,9 +71,9 @@ impl<C> Options<C> {
     }
 }
 
-/// Declares the options of a transport's configuration as `OPTIONS`, with the tables in which they stand: `TABLE` at
-/// the top of the file and `VARIANT`, both with the options that it shares, and `LAYERS`, from the special to the
-/// general.
+/// Declares the options of a transport's configuration as `OPTIONS`. Also declares `TABLE`, its table in the file, and
+/// `VARIANT`, the keys of its variants, both including shared options; and `LAYERS`, the names of its tables from the
+/// specific to the general.
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
@@ -87,7 +87,7 @@ macro_rules! options {
             )+
         }
     ) => {
-        /// The options.
+        /// Options of the transport.
         pub(crate) const OPTIONS: $crate::options::Options<$config> = $crate::options::Options {
             keys: $crate::options::keys!($(
                 $(#[doc = $doc])+ $key: $kind $(, default $default)? $(, otherwise $otherwise)?;
@@ -102,19 +102,19 @@ macro_rules! options {
             profile: options!(@check $($profile)?),
             check: options!(@check $($check)?),
         };
-        /// The table at the top of the file.
+        /// Table in the file.
         pub(crate) static TABLE: $crate::keys::Table = $crate::keys::Table {
             name: stringify!($table),
             doc: $crate::options::sentence(concat!($($about),+)),
             keys: &[OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
         };
-        /// The keys of a variant.
+        /// Keys of a variant.
         pub(crate) static VARIANT: $crate::keys::Table = $crate::keys::Table {
             name: concat!("variant of ", stringify!($table)),
             doc: concat!("Keys of `[", stringify!($table), "]`."),
             keys: &[super::VARIANT_KEYS, OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
         };
-        /// The tables that make it, from the special to the general.
+        /// Names of the tables, from the specific to the general.
         pub(crate) const LAYERS: &[&str] = &[stringify!($table) $($(, stringify!($below))+)?];
 
         #[cfg(test)]
@@ -151,7 +151,7 @@ pub(crate) use options;
 
 #[cfg(test)]
 impl<C: PartialEq + std::fmt::Debug> Options<C> {
-    /// Compares each documented default that is a value with the configuration's own.
+    /// Compares each documented default that is a value with the default of the configuration.
     pub fn check_defaults(&self) {
         for (key, field) in self.keys.iter().zip(self.fields) {
             let line = format!("{} = {}", key.name, key.default);

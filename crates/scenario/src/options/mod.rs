@@ -1,26 +1,28 @@
-//! One declaration per key: name, kind, default, documentation, the field that it sets, and its resolved form.
+//! Declarations of keys: name, kind, default, documentation, field and resolved form.
 //!
-//! [`options!`] declares the options of a configuration that is read in layers, each over the one before; [`fields!`]
-//! a table that is read whole into a struct, [`tagged!`] tables that become the variants of an enum; [`words!`] names
-//! the variants of an enum that is one word. A declaration looks like a field:
+//! - [`options!`] declares the options of a configuration that is read in layers, each overriding the one before.
+//! - [`fields!`] declares a table that is read into a struct.
+//! - [`tagged!`] declares tables that become the variants of an enum.
+//! - [`words!`] declares the words for the variants of an enum.
+//!
+//! A declaration looks like a field:
 //!
 //! ```text
-//! /// What it means, for the reference page and the messages.
+//! /// Meaning, for the reference page and for messages.
 //! key: Kind, default "20 us", read function;
 //! ```
 //!
-//! All: `default` takes a TOML value, `otherwise` says in words what holds where the key is absent; a key with neither
-//! must be there. `read` names a function for values that [`Readable`] does not read alone.
+//! In all macros, `default` is a TOML value and `otherwise` describes the default in words. A key with neither is
+//! required. `read` names a function for values that [`Readable`] cannot read.
 //!
-//! Options: `unit` ends the name in the resolved form, where the kind does not say it. `field` names the field where it
-//! is not called like the key. `follows` names the field that is taken over where no table has the key, `follow` a
-//! function that does it. `starting from` names a function that returns the defaults, where they are not those of the
-//! type. `profiled by` names a function that takes what a table says of several options at once. `set` and
-//! `write` replace both ways where a key is more or less than one field; with `set` alone the resolved form leaves it
-//! out.
+//! Options: `unit` is the suffix of the name in the resolved form, if the kind does not imply it. `field` names the
+//! field if it differs from the key. `follows` names the field to copy if no table has the key; `follow` names a
+//! function that sets the field then. `starting from` names a function that returns the defaults, if they differ from
+//! those of the type. `profiled by` names a function that applies a key that sets several options. `set` and `write`
+//! replace reading and writing if a key is not exactly one field; with `set` alone, the resolved form omits the key.
 //!
-//! Tables: `otherwise "…" is` gives the value that the words mean. What a row reads is bound to its key's name; one that
-//! is `left to then` is not read: `then` makes the fields that no row reads alone, and checks them.
+//! Tables: `otherwise "…" is` gives the default value. A row binds its value to the name of the key. A row that is
+//! `left to then` is not read; `then` computes the remaining fields and checks them.
 
 mod layered;
 mod values;
@@ -35,7 +37,7 @@ use crate::keys::{Key, Kind};
 
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Declares keys alone.
+/// Declares keys without fields.
 macro_rules! keys {
     ($(
         $(#[doc = $doc:literal])+
@@ -51,12 +53,12 @@ macro_rules! keys {
 }
 pub(crate) use keys;
 
-/// A declaration's documentation as one text.
+/// Returns the documentation of a declaration without its leading space.
 pub(crate) const fn sentence(doc: &'static str) -> &'static str {
     doc.split_at(1).1
 }
 
-/// The key's name in the resolved form, which ends in the unit.
+/// Returns the name of a key in the resolved form, which ends in the unit.
 pub(crate) fn resolved_name(key: &Key, unit: &str) -> String {
     let unit = match key.kind {
         _ if !unit.is_empty() => unit,

@@ -1,4 +1,4 @@
-//! The types that fields have: how each is read from the file and written in the resolved form.
+//! Types of fields: reading from the file and writing in the resolved form.
 
 use super::Result;
 use crate::keys::Kind;
@@ -6,15 +6,15 @@ use crate::place::Place;
 use duetime_core::{Bytes, Rate, Span};
 use serde_json::{Value, json};
 
-/// A type that a field may have: what a run's manifest keeps of it.
+/// Type with a resolved form, for the manifest.
 pub(crate) trait Resolved {
-    /// The resolved form.
+    /// Returns the resolved form.
     fn resolved(&self) -> Value;
 }
 
-/// A type that is read from one value of the file.
+/// Type that is read from one value of the file.
 pub(crate) trait Readable: Resolved + Sized {
-    /// What holds where the key is absent, if the default does not say it as a value.
+    /// Value if the key is absent and its default is not a TOML value.
     const ABSENT: Option<Self> = None;
 
     /// Reads the value.
@@ -39,7 +39,7 @@ macro_rules! whole_numbers {
 }
 whole_numbers!(i8, u8, u32, u64);
 
-macro_rules! resolved_as_they_are {
+macro_rules! resolved_as_is {
     ($($type:ty),+) => {$(
         impl Resolved for $type {
             fn resolved(&self) -> Value {
@@ -48,7 +48,7 @@ macro_rules! resolved_as_they_are {
         }
     )+};
 }
-resolved_as_they_are!(i8, u8, u32, u64, usize, f64, bool, String, (u32, u32));
+resolved_as_is!(i8, u8, u32, u64, usize, f64, bool, String, (u32, u32));
 
 impl Readable for f64 {
     fn read(place: &Place<'_>, kind: &'static Kind) -> Result<Self> {
@@ -68,7 +68,7 @@ impl Readable for bool {
 }
 
 macro_rules! quantities {
-    ($($type:ty: $kind:ident by $read:ident, resolved as |$it:ident| $written:expr;)+) => {$(
+    ($($type:ty: $kind:ident by $read:ident, resolved as |$value:ident| $written:expr;)+) => {$(
         impl Readable for $type {
             fn read(place: &Place<'_>, kind: &'static Kind) -> Result<Self> {
                 match *kind {
@@ -80,7 +80,7 @@ macro_rules! quantities {
 
         impl Resolved for $type {
             fn resolved(&self) -> Value {
-                let $it = *self;
+                let $value = *self;
                 json!($written)
             }
         }
@@ -112,18 +112,18 @@ impl<T: Resolved> Resolved for Vec<T> {
     }
 }
 
-/// An enum whose variants are words of the file.
+/// Enum with variants that are words in the file.
 pub(crate) trait Words {
-    /// The words, in the order of the messages.
+    /// Words, in the order of the messages.
     const WORDS: &'static [&'static str];
 }
 
-/// One of the words of an enum.
+/// Returns the kind of a word of an enum.
 pub(crate) const fn word<T: Words>() -> Kind {
     Kind::Choice(T::WORDS)
 }
 
-/// Names the variants of an enum.
+/// Declares the words for the variants of an enum.
 macro_rules! words {
     ($type:ident: $($variant:ident = $word:literal),+ $(,)?) => {
         impl $crate::options::Words for $type {
@@ -137,7 +137,7 @@ macro_rules! words {
             ) -> $crate::options::Result<Self> {
                 let word = place.choice(<Self as $crate::options::Words>::WORDS)?;
                 let all = [$(($word, Self::$variant)),+];
-                let found = all.into_iter().find(|(of, _)| *of == word);
+                let found = all.into_iter().find(|(name, _)| *name == word);
                 Ok(found.expect("one of the words").1)
             }
         }

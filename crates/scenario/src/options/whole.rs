@@ -1,10 +1,10 @@
-//! Tables that are read whole, each into a struct or a variant of an enum.
+//! Tables that are read into a struct or a variant of an enum.
 
 use super::resolved_name;
 use crate::keys::Table;
 use serde_json::{Map, Value};
 
-/// Declares a table that is read whole into a struct. Its fields are called like the keys, or listed after `into`.
+/// Declares a table that is read into a struct. The fields have the names of the keys, or are listed after `into`.
 macro_rules! fields {
     (
         $(#[doc = $about:literal])+
@@ -69,9 +69,9 @@ macro_rules! fields {
 }
 pub(crate) use fields;
 
-/// Declares the tables of which a key takes one, by their `kind`, and the variant of an enum that each becomes. They are
-/// under keys that they share, or each under its `own` kind. A table that becomes one of two variants, by what it names,
-/// is `also` the second; its `then` returns that.
+/// Declares alternative tables, selected by `kind`, and the variant of an enum that each becomes. The tables are
+/// `under` common keys, or `under own` with only a key `kind`. `also` names a second variant of a table, which its
+/// `then` returns.
 macro_rules! tagged {
     (
         $(#[doc = $about:literal])+
@@ -152,13 +152,13 @@ macro_rules! tagged {
 }
 pub(crate) use tagged;
 
-/// The table of that tag.
+/// Returns the table of that tag.
 pub(crate) fn table(tables: &[(&str, &'static Table)], tag: &str) -> &'static Table {
-    let found = tables.iter().find(|(of, _)| *of == tag);
+    let found = tables.iter().find(|(name, _)| *name == tag);
     found.expect("a tag of the list").1
 }
 
-/// Fields in the resolved form. Those that are no key of their own are called as in the struct.
+/// Returns fields in the resolved form. Fields without a key of that name have the name of the field.
 pub(crate) fn resolved_fields<const N: usize>(
     table: &'static Table,
     fields: [(&str, Value); N],

@@ -1,14 +1,14 @@
-//! The tables of a usual network, with comments.
+//! Tables of a typical network, with comments.
 
 use crate::quantity::{RATE, TIME};
 use duetime_core::{Rate, Span};
 use std::fmt::{self, Write};
 
-/// The tables `[topology]` and `[switch]` of a network of at least so many hosts: one switch for up to 16, else racks below
-/// two spines. `latency` is that of each link, `buffer` what `switch.buffer` says.
+/// Returns the tables `[topology]` and `[switch]` of a network of at least `hosts` hosts: one switch for up to 16
+/// hosts, otherwise racks under two spines. `latency` applies to each link; `buffer` is the value of `switch.buffer`.
 pub fn network(hosts: u32, link: Rate, latency: Span, buffer: &str) -> String {
     let mut text = String::new();
-    write(&mut text, hosts, link, latency, buffer).expect("a text takes all that is written");
+    write(&mut text, hosts, link, latency, buffer).expect("writing to a string cannot fail");
     text
 }
 
@@ -17,13 +17,13 @@ fn write(to: &mut String, hosts: u32, link: Rate, latency: Span, buffer: &str) -
     let latency = (TIME.show)(latency.as_ps());
     let a_link = format!("{{ rate = \"{rate}\", latency = \"{latency}\" }}");
     writeln!(to, "\n[topology]")?;
-    if hosts <= SMALL {
+    if hosts <= MAX_STAR_HOSTS {
         line(to, "kind = \"star\"", "one switch")?;
         line(to, &format!("hosts = {hosts}"), "")?;
         line(
             to,
             &format!("link = {a_link}"),
-            "the latency of a link and of half a switch",
+            "latency of the link and half of the switch",
         )?;
     } else {
         let (racks, each) = racks(hosts);
@@ -38,15 +38,12 @@ fn write(to: &mut String, hosts: u32, link: Rate, latency: Span, buffer: &str) -
         line(
             to,
             "spines = 2",
-            &format!(
-                "{:.2} : 1 of what a rack's hosts send can leave it",
-                up / down
-            ),
+            &format!("oversubscription of a rack's uplinks {:.2} : 1", up / down),
         )?;
         line(
             to,
             &format!("host_link = {a_link}"),
-            "the latency of a link and of half a switch",
+            "latency of the link and half of the switch",
         )?;
         let uplink = (RATE.show)(link.as_bps() * 4);
         line(
@@ -57,36 +54,36 @@ fn write(to: &mut String, hosts: u32, link: Rate, latency: Span, buffer: &str) -
     }
     writeln!(to, "\n[switch]")?;
     let why = if buffer.contains("packet") {
-        "each port's own; `\"4 MB\"` would be one pool per switch"
+        "per port; `\"4 MB\"` is one pool per switch"
     } else {
-        "one pool per switch; `\"100 packets\"` would be each port's own"
+        "one pool per switch; `\"100 packets\"` is per port"
     };
     line(to, &format!("buffer = \"{buffer}\""), why)?;
     writeln!(
         to,
-        "# ecn_threshold: 20 packets below 10 Gbps and 65 from there on (DCTCP's paper); \"off\" for switches that do not mark"
+        "# ecn_threshold: 20 packets below 10 Gbps and 65 at 10 Gbps and above (DCTCP paper); \"off\" for switches without ECN"
     )
 }
 
-/// Hosts that one switch takes.
-const SMALL: u32 = 16;
+/// Maximum number of hosts on one switch.
+const MAX_STAR_HOSTS: u32 = 16;
 
-/// Links of the longest way between two hosts of [`network`].
+/// Returns the number of links of the longest path between two hosts of [`network`].
 pub fn longest_way(hosts: u32) -> u32 {
-    if hosts <= SMALL { 2 } else { 4 }
+    if hosts <= MAX_STAR_HOSTS { 2 } else { 4 }
 }
 
-/// Writes a line with a comment behind it; none where `why` is empty.
-pub fn line(to: &mut String, what: &str, why: &str) -> fmt::Result {
-    if why.is_empty() {
-        writeln!(to, "{what}")
+/// Writes a line, with a comment unless `comment` is empty.
+pub fn line(to: &mut String, text: &str, comment: &str) -> fmt::Result {
+    if comment.is_empty() {
+        writeln!(to, "{text}")
     } else {
-        writeln!(to, "{what:<44} # {why}")
+        writeln!(to, "{text:<44} # {comment}")
     }
 }
 
-/// Racks and the hosts of each, at least as many as asked: of equal racks of 8 to 24 the largest that fit, or else of 16
-/// at the most.
+/// Returns the number of racks and of hosts per rack, for at least `hosts` hosts: the largest equal racks of 8 to 24
+/// hosts that fit exactly, or else racks of at most 16 hosts.
 fn racks(hosts: u32) -> (u32, u32) {
     let fits = (8..=24)
         .rev()

@@ -1,4 +1,4 @@
-//! The scenario's text.
+//! Text of the scenario.
 
 use super::network::line;
 use super::{Service, ServiceKind};
@@ -6,19 +6,19 @@ use crate::quantity::{FREQUENCY, SIZE, TIME};
 use duetime_core::Span;
 use std::fmt::{self, Write};
 
-/// Bytes of answers that a run may carry, and of other traffic: a few seconds of work.
+/// Maximum bytes of answers in a run, and of other traffic, to keep a run within a few seconds.
 const RUN_BYTES: f64 = 2e8;
-/// Most queries of a run, and fewest.
+/// Range of the number of queries in a run.
 const RUN_QUERIES: (f64, f64) = (50.0, 500.0);
-/// What other traffic takes of each link, where a run is short enough for it.
-const OTHERS: f64 = 0.02;
+/// Load of other traffic on each link, reduced in long runs.
+const OTHER_LOAD: f64 = 0.02;
 
 impl Service {
-    /// The scenario called `name`, which is to be read from `file`. It is valid if [`Service::check`] says so.
+    /// Returns the scenario `name` for the file `file`. It is valid if [`Service::check`] succeeds.
     pub fn to_toml(&self, name: &str, file: &str) -> String {
         let mut text = String::new();
         self.write(&mut text, name, file)
-            .expect("a text takes all that is written");
+            .expect("writing to a string cannot fail");
         text
     }
 
@@ -34,33 +34,33 @@ impl Service {
         )?;
         writeln!(
             to,
-            "# Written by `duetime new`. Every number is a choice: change it here, or try another by --set."
+            "# Written by `duetime new`. Change any number here, or override it with --set."
         )?;
         line(
             to,
             &format!("name = \"{name}\""),
-            "also the folder of the results, out/NAME",
+            "name of the run folder, out/NAME",
         )?;
         line(
             to,
             "transport = [\"cubic\", \"dctcp\", \"d2tcp\", \"d3\"]",
-            "Linux as it is, Linux with ECN, with ECN and deadlines, with rates from routers",
+            "Linux default, with ECN, with ECN and deadlines, with rates from routers",
         )?;
         line(
             to,
             "seeds = 5",
-            "runs of each: enough for a first interval, 20 for a decision",
+            "runs per transport: 5 for a first interval, 20 for a decision",
         )?;
         line(
             to,
             &format!("warm_up = \"{}\"", shown(warm_up)),
-            "one budget: what starts earlier does not count",
+            "one budget; earlier queries are not measured",
         )?;
         let queries = (measured.as_secs_f64() * self.per_second()).round();
         line(
             to,
             &format!("duration = \"{}\"", shown(warm_up + measured)),
-            &format!("some {queries} queries in each run; longer for a rarer loss"),
+            &format!("about {queries} queries per run; longer for rare losses"),
         )?;
         to.push_str(&super::network(
             self.hosts,
@@ -71,36 +71,29 @@ impl Service {
         self.queries(to, warm_up + measured)?;
         writeln!(to)?;
         writeln!(to, "# Next:")?;
-        for (command, what) in [
-            (
-                "check",
-                "",
-                "which links are busy, and whether anything cannot be in time",
-            ),
-            (
-                "run",
-                "",
-                "how many queries are in time under each transport",
-            ),
+        for (command, purpose) in [
+            ("check", "", "busy links, and deadlines that cannot be met"),
+            ("run", "", "share of queries in time under each transport"),
             (
                 "capacity",
                 " --of budget",
-                "the tightest budget that 99 % of the queries meet",
+                "tightest budget for 99 % of the queries",
             ),
             (
                 "capacity",
                 " --of rate",
-                "the most queries per second of which 99 % are in time",
+                "highest rate with 99 % of the queries in time",
             ),
         ]
-        .map(|(command, of, what)| (format!("duetime {command} {file}{of}"), what))
+        .map(|(command, flags, purpose)| (format!("duetime {command} {file}{flags}"), purpose))
         {
-            writeln!(to, "#   {command:<40} {what}")?;
+            writeln!(to, "#   {command:<40} {purpose}")?;
         }
         Ok(())
     }
 
-    /// Warm-up and the time after it: queries enough for a share, and not more bytes than a run of seconds has.
+    /// Returns the warm-up and the measured time: enough queries for a share, but not more bytes than a run of a few
+    /// seconds carries.
     fn times(&self) -> (Span, Span) {
         let bytes = (self.asked() * self.answer.0 * self.both_ways()) as f64;
         let queries = (RUN_BYTES / bytes).clamp(RUN_QUERIES.0, RUN_QUERIES.1);
@@ -118,7 +111,7 @@ impl Service {
         line(
             to,
             "kind = \"oldi\"",
-            "a parent asks its children, all answer at once",
+            "a parent queries its children, which all answer at the same time",
         )?;
         line(to, &format!("name = \"{kind}\""), "")?;
         let bytes = u64::from(self.fan_in[0]) * self.answer.0;
@@ -128,7 +121,7 @@ impl Service {
             to,
             &format!("trees = {roots}"),
             &format!(
-                "roots; answers take {:.1} % of the link of each in the mean",
+                "roots; answers take {:.1} % of each root's link on average",
                 each * 100.0
             ),
         )?;
@@ -145,15 +138,15 @@ impl Service {
             to,
             &format!("fan_in = {fan_in}"),
             if self.fan_in.len() > 1 {
-                "aggregators of a root, and leaves of an aggregator"
+                "aggregators per root, leaves per aggregator"
             } else {
-                "leaves of a root"
+                "leaves per root"
             },
         )?;
         line(
             to,
             &format!("rate = \"{}\"", (FREQUENCY.show)(self.rate)),
-            "queries of all roots together, at random times",
+            "queries of all roots together, Poisson arrivals",
         )?;
         let answer = (SIZE.show)(self.answer.0);
         if self.kind == ServiceKind::Inference {
@@ -165,53 +158,56 @@ impl Service {
             line(
                 to,
                 &format!("query_deadline = \"{}\"", self.part(20)),
-                "a fifth of the budget for the input's way",
+                "a fifth of the budget to deliver the input",
             )?;
         } else {
-            line(to, "query = \"1 KB\"", "a question, in one packet")?;
+            line(to, "query = \"1 KB\"", "one packet")?;
         }
         line(
             to,
             &format!("response = \"{answer}\""),
-            "each answer; `\"uniform 2 KB..50 KB\"` or a CDF where they differ",
+            "per answer; `\"uniform 2 KB..50 KB\"` or a CDF for varying sizes",
         )?;
         let (compute, why) = match self.kind {
             ServiceKind::Search | ServiceKind::Feed => (
                 format!("exponential {}", self.part(4)),
-                "a twenty-fifth of the budget in the mean: the slowest of many takes four times that",
+                "mean of 4 % of the budget; the slowest of many takes four times that",
             ),
             ServiceKind::Storage => (
                 format!("exponential {}", self.part(6)),
-                "a read: a sixteenth of the budget in the mean, the slowest some times that",
+                "mean of 6 % of the budget per read; the slowest takes several times that",
             ),
             ServiceKind::Inference => (
                 format!("uniform {}..{}", self.part(20), self.part(30)),
-                "a fifth to three tenths of the budget for a shard's computation",
+                "20 to 30 % of the budget for a shard's computation",
             ),
         };
         line(to, &format!("compute = \"{compute}\""), why)?;
         line(
             to,
             &format!("deadline = \"{}\"", self.part(90)),
-            "what deadline-aware transports are told: a tenth of the budget is the root's own",
+            "for deadline-aware transports; the root keeps 10 % of the budget",
         )?;
         line(
             to,
             "deadline_from = \"query\"",
-            "from the query's arrival at the leaf, so computing eats into it",
+            "from the query's arrival at the leaf, so it includes computation",
         )?;
         if self.fan_in.len() > 1 {
             line(
                 to,
                 "layer_share = [1, 0.6]",
-                "leaves have six tenths of it, aggregators the rest",
+                "leaves have 60 % of it, aggregators the rest",
             )?;
         }
         let (answers, why) = match self.kind {
-            ServiceKind::Search => ("99 %", "99 of 100 answers are enough: of fewer, all"),
-            ServiceKind::Feed => ("90 %", "nine of ten posts are enough"),
-            ServiceKind::Storage => ("75 %", "any three of four fragments make the object"),
-            ServiceKind::Inference => ("100 %", "one missing output is none"),
+            ServiceKind::Search => (
+                "99 %",
+                "99 of 100 answers are enough; of fewer, all are needed",
+            ),
+            ServiceKind::Feed => ("90 %", "9 of 10 posts are enough"),
+            ServiceKind::Storage => ("75 %", "any 3 of 4 fragments make the object"),
+            ServiceKind::Inference => ("100 %", "all outputs are needed"),
         };
         line(
             to,
@@ -222,28 +218,28 @@ impl Service {
             why,
         )?;
         let all = f64::from(self.hosts) * self.link.as_bps() as f64 * duration.as_secs_f64() / 8.0;
-        let load = (RUN_BYTES / all).min(OTHERS);
+        let load = (RUN_BYTES / all).min(OTHER_LOAD);
         let load = (load * 1e4).floor() / 1e4;
         if load < 1e-4 {
             return writeln!(
                 to,
-                "\n# No other traffic: of so long a run it would be most of the work."
+                "\n# No other traffic: it would dominate the cost of such a long run."
             );
         }
         writeln!(to, "\n[[workload]]")?;
-        line(to, "kind = \"poisson\"", "what else is on the links")?;
+        line(to, "kind = \"poisson\"", "other traffic")?;
         line(to, "name = \"other\"", "")?;
         line(
             to,
             "size = \"web-search\"",
-            "a published distribution: most flows small, most bytes in large ones",
+            "published distribution: most flows are small, most bytes in large ones",
         )?;
         line(to, &format!("load = {load}"), "share of each host's link")
     }
 
-    /// Some hundredths of the budget.
-    fn part(&self, hundredths: u64) -> String {
-        shown(Span::from_ps(self.budget.as_ps() / 100 * hundredths))
+    /// Formats a percentage of the budget.
+    fn part(&self, percent: u64) -> String {
+        shown(Span::from_ps(self.budget.as_ps() / 100 * percent))
     }
 }
 

@@ -1,4 +1,4 @@
-//! One line of a file of spans: a JSON object with the fields of OTLP or short ones.
+//! Line of a file of spans: a JSON object with the field names of OTLP or short names.
 
 use super::Result;
 use crate::diagnostic::Diagnostic;
@@ -19,19 +19,19 @@ pub(super) const RESPONSE: &[&str] = &["response_bytes", "http.response.body.siz
 const HOST: &[&str] = &["host", "host.name"];
 const SERVICE: &[&str] = &["service", "service.name"];
 const ATTRIBUTES: &[&str] = &["attributes"];
-/// The kind of a client's span, as OTLP writes it: by number or by name.
+/// Kind of a client's span in OTLP, as number and as name.
 const CLIENT: (u64, &str) = (3, "SPAN_KIND_CLIENT");
 
-/// What a span looks like, for messages.
-const EXAMPLE: &str = "one span a line, such as {\"trace_id\": \"a\", \"span_id\": \"2\", \"parent_id\": \"1\", \"start_ns\": 0, \"duration_ns\": 250000, \"response_bytes\": 10000}";
-/// Characters of an identifier or a name.
-const LONGEST_NAME: usize = 256;
-/// The longest span, and the latest root: a day.
+/// Example of a span, for messages.
+const EXAMPLE: &str = "one span per line, such as {\"trace_id\": \"a\", \"span_id\": \"2\", \"parent_id\": \"1\", \"start_ns\": 0, \"duration_ns\": 250000, \"response_bytes\": 10000}";
+/// Maximum length of an identifier or a name, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+/// Maximum duration of a span, and latest start of a root: a day.
 pub(super) const DAY_NS: u64 = 24 * 3_600 * 1_000_000_000;
-/// Bytes of a request, as of a query in a workload of trees.
-const MOST_REQUEST: u64 = 1_000_000_000;
+/// Maximum size of a request, as of a query in a workload of trees.
+const MAX_REQUEST: u64 = 1_000_000_000;
 
-/// One span.
+/// Span.
 #[derive(Debug)]
 pub(super) struct Line {
     pub trace: String,
@@ -42,11 +42,11 @@ pub(super) struct Line {
     pub request: Option<u64>,
     pub response: Option<u64>,
     pub host: Option<String>,
-    /// True for the span of a client: from its request until it has the answer.
+    /// True for the span of a client, from its request to the arrival of the answer.
     pub is_client: bool,
 }
 
-/// The fields of a line, each in one of its spellings; others are ignored.
+/// Fields of a line, each with one of its names. Other fields are ignored.
 #[derive(Deserialize)]
 struct Written {
     #[serde(rename = "traceId", alias = "trace_id")]
@@ -71,7 +71,7 @@ struct Written {
     resource_spans: Option<IgnoredAny>,
 }
 
-/// An attribute of OTLP.
+/// Attribute in OTLP.
 #[derive(Deserialize)]
 struct Attribute {
     key: String,
@@ -97,45 +97,47 @@ pub(super) fn read(file: &str, text: &str, place: &Range<usize>) -> Result<Line>
         serde_json::from_str(line).map_err(|error| syntax(file, text, place, &error))?;
     if written.resource_spans.is_some() {
         let field = spelled(text, place, &["resourceSpans"]).1;
-        let error =
-            Diagnostic::at(file, text, field, "a line that holds many spans").allowed(EXAMPLE);
+        let error = Diagnostic::at(file, text, field, "a line with many spans").allowed(EXAMPLE);
         return Err(
-            error.help("`jq -c '.resourceSpans[].scopeSpans[].spans[]'` writes one span a line")
+            error.help("`jq -c '.resourceSpans[].scopeSpans[].spans[]'` writes one span per line")
         );
     }
-    let of = Fields { file, text, place };
+    let fields = Fields { file, text, place };
     let id = |value: Option<Value>, names: &'static [&'static str]| match value {
-        Some(value) => of.name(&value, names),
-        None => Err(of.missing(names)),
+        Some(value) => fields.name(&value, names),
+        None => Err(fields.missing(names)),
     };
     let (trace, span) = (id(written.trace, TRACE)?, id(written.id, SPAN)?);
     let parent = match written.parent {
         Some(value) if value == "" => None,
-        Some(value) => Some(of.name(&value, PARENT)?),
+        Some(value) => Some(fields.name(&value, PARENT)?),
         None => None,
     };
     let start_ns = match &written.start {
-        Some(value) => of.whole(value, START, (0, u64::MAX), "ns")?,
-        None => return Err(of.missing(START)),
+        Some(value) => fields.whole(value, START, (0, u64::MAX), "ns")?,
+        None => return Err(fields.missing(START)),
     };
-    let end_ns = of.end(start_ns, written.end.as_ref(), written.duration.as_ref())?;
+    let end_ns = fields.end(start_ns, written.end.as_ref(), written.duration.as_ref())?;
     let attribute = |name: &str| {
         let mut all = written.attributes.iter().flatten();
-        let found = all.find(|of| of.key == name)?.value.as_ref()?;
+        let found = all
+            .find(|attribute| attribute.key == name)?
+            .value
+            .as_ref()?;
         found.text.clone().or_else(|| found.number.clone())
     };
     let size = |value: Option<Value>, names: &'static [&'static str], most| {
         let value = value.or_else(|| attribute(names[1]));
-        let read = |value| of.whole(&value, names, (1, most), "bytes");
+        let read = |value| fields.whole(&value, names, (1, most), "bytes");
         value.map(read).transpose()
     };
     let (request, response) = (
-        size(written.request_bytes, REQUEST, MOST_REQUEST)?,
+        size(written.request_bytes, REQUEST, MAX_REQUEST)?,
         size(written.response_bytes, RESPONSE, FLOW_SIZE.1)?,
     );
     let name = |value: Option<Value>, names: &'static [&'static str]| {
         let value = value.or_else(|| attribute(names[1]));
-        value.map(|value| of.name(&value, names)).transpose()
+        value.map(|value| fields.name(&value, names)).transpose()
     };
     let host = match name(written.host, HOST)? {
         Some(host) => Some(host),
@@ -156,28 +158,29 @@ pub(super) fn read(file: &str, text: &str, place: &Range<usize>) -> Result<Line>
     })
 }
 
-/// What a line says that is no object of the fields above.
+/// Creates the error for a line that is not an object with the fields above.
 fn syntax(file: &str, text: &str, place: &Range<usize>, error: &serde_json::Error) -> Diagnostic {
-    let said = error.to_string();
-    let what = said.split(" at line ").next().unwrap_or(&said);
-    // Its column counts bytes from 1; 0 where it stands behind a line.
+    let text_of_error = error.to_string();
+    let message = (text_of_error.split(" at line ").next()).unwrap_or(&text_of_error);
+    // The column counts bytes from 1; it is 0 after the end of a line.
     let at = place.start + error.column().saturating_sub(1).min(place.len());
     if error.is_data() {
         let field = spelled(text, place, ATTRIBUTES).1;
-        let twice = what.starts_with("duplicate field");
+        let twice = message.starts_with("duplicate field");
         let place = if twice { at..at + 1 } else { field };
         let allowed = if twice {
-            "each field once, in one of its spellings"
+            "each field once, with one of its names"
         } else {
             "attributes as in OTLP: [{\"key\": \"…\", \"value\": {\"intValue\": \"…\"}}]"
         };
-        return Diagnostic::at(file, text, place, what).allowed(allowed);
+        return Diagnostic::at(file, text, place, message).allowed(allowed);
     }
-    let message = format!("not a JSON object: {what}");
+    let message = format!("not a JSON object: {message}");
     Diagnostic::at(file, text, at..at + 1, message).allowed(EXAMPLE)
 }
 
-/// The spelling of a field in the span at `place`, and where; the first spelling and the whole span where it is not there.
+/// Returns the name of a field in the span at `place` and its position. If the field is absent, returns its first name
+/// and the whole span.
 pub(super) fn spelled<'n>(
     text: &str,
     place: &Range<usize>,
@@ -191,7 +194,7 @@ pub(super) fn spelled<'n>(
     found.unwrap_or_else(|| (names.first().copied().unwrap_or_default(), place.clone()))
 }
 
-/// How the fields of one line are read.
+/// Reader of the fields of one line.
 struct Fields<'t> {
     file: &'t str,
     text: &'t str,
@@ -199,7 +202,7 @@ struct Fields<'t> {
 }
 
 impl Fields<'_> {
-    /// A mistake in the value of a field.
+    /// Creates an error in the value of a field.
     fn wrong(&self, names: &[&str], value: &str, message: &str) -> Diagnostic {
         let (name, place) = spelled(self.text, self.place, names);
         Diagnostic::at(self.file, self.text, place, message)
@@ -214,9 +217,9 @@ impl Fields<'_> {
     }
 
     fn name(&self, value: &Value, names: &[&str]) -> Result<String> {
-        let allowed = format!("a text of 1 to {LONGEST_NAME} bytes");
+        let allowed = format!("a text of 1 to {MAX_NAME_BYTES} bytes");
         match value.as_str() {
-            Some(name) if (1..=LONGEST_NAME).contains(&name.len()) => Ok(name.to_owned()),
+            Some(name) if (1..=MAX_NAME_BYTES).contains(&name.len()) => Ok(name.to_owned()),
             Some(_) => Err(self
                 .wrong(names, &shown(value), "empty or too long")
                 .allowed(allowed)),
@@ -226,7 +229,7 @@ impl Fields<'_> {
         }
     }
 
-    /// A whole number in a range, as a number or, as OTLP writes it, in quotes.
+    /// Reads an integer in a range, as a number or in quotes as in OTLP.
     fn whole(
         &self,
         value: &Value,
@@ -260,7 +263,7 @@ impl Fields<'_> {
                 return Err(self.missing(&names));
             }
             (Some(_), Some(value)) => {
-                let error = self.wrong(DURATION, &shown(value), "beside the span's end");
+                let error = self.wrong(DURATION, &shown(value), "set together with the span's end");
                 return Err(error.allowed("one of the end and the duration"));
             }
             (Some(value), None) => (self.whole(value, END, (0, u64::MAX), "ns")?, END, value),
@@ -286,7 +289,7 @@ impl Fields<'_> {
     }
 }
 
-/// A value as it is written, cut where it is long.
+/// Formats a value, cut if it is long.
 fn shown(value: &Value) -> String {
     let written = value.to_string();
     match written.char_indices().nth(60) {

@@ -1,5 +1,5 @@
-//! Spans: recorded queries as JSON lines, one span a line. Each trace is one query, and its tree of spans the tree of
-//! requests; `docs/spans.md` says how.
+//! Spans: recorded queries as JSON lines, one span per line. Each trace is one query, and its tree of spans is the tree
+//! of requests. See `docs/spans.md`.
 
 mod line;
 mod parents;
@@ -13,36 +13,36 @@ use std::ops::Range;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Spans in one file.
-const MOST_SPANS: usize = 10_000_000;
+/// Maximum number of spans in a file.
+const MAX_SPANS: usize = 10_000_000;
 
-/// Whether a file of this text holds JSON, and so can hold spans but no table.
+/// Returns true if the text is JSON, so that it can be spans but not a table.
 pub fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '['])
 }
 
-/// What the scenario says about spans, beside their file.
+/// Options of the scenario for reading spans.
 pub(crate) struct Wanted {
-    /// Size of a request whose span does not say it.
+    /// Size of requests without a recorded size.
     pub request: Bytes,
-    /// Whether hosts are those that the spans name; `None`: where they name any.
+    /// True to use the hosts that the spans name, false to draw hosts; `None`: true if spans name hosts.
     pub named: Option<bool>,
-    /// Hosts of the topology.
+    /// Number of hosts of the topology.
     pub hosts: u32,
 }
 
-/// The queries of a file, by their start.
+/// Queries of a file, sorted by start.
 pub(crate) struct Read {
     pub queries: Vec<RecordedQuery>,
-    /// As [`Spans::outside`].
+    /// Number of requests outside their parents, as in [`Spans::outside`].
     pub outside: u64,
 }
 
-/// A mistake that no line of the file has alone.
+/// Error that is not in a single line of the file.
 pub(crate) enum Wrong {
-    /// In the file.
+    /// Error in the file.
     File(Diagnostic),
-    /// The file does not go with `hosts` or the topology: what is wrong, and what is allowed.
+    /// The file does not match `hosts` or the topology: error message and allowed values.
     Hosts(String, String),
 }
 
@@ -52,11 +52,11 @@ impl From<Diagnostic> for Wrong {
     }
 }
 
-/// The queries that the spans in `text`, the content of `file`, record, sorted by start. Hosts are numbers of the spans'
-/// names in the order of their bytes, where all spans have one. Requests without a size have that of `request`.
+/// Returns the queries recorded by the spans in `text`, the content of `file`, sorted by start. If all spans name a
+/// host, hosts are the indices of the sorted names. Requests without a size have the size `request`.
 ///
 /// # Errors
-/// What a scenario's trace of this text would be refused for, but for the number of its hosts.
+/// The errors of a scenario with this trace, except for the number of hosts.
 pub fn recorded(
     text: &str,
     file: &str,
@@ -87,11 +87,11 @@ pub(crate) fn read(text: &str, file: &str, wanted: &Wanted) -> std::result::Resu
     Ok(trees::build(&file, &parents, &hosts, wanted.request)?)
 }
 
-/// A file of spans.
+/// File of spans.
 struct File<'t> {
     name: &'t str,
     text: &'t str,
-    /// The spans with their places in the text, in the order of the file.
+    /// Spans with their positions in the text, in the order of the file.
     lines: Vec<(Range<usize>, Line)>,
 }
 
@@ -100,13 +100,13 @@ impl File<'_> {
         &self.lines[index as usize].1
     }
 
-    /// A mistake in a span as a whole.
+    /// Creates an error in a span as a whole.
     fn wrong(&self, index: u32, message: impl Into<String>) -> Diagnostic {
         let place = self.lines[index as usize].0.clone();
         Diagnostic::at(self.name, self.text, place, message)
     }
 
-    /// A mistake in the value of a span's field of one of these names.
+    /// Creates an error in the value of a span's field with one of these names.
     fn wrong_field(
         &self,
         index: u32,
@@ -119,13 +119,13 @@ impl File<'_> {
         error.key(name).value(value)
     }
 
-    /// A mistake in a span, told by its identifier.
+    /// Creates an error in a span, shown by its identifier.
     fn wrong_span(&self, index: u32, message: impl Into<String>) -> Diagnostic {
         let id = format!("{:?}", self.line(index).id);
         self.wrong_field(index, line::SPAN, id, message)
     }
 
-    /// The number of a span's line, from 1.
+    /// Returns the line number of a span, from 1.
     fn number(&self, index: u32) -> usize {
         let start = self.lines[index as usize].0.start;
         self.text[..start].matches('\n').count() + 1
@@ -141,10 +141,10 @@ fn lines<'t>(text: &'t str, name: &'t str) -> Result<File<'t>> {
         if written.trim().is_empty() {
             continue;
         }
-        if lines.len() == MOST_SPANS {
-            let message = "one span too many in a file";
+        if lines.len() == MAX_SPANS {
+            let message = "too many spans in a file";
             let error = Diagnostic::at(name, text, place, message);
-            return Err(error.allowed(format!("at most {MOST_SPANS} spans")));
+            return Err(error.allowed(format!("at most {MAX_SPANS} spans")));
         }
         let line = line::read(name, text, &place)?;
         lines.push((place, line));
@@ -152,22 +152,21 @@ fn lines<'t>(text: &'t str, name: &'t str) -> Result<File<'t>> {
     Ok(File { name, text, lines })
 }
 
-/// Per span its host: an index into the names in the order of their bytes. `None` where hosts are drawn: then the names
-/// only tell which spans are on one host.
+/// Hosts of the spans. If hosts are drawn, the names only show which spans are on the same host.
 struct Hosts {
-    /// Per span, the index of its name.
+    /// Index of each span's host in the sorted names, or `None` without a name.
     names: Vec<Option<u32>>,
     drawn: bool,
 }
 
 fn hosts(file: &File<'_>, wanted: &Wanted) -> std::result::Result<Hosts, Wrong> {
-    let name = |of: &(Range<usize>, Line)| of.1.host.clone();
+    let name = |(_, line): &(Range<usize>, Line)| line.host.clone();
     let mut sorted: Vec<String> = file.lines.iter().filter_map(name).collect();
     sorted.sort_unstable();
     sorted.dedup();
     let index = |name: &String| sorted.binary_search(name).ok();
-    let index = |of: &(Range<usize>, Line)| {
-        let found = of.1.host.as_ref().and_then(index)?;
+    let index = |(_, line): &(Range<usize>, Line)| {
+        let found = line.host.as_ref().and_then(index)?;
         u32::try_from(found).ok()
     };
     let names: Vec<Option<u32>> = file.lines.iter().map(index).collect();
@@ -181,7 +180,7 @@ fn hosts(file: &File<'_>, wanted: &Wanted) -> std::result::Result<Hosts, Wrong> 
         return Err(Wrong::Hosts(message, allowed.to_owned()));
     }
     if let Some(without) = (0u32..).zip(&names).find(|(_, name)| name.is_none()) {
-        let message = "a span without a name of its host, beside others that have one";
+        let message = "a span without a host, while other spans have one";
         let error = file.wrong(without.0, message);
         let error = error.allowed("`host` or `service` in every span, or in none");
         return Err(error
@@ -201,7 +200,7 @@ fn hosts(file: &File<'_>, wanted: &Wanted) -> std::result::Result<Hosts, Wrong> 
 }
 
 impl Spans {
-    /// A number that differs where the recorded queries do.
+    /// Returns a digest of the recorded queries.
     pub(crate) fn digest(&self) -> u64 {
         use duetime_core::random::mix;
         let start = self.queries.len() as u64;

@@ -1,10 +1,10 @@
-//! Whether the spans of each trace are a tree, and which.
+//! Trees of spans: finds the parent of each span and checks that each trace is a tree.
 
 use super::line::PARENT;
 use super::{File, Result};
 use std::collections::BTreeMap;
 
-/// Of each span the index of its parent; `None`: the root of its trace.
+/// Returns the index of each span's parent, or `None` for the root of a trace.
 pub(super) fn of(file: &File<'_>) -> Result<Vec<Option<u32>>> {
     let spans = 0..u32::try_from(file.lines.len()).expect("the spans of a file are bounded");
     let key = |&index: &u32| {
@@ -33,7 +33,7 @@ pub(super) fn of(file: &File<'_>) -> Result<Vec<Option<u32>>> {
             let error = file.wrong_field(index, PARENT, format!("{parent:?}"), message);
             error
                 .allowed("the identifier of another span of the trace; for its root, none")
-                .help("leave out traces that were not recorded whole")
+                .help("remove traces that were not recorded completely")
         })
     };
     let parents = spans.map(parent).collect::<Result<Vec<_>>>()?;
@@ -58,9 +58,9 @@ fn one_root(file: &File<'_>, parents: &[Option<u32>]) -> Result<()> {
     Ok(())
 }
 
-/// Whether every span leads up to a root.
+/// Checks that the ancestors of every span end at a root.
 fn no_cycle(file: &File<'_>, parents: &[Option<u32>]) -> Result<()> {
-    // The walk that came to a span first, from 1.
+    // Number, from 1, of the walk that reached a span first.
     let mut walks = vec![0u32; parents.len()];
     for (walk, start) in (1u32..).zip(0..parents.len()) {
         let mut at = start;

@@ -1,16 +1,16 @@
-//! The trees of requests of recorded spans.
+//! Trees of requests from recorded spans.
 
 use super::line::{DAY_NS, RESPONSE, START};
 use super::{File, Hosts, Read, Result};
 use crate::model::{RecordedNode, RecordedQuery};
 use duetime_core::{Bytes, Span};
 
-/// Requests of one node, as in a workload of trees.
-const MOST_CHILDREN: usize = 100_000;
-/// Links of a tree from its root to a leaf.
-const MOST_LAYERS: usize = 32;
+/// Maximum number of requests of a node, as in a workload of trees.
+const MAX_CHILDREN: usize = 100_000;
+/// Maximum number of layers of a tree.
+const MAX_LAYERS: usize = 32;
 
-/// The queries of a file, by start; of equal starts, in the order of the file.
+/// Builds the queries of a file, sorted by start, then by their order in the file.
 pub(super) fn build(
     file: &File<'_>,
     parents: &[Option<u32>],
@@ -52,12 +52,12 @@ pub(super) fn build(
     Ok(read)
 }
 
-/// Which spans are requests from host to host, and by which of them each is caused.
+/// Requests between hosts, with the request that caused each of them.
 struct Requests {
-    /// The requests, by (cause, start, line); roots are none.
+    /// Requests as (cause, request), sorted by (cause, start, line). Roots are not requests.
     sorted: Vec<(u32, u32)>,
-    /// Per span: the span that shows when the request is under way, itself or its client's.
-    shown_by: Vec<u32>,
+    /// For each span, the span that shows when its request is outstanding: its client's or itself.
+    timed_by: Vec<u32>,
 }
 
 impl Requests {
@@ -68,23 +68,23 @@ impl Requests {
             .collect();
         below.sort_unstable();
         let name = |index: u32| hosts.names[index as usize];
-        // Parents come before their children: a span on its parent's host is part of what that host does.
-        let mut stands_for: Vec<u32> = (0u32..).take(parents.len()).collect();
+        // Parents are visited before their children. A span on its parent's host is part of that host's work.
+        let mut work_of: Vec<u32> = (0u32..).take(parents.len()).collect();
         let mut reached: Vec<u32> = (0u32..)
             .zip(parents)
             .filter(|(_, parent)| parent.is_none())
             .map(|(index, _)| index)
             .collect();
         let mut sorted = Vec::new();
-        let mut shown_by = stands_for.clone();
+        let mut timed_by = work_of.clone();
         while let Some(parent) = reached.pop() {
-            let cause = stands_for[parent as usize];
+            let cause = work_of[parent as usize];
             for &(_, child) in children(&below, parent) {
                 if name(child).is_some() && name(child) == name(parent) {
-                    stands_for[child as usize] = cause;
+                    work_of[child as usize] = cause;
                 } else {
                     if file.line(parent).is_client {
-                        shown_by[child as usize] = parent;
+                        timed_by[child as usize] = parent;
                     }
                     sorted.push((cause, child));
                 }
@@ -92,7 +92,7 @@ impl Requests {
             }
         }
         sorted.sort_unstable_by_key(|&(cause, child)| (cause, file.line(child).start_ns, child));
-        Self { sorted, shown_by }
+        Self { sorted, timed_by }
     }
 
     fn of_node(&self, node: u32) -> &[(u32, u32)] {
@@ -100,14 +100,14 @@ impl Requests {
     }
 }
 
-/// The pairs of this first part, of pairs sorted by it.
+/// Returns the pairs with the first part `parent`. Pairs are sorted by it.
 fn children(pairs: &[(u32, u32)], parent: u32) -> &[(u32, u32)] {
     let from = pairs.partition_point(|pair| pair.0 < parent);
     let many = pairs[from..].partition_point(|pair| pair.0 == parent);
     &pairs[from..from + many]
 }
 
-/// One trace.
+/// Trace of one query.
 struct Tree<'t> {
     file: &'t File<'t>,
     requests: &'t Requests,
@@ -116,28 +116,28 @@ struct Tree<'t> {
 }
 
 impl Tree<'_> {
-    /// Its nodes, breadth first.
+    /// Returns the nodes, breadth first.
     fn nodes(&self, root: u32, outside: &mut u64) -> Result<Vec<RecordedNode>> {
         if self.requests.of_node(root).is_empty() {
             let message = "the root of a trace has no request to another host below it";
             let error = self.file.wrong_span(root, message);
             return Err(error.allowed("at least one span below a root, on another host"));
         }
-        // Spans with the positions of their parents and their depths.
+        // Spans with the indices of their parents and their depths.
         let mut spans = vec![(root, 0u32, 0usize)];
         let mut nodes = Vec::new();
         while let Some(&(span, parent, depth)) = spans.get(nodes.len()) {
             let below = self.requests.of_node(span);
-            if below.len() > MOST_CHILDREN {
+            if below.len() > MAX_CHILDREN {
                 let message = format!("{} requests of one span", below.len());
                 let error = self.file.wrong_span(span, message);
-                return Err(error.allowed(format!("at most {MOST_CHILDREN}")));
+                return Err(error.allowed(format!("at most {MAX_CHILDREN}")));
             }
-            if depth > MOST_LAYERS {
+            if depth > MAX_LAYERS {
                 let message = "a tree that is too deep";
                 let error = self.file.wrong_span(span, message);
                 return Err(
-                    error.allowed(format!("at most {MOST_LAYERS} requests below each other"))
+                    error.allowed(format!("at most {MAX_LAYERS} requests below each other"))
                 );
             }
             let position = u32::try_from(nodes.len()).expect("the spans of a file are bounded");
@@ -165,7 +165,7 @@ impl Tree<'_> {
                 )));
             }
         };
-        let ends = below.iter().map(|&(_, child)| self.under_way(child).1);
+        let ends = below.iter().map(|&(_, child)| self.request_time(child).1);
         let last = ends.max().unwrap_or(line.start_ns);
         Ok(RecordedNode {
             parent,
@@ -180,15 +180,16 @@ impl Tree<'_> {
         })
     }
 
-    /// Returns when a request is under way: from its start to its end, at its client where that has a span.
-    fn under_way(&self, request: u32) -> (u64, u64) {
-        let line = self.file.line(self.requests.shown_by[request as usize]);
+    /// Returns the start and the end of a request, measured at its client if the client has a span.
+    fn request_time(&self, request: u32) -> (u64, u64) {
+        let line = self.file.line(self.requests.timed_by[request as usize]);
         (line.start_ns, line.end_ns)
     }
 
-    /// Returns how much shorter a request's span is than its client's, or `None` if its client has none.
+    /// Returns the difference between the durations of the client's span and the request's, or `None` without a
+    /// client's span.
     fn network(&self, request: u32) -> Option<Span> {
-        let client = self.requests.shown_by[request as usize];
+        let client = self.requests.timed_by[request as usize];
         let took = |span: u32| {
             let line = self.file.line(span);
             line.end_ns - line.start_ns
@@ -196,16 +197,16 @@ impl Tree<'_> {
         (client != request).then(|| Span::from_ns(took(client).saturating_sub(took(request))))
     }
 
-    /// The part of a span in which none of its requests is under way.
+    /// Returns the time of a span in which none of its requests is outstanding.
     fn own_time(&self, span: u32, below: &[(u32, u32)]) -> Span {
         let line = self.file.line(span);
         let mut own = 0;
         let mut times: Vec<(u64, u64)> = below
             .iter()
-            .map(|&(_, child)| self.under_way(child))
+            .map(|&(_, child)| self.request_time(child))
             .collect();
         times.sort_unstable();
-        // All requests so far were over by then.
+        // End of all requests so far.
         let mut over = line.start_ns;
         for (start, end) in times {
             own += start.min(line.end_ns).saturating_sub(over);
@@ -216,7 +217,7 @@ impl Tree<'_> {
 
     fn is_outside(&self, span: u32, child: u32) -> bool {
         let span = self.file.line(span);
-        let (start, end) = self.under_way(child);
+        let (start, end) = self.request_time(child);
         start < span.start_ns || end > span.end_ns
     }
 }

@@ -224,7 +224,7 @@ fn name(reader: &Reader<'_>, kind: &str, names: &mut Names) -> Result<String> {
         return place.refuse("not a name", NAMES);
     }
     if !names.take(name) {
-        return place.refuse("there is a workload of that name", "another name");
+        return place.refuse("duplicate name of a workload", "another name");
     }
     Ok(name.to_owned())
 }
