@@ -50,8 +50,8 @@ fn ended(mut terminal: PtySession) -> WaitStatus {
     terminal.process().wait().expect("a status")
 }
 
-const SERVERS: &str = "How many servers does a query ask";
-const BUDGET: &str = "Within which time must enough answers be there?";
+const SERVERS: &str = "How many servers does a query contact";
+const BUDGET: &str = "What is the time budget of a query?";
 
 #[test]
 fn answers_make_the_file_that_the_flags_make() {
@@ -66,10 +66,10 @@ fn answers_make_the_file_that_the_flags_make() {
     answer(&mut terminal, "How large is each answer?", "");
     answer(
         &mut terminal,
-        "How many queries come per second in all?",
+        "How many queries arrive per second in total?",
         "800 /s",
     );
-    answer(&mut terminal, "How many hosts has the network?", "");
+    answer(&mut terminal, "How many hosts does the network have?", "");
     answer(&mut terminal, "How fast is the link of each host?", "");
     told(&mut terminal, "mine.toml is written");
     let status = ended(terminal);

@@ -107,11 +107,11 @@ impl Question {
     /// Returns the text of the prompt.
     pub fn words(self) -> &'static str {
         match self {
-            Self::FanIn => "How many servers does a query ask (two layers: 4,10)?",
-            Self::Budget => "Within which time must enough answers be there?",
+            Self::FanIn => "How many servers does a query contact (two layers: 4,10)?",
+            Self::Budget => "What is the time budget of a query?",
             Self::Answer => "How large is each answer?",
-            Self::Rate => "How many queries come per second in all?",
-            Self::Hosts => "How many hosts has the network?",
+            Self::Rate => "How many queries arrive per second in total?",
+            Self::Hosts => "How many hosts does the network have?",
             Self::Link => "How fast is the link of each host?",
         }
     }

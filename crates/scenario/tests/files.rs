@@ -1,10 +1,10 @@
-//! Trace and CDF files with anything in them: they are read or refused with a place in the file, never a panic.
+//! Random trace and CDF files are read, or refused with a position in the file, without panics.
 
 use duetime_scenario::model::{Scenario, Size, WorkloadKind};
 use duetime_scenario::{Diagnostic, Sources, TraceRow, load};
 use proptest::prelude::*;
 
-/// One file, whatever its name.
+/// File with any name.
 struct File<'a>(&'a str);
 
 impl Sources for File<'_> {
@@ -34,13 +34,13 @@ fn cdf(file: &str) -> Result<Scenario, Diagnostic> {
     with_workload(workload, file)
 }
 
-/// A good file with some of it replaced.
-fn spoilt(good: &'static str) -> impl Strategy<Value = String> {
+/// Returns a valid file with random replacements.
+fn corrupted(good: &'static str) -> impl Strategy<Value = String> {
     let texts = "\\PC{0,12}|[0-9.eE+,-]{0,24}|(\r?\n){0,3}|NaN|inf|1e999|,,|-0";
     prop::collection::vec((0..=good.len(), 0_usize..20, texts), 0..4).prop_map(move |cuts| {
         let mut text = good.to_owned();
         for (start, length, with) in cuts {
-            // Earlier replacements may have brought longer characters.
+            // Earlier replacements may have inserted longer characters.
             let boundary = |at: usize| {
                 (0..=at.min(text.len()))
                     .rev()
@@ -56,7 +56,7 @@ fn spoilt(good: &'static str) -> impl Strategy<Value = String> {
 
 fn points_into(file: &str, error: &Diagnostic) -> Result<(), TestCaseError> {
     if error.file == "scenario.toml" {
-        // The file is good in itself, and has more hosts than this network.
+        // The file is valid but has more hosts than this network.
         prop_assert!(
             error.message.ends_with(" hosts, the topology has 3"),
             "{error}"
@@ -77,7 +77,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_trace_is_read_or_refused(file in prop_oneof![spoilt(TRACE), "\\PC{0,200}"]) {
+    fn any_trace_is_read_or_refused(file in prop_oneof![corrupted(TRACE), "\\PC{0,200}"]) {
         match trace(&file) {
             Err(error) => points_into(&file, &error)?,
             Ok(scenario) => {
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn any_cdf_is_read_or_refused(file in prop_oneof![spoilt(CDF), "\\PC{0,200}"]) {
+    fn any_cdf_is_read_or_refused(file in prop_oneof![corrupted(CDF), "\\PC{0,200}"]) {
         match cdf(&file) {
             Err(error) => points_into(&file, &error)?,
             Ok(scenario) => {
@@ -116,7 +116,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_spans_are_read_or_refused(file in prop_oneof![spoilt(SPANS), "[{\\[]\\PC{0,200}"]) {
+    fn any_spans_are_read_or_refused(file in prop_oneof![corrupted(SPANS), "[{\\[]\\PC{0,200}"]) {
         match trace(&file) {
             Err(error) => points_into(&file, &error)?,
             Ok(scenario) => {
@@ -141,7 +141,7 @@ proptest! {
 }
 
 #[test]
-fn the_good_files_are_read() {
+fn valid_files_are_read() {
     let scenario = trace(SPANS).unwrap_or_else(|error| panic!("{error}"));
     assert!(
         matches!(&scenario.workloads[0].kind, WorkloadKind::Spans(spans) if spans.queries.len() == 2)

@@ -1,4 +1,4 @@
-//! Every file in `scenarios/` loads, and means what its comment says.
+//! Files in `scenarios/` load and match their comments.
 
 #![expect(clippy::disallowed_methods, reason = "the test reads files")]
 
@@ -32,7 +32,7 @@ fn read(name: &str) -> Scenario {
 }
 
 #[test]
-fn all_load_and_are_named_after_their_files() {
+fn all_load_and_have_the_names_of_their_files() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();
@@ -46,7 +46,7 @@ fn all_load_and_are_named_after_their_files() {
 }
 
 #[test]
-fn w1_is_the_incast_of_the_bench() {
+fn w1_is_an_incast() {
     let w1 = read("w1");
     assert_eq!(w1.topology.hosts(), 41);
     assert_eq!(w1.switch.buffer, Buffer::Static(Amount::Packets(1000)));
@@ -78,7 +78,7 @@ fn w1_is_the_incast_of_the_bench() {
 }
 
 #[test]
-fn w2_is_the_permutation_of_the_bench() {
+fn w2_is_a_permutation() {
     let w2 = read("w2");
     let Topology::LeafSpine {
         racks: 25,
@@ -102,7 +102,7 @@ fn w2_is_the_permutation_of_the_bench() {
 }
 
 #[test]
-fn the_search_fan_out_offers_enough_deadline_flows() {
+fn search_fanout_has_enough_deadline_flows() {
     let search = read("search-fanout");
     assert_eq!(search.topology.hosts(), 1000);
     let WorkloadKind::Oldi(oldi) = &search.workloads[0].kind else {

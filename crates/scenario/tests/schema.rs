@@ -1,4 +1,4 @@
-//! The JSON Schema and the reference page agree with the files they describe.
+//! The JSON Schema accepts the scenarios, and the reference page is up to date.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Whether the schema accepts the value; a small part of JSON Schema, all that ours uses.
+/// Checks a value against a schema. Supports only the part of JSON Schema that our schema uses.
 fn accepts(schema: &Value, value: &Value) -> Result<(), String> {
     if let Some(choices) = schema["anyOf"].as_array() {
         let errors: Vec<String> = choices
@@ -91,7 +91,7 @@ fn accepts(schema: &Value, value: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn the_schema_accepts_every_ready_scenario_and_no_unknown_key() {
+fn schema_accepts_scenarios() {
     let schema = duetime_scenario::json_schema();
     for entry in std::fs::read_dir(root().join("scenarios")).unwrap() {
         let path = entry.unwrap().path();
@@ -106,7 +106,7 @@ fn the_schema_accepts_every_ready_scenario_and_no_unknown_key() {
 }
 
 #[test]
-fn the_reference_page_is_up_to_date() {
+fn reference_page_is_up_to_date() {
     let path = root().join("docs/scenario.md");
     let page = duetime_scenario::reference();
     if std::env::var_os("UPDATE").is_some() {

@@ -1,4 +1,4 @@
-//! What `duetime new` writes is a scenario, for whatever service it takes.
+//! Scenarios written by `duetime new` are valid for every service that it accepts.
 
 use duetime_core::Span;
 use duetime_scenario::model::{Gap, QueryArrival};
@@ -7,7 +7,7 @@ use duetime_scenario::{NoFiles, Scenario, load};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-/// The scenario that a service's text is.
+/// Reads the scenario of a service.
 fn scenario(service: &Service) -> Scenario {
     let text = service.to_toml("mine", "mine.toml");
     load(&text, "mine.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -23,7 +23,7 @@ fn with(kind: ServiceKind, answers: &[(Question, &str)]) -> Service {
 }
 
 #[test]
-fn usual_services_are_valid_and_say_what_they_are() {
+fn default_services_are_valid() {
     for kind in ServiceKind::ALL {
         let service = Service::usual(kind);
         service.check().unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -37,8 +37,8 @@ fn usual_services_are_valid_and_say_what_they_are() {
         assert!(oldi.deadline[0].fixed().expect("fixed") < oldi.objective.within[0]);
         let text = service.to_toml("mine", "mine.toml");
         assert!(
-            text.contains("the tightest budget that 99 % of the queries meet\n")
-                && text.ends_with("the most queries per second of which 99 % are in time\n")
+            text.contains("tightest budget for 99 % of the queries\n")
+                && text.ends_with("highest rate with 99 % of the queries in time\n")
         );
         assert!(text.contains("duetime run mine.toml"), "{text}");
         for line in text.lines() {
@@ -48,7 +48,7 @@ fn usual_services_are_valid_and_say_what_they_are() {
 }
 
 #[test]
-fn its_numbers_are_those_of_the_owner() {
+fn scenario_has_the_given_numbers() {
     let service = with(
         ServiceKind::Search,
         &[
@@ -65,14 +65,14 @@ fn its_numbers_are_those_of_the_owner() {
     assert_eq!(scenario.topology.hosts(), 60);
     let oldi = scenario.oldi(0).expect("trees");
     assert_eq!((oldi.trees, &oldi.fan_in[..]), (4, &[30][..]));
-    // Four roots, 500 queries per second: one in 8 ms at each.
+    // Four roots and 500 queries per second: one query per 8 ms at each root.
     let each = Gap::Exponential(Span::from_ms(8));
     assert_eq!(oldi.arrival, QueryArrival::Every(each));
     assert_eq!(oldi.objective.within, [Span::from_ms(25)]);
 }
 
 #[test]
-fn what_cannot_be_taken_is_told_with_what_is_allowed() {
+fn invalid_numbers() {
     for (question, text, parts) in [
         (Question::FanIn, "0", &["--fan-in 0:", "1 to 1000"][..]),
         (Question::FanIn, "2,3,4", &["two layers", "4,10"]),
@@ -86,9 +86,9 @@ fn what_cannot_be_taken_is_told_with_what_is_allowed() {
         (Question::Link, "10", &["Gbps"]),
     ] {
         let wrong = Service::usual(ServiceKind::Search).take(question, text);
-        let said = wrong.expect_err(text).to_string();
+        let error_text = wrong.expect_err(text).to_string();
         for part in parts {
-            assert!(said.contains(part), "`{part}` in: {said}");
+            assert!(error_text.contains(part), "`{part}` in: {error_text}");
         }
     }
     for (answers, parts) in [
@@ -106,14 +106,14 @@ fn what_cannot_be_taken_is_told_with_what_is_allowed() {
         ),
     ] {
         let wrong = with(ServiceKind::Search, answers).check();
-        let said = wrong.expect_err("refused").to_string();
+        let error_text = wrong.expect_err("refused").to_string();
         for part in parts {
-            assert!(said.contains(part), "`{part}` in: {said}");
+            assert!(error_text.contains(part), "`{part}` in: {error_text}");
         }
     }
 }
 
-/// Any text that a question takes, and some that it does not.
+/// Returns random answers, most of them valid.
 fn answers() -> impl Strategy<Value = Vec<(Question, String)>> {
     let log = |low: f64, high: f64| (low.ln()..=high.ln()).prop_map(f64::exp);
     let fan_in = prop_oneof![
@@ -140,8 +140,8 @@ fn answers() -> impl Strategy<Value = Vec<(Question, String)>> {
         })
 }
 
-/// Takes what can be taken: the others stay as they are usual.
-fn take(kind: usize, answers: &[(Question, String)]) -> Service {
+/// Sets the valid answers and keeps the defaults of the others.
+fn apply(kind: usize, answers: &[(Question, String)]) -> Service {
     let mut service = Service::usual(ServiceKind::ALL[kind]);
     for (question, text) in answers {
         let _ = service.take(*question, text);
@@ -149,8 +149,8 @@ fn take(kind: usize, answers: &[(Question, String)]) -> Service {
     service
 }
 
-/// The same service with a network and a budget that carry it.
-fn carried(mut service: Service) -> Service {
+/// Adapts the network, budget or rate of a service until it is feasible.
+fn feasible(mut service: Service) -> Service {
     for _ in 0..4 {
         let Err(wrong) = service.check() else {
             break;
@@ -175,8 +175,8 @@ fn carried(mut service: Service) -> Service {
                 wrong
                     .allowed
                     .strip_prefix("at most ")
-                    .and_then(|of| of.split_once(','))
-                    .map(|of| of.0.to_owned()),
+                    .and_then(|allowed| allowed.split_once(','))
+                    .map(|(rate, _)| rate.to_owned()),
             ),
         };
         let text = text.unwrap_or_else(|| panic!("{wrong}"));
@@ -190,10 +190,10 @@ fn carried(mut service: Service) -> Service {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Whatever is taken and checked is a scenario; what is refused says what would do.
+    /// Every accepted service has a valid scenario; errors name values that would be accepted.
     #[test]
-    fn every_service_that_is_taken_is_a_scenario(kind in 0usize..4, answers in answers()) {
-        let service = carried(take(kind, &answers));
+    fn accepted_services_are_valid_scenarios(kind in 0usize..4, answers in answers()) {
+        let service = feasible(apply(kind, &answers));
         if service.check().is_ok() {
             let text = service.to_toml("mine", "mine.toml");
             let read = load(&text, "mine.toml", &[], &NoFiles);
@@ -203,13 +203,13 @@ proptest! {
 }
 
 #[test]
-fn most_of_the_random_services_are_taken() {
-    // Otherwise the property says little.
+fn most_random_services_are_accepted() {
+    // Otherwise the property above would be weak.
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let taken = (0..200).filter(|case| {
+    let accepted = (0..200).filter(|case| {
         let drawn = answers().new_tree(&mut runner).expect("a value").current();
-        carried(take(case % 4, &drawn)).check().is_ok()
+        feasible(apply(case % 4, &drawn)).check().is_ok()
     });
-    let taken = taken.count();
-    assert!(taken >= 100, "{taken} of 200");
+    let accepted = accepted.count();
+    assert!(accepted >= 100, "{accepted} of 200");
 }

@@ -1,11 +1,11 @@
-//! What is allowed names every form that a value may have; a jitter that no flow has is refused.
+//! Allowed values in error messages name every form of a value.
 
-use super::{Files, GOOD, load, said_of};
+use super::{Files, GOOD, error_of, load};
 
-/// A value of each kind that no key with several forms takes as it is.
+/// Values that are invalid for keys with several forms.
 const WRONG: [&str; 6] = ["\"??\"", "-3", "1.5e99", "true", "1979-05-27", "[]"];
 
-/// Key paths whose values have several forms, and a word of each form.
+/// Key paths with values of several forms, and a word of each form.
 const FORMS: &[(&str, &[&str])] = &[
     ("workload.fan_in", &["..=", "list"]),
     (
@@ -46,19 +46,19 @@ const FORMS: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn what_is_allowed_names_every_form() {
+fn allowed_values_name_every_form() {
     for (key, words) in FORMS {
         for value in WRONG {
             let set = [((*key).to_owned(), value.to_owned())];
             let Err(error) = load(GOOD, "search.toml", &set, &Files(&[])) else {
                 continue;
             };
-            // An empty list is told of otherwise: it is of the right form.
+            // An empty list has the right form and a different error.
             if value == "[]" && error.message == "an empty list" {
                 continue;
             }
             let allowed = error.allowed.as_deref().unwrap_or_default();
-            // Names of transports are what a list or a text of them lacks.
+            // Only errors about the type of `transport` name its forms.
             let names = |word: &&&str| {
                 allowed.contains(**word)
                     || (*key == "transport" && error.message.starts_with("expected"))
@@ -70,33 +70,33 @@ fn what_is_allowed_names_every_form() {
 }
 
 #[test]
-fn a_host_or_any_host() {
+fn destination_names_both_forms() {
     let text = |to: &str| {
         let poisson = "kind = \"poisson\"\nsize = \"1 KB\"\nload = 0.1";
         format!("{GOOD}[[workload]]\n{poisson}\ndestination = {to}\n")
     };
     for wrong in ["\"unifrom\"", "1000", "true"] {
-        let said = said_of(&text(wrong), &[]);
+        let error_text = error_of(&text(wrong), &[]);
         assert!(
-            said.contains("uniform") && said.contains("0..=999"),
-            "{said}"
+            error_text.contains("uniform") && error_text.contains("0..=999"),
+            "{error_text}"
         );
-        assert!(!said.contains("999999"), "{said}");
+        assert!(!error_text.contains("999999"), "{error_text}");
     }
 }
 
 #[test]
-fn a_start_jitter_that_no_flow_has() {
+fn start_jitter_without_such_flows() {
     let text = |kind: &str, jitter: bool| {
         let (head, _) = GOOD.split_once("[[workload]]").expect("workloads");
         format!("{head}[host]\nstart_jitter = {jitter}\n[[workload]]\n{kind}\nsize = \"1 KB\"\n")
     };
     let poisson = "kind = \"poisson\"\nload = 0.1";
     assert_eq!(
-        said_of(&text(poisson, true), &[]),
-        "search.toml:14:16: host.start_jitter = true: no flow starts with a jitter here\n   14 | start_jitter = true\n      \
-         |                ^^^^\n   allowed: true beside a workload of kind \"oldi\", \"burst\", \"permutation\" or \
-         \"long\", or a trace of spans; or false\n   help: flows of the other kinds start when they are drawn or told to"
+        error_of(&text(poisson, true), &[]),
+        "search.toml:14:16: host.start_jitter = true: no flow has a start jitter\n   14 | start_jitter = true\n      \
+         |                ^^^^\n   allowed: true with a workload of kind \"oldi\", \"burst\", \"permutation\" or \
+         \"long\", or a trace of spans; or false\n   help: flows of the other kinds start at their drawn or given times"
     );
     for fine in [
         text(poisson, false),

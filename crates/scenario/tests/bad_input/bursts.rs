@@ -1,29 +1,29 @@
-//! Bursts from hosts that cannot send, and bursts too late.
+//! Errors of bursts.
 
-use super::said_of;
+use super::error_of;
 use super::traces::TRACE;
 
 #[test]
-fn a_burst_with_more_senders_than_hosts() {
+fn more_senders_than_hosts() {
     let burst = TRACE.replace(
         "kind = \"trace\"\nfile = \"flows.csv\"",
         "kind = \"burst\"\nsenders = 3\nsize = \"1 KB\"",
     );
     assert_eq!(
-        said_of(&burst, &[]),
-        "search.toml:8:11: workload.senders = 3: larger than the 2 hosts beside the receiver\n   8 | senders = 3\n     \
+        error_of(&burst, &[]),
+        "search.toml:8:11: workload.senders = 3: larger than the 2 hosts other than the receiver\n   8 | senders = 3\n     \
          |           ^\n   allowed: 1..=2\n   help: `share_hosts = true` lets several start at one host"
     );
 }
 
 #[test]
-fn a_burst_from_hosts_that_cannot_send() {
-    let said = |keys: &str| {
+fn invalid_sending_hosts() {
+    let error_text = |keys: &str| {
         let burst = TRACE.replace(
             "kind = \"trace\"\nfile = \"flows.csv\"",
             &format!("kind = \"burst\"\nsize = \"1 KB\"\n{keys}"),
         );
-        said_of(&burst, &[])
+        error_of(&burst, &[])
     };
     for (keys, message) in [
         (
@@ -42,26 +42,26 @@ fn a_burst_from_hosts_that_cannot_send() {
             "larger than the 1 hosts of `from`",
         ),
     ] {
-        let said = said(keys);
-        assert!(said.contains(message), "{keys}: {said}");
+        let error_text = error_text(keys);
+        assert!(error_text.contains(message), "{keys}: {error_text}");
     }
 }
 
 #[test]
-fn a_burst_that_never_ends() {
+fn last_burst_too_late() {
     let burst = TRACE.replace(
         "kind = \"trace\"\nfile = \"flows.csv\"",
         "kind = \"burst\"\nsenders = 2\nsize = \"1 KB\"\nrepeat = 9000000\nevery = \"1 h\"",
     );
     assert_eq!(
-        said_of(&burst, &[]),
+        error_of(&burst, &[]),
         "search.toml:10:10: workload.repeat = 9000000: with 3600 s from burst to burst the last is too late\n   \
          10 | repeat = 9000000\n      |          ^^^^^^^\n   allowed: bursts within 24 hours"
     );
 }
 
 #[test]
-fn a_burst_whose_starts_reach_into_the_next() {
+fn jitter_longer_than_the_gap() {
     let burst = |keys: &str| {
         TRACE.replace(
             "kind = \"trace\"\nfile = \"flows.csv\"",
@@ -69,7 +69,7 @@ fn a_burst_whose_starts_reach_into_the_next() {
         )
     };
     assert_eq!(
-        said_of(
+        error_of(
             &burst("repeat = 3\nevery = \"5 ms\"\njitter = \"5.1 ms\""),
             &[]
         ),
@@ -77,13 +77,13 @@ fn a_burst_whose_starts_reach_into_the_next() {
          12 | jitter = \"5.1 ms\"\n      |          ^^^^^^^^\n   allowed: at most `every`"
     );
     assert_eq!(
-        said_of(&burst("jitter = \"2 h\""), &[]),
+        error_of(&burst("jitter = \"2 h\""), &[]),
         "search.toml:10:10: workload.jitter = \"2 h\": too large\n   10 | jitter = \"2 h\"\n      |          ^^^^^\n   \
          allowed: 0 us to 1 h"
     );
-    let said = said_of(&burst("jitter = \"uniform 0 us..5 ms\""), &[]);
+    let error_text = error_of(&burst("jitter = \"uniform 0 us..5 ms\""), &[]);
     assert!(
-        said.starts_with("search.toml:10:10: workload.jitter = \"uniform 0 us..5 ms\": "),
-        "{said}"
+        error_text.starts_with("search.toml:10:10: workload.jitter = \"uniform 0 us..5 ms\": "),
+        "{error_text}"
     );
 }

@@ -1,6 +1,6 @@
-//! What hosts take to receive a packet.
+//! Errors of `[host]`.
 
-use super::{GOOD, said_of};
+use super::{GOOD, error_of};
 use duetime_core::Span;
 use duetime_scenario::model::{Gap, ServerQueue, Servers, Slots};
 use duetime_scenario::{NoFiles, load, resolved_json};
@@ -9,12 +9,12 @@ fn with(host: &str) -> String {
     format!("{GOOD}[host]\n{host}\n")
 }
 
-/// What must be said of a value of a key of `[host]`.
+/// Checks the error message of a value of `[host]`.
 fn refused(key: &str, value: &str, what: &str, allowed: &str) {
     let column = key.len() + 4;
     let here = format!("{}{}", " ".repeat(column - 1), "^".repeat(value.len()));
     assert_eq!(
-        said_of(&with(&format!("{key} = {value}")), &[]),
+        error_of(&with(&format!("{key} = {value}")), &[]),
         format!(
             "search.toml:20:{column}: host.{key} = {value}: {what}\n   20 | {key} = {value}\n      | {here}\n   allowed: \
              {allowed}"
@@ -23,7 +23,7 @@ fn refused(key: &str, value: &str, what: &str, allowed: &str) {
 }
 
 #[test]
-fn a_delay_out_of_range_or_without_a_unit() {
+fn receive_delay() {
     let range = "0 us to 1 s";
     refused("receive_delay", "\"2 s\"", "too large", range);
     let unit = "a string with its unit, such as \"20 us\"";
@@ -35,7 +35,7 @@ fn a_delay_out_of_range_or_without_a_unit() {
 }
 
 #[test]
-fn a_jitter_that_is_no_random_time() {
+fn receive_jitter() {
     let forms = "\"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { min = \"1 ms\", \
                  shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }";
     let (what, allowed) = (
@@ -59,7 +59,7 @@ fn a_jitter_that_is_no_random_time() {
 }
 
 #[test]
-fn both_are_in_the_resolved_form() {
+fn resolved_delay_and_jitter() {
     let of = |text: &str| {
         load(text, "search.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
     };
@@ -79,7 +79,7 @@ mod servers {
     use super::*;
 
     #[test]
-    fn refused_values_name_what_is_allowed() {
+    fn invalid_values() {
         let forms = "\"unlimited\", or a table such as { slots = 8, queue = \"fifo\" }";
         refused("servers", "\"many\"", "not a kind of servers", forms);
         refused("servers", "8", "expected servers, found an integer", forms);
@@ -93,18 +93,21 @@ mod servers {
                 "\"fifo\", \"earliest-deadline\"",
             ),
         ] {
-            let said = said_of(&with(&format!("servers = {servers}")), &[]);
+            let error_text = error_of(&with(&format!("servers = {servers}")), &[]);
             let place = format!("host.servers.{key} = {value}: {message}");
-            assert!(said.starts_with("search.toml:20:"), "{said}");
-            assert!(said.contains(&place), "{said}");
-            assert!(said.contains(&format!("allowed: {allowed}")), "{said}");
+            assert!(error_text.starts_with("search.toml:20:"), "{error_text}");
+            assert!(error_text.contains(&place), "{error_text}");
+            assert!(
+                error_text.contains(&format!("allowed: {allowed}")),
+                "{error_text}"
+            );
         }
-        let said = said_of(&with("servers = { queue = \"fifo\" }"), &[]);
-        assert!(said.contains("slots"), "{said}");
+        let error_text = error_of(&with("servers = { queue = \"fifo\" }"), &[]);
+        assert!(error_text.contains("slots"), "{error_text}");
     }
 
     #[test]
-    fn slots_are_in_the_resolved_form() {
+    fn resolved_slots() {
         let of = |host: &str| {
             load(&with(host), "search.toml", &[], &NoFiles)
                 .unwrap_or_else(|error| panic!("{error}"))

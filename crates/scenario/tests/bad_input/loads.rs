@@ -1,20 +1,20 @@
-//! How often flows of `poisson` and `background` start: one key says it.
+//! Errors of the load of `poisson` and `background` workloads.
 
-use super::{GOOD, said_of};
+use super::{GOOD, error_of};
 
-/// What is said of a second workload with these keys, which begin at line 22. Without the lines that show the place.
+/// Returns the error message of a second workload with these keys, which begin at line 22, without the source line.
 #[track_caller]
-fn said(kind: &str, keys: &str) -> String {
+fn error_text(kind: &str, keys: &str) -> String {
     let text = format!("{GOOD}[[workload]]\nkind = \"{kind}\"\nsize = \"1 KB\"\n{keys}\n");
-    let said = said_of(&text, &[]);
-    let lines = said.lines().enumerate();
+    let error_text = error_of(&text, &[]);
+    let lines = error_text.lines().enumerate();
     let kept = lines.filter(|(number, _)| !(1..=2).contains(number));
     let kept: Vec<&str> = kept.map(|(_, line)| line.trim()).collect();
     kept.join(" | ")
 }
 
 #[test]
-fn a_load_of_background_flows() {
+fn background() {
     let keys = [
         "",
         "load = 0.3\nevery = \"5 ms\"",
@@ -27,9 +27,9 @@ fn a_load_of_background_flows() {
         "every = 5",
     ];
     assert_eq!(
-        keys.map(|keys| said("background", keys)),
+        keys.map(|keys| error_text("background", keys)),
         [
-            "search.toml:19:1: workload[1].load: missing | allowed: one of `load`, such as 0.15, and `every`, such as \"5 ms\" | help: Mean wire bytes per second of each source, as a share of its host's access link; flows then start at random, with exponential gaps.",
+            "search.toml:19:1: workload[1].load: missing | allowed: one of `load`, such as 0.15, and `every`, such as \"5 ms\" | help: Mean bytes on the wire per second of each source, as a share of its host's access link. Gaps are exponential.",
             "search.toml:23:9: workload[1].every = \"5 ms\": both `load` and `every` | allowed: one of them",
             "search.toml:22:8: workload[1].load = 0: too small | allowed: 0.0001..=0.99, or a percentage such as \"50%\"",
             "search.toml:22:8: workload[1].load = 1: too large | allowed: 0.0001..=0.99, or a percentage such as \"50%\"",
@@ -43,7 +43,7 @@ fn a_load_of_background_flows() {
 }
 
 #[test]
-fn a_load_of_poisson_arrivals() {
+fn poisson() {
     let keys = [
         "",
         "load = 0.3\nrate = \"2000 /s\"",
@@ -52,9 +52,9 @@ fn a_load_of_poisson_arrivals() {
         "rate = \"0 /s\"",
     ];
     assert_eq!(
-        keys.map(|keys| said("poisson", keys)),
+        keys.map(|keys| error_text("poisson", keys)),
         [
-            "search.toml:19:1: workload[1].load: missing | allowed: one of `load`, such as 0.15, and `rate`, such as \"2000 /s\" | help: Mean wire bytes per second, as a share of each sender's access link.",
+            "search.toml:19:1: workload[1].load: missing | allowed: one of `load`, such as 0.15, and `rate`, such as \"2000 /s\" | help: Mean bytes on the wire per second, as a share of each sender's access link.",
             "search.toml:23:8: workload[1].rate = \"2000 /s\": both `load` and `rate` | allowed: one of them",
             "search.toml:22:8: workload[1].load = 0: too small | allowed: 0.0001..=0.99, or a percentage such as \"50%\"",
             "search.toml:22:8: workload[1].rate = 2000: the unit of this frequency is missing | allowed: a string with its unit, such as \"2000 /s\"",

@@ -1,42 +1,42 @@
-//! A workload's own strict-priority class.
+//! Errors of a workload's strict-priority class.
 
-use super::{GOOD, said_of};
+use super::{GOOD, error_of};
 use duetime_scenario::{NoFiles, load, resolved_json};
 
-fn said(priority: &str) -> String {
-    said_of(&format!("{GOOD}priority = {priority}\n"), &[])
+fn error_text(priority: &str) -> String {
+    error_of(&format!("{GOOD}priority = {priority}\n"), &[])
 }
 
 #[test]
-fn a_class_beyond_the_last() {
+fn class_out_of_range() {
     assert_eq!(
-        said("4"),
+        error_text("4"),
         "search.toml:19:12: workload.priority = 4: too large\n   19 | priority = 4\n      |            ^\n   \
          allowed: 0..=3"
     );
     assert_eq!(
-        said("-1"),
+        error_text("-1"),
         "search.toml:19:12: workload.priority = -1: too small\n   19 | priority = -1\n      |            ^^\n   \
          allowed: 0..=3"
     );
 }
 
 #[test]
-fn a_class_that_is_no_number() {
+fn class_not_an_integer() {
     assert_eq!(
-        said("\"high\""),
+        error_text("\"high\""),
         "search.toml:19:12: workload.priority = \"high\": expected a whole number, found a string\n   19 | priority = \"high\"\n      |            \
          ^^^^^^\n   allowed: 0..=3"
     );
     assert_eq!(
-        said("1.5"),
+        error_text("1.5"),
         "search.toml:19:12: workload.priority = 1.5: expected a whole number, found a number\n   19 | priority = 1.5\n      |            ^^^\n   \
          allowed: 0..=3"
     );
 }
 
 #[test]
-fn a_class_under_any_transport_is_in_the_resolved_form() {
+fn resolved_class() {
     let of = |text: &str| {
         load(text, "search.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
     };

@@ -1,43 +1,43 @@
-//! What services have: distributions of times, sizes by layer, hedges, retries, objectives that contradict.
+//! Errors of trees: distributions of times, sizes by layer, hedges, retries and objectives.
 
-use super::{Files, GOOD, load, said_of};
+use super::{Files, GOOD, error_of, load};
 
-/// `GOOD` with more keys of its workload, which begin at line 19.
+/// Returns `GOOD` with more keys of its workload, which begin at line 19.
 fn with(keys: &str) -> String {
     format!("{GOOD}{keys}\n")
 }
 
-/// What is said of each, from the key's path on, without the lines that show the place.
+/// Checks the error message of each case, without the source line.
 #[track_caller]
-fn assert_said(cases: &[(&str, &str)]) {
+fn assert_error(cases: &[(&str, &str)]) {
     let found: Vec<String> = cases
         .iter()
-        .map(|(keys, _)| brief(&said_of(&with(keys), &[])))
+        .map(|(keys, _)| brief(&error_of(&with(keys), &[])))
         .collect();
-    let expected: Vec<&str> = cases.iter().map(|(_, said)| *said).collect();
+    let expected: Vec<&str> = cases.iter().map(|(_, error_text)| *error_text).collect();
     assert_eq!(found, expected);
 }
 
-/// The first line of a message, and what it says below the place.
-fn brief(said: &str) -> String {
-    let lines = said.lines().enumerate();
+/// Returns an error message without the source line.
+fn brief(error_text: &str) -> String {
+    let lines = error_text.lines().enumerate();
     let kept = lines.filter(|(number, _)| !(1..=2).contains(number));
     let kept: Vec<&str> = kept.map(|(_, line)| line.trim()).collect();
     kept.join(" | ")
 }
 
 #[test]
-fn the_place_is_shown() {
+fn source_line_is_shown() {
     assert_eq!(
-        said_of(&with("compute = { median = \"2 ms\", sigma = 9 }"), &[]),
+        error_of(&with("compute = { median = \"2 ms\", sigma = 9 }"), &[]),
         "search.toml:19:38: workload.compute.sigma = 9: too large\n   19 | compute = { median = \"2 ms\", sigma = 9 }\n      \
          |                                      ^\n   allowed: 0.001..=4"
     );
 }
 
 #[test]
-fn times_that_are_no_distribution() {
-    assert_said(&[
+fn invalid_distributions_of_times() {
+    assert_error(&[
         (
             "compute = { median = \"2 ms\" }",
             "search.toml:19:11: workload.compute: not the keys of one distribution | allowed: \"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }",
@@ -48,7 +48,7 @@ fn times_that_are_no_distribution() {
         ),
         (
             "compute = { min = \"2 ms\", shape = 1 }",
-            "search.toml:19:35: workload.compute.shape = 1: such times have no mean | allowed: above 1; or a `cap` beside it",
+            "search.toml:19:35: workload.compute.shape = 1: such a distribution has no mean | allowed: above 1, or a `cap`",
         ),
         (
             "compute = { min = \"2 ms\", shape = 2, cap = \"1 ms\" }",
@@ -60,7 +60,7 @@ fn times_that_are_no_distribution() {
         ),
         (
             "aggregate_compute = { cdf = \"none.csv\" }",
-            "search.toml:19:29: workload.aggregate_compute.cdf = \"none.csv\": cannot be read: no such file | allowed: the name of a CSV file, seen from the scenario",
+            "search.toml:19:29: workload.aggregate_compute.cdf = \"none.csv\": cannot be read: no such file | allowed: the name of a CSV file, relative to the scenario",
         ),
         (
             "jitter = { points = [[\"1 ms\", 0.5], [\"2 ms\", 0.9]] }",
@@ -78,20 +78,20 @@ fn times_that_are_no_distribution() {
 }
 
 #[test]
-fn a_cdf_of_times_in_a_file() {
+fn cdf_of_times_in_a_file() {
     let text = with("compute = { cdf = \"times.csv\" }");
-    let said = |file: &'static str| {
+    let error_text = |file: &'static str| {
         let files: &'static [(&'static str, &'static str)] =
             Box::leak(Box::new([("times.csv", file)]));
-        brief(&said_of(&text, files))
+        brief(&error_of(&text, files))
     };
     assert_eq!(
         [
-            said("# unit: KB\n1,1\n"),
-            said("1,1\n"),
-            said("# unit: ms\ntime,probability\n2,0.5\n1,1\n"),
-            said("# unit: h\n2,1\n"),
-            said("# unit: us\nsize,probability\n1,1\n"),
+            error_text("# unit: KB\n1,1\n"),
+            error_text("1,1\n"),
+            error_text("# unit: ms\ntime,probability\n2,0.5\n1,1\n"),
+            error_text("# unit: h\n2,1\n"),
+            error_text("# unit: us\nsize,probability\n1,1\n"),
         ],
         [
             "times.csv:1:1: not a known unit | allowed: a line `# unit: us`, or another of ps, ns, us, ms, s, min, h",
@@ -105,13 +105,13 @@ fn a_cdf_of_times_in_a_file() {
 
 #[test]
 fn sizes_by_layer() {
-    assert_said(&[(
+    assert_error(&[(
         "layer_response = [\"1 KB\"]",
         "search.toml:19:18: workload.layer_response = [\"1 KB\"]: `response` is given too | allowed: one of `response` and `layer_response`",
     )]);
     let layers = |keys: &str| {
         let text = GOOD.replace("response = \"10 KB\"", keys);
-        brief(&said_of(
+        brief(&error_of(
             &text.replace("fan_in = 40", "fan_in = [4, 5]"),
             &[],
         ))
@@ -134,7 +134,7 @@ fn sizes_by_layer() {
 
 #[test]
 fn hedges_and_retries() {
-    assert_said(&[
+    assert_error(&[
         (
             "hedge = { cancel = false }",
             "search.toml:19:9: workload.hedge.after: missing | allowed: \"never\"; or a time, such as \"20 us\" (1 ns to 1 h); or a percentile, such as \"p95\" (p1..p99.99) | help: How long after the first question: a time, or a percentile (`p1` to `p99.99`) of the answer times that the parent has seen, each from the first question to a leaf to the first answer to it; `never` is as without the table.",
@@ -191,15 +191,15 @@ fn hedges_and_retries() {
 }
 
 #[test]
-fn questions_that_come_too_late() {
-    assert_said(&[
+fn hedges_and_retries_too_late() {
+    assert_error(&[
         (
             "objective = { within = \"40 ms\" }\nhedge = { after = \"40 ms\" }",
-            "search.toml:20:19: workload.hedge.after = \"40 ms\": the budget of a query is 40 ms: the second question would come too late | allowed: below 40 ms",
+            "search.toml:20:19: workload.hedge.after = \"40 ms\": the budget of a query is 40 ms: the second query would be too late | allowed: below 40 ms",
         ),
         (
             "objective = { within = \"40 ms\" }\nretry = { timeout = \"50 ms\" }",
-            "search.toml:20:21: workload.retry.timeout = \"50 ms\": the budget of a query is 40 ms: the second question would come too late | allowed: below 40 ms",
+            "search.toml:20:21: workload.retry.timeout = \"50 ms\": the budget of a query is 40 ms: the second query would be too late | allowed: below 40 ms",
         ),
         (
             "hedge = { after = \"9 ms\" }\nretry = { timeout = \"5 ms\" }",
@@ -208,7 +208,7 @@ fn questions_that_come_too_late() {
     ]);
     let deep = |keys: &str| {
         let text = with(keys).replace("fan_in = 40", "fan_in = [4, 5]");
-        brief(&said_of(&text, &[]))
+        brief(&error_of(&text, &[]))
     };
     assert_eq!(
         [
@@ -216,8 +216,8 @@ fn questions_that_come_too_late() {
             deep("give_up = \"4 ms\"\nretry = { timeout = \"4 ms\" }"),
         ],
         [
-            "search.toml:20:19: workload.hedge.after = \"5 ms\": the aggregators' `give_up` is 4 ms: the second question would come too late | allowed: below 4 ms",
-            "search.toml:20:21: workload.retry.timeout = \"4 ms\": the aggregators' `give_up` is 4 ms: the second question would come too late | allowed: below 4 ms"
+            "search.toml:20:19: workload.hedge.after = \"5 ms\": the aggregators' `give_up` is 4 ms: the second query would be too late | allowed: below 4 ms",
+            "search.toml:20:21: workload.retry.timeout = \"4 ms\": the aggregators' `give_up` is 4 ms: the second query would be too late | allowed: below 4 ms"
         ]
     );
     for fine in [
@@ -232,20 +232,20 @@ fn questions_that_come_too_late() {
 }
 
 #[test]
-fn no_host_is_spare() {
+fn no_spare_host() {
     let two = |keys: &str| {
         let text = with(keys).replace("hosts = 1000", "hosts = 2");
         text.replace("fan_in = 40", "fan_in = 1")
     };
-    let said = |keys: &str| brief(&said_of(&two(keys), &[]));
+    let error_text = |keys: &str| brief(&error_of(&two(keys), &[]));
     assert_eq!(
         [
-            said("hedge = { after = \"5 ms\" }"),
-            said("retry = { timeout = \"5 ms\" }")
+            error_text("hedge = { after = \"5 ms\" }"),
+            error_text("retry = { timeout = \"5 ms\" }")
         ],
         [
             "search.toml:19:9: workload.hedge: no spare host: the topology has 2 | allowed: a topology of at least 3 hosts: parent, leaf and another",
-            "search.toml:19:9: workload.retry: no spare host: the topology has 2 | allowed: a topology of at least 3 hosts: parent, leaf and another | help: `at = \"same\"` asks the same host anew"
+            "search.toml:19:9: workload.retry: no spare host: the topology has 2 | allowed: a topology of at least 3 hosts: parent, leaf and another | help: `at = \"same\"` retries at the same host"
         ]
     );
     let same = two("retry = { timeout = \"5 ms\", at = \"same\" }");
@@ -253,11 +253,11 @@ fn no_host_is_spare() {
 }
 
 #[test]
-fn objectives_that_contradict() {
-    assert_said(&[
+fn contradictory_objectives() {
+    assert_error(&[
         (
             "complete_at = 0.9\nobjective = { within = \"40 ms\", answers = 0.95 }",
-            "search.toml:20:43: workload.objective.answers = 0.95: a query is complete with 0.9 of its answers (`complete_at`), and the objective wants more | allowed: at most `complete_at`: 0.9",
+            "search.toml:20:43: workload.objective.answers = 0.95: a query is complete with 0.9 of its answers (`complete_at`), but the objective requires more | allowed: at most `complete_at`: 0.9",
         ),
         (
             "objective = { within = [\"40 ms\", \"50 ms\"] }",
@@ -267,7 +267,7 @@ fn objectives_that_contradict() {
     let deadline = "deadline = { base = \"35 ms\", variation = \"uniform 50%\" }";
     let text = with("objective = { share = 0.99 }").replace(deadline, "deadline = \"none\"");
     assert_eq!(
-        brief(&said_of(&text, &[])),
-        "search.toml:19:23: workload.objective.share = 0.99: nothing says when a query is late | allowed: beside `within`, or a `deadline` of the answers"
+        brief(&error_of(&text, &[])),
+        "search.toml:19:23: workload.objective.share = 0.99: queries have neither a budget nor deadlines | allowed: together with `within`, or a `deadline` of the answers"
     );
 }

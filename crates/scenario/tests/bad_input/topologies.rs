@@ -1,8 +1,8 @@
-//! Networks that cannot be.
+//! Errors of topologies.
 
-use super::{Files, load, said_of};
+use super::{Files, error_of, load};
 
-/// A graph scenario with the given hosts, switches and links, under D3.
+/// Returns a graph scenario with these hosts, switches and links, under TCP and D3.
 fn graph(hosts: &str, switches: &str, links: &[(&str, &str)]) -> String {
     let links: Vec<String> = links
         .iter()
@@ -18,40 +18,43 @@ fn graph(hosts: &str, switches: &str, links: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn a_disconnected_topology() {
+fn disconnected_topology() {
     let links = [("a", "s"), ("b", "s"), ("c", "t")];
-    let said = said_of(&graph(r#"["a", "b", "c"]"#, r#"["s", "t"]"#, &links), &[]);
+    let error_text = error_of(&graph(r#"["a", "b", "c"]"#, r#"["s", "t"]"#, &links), &[]);
     let start = "search.toml:6:9: topology.links: disconnected: no path from a to c\n   6 | links = [{ between";
-    assert!(said.starts_with(start), "{said}");
+    assert!(error_text.starts_with(start), "{error_text}");
     assert!(
-        said.ends_with("\n   allowed: a path between any two hosts"),
-        "{said}"
+        error_text.ends_with("\n   allowed: a path between any two hosts"),
+        "{error_text}"
     );
 }
 
 #[test]
-fn a_host_without_a_link_and_a_node_that_does_not_exist() {
+fn host_without_link_and_unknown_node() {
     let links = [("a", "s")];
-    let said = said_of(&graph(r#"["a", "b"]"#, r#"["s"]"#, &links), &[]);
+    let error_text = error_of(&graph(r#"["a", "b"]"#, r#"["s"]"#, &links), &[]);
     assert!(
-        said.contains("topology.links: disconnected: host b has no link\n"),
-        "{said}"
+        error_text.contains("topology.links: disconnected: host b has no link\n"),
+        "{error_text}"
     );
     let text = graph(
         r#"["host1", "host2"]"#,
         r#"["s"]"#,
         &[("host1", "s"), ("hots2", "s")],
     );
-    let said = said_of(&text, &[]);
+    let error_text = error_of(&text, &[]);
     assert!(
-        said.contains("topology.links.between = \"hots2\": no such node\n"),
-        "{said}"
+        error_text.contains("topology.links.between = \"hots2\": no such node\n"),
+        "{error_text}"
     );
-    assert!(said.ends_with("help: did you mean \"host2\"?"), "{said}");
+    assert!(
+        error_text.ends_with("help: did you mean \"host2\"?"),
+        "{error_text}"
+    );
 }
 
 #[test]
-fn a_path_longer_than_six_links_under_d3_alone() {
+fn path_too_long_for_d3() {
     let links = [
         ("a", "s1"),
         ("s1", "s2"),
@@ -63,12 +66,12 @@ fn a_path_longer_than_six_links_under_d3_alone() {
     ];
     let switches = r#"["s1", "s2", "s3", "s4", "s5", "s6"]"#;
     let text = graph(r#"["a", "b"]"#, switches, &links);
-    let said = said_of(&text, &[]);
+    let error_text = error_of(&text, &[]);
     let start = "search.toml:6:9: topology.links: the path from a to b has 7 links, but a request of d3 has 6 slots\n";
-    assert!(said.starts_with(start), "{said}");
+    assert!(error_text.starts_with(start), "{error_text}");
     assert!(
-        said.contains("\n   allowed: paths of at most 6 links, the hosts' own included\n"),
-        "{said}"
+        error_text.contains("\n   allowed: paths of at most 6 links, including the hosts' own\n"),
+        "{error_text}"
     );
     let tcp = text.replace(", \"d3\"", "");
     load(&tcp, "search.toml", &[], &Files(&[])).unwrap_or_else(|error| panic!("{error}"));

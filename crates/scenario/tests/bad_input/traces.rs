@@ -1,6 +1,6 @@
-//! Files of flows and of sizes.
+//! Errors of files with flows and sizes.
 
-use super::{Files, GOOD, said_of};
+use super::{Files, GOOD, error_of};
 use duetime_scenario::{Sources, TraceRow, decode, load};
 
 pub(super) const TRACE: &str = r#"transport = "tcp"
@@ -13,47 +13,47 @@ kind = "trace"
 file = "flows.csv"
 "#;
 
-/// Tests of one mistake each in a trace: (the file, what is said).
+/// Declares a test per mistake in a trace: file and error message.
 macro_rules! traces {
-    ($($name:ident: $file:expr, $said:expr;)*) => {
+    ($($name:ident: $file:expr, $message:expr;)*) => {
         $(#[test]
         fn $name() {
-            let said = said_of(TRACE, &[("flows.csv", $file)]);
-            assert_eq!(said, $said.trim_matches('\n'));
+            let error_text = error_of(TRACE, &[("flows.csv", $file)]);
+            assert_eq!(error_text, $message.trim_matches('\n'));
         })*
     };
 }
 
 traces! {
-    an_empty_trace: "start_ns,source,destination,size_bytes\n", r"
+    empty_trace: "start_ns,source,destination,size_bytes\n", r"
 flows.csv: the trace is empty
    allowed: at least one flow after the header
 ";
-    an_unsorted_trace: "start_ns,source,destination,size_bytes\n5000,0,1,10\n4000,1,2,10\n", r"
+    unsorted_trace: "start_ns,source,destination,size_bytes\n5000,0,1,10\n4000,1,2,10\n", r"
 flows.csv:3:1: start_ns = 4000 is before the row above (5000)
    3 | 4000,1,2,10
      | ^^^^^^^^^^^
    allowed: rows sorted by start_ns
 ";
-    a_trace_with_an_unknown_column: "start_ns,src,destination,size_bytes\n", r"
+    unknown_column: "start_ns,src,destination,size_bytes\n", r"
 flows.csv:1:10: unknown column `src`
    1 | start_ns,src,destination,size_bytes
      |          ^^^
-   allowed: start_ns,source,destination,size_bytes in any order, and deadline_ns where flows have one
+   allowed: start_ns,source,destination,size_bytes in any order, and optionally deadline_ns
 ";
-    a_trace_with_nan: "start_ns,source,destination,size_bytes\n1,0,1,NaN\n", r"
+    nan: "start_ns,source,destination,size_bytes\n1,0,1,NaN\n", r"
 flows.csv:2:7: size_bytes = NaN: not a whole number in range
    2 | 1,0,1,NaN
      |       ^^^
    allowed: 0..=18446744073709551
 ";
-    a_trace_with_an_unknown_host: "start_ns,source,destination,size_bytes\n1,0,3,10\n", r"
+    unknown_host: "start_ns,source,destination,size_bytes\n1,0,3,10\n", r"
 flows.csv:2:1: destination = 3: the topology has 3 hosts
    2 | 1,0,3,10
      | ^^^^^^^^
    allowed: 0..=2
 ";
-    a_trace_with_a_short_row: "start_ns,source,destination,size_bytes\n1,0,1\n", r"
+    short_row: "start_ns,source,destination,size_bytes\n1,0,1\n", r"
 flows.csv:2:1: 3 cells in a table of 4 columns
    2 | 1,0,1
      | ^^^^^
@@ -62,21 +62,21 @@ flows.csv:2:1: 3 cells in a table of 4 columns
 }
 
 #[test]
-fn a_trace_that_cannot_be_read() {
+fn unreadable_trace() {
     assert_eq!(
-        said_of(TRACE, &[]),
+        error_of(TRACE, &[]),
         "search.toml:8:8: workload.file = \"flows.csv\": cannot be read: no such file\n   8 | file = \"flows.csv\"\n     \
          |        ^^^^^^^^^^^"
     );
     let parquet = TRACE.replace("flows.csv", "flows.parquet");
-    let said = said_of(&parquet, &[("flows.parquet", "")]);
+    let error_text = error_of(&parquet, &[("flows.parquet", "")]);
     assert!(
-        said.starts_with("flows.parquet: the trace is empty"),
-        "{said}"
+        error_text.starts_with("flows.parquet: the trace is empty"),
+        "{error_text}"
     );
 }
 
-/// One file of any bytes, in a folder.
+/// File of any bytes, in a folder.
 pub(super) struct InFolder(pub(super) &'static [u8]);
 
 impl Sources for InFolder {
@@ -104,7 +104,7 @@ fn said_of_bytes(scenario: &str, bytes: &'static [u8]) -> String {
 }
 
 #[test]
-fn a_file_is_named_with_its_folder() {
+fn file_is_shown_with_its_folder() {
     assert!(
         said_of_bytes(TRACE, b"start_ns,src")
             .starts_with("data/flows.csv:1:10: unknown column `src`")
@@ -115,7 +115,7 @@ fn a_file_is_named_with_its_folder() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_named_with_their_line() {
+fn invalid_utf8() {
     assert_eq!(
         said_of_bytes(TRACE, b"start_ns,source\n# f\xfcr uns\n1,2\n"),
         "data/flows.csv:2:4: not UTF-8: byte 0xfc\n   2 | # f\u{fffd}r uns\n     |    ^\n   allowed: a trace in CSV or \
@@ -135,12 +135,12 @@ fn bytes_that_are_no_text_are_named_with_their_line() {
 }
 
 #[test]
-fn a_trace_is_told_by_its_content() {
-    // Parquet whatever its name, and CSV too.
-    let said = said_of_bytes(TRACE, b"PAR1 and more");
+fn format_is_detected_by_content() {
+    // Parquet and CSV with any name.
+    let error_text = said_of_bytes(TRACE, b"PAR1 and more");
     assert!(
-        said.contains("cannot be read: `data/flows.csv`: it ends too early"),
-        "{said}"
+        error_text.contains("cannot be read: `data/flows.csv`: it ends too early"),
+        "{error_text}"
     );
     let text = TRACE.replace("flows.csv", "flows.parquet");
     let csv = "start_ns,source,destination,size_bytes\n1,0,1,10\n";
@@ -158,7 +158,7 @@ fn a_trace_is_told_by_its_content() {
 }
 
 #[test]
-fn sizes_are_a_published_name_or_else_a_file() {
+fn sizes_by_name_or_file() {
     let sizes = |name: &str| GOOD.replace("\"10 KB\"", &format!("{{ cdf = \"{name}\" }}"));
     let plain = Files(&[("sizes", "# unit: KB\nsize,probability\n1,0\n50,1\n")]);
     let plain = load(&sizes("sizes"), "search.toml", &[], &plain);
@@ -170,7 +170,7 @@ fn sizes_are_a_published_name_or_else_a_file() {
     load(&sizes("web-search"), "search.toml", &[], &Files(&[]))
         .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
-        said_of(&sizes("web-serch"), &[]),
+        error_of(&sizes("web-serch"), &[]),
         "search.toml:16:20: workload.response.cdf = \"web-serch\": cannot be read: no such file\n   \
          16 | response = { cdf = \"web-serch\" }\n      |                    ^^^^^^^^^^^\n   allowed: a CSV file, seen \
          from the scenario, or one of \"web-search\", \"web-search-packets\", \"data-mining\", \"data-mining-packets\", \
@@ -179,53 +179,53 @@ fn sizes_are_a_published_name_or_else_a_file() {
 }
 
 #[test]
-fn a_cdf_file_that_does_not_reach_one_or_is_not_sorted() {
+fn invalid_cdf_files() {
     let text = GOOD.replace("\"10 KB\"", "{ cdf = \"sizes.csv\" }");
     assert_eq!(
-        said_of(
+        error_of(
             &text,
             &[("sizes.csv", "# unit: KB\nsize,probability\n1,0\n50,0.97\n")]
         ),
         "sizes.csv:4:1: the CDF ends at 0.97\n   4 | 50,0.97\n     | ^^^^^^^\n   allowed: a last point with probability 1"
     );
     assert_eq!(
-        said_of(&text, &[("sizes.csv", "# unit: KB\n1,0.5\n2,0.4\n")]),
+        error_of(&text, &[("sizes.csv", "# unit: KB\n1,0.5\n2,0.4\n")]),
         "sizes.csv:3:1: the probability falls from 0.5 to 0.4\n   3 | 2,0.4\n     | ^^^^^\n   allowed: probabilities \
          that rise to 1"
     );
     assert_eq!(
-        said_of(&text, &[("sizes.csv", "# unit: KB\n1,nan\n")]),
+        error_of(&text, &[("sizes.csv", "# unit: KB\n1,nan\n")]),
         "sizes.csv:2:1: not a finite number\n   2 | 1,nan\n     | ^^^^^\n   allowed: numbers"
     );
     assert_eq!(
-        said_of(&text, &[("sizes.csv", "1,1\n")]),
+        error_of(&text, &[("sizes.csv", "1,1\n")]),
         "sizes.csv:1:1: the unit of the sizes is not given before the first point\n   1 | 1,1\n     | ^^^\n   allowed: a \
          line `# unit: bytes`, `# unit: KB` or `# unit: packets of 1460 bytes`"
     );
 }
 
 #[test]
-fn a_trace_in_the_scenario_itself() {
+fn inline_trace() {
     let inline = |flows: &str| {
         let flows = format!("flows = '''{flows}'''");
-        said_of(&TRACE.replace("file = \"flows.csv\"", &flows), &[])
+        error_of(&TRACE.replace("file = \"flows.csv\"", &flows), &[])
     };
     assert_eq!(
         inline("start_ns,source,destination,size_bytes\n5,0,7,1\n"),
         "workload.flows:2:1: destination = 7: the topology has 3 hosts\n   2 | 5,0,7,1\n     | ^^^^^^^\n   allowed: 0..=2"
     );
-    let said = inline("");
+    let error_text = inline("");
     assert!(
-        said.starts_with("workload.flows: the trace is empty"),
-        "{said}"
+        error_text.starts_with("workload.flows: the trace is empty"),
+        "{error_text}"
     );
     let both = TRACE.replace(
         "file = \"flows.csv\"",
         "file = \"flows.csv\"\nflows = \"x\"",
     );
     assert_eq!(
-        said_of(&both, &[]),
-        "search.toml:9:9: workload.flows = \"x\": beside `file`\n   9 | flows = \"x\"\n     |         ^^^\n   \
+        error_of(&both, &[]),
+        "search.toml:9:9: workload.flows = \"x\": set together with `file`\n   9 | flows = \"x\"\n     |         ^^^\n   \
          allowed: one of `file` and `flows`"
     );
 }

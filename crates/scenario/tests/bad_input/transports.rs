@@ -1,15 +1,15 @@
-//! Transports that workloads bring along, and what cannot run together.
+//! Errors of transports set by workloads.
 
-use super::{Files, GOOD, said_of};
+use super::{Files, GOOD, error_of};
 use duetime_scenario::load;
 use std::fmt::Write;
 
-/// A variant of D3 with one option.
+/// Returns a variant of D3 with one option.
 fn variant(name: &str, option: &str) -> String {
     format!("[[variant]]\nname = \"{name}\"\nbase = \"d3\"\n{option}\n")
 }
 
-/// A burst with a transport of its own.
+/// Returns a burst with its own transport.
 fn burst(transport: &str) -> String {
     format!(
         "[[workload]]\nkind = \"burst\"\nsenders = 1\nsize = \"1 KB\"\ntransport = \"{transport}\"\n"
@@ -17,20 +17,20 @@ fn burst(transport: &str) -> String {
 }
 
 #[test]
-fn a_workload_whose_routers_differ_from_the_compared_transports() {
+fn router_options_differ_from_compared() {
     let text = format!("{GOOD}{}{}", burst("calm"), variant("calm", "alpha = 0.5"));
     assert_eq!(
-        said_of(&text, &[]),
-        r#"search.toml:23:13: workload[1].transport = "calm": asks other options of the routers than `d3`
+        error_of(&text, &[]),
+        r#"search.toml:23:13: workload[1].transport = "calm": requires other router options than `d3`
    23 | transport = "calm"
       |             ^^^^^^
-   allowed: beside each other, transports of D3 that differ only in what hosts do
+   allowed: together, transports of D3 that differ only in host options
    help: routers have one set of options: compare the two in `transport` instead"#
     );
 }
 
 #[test]
-fn two_workloads_whose_routers_differ() {
+fn router_options_differ_between_workloads() {
     let text = format!(
         "{}{}{}{}{}",
         GOOD.replacen("\"tcp\", \"d3\"", "\"tcp\"", 1),
@@ -39,13 +39,13 @@ fn two_workloads_whose_routers_differ() {
         burst("d3"),
         variant("eager", "pause_new = false"),
     );
-    let said = said_of(&text, &[]);
-    let expected = "workload[2].transport = \"eager\": asks other options of the routers than `d3`";
-    assert!(said.contains(expected), "{said}");
+    let error_text = error_of(&text, &[]);
+    let expected = "workload[2].transport = \"eager\": requires other router options than `d3`";
+    assert!(error_text.contains(expected), "{error_text}");
 }
 
 #[test]
-fn workloads_whose_hosts_differ_share_their_routers() {
+fn host_options_may_differ() {
     let options = [
         "quench = true",
         "quench_strict = true",
@@ -71,7 +71,7 @@ fn workloads_whose_hosts_differ_share_their_routers() {
 }
 
 #[test]
-fn more_transports_of_workloads_than_can_be_numbered() {
+fn too_many_transports_of_workloads() {
     let many = |count: usize| {
         let mut text = GOOD.to_owned();
         for number in 0..count {
@@ -82,8 +82,8 @@ fn more_transports_of_workloads_than_can_be_numbered() {
     };
     load(&many(255), "search.toml", &[], &Files(&[])).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
-        said_of(&many(256), &[]),
-        r#"search.toml:2318:13: workload[256].transport = "own-255": one transport too many for workloads of one scenario
+        error_of(&many(256), &[]),
+        r#"search.toml:2318:13: workload[256].transport = "own-255": too many transports for the workloads of a scenario
    2318 | transport = "own-255"
         |             ^^^^^^^^^
    allowed: 255 different ones"#

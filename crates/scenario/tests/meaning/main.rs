@@ -1,4 +1,4 @@
-//! What the file means: defaults, layers of options, values set over it, sweeps.
+//! Meaning of a file: defaults, layers of options, values set by key path, sweeps.
 
 mod resolved;
 mod set;
@@ -14,7 +14,7 @@ use duetime_scenario::model::{
 };
 use duetime_scenario::{NoFiles, load};
 
-/// The example of the design document.
+/// Example of the design document.
 const EXAMPLE: &str = r#"
 name = "search-fanout"
 transport = ["tcp", "dctcp", "d3", "d2tcp"]
@@ -90,7 +90,7 @@ fn trees(scenario: &Scenario) -> &duetime_scenario::model::Oldi {
 }
 
 #[test]
-fn the_example_of_the_design_means_what_it_says() {
+fn design_example() {
     let scenario = with(&[]);
     assert_eq!((scenario.seeds, scenario.seed), (20, 1));
     assert_eq!(
@@ -137,7 +137,7 @@ fn the_example_of_the_design_means_what_it_says() {
 }
 
 #[test]
-fn background_flows_come_by_gaps_or_at_a_load() {
+fn background_by_gap_or_load() {
     let every = |keys: &str| {
         let scenario = extended(&format!(
             "[[workload]]\nkind = \"background\"\nsize = \"1 KB\"\n{keys}\n"

@@ -1,4 +1,4 @@
-//! The resolved form of a scenario.
+//! Resolved form of a scenario.
 
 use crate::{EXAMPLE, with};
 use duetime_scenario::model::Scenario;
@@ -6,7 +6,7 @@ use duetime_scenario::{KeyPath, NoFiles, load, resolved_json};
 use serde_json::json;
 
 #[test]
-fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
+fn equal_meaning_gives_equal_text() {
     let same = EXAMPLE
         .replace("\"35 ms\"", "\"0.035 s\"")
         .replace("seeds = 20", "seeds = 20\nseed = 1");
@@ -49,7 +49,7 @@ fn the_resolved_text_is_the_meaning_and_not_the_spelling() {
 }
 
 #[test]
-fn the_resolved_form_names_each_option_with_its_unit() {
+fn options_are_named_with_their_unit() {
     let resolved = resolved_json(&with(&[("transport", r#"["d2tcp", "d3"]"#)]));
     let options = |index: usize| &resolved["transports"][index]["options"];
     let names = |index: usize| {
@@ -82,7 +82,7 @@ fn the_resolved_form_names_each_option_with_its_unit() {
 }
 
 #[test]
-fn places_of_the_resolved_form_have_the_key_paths_of_the_file() {
+fn key_paths_of_resolved_places() {
     let text = r#"transport = ["dctcp", "slow"]
 duration = "1 s"
 [topology]

@@ -1,4 +1,4 @@
-//! Values set over the file, and sweeps.
+//! Values set by key path, and sweeps.
 
 use crate::{EXAMPLE, trees, window, with};
 use duetime_core::{Bytes, Rate, Span};
@@ -7,7 +7,7 @@ use duetime_scenario::sweep::grid;
 use duetime_scenario::{Axis, Document, NoFiles, load};
 
 #[test]
-fn values_are_set_over_the_file() {
+fn values_override_the_file() {
     let scenario = with(&[
         ("seeds", "3"),
         ("workload.fan_in", "10"),
@@ -52,7 +52,7 @@ fn values_are_set_over_the_file() {
 }
 
 #[test]
-fn a_sweep_in_the_file_gives_axes_that_can_be_set() {
+fn sweep_axes_can_be_set() {
     let text = format!(
         "{EXAMPLE}\n[sweep]\nworkload.fan_in = [5, 10]\nworkload.response = [\"1 KB\", \"10 KB\"]\n\
          \"workload.load\" = \"0.05..0.15:0.05\"\n"

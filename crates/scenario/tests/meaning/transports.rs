@@ -1,4 +1,4 @@
-//! Options of transports: defaults, and which of several layers wins.
+//! Options of transports: defaults and precedence of layers.
 
 use crate::{EXAMPLE, extended, rates, transport, window, with};
 use duetime_core::Span;
@@ -9,7 +9,7 @@ use duetime_scenario::model::Protocol;
 use duetime_scenario::{NoFiles, load};
 
 #[test]
-fn without_options_the_transports_have_the_defaults_of_the_protocols() {
+fn defaults() {
     let scenario = with(&[(
         "transport",
         r#"["tcp", "dctcp", "d2tcp", "d3", "rcpdc", "tcp-prio", "rcpdc-prio"]"#,
@@ -46,7 +46,7 @@ fn without_options_the_transports_have_the_defaults_of_the_protocols() {
 }
 
 #[test]
-fn options_go_from_the_general_to_the_special() {
+fn specific_layers_override_general_ones() {
     let scenario = extended(
         r#"
 [tcp]
@@ -77,7 +77,7 @@ completion = "precise"
 }
 
 #[test]
-fn taking_selective_recovery_away_takes_what_needs_it() {
+fn newreno_disables_options_that_need_sack() {
     let scenario = extended("[tcp]\nrecovery = \"newreno\"\n");
     let tcp = window(&scenario, "tcp");
     assert_eq!((tcp.rack, tcp.tail_loss_probe), (false, false));
@@ -86,7 +86,7 @@ fn taking_selective_recovery_away_takes_what_needs_it() {
 }
 
 #[test]
-fn the_profile_of_linux_is_the_default_and_all_its_options() {
+fn linux_profile_is_the_default() {
     let scenario = extended(
         r#"
 [[variant]]
@@ -174,7 +174,7 @@ transport = "shy"
 }
 
 #[test]
-fn d3s_deadline_policy_and_target() {
+fn d3_deadline_policy_and_target() {
     let scenario = with(&[
         ("d3.target", "95%"),
         ("d3.speculative", "true"),
@@ -215,7 +215,7 @@ fn d3s_deadline_policy_and_target() {
 }
 
 #[test]
-fn a_variant_changes_its_base_alone() {
+fn variant_changes_only_its_base() {
     let text = format!(
         "{}{}",
         EXAMPLE.replace(

@@ -1,4 +1,4 @@
-//! What workloads mean.
+//! Meaning of workloads.
 
 use crate::{EXAMPLE, extended, trees, with};
 use duetime_core::Span;
@@ -8,7 +8,7 @@ use duetime_scenario::model::{
 use duetime_scenario::{NoFiles, load, resolved_json};
 
 #[test]
-fn a_number_of_answers_is_its_share_of_all() {
+fn number_of_answers_is_a_share() {
     let scenario = with(&[(
         "workload.oldi.objective",
         r#"{ within = "7 ms", answers = "29 of 40" }"#,
@@ -18,7 +18,7 @@ fn a_number_of_answers_is_its_share_of_all() {
 }
 
 #[test]
-fn a_query_is_in_time_by_its_objective_or_by_what_its_answers_say() {
+fn objective_defaults_to_answer_deadlines() {
     let objective = |overrides: &[(&str, &str)]| trees(&with(overrides)).objective.clone();
     let own_deadlines = Objective {
         within: vec![],
@@ -44,7 +44,7 @@ fn a_query_is_in_time_by_its_objective_or_by_what_its_answers_say() {
         share: Some(0.999),
     };
     assert_eq!(objective(&[fixed, two, ("workload.objective", given)]), own);
-    // Half an objective takes the rest from the answers.
+    // Missing parts of an objective come from the answers.
     assert_eq!(
         objective(&[fixed, ("workload.objective", "{ answers = 0.5 }")]),
         Objective {
@@ -56,7 +56,7 @@ fn a_query_is_in_time_by_its_objective_or_by_what_its_answers_say() {
 }
 
 #[test]
-fn an_aggregator_gives_up_when_the_file_says() {
+fn give_up() {
     let give_up = |value: &str| trees(&with(&[("workload.give_up", value)])).give_up;
     assert_eq!(trees(&with(&[])).give_up, GiveUp::Children);
     assert_eq!(give_up("\"children\""), GiveUp::Children);
@@ -95,7 +95,7 @@ every = "10 ms"
 }
 
 #[test]
-fn starts_may_be_spread_over_a_jitter() {
+fn jitter_of_starts() {
     let of = |keys: &str| {
         let text = format!(
             r#"
@@ -129,13 +129,13 @@ pairs = [[0, 1]]
     let ten = Span::from_ms(10);
     assert_eq!(of(""), ((Span::ZERO, Span::ZERO), none.clone()));
     assert_eq!(of("jitter = \"0 us\""), ((Span::ZERO, Span::ZERO), none));
-    // As long as the gap is the longest that bursts may have.
+    // The maximum jitter of bursts is the gap between them.
     let kept = serde_json::json!(10_000_000_000_u64);
     assert_eq!(of("jitter = \"10 ms\""), ((ten, ten), (kept.clone(), kept)));
 }
 
 #[test]
-fn a_rate_of_queries_is_shared_by_all_trees() {
+fn rate_is_shared_by_all_trees() {
     let of = |keys: &str| {
         let text = format!(
             r#"
@@ -155,7 +155,7 @@ response = "1 KB"
             load(&text, "a.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
         scenario.oldi(0).expect("trees").arrival.clone()
     };
-    // Eight trees, 8,000 queries per second: one in 1 ms at each.
+    // Eight trees and 8,000 queries per second: one query per 1 ms at each tree.
     let ms = Span::from_ms(1);
     let each = QueryArrival::Every;
     assert_eq!(of("rate = \"8000 /s\""), each(Gap::Exponential(ms)));
@@ -170,7 +170,7 @@ response = "1 KB"
 }
 
 #[test]
-fn every_form_of_size_deadline_gap_and_arrival() {
+fn forms_of_sizes_deadlines_gaps_and_arrivals() {
     let deadline = |text: &str| trees(&with(&[("workload.deadline", text)])).deadline[0];
     let ms = Span::from_ms;
     assert_eq!(deadline("none"), Deadline::None);
