@@ -29,7 +29,7 @@ def test_the_first_scenario_answers_and_a_slider_changes_the_answer(opened: Open
     assert before != after
     text = page.locator("#text").input_value()
     assert f'deadline = "{value}"' in text and f'within = "{value}"' in text
-    assert "# shallow: each port its own" in text, "comments stay"
+    assert "# shallow, per port" in text, "comments stay"
 
 
 def test_a_transport_explains_itself_in_its_colour(opened: Opened) -> None:
