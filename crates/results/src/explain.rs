@@ -4,19 +4,20 @@
 //!
 //! [`explain`] follows the critical path backwards, from the delivery of the last byte to the submission:
 //!
-//! 1. The packet whose arrival completed the delivery is followed back over its hops. Each hop contributes a propagation, a
-//!    transmission and a queueing part; the hosts at both ends contribute their delays.
-//! 2. The packet left the sender at some instant. If the sender's NIC had just sent another packet of the flow, the path
-//!    continues with that packet. If the NIC was busy with other flows, the time since the flow was ready is waiting for
-//!    the NIC. Otherwise an event at that instant allowed the packet: a timer, an acknowledgement, a grant, the end of the
-//!    handshake, or the submission. A timer leads back to the event that started it.
-//! 3. An acknowledgement or grant is followed back over its own hops to the packet that caused it, with the time for which
-//!    the receiver delayed it as a separate part. That packet continues at step 1.
+//! 1. The packet whose arrival completed the delivery is followed back over its hops. Each hop contributes a
+//!    propagation, a transmission and a queueing part; the hosts at both ends contribute their delays.
+//! 2. The packet left the sender at some instant. If the sender's NIC had just sent another packet of the flow, the
+//!    path continues with that packet. If the NIC was busy with other flows, the time since the flow was ready is
+//!    waiting for the NIC. Otherwise an event at that instant allowed the packet: a timer, an acknowledgement, a grant,
+//!    the end of the handshake, or the submission. A timer leads back to the event that started it.
+//! 3. An acknowledgement or grant is followed back over its own hops to the packet that caused it, with the time for
+//!    which the receiver delayed it as a separate part. That packet continues at step 1.
 //!
-//! A flow limited by its window therefore shows the composition of each of its round trips. The parts are intervals, each
-//! beginning where the one before it ends, that together cover [submission, finish]; so their sum is exact. In addition to
-//! its [`Cause`], a part has a [`Stage`]: the state of the sender meanwhile. Where a trace is incomplete (acknowledgements
-//! not traced, a connection older than the flow), the remaining time becomes one part of cause [`Cause::Untraced`],
+//! A flow limited by its window therefore shows the composition of each of its round trips. The parts are intervals,
+//! each beginning where the one before it ends, that together cover [submission, finish]; so their sum is exact. In
+//! addition to its [`Cause`], a part has a [`Stage`]: the state of the sender meanwhile. Where a trace is incomplete
+//! (acknowledgements not traced, a connection older than the flow), the remaining time becomes one part of cause
+//! [`Cause::Untraced`],
 //! [`Cause::EarlierMessages`] or [`Cause::Host`].
 
 mod kinds;

@@ -373,7 +373,7 @@ pub struct Retry {
 pub enum RetryAt {
     /// Another host.
     Other,
-    /// The same host.
+    /// Same host.
     Same,
 }
 

@@ -25,15 +25,15 @@ options! {
         /// Lowers the plateau after a loss below the window of the previous loss, so that new flows get their share
         /// sooner (RFC 9438 §4.7).
         fast_convergence: Boolean, default true;
-        /// Slows and then ends the first slow start when round trips grow by an eighth, clamped to 4 to 16 ms (HyStart++,
-        /// RFC 9406). Requires `recovery = "sack"`. False with `profile = "paper"`.
+        /// Slows and then ends the first slow start when round trips grow by an eighth, clamped to 4 to 16 ms
+        /// (HyStart++, RFC 9406). Requires `recovery = "sack"`. False with `profile = "paper"`.
         hystart: Boolean, default true;
         /// Clock tick with which Linux computes the curve: at most once per tick, for an unchanged window again after
         /// 1/32 s, in whole segments. If round trips are much shorter, a window grows fast after a loss and then
         /// pauses. `"0 us"`, also with `profile = "paper"`: computes it for each acknowledgement.
         tick: Time(0, S), default "4 ms";
-        /// Raises the minimum growth per round trip above the window of the last loss from α = 3 (1 − β) / (1 + β) segments,
-        /// which Linux uses everywhere, to one segment (RFC 9438 §4.3). True with `profile = "paper"`.
+        /// Raises the minimum growth per round trip above the window of the last loss from α = 3 (1 − β) / (1 + β)
+        /// segments, which Linux uses everywhere, to one segment (RFC 9438 §4.3). True with `profile = "paper"`.
         alpha_one: Boolean, default false;
     }
 }
