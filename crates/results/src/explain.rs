@@ -14,11 +14,10 @@
 //!    which the receiver delayed it as a separate part. That packet continues at step 1.
 //!
 //! A flow limited by its window therefore shows the composition of each of its round trips. The parts are intervals,
-//! each beginning where the one before it ends, that together cover [submission, finish]; so their sum is exact. In
-//! addition to its [`Cause`], a part has a [`Stage`]: the state of the sender meanwhile. Where a trace is incomplete
+//! each beginning at the end of the one before, that together cover [submission, finish]; so their sum is exact. In
+//! addition to its [`Cause`], a part has a [`Stage`]: the state of the sender. If a trace is incomplete
 //! (acknowledgements not traced, a connection older than the flow), the remaining time becomes one part of cause
-//! [`Cause::Untraced`],
-//! [`Cause::EarlierMessages`] or [`Cause::Host`].
+//! [`Cause::Untraced`], [`Cause::EarlierMessages`] or [`Cause::Host`].
 
 mod kinds;
 pub mod limit;
