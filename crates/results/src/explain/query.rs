@@ -146,7 +146,7 @@ impl Leg<'_> {
     }
 
     /// Returns the time at which its sender, if an aggregator, had enough answers or stopped waiting.
-    fn made(&self) -> Time {
+    fn answer_due(&self) -> Time {
         let before = self.node.waiting + self.node.computing + self.node.jitter;
         Time::from_ps(self.flow.start.as_ps().saturating_sub(before.as_ps()))
     }
@@ -240,11 +240,11 @@ impl<'a> Tree<'a> {
         let mut path;
         if let Some(leg) = self.up.values().chain(&self.spare).find(matches) {
             path = Path::new(self, leg.flow.start);
-            path.made_by(leg);
+            path.answer_back(leg);
         } else {
             let leg = self.queries.values().find(matches)?;
             path = Path::new(self, leg.flow.start);
-            path.asked_by_parent(leg);
+            path.query_cause(leg);
         }
         Some(path.finish().0)
     }
@@ -261,7 +261,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns the arrival of the query at a node.
-    fn came(&self, node: u32) -> Option<Time> {
+    fn arrival(&self, node: u32) -> Option<Time> {
         match node {
             0 => Some(self.start),
             _ => self.query_to(node)?.flow.finish,
@@ -274,12 +274,12 @@ impl<'a> Tree<'a> {
     }
 
     /// Returns true if a node's answer reached its parent before the parent's own answer was made.
-    fn is_held(&self, leg: &Leg<'_>) -> bool {
+    fn is_in_parents_answer(&self, leg: &Leg<'_>) -> bool {
         let Some(parent) = self.up.get(&leg.node.parent) else {
             return leg.flow.finish.is_some();
         };
-        if leg.flow.finish != Some(parent.made()) {
-            return leg.finished_by(parent.made());
+        if leg.flow.finish != Some(parent.answer_due()) {
+            return leg.finished_by(parent.answer_due());
         }
         // A host receives the packets of one wake-up together: more answers than needed can have the same time.
         let place = |leg: &Leg<'_>| (leg.flow.finish, leg.flow.flow);
@@ -301,7 +301,7 @@ impl<'a> Tree<'a> {
             let count = match (self.up.get(node), down.flow.finish) {
                 (Some(up), _) if up.flow.quenched => &mut standing.quenched,
                 (Some(up), _) if up.flow.finish.is_none() => &mut standing.answering,
-                (Some(up), _) if !self.is_held(up) => &mut standing.left_behind,
+                (Some(up), _) if !self.is_in_parents_answer(up) => &mut standing.left_behind,
                 (Some(up), _) if up.node.parent == 0 => &mut standing.held,
                 (Some(_), _) => continue,
                 (None, None) => &mut standing.asked,
@@ -323,7 +323,11 @@ impl<'a> Tree<'a> {
         if let Some(node) = first(answering.map(key).min()) {
             return Some(Missing::Answer(node));
         }
-        if let Some(node) = first(up.filter(|leg| !self.is_held(leg)).map(key).min()) {
+        if let Some(node) = first(
+            up.filter(|leg| !self.is_in_parents_answer(leg))
+                .map(key)
+                .min(),
+        ) {
             return Some(Missing::Answer(node));
         }
         let silent = || {
@@ -331,8 +335,8 @@ impl<'a> Tree<'a> {
             down.filter(|leg| !self.up.contains_key(&leg.node.node))
         };
         let computing = silent().filter(|leg| leg.node.children == 0);
-        let came = computing.filter_map(|leg| Some((leg.flow.finish?, leg.node.node)));
-        if let Some(node) = first(came.min()) {
+        let arrived = computing.filter_map(|leg| Some((leg.flow.finish?, leg.node.node)));
+        if let Some(node) = first(arrived.min()) {
             return Some(Missing::Computing(node));
         }
         let asked = silent().filter(|leg| leg.flow.finish.is_none());
@@ -413,12 +417,12 @@ impl<'a, 'b> Path<'a, 'b> {
     fn take_from(&mut self, node: Option<u32>) {
         if let Some(leg) = node.and_then(|node| self.tree.up.get(&node)) {
             self.take_flow(leg, Doing::Up);
-            self.made_by(leg);
+            self.answer_back(leg);
         }
     }
 
     /// Follows the cause of an answer that was submitted at `cursor`.
-    fn made_by(&mut self, answer: &Leg<'_>) {
+    fn answer_back(&mut self, answer: &Leg<'_>) {
         let tree = self.tree;
         let node = answer.node.node;
         self.take_span(answer.node.jitter, node, Doing::Joining);
@@ -432,44 +436,45 @@ impl<'a, 'b> Path<'a, 'b> {
         self.take_span(answer.node.waiting, node, Doing::Queueing);
         let at = self.cursor;
         let of_children = tree.up.values().filter(|leg| leg.node.parent == node);
-        let mut came: Vec<_> = of_children
+        let mut arrived: Vec<_> = of_children
             .filter(|leg| leg.finished_by(at))
             .map(|leg| (leg.flow.finish, leg.flow.flow, leg.node.node))
             .collect();
-        came.sort_unstable();
+        arrived.sort_unstable();
         let last = answer.node.needed.checked_sub(1);
-        let Some(&(Some(finish), _, child)) = last.and_then(|last| came.get(last as usize)) else {
-            return self.worked(node, Doing::Patience);
+        let Some(&(Some(finish), _, child)) = last.and_then(|last| arrived.get(last as usize))
+        else {
+            return self.activity_back(node, Doing::Patience);
         };
         self.take(finish, node, Doing::Untraced);
         self.take_from(Some(child));
     }
 
     /// Follows the activity of `node` up to `cursor` back to the arrival of its query.
-    fn worked(&mut self, node: u32, doing: Doing) {
+    fn activity_back(&mut self, node: u32, doing: Doing) {
         self.query_back(self.tree.query_to(node), doing);
     }
 
     /// Follows the activity of a node up to `cursor`, and the query before it.
     fn query_back(&mut self, query: Option<&Leg<'_>>, doing: Doing) {
         if let Some(leg) = query
-            && let Some(came) = leg.flow.finish
+            && let Some(arrived) = leg.flow.finish
         {
-            self.take(came, leg.node.node, doing);
-            self.query_path(leg);
+            self.take(arrived, leg.node.node, doing);
+            self.query_flow_back(leg);
         }
     }
 
     /// Follows a query that arrived at a node at `cursor` back to its parent.
-    fn query_path(&mut self, leg: &Leg<'_>) {
+    fn query_flow_back(&mut self, leg: &Leg<'_>) {
         self.take_flow(leg, Doing::Down);
-        self.asked_by_parent(leg);
+        self.query_cause(leg);
     }
 
     /// Follows a query to a node that was submitted at `cursor` back to the root.
-    fn asked_by_parent(&mut self, leg: &Leg<'_>) {
+    fn query_cause(&mut self, leg: &Leg<'_>) {
         let TreeNode { node, parent, .. } = leg.node;
-        let Some(came) = self.tree.came(parent) else {
+        let Some(arrived) = self.tree.arrival(parent) else {
             return;
         };
         let waited = match leg.node.question {
@@ -485,9 +490,9 @@ impl<'a, 'b> Path<'a, 'b> {
             }
             self.take_span(first.node.jitter, node, Doing::Asking);
         }
-        self.take(came, node, Doing::Parent);
+        self.take(arrived, node, Doing::Parent);
         if let Some(query) = self.tree.query_to(parent) {
-            self.query_path(query);
+            self.query_flow_back(query);
         }
     }
 
@@ -495,11 +500,11 @@ impl<'a, 'b> Path<'a, 'b> {
     fn take_missing(&mut self) {
         match self.tree.missing() {
             Some(Missing::Answer(node)) => self.take_from(Some(node)),
-            Some(Missing::Waiting(node)) => self.worked(node, Doing::Standing),
-            Some(Missing::Computing(node)) => self.worked(node, Doing::Computing),
+            Some(Missing::Waiting(node)) => self.activity_back(node, Doing::Standing),
+            Some(Missing::Computing(node)) => self.activity_back(node, Doing::Computing),
             Some(Missing::Query(node)) => {
                 if let Some(leg) = self.tree.query_to(node) {
-                    self.query_path(leg);
+                    self.query_flow_back(leg);
                 }
             }
             None => {}

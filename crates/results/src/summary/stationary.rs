@@ -137,11 +137,11 @@ fn backlog(runs: &[Course]) -> Option<Drift> {
 fn share(runs: &[Course], workload: u16) -> Option<Drift> {
     let half = |blocks: std::ops::Range<usize>| {
         let runs = runs.iter().filter_map(|run| run.shares.get(&workload));
-        let held: Vec<Block> = runs
+        let non_empty: Vec<Block> = runs
             .flat_map(|all| all[blocks.clone()].iter().copied())
             .filter(|block| block.all > 0)
             .collect();
-        estimate(&held)
+        estimate(&non_empty)
     };
     let ((first, first_interval), (second, second_interval)) =
         (half(0..BLOCKS)?, half(BLOCKS..2 * BLOCKS)?);

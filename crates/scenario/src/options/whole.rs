@@ -79,7 +79,7 @@ macro_rules! tagged {
         $(also $other_tag:literal => $other_variant:ident;)*
         $($struct_tag:literal => $struct_variant:ident($struct_table:ident);)*
         $(
-            $(#[doc = $says:literal])+
+            $(#[doc = $kind_doc:literal])+
             $tag:literal => $variant:ident { $($field:ident),+ } {
                 $(
                     $(#[doc = $doc:literal])+
@@ -95,7 +95,7 @@ macro_rules! tagged {
             $(($struct_tag, &$struct_table),)*
             $(($tag, &$crate::keys::Table {
                 name: concat!($what, " of kind \"", $tag, "\""),
-                doc: $crate::options::sentence(concat!($($says),+)),
+                doc: $crate::options::sentence(concat!($($kind_doc),+)),
                 keys: &[$crate::options::tagged!(@common $tag $common), $crate::options::keys!($(
                     $(#[doc = $doc])+ $key: $kind $(, default $default)? $(, otherwise $otherwise)?;
                 )+)],

@@ -69,7 +69,7 @@ impl TreeNode {
         }
     }
 
-    fn asked_by(self, question: Question) -> Self {
+    fn for_reason(self, question: Question) -> Self {
         Self { question, ..self }
     }
 }
@@ -267,7 +267,7 @@ fn hedged_and_retried(answered: u32) -> Flows {
         (Question::Retry, 1_800),
     ];
     for (attempt, (question, start)) in (0..).zip(questions) {
-        let node = leaf(1, 0).asked_by(question);
+        let node = leaf(1, 0).for_reason(question);
         let jitter = if question == Question::First { 10 } else { 0 };
         flows.add(Class::Query, node.after(0, jitter), start, Some(start + 50));
         flows.records.last_mut().unwrap().attempt.0 = attempt;
