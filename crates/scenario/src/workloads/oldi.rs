@@ -201,7 +201,7 @@ impl Resolved for HedgeAfter {
 /// Checks that `window` is at least `samples`.
 fn check_window(reader: &Reader<'_>, samples: u32, window: u32) -> Result<()> {
     if samples > window {
-        let message = format!("the latest {window} answer times never are {samples}");
+        let message = format!("`samples` ({samples}) exceeds `window` ({window})");
         let key = if reader.get("window").is_some() {
             "window"
         } else {

@@ -162,7 +162,7 @@ search.toml:13:1: workload.fan_in: missing
    13 | [[workload]]
       | ^^^^^^^^^^^^
    allowed: 1..=100000; or a list of them
-   help: Children per node; a list has one entry per layer, the root's first.
+   help: Children per node. A list has one entry per layer, the root's first.
 ";
     missing_unit_in_text: "\"20 us\"" => "\"20\"", r#"
 search.toml:9:37: topology.link.latency = "20": the unit of this time is missing
@@ -383,7 +383,7 @@ search.toml:1:1: duration: missing
    1 | name = "search"
      | ^
    allowed: a time, such as "20 us" (1 ns to 24 h)
-   help: Sources stop here; flows that start later do not count. Must be given where a source never stops by itself.
+   help: Time at which sources stop; later flows are not measured. Required if a workload does not end by itself.
 "#;
     unknown_distribution: "\"10 KB\"" => "\"web-serch\"", r#"
 search.toml:16:12: workload.response = "web-serch": no such distribution

@@ -127,7 +127,7 @@ fn sizes_by_layer() {
             "search.toml:16:18: workload.layer_response = [\"1 KB\"]: 1 sizes for 2 layers | allowed: 2 sizes, one per entry of `fan_in`",
             "search.toml:16:18: workload.layer_response = []: 0 sizes for 2 layers | allowed: 2 sizes, one per entry of `fan_in`",
             "search.toml:16:18: workload.layer_response = \"1 KB\": expected a list, found a string | allowed: a list, such as [1, 2]",
-            "search.toml:13:1: workload.response: missing | allowed: \"10 KB\", \"uniform 2 KB..50 KB\", \"web-search\", \"web-search-packets\", \"data-mining\", \"data-mining-packets\", \"hadoop\", \"storage\", { cdf = \"file.csv\" }, { points = [[\"1 KB\", 0], [\"10 KB\", 1]] }; or a list of them | help: Size of each answer; a list has one entry per application."
+            "search.toml:13:1: workload.response: missing | allowed: \"10 KB\", \"uniform 2 KB..50 KB\", \"web-search\", \"web-search-packets\", \"data-mining\", \"data-mining-packets\", \"hadoop\", \"storage\", { cdf = \"file.csv\" }, { points = [[\"1 KB\", 0], [\"10 KB\", 1]] }; or a list of them | help: Size of each answer. A list has one entry per application."
         ]
     );
 }
@@ -137,7 +137,7 @@ fn hedges_and_retries() {
     assert_error(&[
         (
             "hedge = { cancel = false }",
-            "search.toml:19:9: workload.hedge.after: missing | allowed: \"never\"; or a time, such as \"20 us\" (1 ns to 1 h); or a percentile, such as \"p95\" (p1..p99.99) | help: How long after the first question: a time, or a percentile (`p1` to `p99.99`) of the answer times that the parent has seen, each from the first question to a leaf to the first answer to it; `never` is as without the table.",
+            "search.toml:19:9: workload.hedge.after: missing | allowed: \"never\"; or a time, such as \"20 us\" (1 ns to 1 h); or a percentile, such as \"p95\" (p1..p99.99) | help: Time from the first query to the hedge: fixed, or a percentile (`p1` to `p99.99`) of the answer times that the parent has observed, from the first query to a leaf to its first answer. `never`: no hedges.",
         ),
         (
             "hedge = { after = \"95\" }",
@@ -161,11 +161,11 @@ fn hedges_and_retries() {
         ),
         (
             "hedge = { after = \"p95\", window = 50 }",
-            "search.toml:19:35: workload.hedge.window = 50: the latest 50 answer times never are 100 | allowed: `samples` of at most `window`: 50",
+            "search.toml:19:35: workload.hedge.window = 50: `samples` (100) exceeds `window` (50) | allowed: `samples` of at most `window`: 50",
         ),
         (
             "hedge = { after = \"p95\", samples = 2000 }",
-            "search.toml:19:36: workload.hedge.samples = 2000: the latest 1000 answer times never are 2000 | allowed: `samples` of at most `window`: 1000",
+            "search.toml:19:36: workload.hedge.samples = 2000: `samples` (2000) exceeds `window` (1000) | allowed: `samples` of at most `window`: 1000",
         ),
         (
             "hedge = { after = \"p95\", to = \"same\" }",
@@ -173,7 +173,7 @@ fn hedges_and_retries() {
         ),
         (
             "retry = { times = 2 }",
-            "search.toml:19:9: workload.retry.timeout: missing | allowed: a time, such as \"20 us\" (1 ns to 1 h) | help: How long a parent waits for the answer to each question.",
+            "search.toml:19:9: workload.retry.timeout: missing | allowed: a time, such as \"20 us\" (1 ns to 1 h) | help: Timeout of each query.",
         ),
         (
             "retry = { timeout = \"5 ms\", times = 9 }",

@@ -172,8 +172,8 @@ fn sizes_by_name_or_file() {
     assert_eq!(
         error_of(&sizes("web-serch"), &[]),
         "search.toml:16:20: workload.response.cdf = \"web-serch\": cannot be read: no such file\n   \
-         16 | response = { cdf = \"web-serch\" }\n      |                    ^^^^^^^^^^^\n   allowed: a CSV file, seen \
-         from the scenario, or one of \"web-search\", \"web-search-packets\", \"data-mining\", \"data-mining-packets\", \
+         16 | response = { cdf = \"web-serch\" }\n      |                    ^^^^^^^^^^^\n   allowed: a CSV file, relative \
+         to the scenario, or one of \"web-search\", \"web-search-packets\", \"data-mining\", \"data-mining-packets\", \
          \"hadoop\", \"storage\"\n   help: did you mean \"web-search\"?"
     );
 }
