@@ -20,8 +20,8 @@ fields! {
         /// `"unlimited"`. Or a table, see below.
         buffer: Any(&[Text, Kind::Tagged("kind", BUFFERS)]), default "4 MB";
         /// Ports mark packets that find at least this much queued, including the packet in service. A list sets it by
-        /// link rate. `packets` counts packets of any size: if segments are small, write a paper's 20 packets of 1500 B
-        /// as `"30 KB"`. `"off"`: no marks, so DCTCP and D2TCP react only to losses.
+        /// link rate. `packets` counts packets of any size; for small segments write 20 full packets as `"30 KB"`.
+        /// `"off"`: no marks, so DCTCP and D2TCP react only to losses.
         ecn_threshold: Any(&[Kind::Amount, Choice(&[NO_MARKS]), List(&Kind::Table(&ECN))]),
             otherwise "20 packets; at 10 Gbps and above 65 packets" is usual_threshold(), read threshold;
     }
@@ -98,28 +98,26 @@ fields! {
         /// `pull`: the NIC sends acknowledgements first, then packets of ready flows in turn. `fifo`: an unlimited
         /// queue.
         nic: word::<Nic>(), default "pull";
-        /// Bytes added to each packet on the wire: 38 B for Ethernet with preamble and gap.
+        /// Bytes added to each packet on the wire; 38 B for Ethernet.
         frame_overhead: Size(0, 1_000), default "0 B";
-        /// Delays the start of `burst`, `permutation` and `long` flows and of messages of queries randomly, by up to
-        /// one packet time. Other flows have no start jitter: an explicit `true` is an error if there are only such
-        /// flows.
+        /// Adds a random delay of up to one packet time to the start of `burst`, `permutation` and `long` flows and
+        /// of messages of queries. An explicit `true` without such flows is an error.
         start_jitter: Boolean, default true;
-        /// Maximum random delay of each packet at its host, taken from the gap behind it: packets keep their order and
-        /// the link its throughput. Without it, equal hosts send in lockstep and can share a link unfairly (traffic
-        /// phase effects; Floyd and Jacobson, 1992; `docs/validation.md`). `"0 ps"`: exact times.
+        /// Maximum random delay of each packet at its host, taken from the gap behind it, so that order and
+        /// throughput do not change. Without it (`"0 ps"`), equal hosts send in lockstep and can share a link
+        /// unfairly (traffic phase effects; Floyd and Jacobson, 1992; `docs/validation.md`).
         send_jitter: Time(0, MS), default "1 ns";
-        /// Delay of every packet between the NIC and the transport of the receiving host. It does not limit the packet
-        /// rate. The testbed ignores it, because real hosts have their own; the simulator in `lab compare` applies it
-        /// unscaled.
+        /// Delay of every packet between the NIC and the transport of the receiving host; not a rate limit. The
+        /// testbed ignores it; the simulator in `lab compare` applies it unscaled.
         receive_delay: Time(0, S), default "0 ps";
         /// Added to `receive_delay`: the wait for a processor, drawn when a packet arrives and no other is waiting.
         /// Packets that arrive meanwhile are received with it, in order. The default was measured on kernel TCP
-        /// (`docs/validation.md`). Without it, hosts reply in lockstep and flows with different round trips can share a
-        /// link unfairly. `"0 ps"`: exact times.
+        /// (`docs/validation.md`). Without it (`"0 ps"`), hosts reply in lockstep, and flows with different round
+        /// trips can share a link unfairly.
         receive_jitter: Kind::Gap, default "kernel-tcp", read delay;
         /// Servers for the computations of queries (`compute`, `aggregate_compute`, recorded spans): `"unlimited"`,
-        /// where every computation starts immediately, or `{ slots = 8, queue = "fifo" }`. All workloads share a host's
-        /// slots. A cancelled computation leaves the queue or its slot when the cancel message arrives.
+        /// or `{ slots = 8, queue = "fifo" }`, shared by all workloads at a host. A cancelled computation leaves the
+        /// queue or its slot when the cancel message arrives.
         servers: Any(&[Choice(&[UNLIMITED]), Kind::Table(&SLOTS)]), default "unlimited";
     }
 }

@@ -150,15 +150,15 @@ pub static SCENARIO: Table = Table {
             /// Network.
             topology: Kind::Tagged("kind", TOPOLOGIES);
             /// Ports of all switches.
-            switch: Kind::Table(&SWITCH), otherwise "the defaults below";
+            switch: Kind::Table(&SWITCH), otherwise "defaults below";
             /// All hosts.
-            host: Kind::Table(&HOSTS), otherwise "the defaults below";
+            host: Kind::Table(&HOSTS), otherwise "defaults below";
             /// Traffic: one or more `[[workload]]`.
             workload: Kind::List(&Kind::Tagged("kind", WORKLOADS));
             /// Records in addition to flows and queries.
-            record: Kind::Table(&RECORD), otherwise "the defaults below";
+            record: Kind::Table(&RECORD), otherwise "defaults below";
             /// Options of the testbed.
-            lab: Kind::Table(&LAB), otherwise "the defaults below";
+            lab: Kind::Table(&LAB), otherwise "defaults below";
         },
         transports::OPTIONS,
         keys! {

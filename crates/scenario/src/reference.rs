@@ -16,10 +16,11 @@ pub fn reference() -> String {
     let mut page = String::from(INTRODUCTION);
     heading(&mut page, "##", "Top level", SCENARIO.doc);
     rows(&mut page, SCENARIO.all());
-    page.push_str("\n## Topologies\n\n`[topology]`, by `kind`. A link is a table:\n");
+    page.push_str("\n## Topologies\n\n`[topology]`, with a required `kind`. A link is a table:\n");
     rows(&mut page, LINK.keys[0]);
     tagged(&mut page, TOPOLOGIES);
-    section(&mut page, "###", EDGE.name, &EDGE);
+    own_keys(&mut page, EDGE.name, &EDGE);
+    page.push_str("\nA link also has the keys of the table above.\n");
     section(&mut page, "##", "`[switch]`", &SWITCH);
     tagged(&mut page, BUFFERS);
     section(&mut page, "###", ECN.name, &ECN);
@@ -101,7 +102,9 @@ fn heading(page: &mut String, level: &str, title: &str, doc: &str) {
 
 fn rows(page: &mut String, keys: impl IntoIterator<Item = &'static Key>) {
     page.push_str("\n| key | value | default | meaning |\n|---|---|---|---|\n");
-    for key in keys {
+    // Headings name the only value of such a `kind`.
+    let is_tag = |key: &&Key| matches!(key.kind, Kind::Choice([_])) && key.name == "kind";
+    for key in keys.into_iter().filter(|key| !is_tag(key)) {
         let cell = |text: &str| text.replace('|', "\\|");
         let default = match key.default {
             "" => "**required**".to_owned(),

@@ -85,14 +85,13 @@ options! {
         /// Bytes that a flow requests: its data, or its data with headers, which is what uses the allocation.
         request_bytes: word::<RequestBytes>(), default "payload";
         /// Requests the bytes left after this round trip over the time to the deadline minus two round trips (D3 §5).
-        /// `false`: the bytes left now over the time to the deadline.
+        /// `false`: the bytes left over the time to the deadline.
         request_lag: Boolean, default true;
         /// Limits requests to the rate that sends the remaining bytes in one round trip, the lifetime of a grant (D3
         /// §4.1).
         cap_to_remaining: Boolean, default false;
         /// Maximum number of times that a paused flow doubles its wait between requests: 1, 2, 4, … round trips, at
-        /// most 2^`request_backoff` and at most half of the time to its deadline. 0: a request per round trip (D3
-        /// §4.5).
+        /// most half of the time to its deadline. 0: a request per round trip (D3 §4.5).
         request_backoff: Integer(0, Config::MAX_REQUEST_BACKOFF as i64), default 0;
         /// Minimum time between requests, as a number of maximum-size packets on the flow's uplink. A grant is valid
         /// until the next request. 0: a request per round trip, however short (D3 §4.5).
@@ -114,10 +113,10 @@ options! {
         /// Update intervals without requests after which an idle port resets (D3 §4.4). An epoch of `repair` is half of
         /// them.
         reset_intervals: Integer(2, 1_000), default 4;
-        /// Polices traffic with a token bucket per incoming link at each port of a switch. The bucket fills at the sum
-        /// of the port's grants to flows from that link plus this rate, an allowance for traffic that D3 does not
-        /// account. Packets beyond it are dropped. The paper's routers trust the hosts (`off`; D3 §4.4). Requires
-        /// `repair`, whose census counts the grants, and `allocation = "routers"`.
+        /// Polices each incoming link at each port of a switch with a token bucket. The bucket fills at the sum of
+        /// the port's grants to flows from that link plus this rate, an allowance for unaccounted traffic. Other
+        /// packets are dropped. The paper's routers trust the hosts (`off`; D3 §4.4). Requires `repair`, whose census
+        /// counts the grants, and `allocation = "routers"`.
         police: Any(&[ALLOWANCE, Choice(&["off"])]), default "off", unit "bps", read police;
         /// Maximum packet size, including all headers.
         mtu: Size(200, 9_000), default "1500 B";

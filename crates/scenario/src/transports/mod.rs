@@ -107,7 +107,7 @@ const fn options(name: &'static str, table: &'static Table, doc: &'static str) -
     Key {
         name,
         kind: Kind::Table(table),
-        default: "the defaults below",
+        default: "defaults below",
         doc,
     }
 }

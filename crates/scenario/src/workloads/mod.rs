@@ -38,13 +38,13 @@ const COMMON: &[Key] = keys! {
     name: Text, otherwise "its `kind`, numbered from the second on";
     /// Transport of these flows, regardless of the compared one.
     transport: Text, otherwise "the compared transport";
-    /// `persistent`: flows between the same two hosts share one long-lived connection. Connections of trees open in the
-    /// first millisecond of a run, before the first queries. `per-flow`: each flow opens a connection. D3 and RCPdc
-    /// have no handshake and use one flow per message.
+    /// `persistent`: flows between two hosts share one connection; those of trees open in the first millisecond of a
+    /// run, before the first queries. `per-flow`: each flow opens a connection. D3 and RCPdc have no handshake and
+    /// use one flow per message.
     connection: word::<Connection>(), otherwise "\"persistent\" for queries and answers, else \"per-flow\"";
     /// Strict-priority class of all packets (data, acknowledgements, queries, answers) at every port, under any
-    /// transport; 0 is the highest. Ports have as many classes as the workloads and transports of a run use. D3's
-    /// routers ignore classes when they grant rates.
+    /// transport; 0 is the highest. Ports have as many classes as workloads and transports use. D3's grants ignore
+    /// classes.
     priority: Integer(0, 3), otherwise "by deadline if its transport has classes, else 0";
 };
 const HOST: Kind = Integer(0, 999_999);
@@ -156,7 +156,7 @@ tagged! {
         /// Share of the children whose answers complete a parent's answer.
         complete_at: Share(0.001, 1.0), default 1, left to then;
         /// Objective of queries: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
-        objective: Kind::Table(&OBJECTIVE), otherwise "the defaults below", left to then;
+        objective: Kind::Table(&OBJECTIVE), otherwise "defaults below", left to then;
         /// Timeout of aggregators, as in `oldi`.
         give_up: Any(&[Choice(oldi::GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children", left to then;
     } then |reader| {

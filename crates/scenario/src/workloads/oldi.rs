@@ -67,10 +67,10 @@ fields! {
         /// Share of the children whose answers complete a parent's answer.
         complete_at: Share(0.001, 1.0), default 1;
         /// Objective of queries: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
-        objective: Kind::Table(&OBJECTIVE), otherwise "the defaults below", left to then;
-        /// Timeout after which an aggregator answers with the answers that it has: `children`, the last deadline of its
-        /// children; `own`, its own deadline, counted from the arrival of the query at its parent; `never`; or a time
-        /// from the arrival of its query. The root of a back-to-back tree always continues at its children's deadlines.
+        objective: Kind::Table(&OBJECTIVE), otherwise "defaults below", left to then;
+        /// Timeout after which an aggregator answers with the answers that it has: `children`, the last deadline of
+        /// its children; `own`, its own deadline, from the arrival of the query at its parent; `never`; or a time
+        /// from the arrival of its query. Roots of back-to-back trees always continue at their children's deadlines.
         give_up: Any(&[Choice(GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children";
         /// Hedging: a second query for a slow answer, sent to another host.
         hedge: Kind::Table(&HEDGE), otherwise "none" is None, read hedge;
@@ -80,8 +80,8 @@ fields! {
         /// computations stop and answers are aborted. A root needs the answers of the objective, an aggregator
         /// `complete_at`.
         cancel_spares: Boolean, default false;
-        /// Lets a host have several roles at the same time. Each tree takes hosts in its own random order and repeats
-        /// the order when all are used.
+        /// Lets a host have several roles at the same time. Each tree takes hosts in a random order and repeats it
+        /// when all are used.
         share_hosts: Boolean, default false;
     } into {
         applications, trees, fan_in, query, response, layer_response, deadline, layer_share, deadline_from, query_deadline,
@@ -129,12 +129,11 @@ fields! {
         /// Sends a cancel message to the slower host, which stops its computation or aborts its answer. Answers on a
         /// `persistent` connection are not aborted once begun.
         cancel: Boolean, default true;
-        /// For a percentile: minimum number of answer times. Until the parent has observed them, the missing ones come
-        /// from the distributions of `compute` and `jitter`, plus the time of the messages on an idle network. If that
-        /// time exceeds the percentile of `compute` and `jitter`, the parent does not hedge yet.
+        /// For a percentile: minimum number of answer times. Missing ones come from the distributions of `compute`
+        /// and `jitter`, plus the time of the messages on an idle network. If that time exceeds the percentile of
+        /// `compute` and `jitter`, the parent does not hedge yet.
         samples: Integer(10, 100_000), default 100;
-        /// For a percentile: number of latest answer times of the parent, of which it is the exact percentile (nearest
-        /// rank).
+        /// For a percentile (exact, nearest rank): number of the parent's latest answer times.
         window: Integer(10, 100_000), default 1000;
     } into { after, cancel, samples, window } then |reader| {
         check_window(reader, samples, window)?;
