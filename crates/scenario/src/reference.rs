@@ -210,8 +210,8 @@ rto_min = "300 ms"
 const SWEEPS: &str = r#"
 ## `[sweep]` and key paths
 
-Each key of `[sweep]` is a key path, with a list or a range as its value: an axis of `duetime sweep`. `--set KEY=VALUE` and
-`--vary KEY=LOW..HIGH:STEP` use the same paths.
+Each key of `[sweep]` is a key path, with a list or a range as its value: an axis of `duetime sweep`. `--set KEY=VALUE`
+and `--vary KEY=LOW..HIGH:STEP` use the same paths.
 
 ```toml
 [sweep]
@@ -220,6 +220,6 @@ workload.load = "0.05..0.2:0.05"
 switch.buffer = ["100 packets", "4 MB"]
 ```
 
-`workload.KEY` is a key of the first workload; `workload.NAME.KEY` and `workload[1].KEY` select another. `response[2]` is
-an entry of a list. Indices start at 0.
+`workload.KEY` is a key of the first workload; `workload.NAME.KEY` and `workload[1].KEY` select another. `response[2]`
+is an entry of a list. Indices start at 0.
 "#;
