@@ -119,13 +119,13 @@ pub enum WorkloadKind {
         size: Size,
         /// Deadline of each flow.
         deadline: Deadline,
-        /// From start to start at one source.
+        /// Time between the starts of a source's flows.
         every: SourceGap,
-        /// Position of an earlier workload of trees: source i sends to the root of its tree i, in turn. None: each
-        /// flow goes to a random host.
+        /// Index of an earlier workload of trees: source i sends to the root of tree i, repeating the trees. `None`:
+        /// each flow goes to a random host.
         to_roots_of: Option<usize>,
     },
-    /// Each host sends one flow to another, so that every host sends and receives exactly one.
+    /// Every host sends exactly one flow and receives exactly one.
     Permutation {
         /// Size of each flow.
         size: Size,

@@ -114,7 +114,7 @@ options! {
         /// them.
         reset_intervals: Integer(2, 1_000), default 4;
         /// Polices each incoming link at each port of a switch with a token bucket. The bucket fills at the sum of
-        /// the port's grants to flows from that link plus this rate, an allowance for unaccounted traffic. Other
+        /// the port's grants to flows from that link plus this rate, an allowance for unaccounted traffic. Excess
         /// packets are dropped. The paper's routers trust the hosts (`off`; D3 §4.4). Requires `repair`, whose census
         /// counts the grants, and `allocation = "routers"`.
         police: Any(&[ALLOWANCE, Choice(&["off"])]), default "off", unit "bps", read police;
