@@ -1,5 +1,5 @@
-//! Runs what is missing of a campaign, on several cores. A batch of seeds of one point is one file, so that a campaign
-//! that was killed takes up where it was and leaves the same bytes as one that was not.
+//! Runs the missing points of a campaign on several cores. Each batch of seeds of a point is one file, so a killed
+//! campaign resumes where it stopped and writes the same bytes as an uninterrupted one.
 
 mod cost;
 
@@ -26,34 +26,34 @@ use super::results::Results;
 use super::sums::Sums;
 use cost::Costs;
 
-/// Most seeds of one file.
-const MOST_SEEDS: u32 = 20;
+/// Maximum number of seeds per file.
+const MAX_SEEDS: u32 = 20;
 
-/// Some experiments, expanded.
+/// Selected experiments, expanded to points.
 #[derive(Debug)]
 pub struct Campaign {
     /// All experiments of the library.
     pub experiments: Vec<Experiment>,
-    /// Those asked for, by index.
+    /// Indices of the selected experiments.
     pub chosen: Vec<usize>,
-    /// Fewer repetitions and points.
+    /// True for a quick campaign: fewer repetitions and points.
     pub quick: bool,
-    /// The points of those asked for, and of those that their checks read.
+    /// Points of the selected experiments and of those that their checks read.
     points: Vec<Point>,
 }
 
-/// What is kept of one run.
+/// Stored result of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Kept {
-    /// The simulated run; none where nothing was simulated.
+    /// Sums of the simulation, or `None` if nothing was simulated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     own: Option<Sums>,
-    /// The ideal schedulers on its flows.
+    /// Sums of the ideal schedulers on the same flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     ideal: Vec<Sums>,
 }
 
-/// Some seeds of one point: one file.
+/// Consecutive seeds of one point, stored in one file.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     point: usize,
@@ -62,7 +62,7 @@ struct Batch {
 }
 
 impl Campaign {
-    /// Expands the experiments asked for, and those that their checks read.
+    /// Expands the selected experiments and those that their checks read.
     pub fn new(
         experiments: Vec<Experiment>,
         chosen: Vec<usize>,
@@ -70,9 +70,9 @@ impl Campaign {
     ) -> Result<Self, StudyError> {
         let mut needed: BTreeSet<usize> = chosen.iter().copied().collect();
         for &index in &chosen {
-            let of = &experiments[index];
-            let find = |name: &str| of.beside(name, &experiments);
-            needed.extend(of.others().into_iter().filter_map(find));
+            let experiment = &experiments[index];
+            let find = |name: &str| experiment.beside(name, &experiments);
+            needed.extend(experiment.others().into_iter().filter_map(find));
         }
         let mut points = Vec::new();
         for index in needed {
@@ -86,47 +86,50 @@ impl Campaign {
         })
     }
 
-    /// How many runs it has; those that several points share count once.
+    /// Returns the number of runs; runs that several points share count once.
     pub fn runs(&self) -> usize {
         self.batches().iter().map(Batch::runs).sum()
     }
 
-    /// How many runs one experiment has of its own, those shared with others included.
+    /// Returns the number of runs of one experiment, including runs shared with others.
     pub fn own_runs(&self, experiment: usize) -> usize {
-        let own = |point: &&Point| point.experiment == experiment;
         self.points
             .iter()
-            .filter(own)
+            .filter(|point| point.experiment == experiment)
             .map(|point| point.seeds as usize)
             .sum()
     }
 
-    /// The files, each once however many points share it.
+    /// Returns the batches, without duplicates of those that several points share.
     fn batches(&self) -> Vec<Batch> {
         let mut seen = BTreeSet::new();
         let mut batches = Vec::new();
-        for (point, of) in self.points.iter().enumerate() {
-            for (from, to) in of.cuts() {
-                if seen.insert((of.digest.as_str(), from, to)) {
-                    batches.push(Batch { point, from, to });
+        for (index, point) in self.points.iter().enumerate() {
+            for (from, to) in point.cuts() {
+                if seen.insert((point.digest.as_str(), from, to)) {
+                    batches.push(Batch {
+                        point: index,
+                        from,
+                        to,
+                    });
                 }
             }
         }
         batches
     }
 
-    /// A point in words.
+    /// Returns the displayed name of a run.
     fn describe(&self, point: &Point, run: u32) -> RunName {
-        let of = &self.experiments[point.experiment];
-        let words = [
-            of.id(),
-            of.panels[point.panel].name.clone(),
-            of.axis.values[point.value].clone(),
+        let experiment = &self.experiments[point.experiment];
+        let parts = [
+            experiment.id(),
+            experiment.panels[point.panel].name.clone(),
+            experiment.axis.values[point.value].clone(),
         ];
-        let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         RunName {
-            point: words.join(" "),
-            transport: of.schemes[point.scheme].name.clone(),
+            point: parts.join(" "),
+            transport: experiment.schemes[point.scheme].name.clone(),
             run,
         }
     }
@@ -139,10 +142,10 @@ impl Batch {
 }
 
 impl Point {
-    /// Where its seeds are cut into files: after those of a quick campaign, so that a full one takes them over, and
-    /// after every so many.
+    /// Returns the seed ranges of the point's files. One ends with the seeds of a quick campaign, so that a full
+    /// campaign reuses them.
     fn cuts(&self) -> Vec<(u32, u32)> {
-        let step = self.quick_seeds.clamp(1, MOST_SEEDS);
+        let step = self.quick_seeds.clamp(1, MAX_SEEDS);
         let mut ends: BTreeSet<u32> = (step..self.seeds).step_by(step as usize).collect();
         ends.insert(self.quick_seeds.min(self.seeds));
         ends.insert(self.seeds);
@@ -157,7 +160,8 @@ impl Point {
     }
 }
 
-/// Runs whatever the folder at `path` does not hold yet, and gives everything that the campaign's experiments measured.
+/// Runs the batches that are missing in the folder `path`. Returns all results of the campaign, including stored ones,
+/// and the outcome of the new runs.
 pub fn run_campaign<'a>(
     campaign: &'a Campaign,
     path: &Path,
@@ -175,8 +179,8 @@ pub fn run_campaign<'a>(
     let tasks = 0..batches.all.len();
     let found = tasks.map(|task| batches.found(task));
     let found = found.collect::<Result<Vec<_>, _>>()?;
-    let is_missing = |of: &Found<_>| !matches!(of, Found::Kept(_));
-    let missing = found.iter().filter(|of| is_missing(of)).count();
+    let is_missing = |batch: &Found<_>| !matches!(batch, Found::Kept(_));
+    let missing = found.iter().filter(|batch| is_missing(batch)).count();
     let mut works = BTreeMap::new();
     let mut points = BTreeMap::new();
     let mut costs = Costs::default();
@@ -199,7 +203,7 @@ pub fn run_campaign<'a>(
         points.into_values(),
         execution.jobs.clamp(1, missing.max(1)),
     )?;
-    let of = Resume {
+    let request = Resume {
         name: "papers",
         folder: path,
         execution,
@@ -208,7 +212,7 @@ pub fn run_campaign<'a>(
         effort: None,
     };
     let order = |missing| probes_first(missing, &batches);
-    let (ends, mut outcome) = resume(of, &batches, found, order, &mut costs);
+    let (ends, mut outcome) = resume(request, &batches, found, order, &mut costs);
     let mut done = HashMap::new();
     for (task, end) in ends.into_iter().enumerate() {
         if let End::Kept(kept) = end {
@@ -221,7 +225,7 @@ pub fn run_campaign<'a>(
     Ok((results(campaign, done), outcome))
 }
 
-/// The batches of a campaign, into its journal. A task is a batch.
+/// The batches of a campaign and their journal. A task is the index of a batch.
 struct Batches<'a> {
     campaign: &'a Campaign,
     all: Vec<Batch>,
@@ -239,13 +243,13 @@ impl Batches<'_> {
         self.point(task).file((batch.from, batch.to))
     }
 
-    /// What the journal holds of a batch.
+    /// Looks up a batch in the journal.
     fn found(&self, task: usize) -> Result<Found<Vec<Kept>>, StoreError> {
         let file = self.file(task);
         match self.journal.read::<Vec<Kept>>(&file) {
             Ok(Some(kept)) if kept.len() == self.all[task].runs() => Ok(Found::Kept(kept)),
             Ok(Some(_)) => Ok(Found::Damaged(format!(
-                "`{}` has another number of runs",
+                "`{}` has the wrong number of runs",
                 self.journal.file(&file).display()
             ))),
             Ok(None) => Ok(Found::Missing),
@@ -280,7 +284,8 @@ impl Work for Batches<'_> {
                 return Ok(Vec::new());
             }
             let network = network()?;
-            let sums = |&(of, _)| ideal::sums(of, scenario, number, records, &network, point.keep);
+            let sums =
+                |&(ideal, _)| ideal::sums(ideal, scenario, number, records, &network, point.keep);
             Ok(point.ideals.iter().map(sums).collect())
         };
         if !point.simulated {
@@ -312,8 +317,8 @@ impl Work for Batches<'_> {
     }
 }
 
-/// One batch of every scheme of every experiment comes first, the smallest before the others, so that the time left can
-/// soon be told.
+/// Orders tasks so that one batch of each scheme of each experiment runs first, smallest first: the estimate of the
+/// remaining time needs one measurement of each.
 fn probes_first(missing: Vec<usize>, batches: &Batches<'_>) -> Vec<usize> {
     let mut seen: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
     for &task in &missing {
@@ -321,8 +326,8 @@ fn probes_first(missing: Vec<usize>, batches: &Batches<'_>) -> Vec<usize> {
         let kind = (point.experiment, point.scheme);
         seen.entry(kind).or_default().push(task);
     }
-    // The middle one of each: neither the fastest nor the slowest.
-    let middle = seen.values().map(|of| of[of.len() / 2]);
+    // The middle batch of each kind is neither the fastest nor the slowest.
+    let middle = seen.values().map(|tasks| tasks[tasks.len() / 2]);
     let mut probes: Vec<(f64, usize)> = middle
         .map(|task| {
             let runs = batches.all[task].runs() as f64;
@@ -336,9 +341,9 @@ fn probes_first(missing: Vec<usize>, batches: &Batches<'_>) -> Vec<usize> {
     probes.iter().copied().chain(rest).collect()
 }
 
-/// Sorts what was kept by experiment, panel, scheme and axis value.
+/// Groups the stored runs by experiment, panel, scheme and axis value.
 fn results(campaign: &Campaign, mut done: HashMap<String, Vec<Kept>>) -> Results<'_> {
-    /// Of one seed: the simulated run, and the ideal schedulers on its flows.
+    /// Results of one seed: of the simulation and of the ideal schedulers.
     type Shared = (Option<Arc<Sums>>, Vec<Arc<Sums>>);
     let mut shared: HashMap<String, Vec<Shared>> = HashMap::new();
     let mut results = Results::new(campaign);
@@ -352,17 +357,17 @@ fn results(campaign: &Campaign, mut done: HashMap<String, Vec<Kept>>) -> Results
                 };
                 shared.insert(file.clone(), kept.into_iter().map(share).collect());
             }
-            // Seeds are paired by their order: none may be left out before the last.
+            // Seeds are paired by position, so stop at the first missing batch.
             let Some(runs) = shared.get(&file) else {
                 break;
             };
             for (own, ideal) in runs {
-                let of = (point.experiment, point.panel, point.value);
+                let place = (point.experiment, point.panel, point.value);
                 if let Some(own) = own {
-                    results.add(of, point.scheme, Arc::clone(own));
+                    results.add(place, point.scheme, Arc::clone(own));
                 }
                 for ((_, scheme), sums) in point.ideals.iter().zip(ideal) {
-                    results.add(of, *scheme, Arc::clone(sums));
+                    results.add(place, *scheme, Arc::clone(sums));
                 }
             }
         }

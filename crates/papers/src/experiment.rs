@@ -1,4 +1,4 @@
-//! One experiment of a paper, with every name looked up.
+//! An experiment of a paper with all names resolved.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,97 +14,97 @@ use super::metric::Metric;
 use super::origin::Origin;
 use super::verdict::Kind;
 
-/// One experiment.
+/// An experiment of a paper.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// `d3` or `d2tcp`: the folder above.
+    /// Paper: the name of the parent folder, `d3` or `d2tcp`.
     pub paper: String,
-    /// The folder's name, such as `fig10`.
+    /// Name of the folder, such as `fig10`.
     pub name: String,
-    /// The folder.
+    /// Path of the folder.
     pub folder: PathBuf,
-    /// Where the folder is.
+    /// Location of the folder: on disk or built in.
     pub(crate) origin: Origin,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Where the paper has it.
+    /// Figure, table or section of the paper.
     pub source: String,
-    /// How it is made.
+    /// How it is run and drawn.
     pub method: Method,
-    /// What it measures.
+    /// Main measure.
     pub measure: Measure,
     /// Seeds per point.
     pub repetitions: Repetitions,
-    /// What is varied.
+    /// Varied setting.
     pub axis: Axis,
-    /// How the measure is drawn.
+    /// Vertical axis of the main measure.
     pub y: YAxis,
-    /// Further drawings.
+    /// Additional drawings.
     pub figures: Vec<Drawing>,
-    /// At least one; unnamed where there are none.
+    /// Panels: at least one, unnamed if the file has none.
     pub panels: Vec<Panel>,
-    /// The curves.
+    /// Curves.
     pub schemes: Vec<Scheme>,
-    /// How the schemes of all experiments look.
+    /// Colours, markers and dash patterns of the schemes of all experiments.
     pub palette: Palette,
-    /// Values of the paper.
+    /// Published values.
     pub published: Vec<Published>,
     /// Orderings, trends and bounds.
     pub checks: Vec<Check>,
-    /// What was fitted, and on what.
+    /// Fitted values.
     pub calibrations: Vec<Calibration>,
-    /// The scenario file's text.
+    /// Text of `scenario.toml`.
     pub scenario: String,
-    /// The interpretation notes, `reading.md`.
+    /// Interpretation notes: the text of `reading.md`.
     pub reading: String,
-    /// `experiment.toml`, for messages.
+    /// Text of `experiment.toml`, for error messages.
     pub text: String,
 }
 
-/// How an experiment is made and drawn.
+/// How an experiment is run and drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Method {
     /// A sweep of simulations, drawn as curves.
     Simulate,
-    /// Ideal schedulers on the flows that the scenario offers; nothing is simulated.
+    /// Ideal schedulers on the flows that the scenario offers, without simulation.
     Fluid,
-    /// As a sweep, drawn flow by flow: deadline against completion.
+    /// A sweep of simulations, drawn as one point per flow: completion against deadline.
     Scatter {
-        /// Seeds whose flows are kept.
+        /// Number of seeds whose flows are stored.
         runs: u32,
     },
-    /// As a sweep, drawn as cumulative distributions.
+    /// A sweep of simulations, drawn as cumulative distributions.
     Distribution {
-        /// Of what.
+        /// Quantity.
         of: Sampled,
-        /// At which values of the axis.
+        /// Indices of the axis values.
         at: Vec<usize>,
     },
-    /// As a sweep, drawn over time.
+    /// A sweep of simulations, drawn over time.
     Series {
-        /// What.
+        /// Quantity.
         of: Sampled,
-        /// At which value of the axis.
+        /// Index of the axis value.
         at: usize,
-        /// Names of the links.
+        /// Displayed names by link; if not empty, other links are not drawn.
         names: BTreeMap<String, String>,
-        /// Samples are averaged over this time, s; 0: as they are.
+        /// Time over which samples are averaged, in seconds; 0 for no averaging.
         average_s: f64,
-        /// Where the time axis ends, s; `None`: with the samples.
+        /// End of the time axis in seconds, or `None` for that of the samples.
         until_s: Option<f64>,
     },
-    /// Nothing is run.
+    /// Nothing is run or drawn.
     Note,
 }
 
-/// What a distribution or a series shows.
+/// Quantity of a distribution or series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sampled {
-    /// Queue of the sampled links, KB.
+    /// Queue of the sampled links in KB.
     Queue,
-    /// Throughput of the sampled links, Mbps.
+    /// Throughput of the sampled links in Mbps.
     Throughput,
-    /// Completion time, ms.
+    /// Completion time in milliseconds.
     Completion,
     /// Completion time over the time allowed.
     Allowed,
@@ -113,134 +113,136 @@ pub enum Sampled {
 /// Seeds per point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetitions {
-    /// Of a full campaign.
+    /// Seeds of a full campaign.
     pub full: u32,
-    /// Of a quick one, at most as many.
+    /// Seeds of a quick campaign, at most `full`.
     pub quick: u32,
 }
 
 impl Repetitions {
-    /// Those of one campaign.
+    /// Returns the seeds of a full or quick campaign.
     pub fn of(self, quick: bool) -> u32 {
         if quick { self.quick } else { self.full }
     }
 }
 
-/// A metric, of all flows or of one workload.
+/// A metric of one workload or of all flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measure {
-    /// The metric.
+    /// Metric.
     pub metric: Metric,
-    /// The workload's name.
+    /// Workload, or `None` for all flows.
     pub workload: Option<String>,
 }
 
-/// What is varied; without an axis one empty value.
+/// The varied setting; an experiment without an axis has one empty value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Key paths, all set to the value; none without an axis.
+    /// Key paths that are all set to the value; empty without an axis.
     pub keys: Vec<String>,
-    /// Shown below.
+    /// Label of the drawn axis.
     pub label: String,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: String,
-    /// Each as `--set` takes it.
+    /// Values as `--set` takes them.
     pub values: Vec<String>,
-    /// Whether a value is part of a quick campaign.
+    /// True for values that are part of a quick campaign.
     pub quick: Vec<bool>,
-    /// The values as numbers, if all are of one unit.
+    /// Values as numbers, if all have the same unit.
     pub places: Option<Vec<f64>>,
-    /// Logarithmic.
+    /// True for a logarithmic axis.
     pub log: bool,
 }
 
 impl Axis {
-    /// The value as a number: its place in the list where it is none.
+    /// Returns the value as a number, or its index if it is not a number.
     pub fn place(&self, value: usize) -> f64 {
-        self.places.as_ref().map_or(value as f64, |of| of[value])
+        self.places
+            .as_ref()
+            .map_or(value as f64, |places| places[value])
     }
 
-    /// Whether there is anything to vary.
+    /// Returns true if the experiment has an axis.
     pub fn is_there(&self) -> bool {
         !self.keys.is_empty()
     }
 }
 
-/// How values are drawn.
+/// Vertical axis of a drawing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct YAxis {
-    /// Shown beside.
+    /// Label, or `None` for that of the metric.
     pub label: Option<String>,
-    /// Its unit, if not the metric's.
+    /// Unit, or `None` for that of the metric.
     pub unit: Option<String>,
-    /// Its ends.
+    /// Lower and upper end, or `None` for automatic ones.
     pub range: Option<[f64; 2]>,
-    /// Logarithmic.
+    /// True for a logarithmic axis.
     pub log: bool,
 }
 
-/// A further drawing of the same runs.
+/// An additional drawing of the same runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
-    /// Above it.
+    /// Title, or `None` for that of the axis.
     pub title: Option<String>,
-    /// What.
+    /// Drawn measure.
     pub measure: Measure,
-    /// How.
+    /// Vertical axis.
     pub y: YAxis,
 }
 
-/// Settings of one panel.
+/// One panel: settings shared by its curves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What published values and checks call it; empty where there is only one.
+    /// Name in published values and checks; empty for a single panel.
     pub name: String,
-    /// Shown above.
+    /// Displayed name.
     pub label: String,
-    /// Ends of the y axis, if not those of the experiment.
+    /// Ends of the y axis, or `None` for those of the experiment.
     pub range: Option<[f64; 2]>,
-    /// Scenario settings.
+    /// Scenario settings: key path and value.
     pub set: Vec<(String, String)>,
-    /// Part of a quick campaign.
+    /// True if it is part of a quick campaign.
     pub quick: bool,
 }
 
-/// One curve.
+/// One curve: a transport with its settings, or an ideal scheduler.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheme {
-    /// Its name, and so its colour.
+    /// Name, which also selects the colour.
     pub name: String,
-    /// Shown in words.
+    /// Displayed name.
     pub label: String,
-    /// Scenario settings.
+    /// Scenario settings: key path and value.
     pub set: Vec<(String, String)>,
-    /// Whether each panel has it.
+    /// True for the panels that have this curve.
     pub panels: Vec<bool>,
-    /// Whether each value of the axis has it.
+    /// True for the axis values that have this curve.
     pub values: Vec<bool>,
-    /// Part of a quick campaign.
+    /// True if it is part of a quick campaign.
     pub quick: bool,
-    /// Seeds of its own.
+    /// Seeds per point.
     pub repetitions: Repetitions,
-    /// An ideal scheduler, and the scheme whose flows it takes; `None` there: those that the scenario offers.
+    /// Ideal scheduler and the scheme that supplies its flows (`None`: the scenario), or `None` for a simulation.
     pub ideal: Option<(Ideal, Option<usize>)>,
 }
 
-/// What needs no packets.
+/// An ideal scheduler or bound, computed without packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ideal {
     /// Preemptive earliest deadline first.
     EarliestDeadline,
     /// Processor sharing.
     FairShare,
-    /// Reservation in order of arrival.
+    /// Rate reservation in order of arrival.
     Reservation,
-    /// The fewest late flows of any schedule, or a bound.
+    /// Fewest late flows of any schedule, or a lower bound.
     Optimum,
 }
 
 impl Ideal {
-    /// All, by the name of their scheme.
+    /// All schedulers by scheme name.
     pub const ALL: [(&'static str, Self); 4] = [
         ("edf", Self::EarliestDeadline),
         ("fair-share", Self::FairShare),
@@ -248,57 +250,57 @@ impl Ideal {
         ("optimum", Self::Optimum),
     ];
 
-    /// The scheme's name.
+    /// Returns the scheme name.
     pub fn name(self) -> &'static str {
         Self::ALL
             .iter()
-            .find(|(_, of)| *of == self)
+            .find(|(_, ideal)| *ideal == self)
             .map_or("", |(name, _)| name)
     }
 }
 
-/// A value that the paper states.
+/// A published value, or one of ours that the paper does not state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
     /// Index of the scheme.
     pub scheme: usize,
     /// Index of the panel.
     pub panel: usize,
-    /// Index of the axis value; `None` for metrics that have one value per panel.
+    /// Index of the axis value, or `None` for metrics with one value per panel.
     pub at: Option<usize>,
-    /// What.
+    /// Measure.
     pub measure: Measure,
-    /// The value; none where the paper does not state one.
+    /// Value, or `None` if the paper does not state one.
     pub value: Option<f64>,
-    /// Calibrated, predicted, not stated.
+    /// Predicted, calibrated or not stated.
     pub kind: Kind,
-    /// Where the paper says so.
+    /// Place in the paper.
     pub source: String,
 }
 
 /// A value that was fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// The scenario's key.
+    /// Key path of the scenario.
     pub key: String,
-    /// Its value.
+    /// Fitted value.
     pub value: String,
-    /// The experiment whose points were used, if another.
+    /// Experiment of the fitted curve, or `None` for this experiment.
     pub experiment: Option<String>,
-    /// The scheme, by name.
+    /// Name of the scheme.
     pub scheme: String,
-    /// The panel, by name.
+    /// Name of the panel, or `None` for all.
     pub panel: Option<String>,
-    /// The axis value.
+    /// Axis value, or `None` for all.
     pub at: Option<String>,
-    /// What; `None`: any metric.
+    /// Metric, or `None` for all.
     pub metric: Option<Metric>,
-    /// Its place in the file.
+    /// Position in `experiment.toml`.
     pub span: Range<usize>,
 }
 
 impl Calibration {
-    /// Whether it was fitted on a curve of D3 or D2TCP.
+    /// Returns true if the value was fitted on a D3 or D2TCP curve.
     pub fn is_deadline_aware(&self) -> bool {
         ["d3", "d2tcp"]
             .iter()
@@ -307,46 +309,48 @@ impl Calibration {
 }
 
 impl Experiment {
-    /// `d3/fig10`.
+    /// Returns the identifier, such as `d3/fig10`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.paper, self.name)
     }
 
-    /// Index of a scheme.
+    /// Returns the index of a scheme, or `None` if it does not exist.
     pub fn scheme(&self, name: &str) -> Option<usize> {
         self.schemes.iter().position(|scheme| scheme.name == name)
     }
 
-    /// Index of a panel.
+    /// Returns the index of a panel, or `None` if it does not exist.
     pub fn panel(&self, name: &str) -> Option<usize> {
         self.panels.iter().position(|panel| panel.name == name)
     }
 
-    /// Index of an axis value.
+    /// Returns the index of an axis value as written, or `None` if it does not exist.
     pub fn value(&self, written: &str) -> Option<usize> {
         self.axis.values.iter().position(|value| value == written)
     }
 
-    /// Whether a point is part of a campaign.
+    /// Returns true if a full or quick campaign includes the point.
     pub fn has(&self, panel: usize, scheme: usize, value: usize, quick: bool) -> bool {
-        let (of, panel_of) = (&self.schemes[scheme], &self.panels[panel]);
-        let there = of.panels[panel] && of.values[value];
-        there && (!quick || (of.quick && panel_of.quick && self.axis.quick[value]))
+        let (curve, in_quick) = (&self.schemes[scheme], self.panels[panel].quick);
+        let exists = curve.panels[panel] && curve.values[value];
+        exists && (!quick || (curve.quick && in_quick && self.axis.quick[value]))
     }
 
-    /// The names of the other experiments that its checks read.
+    /// Returns the names of the other experiments that the checks read.
     pub fn others(&self) -> Vec<&str> {
         let measured = self.checks.iter().flat_map(Check::measured);
-        measured.filter_map(|of| of.experiment.as_deref()).collect()
+        measured
+            .filter_map(|value| value.experiment.as_deref())
+            .collect()
     }
 
-    /// The place of another experiment of its paper among all.
+    /// Returns the index in `all` of an experiment of the same paper.
     pub fn beside(&self, name: &str, all: &[Experiment]) -> Option<usize> {
         all.iter()
-            .position(|of| of.paper == self.paper && of.name == name)
+            .position(|other| other.paper == self.paper && other.name == name)
     }
 
-    /// The section of the interpretation notes below a heading of the second level.
+    /// Returns the text below a second-level heading of the interpretation notes, or an empty text.
     pub fn section(&self, heading: &str) -> &str {
         let start = format!("## {heading}");
         let Some(from) = self.reading.find(&start) else {

@@ -1,5 +1,5 @@
-//! How long the rest of a campaign takes. Runs differ by a factor of thousands between experiments, and by tens along an
-//! axis, so that they are not counted but weighed: by what their workloads offer, times the pace measured so far.
+//! Estimate of the remaining time of a campaign. Run times differ by a factor of thousands between experiments and of
+//! tens along an axis, so runs are weighted by their offered bytes and the pace measured so far.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use duetime_scenario::Scenario;
 use duetime_sim::describe::describe;
 use duetime_study::{AtWork, Estimator};
 
-/// What is done and left of some runs. Work is in bytes offered.
+/// Finished and remaining work, in offered bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tally {
     spent_s: f64,
@@ -15,16 +15,16 @@ struct Tally {
     left: f64,
 }
 
-/// Wall time spent and work left, by experiment and scheme: runs of one scheme of one experiment have the same pace.
+/// Time spent and work left by experiment and scheme, within which runs have similar pace.
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    /// By task: its experiment and scheme, and the work of one run.
+    /// Experiment, scheme and work per run, by task.
     tasks: BTreeMap<usize, ((usize, usize), f64)>,
     tallies: BTreeMap<(usize, usize), Tally>,
 }
 
 impl Costs {
-    /// Adds the runs of a task, which are still to be made: its experiment and scheme, and the work of one run.
+    /// Adds the pending runs of a task. `kind` is the experiment and scheme, `work` that of one run.
     pub fn expect(&mut self, task: usize, kind: (usize, usize), work: f64, runs: usize) {
         self.tasks.insert(task, (kind, work));
         self.tallies.entry(kind).or_default().left += work * runs as f64;
@@ -45,12 +45,12 @@ impl Estimator for Costs {
     }
 }
 
-/// A scheme that was not measured yet is taken to have its experiment's pace, and an experiment that of all others. That
-/// is a guess: while most of the work is guessed, nothing is said.
+/// Returns the remaining time on one core, in seconds. Unmeasured schemes get the pace of their experiment, unmeasured
+/// experiments that of all others; returns `None` while the latter are most of the work.
 fn left_s(tallies: &BTreeMap<(usize, usize), Tally>) -> Option<f64> {
-    let pace = |of: &dyn Fn(usize, usize) -> bool| {
-        let own = tallies.iter().filter(|((a, b), _)| of(*a, *b));
-        let (spent_s, made) = own.fold((0.0, 0.0), |(spent_s, made), (_, tally)| {
+    let pace = |selected: &dyn Fn(usize, usize) -> bool| {
+        let tallies = tallies.iter().filter(|((a, b), _)| selected(*a, *b));
+        let (spent_s, made) = tallies.fold((0.0, 0.0), |(spent_s, made), (_, tally)| {
             (spent_s + tally.spent_s, made + tally.made)
         });
         (made > 0.0).then(|| spent_s / made)
@@ -58,18 +58,18 @@ fn left_s(tallies: &BTreeMap<(usize, usize), Tally>) -> Option<f64> {
     let all = pace(&|_, _| true)?;
     let (mut seconds, mut work, mut guessed) = (0.0, 0.0, 0.0);
     for (&(experiment, scheme), tally) in tallies {
-        let own = pace(&|a, b| (a, b) == (experiment, scheme));
-        let near = own.or_else(|| pace(&|a, _| a == experiment));
-        seconds += tally.left * near.unwrap_or(all);
+        let measured =
+            pace(&|a, b| (a, b) == (experiment, scheme)).or_else(|| pace(&|a, _| a == experiment));
+        seconds += tally.left * measured.unwrap_or(all);
         work += tally.left;
-        if near.is_none() {
+        if measured.is_none() {
             guessed += tally.left;
         }
     }
     (guessed <= work / 2.0).then_some(seconds)
 }
 
-/// What a run is expected to carry, in bytes; flows without an end fill one access link.
+/// Returns the bytes that a run is expected to carry. Endless flows count as one full access link.
 pub(super) fn work(scenario: &Scenario) -> f64 {
     let duration_s = scenario.duration.as_secs_f64();
     let offered_bps = describe(scenario).map_or(0.0, |described| {
@@ -80,7 +80,10 @@ pub(super) fn work(scenario: &Scenario) -> f64 {
             .filter(|rate| rate.host_links > 0)
             .map(|rate| rate.rate_bps as f64)
             .fold(0.0, f64::max);
-        let offered = described.workloads.iter().map(|of| of.offered_bps);
+        let offered = described
+            .workloads
+            .iter()
+            .map(|workload| workload.offered_bps);
         offered.map(|bps| bps.unwrap_or(access_bps)).sum()
     });
     (offered_bps * duration_s / 8.0).max(1.0)
@@ -99,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn each_scheme_has_its_own_pace() {
-        // A thousand cheap runs, and ten that cost a hundred times as much; one of each was made.
+    fn schemes_have_separate_paces() {
+        // 1,000 cheap runs and 10 of a hundred times the cost; one of each is finished.
         let tallies = BTreeMap::from([
             ((0, 0), tally(0.01, 1.0, 999.0)),
             ((1, 0), tally(1.0, 1.0, 9.0)),
@@ -110,11 +113,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_has_the_pace_of_what_is_nearest() {
+    fn unmeasured_scheme_uses_nearest_pace() {
         let tallies = BTreeMap::from([
             ((0, 0), tally(2.0, 1.0, 0.0)),
             ((1, 0), tally(4.0, 1.0, 0.0)),
-            // Its experiment's pace: 4 s each. That of all: 3 s each.
+            // The pace of its experiment is 4 s per unit, the pace of all 3 s.
             ((1, 1), tally(0.0, 0.0, 10.0)),
             ((2, 0), tally(0.0, 0.0, 5.0)),
         ]);
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_while_most_is_guessed() {
+    fn no_estimate_while_mostly_unmeasured() {
         let mut tallies = BTreeMap::from([((0, 0), tally(0.0, 0.0, 5.0))]);
         assert_eq!(left_s(&tallies), None);
         tallies.insert((0, 0), tally(1.0, 1.0, 4.0));
@@ -133,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_run_of_more_senders_is_more_work() {
+    fn work_grows_with_senders_and_repeats() {
         let scenario = |senders: u32, repeat: u32| {
             let text = format!(
                 "transport = \"tcp\"\n\

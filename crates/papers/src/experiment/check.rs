@@ -1,35 +1,35 @@
-//! What an experiment holds against the paper: orderings, trends and bounds of what is measured.
+//! Checks: orderings, trends and bounds of measured values.
 
 use std::ops::Range;
 
 use super::{Experiment, Measure};
 use crate::verdict::Kind;
 
-/// An ordering, a trend or a bound.
+/// An ordering, trend or bound of measured values.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// What the table shows.
+    /// Text in the table.
     pub text: String,
-    /// The left side.
+    /// Left side.
     pub left: Side,
-    /// The right side, where the relation has one.
+    /// Right side, or `None` for relations without one.
     pub right: Option<Side>,
-    /// How they relate.
+    /// Relation between the sides.
     pub relation: Relation,
-    /// Axis values looked at where a side has none: first and last.
+    /// First and last axis value that apply to sides without one.
     pub range: (usize, usize),
-    /// The paper says it; otherwise a looser bound of our interpretation.
+    /// True if the paper states it; otherwise it is a looser bound of our interpretation.
     pub stated: bool,
-    /// Calibrated or predicted.
+    /// Predicted or calibrated.
     pub kind: Kind,
-    /// Where the paper says so.
+    /// Place in the paper.
     pub source: String,
-    /// Its place in the file.
+    /// Position in `experiment.toml`.
     pub span: Range<usize>,
 }
 
 impl Check {
-    /// All measured values that it reads.
+    /// Returns all measured values that the check reads.
     pub fn measured(&self) -> impl Iterator<Item = &Measured> {
         let sides = std::iter::once(&self.left).chain(&self.right);
         sides.flat_map(Side::measured)
@@ -50,11 +50,11 @@ pub enum Side {
 }
 
 impl Side {
-    /// All measured values that it is made of.
+    /// Returns all measured values of this side.
     pub fn measured(&self) -> Vec<&Measured> {
         match self {
             Self::Value(_) => Vec::new(),
-            Self::Measured(of) => vec![of],
+            Self::Measured(value) => vec![value],
             Self::Over(a, b) | Self::Minus(a, b) => [a.measured(), b.measured()].concat(),
         }
     }
@@ -63,26 +63,26 @@ impl Side {
 /// A measured value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Another experiment of the paper.
+    /// Another experiment of the paper, or `None` for this one.
     pub experiment: Option<String>,
-    /// The scheme, by name.
+    /// Name of the scheme.
     pub scheme: String,
-    /// The panel, by name; `None`: the first.
+    /// Name of the panel, or `None` for the first.
     pub panel: Option<String>,
-    /// The axis value as written; `None`: every one.
+    /// Axis value as written, or `None` for each one.
     pub at: Option<String>,
-    /// What; `None`: that of the experiment.
+    /// Measure, or `None` for that of the experiment.
     pub measure: Option<Measure>,
 }
 
 impl Measured {
-    /// What is measured of this experiment.
+    /// Returns the measure to read from `experiment`.
     pub fn measure<'a>(&'a self, experiment: &'a Experiment) -> &'a Measure {
         self.measure.as_ref().unwrap_or(&experiment.measure)
     }
 }
 
-/// How the two sides of a check relate.
+/// Relation between the sides of a check.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Relation {
     /// left > right + by.
@@ -95,10 +95,10 @@ pub enum Relation {
     Difference(f64, f64),
     /// left in [low, high].
     Within(f64, f64),
-    /// left does not fall along the axis by more than this.
+    /// left falls by at most this much from one axis value to the next.
     MonotoneUp(f64),
-    /// left does not rise along the axis by more than this.
+    /// left rises by at most this much from one axis value to the next.
     MonotoneDown(f64),
-    /// Every seed left exactly the same.
+    /// Both sides have identical results for every seed.
     Same,
 }
