@@ -1,4 +1,4 @@
-//! `experiment.toml` as it is written, before its names are looked up. Everything that can be wrong keeps its place.
+//! The raw contents of `experiment.toml`, before names are resolved. Values that can be invalid keep their positions.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-/// A text with its place.
+/// A text with its position.
 pub(super) type Text = Spanned<String>;
 
 #[derive(Debug, Deserialize)]
@@ -205,7 +205,7 @@ fn yes() -> bool {
     true
 }
 
-/// A TOML value as `--set` takes it, and as it is shown: texts without quotes where they stay texts.
+/// Formats a TOML value as `--set` takes it: texts have no quotes unless they would parse as another type.
 pub(super) fn written(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) if text.parse::<toml::Value>().is_err() => text.clone(),
@@ -216,12 +216,12 @@ pub(super) fn written(value: &toml::Value) -> String {
     }
 }
 
-/// The place of what is written.
-pub(super) fn place<T>(of: &Spanned<T>) -> Range<usize> {
-    of.span()
+/// Returns the position of a value in the file.
+pub(super) fn place<T>(value: &Spanned<T>) -> Range<usize> {
+    value.span()
 }
 
-/// The text itself, if there is one.
+/// Returns the text without its position.
 pub(super) fn owned(text: Option<&Text>) -> Option<String> {
     text.map(|text| text.get_ref().clone())
 }

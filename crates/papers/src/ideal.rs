@@ -1,4 +1,4 @@
-//! The ideal schedulers and the offline optimum, on the flows of one run.
+//! Ideal schedulers and the offline optimum on the flows of one run.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use duetime_sim::{Demand, SetupError};
 use super::experiment::Ideal;
 use super::sums::{Keep, Sums};
 
-/// Payload of a full packet, and the headers of IP and TCP that each carries.
+/// Payload of a full packet.
 const SEGMENT_BYTES: u64 = 1460;
+/// IP and TCP headers of each packet.
 const HEADER_BYTES: u64 = 40;
 
-/// What the scheduler would have made of the flows in `records`, each receiver's access link on its own: the network
-/// elsewhere, latencies and handshakes cost nothing, so that a bound stays one.
+/// Schedules the flows in `records` on each receiver's access link separately. The remaining network, latencies and
+/// handshakes cost nothing, so a bound stays a bound.
 ///
-/// The optimum only tells how many flows are late. Which they are is not known: they are counted with the receiver's
-/// first workload that has deadlines, and none has a completion time.
+/// The optimum yields only the number of late flows, not which they are or any completion times: see [`late`].
 pub(super) fn sums(
     ideal: Ideal,
     scenario: &Scenario,
@@ -36,10 +36,10 @@ pub(super) fn sums(
         by_receiver.entry(flow.destination).or_default().push(index);
     }
     let end = Time::ZERO + scenario.duration + scenario.drain;
-    for (receiver, own) in by_receiver {
+    for (receiver, indices) in by_receiver {
         let link = network.downlink[receiver as usize] as usize;
         let rate = network.links[link].rate;
-        let jobs: Vec<Job> = own
+        let jobs: Vec<Job> = indices
             .iter()
             .map(|&index| job(&flows[index], rate, end))
             .collect();
@@ -48,11 +48,11 @@ pub(super) fn sums(
             Ideal::FairShare => Scheduler::FairShare,
             Ideal::Reservation => Scheduler::Reservation,
             Ideal::Optimum => {
-                late(&mut flows, &own, rate, &jobs);
+                late(&mut flows, &indices, rate, &jobs);
                 continue;
             }
         };
-        for (&index, finish) in own.iter().zip(scheduler.finish(rate, &jobs)) {
+        for (&index, finish) in indices.iter().zip(scheduler.finish(rate, &jobs)) {
             let flow = &mut flows[index];
             flow.finish = finish.filter(|_| flow.is_finite());
             flow.quenched = false;
@@ -74,7 +74,7 @@ fn job(flow: &FlowRecord, rate: Rate, end: Time) -> Job {
     let bytes = if flow.is_finite() {
         flow.size_bytes + HEADER_BYTES * flow.size_bytes.div_ceil(SEGMENT_BYTES)
     } else {
-        // A flow without an end has always something to send.
+        // An endless flow always has data to send.
         rate.bytes_in(end.since(flow.start))
     };
     Job {
@@ -84,14 +84,16 @@ fn job(flow: &FlowRecord, rate: Rate, end: Time) -> Job {
     }
 }
 
-/// Lets the fewest flows possible be late: only their number is known, so the last of the receiver's measured deadline
-/// flows stand for them.
-fn late(flows: &mut [FlowRecord], own: &[usize], rate: Rate, jobs: &[Job]) {
-    let measured: Vec<usize> = (0..own.len()).filter(|&i| flows[own[i]].measured).collect();
+/// Marks the smallest possible number of flows as late. Only this number is known, so the last measured deadline flows
+/// of the receiver are chosen.
+fn late(flows: &mut [FlowRecord], indices: &[usize], rate: Rate, jobs: &[Job]) {
+    let measured: Vec<usize> = (0..indices.len())
+        .filter(|&i| flows[indices[i]].measured)
+        .collect();
     let jobs: Vec<Job> = measured.iter().map(|&i| jobs[i]).collect();
     let mut late = fewest_late(rate, &jobs).late;
     for &i in measured.iter().rev() {
-        let flow = &mut flows[own[i]];
+        let flow = &mut flows[indices[i]];
         flow.quenched = false;
         flow.finish = flow.deadline;
         if flow.deadline.is_some() && late > 0 {
@@ -101,7 +103,7 @@ fn late(flows: &mut [FlowRecord], own: &[usize], rate: Rate, jobs: &[Job]) {
     }
 }
 
-/// The flows that a scenario offers, without a network: each at the earliest that any transport could bring about.
+/// Returns the flows that a scenario offers, each at the earliest time possible with any transport.
 pub(super) fn offered(
     scenario: &Scenario,
     run: u64,
@@ -117,7 +119,7 @@ pub(super) fn offered(
     })
 }
 
-/// The record of a message that arrives whole.
+/// Returns the flow record of a completely delivered message.
 fn record(message: &Message) -> FlowRecord {
     FlowRecord {
         delivered_bytes: message.bytes,

@@ -1,4 +1,4 @@
-//! What a campaign leaves beside its runs: rows, figures, and the page of all experiments that the folder holds.
+//! Output files of a campaign besides its runs: rows, figures and the page of all experiments in the folder.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use duetime_study::StudyError;
 
 use crate::{PaperRow, Results, campaign_page, drawings, keep_sections, sections};
 
-/// Writes figures, and the rows and the page of all experiments that the folder holds; gives what is where.
+/// Writes the figures of this campaign, and the rows and the page of all experiments in the folder `out`. Returns the
+/// kind and path of each output.
 pub fn keep(
     results: &Results<'_>,
     rows: &[PaperRow],

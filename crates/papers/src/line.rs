@@ -1,4 +1,4 @@
-//! A row of the table in words.
+//! Formatting of a row for tables.
 
 use serde::Serialize;
 
@@ -6,33 +6,33 @@ use super::rows::{Bound, Bounded, Row};
 use super::verdict::Verdict;
 use duetime_study::text;
 
-/// A row of the table, as shown.
+/// Displayed texts of a row.
 #[derive(Debug, Serialize)]
 pub struct Line<'a> {
-    /// The scheme or schemes.
+    /// Scheme or schemes.
     pub scheme: &'a str,
-    /// Panel, axis value and metric; of a check, its text.
+    /// Panel, axis value and metric; for a check, its text.
     pub point: &'a str,
-    /// The value that the paper states, or what must hold.
+    /// Published value, or the range that a check requires.
     pub published: String,
-    /// What was found.
+    /// Measured value.
     pub ours: String,
-    /// Its interval, or nothing.
+    /// 95 % interval of the measured value, or an empty text.
     pub interval: String,
-    /// What became of it; of a bound on both sides, which one was passed.
+    /// Verdict; for a missed range, also the end that was passed.
     pub verdict: String,
-    /// Met, or holding.
+    /// True if met or holding.
     pub good: bool,
-    /// Missed.
+    /// True if missed.
     pub bad: bool,
-    /// Predicted, calibrated, not stated, or a looser bound.
+    /// Predicted, calibrated, not stated or looser bound.
     pub kind: &'static str,
-    /// Where the paper says so.
+    /// Place in the paper.
     pub source: &'a str,
 }
 
 impl<'a> Line<'a> {
-    /// The row in words.
+    /// Formats a row.
     pub fn of(row: &'a Row) -> Self {
         let unit = unit(row);
         let interval = match (row.low, row.high) {
@@ -48,7 +48,7 @@ impl<'a> Line<'a> {
             scheme: &row.scheme,
             point: &row.point,
             published: match &row.bound {
-                Some(bound) => demand(bound, unit),
+                Some(bound) => requirement(bound, unit),
                 None => with_unit(row.published, unit),
             },
             ours: match row.ours {
@@ -70,7 +70,7 @@ fn is_sameness(row: &Row) -> bool {
     row.bound.is_some_and(|bound| bound.of == Bounded::Sameness)
 }
 
-/// A difference of percentages is in points, and a ratio says how many times.
+/// Returns the displayed unit: points for differences of percentages, times for ratios.
 fn unit(row: &Row) -> &str {
     match (row.bound.map(|bound| bound.of), row.unit.as_str()) {
         (Some(Bounded::Difference | Bounded::Step), "%") => "points",
@@ -86,8 +86,8 @@ fn with_unit(value: Option<f64>, unit: &str) -> String {
     })
 }
 
-/// What must hold: `below 7 %`, `4.25 to 5.75 times`, `a difference above 0 points`.
-fn demand(bound: &Bound, unit: &str) -> String {
+/// Formats a required range: `below 7 %`, `4.25 to 5.75 times`, `a difference above 0 points`.
+fn requirement(bound: &Bound, unit: &str) -> String {
     let number = text::significant;
     let ends = match (bound.low, bound.high, bound.strict) {
         _ if bound.of == Bounded::Sameness => return "the same in every seed".to_owned(),
@@ -98,12 +98,12 @@ fn demand(bound: &Bound, unit: &str) -> String {
         (None, Some(high), false) => format!("at most {}", number(high)),
         (None, None, _) => return "–".to_owned(),
     };
-    let of = match bound.of {
+    let quantity = match bound.of {
         Bounded::Difference => "a difference ",
         Bounded::Step => "each step ",
         _ => "",
     };
-    format!("{of}{ends} {unit}").trim_end().to_owned()
+    format!("{quantity}{ends} {unit}").trim_end().to_owned()
 }
 
 fn verdict(row: &Row) -> String {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_reads_as_one() {
+    fn bounds_are_formatted() {
         let shown = |row: &Row| {
             let line = Line::of(row);
             (line.published, line.ours, line.interval, line.verdict)

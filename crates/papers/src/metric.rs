@@ -1,70 +1,70 @@
-//! What an experiment can measure: names, units, and values at one point or read off the axis.
+//! Metrics: names, units, and values at one point or over the whole axis.
 
 mod pick;
 
 use super::sums::Sums;
 use pick::Pick;
 
-/// A metric that has a rank.
+/// Constructor of a metric with a rank.
 type Ranked = fn(Rank) -> Metric;
 
-/// A metric.
+/// A metric of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// Deadline flows met / all measured deadline flows, %.
+    /// Deadline flows that met their deadline, in % of all measured deadline flows.
     ApplicationThroughput,
-    /// The rest, %.
+    /// Deadline flows that missed their deadline, in %.
     Missed,
-    /// The largest axis value up to which application throughput reaches so many %, in the axis' unit.
+    /// Largest axis value up to which application throughput reaches this percentage, in the axis' unit.
     Capacity(u32),
-    /// The smallest axis value from which on at most 5 % are missed, in the axis' unit.
+    /// Smallest axis value above which at most 5 % of the deadlines are missed, in the axis' unit.
     Tightest,
-    /// Mean over flows of bytes delivered per active time, Mbps.
+    /// Mean over flows of bytes delivered per active time, in Mbps.
     Goodput,
-    /// The same over that of scheme `tcp`, %.
+    /// Goodput in % of that of scheme `tcp`.
     GoodputRelative,
-    /// Completion time, ms.
+    /// Completion time in milliseconds.
     Completion(Rank),
-    /// Flows that took 200 ms or never finished, %.
+    /// Flows that took 200 ms or more, or never finished, in %.
     SlowShare,
-    /// By how much late flows are late, % of the time allowed.
+    /// Lateness of late flows, in % of the time allowed.
     Overshoot(Rank),
-    /// Completion over time allowed.
+    /// Completion time over time allowed.
     Allowed(Rank),
-    /// Samples of the sampled links' queues, KB.
+    /// Queue of the sampled links in KB.
     Queue(Rank),
-    /// Samples of the sampled links' throughput, Mbps.
+    /// Throughput of the sampled links in Mbps.
     Throughput(Rank),
-    /// Of the busiest link, %.
+    /// Utilisation of the busiest link, in %.
     Utilisation,
     /// Packets dropped per run.
     Drops,
-    /// Flows with a retransmission timeout, %.
+    /// Flows with a retransmission timeout, in %.
     Timeouts,
-    /// Of denied D3 requests, those denied while a later deadline held more, %.
+    /// Denied D3 requests for which a flow with a later deadline held more, in %.
     DeniedInversions,
-    /// Deadline flows with at least one such denial, %.
+    /// Deadline flows with at least one such denial, in %.
     InvertedFlows,
-    /// Denied D3 requests, %.
+    /// Denied D3 requests, in %.
     Denied,
-    /// Mean share of a query's answers in time, %.
+    /// Mean share of a query's answers in time, in %.
     QueryCompleteness,
 }
 
 /// A mean or a percentile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rank {
-    /// The mean.
+    /// Mean.
     Mean,
-    /// So many per cent.
+    /// Percentile, from 1 to 99.
     Percent(u32),
 }
 
-/// The percentiles that have a name.
+/// Percentiles with named metrics.
 const PERCENTS: [u32; 6] = [1, 5, 50, 90, 95, 99];
 
 impl Metric {
-    /// Every metric by its name.
+    /// Returns all names of metrics; some metrics have several.
     pub fn all() -> Vec<(String, Self)> {
         let mut all: Vec<(String, Self)> = [
             ("application-throughput", Self::ApplicationThroughput),
@@ -107,20 +107,21 @@ impl Metric {
         all
     }
 
-    /// The metric of this name.
+    /// Returns the metric of this name, or `None` if it does not exist.
     pub fn named(name: &str) -> Option<Self> {
         let mut all = Self::all().into_iter();
-        all.find(|(of, _)| of == name).map(|(_, metric)| metric)
+        all.find(|(known, _)| known == name)
+            .map(|(_, metric)| metric)
     }
 
-    /// Its first name.
+    /// Returns the metric's first name.
     pub fn name(self) -> String {
         let mut all = Self::all().into_iter();
         let found = all.find(|(_, metric)| *metric == self);
         found.map_or_else(String::new, |(name, _)| name)
     }
 
-    /// Its unit; none where it is that of the axis.
+    /// Returns the metric's unit, or `None` if it is the unit of the axis.
     pub fn unit(self) -> Option<&'static str> {
         match self {
             Self::Capacity(_) | Self::Tightest => None,
@@ -133,11 +134,11 @@ impl Metric {
         }
     }
 
-    /// What an axis of it says.
+    /// Returns the label of an axis with this metric.
     pub fn label(self) -> String {
-        let ranked = |what: &str, rank: Rank| match rank {
-            Rank::Mean => format!("mean {what}"),
-            Rank::Percent(percent) => format!("{what}, p{percent}"),
+        let ranked = |quantity: &str, rank: Rank| match rank {
+            Rank::Mean => format!("mean {quantity}"),
+            Rank::Percent(percent) => format!("{quantity}, p{percent}"),
         };
         match self {
             Self::ApplicationThroughput => "application throughput".to_owned(),
@@ -162,37 +163,37 @@ impl Metric {
         }
     }
 
-    /// Whether it has one value per panel and scheme, read off the whole axis.
+    /// Returns true if the metric has one value per panel and scheme, read from the whole axis.
     pub fn reads_the_axis(self) -> bool {
         matches!(self, Self::Capacity(_) | Self::Tightest)
     }
 
-    /// Its value at one point, over these seeds; of one workload or of all that it concerns. `None` where there is
-    /// none, as for a percentile among unfinished flows.
+    /// Returns the value at one point over `seeds`, of one workload or of all to which the metric applies. Returns
+    /// `None` if it has no value, such as a percentile that falls among unfinished flows.
     pub fn at(self, seeds: &[&Sums], workload: Option<u16>) -> Option<f64> {
-        let of = Pick { seeds, workload };
+        let pick = Pick { seeds, workload };
         match self {
-            Self::ApplicationThroughput => of.ratio(|g| g.met, |g| g.deadline_flows),
-            Self::Missed => of.ratio(|g| g.deadline_flows - g.met, |g| g.deadline_flows),
+            Self::ApplicationThroughput => pick.ratio(|g| g.met, |g| g.deadline_flows),
+            Self::Missed => pick.ratio(|g| g.deadline_flows - g.met, |g| g.deadline_flows),
             Self::Capacity(_) | Self::Tightest | Self::GoodputRelative => None,
-            Self::Goodput => of.goodput(),
-            Self::Completion(rank) => of.completion(rank),
-            Self::SlowShare => of.ratio(|g| g.slow, |g| g.finite),
-            Self::Overshoot(rank) => of.overshoot(rank),
-            Self::Allowed(rank) => of.allowed(rank),
-            Self::Queue(rank) => of.queue(rank),
-            Self::Throughput(rank) => of.throughput(rank),
-            Self::Utilisation => of.mean(|sums| Some(sums.utilisation * 100.0)),
-            Self::Drops => of.mean(|sums| Some(sums.drops as f64)),
-            Self::Timeouts => of.ratio(|g| g.timeouts, |g| g.finite),
-            Self::DeniedInversions => of.ratio(|g| g.requests.2, |g| g.requests.1),
-            Self::InvertedFlows => of.ratio(|g| g.inverted, |g| g.deadline_flows),
-            Self::Denied => of.ratio(|g| g.requests.1, |g| g.requests.0),
-            Self::QueryCompleteness => of.completeness(),
+            Self::Goodput => pick.goodput(),
+            Self::Completion(rank) => pick.completion(rank),
+            Self::SlowShare => pick.ratio(|g| g.slow, |g| g.finite),
+            Self::Overshoot(rank) => pick.overshoot(rank),
+            Self::Allowed(rank) => pick.allowed(rank),
+            Self::Queue(rank) => pick.queue(rank),
+            Self::Throughput(rank) => pick.throughput(rank),
+            Self::Utilisation => pick.mean(|sums| Some(sums.utilisation * 100.0)),
+            Self::Drops => pick.mean(|sums| Some(sums.drops as f64)),
+            Self::Timeouts => pick.ratio(|g| g.timeouts, |g| g.finite),
+            Self::DeniedInversions => pick.ratio(|g| g.requests.2, |g| g.requests.1),
+            Self::InvertedFlows => pick.ratio(|g| g.inverted, |g| g.deadline_flows),
+            Self::Denied => pick.ratio(|g| g.requests.1, |g| g.requests.0),
+            Self::QueryCompleteness => pick.completeness(),
         }
     }
 
-    /// Its value read off the axis: `points` are the seeds at each value, by place.
+    /// Returns the value read from the axis. `points` are the axis values with their seeds, in increasing order.
     pub fn along(self, points: &[(f64, Vec<&Sums>)], workload: Option<u16>) -> Option<f64> {
         let reaches = |seeds: &[&Sums], percent: f64| {
             Self::ApplicationThroughput

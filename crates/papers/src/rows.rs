@@ -1,4 +1,4 @@
-//! The final table: each published value and each check with what was found, and how many there are of each.
+//! Table of results: one row per published value and check, and counts of the verdicts.
 
 mod checks;
 
@@ -9,55 +9,55 @@ use super::experiment::{Experiment, Published};
 use super::results::Results;
 use super::verdict::{self, Kind, Verdict};
 
-/// One row.
+/// Result of a published value or a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The paper.
+    /// Paper, such as `d3`.
     pub paper: String,
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
-    /// The scheme; of a check, those of its sides.
+    /// Scheme; for a check, the schemes of its sides.
     pub scheme: String,
-    /// Panel, axis value, metric; of a check, its text.
+    /// Panel, axis value and metric; for a check, its text.
     pub point: String,
-    /// What the paper says; of a check, the end of `bound` that `ours` is nearest to.
+    /// Published value; for a check, the end of `bound` nearest to `ours`.
     pub published: Option<f64>,
-    /// What was found; of a check, what is bounded, where it holds by least.
+    /// Measured value; for a check, the bounded quantity at the point with the smallest margin.
     pub ours: Option<f64>,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the 95 % interval of `ours`.
     pub low: Option<f64>,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the 95 % interval of `ours`.
     pub high: Option<f64>,
-    /// Seeds that the interval comes from.
+    /// Number of seeds behind the interval.
     pub seeds: Option<u32>,
-    /// The unit of these.
+    /// Unit of the values above.
     pub unit: String,
-    /// What became of it.
+    /// Verdict.
     pub verdict: Verdict,
     /// Predicted, calibrated, not stated, or a looser bound.
     pub kind: Kind,
-    /// A check rather than a number.
+    /// True for a check, false for a number.
     pub check: bool,
-    /// Of a check: what must hold.
+    /// Required range, for a check.
     pub bound: Option<Bound>,
-    /// Where the paper says so.
+    /// Place in the paper.
     pub source: String,
 }
 
-/// What a check bounds, and the ends that it may not pass.
+/// Range that a check requires.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
-    /// What `ours` is.
+    /// Bounded quantity.
     pub of: Bounded,
-    /// The lower end.
+    /// Lower end, if any.
     pub low: Option<f64>,
-    /// The upper end.
+    /// Upper end, if any.
     pub high: Option<f64>,
-    /// Whether the ends themselves do not hold.
+    /// True if the ends are excluded.
     pub strict: bool,
 }
 
-/// What a check bounds.
+/// Quantity that a check bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bounded {
@@ -69,40 +69,40 @@ pub enum Bounded {
     Ratio,
     /// The change from one axis value to the next.
     Step,
-    /// Whether two schemes left the same: 0, or 1 where they did not.
+    /// 0 if the results of two schemes are identical, otherwise 1.
     Sameness,
 }
 
-/// So many of so many.
+/// Number of good rows among all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Share {
-    /// Met, or holding.
+    /// Rows that are met or hold.
     pub good: usize,
-    /// Of these.
+    /// All rows.
     pub of: usize,
 }
 
-/// The counts at the end.
+/// Counts of the verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Published numbers that nothing was fitted to.
+    /// Published numbers to which nothing was fitted.
     pub numbers: Share,
-    /// Orderings and trends that the source texts state.
+    /// Orderings and trends that the papers state.
     pub orderings: Share,
-    /// Numbers that something was fitted to.
+    /// Published numbers to which something was fitted.
     pub calibrated_numbers: Share,
-    /// Orderings that something was fitted to.
+    /// Orderings to which something was fitted.
     pub calibrated_orderings: Share,
     /// Bounds of our interpretation.
     pub looser_bounds: Share,
     /// Values that the paper does not state.
     pub not_stated: usize,
-    /// Rows whose points this campaign does not have.
+    /// Rows whose points are not part of the campaign.
     pub not_run: usize,
 }
 
 impl Counts {
-    /// Of these rows.
+    /// Counts the verdicts of `rows`.
     pub fn of(rows: &[Row]) -> Self {
         let mut counts = Self::default();
         for row in rows {
@@ -142,7 +142,7 @@ impl std::fmt::Display for Share {
     }
 }
 
-/// The rows of the experiments asked for.
+/// Returns the rows of the selected experiments.
 pub fn rows(results: &Results<'_>) -> Vec<Row> {
     let mut rows = Vec::new();
     for &index in &results.campaign.chosen {
@@ -157,77 +157,87 @@ pub fn rows(results: &Results<'_>) -> Vec<Row> {
     rows
 }
 
-fn number(results: &Results<'_>, index: usize, experiment: &Experiment, of: &Published) -> Row {
-    let value = of.at.unwrap_or(0);
-    let found = results.estimate(index, of.panel, of.scheme, value, &of.measure);
-    let metric = of.measure.metric;
+fn number(
+    results: &Results<'_>,
+    index: usize,
+    experiment: &Experiment,
+    published: &Published,
+) -> Row {
+    let value = published.at.unwrap_or(0);
+    let found = results.estimate(
+        index,
+        published.panel,
+        published.scheme,
+        value,
+        &published.measure,
+    );
+    let metric = published.measure.metric;
     let unit = metric.unit().unwrap_or(&experiment.axis.unit);
-    let verdict = match (of.value, &found) {
-        _ if !experiment.has_any(of, results.campaign.quick) => Verdict::NotRun,
+    let verdict = match (published.value, &found) {
+        _ if !experiment.has_any(published, results.campaign.quick) => Verdict::NotRun,
         (None, _) => Verdict::NotStated,
-        // A percentile among unfinished flows, say: there is no value, and so it is not the published one.
+        // A percentile among unfinished flows has no value, so it cannot match.
         (Some(_), None) => Verdict::Missed,
-        (Some(published), Some(ours)) => verdict::number(
-            published,
-            ours.value,
-            (ours.low(), ours.high()),
-            unit == "%",
-        ),
+        (Some(value), Some(ours)) => {
+            verdict::number(value, ours.value, (ours.low(), ours.high()), unit == "%")
+        }
     };
-    let words = [
-        experiment.panels[of.panel].name.clone(),
-        of.at
+    let parts = [
+        experiment.panels[published.panel].name.clone(),
+        published
+            .at
             .filter(|_| experiment.axis.is_there())
             .map_or(String::new(), |at| experiment.axis.values[at].clone()),
         metric.name(),
-        of.measure.workload.clone().unwrap_or_default(),
+        published.measure.workload.clone().unwrap_or_default(),
     ];
     Row {
         paper: experiment.paper.clone(),
         experiment: experiment.name.clone(),
-        scheme: experiment.schemes[of.scheme].name.clone(),
-        point: said(&words).join(" "),
-        published: of.value,
+        scheme: experiment.schemes[published.scheme].name.clone(),
+        point: non_empty(&parts).join(" "),
+        published: published.value,
         unit: unit.to_owned(),
         verdict,
-        kind: of.kind,
+        kind: published.kind,
         check: false,
-        source: of.source.clone(),
+        source: published.source.clone(),
         ..Row::found(found)
     }
 }
 
-fn said(words: &[String]) -> Vec<&str> {
-    words
+fn non_empty(parts: &[String]) -> Vec<&str> {
+    parts
         .iter()
         .map(String::as_str)
-        .filter(|word| !word.is_empty())
+        .filter(|part| !part.is_empty())
         .collect()
 }
 
 impl Experiment {
-    /// Whether a campaign has the points of a published value.
-    fn has_any(&self, of: &Published, quick: bool) -> bool {
-        let has = |value| self.has(of.panel, of.scheme, value, quick);
-        of.at
+    /// Returns true if the campaign includes points of the published value.
+    fn has_any(&self, published: &Published, quick: bool) -> bool {
+        let has = |value| self.has(published.panel, published.scheme, value, quick);
+        published
+            .at
             .map_or_else(|| (0..self.axis.values.len()).any(has), has)
     }
 }
 
 impl Row {
-    /// A row with nothing but what was found.
+    /// Creates a row with only the measured value.
     fn found(found: Option<Estimate>) -> Self {
-        let interval = found.and_then(|of| of.interval);
+        let interval = found.and_then(|estimate| estimate.interval);
         Self {
             paper: String::new(),
             experiment: String::new(),
             scheme: String::new(),
             point: String::new(),
             published: None,
-            ours: found.map(|of| of.value),
-            low: interval.map(|of| of.low),
-            high: interval.map(|of| of.high),
-            seeds: interval.map(|of| of.runs),
+            ours: found.map(|estimate| estimate.value),
+            low: interval.map(|interval| interval.low),
+            high: interval.map(|interval| interval.high),
+            seeds: interval.map(|interval| interval.runs),
             unit: String::new(),
             verdict: Verdict::NotRun,
             kind: Kind::Predicted,

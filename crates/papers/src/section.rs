@@ -1,5 +1,5 @@
-//! What the page holds of one experiment. It is kept in the campaign's folder, so that the page has every experiment
-//! that was ever made there, whichever the last command asked for.
+//! Page sections, one per experiment. They are stored in the campaign's folder, so the page shows all experiments that
+//! were run there, not only those of the last command.
 
 use std::path::Path;
 
@@ -12,70 +12,74 @@ use super::results::Results;
 use super::rows::Row;
 use duetime_study::StudyError;
 
-/// The folder of the sections, within that of the campaign.
+/// Name of the sections' folder in that of the campaign.
 const FOLDER: &str = "experiments";
 
-/// One experiment, as the page shows it.
+/// Section of the page for one experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// `d3` or `d2tcp`.
+    /// Paper: `d3` or `d2tcp`.
     pub paper: String,
-    /// Such as `fig10`.
+    /// Name of the experiment, such as `fig10`.
     pub experiment: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Where the paper has it.
+    /// Figure, table or section of the paper.
     pub source: String,
-    /// Fewer repetitions and points.
+    /// True for a quick campaign: fewer repetitions and points.
     pub quick: bool,
-    /// The version of Duetime that made it.
+    /// Version of Duetime that ran the experiment.
     pub version: String,
-    /// Of the experiment's files.
+    /// Checksum of the experiment's files.
     checksum: String,
-    /// The interpretation notes, `reading.md`.
+    /// Interpretation notes: the text of `reading.md`.
     pub reading: String,
-    /// Its part of the table.
+    /// Rows of the table.
     pub rows: Vec<Row>,
-    /// Its figures.
+    /// Figures.
     pub figures: Vec<Drawn>,
 }
 
-/// The sections of a folder.
+/// Sections of a folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sections {
-    /// In the order of the library.
+    /// Sections in the order of the library.
     pub all: Vec<Section>,
-    /// By `PAPER/NAME`, those whose experiment is no longer what it was when they were made.
+    /// `PAPER/NAME` of the sections made from different files or by another version.
     pub outdated: Vec<String>,
-    /// Why some are missing.
+    /// Errors of sections that could not be read.
     pub unreadable: Vec<String>,
 }
 
 impl Sections {
-    /// All rows of all sections.
+    /// Returns all rows of all sections.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.all.iter().flat_map(|section| &section.rows)
     }
 }
 
 impl Section {
-    /// `d3/fig10`.
+    /// Returns the identifier, such as `d3/fig10`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.paper, self.experiment)
     }
 
-    /// As a reader knows it: `D2TCP, Figure 10`.
+    /// Returns the displayed name, such as `D2TCP, Figure 10`.
     pub fn known_as(&self) -> String {
-        format!("{}, {}", paper(&self.paper), of_paper(&self.experiment))
+        format!(
+            "{}, {}",
+            paper_label(&self.paper),
+            experiment_label(&self.experiment)
+        )
     }
 }
 
-fn paper(name: &str) -> String {
+fn paper_label(name: &str) -> String {
     name.to_uppercase()
 }
 
-/// `fig06` as `Figure 6`, `table1-per-aggregator` as `Table 1 per aggregator`, others in words.
-fn of_paper(name: &str) -> String {
+/// Formats `fig06` as `Figure 6`, `table1-per-aggregator` as `Table 1 per aggregator` and others with spaces.
+fn experiment_label(name: &str) -> String {
     let (first, rest) = name.split_once('-').unwrap_or((name, ""));
     let numbered = [("fig", "Figure"), ("table", "Table")]
         .iter()
@@ -91,31 +95,32 @@ fn of_paper(name: &str) -> String {
     words.trim_end().to_owned()
 }
 
-/// One section for each experiment that the campaign was asked for.
+/// Creates one section for each selected experiment of a campaign.
 pub fn sections(results: &Results<'_>, rows: &[Row], drawn: &[Drawn]) -> Vec<Section> {
     let campaign = results.campaign;
     let section = |&index: &usize| {
-        let of = results.experiment(index);
-        let own = |row: &&Row| row.paper == of.paper && row.experiment == of.name;
+        let experiment = results.experiment(index);
+        let belongs =
+            |row: &&Row| row.paper == experiment.paper && row.experiment == experiment.name;
         let figures = drawn.iter().filter(|figure| figure.experiment == index);
         Section {
-            paper: of.paper.clone(),
-            experiment: of.name.clone(),
-            title: of.title.clone(),
-            source: of.source.clone(),
+            paper: experiment.paper.clone(),
+            experiment: experiment.name.clone(),
+            title: experiment.title.clone(),
+            source: experiment.source.clone(),
             quick: campaign.quick,
             version: duetime_store::VERSION.to_owned(),
-            checksum: checksum(of),
-            reading: of.reading.clone(),
-            rows: rows.iter().filter(own).cloned().collect(),
+            checksum: checksum(experiment),
+            reading: experiment.reading.clone(),
+            rows: rows.iter().filter(belongs).cloned().collect(),
             figures: figures.cloned().collect(),
         }
     };
     campaign.chosen.iter().map(section).collect()
 }
 
-/// Keeps `new` sections in the campaign's folder, and gives them with all others that it holds. A full campaign's is
-/// replaced by a quick one's too: the page shows what was made last.
+/// Stores `new` sections in the campaign's folder and returns all sections there. The latest run of an experiment
+/// replaces earlier ones, even if it is quick and they were full.
 pub fn keep_sections(
     out: &Path,
     library: &[Experiment],
@@ -127,17 +132,21 @@ pub fn keep_sections(
         folder.write(&file(&section.paper, &section.experiment), section)?;
     }
     let mut sections = Sections::default();
-    for of in library {
-        match folder.read::<Section>(&file(&of.paper, &of.name)) {
+    for experiment in library {
+        match folder.read::<Section>(&file(&experiment.paper, &experiment.name)) {
             Ok(None) => {}
             Ok(Some(section)) => {
-                if section.checksum != checksum(of) || section.version != duetime_store::VERSION {
-                    sections.outdated.push(of.id());
+                if section.checksum != checksum(experiment)
+                    || section.version != duetime_store::VERSION
+                {
+                    sections.outdated.push(experiment.id());
                 }
                 sections.all.push(section);
             }
             Err(error @ StoreError::Damaged { .. }) => {
-                sections.unreadable.push(format!("{}: {error}", of.id()));
+                sections
+                    .unreadable
+                    .push(format!("{}: {error}", experiment.id()));
             }
             Err(error) => return Err(error.into()),
         }
@@ -145,9 +154,9 @@ pub fn keep_sections(
     Ok(sections)
 }
 
-/// Of what an experiment's files say, but for its interpretation notes, which decide nothing.
-fn checksum(of: &Experiment) -> String {
-    let bytes = [of.text.as_str(), &of.scenario].concat();
+/// Returns the checksum of an experiment's files except its notes, which do not affect results.
+fn checksum(experiment: &Experiment) -> String {
+    let bytes = [experiment.text.as_str(), &experiment.scenario].concat();
     duetime_store::checksum(bytes.as_bytes())
 }
 
@@ -156,11 +165,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn experiments_are_called_what_their_paper_calls_them() {
-        assert_eq!(of_paper("fig06"), "Figure 6");
-        assert_eq!(of_paper("table1-per-aggregator"), "Table 1 per aggregator");
-        assert_eq!(of_paper("worst-case"), "worst case");
-        assert_eq!(of_paper("figures"), "figures");
-        assert_eq!(paper("d2tcp"), "D2TCP");
+    fn labels_follow_the_papers() {
+        assert_eq!(experiment_label("fig06"), "Figure 6");
+        assert_eq!(
+            experiment_label("table1-per-aggregator"),
+            "Table 1 per aggregator"
+        );
+        assert_eq!(experiment_label("worst-case"), "worst case");
+        assert_eq!(experiment_label("figures"), "figures");
+        assert_eq!(paper_label("d2tcp"), "D2TCP");
     }
 }

@@ -1,4 +1,4 @@
-//! A distribution in few numbers: counts in bins of equal ratio. A percentile is off by at most 0.3 %.
+//! Compact distributions: counts in logarithmic bins. Percentiles are accurate to 0.3 %.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -9,27 +9,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Bins per factor of two: each is 0.54 % wide.
+/// Bins per factor of two, so each bin is 0.54 % wide.
 const BINS_PER_OCTAVE: f64 = 128.0;
 
-/// Counts of positive values by size; values that are not positive are counted as zero.
+/// Histogram of positive values. Other values count as zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Values that are not positive.
+    /// Number of values that are not positive.
     #[serde(rename = "0", default, skip_serializing_if = "is_zero")]
     zeros: u64,
-    /// (bin, count) by bin.
+    /// Bins with their counts, in increasing order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     bins: Vec<(i32, u32)>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "required by serde")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 impl Spread {
-    /// Of these values.
+    /// Counts the values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Self {
         let (mut zeros, mut places) = (0, Vec::new());
         for value in values {
@@ -43,22 +43,22 @@ impl Spread {
         let bins = places.chunk_by(|a, b| a == b);
         Self {
             zeros,
-            bins: bins.map(|same| (same[0], same.len() as u32)).collect(),
+            bins: bins.map(|bin| (bin[0], bin.len() as u32)).collect(),
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.zeros + self.bins.iter().map(|bin| u64::from(bin.1)).sum::<u64>()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no values.
     pub fn is_empty(&self) -> bool {
         self.zeros == 0 && self.bins.is_empty()
     }
 }
 
-/// Several spreads together.
+/// Sum of several spreads.
 #[derive(Clone, Debug, Default)]
 pub struct Pooled {
     zeros: u64,
@@ -67,7 +67,7 @@ pub struct Pooled {
 }
 
 impl Pooled {
-    /// The sum of `spreads`.
+    /// Adds `spreads`.
     pub fn of<'a>(spreads: impl Iterator<Item = &'a Spread> + Clone) -> Self {
         let bins = || {
             spreads
@@ -91,13 +91,13 @@ impl Pooled {
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.zeros + self.counts.iter().sum::<u64>()
     }
 
-    /// The nearest-rank percentile of `all` values, of which those not counted here are larger than every counted one;
-    /// `None` if it falls among them.
+    /// Returns the nearest-rank percentile of `all` values, where values not counted here are larger than all others.
+    /// Returns `None` if the percentile falls among those.
     pub fn percentile(&self, per_mille: u32, all: u64) -> Option<f64> {
         let rank = (all * u64::from(per_mille)).div_ceil(1000).max(1);
         let mut seen = self.zeros;
@@ -116,7 +116,7 @@ impl Pooled {
         None
     }
 
-    /// The values of at least `from` alone.
+    /// Keeps only values of at least `from`.
     #[must_use]
     pub fn at_least(mut self, from: f64) -> Self {
         self.zeros = 0;
@@ -128,7 +128,7 @@ impl Pooled {
         self
     }
 
-    /// (value, share of `all` values that do not exceed it), for each bin that has any.
+    /// Returns the centre of each non-empty bin and the share of `all` values that do not exceed it.
     pub fn cumulative(&self, all: u64) -> Vec<(f64, f64)> {
         let share = |count: u64| count as f64 / all.max(1) as f64;
         let mut points = Vec::new();
@@ -149,7 +149,7 @@ impl Pooled {
     }
 }
 
-/// The middle of a bin.
+/// Returns the centre of a bin.
 fn centre(bin: i32) -> f64 {
     libm::exp2((f64::from(bin) + 0.5) / BINS_PER_OCTAVE)
 }
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_are_near_the_exact_ones() {
+    fn percentiles_are_accurate() {
         let values: Vec<f64> = (1..=1000).map(|i| f64::from(i) * 1e-3).collect();
         let halves = [
             Spread::of(values[..300].iter().copied()),
@@ -171,13 +171,13 @@ mod tests {
             let exact = f64::from(per_mille) * 1e-3;
             assert!((found / exact - 1.0).abs() < 0.003, "{per_mille}: {found}");
         }
-        // Two hundred more that never came: the 90th percentile is among them.
+        // With 200 values that never arrived, the 90th percentile falls among them.
         assert_eq!(pooled.percentile(900, 1200), None);
         assert!(pooled.percentile(800, 1200).is_some());
     }
 
     #[test]
-    fn zeros_come_first_and_nothing_is_nothing() {
+    fn zeros_sort_first_and_empty_has_no_percentile() {
         let some = Spread::of([0.0, 0.0, 2.0]);
         let pooled = Pooled::of([&some].into_iter());
         assert_eq!(pooled.percentile(500, 3), Some(0.0));

@@ -1,4 +1,4 @@
-//! What is kept of one run: counts, sums and spreads from which every metric is computed.
+//! Summary of one run: counts, sums and distributions from which all metrics are computed.
 
 use duetime_core::Time;
 use duetime_results::{Class, FlowRecord, RunRecords, RunSummary};
@@ -7,114 +7,114 @@ use serde::{Deserialize, Serialize};
 
 use super::spread::Spread;
 
-/// A flow is slow from this completion time on: below TCP's `RTOmin` of 300 ms, above all deadlines of the papers.
+/// Completion time from which a flow is slow: below TCP's `RTOmin` of 300 ms, above all deadlines of the papers.
 const SLOW_S: f64 = 0.2;
 
-/// One run.
+/// Summary of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sums {
-    /// By workload and class.
+    /// Measured flows by workload and class.
     pub groups: Vec<GroupSums>,
-    /// By workload: queries, and the sum of their shares of answers in time.
+    /// Workload, number of queries, and sum of their shares of answers in time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queries: Vec<(u16, u64, f64)>,
-    /// By sampled link.
+    /// Samples by link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkSums>,
-    /// Packets dropped for want of buffer.
+    /// Packets dropped at full buffers.
     pub drops: u64,
     /// Utilisation of the busiest link, in [0, 1].
     pub utilisation: f64,
-    /// (time allowed, completion) of each measured deadline flow, ns; kept on request.
+    /// Time allowed and completion time of each measured deadline flow in nanoseconds, if [`Keep`] requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<(u64, Option<u64>)>,
-    /// Kept on request.
+    /// Series of the sampled links, if [`Keep`] requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<LinkSeries>,
 }
 
-/// One workload's measured flows of one class.
+/// Measured flows of one workload and class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupSums {
     /// Index of the workload.
     pub workload: u16,
     /// Class of the flows.
     pub class: Class,
-    /// Flows that have an end.
+    /// Finite flows.
     pub finite: u64,
-    /// Of them, those that finished.
+    /// Finite flows that finished.
     pub finished: u64,
     /// Flows with a deadline.
     pub deadline_flows: u64,
-    /// Of those, the ones that met it.
+    /// Deadline flows that met their deadline.
     pub met: u64,
-    /// Of those, the ones that finished late.
+    /// Deadline flows that finished late.
     pub late: u64,
-    /// Sum of their overshoots, as shares of the time allowed.
+    /// Sum of the lateness of late flows, as shares of the time allowed.
     pub overshoot: f64,
     /// Flows with a retransmission timeout.
     pub timeouts: u64,
-    /// Flows that took 200 ms or never finished.
+    /// Flows that took 200 ms or more, or never finished.
     pub slow: u64,
-    /// D3: rate requests sent, denied, and denied while a later deadline held more.
+    /// D3: rate requests sent, denied, and denied while a flow with a later deadline held more.
     pub requests: (u64, u64, u64),
-    /// D3: deadline flows of which at least one request was denied while a later deadline held more.
+    /// D3: deadline flows with at least one request denied while a flow with a later deadline held more.
     pub inverted: u64,
-    /// Mean completion time of those that finished, s.
+    /// Mean completion time of finished flows, in seconds.
     pub completion_mean_s: Option<f64>,
-    /// Mean goodput, bytes per second.
+    /// Mean goodput in bytes per second.
     pub goodput_mean: Option<f64>,
-    /// Completion times, s.
+    /// Completion times in seconds.
     #[serde(default, skip_serializing_if = "Spread::is_empty")]
     pub completion_s: Spread,
-    /// Completion over time allowed.
+    /// Completion time over time allowed.
     #[serde(default, skip_serializing_if = "Spread::is_empty")]
     pub allowed: Spread,
 }
 
-/// The samples of one link.
+/// Samples of one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkSums {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// Samples.
+    /// Number of samples.
     pub samples: u64,
-    /// Sum of the queue over them, bytes.
+    /// Sum of the queue over the samples, in bytes.
     pub queue_bytes: u64,
-    /// Bytes sent over them.
+    /// Sum of the bytes sent over the samples.
     pub sent_bytes: u64,
-    /// Time from sample to sample, s.
+    /// Sampling interval in seconds.
     pub every_s: f64,
-    /// The queue, bytes.
+    /// Queue in bytes.
     pub queue: Spread,
-    /// The throughput, bits per second.
+    /// Throughput in bits per second.
     pub throughput_bps: Spread,
 }
 
-/// One link over time.
+/// Series of one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkSeries {
-    /// The link.
+    /// Name of the link.
     pub link: String,
-    /// Time from sample to sample, s.
+    /// Sampling interval in seconds.
     pub every_s: f64,
-    /// The queue at each, bytes.
+    /// Queue at each sample, in bytes.
     pub queue_bytes: Vec<u64>,
-    /// Bytes sent since the one before.
+    /// Bytes sent since the previous sample.
     pub sent_bytes: Vec<u64>,
 }
 
-/// What is kept beside counts and sums.
+/// Data to store in addition to counts and sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Keep {
-    /// Flows one by one, of the first so many seeds.
+    /// Number of seeds whose flows are stored individually.
     pub flows_of_runs: u32,
-    /// The series of the first seed.
+    /// True to store the series of the first seed.
     pub series: bool,
 }
 
 impl Sums {
-    /// Of one run.
+    /// Summarises one run.
     pub fn of(scenario: &Scenario, run: u64, records: &RunRecords, keep: Keep) -> Self {
         let summary = RunSummary::of(run, records);
         let measured = || records.flows.iter().filter(|flow| flow.measured);
@@ -125,14 +125,14 @@ impl Sums {
             Vec::new()
         };
         let groups = summary.groups.iter().map(|group| {
-            let own: Vec<&FlowRecord> = measured()
+            let members: Vec<&FlowRecord> = measured()
                 .filter(|flow| (flow.workload, flow.class) == (group.workload, group.class))
                 .collect();
             let took = |flow: &&FlowRecord| flow.completion().map(duetime_core::Span::as_secs_f64);
-            let shares: Vec<f64> = own.iter().filter_map(|flow| share(flow)).collect();
+            let shares: Vec<f64> = members.iter().filter_map(|flow| share(flow)).collect();
             let late = || shares.iter().filter(|share| **share > 1.0);
-            let count = |of: &dyn Fn(&FlowRecord) -> bool| {
-                own.iter().filter(|flow| of(flow)).count() as u64
+            let count = |matches: &dyn Fn(&FlowRecord) -> bool| {
+                members.iter().filter(|flow| matches(flow)).count() as u64
             };
             GroupSums {
                 workload: group.workload,
@@ -151,7 +151,7 @@ impl Sums {
                 inverted: count(&|flow| flow.deadline.is_some() && flow.inversions > 0),
                 completion_mean_s: group.completion_s.mean,
                 goodput_mean: group.goodput_bytes_per_s.mean,
-                completion_s: Spread::of(own.iter().filter_map(took)),
+                completion_s: Spread::of(members.iter().filter_map(took)),
                 allowed: Spread::of(shares.iter().copied()),
             }
         });
@@ -180,7 +180,7 @@ fn pair(flow: &FlowRecord) -> Option<(u64, Option<u64>)> {
     Some((allowed, flow.completion().map(duetime_core::Span::as_ns)))
 }
 
-/// Completion over time allowed. What met its deadline is at most 1, whatever the rounding.
+/// Returns completion time over time allowed: below 1 if the deadline was met, despite rounding.
 fn share(flow: &FlowRecord) -> Option<f64> {
     let allowed = flow.deadline?.since(flow.start).as_secs_f64().max(1e-12);
     let share = flow.completion()?.as_secs_f64() / allowed;

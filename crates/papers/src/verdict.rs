@@ -1,22 +1,22 @@
-//! When a published number is met and when a check holds.
+//! Verdicts on published numbers and checks.
 
 use serde::{Deserialize, Serialize};
 
-/// Whether a value was fitted, predicted, or is not in the paper.
+/// Origin of a compared value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Nothing was fitted to it.
+    /// A published value to which nothing was fitted.
     Predicted,
-    /// Something was fitted to it.
+    /// A published value to which something was fitted.
     Calibrated,
-    /// The paper does not state it.
+    /// A value that the paper does not state.
     NotStated,
-    /// A check that the paper does not state: a bound of our interpretation.
+    /// A bound of our interpretation that the paper does not state.
     LooserBound,
 }
 
-/// What became of a published value or a check.
+/// Verdict on a published value or a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -24,16 +24,16 @@ pub enum Verdict {
     Met,
     /// The check holds.
     Holds,
-    /// Not so.
+    /// The number is not met, or the check does not hold.
     Missed,
-    /// The paper states nothing to compare with.
+    /// The paper states no value.
     NotStated,
-    /// This campaign does not have the point.
+    /// The point is not part of the campaign.
     NotRun,
 }
 
 impl Verdict {
-    /// In the table.
+    /// Returns the text in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -44,14 +44,14 @@ impl Verdict {
         }
     }
 
-    /// Whether it counts as a success.
+    /// Returns true for `Met` and `Holds`.
     pub fn is_good(self) -> bool {
         matches!(self, Self::Met | Self::Holds)
     }
 }
 
 impl Kind {
-    /// In the table.
+    /// Returns the text in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Predicted => "predicted",
@@ -62,15 +62,15 @@ impl Kind {
     }
 }
 
-/// Largest distance of a number from the published one, as a share of the latter.
+/// Largest relative distance from the published value.
 const WITHIN: f64 = 0.15;
-/// Largest half-width of an interval that may hold the published value instead, as a share of the latter.
+/// Largest half-width of an interval that contains the published value, as a share of that value.
 const HALF_WIDTH: f64 = 0.05;
-/// The same in points, for percentages.
+/// Largest half-width of such an interval of a percentage, in points.
 const HALF_WIDTH_POINTS: f64 = 1.0;
 
-/// A number is met within 15 % of the published value, or if our interval holds that value and is no wider than
-/// ± 5 % of it or, for a percentage, ± 1 point, whichever is larger.
+/// Compares a number with the published value. It is met within 15 % of that value, or if our interval contains it and
+/// is no wider than ± 5 % of it or, for a percentage, ± 1 point, whichever is larger.
 pub fn number(published: f64, ours: f64, (low, high): (f64, f64), percentage: bool) -> Verdict {
     let size = published.abs();
     let slack = 1e-9 * size.max(1.0);
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn within_fifteen_per_cent_is_met_whatever_the_interval() {
+    fn within_15_percent_is_met() {
         assert!(met(36.0, 30.6, (10.0, 60.0), false));
         assert!(met(36.0, 41.4, (41.4, 41.4), false));
         assert!(!met(36.0, 30.5, (30.5, 30.5), false));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_interval_may_hold_the_value_and_a_wide_one_may_not() {
+    fn interval_must_be_narrow() {
         // 1 % missed, ours 1.5 % [0.9, 2.1]: 50 % off, but within a point.
         assert!(met(1.0, 1.5, (0.9, 2.1), true));
         // The same numbers in Mbps: 0.6 is wider than 5 % of 1.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_met_by_zero_alone_or_by_a_narrow_interval() {
+    fn zero_needs_zero_or_narrow_interval() {
         assert!(met(0.0, 0.0, (0.0, 0.0), true));
         assert!(!met(0.0, 0.4, (0.2, 0.6), true));
         assert!(met(0.0, 0.4, (0.0, 0.8), true));

@@ -11,7 +11,7 @@ use duetime_study::{AtWork, Estimator};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Tally {
     spent_s: f64,
-    made: f64,
+    finished: f64,
     left: f64,
 }
 
@@ -36,7 +36,7 @@ impl Estimator for Costs {
         let (kind, work) = self.tasks[&task];
         let tally = self.tallies.entry(kind).or_default();
         tally.spent_s += wall_s;
-        tally.made += work;
+        tally.finished += work;
         tally.left = (tally.left - work).max(0.0);
     }
 
@@ -50,10 +50,10 @@ impl Estimator for Costs {
 fn left_s(tallies: &BTreeMap<(usize, usize), Tally>) -> Option<f64> {
     let pace = |selected: &dyn Fn(usize, usize) -> bool| {
         let tallies = tallies.iter().filter(|((a, b), _)| selected(*a, *b));
-        let (spent_s, made) = tallies.fold((0.0, 0.0), |(spent_s, made), (_, tally)| {
-            (spent_s + tally.spent_s, made + tally.made)
+        let (spent_s, finished) = tallies.fold((0.0, 0.0), |(spent_s, finished), (_, tally)| {
+            (spent_s + tally.spent_s, finished + tally.finished)
         });
-        (made > 0.0).then(|| spent_s / made)
+        (finished > 0.0).then(|| spent_s / finished)
     };
     let all = pace(&|_, _| true)?;
     let (mut seconds, mut work, mut guessed) = (0.0, 0.0, 0.0);
@@ -93,10 +93,10 @@ pub(super) fn work(scenario: &Scenario) -> f64 {
 mod tests {
     use super::*;
 
-    fn tally(spent_s: f64, made: f64, left: f64) -> Tally {
+    fn tally(spent_s: f64, finished: f64, left: f64) -> Tally {
         Tally {
             spent_s,
-            made,
+            finished,
             left,
         }
     }

@@ -1,4 +1,4 @@
-//! How a metric's value comes from the sums of some seeds.
+//! Computation of metric values from the sums of several seeds.
 
 use duetime_results::Class;
 
@@ -6,22 +6,22 @@ use super::super::spread::{Pooled, Spread};
 use super::super::sums::{GroupSums, LinkSums, Sums};
 use super::Rank;
 
-/// Some seeds, and one workload or all.
+/// Selected seeds, and one workload or all.
 pub(super) struct Pick<'a> {
     pub seeds: &'a [&'a Sums],
     pub workload: Option<u16>,
 }
 
 impl Pick<'_> {
-    /// The groups of one seed that count: of the workload asked for, or all.
+    /// Returns the groups of the selected workload, or all, of one seed.
     fn groups<'s>(&self, sums: &'s Sums) -> impl Iterator<Item = &'s GroupSums> + Clone {
         let workload = self.workload;
         sums.groups
             .iter()
-            .filter(move |group| workload.is_none_or(|of| of == group.workload))
+            .filter(move |group| workload.is_none_or(|selected| selected == group.workload))
     }
 
-    /// The same, and of all workloads only those with deadlines, where there are any.
+    /// Returns the groups of all seeds. If no workload is selected and some groups have deadlines, returns only those.
     fn timed(&self) -> Vec<&GroupSums> {
         let all: Vec<&GroupSums> = self
             .seeds
@@ -36,7 +36,7 @@ impl Pick<'_> {
             .collect()
     }
 
-    /// 100 × part / whole, both summed over seeds.
+    /// Returns 100 × part / whole, both summed over seeds.
     pub fn ratio(&self, part: fn(&GroupSums) -> u64, whole: fn(&GroupSums) -> u64) -> Option<f64> {
         let (mut parts, mut wholes) = (0, 0);
         for group in self.seeds.iter().flat_map(|sums| self.groups(sums)) {
@@ -46,7 +46,7 @@ impl Pick<'_> {
         (wholes > 0).then(|| 100.0 * parts as f64 / wholes as f64)
     }
 
-    /// The mean over the seeds that have the value.
+    /// Returns the mean over the seeds that have the value.
     pub fn mean(&self, value: impl Fn(&Sums) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.seeds.iter().filter_map(|sums| value(sums)).collect();
         duetime_results::stats::mean(&values)
@@ -152,7 +152,7 @@ impl Pick<'_> {
         let (mut queries, mut in_time) = (0, 0.0);
         let rows = self.seeds.iter().flat_map(|sums| &sums.queries);
         for &(workload, number, share) in rows {
-            if self.workload.is_none_or(|of| of == workload) {
+            if self.workload.is_none_or(|selected| selected == workload) {
                 queries += number;
                 in_time += share;
             }

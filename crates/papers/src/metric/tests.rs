@@ -4,7 +4,7 @@ use super::super::spread::Spread;
 use super::super::sums::GroupSums;
 use super::*;
 
-/// One seed of ten deadline flows.
+/// Returns one seed with ten deadline flows, `met` of which met their deadline.
 fn seed(met: u64) -> Sums {
     let group = GroupSums {
         workload: 0,
@@ -31,7 +31,7 @@ fn seed(met: u64) -> Sums {
 }
 
 #[test]
-fn every_name_is_one_metric_and_has_a_way_back() {
+fn names_round_trip() {
     for (name, metric) in Metric::all() {
         assert_eq!(Metric::named(&name), Some(metric), "{name}");
         assert_eq!(Metric::named(&metric.name()), Some(metric), "{name}");
@@ -58,12 +58,13 @@ fn shares_are_pooled_over_seeds() {
 }
 
 #[test]
-fn capacity_is_read_up_to_the_first_failure() {
+fn capacity_ends_at_first_failure() {
     let (good, bad) = (seed(10), seed(5));
-    let points =
-        |seeds: [&'static str; 4]| -> Vec<bool> { seeds.iter().map(|of| *of == "good").collect() };
-    let along = |metric: Metric, of: [&'static str; 4]| {
-        let points: Vec<(f64, Vec<&Sums>)> = points(of)
+    let points = |seeds: [&'static str; 4]| -> Vec<bool> {
+        seeds.iter().map(|seed| *seed == "good").collect()
+    };
+    let along = |metric: Metric, seeds: [&'static str; 4]| {
+        let points: Vec<(f64, Vec<&Sums>)> = points(seeds)
             .into_iter()
             .zip([5.0, 10.0, 15.0, 20.0])
             .map(|(ok, place)| (place, vec![if ok { &good } else { &bad }]))

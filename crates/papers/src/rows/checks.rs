@@ -1,4 +1,4 @@
-//! Checks: what is bounded, by what, and by how much it holds at each place.
+//! Evaluation of checks: the bounded quantity, its bounds and the margin at each point.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::super::verdict::{Kind, Verdict};
 use super::{Bound, Bounded, Row};
 
 impl Bound {
-    /// What a check demands.
+    /// Returns the range that a check requires.
     pub(in super::super) fn of(check: &Check) -> Self {
         let finite = |end: f64| Some(end).filter(|end| end.is_finite());
         let constant = check.constant().unwrap_or(0.0);
@@ -48,7 +48,7 @@ impl Bound {
 }
 
 impl Check {
-    /// The right side, where it is a number.
+    /// Returns the right side if it is a constant.
     fn constant(&self) -> Option<f64> {
         match self.right {
             Some(Side::Value(value)) => Some(value),
@@ -57,10 +57,10 @@ impl Check {
     }
 }
 
-fn shifted(of: Estimate, by: f64) -> Estimate {
+fn shifted(estimate: Estimate, by: f64) -> Estimate {
     Estimate {
-        value: of.value + by,
-        interval: of.interval.map(|range| Interval {
+        value: estimate.value + by,
+        interval: estimate.interval.map(|range| Interval {
             low: range.low + by,
             high: range.high + by,
             ..range
@@ -68,14 +68,16 @@ fn shifted(of: Estimate, by: f64) -> Estimate {
     }
 }
 
-/// What a check found at one place: what is bounded, the bound, and by how much it holds (negative: it does not).
+/// Result of a check at one point.
 struct Found {
+    /// Bounded quantity.
     estimate: Estimate,
     bound: f64,
+    /// Distance from the bound; negative if the check does not hold.
     margin: f64,
 }
 
-/// The row of a check.
+/// Returns the row of a check.
 pub(super) fn row(
     results: &Results<'_>,
     index: usize,
@@ -83,14 +85,17 @@ pub(super) fn row(
     check: &Check,
 ) -> Row {
     let found = found(results, index, experiment, check);
-    // The place where it holds by least stands for all.
+    // The point with the smallest margin represents the check.
     let worst = found.iter().min_by(|a, b| a.margin.total_cmp(&b.margin));
     let verdict = match worst {
         None => Verdict::NotRun,
         Some(worst) if worst.margin >= 0.0 => Verdict::Holds,
         Some(_) => Verdict::Missed,
     };
-    let schemes: BTreeSet<&str> = check.measured().map(|of| of.scheme.as_str()).collect();
+    let schemes: BTreeSet<&str> = check
+        .measured()
+        .map(|measured| measured.scheme.as_str())
+        .collect();
     let ratio = matches!(check.relation, Relation::Ratio(..)) || check.left.is_ratio();
     let metric = check.left.metric(experiment);
     let unit = match check.relation {
@@ -108,18 +113,20 @@ pub(super) fn row(
         experiment: experiment.name.clone(),
         scheme: schemes.into_iter().collect::<Vec<_>>().join(" / "),
         point: check.text.clone(),
-        published: worst.map(|of| of.bound).filter(|bound| bound.is_finite()),
+        published: worst
+            .map(|found| found.bound)
+            .filter(|bound| bound.is_finite()),
         unit: unit.to_owned(),
         verdict,
         kind,
         check: true,
         bound: Some(Bound::of(check)),
         source: check.source.clone(),
-        ..Row::found(worst.map(|of| of.estimate))
+        ..Row::found(worst.map(|found| found.estimate))
     }
 }
 
-/// What the check finds at each place that it looks at and that the campaign has.
+/// Evaluates a check at each of its points that the campaign includes.
 fn found(
     results: &Results<'_>,
     index: usize,
@@ -146,9 +153,9 @@ fn found(
             margin: below.min(above),
         }
     };
-    // A difference from a constant is told as the value itself.
+    // A difference from a constant is reported as the value itself.
     let by_constant = check.constant();
-    let told = |estimate: Estimate| match by_constant {
+    let reported = |estimate: Estimate| match by_constant {
         Some(constant) => shifted(estimate, constant),
         None => estimate,
     };
@@ -156,19 +163,19 @@ fn found(
         |value: usize, ratio: bool| results.both(index, (left, right?), written(value), ratio);
     let one = |at: usize| {
         Some(match check.relation {
-            // Of two places each.
+            // Handled below: each step needs two points.
             Relation::MonotoneUp(_) | Relation::MonotoneDown(_) => return None,
             Relation::Within(low, high) => within(value(at)?, low, high),
             Relation::Ratio(low, high) => within(both(at, true)?, low, high),
             Relation::Difference(low, high) => {
                 let shift = by_constant.unwrap_or(0.0);
-                within(told(both(at, false)?), low + shift, high + shift)
+                within(reported(both(at, false)?), low + shift, high + shift)
             }
-            // Strictly: equal values do not hold unless `by` is negative.
+            // Strict: equal values do not hold unless `by` is negative.
             Relation::Greater(by) => {
                 let estimate = both(at, false)?;
                 Found {
-                    estimate: told(estimate),
+                    estimate: reported(estimate),
                     bound: by + by_constant.unwrap_or(0.0),
                     margin: strictly(estimate.value - by),
                 }
@@ -176,7 +183,7 @@ fn found(
             Relation::Less(by) => {
                 let estimate = both(at, false)?;
                 Found {
-                    estimate: told(estimate),
+                    estimate: reported(estimate),
                     bound: by_constant.unwrap_or(0.0) - by,
                     margin: strictly(0.0 - by - estimate.value),
                 }
@@ -215,7 +222,7 @@ fn strictly(margin: f64) -> f64 {
     }
 }
 
-/// The steps from each axis value to the next, upwards where `sign` is 1.
+/// Evaluates the steps from each axis value to the next: upwards if `sign` is 1, downwards if it is -1.
 fn steps(
     all: &[usize],
     value: impl Fn(usize) -> Option<Estimate>,
@@ -240,11 +247,11 @@ fn steps(
 }
 
 impl Side {
-    /// Whether it has one value rather than one for each place of the axis.
+    /// Returns true if the side has a single value rather than one per axis value.
     fn is_pinned(&self, experiment: &Experiment) -> bool {
-        self.measured().into_iter().all(|of| {
-            of.at.is_some()
-                || of.measure(experiment).metric.reads_the_axis()
+        self.measured().into_iter().all(|measured| {
+            measured.at.is_some()
+                || measured.measure(experiment).metric.reads_the_axis()
                 || !experiment.axis.is_there()
         })
     }
@@ -253,7 +260,7 @@ impl Side {
         match self {
             Side::Value(_) => experiment.measure.metric,
             Side::Over(a, _) | Side::Minus(a, _) => a.metric(experiment),
-            Side::Measured(of) => of.measure(experiment).metric,
+            Side::Measured(measured) => measured.measure(experiment).metric,
         }
     }
 
