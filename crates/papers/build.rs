@@ -1,4 +1,4 @@
-//! Writes the list of the papers' experiments into the crate: (path, text) of every file that a campaign reads.
+//! Embeds the papers' experiments: generates a list with path and text of each file that a campaign reads.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ fn main() {
     std::fs::write(Path::new(&out).join("papers.rs"), list + "]").expect("a file is written");
 }
 
-/// The files that are data of experiments: the testbed's comparisons are read by `docs` alone.
+/// Collects the files that campaigns read. Testbed comparisons are only data for the documents.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).expect("a folder that can be read") {
         let path = entry.expect("an entry").path();
@@ -32,7 +32,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
             collect(&path, files);
             continue;
         }
-        let is = |ending: &str| path.extension().is_some_and(|own| own == ending);
+        let is = |ending: &str| {
+            path.extension()
+                .is_some_and(|extension| extension == ending)
+        };
         if is("toml") || is("csv") || path.file_name().is_some_and(|name| name == "reading.md") {
             files.push(path);
         }

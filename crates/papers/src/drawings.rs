@@ -1,4 +1,4 @@
-//! What the paper draws, drawn from our runs: same axes and panels, our interval as a band, published points beside.
+//! Figures with the axes and panels of the papers: our values with bands for the intervals, and the published points.
 
 mod bounds;
 mod samples;
@@ -11,45 +11,45 @@ use super::metric::Metric;
 use super::raster;
 use super::results::Results;
 
-/// One drawn figure.
+/// A drawn figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Drawn {
     /// Index of the experiment.
     pub experiment: usize,
-    /// Name of a file for it, without its ending: `d3-fig10-moderate`.
+    /// File name without extension, such as `d3-fig10-moderate`.
     pub file: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// How to read it.
+    /// Note on how to read the figure.
     pub note: String,
-    /// The drawing.
+    /// Drawing as SVG.
     pub svg: String,
 }
 
 impl Drawn {
-    /// The drawing as PNG on white, 1320 pixels wide: three per unit of the SVG.
+    /// Renders the drawing as PNG on white, 1320 pixels wide: three per SVG unit.
     pub fn png(&self) -> Vec<u8> {
         raster::png(&self.svg)
     }
 }
 
-/// All drawings of the experiments asked for, one per panel.
+/// Draws the selected experiments, one figure per panel.
 pub fn drawings(results: &Results<'_>) -> Vec<Drawn> {
     let mut drawn = Vec::new();
     for &index in &results.campaign.chosen {
         let artist = Artist {
             results,
             index,
-            of: results.experiment(index),
+            experiment: results.experiment(index),
         };
-        artist.experiment(&mut drawn);
+        artist.draw(&mut drawn);
     }
     drawn
 }
 
-/// A figure before its axes have their ends.
+/// A figure before the ends of its axes are set.
 struct Sketch {
-    /// Words of the file's name, after those of the experiment.
+    /// Parts of the file name after those of the experiment.
     file: Vec<String>,
     title: String,
     note: &'static str,
@@ -59,14 +59,14 @@ struct Sketch {
 struct Artist<'a> {
     results: &'a Results<'a>,
     index: usize,
-    of: &'a Experiment,
+    experiment: &'a Experiment,
 }
 
 const BANDS: &str = "Bands: 95 % intervals over seeds.";
 
 impl Artist<'_> {
-    fn experiment(&self, drawn: &mut Vec<Drawn>) {
-        match &self.of.method {
+    fn draw(&self, drawn: &mut Vec<Drawn>) {
+        match &self.experiment.method {
             Method::Note => return,
             Method::Scatter { .. } => self.scatter(drawn),
             Method::Distribution { of, at } => self.distribution(*of, at, drawn),
@@ -75,35 +75,35 @@ impl Artist<'_> {
             } => self.series(*of, *at, *average_s, drawn),
             Method::Simulate | Method::Fluid => {}
         }
-        // The y axis of an experiment is that of its main drawing.
-        let sampled = matches!(self.of.method, Method::Series { .. });
+        // The y axis of an experiment applies to its main drawing.
+        let sampled = matches!(self.experiment.method, Method::Series { .. });
         let main = Drawing {
             title: None,
-            measure: self.of.measure.clone(),
+            measure: self.experiment.measure.clone(),
             y: if sampled {
                 YAxis::default()
             } else {
-                self.of.y.clone()
+                self.experiment.y.clone()
             },
         };
         let mut all = vec![main];
-        if self.of.measure.metric.reads_the_axis() {
+        if self.experiment.measure.metric.reads_the_axis() {
             all.push(Drawing {
                 title: None,
                 measure: Measure {
-                    metric: if self.of.measure.metric == Metric::Tightest {
+                    metric: if self.experiment.measure.metric == Metric::Tightest {
                         Metric::Missed
                     } else {
                         Metric::ApplicationThroughput
                     },
-                    ..self.of.measure.clone()
+                    ..self.experiment.measure.clone()
                 },
                 y: YAxis::default(),
             });
         }
-        all.extend(self.of.figures.iter().cloned());
+        all.extend(self.experiment.figures.iter().cloned());
         for (number, drawing) in all.iter().enumerate() {
-            let swept = self.of.axis.is_there() && !drawing.measure.metric.reads_the_axis();
+            let swept = self.experiment.axis.is_there() && !drawing.measure.metric.reads_the_axis();
             if swept {
                 self.curves(number, drawing, drawn);
             } else {
@@ -112,27 +112,27 @@ impl Artist<'_> {
         }
     }
 
-    /// Puts figures of one panel each in their places, those that have anything to see. They measure the same thing, so
-    /// their axes have the same ends.
-    fn put(&self, mut sketches: Vec<Sketch>, drawn: &mut Vec<Drawn>) {
-        let there = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
-        sketches.retain(|sketch| there(&sketch.panel));
-        let mut panels: Vec<Panel> = sketches.iter().map(|of| of.panel.clone()).collect();
+    /// Appends the figures that have points. They show the same measure, so their axes get the same ends.
+    fn push(&self, mut sketches: Vec<Sketch>, drawn: &mut Vec<Drawn>) {
+        let has_points =
+            |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
+        sketches.retain(|sketch| has_points(&sketch.panel));
+        let mut panels: Vec<Panel> = sketches.iter().map(|sketch| sketch.panel.clone()).collect();
         if panels.len() > 1 {
             share_axes(&mut panels);
         }
         for (sketch, panel) in sketches.into_iter().zip(panels) {
             let Sketch { title, note, .. } = sketch;
-            let words: Vec<&str> = [self.of.paper.as_str(), &self.of.name]
+            let words: Vec<&str> = [self.experiment.paper.as_str(), &self.experiment.name]
                 .into_iter()
                 .chain(sketch.file.iter().map(String::as_str))
                 .filter(|word| !word.is_empty())
                 .collect();
             let svg = Figure {
                 title: String::new(),
-                description: format!("{}: {title}. {note}", self.of.title),
+                description: format!("{}: {title}. {note}", self.experiment.title),
                 panels: vec![panel],
-                palette: self.of.palette.clone(),
+                palette: self.experiment.palette.clone(),
             }
             .to_svg_with_data();
             drawn.push(Drawn {
@@ -146,21 +146,21 @@ impl Artist<'_> {
     }
 
     fn title(&self, panel: usize, drawing: &Drawing) -> String {
-        let of = &self.of.panels[panel];
-        let what = drawing
+        let label = &self.experiment.panels[panel].label;
+        let title = drawing
             .title
             .clone()
             .or_else(|| drawing.y.label.clone())
             .unwrap_or_else(|| drawing.measure.metric.label());
-        if of.label.is_empty() {
-            what
+        if label.is_empty() {
+            title
         } else {
-            format!("{}: {what}", of.label)
+            format!("{label}: {title}")
         }
     }
 
     fn x(&self) -> Axis {
-        let axis = &self.of.axis;
+        let axis = &self.experiment.axis;
         match &axis.places {
             Some(_) if axis.log => Axis::log(&axis.label, &axis.unit),
             Some(_) => Axis::linear(&axis.label, &axis.unit),
@@ -168,7 +168,7 @@ impl Artist<'_> {
         }
     }
 
-    /// `range`: the ends that the panel has of its own.
+    /// Returns the vertical axis. `range` is that of the panel, if any.
     fn y(&self, drawing: &Drawing, range: Option<[f64; 2]>) -> Axis {
         let metric = drawing.measure.metric;
         let label = drawing.y.label.clone().unwrap_or_else(|| metric.label());
@@ -179,9 +179,9 @@ impl Artist<'_> {
             .unwrap_or_else(|| match metric.unit() {
                 Some("ratio") => String::new(),
                 Some(unit) => unit.to_owned(),
-                None => self.of.axis.unit.clone(),
+                None => self.experiment.axis.unit.clone(),
             });
-        // A label that carries its unit, as the papers write it, needs none beside it.
+        // Labels copied from the papers can contain the unit.
         let unit = if label.contains(&format!("({unit})")) {
             ""
         } else {
@@ -198,7 +198,7 @@ impl Artist<'_> {
         }
     }
 
-    /// The published values of one scheme and panel, at `x` of each.
+    /// Returns the published values of a scheme and panel, at the places that `x` gives.
     fn published(
         &self,
         panel: usize,
@@ -206,25 +206,24 @@ impl Artist<'_> {
         measure: &Measure,
         x: impl Fn(Option<usize>) -> f64,
     ) -> Series {
-        let own = self
-            .of
-            .published
-            .iter()
-            .filter(|of| of.panel == panel && of.scheme == scheme && of.measure == *measure);
-        let points = own.filter_map(|of| Some(Point::new(x(of.at), of.value?)));
+        let published = self.experiment.published.iter().filter(|published| {
+            published.panel == panel && published.scheme == scheme && published.measure == *measure
+        });
+        let points =
+            published.filter_map(|published| Some(Point::new(x(published.at), published.value?)));
         Series::new(
-            &self.of.schemes[scheme].name,
+            &self.experiment.schemes[scheme].name,
             Style::Published,
             points.collect(),
         )
     }
 
     fn curves(&self, number: usize, drawing: &Drawing, drawn: &mut Vec<Drawn>) {
-        let axis = &self.of.axis;
+        let axis = &self.experiment.axis;
         let mut sketches = Vec::new();
-        for (panel, of) in self.of.panels.iter().enumerate() {
+        for (panel, settings) in self.experiment.panels.iter().enumerate() {
             let mut series = Vec::new();
-            for (scheme, curve) in self.of.schemes.iter().enumerate() {
+            for (scheme, curve) in self.experiment.schemes.iter().enumerate() {
                 let point = |value: usize| {
                     let found = self.results.estimate(
                         self.index,
@@ -239,7 +238,7 @@ impl Artist<'_> {
                 points.sort_by(|a, b| a.x.total_cmp(&b.x));
                 series.push(Series::new(&curve.name, Style::Line, points).labelled(&curve.label));
             }
-            for scheme in 0..self.of.schemes.len() {
+            for scheme in 0..self.experiment.schemes.len() {
                 series.push(self.published(panel, scheme, &drawing.measure, |at| {
                     axis.place(at.unwrap_or(0))
                 }));
@@ -255,29 +254,32 @@ impl Artist<'_> {
                     ),
                 );
             }
-            let mut drawing_panel = Panel::new(self.x(), self.y(drawing, of.range), series);
-            self.read_off(panel, drawing, &mut drawing_panel);
+            let mut drawing_panel = Panel::new(self.x(), self.y(drawing, settings.range), series);
+            self.add_capacities(panel, drawing, &mut drawing_panel);
             sketches.push(Sketch {
-                file: vec![of.name.clone(), suffix(number, drawing)],
+                file: vec![settings.name.clone(), suffix(number, drawing)],
                 title: self.title(panel, drawing),
                 note: BANDS,
                 panel: drawing_panel,
             });
         }
-        self.put(sketches, drawn);
+        self.push(sketches, drawn);
     }
 
-    /// Published values that are read off the axis (N95, say) stand in the curve's drawing where the paper has them.
-    fn read_off(&self, panel: usize, drawing: &Drawing, on: &mut Panel) {
+    /// Adds published values that are read from the axis, such as N95, to the drawing of the curves.
+    fn add_capacities(&self, panel: usize, drawing: &Drawing, on: &mut Panel) {
         if drawing.measure.metric != Metric::ApplicationThroughput {
             return;
         }
-        for of in self.of.published.iter().filter(|of| of.panel == panel) {
-            let (Metric::Capacity(percent), Some(value)) = (of.measure.metric, of.value) else {
+        let published = self.experiment.published.iter();
+        for published in published.filter(|published| published.panel == panel) {
+            let (Metric::Capacity(percent), Some(value)) =
+                (published.measure.metric, published.value)
+            else {
                 continue;
             };
             let points = vec![Point::new(value, f64::from(percent))];
-            let name = &self.of.schemes[of.scheme].name;
+            let name = &self.experiment.schemes[published.scheme].name;
             on.series.push(Series::new(name, Style::Published, points));
             let guide = Guide {
                 vertical: false,
@@ -290,12 +292,12 @@ impl Artist<'_> {
         }
     }
 
-    /// One value per panel and scheme: bars side by side, one place per panel; without panels one place per workload
-    /// that a published value names.
+    /// Draws one value per panel and scheme as bars, one group per panel. With a single panel, draws one group per
+    /// workload of the published values.
     fn bars(&self, number: usize, drawing: &Drawing, drawn: &mut Vec<Drawn>) {
         let places = self.places(drawing);
         let mut series = Vec::new();
-        for (scheme, of) in self.of.schemes.iter().enumerate() {
+        for (scheme, curve) in self.experiment.schemes.iter().enumerate() {
             let point = |(x, (_, panel, measure)): (usize, &(String, usize, Measure))| {
                 let found = self
                     .results
@@ -303,9 +305,9 @@ impl Artist<'_> {
                 Some(Point::of(x as f64, &found, 1.0))
             };
             let points = places.iter().enumerate().filter_map(point).collect();
-            series.push(Series::new(&of.name, Style::Bars, points).labelled(&of.label));
+            series.push(Series::new(&curve.name, Style::Bars, points).labelled(&curve.label));
         }
-        for scheme in 0..self.of.schemes.len() {
+        for scheme in 0..self.experiment.schemes.len() {
             for (x, (_, panel, measure)) in places.iter().enumerate() {
                 series.push(self.published(*panel, scheme, measure, |_| x as f64));
             }
@@ -325,23 +327,24 @@ impl Artist<'_> {
             note: "Error bars: 95 % intervals over seeds.",
             panel,
         };
-        self.put(vec![sketch], drawn);
+        self.push(vec![sketch], drawn);
     }
 
-    /// The places of a bar chart: name, panel, measure.
+    /// Returns name, panel and measure of each group of bars.
     fn places(&self, drawing: &Drawing) -> Vec<(String, usize, Measure)> {
-        if self.of.panels.len() > 1 {
-            let panels = self.of.panels.iter().enumerate();
+        if self.experiment.panels.len() > 1 {
+            let panels = self.experiment.panels.iter().enumerate();
             return panels
                 .map(|(index, panel)| (panel.label.clone(), index, drawing.measure.clone()))
                 .collect();
         }
         let mut places = vec![(String::new(), 0, drawing.measure.clone())];
-        for of in &self.of.published {
-            let same = of.measure.metric == drawing.measure.metric;
-            if same && !places.iter().any(|(_, _, measure)| *measure == of.measure) {
-                let name = of.measure.workload.clone().unwrap_or_default();
-                places.push((name, 0, of.measure.clone()));
+        for published in &self.experiment.published {
+            let measure = &published.measure;
+            let same = measure.metric == drawing.measure.metric;
+            if same && !places.iter().any(|(_, _, other)| other == measure) {
+                let name = measure.workload.clone().unwrap_or_default();
+                places.push((name, 0, measure.clone()));
             }
         }
         if places.len() > 1 && places[0].2.workload.is_none() {
@@ -352,19 +355,23 @@ impl Artist<'_> {
                 *name = measure
                     .workload
                     .clone()
-                    .unwrap_or_else(|| self.of.panels[0].label.clone());
+                    .unwrap_or_else(|| self.experiment.panels[0].label.clone());
             }
         }
         places
     }
 }
 
-fn words(of: &[&str]) -> String {
-    let said: Vec<&str> = of.iter().copied().filter(|word| !word.is_empty()).collect();
-    said.join(", ")
+fn join_non_empty(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts
+        .iter()
+        .copied()
+        .filter(|part| !part.is_empty())
+        .collect();
+    parts.join(", ")
 }
 
-/// The end of a file's name for drawings after the first.
+/// Returns the last part of the file name of additional drawings.
 fn suffix(number: usize, drawing: &Drawing) -> String {
     if number == 0 {
         return String::new();

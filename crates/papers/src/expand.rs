@@ -1,4 +1,4 @@
-//! From an experiment to its points: panel × scheme × axis value, each a resolved scenario with a name of its own.
+//! Expansion of an experiment to points: panel × scheme × axis value, each with a resolved scenario and a digest.
 
 use duetime_scenario::{Diagnostic, Scenario, resolved_json};
 use duetime_store::{VERSION, checksum};
@@ -8,7 +8,7 @@ use super::experiment::{Check, Experiment, Ideal, Method};
 use super::sums::Keep;
 use duetime_study::StudyError;
 
-/// One point of one experiment.
+/// A point of an experiment.
 #[derive(Clone, Debug)]
 pub(super) struct Point {
     /// Index of the experiment.
@@ -19,23 +19,23 @@ pub(super) struct Point {
     pub scheme: usize,
     /// Index of the axis value.
     pub value: usize,
-    /// What is run; it has one transport.
+    /// Scenario, with a single transport.
     pub scenario: Scenario,
-    /// Whether its flows come from a simulation; otherwise from the scenario alone.
+    /// True if the flows come from a simulation, false if from the scenario alone.
     pub simulated: bool,
-    /// Ideal schedulers to be applied to its flows, each with its scheme.
+    /// Ideal schedulers to apply to the flows, each with its scheme.
     pub ideals: Vec<(Ideal, usize)>,
-    /// What is kept beside sums.
+    /// Data to store in addition to sums.
     pub keep: Keep,
-    /// Seeds.
+    /// Number of seeds.
     pub seeds: u32,
-    /// Seeds of a quick campaign: a batch ends there.
+    /// Number of seeds of a quick campaign, where a batch ends.
     pub quick_seeds: u32,
-    /// Names what its runs leave: equal for equal results.
+    /// Digest that names the point's files; equal for equal results.
     pub digest: String,
 }
 
-/// The points of experiment number `index`.
+/// Expands an experiment; `index` is its place in the library.
 pub(super) fn points(
     index: usize,
     experiment: &Experiment,
@@ -46,9 +46,9 @@ pub(super) fn points(
         return Ok(points);
     }
     for panel in 0..experiment.panels.len() {
-        for (scheme, of) in experiment.schemes.iter().enumerate() {
+        for (scheme, curve) in experiment.schemes.iter().enumerate() {
             let fluid = experiment.method == Method::Fluid;
-            if of.ideal.is_some() && !fluid {
+            if curve.ideal.is_some() && !fluid {
                 continue;
             }
             for value in 0..experiment.axis.values.len() {
@@ -58,8 +58,13 @@ pub(super) fn points(
                     .enumerate()
                     .filter(|(_, other)| other.ideal.is_some_and(|(_, from)| from == Some(scheme)))
                     .filter(|(other, _)| experiment.has(panel, *other, value, quick))
-                    .filter_map(|(other, it)| Some((it.ideal?.0, other)))
-                    .chain(of.ideal.filter(|_| fluid).map(|(ideal, _)| (ideal, scheme)))
+                    .filter_map(|(index, other)| Some((other.ideal?.0, index)))
+                    .chain(
+                        curve
+                            .ideal
+                            .filter(|_| fluid)
+                            .map(|(ideal, _)| (ideal, scheme)),
+                    )
                     .collect();
                 if !experiment.has(panel, scheme, value, quick) {
                     continue;
@@ -76,14 +81,14 @@ pub(super) fn points(
                     simulated: !fluid,
                     ideals,
                     keep,
-                    seeds: of.repetitions.of(quick),
-                    quick_seeds: of.repetitions.quick,
+                    seeds: curve.repetitions.of(quick),
+                    quick_seeds: curve.repetitions.quick,
                 });
             }
         }
     }
     if let Some(point) = points.first() {
-        workloads_exist(experiment, &point.scenario)?;
+        check_workloads(experiment, &point.scenario)?;
     }
     Ok(points)
 }
@@ -102,20 +107,20 @@ fn keep(method: &Method, value: usize) -> Keep {
     }
 }
 
-/// Whether the scenario of one point (panel, scheme, axis value) has this setting: whether setting it changes nothing.
+/// Returns true if the scenario of a point (panel, scheme, axis value) already has this setting.
 pub(super) fn has_setting(
     experiment: &Experiment,
     (panel, scheme, value): (usize, usize, usize),
     key: &str,
     written: &str,
 ) -> Result<bool, StudyError> {
-    let own = scenario(experiment, panel, scheme, value, None)?;
-    // A key that this point does not know is not read by it.
+    let current = scenario(experiment, panel, scheme, value, None)?;
+    // A point that does not know the key does not read it.
     let set = scenario(experiment, panel, scheme, value, Some((key, written)));
-    Ok(set.is_ok_and(|set| resolved_json(&set) == resolved_json(&own)))
+    Ok(set.is_ok_and(|set| resolved_json(&set) == resolved_json(&current)))
 }
 
-/// The scenario of one point: panel, then scheme, then the axis are set over the file, and then `more`.
+/// Loads the scenario of a point: the file with the settings of panel, scheme and axis, and `more`, in this order.
 fn scenario(
     experiment: &Experiment,
     panel: usize,
@@ -168,8 +173,8 @@ fn scenario(
     Ok(scenario)
 }
 
-/// What decides the results of a run, and nothing else: not the scenario's name, its number of seeds or what its
-/// transport is called.
+/// Returns the digest of everything that affects a run's results. It excludes the names of the scenario and the
+/// transport and the number of seeds.
 fn digest(scenario: &Scenario, simulated: bool, ideals: &[(Ideal, usize)], keep: Keep) -> String {
     let mut resolved = resolved_json(scenario);
     if let Some(keys) = resolved.as_object_mut() {
@@ -190,16 +195,21 @@ fn digest(scenario: &Scenario, simulated: bool, ideals: &[(Ideal, usize)], keep:
     checksum(all.to_string().as_bytes())
 }
 
-/// Every workload that a metric names is one of the scenario's.
-fn workloads_exist(experiment: &Experiment, scenario: &Scenario) -> Result<(), StudyError> {
-    let own = std::iter::once(&experiment.measure)
-        .chain(experiment.figures.iter().map(|of| &of.measure))
-        .chain(experiment.published.iter().map(|of| &of.measure));
-    // What another experiment measures is its own matter.
-    let read = experiment.checks.iter().flat_map(Check::measured);
-    let read = read.filter(|of| of.experiment.is_none());
-    let all = own.chain(read.filter_map(|of| of.measure.as_ref()));
-    let mut names = all.filter_map(|of| of.workload.as_deref());
+/// Checks that the scenario has every workload that a metric names.
+fn check_workloads(experiment: &Experiment, scenario: &Scenario) -> Result<(), StudyError> {
+    let drawn = std::iter::once(&experiment.measure)
+        .chain(experiment.figures.iter().map(|figure| &figure.measure))
+        .chain(
+            experiment
+                .published
+                .iter()
+                .map(|published| &published.measure),
+        );
+    // Other experiments check their own workloads.
+    let checked = experiment.checks.iter().flat_map(Check::measured);
+    let checked = checked.filter(|measured| measured.experiment.is_none());
+    let all = drawn.chain(checked.filter_map(|measured| measured.measure.as_ref()));
+    let mut names = all.filter_map(|measure| measure.workload.as_deref());
     let known = scenario.workload_names();
     match names.find(|name| !known.contains(name)) {
         None => Ok(()),

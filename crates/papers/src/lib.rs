@@ -1,13 +1,14 @@
-//! The papers' campaign: every experiment under `papers/`, run, measured and judged against what its paper says.
+//! Reproduction of the D3 and D2TCP papers: runs the experiments under `papers/` and compares them with the published
+//! results.
 //!
 //! ```text
 //! papers/PAPER/NAME/ ──read──> Experiment ──expand──> Point × seeds ──run──> Sums in OUT/points ──> Results
 //!     Results ──> rows (table, JSON lines) · drawings (SVG, PNG) · one page (HTML) · docs/papers.md
 //! ```
 //!
-//! An experiment is data: a scenario, what is varied, what the paper published, what must hold. Runs are many and short,
-//! so that of each only [`Sums`] are kept. What a campaign leaves is decided by its files and by the number of
-//! repetitions: not by the number of jobs, nor by how often it was stopped.
+//! An experiment is data: a scenario, a varied setting, published values and checks. Runs are many and short, so only
+//! [`Sums`] of each are stored. The output of a campaign depends only on its files and its number of repetitions, not on
+//! the number of jobs or on interruptions.
 
 #![forbid(unsafe_code)]
 

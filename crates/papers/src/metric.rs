@@ -17,7 +17,7 @@ pub enum Metric {
     Missed,
     /// Largest axis value up to which application throughput reaches this percentage, in the axis' unit.
     Capacity(u32),
-    /// Smallest axis value above which at most 5 % of the deadlines are missed, in the axis' unit.
+    /// Smallest axis value from which upwards at most 5 % of the deadlines are missed, in the axis' unit.
     Tightest,
     /// Mean over flows of bytes delivered per active time, in Mbps.
     Goodput,

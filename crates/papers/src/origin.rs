@@ -1,4 +1,4 @@
-//! Where the experiments are read from: a folder on disk, or what this program was built with.
+//! Sources of experiments: a folder on disk or the files built into the program.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 use duetime_scenario::{Sources, TraceRow};
 use duetime_store::Files;
 
-/// The experiments of the repository that this program was built from: (path below `papers/`, text), sorted.
+/// Path below `papers/` and text of each built-in file, sorted by path.
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/papers.rs"));
-/// What the folder of built-in experiments is called in messages.
+/// Name of the built-in folder in messages.
 pub(crate) const BUILT_IN_FOLDER: &str = "papers";
 
-/// Where experiments are read from. Paths in both are like those on disk.
+/// Source of experiments. Paths have the same form in both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// The files of the disk.
+    /// Files on disk.
     Disk,
-    /// The files of [`BUILT_IN`], below [`BUILT_IN_FOLDER`].
+    /// Files of [`BUILT_IN`], below [`BUILT_IN_FOLDER`].
     BuiltIn,
 }
 
 impl Origin {
-    /// The text of a file.
+    /// Reads a file.
     pub(crate) fn read(self, path: &Path) -> Result<String, Error> {
         if self == Self::Disk {
             return fs::read_to_string(path);
@@ -33,7 +33,7 @@ impl Origin {
             .ok_or_else(|| ErrorKind::NotFound.into())
     }
 
-    /// Whether there is a file of this path.
+    /// Returns true if the file exists.
     pub(crate) fn has(self, path: &Path) -> bool {
         match self {
             Self::Disk => path.is_file(),
@@ -41,7 +41,7 @@ impl Origin {
         }
     }
 
-    /// The folders in a folder, by name.
+    /// Returns the subfolders of a folder, sorted by name.
     pub(crate) fn folders(self, path: &Path) -> Result<Vec<PathBuf>, Error> {
         let mut found = Vec::new();
         match self {
@@ -66,12 +66,12 @@ impl Origin {
         Ok(found)
     }
 
-    /// The files that a scenario in this folder names.
+    /// Returns the reader of the files that a scenario in this folder names.
     pub(crate) fn beside(self, folder: &Path) -> Box<dyn Sources> {
         let scenario = folder.join("scenario.toml");
         match self {
             Self::Disk => Box::new(Files::beside(&scenario)),
-            Self::BuiltIn => Box::new(Beside(folder.to_path_buf())),
+            Self::BuiltIn => Box::new(BuiltInFiles(folder.to_path_buf())),
         }
     }
 }
@@ -80,17 +80,17 @@ fn built_in(name: &str) -> PathBuf {
     Path::new(BUILT_IN_FOLDER).join(name)
 }
 
-/// The built-in files of a folder.
-struct Beside(PathBuf);
+/// Built-in files of a folder.
+struct BuiltInFiles(PathBuf);
 
-impl Sources for Beside {
+impl Sources for BuiltInFiles {
     fn read_text(&self, path: &str) -> Result<String, String> {
         let text = Origin::BuiltIn.read(&self.0.join(path));
-        text.map_err(|_| "not among the built-in files of the papers".to_owned())
+        text.map_err(|_| "not a built-in file of the papers".to_owned())
     }
 
     fn read_trace(&self, _: &str) -> Result<Vec<TraceRow>, String> {
-        Err("built-in traces are CSV".to_owned())
+        Err("built-in traces must be CSV".to_owned())
     }
 
     fn shown(&self, path: &str) -> String {

@@ -1,4 +1,4 @@
-//! One self-contained HTML page for the whole campaign, with the interpretation notes beside each experiment's figures.
+//! Self-contained HTML page of a campaign: figures, rows and interpretation notes of each experiment.
 
 use minijinja::Environment;
 use minijinja::value::Serde;
@@ -25,7 +25,7 @@ struct View<'a> {
     experiments: Vec<Shown<'a>>,
 }
 
-/// One of the large numbers at the top.
+/// A headline number at the top of the page.
 #[derive(Serialize)]
 struct Bar {
     name: &'static str,
@@ -47,7 +47,7 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn of(section: &'a Section) -> Self {
+    fn new(section: &'a Section) -> Self {
         let judged = |row: &&Row| row.verdict.is_good() || row.verdict == Verdict::Missed;
         let all = section.rows.iter().filter(judged).count();
         let good = section.rows.iter().filter(|row| row.verdict.is_good());
@@ -69,27 +69,27 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The page of all sections. `experiments` is how many the library has.
+/// Renders the page of all sections. `experiments` is the number of experiments in the library.
 pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, StudyError> {
     let rows: Vec<Row> = sections.rows().cloned().collect();
     let counts = Counts::of(&rows);
     let mut notes = Vec::new();
     if counts.not_stated > 0 {
         notes.push(format!(
-            "Values that the papers do not state, and that are ours alone: {}.",
+            "Values that the papers do not state: {}.",
             counts.not_stated
         ));
     }
     if counts.not_run > 0 {
         notes.push(format!(
-            "Rows that are not part of this campaign: {}.",
+            "Rows not run in this campaign: {}.",
             counts.not_run
         ));
     }
     let mut warnings: Vec<String> = sections
         .outdated
         .iter()
-        .map(|id| format!("{id} was made from other files or by another version: run it again."))
+        .map(|id| format!("{id} is outdated (other files or another version); run it again."))
         .collect();
     let unreadable = sections.unreadable.iter();
     warnings.extend(unreadable.map(|why| format!("{why}; run it again.")));
@@ -102,11 +102,11 @@ pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, 
         bars: bars(&counts),
         notes,
         warnings,
-        experiments: sections.all.iter().map(Shown::of).collect(),
+        experiments: sections.all.iter().map(Shown::new).collect(),
     };
     Environment::new()
         .render_named_str("papers.html", include_str!("papers.html"), Serde(&view))
-        .map_err(|error| StudyError::Choice(format!("the page cannot be drawn: {error}")))
+        .map_err(|error| StudyError::Choice(format!("cannot render the page: {error}")))
 }
 
 fn bars(counts: &Counts) -> Vec<Bar> {
@@ -120,32 +120,38 @@ fn bars(counts: &Counts) -> Vec<Bar> {
     [
         bar("published numbers met", counts.numbers),
         bar("stated orderings that hold", counts.orderings),
-        bar("looser bounds of our interpretation", counts.looser_bounds),
-        bar("calibrated numbers", counts.calibrated_numbers),
-        bar("calibrated orderings", counts.calibrated_orderings),
+        bar(
+            "looser bounds of our interpretation that hold",
+            counts.looser_bounds,
+        ),
+        bar("calibrated numbers met", counts.calibrated_numbers),
+        bar(
+            "calibrated orderings that hold",
+            counts.calibrated_orderings,
+        ),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// The commands that make the page again: one for the experiments run in full, one for those run quickly.
+/// Returns the commands that reproduce the page: one for full and one for quick experiments.
 fn commands(sections: &Sections, experiments: usize) -> Vec<String> {
     let command = |quick: bool| {
-        let own = sections.all.iter().filter(|section| section.quick == quick);
-        let ids: Vec<String> = own.map(Section::id).collect();
-        let which = match ids.len() {
+        let matching = sections.all.iter().filter(|section| section.quick == quick);
+        let ids: Vec<String> = matching.map(Section::id).collect();
+        let selection = match ids.len() {
             0 => return None,
             all if all == experiments => "all".to_owned(),
             _ => ids.join(" "),
         };
-        let ending = if quick { " --quick" } else { "" };
-        Some(format!("duetime paper {which}{ending}"))
+        let flag = if quick { " --quick" } else { "" };
+        Some(format!("duetime paper {selection}{flag}"))
     };
     [false, true].into_iter().filter_map(command).collect()
 }
 
-/// Interpretation notes as HTML; their headings are two levels lower, below those of the page, and their title is left out.
+/// Renders interpretation notes as HTML without their title, with headings two levels lower, below those of the page.
 fn markdown(text: &str) -> String {
     let lower = |level: HeadingLevel| match level {
         HeadingLevel::H1 | HeadingLevel::H2 => HeadingLevel::H4,
@@ -178,7 +184,7 @@ fn markdown(text: &str) -> String {
             attrs,
         })),
         Event::End(TagEnd::Heading(level)) => Some(Event::End(TagEnd::Heading(lower(level)))),
-        // They are text: what looks like HTML in them is shown as it is written.
+        // Notes contain no HTML: show markup as text.
         Event::Html(raw) | Event::InlineHtml(raw) => Some(Event::Text(raw)),
         other => Some(other),
     });
@@ -193,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_text_below_the_headings_of_the_page() {
+    fn notes_have_lower_headings_and_no_html() {
         let shown = markdown("# Title\n\n## Open\n\nA <script>alert(1)</script> **word**.\n");
         assert_eq!(
             shown,

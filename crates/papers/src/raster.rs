@@ -1,5 +1,5 @@
-//! SVG to PNG, for papers and slides that do not take SVG. The font is that of `crates/papers/fonts`: what is installed
-//! on the machine is not looked at, so that a drawing has the same letters everywhere.
+//! Conversion of SVG to PNG, for documents that do not support SVG. The font comes from `crates/papers/fonts`, not from
+//! the machine, so drawings are the same everywhere.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -13,10 +13,10 @@ use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::fontdb::Database;
 use resvg::usvg::{Options, Tree};
 
-/// Pixels per unit of a drawing.
+/// Pixels per SVG unit.
 const SCALE: f32 = 3.0;
 
-/// `DejaVu Sans` 2.37, regular, cut down to Latin, Greek and mathematical signs and without hints. Drawings ask for this
+/// `DejaVu Sans` 2.37, regular, reduced to Latin, Greek and mathematical characters, without hinting. Drawings use this
 /// family.
 const FONT: &[u8] = include_bytes!("../fonts/DejaVuSans.ttf");
 
@@ -26,7 +26,7 @@ static FONTS: LazyLock<Arc<Database>> = LazyLock::new(|| {
     Arc::new(fonts)
 });
 
-/// A drawing of `figures` on white.
+/// Renders a drawing of `figures` as PNG on white.
 pub(super) fn png(svg: &str) -> Vec<u8> {
     let options = Options {
         fontdb: Arc::clone(&FONTS),
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
     use duetime_figures::{Axis, Figure, Panel, Point, Series, Style};
 
-    /// One line, `name` in the legend; the axes have no label.
+    /// Draws one line with `name` in the legend and unlabelled axes.
     fn drawing(name: &str) -> String {
         let points = (0..5)
             .map(|i| Point::new(f64::from(i), f64::from(i * i)))
@@ -69,19 +69,17 @@ mod tests {
         Pixmap::decode_png(&png(svg)).expect("a PNG")
     }
 
-    /// How many pixels have a colour, within what blending leaves of it.
+    /// Counts the pixels of a colour, with tolerance for blending.
     fn pixels(image: &Pixmap, colour: [u8; 3]) -> usize {
-        let near = |pixel: [u8; 3]| {
-            let off = |i: usize| pixel[i].abs_diff(colour[i]);
-            (0..3).all(|i| off(i) < 8)
-        };
-        let own = image.pixels().iter();
-        own.filter(|pixel| near([pixel.red(), pixel.green(), pixel.blue()]))
+        let near = |pixel: [u8; 3]| (0..3).all(|i| pixel[i].abs_diff(colour[i]) < 8);
+        let pixels = image.pixels().iter();
+        pixels
+            .filter(|pixel| near([pixel.red(), pixel.green(), pixel.blue()]))
             .count()
     }
 
     #[test]
-    fn it_has_the_size_and_the_colours_of_the_drawing() {
+    fn png_has_size_and_colours_of_svg() {
         let svg = drawing("D3");
         let (_, after) = svg.split_once("viewBox=\"0 0 ").expect("a size");
         let pixels_of = |number: &str| {
@@ -102,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_drawn_and_are_the_same_each_time() {
+    fn text_is_drawn_reproducibly() {
         let without = png(&drawing(" "));
         let with = png(&drawing("µs Ω ≥ × § –"));
         assert_ne!(without, with);
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_font_has_every_letter_that_the_papers_need() {
+    fn font_has_required_characters() {
         let glyphs = |letter: char| {
             let svg = format!(
                 "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 40 40' font-family='DejaVu Sans'>\

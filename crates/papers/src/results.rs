@@ -1,5 +1,4 @@
-//! Everything that a campaign measured: sums by experiment, panel, scheme and axis value, and values with intervals
-//! read from them.
+//! Results of a campaign: sums by experiment, panel, scheme and axis value, and estimates with intervals from them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -12,24 +11,24 @@ use super::experiment::{Experiment, Measure, Side};
 use super::metric::Metric;
 use super::sums::Sums;
 
-/// (experiment, panel, axis value)
+/// Experiment, panel and axis value.
 type Place = (usize, usize, usize);
 
-/// The scheme that relative goodput is measured against.
+/// Reference scheme of relative goodput.
 const REFERENCE: &str = "tcp";
 
-/// What a campaign measured.
+/// Results of a campaign.
 #[derive(Debug)]
 pub struct Results<'a> {
-    /// The campaign.
+    /// Campaign.
     pub campaign: &'a Campaign,
-    /// By place and scheme: the sums of the seeds, in order.
+    /// Sums of the seeds in order, by place and scheme.
     cells: HashMap<(Place, usize), Vec<Arc<Sums>>>,
-    /// Names of the workloads, by experiment.
+    /// Names of the workloads by experiment.
     workloads: BTreeMap<usize, Vec<String>>,
 }
 
-/// An expression over seeds, so that its interval can be had by drawing seeds: the same for all that is in it.
+/// An expression over seeds. Its interval comes from resampling seeds, with the same draw for all its parts.
 enum Term<'r> {
     Constant(f64),
     At {
@@ -47,7 +46,7 @@ enum Term<'r> {
 }
 
 impl<'a> Results<'a> {
-    /// Nothing yet.
+    /// Creates empty results.
     pub(super) fn new(campaign: &'a Campaign) -> Self {
         Self {
             campaign,
@@ -61,7 +60,7 @@ impl<'a> Results<'a> {
         self.cells.entry((place, scheme)).or_default().push(sums);
     }
 
-    /// Takes the names of the workloads.
+    /// Sets the names of an experiment's workloads.
     pub(super) fn set_workloads(&mut self, experiment: usize, scenario: &Scenario) {
         self.workloads.entry(experiment).or_insert_with(|| {
             let names = scenario.workload_names().into_iter();
@@ -69,12 +68,12 @@ impl<'a> Results<'a> {
         });
     }
 
-    /// An experiment by index.
+    /// Returns an experiment by index.
     pub fn experiment(&self, index: usize) -> &'a Experiment {
         &self.campaign.experiments[index]
     }
 
-    /// The seeds of a cell, in order; empty where the campaign does not have it.
+    /// Returns the sums of a cell's seeds in order; empty if the campaign does not include the cell.
     pub fn seeds(
         &self,
         experiment: usize,
@@ -87,7 +86,7 @@ impl<'a> Results<'a> {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// A measure at one point, or read off the axis where its metric is.
+    /// Returns a measure at one point, or read from the whole axis if its metric is.
     pub fn estimate(
         &self,
         experiment: usize,
@@ -113,7 +112,7 @@ impl<'a> Results<'a> {
             None => None,
             Some(name) => {
                 let known = self.workloads.get(&experiment)?;
-                Some(u16::try_from(known.iter().position(|of| of == name)?).ok()?)
+                Some(u16::try_from(known.iter().position(|known| known == name)?).ok()?)
             }
         };
         if metric.reads_the_axis() {
@@ -140,8 +139,8 @@ impl<'a> Results<'a> {
                 metric: Metric::Goodput,
                 ..measure.clone()
             };
-            let of = |scheme| self.term(experiment, panel, scheme, value, &goodput);
-            let share = Term::Over(Box::new(of(scheme)?), Box::new(of(reference)?));
+            let term = |scheme| self.term(experiment, panel, scheme, value, &goodput);
+            let share = Term::Over(Box::new(term(scheme)?), Box::new(term(reference)?));
             let hundredth = Term::Over(
                 Box::new(Term::Constant(1.0)),
                 Box::new(Term::Constant(100.0)),
@@ -156,61 +155,61 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// One side of a check of experiment `own`, at the axis value as written where the side has none of its own.
-    fn side(&self, own: usize, side: &Side, at: Option<&str>) -> Option<Term<'_>> {
+    /// Returns one side of a check of experiment `experiment_index`. `at` is the axis value, as written, for sides without one.
+    fn side(&self, experiment_index: usize, side: &Side, at: Option<&str>) -> Option<Term<'_>> {
         match side {
             Side::Value(value) => Some(Term::Constant(*value)),
             Side::Over(a, b) => Some(Term::Over(
-                Box::new(self.side(own, a, at)?),
-                Box::new(self.side(own, b, at)?),
+                Box::new(self.side(experiment_index, a, at)?),
+                Box::new(self.side(experiment_index, b, at)?),
             )),
             Side::Minus(a, b) => Some(Term::Minus(
-                Box::new(self.side(own, a, at)?),
-                Box::new(self.side(own, b, at)?),
+                Box::new(self.side(experiment_index, a, at)?),
+                Box::new(self.side(experiment_index, b, at)?),
             )),
             Side::Measured(measured) => {
                 let index = match &measured.experiment {
                     Some(name) => self
-                        .experiment(own)
+                        .experiment(experiment_index)
                         .beside(name, &self.campaign.experiments)?,
-                    None => own,
+                    None => experiment_index,
                 };
-                let of = self.experiment(index);
+                let experiment = self.experiment(index);
                 let value = match measured.at.as_deref().or(at) {
-                    Some(at) => of.value(at)?,
+                    Some(at) => experiment.value(at)?,
                     None => 0,
                 };
                 let panel = match &measured.panel {
-                    Some(name) => of.panel(name)?,
+                    Some(name) => experiment.panel(name)?,
                     None => 0,
                 };
-                let scheme = of.scheme(&measured.scheme)?;
-                self.term(index, panel, scheme, value, measured.measure(of))
+                let scheme = experiment.scheme(&measured.scheme)?;
+                self.term(index, panel, scheme, value, measured.measure(experiment))
             }
         }
     }
 
-    /// The value of a side.
+    /// Returns the value of a side.
     pub(super) fn side_estimate(
         &self,
-        own: usize,
+        experiment_index: usize,
         side: &Side,
         at: Option<&str>,
     ) -> Option<Estimate> {
-        self.side(own, side, at)?.estimate()
+        self.side(experiment_index, side, at)?.estimate()
     }
 
-    /// Left over right, or left minus right, drawn together.
+    /// Returns left over right, or left minus right, paired by seed.
     pub(super) fn both(
         &self,
-        own: usize,
+        experiment_index: usize,
         (left, right): (&Side, &Side),
         at: Option<&str>,
         ratio: bool,
     ) -> Option<Estimate> {
         let (left, right) = (
-            Box::new(self.side(own, left, at)?),
-            Box::new(self.side(own, right, at)?),
+            Box::new(self.side(experiment_index, left, at)?),
+            Box::new(self.side(experiment_index, right, at)?),
         );
         let term = if ratio {
             Term::Over(left, right)
@@ -220,15 +219,15 @@ impl<'a> Results<'a> {
         term.estimate()
     }
 
-    /// Whether every seed of both sides left the same; `None` where there are none.
+    /// Returns true if both sides have identical results for every seed, or `None` if there are none.
     pub(super) fn same(
         &self,
-        own: usize,
+        experiment_index: usize,
         left: &Side,
         right: &Side,
         at: Option<&str>,
     ) -> Option<bool> {
-        let seeds = |side| match self.side(own, side, at)? {
+        let seeds = |side| match self.side(experiment_index, side, at)? {
             Term::At { seeds, .. } => Some(vec![seeds]),
             Term::Along { points, .. } => {
                 Some(points.into_iter().map(|(_, seeds)| seeds).collect())
@@ -241,7 +240,7 @@ impl<'a> Results<'a> {
 }
 
 impl Term<'_> {
-    /// How many seeds can be drawn: as many as all of it has; `None` for constants.
+    /// Returns the number of seeds that all parts have, or `None` for constants.
     fn drawable(&self) -> Option<usize> {
         match self {
             Term::Constant(_) => None,
@@ -253,7 +252,7 @@ impl Term<'_> {
         }
     }
 
-    /// Its value over the seeds drawn, or over all.
+    /// Returns the value over the drawn seeds, or over all.
     fn value(&self, draw: Option<&[usize]>) -> Option<f64> {
         fn drawn<'s>(seeds: &'s [Arc<Sums>], draw: Option<&[usize]>) -> Vec<&'s Sums> {
             match draw {

@@ -1,4 +1,4 @@
-//! Bounds that the papers state, such as "below 7 %", drawn where they hold.
+//! Drawing of stated bounds, such as "below 7 %".
 
 use duetime_figures::{Point, Series, Style};
 
@@ -6,17 +6,17 @@ use super::super::experiment::{Measure, Side};
 use super::super::rows::{Bound, Bounded};
 use super::Artist;
 
-/// A bound on one scheme's values.
+/// A stated bound on the values of one scheme.
 pub(super) struct Stated<'a> {
     scheme: &'a str,
     style: Style,
     value: f64,
-    /// Indices of the axis values at which it holds.
+    /// Indices of the axis values to which the bound applies.
     pub(super) at: Vec<usize>,
 }
 
 impl Stated<'_> {
-    /// Drawn at these places.
+    /// Returns the bound as a series at these places.
     pub(super) fn series(&self, places: &[f64]) -> Series {
         let points = places.iter().map(|&x| Point::new(x, self.value));
         Series::new(self.scheme, self.style, points.collect())
@@ -24,24 +24,24 @@ impl Stated<'_> {
 }
 
 impl Artist<'_> {
-    /// The bounds that the paper states on a measure in a panel: those of checks that compare one curve with a number.
-    pub(super) fn bounds(&self, panel: usize, of: &Measure) -> Vec<Stated<'_>> {
+    /// Returns the stated bounds on a measure in a panel, from checks that compare one curve with a constant.
+    pub(super) fn bounds(&self, panel: usize, measure: &Measure) -> Vec<Stated<'_>> {
         let mut found = Vec::new();
-        for check in self.of.checks.iter().filter(|check| check.stated) {
+        for check in self.experiment.checks.iter().filter(|check| check.stated) {
             let Side::Measured(left) = &check.left else {
                 continue;
             };
             let bound = Bound::of(check);
             let here = match &left.panel {
                 None => panel == 0,
-                Some(name) => self.of.panels[panel].name == *name,
+                Some(name) => self.experiment.panels[panel].name == *name,
             };
-            let own = left.experiment.is_none() && left.measure(self.of) == of;
-            if bound.of != Bounded::Value || !here || !own {
+            let applies = left.experiment.is_none() && left.measure(self.experiment) == measure;
+            if bound.of != Bounded::Value || !here || !applies {
                 continue;
             }
             let values = match &left.at {
-                Some(written) => self.of.value(written).into_iter().collect(),
+                Some(written) => self.experiment.value(written).into_iter().collect(),
                 None => (check.range.0..=check.range.1).collect::<Vec<usize>>(),
             };
             for (style, value) in [(Style::AtLeast, bound.low), (Style::AtMost, bound.high)] {

@@ -1,4 +1,4 @@
-//! Drawings of what was sampled: single flows, distributions, links over time.
+//! Drawings of samples: single flows, distributions and links over time.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -13,22 +13,22 @@ use duetime_figures::{Axis, Panel, Point, Series, Style};
 use super::super::experiment::{Method, Sampled};
 use super::super::spread::Pooled;
 use super::super::sums::Sums;
-use super::{Artist, Drawn, Sketch, words};
+use super::{Artist, Drawn, Sketch, join_non_empty};
 
 impl Artist<'_> {
-    /// Each flow at its deadline, one drawing per scheme and panel.
+    /// Draws each flow at its deadline, one figure per scheme and panel.
     pub(super) fn scatter(&self, drawn: &mut Vec<Drawn>) {
-        /// More points than this cannot be told apart.
-        const MOST: usize = 1500;
+        /// Maximum number of points; more would overlap.
+        const MAX_POINTS: usize = 1500;
         let mut sketches = Vec::new();
-        for (panel, of) in self.of.panels.iter().enumerate() {
-            for (scheme, curve) in self.of.schemes.iter().enumerate() {
-                let values = 0..self.of.axis.values.len();
+        for (panel, settings) in self.experiment.panels.iter().enumerate() {
+            for (scheme, curve) in self.experiment.schemes.iter().enumerate() {
+                let values = 0..self.experiment.axis.values.len();
                 let flows: Vec<(u64, Option<u64>)> = values
                     .flat_map(|value| self.results.seeds(self.index, panel, scheme, value))
                     .flat_map(|sums| sums.flows.iter().copied())
                     .collect();
-                let step = flows.len().div_ceil(MOST).max(1);
+                let step = flows.len().div_ceil(MAX_POINTS).max(1);
                 let ms = |ns: u64| ns as f64 * 1e-6;
                 let mut points: Vec<Point> = flows
                     .iter()
@@ -49,89 +49,95 @@ impl Artist<'_> {
                     Axis::log("Completion time", "ms"),
                 );
                 let drawing = Panel::new(axes.0, axes.1, vec![flows, line]);
-                let title = words(&[&of.label, &curve.label]);
+                let title = join_non_empty(&[&settings.label, &curve.label]);
                 sketches.push(Sketch {
-                    file: vec![of.name.clone(), curve.name.clone(), "flows".to_owned()],
+                    file: vec![settings.name.clone(), curve.name.clone(), "flows".to_owned()],
                     title,
-                    note: "Each point is a flow; above the line it is late. Flows that never finished are not drawn.",
+                    note: "Each point is a flow, late if above the line. Unfinished flows are not drawn.",
                     panel: drawing,
                 });
             }
         }
-        self.put(sketches, drawn);
+        self.push(sketches, drawn);
     }
 
-    pub(super) fn distribution(&self, what: Sampled, at: &[usize], drawn: &mut Vec<Drawn>) {
+    pub(super) fn distribution(&self, quantity: Sampled, at: &[usize], drawn: &mut Vec<Drawn>) {
         let mut sketches = Vec::new();
-        for (panel, of) in self.of.panels.iter().enumerate() {
+        for (panel, settings) in self.experiment.panels.iter().enumerate() {
             for &value in at {
                 let mut series = Vec::new();
-                for (scheme, curve) in self.of.schemes.iter().enumerate() {
+                for (scheme, curve) in self.experiment.schemes.iter().enumerate() {
                     let seeds = self.results.seeds(self.index, panel, scheme, value);
-                    let (pooled, all) = pooled(seeds, what);
+                    let (pooled, all) = pooled(seeds, quantity);
                     let shares = pooled.cumulative(all).into_iter();
                     let points =
-                        shares.map(|(x, share)| Point::new(x * what.factor(), share * 100.0));
+                        shares.map(|(x, share)| Point::new(x * quantity.factor(), share * 100.0));
                     series.push(
                         Series::new(&curve.name, Style::Step, points.collect())
                             .labelled(&curve.label),
                     );
                 }
-                let (label, unit) = what.words();
-                let written = &self.of.axis.values[value];
+                let (label, unit) = quantity.label_and_unit();
+                let written = &self.experiment.axis.values[value];
                 let shown = if written.is_empty() {
                     String::new()
                 } else {
-                    format!("{} {written}", self.of.axis.label)
+                    format!("{} {written}", self.experiment.axis.label)
                 };
                 let y = Axis::linear("share at or below", "%").between(0.0, 100.0);
                 let drawing = Panel::new(Axis::linear(label, unit), y, series);
-                let title = words(&[&of.label, &shown, label]);
+                let title = join_non_empty(&[&settings.label, &shown, label]);
                 sketches.push(Sketch {
-                    file: vec![of.name.clone(), written.clone(), "distribution".to_owned()],
+                    file: vec![
+                        settings.name.clone(),
+                        written.clone(),
+                        "distribution".to_owned(),
+                    ],
                     title,
                     note: "Over all seeds.",
                     panel: drawing,
                 });
             }
         }
-        self.put(sketches, drawn);
+        self.push(sketches, drawn);
     }
 
     pub(super) fn series(
         &self,
-        what: Sampled,
+        quantity: Sampled,
         value: usize,
         average_s: f64,
         drawn: &mut Vec<Drawn>,
     ) {
-        let Method::Series { names, until_s, .. } = &self.of.method else {
+        let Method::Series { names, until_s, .. } = &self.experiment.method else {
             return;
         };
-        let (label, mut unit) = what.words();
+        let (label, mut unit) = quantity.label_and_unit();
         let mut scale = 1.0;
-        let y = &self.of.y;
-        // As the paper has it.
-        if what == Sampled::Throughput && y.unit.as_deref() == Some("Gbps") {
+        let y = &self.experiment.y;
+        // The paper's unit.
+        if quantity == Sampled::Throughput && y.unit.as_deref() == Some("Gbps") {
             (unit, scale) = ("Gbps", 1e-3);
         }
         let mut sketches = Vec::new();
-        for (panel, of) in self.of.panels.iter().enumerate() {
-            for (scheme, curve) in self.of.schemes.iter().enumerate() {
+        for (panel, settings) in self.experiment.panels.iter().enumerate() {
+            for (scheme, curve) in self.experiment.schemes.iter().enumerate() {
                 let seeds = self.results.seeds(self.index, panel, scheme, value);
                 let links = seeds.iter().flat_map(|sums| &sums.series);
-                // Where links are named, the others are not drawn.
+                // If links are named, draw only those.
                 let drawn = |link: &str| names.is_empty() || names.contains_key(link);
                 let mut series = Vec::new();
                 for link in links.filter(|link| drawn(&link.link)) {
                     let bin = ((average_s / link.every_s).round() as usize).max(1);
-                    let (samples, of_sample) = if what == Sampled::Queue {
+                    let (samples, factor) = if quantity == Sampled::Queue {
                         (&link.queue_bytes, 1e-3)
                     } else {
                         (&link.sent_bytes, scale * 8e-6 / link.every_s)
                     };
-                    let samples: Vec<f64> =
-                        samples.iter().map(|&of| of as f64 * of_sample).collect();
+                    let samples: Vec<f64> = samples
+                        .iter()
+                        .map(|&sample| sample as f64 * factor)
+                        .collect();
                     let points = samples.chunks(bin).enumerate().map(|(i, chunk)| {
                         let middle = (i * bin) as f64 + chunk.len() as f64 / 2.0;
                         let mean = chunk.iter().sum::<f64>() / chunk.len() as f64;
@@ -148,27 +154,31 @@ impl Artist<'_> {
                         to: *until_s,
                         ..Axis::linear("Time", "s")
                     },
-                    match of.range.or(y.range) {
+                    match settings.range.or(y.range) {
                         Some([from, to]) => axis.between(from, to),
                         None => axis,
                     },
                     series,
                 );
                 sketches.push(Sketch {
-                    file: vec![of.name.clone(), curve.name.clone(), "series".to_owned()],
-                    title: words(&[&of.label, &curve.label]),
+                    file: vec![
+                        settings.name.clone(),
+                        curve.name.clone(),
+                        "series".to_owned(),
+                    ],
+                    title: join_non_empty(&[&settings.label, &curve.label]),
                     note: "One run.",
                     panel: drawing,
                 });
             }
         }
-        in_milliseconds_if_short(&mut sketches);
-        self.put(sketches, drawn);
+        use_milliseconds_if_short(&mut sketches);
+        self.push(sketches, drawn);
     }
 }
 
-/// Seconds on the time axis become milliseconds where none of the drawings lasts for one.
-fn in_milliseconds_if_short(sketches: &mut [Sketch]) {
+/// Changes the time axis from seconds to milliseconds if all drawings are shorter than a second.
+fn use_milliseconds_if_short(sketches: &mut [Sketch]) {
     let points = |sketch: &Sketch| {
         let series = sketch.panel.series.iter();
         series
@@ -190,7 +200,7 @@ fn in_milliseconds_if_short(sketches: &mut [Sketch]) {
 }
 
 impl Sampled {
-    fn words(self) -> (&'static str, &'static str) {
+    fn label_and_unit(self) -> (&'static str, &'static str) {
         match self {
             Self::Queue => ("Queue", "KB"),
             Self::Throughput => ("Throughput", "Mbps"),
@@ -199,7 +209,7 @@ impl Sampled {
         }
     }
 
-    /// From what is kept to what is shown.
+    /// Returns the factor from stored to displayed units.
     fn factor(self) -> f64 {
         match self {
             Self::Queue => 1e-3,
@@ -210,14 +220,14 @@ impl Sampled {
     }
 }
 
-/// All values of some seeds, and how many there are with those that never came.
-fn pooled(seeds: &[Arc<Sums>], what: Sampled) -> (Pooled, u64) {
+/// Returns the pooled values of the seeds and the number of values including those that never arrived.
+fn pooled(seeds: &[Arc<Sums>], quantity: Sampled) -> (Pooled, u64) {
     let links = || seeds.iter().flat_map(|sums| &sums.links);
     let groups = || {
         let groups = seeds.iter().flat_map(|sums| &sums.groups);
-        groups.filter(|group| group.deadline_flows > 0 || what == Sampled::Completion)
+        groups.filter(|group| group.deadline_flows > 0 || quantity == Sampled::Completion)
     };
-    match what {
+    match quantity {
         Sampled::Queue => {
             let all = links().map(|link| link.samples).sum();
             (Pooled::of(links().map(|link| &link.queue)), all)
