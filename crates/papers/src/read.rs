@@ -1,12 +1,12 @@
-//! Reads `papers/PAPER/NAME/`: every mistake is named with its file, line and value, and with what is allowed.
+//! Reader of `papers/PAPER/NAME/`. Errors give the file, line, value and allowed values.
 
 mod across;
 mod calibrated;
 mod checks;
 mod choose;
-mod looks;
 mod method;
 mod schemes;
+mod styles;
 
 use std::ops::Range;
 use std::path::Path;
@@ -28,17 +28,17 @@ use calibrated::calibrated;
 pub use choose::choose;
 use duetime_study::StudyError;
 use duetime_study::text::numbers;
-use looks::looks;
+use styles::styles;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 type Value = Spanned<toml::Value>;
 
-/// All experiments below `papers`, by paper and name.
+/// Reads all experiments below `papers`, sorted by paper and name.
 pub fn library(papers: &Path) -> std::result::Result<Vec<Experiment>, StudyError> {
     library_of(Origin::Disk, papers)
 }
 
-/// All experiments of the repository that this program was built from.
+/// Returns the experiments built into the program.
 pub fn built_in_library() -> std::result::Result<Vec<Experiment>, StudyError> {
     library_of(Origin::BuiltIn, Path::new(BUILT_IN_FOLDER))
 }
@@ -52,7 +52,7 @@ fn library_of(origin: Origin, papers: &Path) -> std::result::Result<Vec<Experime
             ))
         })
     };
-    let palette = looks(origin, papers)?;
+    let palette = styles(origin, papers)?;
     let mut experiments = Vec::new();
     for paper in folders(papers)? {
         for folder in folders(&paper)? {
@@ -67,7 +67,7 @@ fn library_of(origin: Origin, papers: &Path) -> std::result::Result<Vec<Experime
     if experiments.is_empty() {
         let place = papers.display();
         return Err(StudyError::Choice(format!(
-            "there is no experiment at `{place}`: it has no PAPER/NAME/{EXPERIMENT}"
+            "no experiments in `{place}`: no PAPER/NAME/{EXPERIMENT} found"
         )));
     }
     for experiment in &experiments {
@@ -159,24 +159,24 @@ fn read(origin: Origin, folder: &Path) -> Result<Experiment> {
     Ok(experiment)
 }
 
-fn calibration(of: &file::Calibration) -> Calibration {
+fn calibration(raw: &file::Calibration) -> Calibration {
+    let on = &raw.on;
     Calibration {
-        key: of.key.get_ref().clone(),
-        value: written(of.value.get_ref()),
-        experiment: owned(of.on.experiment.as_ref()),
-        scheme: of.on.scheme.get_ref().clone(),
-        panel: owned(of.on.panel.as_ref()),
-        at: of.on.at.as_ref().map(|value| written(value.get_ref())),
-        metric: of
-            .on
+        key: raw.key.get_ref().clone(),
+        value: written(raw.value.get_ref()),
+        experiment: owned(on.experiment.as_ref()),
+        scheme: on.scheme.get_ref().clone(),
+        panel: owned(on.panel.as_ref()),
+        at: on.at.as_ref().map(|value| written(value.get_ref())),
+        metric: on
             .metric
             .as_ref()
             .and_then(|metric| Metric::named(metric.get_ref())),
-        span: place(&of.on.scheme),
+        span: place(&on.scheme),
     }
 }
 
-/// The file, for messages.
+/// An experiment file, with its name and text for error messages.
 struct Reader<'a> {
     name: String,
     text: &'a str,
@@ -202,7 +202,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Refuses what stands there: what is wrong with it, and what is allowed.
+    /// Returns an error at `span` with the allowed values.
     fn refuse<T>(
         &self,
         span: Range<usize>,
@@ -212,14 +212,14 @@ impl Reader<'_> {
         Err(self.wrong(span, message).allowed(allowed))
     }
 
-    /// One of some names.
-    fn one_of<T: Copy>(&self, text: &Text, what: &str, names: &[(&str, T)]) -> Result<T> {
+    /// Looks up a text among `names`. `noun` describes it in the error.
+    fn one_of<T: Copy>(&self, text: &Text, noun: &str, names: &[(&str, T)]) -> Result<T> {
         let word = text.get_ref();
         if let Some(&(_, value)) = names.iter().find(|(name, _)| name == word) {
             return Ok(value);
         }
         let known: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-        let wrong = self.wrong(place(text), format!("there is no such {what}"));
+        let wrong = self.wrong(place(text), format!("unknown {noun}"));
         Err(wrong.allowed(known.join(", ")).suggest(word, known, '`'))
     }
 
@@ -263,7 +263,11 @@ impl Reader<'_> {
         if keys.is_empty() {
             return self.refuse(place(spanned), "the axis has no key", "key or keys");
         }
-        let values: Vec<String> = axis.values.iter().map(|of| written(of.get_ref())).collect();
+        let values: Vec<String> = axis
+            .values
+            .iter()
+            .map(|value| written(value.get_ref()))
+            .collect();
         if values.is_empty() {
             return Err(self.wrong(place(spanned), "the axis has no values"));
         }
@@ -289,10 +293,13 @@ impl Reader<'_> {
 
     fn axis_value(&self, value: &Value, values: &[String]) -> Result<usize> {
         let text = written(value.get_ref());
-        values.iter().position(|of| *of == text).ok_or_else(|| {
-            self.wrong(place(value), "not a value of the axis")
-                .allowed(values.join(", "))
-        })
+        values
+            .iter()
+            .position(|known| *known == text)
+            .ok_or_else(|| {
+                self.wrong(place(value), "not a value of the axis")
+                    .allowed(values.join(", "))
+            })
     }
 
     fn y(&self, y: &file::Y) -> Result<YAxis> {
@@ -317,11 +324,11 @@ impl Reader<'_> {
         })
     }
 
-    fn repetitions(&self, of: &Spanned<file::Repetitions>) -> Result<Repetitions> {
-        let &file::Repetitions { full, quick } = of.get_ref();
+    fn repetitions(&self, raw: &Spanned<file::Repetitions>) -> Result<Repetitions> {
+        let &file::Repetitions { full, quick } = raw.get_ref();
         if quick == 0 || quick > full {
             return self.refuse(
-                place(of),
+                place(raw),
                 "quick repetitions must be at least 1 and at most the full ones",
                 "{ full = N, quick = 1..=N }",
             );
@@ -330,7 +337,7 @@ impl Reader<'_> {
     }
 
     fn panel(&self, name: Option<&Text>, experiment: &Experiment) -> Result<usize> {
-        let panels = experiment.panels.iter().map(|of| of.name.as_str());
+        let panels = experiment.panels.iter().map(|panel| panel.name.as_str());
         name.map_or(Ok(0), |name| self.one_of(name, "panel", &numbered(panels)))
     }
 
@@ -344,7 +351,7 @@ impl Reader<'_> {
     }
 }
 
-/// Names with their places.
+/// Pairs names with their indices.
 fn numbered<'n>(names: impl Iterator<Item = &'n str>) -> Vec<(&'n str, usize)> {
     names.zip(0..).collect()
 }

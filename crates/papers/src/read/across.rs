@@ -1,4 +1,4 @@
-//! What can only be checked beside the other experiments: sides that read them, and points that were fitted.
+//! Checks that involve other experiments: sides that read them and calibrations on their curves.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::super::experiment::{Calibration, Check, Experiment, Measured, Publish
 use super::super::verdict::Kind;
 use super::{EXPERIMENT, Result};
 
-/// What can only be checked beside the other experiments: sides that read them, and points that were fitted.
+/// Checks the sides of `experiment` that read other experiments, and its calibrations.
 pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> {
     let file = experiment.folder.join(EXPERIMENT).display().to_string();
     let wrong = |span: &Range<usize>, message: String| {
@@ -20,44 +20,44 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
     };
     for check in &experiment.checks {
         for measured in check.measured() {
-            measured_exists(measured, &find).map_err(|message| wrong(&check.span, message))?;
+            check_names(measured, &find).map_err(|message| wrong(&check.span, message))?;
         }
     }
     for of in &experiment.calibrations {
         let on = find(of.experiment.as_deref()).ok_or_else(|| {
             let name = of.experiment.as_deref().unwrap_or_default();
-            wrong(&of.span, format!("there is no experiment `{name}`"))
+            wrong(&of.span, format!("unknown experiment `{name}`"))
         })?;
         let Some(scheme) = on.scheme(&of.scheme) else {
             let name = &of.scheme;
             return Err(wrong(
                 &of.span,
-                format!("there is no scheme `{name}` in {}", on.id()),
+                format!("unknown scheme `{name}` of {}", on.id()),
             ));
         };
         if of.is_deadline_aware() && on.id() == experiment.id() {
             let message = format!(
-                "`{}` was fitted on {}'s own curve: its points would predict themselves",
+                "`{}` was fitted on {}'s own curve, so its points would predict themselves",
                 of.key, of.scheme
             );
             return Err(wrong(&of.span, message).allowed("a curve of another scheme"));
         }
-        let fitted = |check: &&Check| {
+        let only_reads_fitted = |check: &&Check| {
             let mut measured = check.measured();
             check.kind == Kind::Predicted
                 && check.stated
-                && measured.all(|measured| measured_lies_on(measured, of, on))
+                && measured.all(|measured| was_fitted(measured, of, on))
         };
-        if let Some(free) = on.checks.iter().find(fitted) {
+        if let Some(free) = on.checks.iter().find(only_reads_fitted) {
             let message = format!(
-                "`{}` was fitted here, and {}'s check \"{}\" reads nothing else",
+                "`{}` was fitted here, and {}'s check \"{}\" reads only fitted points",
                 of.key,
                 on.id(),
                 free.text
             );
             return Err(wrong(&of.span, message).allowed("kind = \"calibrated\" there"));
         }
-        let lies_on = |published: &&Published| {
+        let is_fitted = |published: &&Published| {
             let panel = &on.panels[published.panel].name;
             let at = published.at.map(|at| &on.axis.values[at]);
             published.scheme == scheme
@@ -70,11 +70,11 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
         if let Some(free) = on
             .published
             .iter()
-            .filter(lies_on)
+            .filter(is_fitted)
             .find(|published| published.kind == Kind::Predicted)
         {
             let message = format!(
-                "`{}` was fitted here, and {} has a published value of {} ({}) that says kind = \"predicted\"",
+                "`{}` was fitted here, and {} has a published value of {} ({}) with kind = \"predicted\"",
                 of.key,
                 on.id(),
                 of.scheme,
@@ -86,8 +86,8 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
     Ok(())
 }
 
-/// Whether what one of `on`'s checks reads is nothing but what was fitted.
-fn measured_lies_on(measured: &Measured, of: &Calibration, on: &Experiment) -> bool {
+/// Returns true if a measured value of `on` belongs to the fitted points.
+fn was_fitted(measured: &Measured, of: &Calibration, on: &Experiment) -> bool {
     let panel = measured.panel.as_ref().unwrap_or(&on.panels[0].name);
     let metric = measured.measure(on).metric;
     measured.experiment.is_none()
@@ -97,26 +97,26 @@ fn measured_lies_on(measured: &Measured, of: &Calibration, on: &Experiment) -> b
         && of.metric.is_none_or(|fitted| fitted == metric)
 }
 
-/// Whether every name of a measured value is known, as an error in words.
-fn measured_exists<'a>(
+/// Checks that all names of a measured value exist.
+fn check_names<'a>(
     measured: &Measured,
     find: &impl Fn(Option<&str>) -> Option<&'a Experiment>,
 ) -> std::result::Result<(), String> {
     let name = measured.experiment.as_deref();
     let Some(of) = find(name) else {
         let name = name.unwrap_or_default();
-        return Err(format!("there is no experiment `{name}` beside this one"));
+        return Err(format!("unknown experiment `{name}` of this paper"));
     };
-    let refuse = |what: String, known: Vec<&str>| {
+    let refuse = |name: String, known: Vec<&str>| {
         Err(format!(
-            "{} has no {what}; it has {}",
+            "{} has no {name}; it has {}",
             of.id(),
             known.join(", ")
         ))
     };
     let scheme = &measured.scheme;
     if of.scheme(scheme).is_none() {
-        let known = of.schemes.iter().map(|of| of.name.as_str());
+        let known = of.schemes.iter().map(|scheme| scheme.name.as_str());
         return refuse(format!("scheme `{scheme}`"), known.collect());
     }
     if let Some(panel) = measured
@@ -124,7 +124,7 @@ fn measured_exists<'a>(
         .as_ref()
         .filter(|name| of.panel(name).is_none())
     {
-        let known = of.panels.iter().map(|of| of.name.as_str());
+        let known = of.panels.iter().map(|panel| panel.name.as_str());
         return refuse(format!("panel `{panel}`"), known.collect());
     }
     if let Some(at) = measured.at.as_ref().filter(|at| of.value(at).is_none()) {

@@ -1,4 +1,5 @@
-//! No fitted value is shared silently: who reads one is found by looking, not by what the files say.
+//! Check that no prediction depends on a value fitted on its own curve. Scenarios are inspected for the value, so that
+//! an undeclared use is found too.
 
 use duetime_scenario::Diagnostic;
 
@@ -8,27 +9,33 @@ use super::super::verdict::Kind;
 use super::EXPERIMENT;
 use duetime_study::StudyError;
 
-/// What an experiment says was fitted is what its scenarios read, and no predicted value of a D3 or D2TCP curve reads
-/// what was fitted on that curve, whichever experiment says so.
+/// Checks that the scenarios of an experiment use its fitted values, and that no prediction on a D3 or D2TCP curve uses
+/// a value that any experiment fitted on that curve.
 pub(super) fn calibrated(experiment: &Experiment, all: &[Experiment]) -> Result<(), StudyError> {
     let file = experiment.folder.join(EXPERIMENT).display().to_string();
-    for of in &experiment.calibrations {
+    for calibration in &experiment.calibrations {
         let wrong = |message: String, allowed: &str| -> StudyError {
-            let wrong = Diagnostic::at(&file, &experiment.text, of.span.clone(), message);
+            let wrong = Diagnostic::at(&file, &experiment.text, calibration.span.clone(), message);
             wrong.allowed(allowed).into()
         };
-        if !is_read(experiment, None, of)? {
-            let message = format!("no scenario here reads {} = {}", of.key, of.value);
-            return Err(wrong(message, "a value that is in use"));
+        if !is_read(experiment, None, calibration)? {
+            let message = format!(
+                "no scenario here reads {} = {}",
+                calibration.key, calibration.value
+            );
+            return Err(wrong(message, "a value in use"));
         }
-        let on = match &of.experiment {
+        let on = match &calibration.experiment {
             None => experiment,
             Some(name) => {
                 let found = experiment.beside(name, all);
-                &all[found.expect("it was looked up before")]
+                &all[found.expect("checked by `across`")]
             }
         };
-        let Some(scheme) = on.scheme(&of.scheme).filter(|_| of.is_deadline_aware()) else {
+        let Some(scheme) = on
+            .scheme(&calibration.scheme)
+            .filter(|_| calibration.is_deadline_aware())
+        else {
             continue;
         };
         let predicted = on
@@ -36,14 +43,14 @@ pub(super) fn calibrated(experiment: &Experiment, all: &[Experiment]) -> Result<
             .iter()
             .find(|published| published.scheme == scheme && published.kind == Kind::Predicted);
         if let Some(published) = predicted
-            && is_read(on, Some(scheme), of)?
+            && is_read(on, Some(scheme), calibration)?
         {
             let message = format!(
-                "{}'s curve of {} reads {} = {}, which was fitted on it, and has a published value ({}) that says kind = \"predicted\"",
+                "{}'s curve of {} reads {} = {}, which was fitted on it, and has a published value ({}) with kind = \"predicted\"",
                 on.id(),
-                of.scheme,
-                of.key,
-                of.value,
+                calibration.scheme,
+                calibration.key,
+                calibration.value,
                 published.source
             );
             return Err(wrong(message, "kind = \"calibrated\" there"));
@@ -52,20 +59,25 @@ pub(super) fn calibrated(experiment: &Experiment, all: &[Experiment]) -> Result<
     Ok(())
 }
 
-/// Whether a scenario of an experiment, or of one of its schemes, has the fitted value.
+/// Returns true if a scenario of the experiment, or of one scheme, has the fitted value.
 fn is_read(
     experiment: &Experiment,
     scheme: Option<usize>,
-    of: &Calibration,
+    calibration: &Calibration,
 ) -> Result<bool, StudyError> {
     for panel in 0..experiment.panels.len() {
-        for own in 0..experiment.schemes.len() {
-            if scheme.is_some_and(|scheme| scheme != own) {
+        for index in 0..experiment.schemes.len() {
+            if scheme.is_some_and(|scheme| scheme != index) {
                 continue;
             }
             for value in 0..experiment.axis.values.len() {
-                if experiment.has(panel, own, value, false)
-                    && expand::has_setting(experiment, (panel, own, value), &of.key, &of.value)?
+                if experiment.has(panel, index, value, false)
+                    && expand::has_setting(
+                        experiment,
+                        (panel, index, value),
+                        &calibration.key,
+                        &calibration.value,
+                    )?
                 {
                     return Ok(true);
                 }

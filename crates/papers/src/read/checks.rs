@@ -1,4 +1,4 @@
-//! What the paper published, and what must hold.
+//! Reader of published values and checks.
 
 use super::super::experiment::{Check, Experiment, Measure, Measured, Published, Relation, Side};
 use super::super::file::{self, Text, owned, place, written};
@@ -8,20 +8,20 @@ use super::{Reader, Result, Value, numbered};
 impl Reader<'_> {
     pub(super) fn published(
         &self,
-        of: &file::Published,
+        raw: &file::Published,
         experiment: &Experiment,
     ) -> Result<Published> {
-        let schemes = experiment.schemes.iter().map(|of| of.name.as_str());
-        let scheme = self.one_of(&of.scheme, "scheme", &numbered(schemes))?;
-        let measure = match &of.metric {
-            Some(metric) => self.measure(metric, of.workload.as_ref())?,
+        let schemes = experiment.schemes.iter().map(|scheme| scheme.name.as_str());
+        let scheme = self.one_of(&raw.scheme, "scheme", &numbered(schemes))?;
+        let measure = match &raw.metric {
+            Some(metric) => self.measure(metric, raw.workload.as_ref())?,
             None => Measure {
-                workload: owned(of.workload.as_ref())
+                workload: owned(raw.workload.as_ref())
                     .or_else(|| experiment.measure.workload.clone()),
                 ..experiment.measure.clone()
             },
         };
-        let at = of
+        let at = raw
             .at
             .as_ref()
             .map(|value| self.axis_value(value, &experiment.axis.values))
@@ -29,61 +29,60 @@ impl Reader<'_> {
         let needs_at = experiment.axis.is_there() && !measure.metric.reads_the_axis();
         if needs_at && at.is_none() && experiment.axis.values.len() > 1 {
             let message = format!(
-                "`{}` has a value at each point: say which",
+                "`{}` has a value at each point: choose one",
                 measure.metric.name()
             );
             return self.refuse(
-                place(&of.scheme),
+                place(&raw.scheme),
                 message,
                 format!("at = {}", experiment.axis.values.join(", ")),
             );
         }
-        if let (Some(unit), Some(own)) = (&of.unit, measure.metric.unit())
+        if let (Some(unit), Some(own)) = (&raw.unit, measure.metric.unit())
             && unit.get_ref() != own
         {
             let message = format!("{} is measured in {own}", measure.metric.name());
             return self.refuse(place(unit), message, format!("\"{own}\""));
         }
-        let kind = self.kind(&of.kind)?;
-        if of.value.is_none() != (kind == Kind::NotStated) {
-            let message =
-                "a value that the paper does not state has no `value`, and any other has one";
-            return Err(self.wrong(place(&of.kind), message));
+        let kind = self.kind(&raw.kind)?;
+        if raw.value.is_none() != (kind == Kind::NotStated) {
+            let message = "kind = \"not-stated\" has no `value`, and every other kind needs one";
+            return Err(self.wrong(place(&raw.kind), message));
         }
         Ok(Published {
             scheme,
-            panel: self.panel(of.panel.as_ref(), experiment)?,
+            panel: self.panel(raw.panel.as_ref(), experiment)?,
             at: if needs_at {
                 Some(at.unwrap_or(0))
             } else {
                 None
             },
             measure,
-            value: of.value,
+            value: raw.value,
             kind,
-            source: of.source.clone(),
+            source: raw.source.clone(),
         })
     }
 
-    pub(super) fn check(&self, of: &file::Check, experiment: &Experiment) -> Result<Check> {
+    pub(super) fn check(&self, raw: &file::Check, experiment: &Experiment) -> Result<Check> {
         let values = &experiment.axis.values;
         let end = |value: Option<&Value>, default: usize| {
             value.map_or(Ok(default), |value| self.axis_value(value, values))
         };
         let range = (
-            end(of.from.as_ref(), 0)?,
-            end(of.to.as_ref(), values.len() - 1)?,
+            end(raw.from.as_ref(), 0)?,
+            end(raw.to.as_ref(), values.len() - 1)?,
         );
-        let left = self.side(&of.left, of, None)?;
-        let right = of
+        let left = self.side(&raw.left, raw, None)?;
+        let right = raw
             .right
             .as_ref()
-            .map(|side| self.side(side, of, None))
+            .map(|side| self.side(side, raw, None))
             .transpose()?;
-        let by = of.by.unwrap_or(0.0);
+        let by = raw.by.unwrap_or(0.0);
         let (low, high) = (
-            of.low.unwrap_or(f64::NEG_INFINITY),
-            of.high.unwrap_or(f64::INFINITY),
+            raw.low.unwrap_or(f64::NEG_INFINITY),
+            raw.high.unwrap_or(f64::INFINITY),
         );
         let relations = [
             ("greater", Relation::Greater(by)),
@@ -95,21 +94,21 @@ impl Reader<'_> {
             ("monotone-down", Relation::MonotoneDown(by)),
             ("same", Relation::Same),
         ];
-        let relation = self.one_of(&of.relation, "relation", &relations)?;
+        let relation = self.one_of(&raw.relation, "relation", &relations)?;
         let bounded = matches!(
             relation,
             Relation::Ratio(..) | Relation::Difference(..) | Relation::Within(..)
         );
-        if bounded && of.low.is_none() && of.high.is_none() {
+        if bounded && raw.low.is_none() && raw.high.is_none() {
             return self.refuse(
-                place(&of.relation),
-                "nothing bounds it",
+                place(&raw.relation),
+                "this relation has no bound",
                 "low, high or both",
             );
         }
         if bounded && low > high {
             return Err(self.wrong(
-                place(&of.relation),
+                place(&raw.relation),
                 format!("low = {low} is above high = {high}"),
             ));
         }
@@ -123,44 +122,44 @@ impl Reader<'_> {
             } else {
                 "this relation needs a right side"
             };
-            return Err(self.wrong(place(&of.relation), message));
+            return Err(self.wrong(place(&raw.relation), message));
         }
-        let kind = of
+        let kind = raw
             .kind
             .as_ref()
             .map_or(Ok(Kind::Predicted), |kind| self.kind(kind))?;
         Ok(Check {
-            text: of.text.get_ref().clone(),
+            text: raw.text.get_ref().clone(),
             left,
             right,
             relation,
             range,
-            stated: of.stated,
+            stated: raw.stated,
             kind,
-            source: of
+            source: raw
                 .source
                 .clone()
                 .unwrap_or_else(|| experiment.source.clone()),
-            span: place(&of.text),
+            span: place(&raw.text),
         })
     }
 
-    /// A side; what it does not say is that of `outer`, of the check or of the experiment.
+    /// Reads a side. Missing keys are those of `outer`, then of the check, then of the experiment.
     fn side(
         &self,
-        of: &file::Side,
+        raw: &file::Side,
         check: &file::Check,
         outer: Option<&file::Side>,
     ) -> Result<Side> {
-        if let Some(value) = of.value {
+        if let Some(value) = raw.value {
             return Ok(Side::Value(value));
         }
         let inherited =
-            |pick: fn(&file::Side) -> Option<&Text>| pick(of).or_else(|| outer.and_then(pick));
+            |pick: fn(&file::Side) -> Option<&Text>| pick(raw).or_else(|| outer.and_then(pick));
         let Some(scheme) = owned(inherited(|side| side.scheme.as_ref())) else {
             return self.refuse(
                 place(&check.text),
-                "a side of this check names no scheme",
+                "a side of this check has no scheme",
                 "scheme = \"NAME\" or value = NUMBER",
             );
         };
@@ -173,12 +172,12 @@ impl Reader<'_> {
             (None, Some(workload)) => {
                 return self.refuse(
                     place(workload),
-                    "a workload needs a metric beside it",
+                    "a workload needs a metric",
                     "metric = \"NAME\"",
                 );
             }
         };
-        let at = of
+        let at = raw
             .at
             .as_ref()
             .or_else(|| outer.and_then(|side| side.at.as_ref()));
@@ -189,17 +188,17 @@ impl Reader<'_> {
             at: at.map(|value| written(value.get_ref())),
             measure,
         });
-        let measured = match &of.minus {
+        let measured = match &raw.minus {
             Some(minus) => Side::Minus(
                 Box::new(measured),
-                Box::new(self.side(minus, check, Some(of))?),
+                Box::new(self.side(minus, check, Some(raw))?),
             ),
             None => measured,
         };
-        Ok(match &of.over {
+        Ok(match &raw.over {
             Some(over) => Side::Over(
                 Box::new(measured),
-                Box::new(self.side(over, check, Some(of))?),
+                Box::new(self.side(over, check, Some(raw))?),
             ),
             None => measured,
         })

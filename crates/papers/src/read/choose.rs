@@ -1,14 +1,17 @@
-//! Which experiments a command line names.
+//! Selection of experiments on the command line.
 
 use duetime_scenario::nearest;
 
 use super::super::experiment::Experiment;
 use duetime_study::StudyError;
 
-/// The experiments that `words` name: `all`, or a paper, or a paper and some of its experiments, or `d3/fig10`.
-/// An unknown name suggests the nearest.
+/// Returns the indices of the experiments that `words` select: `all`, a paper, a paper and some of its experiments, or
+/// `d3/fig10`. The error for an unknown name suggests the nearest.
 pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>, StudyError> {
-    let mut papers: Vec<&str> = experiments.iter().map(|of| of.paper.as_str()).collect();
+    let mut papers: Vec<&str> = experiments
+        .iter()
+        .map(|experiment| experiment.paper.as_str())
+        .collect();
     papers.dedup();
     let refuse = |word: &str, near: &[String], known: &[&str]| {
         let near: Vec<String> = near.iter().map(|near| format!("`{near}`")).collect();
@@ -18,7 +21,7 @@ pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>
         };
         let known = known.join(", ");
         StudyError::Choice(format!(
-            "there is no paper or experiment `{word}`{help} There are: {known}"
+            "unknown paper or experiment `{word}`{help} Allowed: {known}"
         ))
     };
     let mut chosen = vec![false; experiments.len()];
@@ -28,7 +31,10 @@ pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>
             chosen.fill(true);
             continue;
         }
-        if let Some(index) = experiments.iter().position(|of| of.id() == word) {
+        if let Some(index) = experiments
+            .iter()
+            .position(|experiment| experiment.id() == word)
+        {
             chosen[index] = true;
             continue;
         }
@@ -44,12 +50,15 @@ pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>
             words.next_if(|next| !papers.contains(next) && *next != "all" && !next.contains('/'))
         {
             whole = false;
-            let own = |of: &Experiment| of.paper == word;
-            let Some(index) = experiments.iter().position(|of| own(of) && of.name == name) else {
+            let in_paper = |experiment: &Experiment| experiment.paper == word;
+            let Some(index) = experiments
+                .iter()
+                .position(|experiment| in_paper(experiment) && experiment.name == name)
+            else {
                 let names: Vec<&str> = experiments
                     .iter()
-                    .filter(|of| own(of))
-                    .map(|of| of.name.as_str())
+                    .filter(|experiment| in_paper(experiment))
+                    .map(|experiment| experiment.name.as_str())
                     .collect();
                 let near = nearest(name, names.iter().copied()).map(str::to_owned);
                 return Err(refuse(name, near.as_slice(), &names));
@@ -65,16 +74,20 @@ pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>
     Ok((0..experiments.len()).filter(|&i| chosen[i]).collect())
 }
 
-/// What a first word that is neither a paper nor an experiment may have meant: that of `known`, or the experiments of
-/// the name that is nearest.
+/// Suggests replacements for an unknown first word: the nearest of `known`, or the experiments with the nearest name.
 fn near(experiments: &[Experiment], word: &str, known: &[&str]) -> Vec<String> {
-    let names = experiments.iter().map(|of| of.name.as_str());
+    let names = experiments
+        .iter()
+        .map(|experiment| experiment.name.as_str());
     let Some(name) = nearest(word, known.iter().copied().chain(names)) else {
         return Vec::new();
     };
     if known.contains(&name) {
         return vec![name.to_owned()];
     }
-    let own = experiments.iter().filter(|of| of.name == name);
-    own.map(|of| format!("{} {}", of.paper, of.name)).collect()
+    experiments
+        .iter()
+        .filter(|experiment| experiment.name == name)
+        .map(|experiment| format!("{} {}", experiment.paper, experiment.name))
+        .collect()
 }

@@ -1,4 +1,4 @@
-//! What is made of an experiment's runs.
+//! Reader of the method: how an experiment is run and drawn.
 
 use super::super::experiment::{Experiment, Method, Sampled};
 use super::super::file::{self, Text, place};
@@ -41,7 +41,7 @@ impl Reader<'_> {
                 runs: file.scatter.as_ref().ok_or_else(|| table("scatter"))?.runs,
             },
             Word::Distribution => {
-                let of = file
+                let distribution = file
                     .distribution
                     .as_ref()
                     .ok_or_else(|| table("distribution"))?;
@@ -50,7 +50,7 @@ impl Reader<'_> {
                     ("latency-to-allowed", Sampled::Allowed),
                 ];
                 let names: Vec<_> = sampled.into_iter().chain(more).collect();
-                let at = match &of.at {
+                let at = match &distribution.at {
                     Some(at) => at
                         .iter()
                         .map(|value| self.axis_value(value, values))
@@ -58,28 +58,32 @@ impl Reader<'_> {
                     None => (0..values.len()).collect(),
                 };
                 Method::Distribution {
-                    of: self.one_of(&of.of, "quantity", &names)?,
+                    of: self.one_of(&distribution.of, "quantity", &names)?,
                     at,
                 }
             }
             Word::Series => {
-                let of = file.series.as_ref().ok_or_else(|| table("series"))?;
-                let at = of.at.as_ref();
+                let series = file.series.as_ref().ok_or_else(|| table("series"))?;
+                let at = series.at.as_ref();
                 Method::Series {
-                    of: self.one_of(&of.of, "quantity", &sampled)?,
+                    of: self.one_of(&series.of, "quantity", &sampled)?,
                     at: at.map_or(Ok(0), |value| self.axis_value(value, values))?,
-                    names: of.names.clone(),
-                    average_s: of
+                    names: series.names.clone(),
+                    average_s: series
                         .average
                         .as_ref()
                         .map_or(Ok(0.0), |text| self.time(text))?,
-                    until_s: of.until.as_ref().map(|text| self.time(text)).transpose()?,
+                    until_s: series
+                        .until
+                        .as_ref()
+                        .map(|text| self.time(text))
+                        .transpose()?,
                 }
             }
         })
     }
 
-    /// A time such as "20 ms", in s.
+    /// Parses a time such as "20 ms" to seconds.
     fn time(&self, text: &Text) -> Result<f64> {
         let units = [
             ("ps", 1e-12),

@@ -1,4 +1,4 @@
-//! What is compared: panels and schemes, with their settings.
+//! Reader of panels and schemes.
 
 use duetime_scenario::Diagnostic;
 
@@ -11,8 +11,8 @@ impl Reader<'_> {
         let mut panels: Vec<Panel> = Vec::new();
         for panel in &file.panel {
             let name = panel.name.get_ref().clone();
-            if panels.iter().any(|of| of.name == name) {
-                return Err(self.wrong(place(&panel.name), "a second panel of this name"));
+            if panels.iter().any(|other| other.name == name) {
+                return Err(self.wrong(place(&panel.name), "duplicate panel name"));
             }
             panels.push(Panel {
                 label: panel.label.clone().unwrap_or_else(|| name.clone()),
@@ -42,8 +42,8 @@ impl Reader<'_> {
         let mut schemes: Vec<Scheme> = Vec::new();
         for scheme in &file.scheme {
             let name = scheme.name.get_ref().clone();
-            if schemes.iter().any(|of| of.name == name) {
-                return Err(self.wrong(place(&scheme.name), "a second scheme of this name"));
+            if schemes.iter().any(|other| other.name == name) {
+                return Err(self.wrong(place(&scheme.name), "duplicate scheme name"));
             }
             let panels = match &scheme.panels {
                 None => vec![true; experiment.panels.len()],
@@ -67,7 +67,7 @@ impl Reader<'_> {
                 values,
                 quick: scheme.quick,
                 repetitions: match &scheme.repetitions {
-                    Some(own) => self.repetitions(own)?,
+                    Some(repetitions) => self.repetitions(repetitions)?,
                     None => experiment.repetitions,
                 },
                 ideal: self
@@ -76,7 +76,10 @@ impl Reader<'_> {
             });
         }
         if schemes.is_empty() {
-            return Err(Diagnostic::of_file(&self.name, "there is no [[scheme]]"));
+            return Err(Diagnostic::of_file(
+                &self.name,
+                "the table [[scheme]] is missing",
+            ));
         }
         if experiment.method != Method::Fluid {
             self.flows_of(file, &mut schemes)?;
@@ -84,7 +87,7 @@ impl Reader<'_> {
         Ok(schemes)
     }
 
-    /// The scheduler that a scheme stands for, if it is one.
+    /// Returns the ideal scheduler of a scheme, or `None` for a simulated one.
     fn ideal(&self, scheme: &file::Scheme, method: &Method) -> Result<Option<Ideal>> {
         if let Some(method) = &scheme.method {
             self.one_of(method, "method of a scheme", &[("fluid", ())])?;
@@ -95,7 +98,7 @@ impl Reader<'_> {
         Ok(Some(ideal))
     }
 
-    /// Whose flows the ideal schedulers take.
+    /// Sets the schemes whose flows the ideal schedulers take.
     fn flows_of(&self, file: &file::File, schemes: &mut [Scheme]) -> Result<()> {
         let simulated: Vec<(String, usize)> = schemes
             .iter()
@@ -112,18 +115,17 @@ impl Reader<'_> {
                 continue;
             };
             if let Some(key) = written.set.keys().next() {
-                let message =
-                    "an ideal scheduler takes the flows of another scheme, and so its settings";
+                let message = "an ideal scheduler has the flows and settings of another scheme";
                 return self.refuse(place(key), message, "no `set`");
             }
             *source = match (&written.flows_of, names.first()) {
                 (Some(name), _) => Some(self.one_of(name, "simulated scheme", &names)?),
                 (None, Some(&(_, first))) => Some(first),
                 (None, None) => {
-                    let message = "no scheme is simulated whose flows it could take";
+                    let message = "no simulated scheme has flows for this scheduler";
                     return Err(self
                         .wrong(place(&written.name), message)
-                        .help("say method = \"fluid\" at the top"));
+                        .help("set method = \"fluid\" at the top"));
                 }
             };
         }
@@ -131,7 +133,7 @@ impl Reader<'_> {
     }
 }
 
-/// Settings as `--set` takes them.
+/// Converts settings to texts as `--set` takes them.
 fn settings(set: &file::Set) -> Vec<(String, String)> {
     set.iter()
         .map(|(key, value)| (key.get_ref().clone(), written(value.get_ref())))

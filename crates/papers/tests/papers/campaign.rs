@@ -1,4 +1,4 @@
-//! Finished points survive anything, and what must be equal is equal in the campaign's own output.
+//! Campaigns: stored points survive failures, and output is equal where required.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +26,7 @@ fn execution(jobs: usize, cancel: &Arc<AtomicBool>) -> Execution {
     }
 }
 
-/// Runs a campaign into `out`; gives its rows and what became of it.
+/// Runs a campaign into `out` and returns its rows and outcome.
 fn run(campaign: &Campaign, out: &Path, engine: &dyn Engine) -> (Vec<PaperRow>, Outcome) {
     let cancel = Arc::new(AtomicBool::new(false));
     let (results, outcome) =
@@ -34,7 +34,7 @@ fn run(campaign: &Campaign, out: &Path, engine: &dyn Engine) -> (Vec<PaperRow>, 
     (rows(&results), outcome)
 }
 
-/// Every file below a folder, with its bytes.
+/// Returns the bytes of every file below a folder.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -48,7 +48,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// The same by path within the folder.
+/// Returns the bytes of every file by path relative to the folder.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let within = |path: PathBuf| path.strip_prefix(folder).expect("below").to_path_buf();
     files(folder)
@@ -57,16 +57,16 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         .collect()
 }
 
-/// The simulator, that counts its runs; it stops the campaign after so many, and fails at one scheme's seed.
+/// A simulator that counts its runs. It can cancel the campaign after some runs, and fail or panic at a seed.
 #[derive(Default)]
 struct Counting {
     runs: AtomicUsize,
     stop_after: Option<(usize, Arc<AtomicBool>)>,
     fails_at: Option<u64>,
     panics_at: Option<u64>,
-    /// Once something was written here, no new folder can be made here.
+    /// Folder that accepts no new subfolders after the first, as if the disk were full.
     full: Option<PathBuf>,
-    /// Held while the folder is made full, so that no run begins then.
+    /// Held while the folder is filled, so that no run starts meanwhile.
     filling: Mutex<()>,
 }
 
@@ -78,7 +78,7 @@ impl Engine for Counting {
         run: u64,
         options: &Options,
     ) -> Result<RunOutput, String> {
-        let filling = self.filling.lock().expect("no panic holds it");
+        let filling = self.filling.lock().expect("not poisoned");
         let before = self.runs.fetch_add(1, Ordering::Relaxed);
         if let Some((after, cancel)) = &self.stop_after
             && before + 1 == *after
@@ -89,7 +89,7 @@ impl Engine for Counting {
             let paths = (0..=u8::MAX).map(|folder| points.join(format!("{folder:02x}")));
             if paths.clone().any(|path| path.exists()) {
                 for path in paths.filter(|path| !path.exists()) {
-                    // It fails where the other worker has just made the folder.
+                    // Fails if the other worker has just created the folder.
                     fs::write(path, "").ok();
                 }
             }
@@ -103,7 +103,7 @@ impl Engine for Counting {
     }
 }
 
-/// Keeps the events that name damage.
+/// Listener that records damaged files.
 #[derive(Default)]
 struct Damage(Mutex<Vec<String>>);
 
@@ -112,14 +112,14 @@ impl Listener for Damage {
         if let Event::Damaged { name, reason } = event {
             self.0
                 .lock()
-                .expect("no panic holds it")
+                .expect("not poisoned")
                 .push(format!("{name}: {reason}"));
         }
     }
 }
 
 #[test]
-fn what_must_be_equal_is_equal_and_the_optimum_bounds_all() {
+fn equalities_hold_and_optimum_bounds_all() {
     let papers = papers("equal", EXPERIMENT, SCENARIO);
     let campaign = campaign(&papers, false);
     let (rows, outcome) = run(&campaign, &place("equal-out"), &Simulator);
@@ -167,7 +167,7 @@ fn d3_without_deadlines_is_rcpdc() {
 }
 
 #[test]
-fn a_campaign_that_was_stopped_leaves_the_same_bytes() {
+fn stopped_campaign_leaves_same_bytes() {
     let papers = papers("resume", EXPERIMENT, SCENARIO);
     let campaign = campaign(&papers, false);
     let (whole, stopped) = (place("resume-whole"), place("resume-stopped"));
@@ -197,7 +197,7 @@ fn a_campaign_that_was_stopped_leaves_the_same_bytes() {
 }
 
 #[test]
-fn a_full_campaign_takes_over_the_runs_of_a_quick_one() {
+fn full_campaign_reuses_quick_runs() {
     let papers = papers("quick", EXPERIMENT, SCENARIO);
     let out = place("quick-out");
     let quick = Counting::default();
@@ -209,7 +209,7 @@ fn a_full_campaign_takes_over_the_runs_of_a_quick_one() {
 }
 
 #[test]
-fn a_damaged_file_is_named_and_only_its_runs_are_made_again() {
+fn damaged_file_is_reported_and_rerun() {
     let papers = papers("damage", EXPERIMENT, SCENARIO);
     let campaign = campaign(&papers, true);
     let out = place("damage-out");
@@ -232,19 +232,19 @@ fn a_damaged_file_is_named_and_only_its_runs_are_made_again() {
             run_campaign(&campaign, &out, &execution(2, &cancel), &engine, &damage)
                 .expect("a campaign");
         assert_eq!(rows(&results), expected);
-        assert_eq!(engine.runs.load(Ordering::Relaxed), 2, "its batch alone");
+        assert_eq!(engine.runs.load(Ordering::Relaxed), 2, "only its batch");
         assert_eq!(outcome.damaged.len(), 1);
-        let said = damage.0.into_inner().expect("no panic held it").join("\n");
+        let message = damage.0.into_inner().expect("not poisoned").join("\n");
         assert!(
-            said.contains(&file.display().to_string()) && said.contains("test/burst"),
-            "{said}"
+            message.contains(&file.display().to_string()) && message.contains("test/burst"),
+            "{message}"
         );
         assert_eq!(content(&out), whole);
     }
 }
 
 #[test]
-fn a_failed_run_is_told_and_the_others_are_kept() {
+fn failed_run_is_reported_others_are_stored() {
     let papers = papers("failure", EXPERIMENT, SCENARIO);
     let campaign = campaign(&papers, false);
     let out = place("failure-out");
@@ -261,7 +261,7 @@ fn a_failed_run_is_told_and_the_others_are_kept() {
 }
 
 #[test]
-fn a_worker_that_panics_takes_no_other_run_with_it() {
+fn panicking_worker_fails_only_its_run() {
     let papers = papers("panic", EXPERIMENT, SCENARIO);
     let campaign = campaign(&papers, false);
     let engine = Counting {
@@ -276,11 +276,11 @@ fn a_worker_that_panics_takes_no_other_run_with_it() {
             .iter()
             .all(|(_, why)| why.contains("a bug"))
     );
-    assert!(outcome.finished > 0, "the others are kept");
+    assert!(outcome.finished > 0, "the others are stored");
 }
 
 #[test]
-fn a_full_disk_stops_the_campaign_and_loses_no_finished_point() {
+fn full_disk_stops_campaign_without_loss() {
     let papers = papers("full", EXPERIMENT, SCENARIO);
     let campaign = campaign(&papers, false);
     let (whole, full) = (place("full-whole"), place("full-out"));
@@ -300,7 +300,7 @@ fn a_full_disk_stops_the_campaign_and_loses_no_finished_point() {
     );
     assert!(
         engine.runs.load(Ordering::Relaxed) < 30,
-        "no run is made that cannot be kept"
+        "no run starts if it cannot be stored"
     );
     let finished = outcome.finished;
     assert!(finished > 0, "some were written before");
@@ -318,7 +318,7 @@ fn a_full_disk_stops_the_campaign_and_loses_no_finished_point() {
 }
 
 #[test]
-fn schedulers_alone_need_no_simulation() {
+fn schedulers_need_no_simulation() {
     let cut = EXPERIMENT
         .find("[[scheme]]\nname = \"dctcp\"")
         .expect("schemes");
@@ -351,7 +351,7 @@ stated = false
 }
 
 #[test]
-fn every_method_has_its_drawings_and_the_page_and_the_document_hold_all() {
+fn every_method_is_drawn_on_page_and_document() {
     let sampled = format!("{SCENARIO}\n[record]\nevery = \"100 us\"\n");
     let methods = [
         ("simulate", "", 1),
@@ -395,7 +395,7 @@ fn every_method_has_its_drawings_and_the_page_and_the_document_hold_all() {
     }
 }
 
-/// Runs all of a library into `out`, and gives its sections as they are kept there.
+/// Runs the selected experiments into `out` and returns the sections stored there.
 fn keep(papers: &Path, which: &[&str], out: &Path) -> Sections {
     let experiments = library(papers).expect("a library");
     let which: Vec<String> = which.iter().map(|&word| word.to_owned()).collect();
@@ -409,7 +409,7 @@ fn keep(papers: &Path, which: &[&str], out: &Path) -> Sections {
 }
 
 #[test]
-fn a_page_keeps_what_was_run_before() {
+fn page_keeps_earlier_experiments() {
     let papers = papers("accumulate", EXPERIMENT, SCENARIO);
     let second = papers.join("test/fig07");
     fs::create_dir_all(&second).expect("a folder");
@@ -422,13 +422,13 @@ fn a_page_keeps_what_was_run_before() {
     let both = keep(&papers, &["test/fig07"], &out);
     let ids: Vec<String> = both.all.iter().map(Section::id).collect();
     assert_eq!(ids, ["test/burst", "test/fig07"]);
-    assert_eq!(both.all[0], first.all[0], "the first is as it was");
+    assert_eq!(both.all[0], first.all[0], "the first is unchanged");
     assert_eq!(both.rows().count(), 2 * first.rows().count());
     let page = campaign_page(&both, 2).expect("a page");
     assert!(page.contains("TEST, burst") && page.contains("TEST, Figure 7"));
     assert!(page.contains("duetime paper all --quick"));
 
-    // What was made from other files is shown, and said to be so; what cannot be read is named.
+    // Outdated sections are shown with a warning; unreadable ones are reported.
     let text = fs::read_to_string(second.join("experiment.toml")).expect("a file");
     fs::write(
         second.join("experiment.toml"),
@@ -443,12 +443,12 @@ fn a_page_keeps_what_was_run_before() {
     assert_eq!(left.outdated, ["test/fig07"]);
     assert!(left.unreadable[0].starts_with("test/burst: "), "{left:?}");
     let page = campaign_page(&left, 2).expect("a page");
-    assert!(page.contains("fig07 was made from other files"));
+    assert!(page.contains("fig07 is outdated"));
     assert!(page.contains("fig07 --quick") && !page.contains("paper all"));
 }
 
 #[test]
-fn published_bounds_are_drawn_as_bounds_and_panels_share_their_axes() {
+fn stated_bounds_are_drawn_and_panels_share_axes() {
     let bound = r#"
 [[check]]
 text = "Free stays below 7 %"
@@ -489,7 +489,7 @@ set = { "workload.size" = "400 KB" }
         !large.contains("published bound"),
         "the check is on the first panel"
     );
-    // 0 % in one, far more in the other: the same axis, from zero.
+    // 0 % in one panel, far more in the other: the same axis from zero.
     let labels = |svg: &str| -> Vec<String> {
         let ends = svg.split("text-anchor=\"end\">").skip(1);
         ends.map(|rest| rest.split('<').next().unwrap_or_default().to_owned())
@@ -504,7 +504,7 @@ set = { "workload.size" = "400 KB" }
 }
 
 #[test]
-fn a_figure_over_time_has_the_axes_that_it_is_given() {
+fn series_has_configured_axes() {
     let links = "links = [\"host0->switch\", \"host1->switch\", \"switch->host5\"]";
     let sampled = format!("{SCENARIO}\n[record]\nevery = \"100 us\"\n{links}\n");
     let table = r#"
@@ -529,8 +529,5 @@ names = { "host0->switch" = "the first" }
     assert!(svg.contains(">Time (ms)</text>") && svg.contains(">40</text>"));
     assert!(!svg.contains("host1"), "links without a name are not drawn");
     let last = &kept.all[0].figures.last().expect("a main drawing").svg;
-    assert!(
-        !last.contains("Gbps"),
-        "the y axis is that of the figure over time"
-    );
+    assert!(!last.contains("Gbps"), "the y axis belongs to the series");
 }

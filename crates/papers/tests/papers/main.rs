@@ -1,5 +1,4 @@
-//! The papers' campaign as a whole: experiments are read with messages that help, finished points survive anything, and
-//! what must be equal is equal in the campaign's own output.
+//! Tests of whole campaigns: error messages of the reader, resuming after failures, and equal output where required.
 
 mod campaign;
 mod reader;

@@ -1,4 +1,4 @@
-//! Experiments are read with messages that help, and those of this repository can be read.
+//! Error messages of the reader, and checks of the experiments in this repository.
 
 use std::fs;
 use std::path::Path;
@@ -19,56 +19,59 @@ fn refusal(name: &str, from: &str, to: &str) -> String {
 }
 
 #[test]
-fn mistakes_are_named_with_file_line_value_and_what_is_allowed() {
-    let said = refusal("metric", "\"missed\"", "\"mised\"");
-    assert!(said.contains("experiment.toml:4:10"), "{said}");
-    assert!(said.contains("did you mean `missed`?"), "{said}");
-    let said = refusal("key", "[axis]\nkey", "[axis]\nkye");
+fn errors_have_position_value_and_allowed_values() {
+    let message = refusal("metric", "\"missed\"", "\"mised\"");
+    assert!(message.contains("experiment.toml:4:10"), "{message}");
+    assert!(message.contains("did you mean `missed`?"), "{message}");
+    let message = refusal("key", "[axis]\nkey", "[axis]\nkye");
     assert!(
-        said.contains("experiment.toml:8:1") && said.contains("kye"),
-        "{said}"
+        message.contains("experiment.toml:8:1") && message.contains("kye"),
+        "{message}"
     );
-    let said = refusal("at", "at = 5", "at = 7");
+    let message = refusal("at", "at = 5", "at = 7");
     assert!(
-        said.contains("not a value of the axis") && said.contains("allowed: 2, 5"),
-        "{said}"
+        message.contains("not a value of the axis") && message.contains("allowed: 2, 5"),
+        "{message}"
     );
-    let said = refusal(
+    let message = refusal(
         "scheme",
         "left = { scheme = \"free\", at = 5 }",
         "left = { scheme = \"fre\" }",
     );
-    assert!(said.contains("has no scheme `fre`"), "{said}");
-    let said = refusal("kind", "kind = \"not-stated\"", "kind = \"predicted\"");
-    assert!(said.contains("has no `value`"), "{said}");
-    let said = refusal(
+    assert!(message.contains("has no scheme `fre`"), "{message}");
+    let message = refusal("kind", "kind = \"not-stated\"", "kind = \"predicted\"");
+    assert!(message.contains("has no `value`"), "{message}");
+    let message = refusal(
         "setting",
         "key = \"workload.senders\"",
         "key = \"workload.sender\"",
     );
     assert!(
-        said.contains("did you mean `senders`?") && said.contains("scheme dctcp"),
-        "{said}"
+        message.contains("did you mean `senders`?") && message.contains("scheme dctcp"),
+        "{message}"
     );
-    let said = refusal(
+    let message = refusal(
         "workload",
         "at = 5\nkind",
         "at = 5\nworkload = \"bust\"\nkind",
     );
     assert!(
-        said.contains("experiment.toml:35:12") && said.contains("allowed: burst"),
-        "{said}"
+        message.contains("experiment.toml:35:12") && message.contains("allowed: burst"),
+        "{message}"
     );
-    let said = refusal(
+    let message = refusal(
         "several",
         "set = { transport = \"dctcp\" }",
         "set = { transport = [\"tcp\", \"d3\"] }",
     );
-    assert!(said.contains("several transports (tcp, d3)"), "{said}");
+    assert!(
+        message.contains("several transports (tcp, d3)"),
+        "{message}"
+    );
 }
 
 #[test]
-fn a_fitted_value_cannot_pass_for_a_prediction() {
+fn fitted_value_is_no_prediction() {
     let fitted = |scheme: &str, published: &str| {
         let calibration = format!(
             "{EXPERIMENT}\n[[calibration]]\nkey = \"switch.buffer\"\nvalue = \"100 KB\"\non = {{ scheme = \"{scheme}\", at = 5 }}\n"
@@ -92,14 +95,14 @@ fn a_fitted_value_cannot_pass_for_a_prediction() {
         "{silent}"
     );
     read(
-        "fitted-said",
+        "fitted-message",
         &fitted("dctcp", "kind = \"calibrated\"\nvalue = 1"),
     )
-    .expect("said");
+    .expect("message");
 }
 
 #[test]
-fn a_curve_cannot_predict_itself_through_another_experiment() {
+fn curve_cannot_predict_itself_indirectly() {
     // `burst` publishes a prediction for its D2TCP curve; `other` fitted the buffer on that curve.
     let predicted = EXPERIMENT.replacen(
         "scheme = \"dctcp\"\nat = 5\nkind = \"not-stated\"",
@@ -127,43 +130,43 @@ fn a_curve_cannot_predict_itself_through_another_experiment() {
             .map(|_| ())
             .map_err(|error| error.to_string())
     };
-    // The threshold is the same in both: what was fitted at 2 senders is read at 5.
-    let said = other("silent-shared", "switch.ecn_threshold", "5 packets").expect_err("shared");
+    // Both experiments have the same threshold: fitted at 2 senders, read at 5.
+    let message = other("silent-shared", "switch.ecn_threshold", "5 packets").expect_err("shared");
     assert!(
-        said.contains("test/burst's curve of d2tcp-free reads switch.ecn_threshold = 5 packets"),
-        "{said}"
+        message.contains("test/burst's curve of d2tcp-free reads switch.ecn_threshold = 5 packets"),
+        "{message}"
     );
-    // The buffer is not: what `burst` reads was not fitted on it.
+    // The buffers differ: `burst` does not read the fitted value.
     assert_eq!(other("not-shared", "switch.buffer", "90 KB"), Ok(()));
-    let said = other("stale", "switch.buffer", "80 KB").expect_err("nobody reads it");
+    let message = other("stale", "switch.buffer", "80 KB").expect_err("not read");
     assert!(
-        said.contains("no scenario here reads switch.buffer = 80 KB"),
-        "{said}"
+        message.contains("no scenario here reads switch.buffer = 80 KB"),
+        "{message}"
     );
 }
 
 #[test]
-fn the_experiments_of_this_repository_can_be_read_and_expanded() {
+fn repository_experiments_are_valid() {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let experiments = library(&papers).unwrap_or_else(|error| panic!("{error}"));
-    for of in &experiments {
+    for experiment in &experiments {
         let headings: Vec<&str> = of
             .reading
             .lines()
-            // Our own experiments may also say what they showed.
-            .filter(|line| line.starts_with("## ") && *line != "## What was seen")
+            // Results are optional.
+            .filter(|line| line.starts_with("## ") && *line != "## Results")
             .collect();
         let expected = [
-            "## What the paper leaves open",
-            "## What was chosen, and why",
-            "## Calibrated and predicted",
+            "## Open points",
+            "## Choices",
+            "## Calibration",
             "## Misses",
         ];
-        assert_eq!(headings, expected, "{}/reading.md", of.id());
+        assert_eq!(headings, expected, "{}/reading.md", experiment.id());
     }
     let all: Vec<usize> = (0..experiments.len()).collect();
     for quick in [true, false] {
-        let experiments = library(&papers).expect("it was just read");
+        let experiments = library(&papers).expect("already read once");
         let campaign = Campaign::new(experiments, all.clone(), quick);
         let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
         assert!(campaign.runs() > 0);
@@ -171,15 +174,15 @@ fn the_experiments_of_this_repository_can_be_read_and_expanded() {
 }
 
 #[test]
-fn every_scheme_of_this_repository_looks_the_same_in_every_figure() {
+fn repository_schemes_have_styles() {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let experiments = library(&papers).unwrap_or_else(|error| panic!("{error}"));
-    for of in &experiments {
-        for scheme in &of.schemes {
+    for experiment in &experiments {
+        for scheme in &experiment.schemes {
             assert!(
-                of.palette.get(&scheme.name).is_some(),
-                "{}: give scheme `{}` a look in papers/schemes.toml",
-                of.id(),
+                experiment.palette.get(&scheme.name).is_some(),
+                "{}: add a style for scheme `{}` to papers/schemes.toml",
+                experiment.id(),
                 scheme.name
             );
         }
@@ -187,19 +190,19 @@ fn every_scheme_of_this_repository_looks_the_same_in_every_figure() {
 }
 
 #[test]
-fn looks_are_checked() {
-    let said = |name: &str, looks: &str| {
+fn styles_are_checked() {
+    let message = |name: &str, styles: &str| {
         let papers = papers(name, EXPERIMENT, SCENARIO);
-        fs::write(papers.join("schemes.toml"), looks).expect("a file");
+        fs::write(papers.join("schemes.toml"), styles).expect("a file");
         library(&papers).expect_err("a mistake").to_string()
     };
-    let colour = said("look-colour", "free = \"bleu circle long\"\n");
+    let colour = message("style-colour", "free = \"bleu circle long\"\n");
     assert!(
         colour.contains("schemes.toml:1:8") && colour.contains("`bleu` is no colour"),
         "{colour}"
     );
-    let alike = said(
-        "look-alike",
+    let alike = message(
+        "style-conflict",
         "optimum = \"blue square long\"\nfree = \"blue circle long\"\n",
     );
     assert!(
@@ -207,47 +210,50 @@ fn looks_are_checked() {
             && alike.contains("the same colour and dash pattern as `optimum`"),
         "{alike}"
     );
-    let twice = said("look-twice", "d3 = \"grey circle long\"\n");
-    assert!(twice.contains("`d3` has a look already"), "{twice}");
+    let twice = message("style-duplicate", "d3 = \"grey circle long\"\n");
+    assert!(twice.contains("`d3` already has a style"), "{twice}");
 }
 
 #[test]
 fn unknown_names_suggest_the_nearest() {
     let experiments = library(&papers("names", EXPERIMENT, SCENARIO)).expect("a library");
-    let said = |words: &[&str]| {
+    let message = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         choose(&experiments, &words).map_err(|error| error.to_string())
     };
-    assert_eq!(said(&["test"]), Ok(vec![0]));
-    assert_eq!(said(&["test", "burst"]), Ok(vec![0]));
-    assert_eq!(said(&["test/burst"]), Ok(vec![0]));
-    let error = said(&["test", "brust"]).expect_err("no such experiment");
+    assert_eq!(message(&["test"]), Ok(vec![0]));
+    assert_eq!(message(&["test", "burst"]), Ok(vec![0]));
+    assert_eq!(message(&["test/burst"]), Ok(vec![0]));
+    let error = message(&["test", "brust"]).expect_err("no such experiment");
     assert!(error.contains("did you mean `burst`?"), "{error}");
-    let error = said(&["tset"]).expect_err("no such paper");
+    let error = message(&["tset"]).expect_err("no such paper");
     assert!(error.contains("did you mean `test`?"), "{error}");
     for word in ["burst", "bursst"] {
-        let error = said(&[word]).expect_err("no paper before it");
+        let error = message(&[word]).expect_err("no paper before it");
         assert!(error.contains("did you mean `test burst`?"), "{error}");
     }
-    let error = said(&["quite-another"]).expect_err("nothing like it");
+    let error = message(&["quite-another"]).expect_err("nothing like it");
     assert!(
-        error.contains("`quite-another`. There are: test, all, test/burst"),
+        error.contains("`quite-another`. Allowed: test, all, test/burst"),
         "{error}"
     );
 }
 
 #[test]
-fn sources_are_named_as_a_reader_knows_them() {
+fn sources_name_paper_or_ours() {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
-    for of in library(&place).expect("this repository's papers") {
-        let sources = of.published.iter().map(|value| &value.source);
-        let sources = sources.chain(of.checks.iter().map(|check| &check.source));
-        for source in sources.chain([&of.source]).filter(|of| !of.is_empty()) {
+    for experiment in library(&place).expect("this repository's papers") {
+        let sources = experiment.published.iter().map(|value| &value.source);
+        let sources = sources.chain(experiment.checks.iter().map(|check| &check.source));
+        for source in sources
+            .chain([&experiment.source])
+            .filter(|source| !source.is_empty())
+        {
             let known = ["D3, ", "D2TCP, ", "ours"].iter();
             assert!(
                 known.clone().any(|name| source.starts_with(name)),
                 "{}: {source}",
-                of.id()
+                experiment.id()
             );
         }
     }

@@ -1,11 +1,11 @@
-//! A library of one small experiment.
+//! Test library with one small experiment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use duetime_papers::{Campaign, choose, library};
 
-/// Five senders, three bursts.
+/// Scenario with five senders and three bursts.
 pub const SCENARIO: &str = r#"
 transport = "dctcp"
 
@@ -27,7 +27,7 @@ repeat = 3
 every = "5 ms"
 "#;
 
-/// What is asked of it.
+/// Experiment on the scenario.
 pub const EXPERIMENT: &str = r#"
 title = "A burst"
 source = "nowhere"
@@ -96,18 +96,18 @@ low = 0
 stated = false
 "#;
 
-/// Its interpretation notes, with one miss.
+/// Interpretation notes with the cause of one miss.
 pub const READING: &str =
-    "# A burst\n\n## Misses\n\n**D2TCP is DCTCP**: it is not, and so it should be.\n";
+    "# A burst\n\n## Misses\n\n**D2TCP is DCTCP**: the check is false on purpose.\n";
 
-/// An empty place of its own.
+/// Returns the path of an empty test folder.
 pub fn place(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("papers-{name}"));
     let _ = fs::remove_dir_all(&path);
     path
 }
 
-/// A library of one experiment, `test/burst`.
+/// Writes a library with one experiment, `test/burst`.
 pub fn papers(name: &str, experiment: &str, scenario: &str) -> PathBuf {
     let papers = place(name).join("papers");
     let folder = papers.join("test/burst");
@@ -122,7 +122,7 @@ pub fn papers(name: &str, experiment: &str, scenario: &str) -> PathBuf {
     papers
 }
 
-/// All of a library.
+/// Returns a campaign of all experiments of a library.
 pub fn campaign(papers: &Path, quick: bool) -> Campaign {
     let experiments = library(papers).unwrap_or_else(|error| panic!("{error}"));
     let chosen = choose(&experiments, &["all".to_owned()]).expect("all");

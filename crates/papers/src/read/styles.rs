@@ -1,4 +1,4 @@
-//! Reads `papers/schemes.toml`: how schemes look, beside the transports.
+//! Reader of `papers/schemes.toml`: colours, markers and dash patterns of the schemes that are not transports.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -12,8 +12,8 @@ use super::{Reader, Result};
 use crate::file::{Text, place};
 use crate::origin::Origin;
 
-/// The looks of the transports and of the schemes listed below `papers`. No list: those of the transports alone.
-pub(super) fn looks(origin: Origin, papers: &Path) -> Result<Palette> {
+/// Returns the styles of the transports and of the schemes in `papers/schemes.toml`, if that file exists.
+pub(super) fn styles(origin: Origin, papers: &Path) -> Result<Palette> {
     let mut palette = palette();
     let path = papers.join("schemes.toml");
     let name = path.display().to_string();
@@ -24,7 +24,7 @@ pub(super) fn looks(origin: Origin, papers: &Path) -> Result<Palette> {
     };
     let reader = Reader { name, text: &text };
     let written: BTreeMap<String, Text> = reader.toml()?;
-    // In the order of the file, so that the later of two that clash is named.
+    // In file order, so that the error is about the later of two conflicting styles.
     let mut written: Vec<(String, Text)> = written.into_iter().collect();
     written.sort_by_key(|(_, look)| place(look).start);
     for (scheme, look) in &written {
@@ -32,7 +32,7 @@ pub(super) fn looks(origin: Origin, papers: &Path) -> Result<Palette> {
         let parsed = parsed.map_err(|why| reader.wrong(place(look), why))?;
         palette.add(scheme, parsed).map_err(|other| {
             let why = if other == *scheme {
-                format!("`{scheme}` has a look already")
+                format!("`{scheme}` already has a style")
             } else {
                 format!("`{scheme}` has the same colour and dash pattern as `{other}`")
             };
