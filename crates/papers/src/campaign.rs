@@ -71,7 +71,7 @@ impl Campaign {
         let mut needed: BTreeSet<usize> = chosen.iter().copied().collect();
         for &index in &chosen {
             let experiment = &experiments[index];
-            let find = |name: &str| experiment.beside(name, &experiments);
+            let find = |name: &str| experiment.sibling(name, &experiments);
             needed.extend(experiment.others().into_iter().filter_map(find));
         }
         let mut points = Vec::new();

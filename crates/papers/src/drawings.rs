@@ -87,7 +87,7 @@ impl Artist<'_> {
             },
         };
         let mut all = vec![main];
-        if self.experiment.measure.metric.reads_the_axis() {
+        if self.experiment.measure.metric.spans_axis() {
             all.push(Drawing {
                 title: None,
                 measure: Measure {
@@ -103,7 +103,7 @@ impl Artist<'_> {
         }
         all.extend(self.experiment.figures.iter().cloned());
         for (number, drawing) in all.iter().enumerate() {
-            let swept = self.experiment.axis.is_there() && !drawing.measure.metric.reads_the_axis();
+            let swept = self.experiment.axis.exists() && !drawing.measure.metric.spans_axis();
             if swept {
                 self.curves(number, drawing, drawn);
             } else {

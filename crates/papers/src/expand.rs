@@ -160,7 +160,7 @@ fn scenario(
         &experiment.scenario,
         &file,
         &settings,
-        &*experiment.origin.beside(&experiment.folder),
+        &*experiment.origin.sources(&experiment.folder),
     )
     .map_err(|error| wrong(&error))?;
     if scenario.transports.len() != 1 {

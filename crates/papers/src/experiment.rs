@@ -29,7 +29,7 @@ pub struct Experiment {
     pub title: String,
     /// Figure, table or section of the paper.
     pub source: String,
-    /// How it is run and drawn.
+    /// Method of running and drawing.
     pub method: Method,
     /// Main measure.
     pub measure: Measure,
@@ -61,7 +61,7 @@ pub struct Experiment {
     pub text: String,
 }
 
-/// How an experiment is run and drawn.
+/// Method of running and drawing an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Method {
     /// A sweep of simulations, drawn as curves.
@@ -163,7 +163,7 @@ impl Axis {
     }
 
     /// Returns true if the experiment has an axis.
-    pub fn is_there(&self) -> bool {
+    pub fn exists(&self) -> bool {
         !self.keys.is_empty()
     }
 }
@@ -345,7 +345,7 @@ impl Experiment {
     }
 
     /// Returns the index in `all` of an experiment of the same paper.
-    pub fn beside(&self, name: &str, all: &[Experiment]) -> Option<usize> {
+    pub fn sibling(&self, name: &str, all: &[Experiment]) -> Option<usize> {
         all.iter()
             .position(|other| other.paper == self.paper && other.name == name)
     }

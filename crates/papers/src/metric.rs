@@ -164,7 +164,7 @@ impl Metric {
     }
 
     /// Returns true if the metric has one value per panel and scheme, read from the whole axis.
-    pub fn reads_the_axis(self) -> bool {
+    pub fn spans_axis(self) -> bool {
         matches!(self, Self::Capacity(_) | Self::Tightest)
     }
 

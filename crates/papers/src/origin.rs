@@ -67,7 +67,7 @@ impl Origin {
     }
 
     /// Returns the reader of the files that a scenario in this folder names.
-    pub(crate) fn beside(self, folder: &Path) -> Box<dyn Sources> {
+    pub(crate) fn sources(self, folder: &Path) -> Box<dyn Sources> {
         let scenario = folder.join("scenario.toml");
         match self {
             Self::Disk => Box::new(Files::beside(&scenario)),

@@ -115,7 +115,7 @@ impl<'a> Results<'a> {
                 Some(u16::try_from(known.iter().position(|known| known == name)?).ok()?)
             }
         };
-        if metric.reads_the_axis() {
+        if metric.spans_axis() {
             let axis = &self.experiment(experiment).axis;
             let mut points: Vec<(f64, &[Arc<Sums>])> = (0..axis.values.len())
                 .map(|value| {
@@ -155,7 +155,7 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// Returns one side of a check of experiment `experiment_index`. `at` is the axis value, as written, for sides without one.
+    /// Returns one side of a check of an experiment. `at` is the axis value, as written, for sides without one.
     fn side(&self, experiment_index: usize, side: &Side, at: Option<&str>) -> Option<Term<'_>> {
         match side {
             Side::Value(value) => Some(Term::Constant(*value)),
@@ -171,7 +171,7 @@ impl<'a> Results<'a> {
                 let index = match &measured.experiment {
                     Some(name) => self
                         .experiment(experiment_index)
-                        .beside(name, &self.campaign.experiments)?,
+                        .sibling(name, &self.campaign.experiments)?,
                     None => experiment_index,
                 };
                 let experiment = self.experiment(index);

@@ -186,7 +186,7 @@ fn number(
         experiment.panels[published.panel].name.clone(),
         published
             .at
-            .filter(|_| experiment.axis.is_there())
+            .filter(|_| experiment.axis.exists())
             .map_or(String::new(), |at| experiment.axis.values[at].clone()),
         metric.name(),
         published.measure.workload.clone().unwrap_or_default(),

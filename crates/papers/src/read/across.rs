@@ -16,53 +16,53 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
     };
     let find = |name: Option<&str>| match name {
         None => Some(experiment),
-        Some(name) => experiment.beside(name, all).map(|index| &all[index]),
+        Some(name) => experiment.sibling(name, all).map(|index| &all[index]),
     };
     for check in &experiment.checks {
         for measured in check.measured() {
             check_names(measured, &find).map_err(|message| wrong(&check.span, message))?;
         }
     }
-    for of in &experiment.calibrations {
-        let on = find(of.experiment.as_deref()).ok_or_else(|| {
-            let name = of.experiment.as_deref().unwrap_or_default();
-            wrong(&of.span, format!("unknown experiment `{name}`"))
+    for calibration in &experiment.calibrations {
+        let on = find(calibration.experiment.as_deref()).ok_or_else(|| {
+            let name = calibration.experiment.as_deref().unwrap_or_default();
+            wrong(&calibration.span, format!("unknown experiment `{name}`"))
         })?;
-        let Some(scheme) = on.scheme(&of.scheme) else {
-            let name = &of.scheme;
+        let Some(scheme) = on.scheme(&calibration.scheme) else {
+            let name = &calibration.scheme;
             return Err(wrong(
-                &of.span,
+                &calibration.span,
                 format!("unknown scheme `{name}` of {}", on.id()),
             ));
         };
-        if of.is_deadline_aware() && on.id() == experiment.id() {
+        if calibration.is_deadline_aware() && on.id() == experiment.id() {
             let message = format!(
                 "`{}` was fitted on {}'s own curve, so its points would predict themselves",
-                of.key, of.scheme
+                calibration.key, calibration.scheme
             );
-            return Err(wrong(&of.span, message).allowed("a curve of another scheme"));
+            return Err(wrong(&calibration.span, message).allowed("a curve of another scheme"));
         }
         let only_reads_fitted = |check: &&Check| {
             let mut measured = check.measured();
             check.kind == Kind::Predicted
                 && check.stated
-                && measured.all(|measured| was_fitted(measured, of, on))
+                && measured.all(|measured| was_fitted(measured, calibration, on))
         };
         if let Some(free) = on.checks.iter().find(only_reads_fitted) {
             let message = format!(
                 "`{}` was fitted here, and {}'s check \"{}\" reads only fitted points",
-                of.key,
+                calibration.key,
                 on.id(),
                 free.text
             );
-            return Err(wrong(&of.span, message).allowed("kind = \"calibrated\" there"));
+            return Err(wrong(&calibration.span, message).allowed("kind = \"calibrated\" there"));
         }
         let is_fitted = |published: &&Published| {
             let panel = &on.panels[published.panel].name;
             let at = published.at.map(|at| &on.axis.values[at]);
             published.scheme == scheme
-                && of.panel.as_ref().is_none_or(|name| name == panel)
-                && (of.at.is_none() || at.is_none() || of.at.as_ref() == at)
+                && calibration.panel.as_ref().is_none_or(|name| name == panel)
+                && (calibration.at.is_none() || at.is_none() || calibration.at.as_ref() == at)
                 && of
                     .metric
                     .is_none_or(|metric| metric == published.measure.metric)
@@ -75,26 +75,26 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
         {
             let message = format!(
                 "`{}` was fitted here, and {} has a published value of {} ({}) with kind = \"predicted\"",
-                of.key,
+                calibration.key,
                 on.id(),
-                of.scheme,
+                calibration.scheme,
                 free.source
             );
-            return Err(wrong(&of.span, message).allowed("kind = \"calibrated\" there"));
+            return Err(wrong(&calibration.span, message).allowed("kind = \"calibrated\" there"));
         }
     }
     Ok(())
 }
 
 /// Returns true if a measured value of `on` belongs to the fitted points.
-fn was_fitted(measured: &Measured, of: &Calibration, on: &Experiment) -> bool {
+fn was_fitted(measured: &Measured, calibration: &Calibration, on: &Experiment) -> bool {
     let panel = measured.panel.as_ref().unwrap_or(&on.panels[0].name);
     let metric = measured.measure(on).metric;
     measured.experiment.is_none()
-        && measured.scheme == of.scheme
-        && of.panel.as_ref().is_none_or(|name| name == panel)
-        && (of.at.is_none() || of.at == measured.at)
-        && of.metric.is_none_or(|fitted| fitted == metric)
+        && measured.scheme == calibration.scheme
+        && calibration.panel.as_ref().is_none_or(|name| name == panel)
+        && (calibration.at.is_none() || calibration.at == measured.at)
+        && calibration.metric.is_none_or(|fitted| fitted == metric)
 }
 
 /// Checks that all names of a measured value exist.
@@ -103,32 +103,36 @@ fn check_names<'a>(
     find: &impl Fn(Option<&str>) -> Option<&'a Experiment>,
 ) -> std::result::Result<(), String> {
     let name = measured.experiment.as_deref();
-    let Some(of) = find(name) else {
+    let Some(experiment) = find(name) else {
         let name = name.unwrap_or_default();
         return Err(format!("unknown experiment `{name}` of this paper"));
     };
     let refuse = |name: String, known: Vec<&str>| {
         Err(format!(
             "{} has no {name}; it has {}",
-            of.id(),
+            experiment.id(),
             known.join(", ")
         ))
     };
     let scheme = &measured.scheme;
-    if of.scheme(scheme).is_none() {
-        let known = of.schemes.iter().map(|scheme| scheme.name.as_str());
+    if experiment.scheme(scheme).is_none() {
+        let known = experiment.schemes.iter().map(|scheme| scheme.name.as_str());
         return refuse(format!("scheme `{scheme}`"), known.collect());
     }
     if let Some(panel) = measured
         .panel
         .as_ref()
-        .filter(|name| of.panel(name).is_none())
+        .filter(|name| experiment.panel(name).is_none())
     {
-        let known = of.panels.iter().map(|panel| panel.name.as_str());
+        let known = experiment.panels.iter().map(|panel| panel.name.as_str());
         return refuse(format!("panel `{panel}`"), known.collect());
     }
-    if let Some(at) = measured.at.as_ref().filter(|at| of.value(at).is_none()) {
-        let known = of.axis.values.iter().map(String::as_str);
+    if let Some(at) = measured
+        .at
+        .as_ref()
+        .filter(|at| experiment.value(at).is_none())
+    {
+        let known = experiment.axis.values.iter().map(String::as_str);
         return refuse(format!("axis value {at}"), known.collect());
     }
     Ok(())

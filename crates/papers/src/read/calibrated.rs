@@ -28,7 +28,7 @@ pub(super) fn calibrated(experiment: &Experiment, all: &[Experiment]) -> Result<
         let on = match &calibration.experiment {
             None => experiment,
             Some(name) => {
-                let found = experiment.beside(name, all);
+                let found = experiment.sibling(name, all);
                 &all[found.expect("checked by `across`")]
             }
         };

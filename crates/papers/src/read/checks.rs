@@ -26,7 +26,7 @@ impl Reader<'_> {
             .as_ref()
             .map(|value| self.axis_value(value, &experiment.axis.values))
             .transpose()?;
-        let needs_at = experiment.axis.is_there() && !measure.metric.reads_the_axis();
+        let needs_at = experiment.axis.exists() && !measure.metric.spans_axis();
         if needs_at && at.is_none() && experiment.axis.values.len() > 1 {
             let message = format!(
                 "`{}` has a value at each point: choose one",

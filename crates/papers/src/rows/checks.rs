@@ -251,8 +251,8 @@ impl Side {
     fn is_pinned(&self, experiment: &Experiment) -> bool {
         self.measured().into_iter().all(|measured| {
             measured.at.is_some()
-                || measured.measure(experiment).metric.reads_the_axis()
-                || !experiment.axis.is_there()
+                || measured.measure(experiment).metric.spans_axis()
+                || !experiment.axis.exists()
         })
     }
 
