@@ -7,8 +7,8 @@
 //! ```
 //!
 //! An experiment is data: a scenario, a varied setting, published values and checks. Runs are many and short, so only
-//! [`Sums`] of each are stored. The output of a campaign depends only on its files and its number of repetitions, not on
-//! the number of jobs or on interruptions.
+//! [`Sums`] of each are stored. The output of a campaign depends only on its files and its number of repetitions, not
+//! on the number of jobs or on interruptions.
 
 #![forbid(unsafe_code)]
 
