@@ -53,7 +53,7 @@ impl<'a> Shown<'a> {
         let good = section.rows.iter().filter(|row| row.verdict.is_good());
         Self {
             id: format!("{}-{}", section.paper, section.experiment),
-            name: section.known_as(),
+            name: section.display_name(),
             title: &section.title,
             source: &section.source,
             quick: section.quick,

@@ -65,7 +65,7 @@ impl Section {
     }
 
     /// Returns the displayed name, such as `D2TCP, Figure 10`.
-    pub fn known_as(&self) -> String {
+    pub fn display_name(&self) -> String {
         format!(
             "{}, {}",
             paper_label(&self.paper),
@@ -121,7 +121,7 @@ pub fn sections(results: &Results<'_>, rows: &[Row], drawn: &[Drawn]) -> Vec<Sec
 
 /// Stores `new` sections in the campaign's folder and returns all sections there. The latest run of an experiment
 /// replaces earlier ones, even if it is quick and they were full.
-pub fn keep_sections(
+pub fn store_sections(
     out: &Path,
     library: &[Experiment],
     new: &[Section],

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use duetime_papers::{
     Campaign, Counts, Line, PaperRow, Section, Sections, Verdict, campaign_page, choose, drawings,
-    keep_sections, library, papers_md, rows, run_campaign, sections,
+    library, papers_md, rows, run_campaign, sections, store_sections,
 };
 use duetime_scenario::Scenario;
 use duetime_sim::{Options, RunOutput};
@@ -378,7 +378,7 @@ fn every_method_is_drawn_on_page_and_document() {
                 .expect("a campaign");
         let (rows, drawn) = (rows(&results), drawings(&results));
         assert_eq!(drawn.len(), figures, "{method}");
-        let kept = keep_sections(
+        let kept = store_sections(
             &out,
             &campaign.experiments,
             &sections(&results, &rows, &drawn),
@@ -405,7 +405,7 @@ fn keep(papers: &Path, which: &[&str], out: &Path) -> Sections {
     let (results, _) = run_campaign(&campaign, out, &execution(2, &cancel), &Simulator, &Silent)
         .expect("a campaign");
     let new = sections(&results, &rows(&results), &drawings(&results));
-    keep_sections(out, &campaign.experiments, &new).expect("sections")
+    store_sections(out, &campaign.experiments, &new).expect("sections")
 }
 
 #[test]
@@ -439,7 +439,7 @@ fn page_keeps_earlier_experiments() {
     let whole = fs::read(&path).expect("a section");
     fs::write(&path, &whole[..whole.len() / 2]).expect("half of it");
     let experiments = library(&papers).expect("a library");
-    let left = keep_sections(&out, &experiments, &[]).expect("sections");
+    let left = store_sections(&out, &experiments, &[]).expect("sections");
     assert_eq!(left.outdated, ["test/fig07"]);
     assert!(left.unreadable[0].starts_with("test/burst: "), "{left:?}");
     let page = campaign_page(&left, 2).expect("a page");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use duetime_store::replace_file;
 use duetime_study::StudyError;
 
-use crate::{PaperRow, Results, campaign_page, drawings, keep_sections, sections};
+use crate::{PaperRow, Results, campaign_page, drawings, sections, store_sections};
 
 /// Writes the figures of this campaign, and the rows and the page of all experiments in the folder `out`. Returns the
 /// kind and path of each output.
@@ -16,7 +16,7 @@ pub fn keep(
 ) -> Result<Vec<(&'static str, PathBuf)>, StudyError> {
     let drawn = drawings(results);
     let new = sections(results, rows, &drawn);
-    let sections = keep_sections(out, &results.campaign.experiments, &new)?;
+    let sections = store_sections(out, &results.campaign.experiments, &new)?;
     let mut lines = Vec::new();
     for row in sections.rows() {
         lines.extend(serde_json::to_vec(row).expect("plain data"));
