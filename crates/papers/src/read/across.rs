@@ -63,7 +63,7 @@ pub(super) fn across(experiment: &Experiment, all: &[Experiment]) -> Result<()> 
             published.scheme == scheme
                 && calibration.panel.as_ref().is_none_or(|name| name == panel)
                 && (calibration.at.is_none() || at.is_none() || calibration.at.as_ref() == at)
-                && of
+                && calibration
                     .metric
                     .is_none_or(|metric| metric == published.measure.metric)
         };

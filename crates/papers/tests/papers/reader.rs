@@ -150,7 +150,7 @@ fn repository_experiments_are_valid() {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let experiments = library(&papers).unwrap_or_else(|error| panic!("{error}"));
     for experiment in &experiments {
-        let headings: Vec<&str> = of
+        let headings: Vec<&str> = experiment
             .reading
             .lines()
             // Results are optional.
